@@ -33,6 +33,7 @@ needs() {
             echo "tmux tmux"
             echo "systemd-analyze systemd"
             echo "chromium|chromium-browser|google-chrome chromium"
+            echo "npm npm"
             ;;
         bench)
             echo "ip iproute2"

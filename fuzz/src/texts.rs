@@ -14,7 +14,8 @@ pub(crate) fn urls(bytes: &[u8]) {
         assert_eq!(format!("{url:?} {}", url.address()).contains(&url.token), shown, "the token stays hidden");
     }
     if let Ok(device) = text.parse::<linerate_observe::snmp::Target>() {
-        let _ = device.to_string().parse::<linerate_observe::snmp::Target>();
+        let shown = device.to_string();
+        assert!(shown.parse::<linerate_observe::snmp::Target>().is_ok(), "{shown} reads back");
     }
 }
 

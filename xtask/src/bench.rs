@@ -5,6 +5,7 @@ mod compare;
 mod copy;
 pub(crate) mod figure;
 mod frames;
+mod iperf3;
 pub(crate) mod lab;
 mod nfs;
 mod overhead;
@@ -47,6 +48,21 @@ pub(crate) enum Bench {
         /// How long one run sends.
         #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
+    },
+    /// linerate to iperf3's server, and iperf3 to linerate's, beside iperf3 to iperf3, at 100 Mbit/s, 1 Gbit/s and unlimited.
+    Iperf3 {
+        /// How often each pair runs.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+        repeats: u32,
+        /// How long one run measures.
+        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
+        seconds: u32,
+        /// Only links whose name contains this, as in `unlimited`.
+        #[arg(long)]
+        only: Option<String>,
+        /// Use this linerate instead of the one as it is released, built now.
+        #[arg(long)]
+        program: Option<PathBuf>,
     },
     /// How well the lab's path keeps up with full and small frames, and with its delay.
     Path {
@@ -146,6 +162,13 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         Bench::Frames { repeats, seconds } => {
             frames::run(&frames::Frames { folder, repeats: *repeats, seconds: *seconds })
         }
+        Bench::Iperf3 { repeats, seconds, only, program } => iperf3::run(&iperf3::Comparison {
+            folder,
+            repeats: *repeats,
+            seconds: *seconds,
+            only: only.as_deref(),
+            program: program.as_deref(),
+        }),
         Bench::Path { repeats, seconds } => path::run(&path::Paths { folder, repeats: *repeats, seconds: *seconds }),
         Bench::Nfs { repeats, seconds, program } => nfs::run(program.as_deref(), folder, *seconds, *repeats),
         Bench::Copy { repeats, tree, storage, only, durable, million, table, program } => {

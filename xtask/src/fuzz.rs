@@ -129,14 +129,26 @@ fn build() -> Result<PathBuf> {
         .output()
         .context("starting `cargo test`")?;
     if !output.status.success() {
-        bail!(
-            "the fuzzer does not build; the compiler's message is above (it needs a C++ compiler: apt-get install g++)"
-        );
+        bail!("the fuzzer does not build; the compiler's message is above{}", compiler_hint(&cxx()));
     }
     let messages = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let program = messages.find_map(|message| Some(PathBuf::from(message["executable"].as_str()?)));
     program.context("cargo names no program that it built")
+}
+
+/// The C++ compiler that libFuzzer is built with, as crate `cc` chooses it.
+fn cxx() -> String {
+    std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned())
+}
+
+/// What to install if libFuzzer could not be compiled by `compiler`; nothing where that is there.
+fn compiler_hint(compiler: &str) -> String {
+    let found = Command::new(compiler).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match found {
+        Ok(_) => String::new(),
+        Err(error) => format!(" (libFuzzer needs a C++ compiler, and `{compiler}`: {error}; apt-get install g++)"),
+    }
 }
 
 /// The targets that were asked for, or all: each has a folder in the corpus.
@@ -230,6 +242,13 @@ fn edges(log: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_compiler_is_suggested_only_where_there_is_none() {
+        assert_eq!(compiler_hint("true"), "");
+        let hint = compiler_hint("no-such-compiler");
+        assert!(hint.contains("`no-such-compiler`") && hint.contains("apt-get install g++"), "{hint}");
+    }
 
     #[test]
     fn the_words_of_libfuzzer_are_read() {

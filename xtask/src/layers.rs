@@ -52,6 +52,7 @@ const HOUSE: &[CratePlace] = &[
     place("linerate-streams", 4, Kind::World),
     place("linerate-nfs", 4, Kind::World),
     place("linerate-nfsd", 4, Kind::World),
+    place("linerate-iperf3", 5, Kind::World),
     place("linerate-copy", 5, Kind::World),
     place("linerate-control", 5, Kind::World),
     place("linerate-agent", 6, Kind::World),

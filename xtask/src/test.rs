@@ -90,12 +90,15 @@ struct Program {
     folder: PathBuf,
 }
 
-/// A program and its tests that are to run.
+/// Tests of a program that run together, in a process of their own.
 #[derive(Debug)]
 struct Job<'a> {
     program: &'a Program,
     tests: Vec<String>,
 }
+
+/// A program with more tests runs in several parts, so that it does not run alone when all others have ended.
+const MOST_IN_A_JOB: usize = 24;
 
 /// What test programs said.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -140,14 +143,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The tests of a tier whose names contain `filter`. The program with most of them is first, so that it does not run alone at the
-/// end.
+/// The tests of a tier whose names contain `filter`. The program with most of them is first.
 fn jobs<'a>(programs: &'a [Program], tier: Tier, filter: &str) -> Result<Vec<Job<'a>>> {
-    let job = |program: &'a Program| Ok(Job { program, tests: program.tests(tier, filter)? });
-    let mut jobs: Vec<Job<'a>> = programs.iter().map(job).collect::<Result<_>>()?;
-    jobs.retain(|job| !job.tests.is_empty());
-    jobs.sort_by_key(|job| std::cmp::Reverse(job.tests.len()));
-    Ok(jobs)
+    let tests = |program: &'a Program| Ok((program, program.tests(tier, filter)?));
+    let mut found: Vec<(&Program, Vec<String>)> = programs.iter().map(tests).collect::<Result<_>>()?;
+    found.sort_by_key(|(_, tests)| std::cmp::Reverse(tests.len()));
+    Ok(found.iter().flat_map(|(program, tests)| parts(tests).map(|tests| Job { program, tests })).collect())
+}
+
+/// `tests` in parts of equal size. Neighbours, which often take equally long, come to different parts.
+fn parts(tests: &[String]) -> impl Iterator<Item = Vec<String>> {
+    let parts = tests.len().div_ceil(MOST_IN_A_JOB);
+    (0..parts).map(move |part| tests.iter().skip(part).step_by(parts).cloned().collect())
 }
 
 /// Runs the jobs, so many at once. Returns what all came to, and the names of the programs that failed.
@@ -167,7 +174,7 @@ fn run_jobs<'a>(jobs: &[Job<'a>], at_once: usize) -> Result<(Count, Vec<&'a str>
         all.passed += count.passed;
         all.failed += count.failed;
         all.skipped += count.skipped;
-        if !success {
+        if !success && !failed.contains(&name) {
             failed.push(name);
         }
     }
@@ -266,6 +273,19 @@ mod tests {
                       finished in 0.01s\n";
         let count = Count::of(output, "SKIPPED: a::in_lab: it needs root\nother\n");
         assert_eq!(count, Count { passed: 7, failed: 2, skipped: 1 });
+    }
+
+    #[test]
+    fn each_test_runs_in_one_part() {
+        for count in [0, 1, MOST_IN_A_JOB, MOST_IN_A_JOB + 1, 7 * MOST_IN_A_JOB - 1] {
+            let tests: Vec<String> = (0..count).map(|number| number.to_string()).collect();
+            let parts: Vec<Vec<String>> = parts(&tests).collect();
+            assert_eq!(parts.len(), count.div_ceil(MOST_IN_A_JOB));
+            assert!(parts.iter().all(|part| !part.is_empty() && part.len() <= MOST_IN_A_JOB));
+            let mut all = parts.concat();
+            all.sort_by_key(|name| name.parse::<usize>().expect("a number"));
+            assert_eq!(all, tests);
+        }
     }
 
     #[test]

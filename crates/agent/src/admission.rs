@@ -25,7 +25,7 @@ pub(crate) fn admit<'a>(
     }
     if needs.cold_cache && !limits.cold_cache {
         return refuse(
-            "this agent does not empty its host's caches; leave `--cache cold` out, or start it with `linerate agent \
+            "this agent does not empty its host's caches; leave `--cache cold` out, or start it with `linerate serve \
              --allow-cold-cache`",
         );
     }
@@ -36,13 +36,13 @@ pub(crate) fn admit<'a>(
     grant.check_powers(&needs.powers)?;
     if let Some(time) = demand.time.filter(|time| *time > limits.max_time) {
         return refuse(format!(
-            "the trial takes {time}, this agent allows {}; ask for less, or start it with `linerate agent --max-time`",
+            "the trial takes {time}, this agent allows {}; ask for less, or start it with `linerate serve --max-time`",
             limits.max_time
         ));
     }
     if demand.flows > limits.max_flows {
         return refuse(format!(
-            "the trial has {} flows on this host, this agent allows {}; ask for fewer, or start it with `linerate agent \
+            "the trial has {} flows on this host, this agent allows {}; ask for fewer, or start it with `linerate serve \
              --max-flows`",
             demand.flows, limits.max_flows
         ));
@@ -50,7 +50,7 @@ pub(crate) fn admit<'a>(
     let under_way: Vec<(&CredentialId, &Demand)> = under_way.collect();
     if under_way.len() >= limits.max_trials {
         return refuse(format!(
-            "{} trials are under way, this agent allows {}; wait for them, or start it with `linerate agent --max-trials`",
+            "{} trials are under way, this agent allows {}; wait for them, or start it with `linerate serve --max-trials`",
             under_way.len(),
             limits.max_trials
         ));
@@ -64,21 +64,33 @@ pub(crate) fn admit<'a>(
     limits.budget.check(needs, under_way.iter().map(|(_, other)| &other.needs)).or_else(refuse)?;
     if let Some(limit) = limits.max_rate {
         let others = under_way.iter().map(|(_, other)| *other);
-        check_rates(task, demand, others, &RateLimit { limit, whose: "this agent", raise: "start it with another" })?;
+        let limit = RateLimit {
+            limit,
+            whose: "this agent",
+            raise: "start it with a higher `linerate serve --max-rate`",
+            lift: "start it without `linerate serve --max-rate`",
+        };
+        check_rates(task, demand, others, &limit)?;
     }
     if let Some(limit) = grant.max_rate {
         let others = under_way.iter().filter(|(credential, _)| **credential == grant.credential);
-        let limit = RateLimit { limit, whose: "this agent URL", raise: "ask the agent's owner for one with another" };
+        let limit = RateLimit {
+            limit,
+            whose: "this agent URL",
+            raise: "ask the agent's owner for one with a higher `--max-rate`",
+            lift: "ask the agent's owner for one without `--max-rate`",
+        };
         check_rates(task, demand, others.map(|(_, other)| *other), &limit)?;
     }
     Ok(())
 }
 
-/// A limit of rates: whose it is, and what raises it.
+/// A limit of rates: whose it is, what raises it, and what lifts it.
 struct RateLimit {
     limit: BitRate,
     whose: &'static str,
     raise: &'static str,
+    lift: &'static str,
 }
 
 /// Weighs what a session sends and receives, together with the `others` that the limit binds.
@@ -86,15 +98,15 @@ fn check_rates<'a>(
     task: TaskKind,
     demand: &Demand,
     others: impl Iterator<Item = &'a Demand> + Clone,
-    RateLimit { limit, whose, raise }: &RateLimit,
+    RateLimit { limit, whose, raise, lift }: &RateLimit,
 ) -> Result<(), ApiError> {
     for (verb, rate) in
         [("send", (|demand| demand.sends) as fn(&Demand) -> Option<BitRate>), ("receive", |demand| demand.receives)]
     {
         let Some(own) = rate(demand) else {
             let remedy = match task {
-                TaskKind::Copy => format!("a copy has no rate: {raise} `--max-rate`, or none"),
-                _ => format!("set a rate with `--rate`, or {raise} `--max-rate`, or none"),
+                TaskKind::Copy => format!("a copy has no rate: {lift}"),
+                _ => format!("set a rate with `--rate`, or {lift}"),
             };
             return refuse(format!(
                 "the trial asks this host to {verb} without a limit, and {whose} allows {limit}; {remedy}"
@@ -104,8 +116,7 @@ fn check_rates<'a>(
         let sum = others.clone().filter_map(rate).map(BitRate::get).fold(own.get(), u64::saturating_add);
         if sum > limit.get() {
             return refuse(format!(
-                "with this trial the host is to {verb} {}, {whose} allows {limit}; ask for a lower `--rate`, or {raise} \
-                 `--max-rate`",
+                "with this trial the host is to {verb} {}, {whose} allows {limit}; ask for a lower `--rate`, or {raise}",
                 BitRate::per_second(sum)
             ));
         }
@@ -129,13 +140,13 @@ pub(crate) fn admit_ports<'a>(
 fn check_interfaces<'a>(limits: &Limits, mut interfaces: impl Iterator<Item = &'a String>) -> Result<(), ApiError> {
     if limits.frames.is_none() {
         return refuse(
-            "this agent sends no raw frames; start it with `linerate agent --allow-frames INTERFACE`, on a network that may be \
+            "this agent sends no raw frames; start it with `linerate serve --allow-frames INTERFACE`, on a network that may be \
              flooded",
         );
     }
     match interfaces.find(|interface| !limits.frames.allow(interface)) {
         Some(interface) => refuse(format!(
-            "this agent sends no raw frames from `{interface}`; name it in `linerate agent --allow-frames` if its network may \
+            "this agent sends no raw frames from `{interface}`; name it in `linerate serve --allow-frames` if its network may \
              be flooded"
         )),
         None => Ok(()),
@@ -264,6 +275,11 @@ mod tests {
         for (task, part) in [(TaskKind::Copy, "a copy has no rate"), (TaskKind::Frames, "with `--rate`")] {
             let error = admit(&limits(), task, &unbound, [].iter()).expect_err("no rate").message;
             assert!(error.contains(part) && error.contains("10 Mbit/s"), "{error}");
+            // A higher one would refuse it again.
+            assert!(error.ends_with("start it without `linerate serve --max-rate`"), "{error}");
         }
+        let beyond = Demand { sends: Some(BitRate::per_second(11_000_000)), ..demand() };
+        let error = admit(&limits(), TaskKind::Stream, &beyond, [].iter()).expect_err("too fast").message;
+        assert!(error.ends_with("or start it with a higher `linerate serve --max-rate`"), "{error}");
     }
 }

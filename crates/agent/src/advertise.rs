@@ -1,5 +1,6 @@
 //! What the agent's URL calls this host when nobody said.
 
+use linerate_sys::netlink::Route;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// Addresses for documentation (RFC 5737, RFC 3849): never near, so the way to them is the way to the world.
@@ -8,12 +9,17 @@ const FAR_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)
 
 /// The host part of the URL of an agent that listens on `address`.
 pub(crate) fn host(address: IpAddr) -> String {
-    choose(address, source, hostname)
+    choose(address, source, own, hostname)
 }
 
-/// An agent on an address is reached by it. One on all addresses shows what `source` has towards the world, else its
-/// `name`, else loopback, which at least this machine reaches.
-fn choose(address: IpAddr, source: impl Fn(IpAddr) -> Option<IpAddr>, name: impl FnOnce() -> Option<String>) -> String {
+/// An agent on an address is reached by it. One on all addresses shows what `source` has towards the world; without a way to the
+/// world one of its `own`, as in a closed test network; else its `name`, else loopback, which at least this machine reaches.
+fn choose(
+    address: IpAddr,
+    source: impl Fn(IpAddr) -> Option<IpAddr>,
+    own: impl FnOnce() -> Vec<IpAddr>,
+    name: impl FnOnce() -> Option<String>,
+) -> String {
     if !address.is_unspecified() {
         return address.to_string();
     }
@@ -21,7 +27,11 @@ fn choose(address: IpAddr, source: impl Fn(IpAddr) -> Option<IpAddr>, name: impl
         IpAddr::V4(_) => (&[FAR_V4], Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(_) => (&[FAR_V6, FAR_V4], Ipv6Addr::LOCALHOST.into()),
     };
-    let shown = far.iter().find_map(|far| source(*far)).map(|address| address.to_string());
+    let near = || {
+        let own = own();
+        far.iter().find_map(|far| own.iter().copied().find(|own| own.is_ipv4() == far.is_ipv4()))
+    };
+    let shown = far.iter().find_map(|far| source(*far)).or_else(near).map(|address| address.to_string());
     shown.or_else(name).unwrap_or_else(|| loopback.to_string())
 }
 
@@ -31,11 +41,22 @@ fn source(far: IpAddr) -> Option<IpAddr> {
     let socket = UdpSocket::bind((any, 0)).ok()?;
     socket.connect(SocketAddr::new(far, 9)).ok()?;
     let source = socket.local_addr().ok()?.ip();
-    // Others cannot use these, or not without naming their own interface.
-    let of_no_use = source.is_unspecified()
-        || source.is_loopback()
-        || matches!(source, IpAddr::V6(address) if address.is_unicast_link_local());
-    (!of_no_use).then_some(source)
+    is_of_use(source).then_some(source)
+}
+
+/// The addresses of this host's interfaces that others can use.
+fn own() -> Vec<IpAddr> {
+    let all = Route::open().and_then(|mut route| route.addresses()).unwrap_or_default();
+    all.into_iter().map(|found| found.address).filter(|address| is_of_use(*address)).collect()
+}
+
+/// Whether others can use an address, without naming an interface of their own.
+fn is_of_use(address: IpAddr) -> bool {
+    let near = match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    };
+    !(near || address.is_unspecified() || address.is_loopback())
 }
 
 fn hostname() -> Option<String> {
@@ -58,16 +79,21 @@ mod tests {
         let none = |_| None;
         let name = || Some("box".to_owned());
         let nameless = || None;
+        let alone = Vec::new;
+        let near = || vec![parse("198.18.0.9")];
         for (shown, expected) in [
-            (choose(any4, both, name), v4),
-            (choose(any6, both, name), v6),
-            (choose(any6, only_v4, name), v4),
-            (choose(any4, only_v6, name), "box"),
-            (choose(any6, none, name), "box"),
-            (choose(any4, none, nameless), "127.0.0.1"),
-            (choose(any6, none, nameless), "::1"),
-            (choose(parse("198.18.0.1"), both, name), "198.18.0.1"),
-            (choose(parse("::1"), both, name), "::1"),
+            (choose(any4, both, near, name), v4),
+            (choose(any6, both, near, name), v6),
+            (choose(any6, only_v4, near, name), v4),
+            (choose(any4, only_v6, alone, name), "box"),
+            (choose(any6, none, alone, name), "box"),
+            (choose(any4, none, near, name), "198.18.0.9"),
+            (choose(any6, none, near, name), "198.18.0.9"),
+            (choose(any4, none, || vec![parse(v6)], name), "box"),
+            (choose(any4, none, alone, nameless), "127.0.0.1"),
+            (choose(any6, none, alone, nameless), "::1"),
+            (choose(parse("198.18.0.1"), both, near, name), "198.18.0.1"),
+            (choose(parse("::1"), both, near, name), "::1"),
         ] {
             assert_eq!(shown, expected);
         }

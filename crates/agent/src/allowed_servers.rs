@@ -65,13 +65,13 @@ impl AllowedServers {
         let at = if address.is_ipv6() { format!("[{address}]:{export}") } else { format!("{address}:{export}") };
         if !self.servers.iter().any(|allowed| allowed.holds(server)) {
             return Err(format!(
-                "this agent does not reach the file server {at}; start it with `linerate agent --allow-server {at}`"
+                "this agent does not reach the file server {at}; start it with `linerate serve --allow-server {at}`"
             ));
         }
         match user {
             Some((uid, gid)) if !self.users.iter().any(|allowed| allowed.is(*uid, *gid)) => Err(format!(
                 "this agent makes no NFS calls as user {uid} and group {gid}; choose others with `--uid` and `--gid`, or start it \
-                 with `linerate agent --allow-uid {uid}:{gid}`"
+                 with `linerate serve --allow-uid {uid}:{gid}`"
             )),
             _ => Ok(()),
         }

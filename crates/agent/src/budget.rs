@@ -1,8 +1,9 @@
 //! What all sessions of an agent may take of its host together.
 
 use linerate_engine::Needs;
+use linerate_observe::usable_memory;
+use linerate_sys::descriptors;
 use linerate_units::ByteCount;
-use std::fs;
 
 /// Memory, threads and descriptors of all sessions together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,12 +17,12 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// A quarter of the memory that this process may have, as many threads as hosts of trials need, and most of the descriptors.
+    /// A quarter of the memory that this process may use, 8,192 threads, and seven eighths of the descriptors.
     fn default() -> Self {
         Self {
-            memory: ByteCount::new(memory().unwrap_or(4 << 30) / 4),
+            memory: ByteCount::new(usable_memory().unwrap_or(4 << 30) / 4),
             threads: 8_192,
-            descriptors: descriptors().unwrap_or(1_024) / 8 * 7,
+            descriptors: descriptors::most().unwrap_or(1_024) / 8 * 7,
         }
     }
 }
@@ -47,7 +48,7 @@ impl Budget {
         if memory > self.memory.get() {
             return Err(format!(
                 "with this trial the host is to take {} of memory, this agent allows {}; {fewer}, or start it with a higher \
-                 `linerate agent --max-memory`",
+                 `linerate serve --max-memory`",
                 ByteCount::new(memory),
                 self.memory
             ));
@@ -69,23 +70,6 @@ impl Budget {
         }
         Ok(())
     }
-}
-
-/// Main memory, bytes, or the limit of the control group that this process is in, if that is less.
-fn memory() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let kibibytes: u64 =
-        text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?.parse().ok()?;
-    let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
-    Some((kibibytes * 1024).min(limit.unwrap_or(u64::MAX)))
-}
-
-/// Descriptors that this process may raise its limit to; linerate asks for no more than 65,536.
-fn descriptors() -> Option<u64> {
-    const ASKED: u64 = 1 << 16;
-    let text = fs::read_to_string("/proc/self/limits").ok()?;
-    let hard = text.lines().find_map(|line| line.strip_prefix("Max open files"))?.split_whitespace().nth(1)?;
-    if hard == "unlimited" { Some(ASKED) } else { hard.parse().ok().map(|hard: u64| hard.min(ASKED)) }
 }
 
 #[cfg(test)]
@@ -114,7 +98,7 @@ mod tests {
     #[test]
     fn the_default_is_a_part_of_what_the_host_has() {
         let budget = Budget::default();
-        assert!(budget.memory.get() > 0 && budget.memory.get() <= memory().expect("a host with memory") / 4);
+        assert!(budget.memory.get() > 0 && budget.memory.get() <= usable_memory().expect("a host with memory") / 4);
         assert!(budget.descriptors > 0 && budget.nfs_memory() <= ByteCount::new(budget.memory.get() / 2));
     }
 }

@@ -8,7 +8,7 @@ use crate::{AgentOptions, StartError};
 use linerate_sys::bpf;
 use linerate_sys::capability::{CapabilitySet, KernelCapability};
 use linerate_sys::landlock::{self, FolderRights};
-use linerate_sys::seccomp::Refused;
+use linerate_sys::seccomp::RefusedCalls;
 use linerate_sys::thread;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -77,8 +77,8 @@ impl Confinement {
         use KernelCapability as Kernel;
         let mut kept = Vec::new();
         if !options.limits.frames.is_none() {
-            // Packet sockets; programs at interfaces; an even pace; the empty network namespace that a sending program is at
-            // home in. Of what the last one permits besides, Landlock and the filter take most.
+            // Packet sockets, programs at interfaces, an even pace, and the empty network namespace that a sending program runs
+            // in. The last one needs CAP_SYS_ADMIN; Landlock and the filter forbid most else that it permits.
             kept.extend([Kernel::NetRaw, Kernel::NetAdmin, Kernel::Bpf, Kernel::Perfmon, Kernel::SysNice]);
             kept.push(Kernel::SysAdmin);
         }
@@ -105,9 +105,9 @@ fn written(options: &AgentOptions) -> Vec<PathBuf> {
     all
 }
 
-/// System calls that no engine makes. What may be used against the kernel, other processes or the host is in, above all what
-/// few programs need and many attacks used.
-fn refused(frames: bool) -> Refused {
+/// System calls that no engine makes and that could harm the kernel, other processes or the host; most are rarely used
+/// otherwise, and many were used in attacks.
+fn refused(frames: bool) -> RefusedCalls {
     use libc as number;
     let mut calls = vec![
         // Other programs and processes.
@@ -170,7 +170,7 @@ fn refused(frames: bool) -> Refused {
         calls.push(number::SYS_bpf);
     }
     // Its flags are in memory, where a filter cannot look: threads are started by clone(2) instead.
-    Refused {
+    RefusedCalls {
         calls,
         absent: vec![number::SYS_clone3],
         families: Some(families),
@@ -186,9 +186,9 @@ impl fmt::Display for Confined {
             None => {
                 f.write_str("files not confined (this kernel has no Landlock: it needs Linux 5.13 and lsm=landlock)")?
             }
-            Some(version) if self.folders.is_empty() => write!(f, "no files (Landlock {version})")?,
+            Some(version) if self.folders.is_empty() => write!(f, "writes no files (Landlock {version})")?,
             Some(version) => {
-                write!(f, "files below {} only (Landlock {version})", listed(&self.folders))?;
+                write!(f, "writes files below {} only (Landlock {version})", listed(&self.folders))?;
             }
         }
         match &self.unfiltered {
@@ -225,7 +225,7 @@ mod tests {
             assert!(said.contains(part), "{said}");
         }
         let confined = Confined { landlock: Some(6), unfiltered: None, ..confined };
-        let said = "files below /srv only (Landlock 6), no programs (seccomp), capabilities: none; not there: /nonesuch: make it, \
+        let said = "writes files below /srv only (Landlock 6), no programs (seccomp), capabilities: none; not there: /nonesuch: make it, \
                     and start the agent again";
         assert_eq!(confined.to_string(), said);
     }

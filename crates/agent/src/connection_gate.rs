@@ -1,27 +1,34 @@
-//! Connections before they have shown a token: few may be open at a time, and not for long.
+//! Connections before they have shown a token: few may be open at a time, and not for long. After that, each credential has a share.
 
+use crate::grant::CredentialId;
 use crate::serve::Shared;
 use crate::slots::{Slot, Slots};
 use axum::{Extension, Router};
 use axum_server::accept::Accept;
+use linerate_control::{ApiError, ErrorKind};
 use linerate_sys::clock;
+use std::collections::BTreeMap;
 use std::future::{Ready, ready};
 use std::io::{self, IoSlice};
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
+/// Most connections of one credential. A runner has one for each session that it leads, and a few for its requests.
+pub(crate) const PER_CREDENTIAL: usize = 256;
+
 /// Accepts connections, before any TLS.
 #[derive(Clone)]
 pub(crate) struct ConnectionGate {
     shared: Arc<Shared>,
     slots: Arc<Slots>,
+    admitted: Arc<AdmittedConnections>,
     timeout: Duration,
 }
 
@@ -32,18 +39,50 @@ pub(crate) struct GatedConnection(Arc<Admission>);
 #[derive(Debug)]
 struct Admission {
     peer: IpAddr,
-    admitted: AtomicBool,
+    /// The credential that it has shown first.
+    credential: OnceLock<CredentialId>,
     slots: Arc<Slots>,
+    all_admitted: Arc<AdmittedConnections>,
     /// Held until the connection is admitted or ends.
     slot: Arc<Slot>,
     /// When it last had read, below TLS, on the clock of [`clock::now`].
     read: AtomicU64,
 }
 
+/// How many connections each credential has, which are none where it is missing.
+#[derive(Debug, Default)]
+struct AdmittedConnections(Mutex<BTreeMap<CredentialId, usize>>);
+
+impl AdmittedConnections {
+    /// Counts one more connection of `credential`; false if it has as many as it may.
+    fn take(&self, credential: &CredentialId) -> bool {
+        let mut counts = self.counts();
+        let count = counts.entry(credential.clone()).or_default();
+        let room = *count < PER_CREDENTIAL;
+        *count += usize::from(room);
+        room
+    }
+
+    /// A connection of `credential` has ended.
+    fn give_back(&self, credential: &CredentialId) {
+        let mut counts = self.counts();
+        if let Some(count) = counts.get_mut(credential) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(credential);
+            }
+        }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<CredentialId, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl ConnectionGate {
     /// A gate that closes connections not admitted within `timeout`.
     pub(crate) fn new(shared: Arc<Shared>, timeout: Duration) -> Self {
-        Self { shared, slots: Arc::default(), timeout }
+        Self { shared, slots: Arc::default(), admitted: Arc::default(), timeout }
     }
 
     fn take(&self, stream: &TcpStream) -> io::Result<GatedConnection> {
@@ -53,12 +92,13 @@ impl ConnectionGate {
             turned_away.add(1);
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the peer is not allowed"));
         }
-        let (slot, dropped) = self.slots.take(peer.ip().into());
+        let (slot, dropped) = self.slots.take(peer.ip());
         turned_away.add(dropped);
         Ok(GatedConnection(Arc::new(Admission {
             peer: peer.ip(),
-            admitted: AtomicBool::new(false),
+            credential: OnceLock::new(),
             slots: Arc::clone(&self.slots),
+            all_admitted: Arc::clone(&self.admitted),
             slot,
             read: AtomicU64::new(0),
         })))
@@ -84,11 +124,27 @@ impl Accept<TcpStream, Router> for ConnectionGate {
 }
 
 impl GatedConnection {
-    /// The connection has shown the token.
-    pub(crate) fn admit(&self) {
-        if !self.0.admitted.swap(true, Ordering::Relaxed) {
-            self.0.slots.admit(self.0.peer.into(), &self.0.slot);
+    /// The connection has shown the token of `credential`. It counts to the first that it shows.
+    ///
+    /// # Errors
+    /// That has as many connections as it may.
+    pub(crate) fn admit(&self, credential: &CredentialId) -> Result<(), ApiError> {
+        if self.0.credential.get().is_some() {
+            return Ok(());
         }
+        if !self.0.all_admitted.take(credential) {
+            let message = format!(
+                "{PER_CREDENTIAL} connections with this agent URL are open, which is the most; close some, or end programs \
+                 that use it"
+            );
+            return Err(ApiError::new(ErrorKind::Limit, message));
+        }
+        // A connection carries one request at a time.
+        if self.0.credential.set(credential.clone()).is_err() {
+            self.0.all_admitted.give_back(credential);
+        }
+        self.0.slots.admit(self.0.peer, &self.0.slot);
+        Ok(())
     }
 
     /// The host at its other end.
@@ -105,6 +161,9 @@ impl GatedConnection {
 impl Drop for Admission {
     fn drop(&mut self) {
         self.slots.release(&self.slot);
+        if let Some(credential) = self.credential.get() {
+            self.all_admitted.give_back(credential);
+        }
     }
 }
 
@@ -118,7 +177,7 @@ pub(crate) struct GatedStream {
 
 impl AsyncRead for GatedStream {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.connection.0.admitted.load(Ordering::Relaxed) {
+        if self.connection.0.credential.get().is_some() {
             self.closing = None;
         }
         if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(context).is_ready()) {

@@ -3,6 +3,7 @@
 use linerate_copy::{AllowedFolders, Copy};
 use linerate_engine::Engine;
 use linerate_frames::Frames;
+use linerate_iperf3::Iperf3;
 use linerate_nfs::Nfs;
 use linerate_nfsd::NfsService;
 use linerate_oncrpc::OncRpc;
@@ -22,6 +23,7 @@ pub struct EngineOptions {
 pub(crate) fn table(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
     vec![
         Box::new(Streams),
+        Box::new(Iperf3),
         Box::new(OncRpc),
         Box::new(Nfs { server: Arc::new(options.nfs.clone()) }),
         Box::new(Frames),

@@ -1,6 +1,6 @@
 //! Who asks, and what that credential lets its holder do.
 
-use crate::invitation::{Invitation, InvitationState, Invitations, Version, unix_now};
+use crate::invitation::{Invitation, InvitationState, Invitations, TokenHash, Version};
 use crate::{Limits, Token};
 use ipnet::IpNet;
 use linerate_control::{ApiError, ErrorKind};
@@ -52,7 +52,7 @@ impl Grant {
         let remedy = match &self.credential {
             None => String::from("the options of this agent do not allow it"),
             Some(id) => format!(
-                "this agent URL (invitation {id}) allows {}; ask the agent's owner for another, made by `linerate agent \
+                "this agent URL (invitation {id}) allows {}; ask the agent's owner for another, made by `linerate serve \
                  invite --can {missing}`",
                 self.powers
             ),
@@ -66,7 +66,7 @@ impl Grant {
     /// The host is not among its peers.
     pub(crate) fn check_peer(&self, address: IpAddr) -> Result<(), ApiError> {
         let address = address.to_canonical();
-        if self.has_peer(address) {
+        if self.data_peers().allow(address) {
             return Ok(());
         }
         Err(refused(format!("this agent URL is for hosts in {}, and the request came from {address}", self.networks())))
@@ -86,7 +86,7 @@ impl Grant {
     /// It is not among its peers.
     pub(crate) fn check_target(&self, address: IpAddr) -> Result<(), ApiError> {
         let address = address.to_canonical();
-        if self.has_peer(address) {
+        if self.data_peers().allow(address) {
             return Ok(());
         }
         Err(refused(format!(
@@ -97,10 +97,7 @@ impl Grant {
 
     /// Who may open data connections to its sessions.
     pub(crate) fn data_peers(&self) -> AllowedPeers {
-        match self.peers.is_empty() {
-            true => AllowedPeers::default(),
-            false => AllowedPeers::only(self.peers.iter().copied()),
-        }
+        AllowedPeers::bounded_by(&self.peers)
     }
 
     /// Whether it may see and lead sessions of `other`: each credential its own, and the agent's owner all.
@@ -127,10 +124,6 @@ impl Grant {
                 Capability { name: format!("power-{power}"), available: self.powers.has(power), text }
             })
             .into_iter()
-    }
-
-    fn has_peer(&self, address: IpAddr) -> bool {
-        self.peers.is_empty() || self.peers.iter().any(|network| network.contains(&address))
     }
 
     fn networks(&self) -> String {
@@ -175,8 +168,9 @@ impl Credentials {
         if self.token.is(token) {
             return Ok(Grant::of_owner(limits));
         }
+        let hash = TokenHash::of(token);
         let known = self.known();
-        let invitation = known.invitations.iter().find(|invitation| invitation.has_token(token)).ok_or_else(unknown)?;
+        let invitation = known.invitations.iter().find(|invitation| invitation.has_token(&hash)).ok_or_else(unknown)?;
         match over(invitation) {
             Some(how) => Err(denied(format!(
                 "the invitation {} {how}; ask the agent's owner for another agent URL",
@@ -213,7 +207,7 @@ impl Credentials {
 }
 
 fn over(invitation: &Invitation) -> Option<&'static str> {
-    match invitation.state(unix_now()) {
+    match invitation.state() {
         InvitationState::Open(_) => None,
         InvitationState::Expired => Some("has expired"),
         InvitationState::Revoked => Some("was revoked"),

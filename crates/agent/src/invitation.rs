@@ -6,13 +6,14 @@
 use crate::{StartError, Token, private_file};
 use ipnet::IpNet;
 use linerate_model::Powers;
+use linerate_sys::clock;
 use linerate_units::{BitRate, Nanos};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 use subtle::ConstantTimeEq as _;
 
 /// Invitations that are over are kept for so long, so that who still uses one is told what became of it.
@@ -61,18 +62,33 @@ pub enum InvitationState {
 }
 
 impl Invitation {
-    /// Whether its token is `token`. Takes the same time wherever they differ.
-    pub(crate) fn has_token(&self, token: &[u8]) -> bool {
-        self.token_sha256.as_bytes().ct_eq(hash(token).as_bytes()).into()
+    /// Whether its token is the one that `hash` is of. Takes the same time wherever they differ.
+    pub(crate) fn has_token(&self, hash: &TokenHash) -> bool {
+        self.token_sha256.as_bytes().ct_eq(hash.0.as_bytes()).into()
     }
 
-    /// How it stands at `now`, seconds since 1970.
-    pub fn state(&self, now: u64) -> InvitationState {
-        match self.ends_unix_s.checked_sub(now) {
+    /// Returns how it stands now.
+    pub fn state(&self) -> InvitationState {
+        self.state_at(now_unix_s())
+    }
+
+    fn state_at(&self, now_unix_s: u64) -> InvitationState {
+        match self.ends_unix_s.checked_sub(now_unix_s) {
             _ if self.revoked_unix_s.is_some() => InvitationState::Revoked,
             None | Some(0) => InvitationState::Expired,
             Some(left) => InvitationState::Open(Nanos::new(left.saturating_mul(1_000_000_000))),
         }
+    }
+}
+
+/// SHA-256 of a token, in hexadecimal digits.
+#[derive(Debug)]
+pub(crate) struct TokenHash(String);
+
+impl TokenHash {
+    /// That of `token`, which may be any bytes.
+    pub(crate) fn of(token: &[u8]) -> Self {
+        Self(digest(&SHA256, token).as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
 
@@ -82,11 +98,12 @@ pub struct Invitations {
     directory: PathBuf,
 }
 
-/// Tells one content of the file from another.
+/// Tells one state of the file from another: its content, its owner and its mode, which all decide whether it can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Version {
     inode: u64,
-    modified: (i64, i64),
+    /// When the file or its inode was changed last, seconds and nanoseconds (ctime).
+    changed: (i64, i64),
     length: u64,
 }
 
@@ -101,10 +118,10 @@ impl Invitations {
     /// # Errors
     /// The file cannot be read or written.
     pub fn invite(&self, allows: Allowance, life: Nanos) -> Result<(Invitation, Token), StartError> {
-        let (token, now) = (Token::generate(), unix_now());
+        let (token, now) = (Token::generate(), now_unix_s());
         let invitation = Invitation {
             id: format!("{:08x}", rand::random::<u32>()),
-            token_sha256: hash(token.as_str().as_bytes()),
+            token_sha256: TokenHash::of(token.as_str().as_bytes()).0,
             allows,
             ends_unix_s: now.saturating_add(life.get().div_ceil(1_000_000_000)),
             revoked_unix_s: None,
@@ -118,9 +135,9 @@ impl Invitations {
     /// # Errors
     /// The file cannot be read or written.
     pub fn revoke(&self, id: &str) -> Result<bool, StartError> {
-        let (mut found, now) = (false, unix_now());
+        let (mut found, now) = (false, now_unix_s());
         self.change(|invitations| {
-            let usable = |invitation: &&mut Invitation| matches!(invitation.state(now), InvitationState::Open(_));
+            let usable = |invitation: &&mut Invitation| matches!(invitation.state_at(now), InvitationState::Open(_));
             for invitation in invitations.iter_mut().filter(|invitation| invitation.id == id).filter(usable) {
                 invitation.revoked_unix_s = Some(now);
                 found = true;
@@ -143,10 +160,23 @@ impl Invitations {
         })
     }
 
-    /// Which content the file has now; none if there is no file.
+    /// Checks that invitations can be read as long as the agent runs: else it would refuse each of them without saying why.
+    ///
+    /// # Errors
+    /// As [`Invitations::list`]; where this process has no right to read the folder, the remedy is told.
+    pub(crate) fn check_readable(&self) -> Result<(), StartError> {
+        match self.list() {
+            Err(StartError::File { path, source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {
+                Err(StartError::OfAnotherUser { path, source })
+            }
+            read => read.map(drop),
+        }
+    }
+
+    /// Which state the file is in now; none if there is no file.
     pub(crate) fn version(&self) -> Option<Version> {
         let about = fs::metadata(self.path()).ok()?;
-        Some(Version { inode: about.ino(), modified: (about.mtime(), about.mtime_nsec()), length: about.len() })
+        Some(Version { inode: about.ino(), changed: (about.ctime(), about.ctime_nsec()), length: about.len() })
     }
 
     /// Notes where the agent of this identity is reached, for the URLs of invitations.
@@ -171,7 +201,7 @@ impl Invitations {
         let _alone = self.lock()?;
         let mut invitations = self.list()?;
         change(&mut invitations);
-        let oldest = unix_now().saturating_sub(REMEMBERED);
+        let oldest = now_unix_s().saturating_sub(REMEMBERED);
         invitations.retain(|invitation| invitation.revoked_unix_s.unwrap_or(invitation.ends_unix_s) >= oldest);
         let text = serde_json::to_string_pretty(&invitations).expect("plain data becomes JSON");
         private_file::replace(&self.path(), &text)
@@ -191,13 +221,8 @@ impl Invitations {
     }
 }
 
-/// Seconds since 1970.
-pub fn unix_now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
-fn hash(token: &[u8]) -> String {
-    digest(&SHA256, token).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+fn now_unix_s() -> u64 {
+    clock::unix_now() / 1_000_000_000
 }
 
 #[cfg(test)]
@@ -220,8 +245,12 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let (two, other) = invitations.invite(allowance(), Nanos::from_secs(60)).expect("written");
         assert_eq!(invitations.list().expect("read"), [one.clone(), two]);
-        assert!(one.has_token(token.as_str().as_bytes()) && !one.has_token(other.as_str().as_bytes()));
+        let [hash, other] = [token, other].map(|token| TokenHash::of(token.as_str().as_bytes()));
+        assert!(one.has_token(&hash) && !one.has_token(&other));
+        // As a running agent notices them: what it may not read now, and what it may read again.
+        let before = invitations.version();
         fs::set_permissions(invitations.path(), fs::Permissions::from_mode(0o644)).expect("chmod");
+        assert_ne!(invitations.version(), before, "a change of the mode is noticed");
         let error = invitations.list().expect_err("others can read it").to_string();
         assert!(error.contains("invitations.json") && error.contains("chmod 600"), "{error}");
     }
@@ -231,13 +260,13 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let invitations = Invitations::of(directory.path());
         let (invitation, _) = invitations.invite(allowance(), Nanos::from_secs(60)).expect("written");
-        let now = unix_now();
-        assert!(matches!(invitation.state(now), InvitationState::Open(left) if left <= Nanos::from_secs(61)));
-        assert_eq!(invitation.state(invitation.ends_unix_s), InvitationState::Expired);
+        let now = now_unix_s();
+        assert!(matches!(invitation.state_at(now), InvitationState::Open(left) if left <= Nanos::from_secs(61)));
+        assert_eq!(invitation.state_at(invitation.ends_unix_s), InvitationState::Expired);
         assert!(!invitations.revoke("00000000").expect("read"), "there is none of that name");
         assert!(invitations.revoke(&invitation.id).expect("written"));
         assert!(!invitations.revoke(&invitation.id).expect("read"), "it is revoked already");
-        assert_eq!(invitations.list().expect("read")[0].state(now), InvitationState::Revoked);
+        assert_eq!(invitations.list().expect("read")[0].state_at(now), InvitationState::Revoked);
         let before = invitations.version();
         invitations
             .change(|all| all.iter_mut().for_each(|one| one.revoked_unix_s = Some(now - REMEMBERED - 1)))

@@ -49,7 +49,7 @@ pub use budget::Budget;
 pub use confinement::{Confined, Confinement};
 pub use engines::EngineOptions;
 pub use identity::Identity;
-pub use invitation::{Allowance, Invitation, InvitationState, Invitations, unix_now};
+pub use invitation::{Allowance, Invitation, InvitationState, Invitations};
 pub use ipnet::IpNet;
 pub use limits::Limits;
 pub use linerate_copy::AllowedFolders;

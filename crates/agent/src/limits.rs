@@ -2,6 +2,7 @@
 
 use crate::{AllowedInterfaces, AllowedServers, Budget};
 use ipnet::IpNet;
+use linerate_engine::AllowedPeers;
 use linerate_model::{Power, Powers};
 use linerate_units::{BitRate, Nanos};
 use std::net::IpAddr;
@@ -34,8 +35,9 @@ pub struct Limits {
     /// Networks whose hosts may use the API and open data connections; empty allows all that have the token, or the session's
     /// key.
     pub allowed_peers: Vec<IpNet>,
-    /// Networks that sessions may connect to, beside those of `allowed_peers`. If both are empty, sessions may connect to all
-    /// addresses but the host's own, link-local ones, and those of groups and metadata services.
+    /// Networks that sessions may connect to, beside those of `allowed_peers`, and whose hosts may open data connections where
+    /// `allowed_peers` bounds these. If both are empty, sessions may connect to all addresses but the host's own, link-local
+    /// ones, and those of groups and metadata services.
     pub allowed_targets: Vec<IpNet>,
 }
 
@@ -70,8 +72,7 @@ impl Limits {
 
     /// Whether a host at `address` may use the API.
     pub(crate) fn allows(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        self.allowed_peers.is_empty() || self.allowed_peers.iter().any(|network| network.contains(&address))
+        AllowedPeers::bounded_by(&self.allowed_peers).allow(address)
     }
 }
 

@@ -16,6 +16,7 @@ use axum::{Extension, Json, Router};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::{ClockReading, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve};
 use linerate_model::{Assignment, Host, HostCounters, HostCounts, Mac, Order, PortInfo, SessionId, Stage};
+use linerate_units::Nanos;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use std::future::ready;
@@ -83,7 +84,7 @@ pub(crate) static ROUTES: [Route; 11] = [
     Route {
         method: Method::Get,
         path: "/v1/host",
-        summary: "What this host is and what it can do; the last capabilities are the powers of the token",
+        summary: "What this host is and what it can do; the powers of the token are the capabilities `power-...`",
         versioned: true,
         body: None,
         answer: Answer::Json(schema::<Host>),
@@ -237,7 +238,12 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Body<T> {
     type Rejection = ErrorResponse;
 
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ErrorResponse> {
-        let bytes = Bytes::from_request(request, shared).await.map_err(|rejection| match rejection.status() {
+        let longest = shared.timeouts.body;
+        let Ok(read) = tokio::time::timeout(longest, Bytes::from_request(request, shared)).await else {
+            let message = format!("the body of the request did not come within {}", Nanos::from(longest));
+            return Err(ErrorResponse::new(ErrorKind::BadRequest, message));
+        };
+        let bytes = read.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => ErrorResponse::new(
                 ErrorKind::TooLarge,
                 format!("the body is longer than the {} bytes this agent takes", shared.limits.max_body),

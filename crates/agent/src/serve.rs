@@ -21,6 +21,7 @@ use linerate_control::{PROTOCOL, PROTOCOL_HEADER};
 use linerate_engine::Engine;
 use linerate_model::{AgentUrl, HostName};
 use linerate_observe::HostOptions;
+use linerate_sys::descriptors;
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,7 +37,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// A session goes on for so long, at the most, after its credential has ended.
-const REVOKED: Duration = Duration::from_millis(500);
+const REVOCATION_CHECK: Duration = Duration::from_millis(500);
 
 /// What an agent is to be.
 #[derive(Debug)]
@@ -69,6 +70,30 @@ pub struct AgentOptions {
     pub confinement: Option<Confinement>,
 }
 
+impl AgentOptions {
+    /// An agent called `name` that is served on `listener`, with an identity and a token made for it, the usual limits and times, and
+    /// nothing of the host but its sockets. It keeps no invitations and is not confined.
+    ///
+    /// # Errors
+    /// The identity cannot be made.
+    pub fn new(listener: TcpListener, name: HostName) -> Result<Self, StartError> {
+        Ok(Self {
+            listener,
+            advertise: None,
+            identity: Identity::generate()?,
+            token: Token::generate(),
+            invitations: None,
+            name,
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+            engines: EngineOptions::default(),
+            link_speeds: BTreeMap::new(),
+            data_addresses: Vec::new(),
+            confinement: None,
+        })
+    }
+}
+
 /// A running agent. Dropping it stops it at once; [`Agent::shutdown`] waits until its sessions have let go of everything.
 pub struct Agent {
     url: AgentUrl,
@@ -76,12 +101,14 @@ pub struct Agent {
     shared: Arc<Shared>,
     handle: Handle<SocketAddr>,
     server: JoinHandle<std::io::Result<()>>,
-    revoking: JoinHandle<()>,
+    /// Ends sessions whose invitation has ended; none where there can be no invitations.
+    revoking: Option<JoinHandle<()>>,
 }
 
 /// What all requests share.
 pub(crate) struct Shared {
     pub(crate) limits: Limits,
+    pub(crate) timeouts: Timeouts,
     pub(crate) host: HostOptions,
     pub(crate) sessions: Arc<Sessions>,
     credentials: Arc<Credentials>,
@@ -102,6 +129,8 @@ impl Agent {
     /// # Errors
     /// The listener or the identity cannot be used.
     pub async fn start_with(options: AgentOptions, engines: Vec<Box<dyn Engine>>) -> Result<Self, StartError> {
+        // Sessions may have as many as the budget counts on.
+        descriptors::raise_limit();
         let failed = |call| move |source| StartError::Serve { call, source };
         let address = options.listener.local_addr().map_err(failed("getsockname"))?;
         let url = AgentUrl {
@@ -117,8 +146,13 @@ impl Agent {
         // Before a thread is there that it would not bind, and before anyone is answered.
         let confinement = options.confinement.as_ref();
         let confined = confinement.map(|confinement| confinement.apply(&options)).transpose()?;
+        if let Some(invitations) = &options.invitations {
+            // With what the agent has kept: root without its capabilities reads no files of others.
+            invitations.check_readable()?;
+        }
         let AgentOptions { listener, identity, token, invitations, name, limits, timeouts, .. } = options;
         listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
+        let has_invitations = invitations.is_some();
         let credentials = Arc::new(Credentials::new(token, invitations));
         let host = HostOptions {
             name,
@@ -128,7 +162,7 @@ impl Agent {
             data_addresses: options.data_addresses,
         };
         let sessions = Arc::new(Sessions::new(engines, limits.clone(), timeouts));
-        let shared = Arc::new(Shared { limits, host, sessions, credentials });
+        let shared = Arc::new(Shared { limits, timeouts, host, sessions, credentials });
         let gate = ConnectionGate::new(Arc::clone(&shared), timeouts.unadmitted);
         let app = router(Arc::clone(&shared)).layer(from_fn_with_state(Arc::clone(&shared), admit));
 
@@ -143,7 +177,7 @@ impl Agent {
             .http1_only();
         server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         let server = tokio::spawn(server.serve(app.into_make_service()));
-        let revoking = tokio::spawn(stop_without_credential(Arc::clone(&shared)));
+        let revoking = has_invitations.then(|| tokio::spawn(stop_without_credential(Arc::clone(&shared))));
         Ok(Self { url, confined, shared, handle, server, revoking })
     }
 
@@ -178,7 +212,9 @@ impl Drop for Agent {
         self.shared.sessions.stop_all();
         self.handle.shutdown();
         self.server.abort();
-        self.revoking.abort();
+        if let Some(revoking) = &self.revoking {
+            revoking.abort();
+        }
     }
 }
 
@@ -189,10 +225,13 @@ async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let granted = shared.credentials.find(bearer(&request), &shared.limits);
-    match granted.and_then(|grant| grant.check_peer(connection.peer()).map(|()| grant)) {
+    let granted = shared.credentials.find(bearer(&request), &shared.limits).and_then(|grant| {
+        grant.check_peer(connection.peer())?;
+        connection.admit(&grant.credential)?;
+        Ok(grant)
+    });
+    match granted {
         Ok(grant) => {
-            connection.admit();
             request.extensions_mut().insert(grant);
             let mut response = next.run(request).await;
             response.headers_mut().insert(PROTOCOL_HEADER, HeaderValue::from(PROTOCOL));
@@ -210,7 +249,7 @@ async fn admit(
 /// Stops sessions whose credential was revoked or has expired. Ends with the agent.
 async fn stop_without_credential(shared: Arc<Shared>) {
     loop {
-        tokio::time::sleep(REVOKED).await;
+        tokio::time::sleep(REVOCATION_CHECK).await;
         shared.sessions.stop_ended(&shared.credentials);
     }
 }

@@ -3,15 +3,16 @@
 //! The engine runs on a thread of its own and waits here for orders; requests and time limits come from the agent's event loop.
 //! Everything that decides stands in [`State`], under one lock.
 
+mod lead;
+
 use crate::grant::CredentialId;
-use crate::watching::{Seen, Signal, Watching};
+use crate::watching::{Seen, Signal};
+use lead::Lead;
 use linerate_control::{ApiError, ErrorKind};
-use linerate_engine::{
-    AllowedPeers, Conductor, Counted, Demand, Engine, EngineFailure, FailedBy, Stop, Stopped, Timeline, Work,
-};
+use linerate_engine::{AllowedPeers, Counted, Demand, Engine, EngineFailure, FailedBy, Stop, Stopped, Timeline};
 use linerate_model::{
-    Assignment, Endpoints, FailureKind, HostCounts, LinkId, Order, Ready, Sampling, SessionFailure, SessionId,
-    SessionProgress, Stage, TaskKind,
+    Assignment, Endpoints, FailureKind, HostCounts, LinkId, Order, SessionFailure, SessionId, SessionProgress, Stage,
+    TaskKind,
 };
 use linerate_sys::clock;
 use linerate_units::Nanos;
@@ -253,7 +254,7 @@ impl Session {
             return None;
         }
         let max_time = Duration::from(bounds.max_time);
-        let beyond = "start it with a higher `linerate agent --max-time`";
+        let beyond = "start it with a higher `linerate serve --max-time`";
         // To make and remove what a load needs is work of this host, too. Connecting waits for other hosts, which get the time for
         // an order in any case.
         let set_up = Duration::from(self.demand.set_up).min(max_time);
@@ -314,7 +315,7 @@ impl Session {
 
     /// Runs `engine` to its end and returns what the session has come to. Called once, on a thread of its own.
     pub(crate) fn run(self: &Arc<Self>, engine: &dyn Engine, assignment: &Assignment) -> Outcome {
-        let lead = Lead { session: self, sampling: assignment.sampling, watching: Mutex::default() };
+        let lead = Lead::of(self, assignment.sampling);
         let ran = catch_unwind(AssertUnwindSafe(|| engine.run(assignment, &lead)));
         let seen = lead.stop_watching();
         match ran {
@@ -372,7 +373,11 @@ impl Session {
     fn reach(&self, stage: Stage, awaited: Option<Awaited>) {
         let mut state = self.orders.lock();
         state.awaited = awaited;
-        state.since = Instant::now();
+        // All that is prepared takes its part of one time.
+        let goes_on = matches!((&*self.stage.borrow(), &stage), (Stage::Preparing { .. }, Stage::Preparing { .. }));
+        if !goes_on {
+            state.since = Instant::now();
+        }
         self.stage.send_replace(stage);
         self.changed.notify_one();
     }
@@ -446,68 +451,6 @@ impl Awaited {
     }
 }
 
-/// Leads the engine through one session.
-struct Lead<'a> {
-    session: &'a Arc<Session>,
-    sampling: Sampling,
-    watching: Mutex<Option<Watching>>,
-}
-
-impl Lead<'_> {
-    fn stop_watching(&self) -> Seen {
-        let watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner).take();
-        watching.map(Watching::end).unwrap_or_default()
-    }
-}
-
-impl Conductor for Lead<'_> {
-    fn preparing(&self, doing: &str) {
-        self.session.reach(Stage::Preparing { doing: doing.to_owned() }, None);
-    }
-
-    fn listening(&self, here: Endpoints) -> Result<Endpoints, Stopped> {
-        self.session.wait(Stage::Listening { endpoints: here }, Awaited::Connect, |state| state.endpoints.clone())
-    }
-
-    fn ready(&self, ready: Ready) -> Result<u64, Stopped> {
-        self.session.wait(Stage::Ready(ready), Awaited::Start, |state| state.start)
-    }
-
-    fn runs(&self, work: Work) {
-        // An engine that gives way to another begins anew. Where both have a window, both are to share its timeline, as an order
-        // to open it comes once.
-        self.stop_watching();
-        let session = Arc::clone(self.session);
-        let window = work.window.clone();
-        match Watching::begin(work, self.sampling, move |progress| session.progress(progress)) {
-            Ok(watching) => {
-                self.session.orders.lock().timeline = window.map(|window| (window, watching.signal()));
-                *self.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching);
-                self.session.reach(Stage::Running(SessionProgress::default()), None);
-            }
-            Err(error) => {
-                self.session.stop(FailureKind::Task, format!("starting the thread that watches the host: {error}"))
-            }
-        }
-    }
-
-    fn sent(&self) -> Result<(), Stopped> {
-        self.session.wait(Stage::Sent, Awaited::Drain, |state| state.all_sent.then_some(()))
-    }
-
-    fn peers(&self) -> AllowedPeers {
-        self.session.peers.clone()
-    }
-
-    fn is_rate_limited(&self) -> bool {
-        self.session.opener.rate_limited
-    }
-
-    fn stop(&self) -> &Arc<Stop> {
-        &self.session.stop
-    }
-}
-
 /// A panic is a failure like others: it must not leave a session that never ends.
 pub(crate) fn panicked(engine: &str, panic: &(dyn Any + Send)) -> SessionFailure {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
@@ -525,7 +468,7 @@ pub(crate) fn panicked(engine: &str, panic: &(dyn Any + Send)) -> SessionFailure
 mod tests {
     use super::*;
     use linerate_engine::Needs;
-    use linerate_model::{SessionKey, Task, Timing, TransactTask, Transport, Warmup, Window};
+    use linerate_model::{Ready, SessionKey, Task, Timing, TransactTask, Transport, Warmup, Window};
 
     /// A session that waits for its start; an engine's thread would block in `wait`.
     fn ready(time: Option<Nanos>, set_up: Nanos) -> Session {
@@ -584,6 +527,23 @@ mod tests {
         session.stop(FailureKind::Stopped, "enough");
         let bounds = Bounds { unordered: Duration::ZERO, max_time: Nanos::default() };
         assert!(session.deadline(bounds).is_none(), "it is being stopped already");
+    }
+
+    /// The attack: an engine that always has something else to prepare, as for a task of its caller's choice, never ends.
+    #[test]
+    fn all_that_is_prepared_has_one_limit_of_time() {
+        let begun = Instant::now();
+        let session = ready(None, Nanos::default());
+        let preparing = |doing: &str| session.reach(Stage::Preparing { doing: doing.into() }, None);
+        preparing("making files");
+        let bounds = Bounds { unordered: Duration::from_secs(30), max_time: Nanos::from_secs(600) };
+        let limit = session.deadline(bounds).expect("a limit").at;
+        preparing("emptying caches");
+        assert_eq!(session.deadline(bounds).expect("a limit").at, limit, "the next step has what the first left");
+        session.reach(Stage::Ready(Ready::default()), Some(Awaited::Start));
+        preparing("removing files");
+        assert!(session.deadline(bounds).expect("a limit").at > limit, "another stage lay between");
+        assert_bound(&session, begun, 600, FailureKind::Limit, "for preparing again");
     }
 
     #[test]

@@ -164,10 +164,17 @@ impl Sessions {
         if self.closing.load(Ordering::Acquire) {
             return Err(ApiError::new(ErrorKind::Conflict, "this agent is shutting down"));
         }
-        if held.get(&assignment.id).is_some_and(|other| !other.is_over()) {
-            let message =
-                format!("there is a session `{}` already; close it first, or use another name", assignment.id);
-            return Err(ApiError::new(ErrorKind::Conflict, message));
+        if let Some(other) = held.get(&assignment.id) {
+            // One that is over has counts, which are for its opener.
+            let is_own = other.opener.credential == grant.credential;
+            if !is_own || !other.is_over() {
+                let remedy = match grant.leads_sessions_of(&other.opener.credential) {
+                    true => "close it first, or use another name",
+                    false => "use another name",
+                };
+                let message = format!("there is a session `{}` already; {remedy}", assignment.id);
+                return Err(ApiError::new(ErrorKind::Conflict, message));
+            }
         }
         let under_way = held.values().filter(|session| !session.is_over());
         let under_way = under_way.map(|session| (&session.opener.credential, &session.demand));
@@ -237,7 +244,8 @@ impl Sessions {
         }
     }
 
-    /// The session of this name, if `grant` may lead it. Others are not told that it is there.
+    /// Returns the session of this name, if `grant` may lead it. To others it is as if there were none, but they cannot open one
+    /// of its name.
     fn get(&self, id: &SessionId, grant: &Grant) -> Result<Arc<Session>, ApiError> {
         let mine = |session: &&Arc<Session>| grant.leads_sessions_of(&session.opener.credential);
         self.held().get(id).filter(mine).cloned().ok_or_else(|| {

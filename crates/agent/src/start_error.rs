@@ -29,8 +29,19 @@ pub enum StartError {
         /// Why.
         source: std::io::Error,
     },
+    /// A file that holds the agent's secrets belongs to another user, and the agent gives up what would let it read that.
+    #[error(
+        "the agent may not read {}: {source}; run it as the owner of that folder, or give the folder to the agent's user \
+         (`chown -R`)", path.display()
+    )]
+    OfAnotherUser {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// A file that holds the agent's secrets can be read by others.
-    #[error("{} can be read by others (mode {mode:o}), and it holds a secret: `chmod 600` it, or delete it to get a new one", path.display())]
+    #[error("{} can be read by others (mode {mode:o}), and it holds a secret: `chmod 600 {}`", path.display(), path.display())]
     Exposed {
         /// The file.
         path: PathBuf,

@@ -86,7 +86,7 @@ impl Limits {
         if within(&self.allowed_targets) {
             return Ok(());
         }
-        let remedy = format!("start it with `linerate agent --allow-target {address}`");
+        let remedy = format!("start it with `linerate serve --allow-target {address}`");
         let refuse = |message: String| Err(ApiError::new(ErrorKind::Limit, message));
         match Kind::of(address) {
             // Whoever asks from this host, or from its link, reaches these without the agent.

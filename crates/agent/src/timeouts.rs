@@ -9,6 +9,8 @@ pub struct Timeouts {
     pub handshake: Duration,
     /// A connection that has not carried a request with the token this long after it was accepted is closed.
     pub unadmitted: Duration,
+    /// The body of a request must have come this soon after its head.
+    pub body: Duration,
     /// A session that waits longer for its next order is stopped, as long as setting up may take besides. No start may be
     /// delayed longer either.
     pub unordered: Duration,
@@ -21,6 +23,7 @@ impl Default for Timeouts {
         Self {
             handshake: Duration::from_secs(5),
             unadmitted: Duration::from_secs(10),
+            body: Duration::from_secs(30),
             unordered: Duration::from_secs(30),
             unfetched: Duration::from_secs(120),
         }

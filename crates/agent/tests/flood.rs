@@ -3,7 +3,7 @@
 
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
-use linerate_agent::{Agent, AgentOptions, EngineOptions, Identity, Limits, NfsService, Timeouts, Token};
+use linerate_agent::{Agent, AgentOptions};
 use linerate_control::{Client, SessionHandle};
 use linerate_model::{
     Assignment, EndCounts, Endpoints, HostCounts, HostName, LinkId, Listen, Net, NfsMix, NfsTask, Offered, Order, Path,
@@ -12,7 +12,7 @@ use linerate_model::{
 };
 use linerate_testsuite::wait_until;
 use linerate_units::{BitRate, ByteCount, Nanos, OpRate};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
@@ -63,23 +63,11 @@ fn part(id: String, task: &Task, role: Role) -> Assignment {
 }
 
 async fn agent() -> Agent {
-    let options = AgentOptions {
-        listener: TcpListener::bind((LOOPBACK, 0)).expect("a port"),
-        advertise: None,
-        identity: Identity::generate().expect("an identity"),
-        token: Token::generate(),
-        invitations: None,
-        name: HostName::from("test"),
-        limits: Limits { max_trials: 8, ..Limits::default() },
-        timeouts: Timeouts::default(),
-        engines: EngineOptions {
-            nfs: NfsService { memory: ByteCount::new(16 << 20), ..NfsService::default() },
-            ..EngineOptions::default()
-        },
-        link_speeds: BTreeMap::new(),
-        data_addresses: vec![LOOPBACK],
-        confinement: None,
-    };
+    let listener = TcpListener::bind((LOOPBACK, 0)).expect("a port");
+    let mut options = AgentOptions::new(listener, HostName::from("test")).expect("an identity");
+    options.limits.max_trials = 8;
+    options.engines.nfs.memory = ByteCount::new(16 << 20);
+    options.data_addresses = vec![LOOPBACK];
     Agent::start(options).await.expect("an agent")
 }
 

@@ -1,13 +1,14 @@
 //! The command line. Each command's own words are beside its code; what several share is here.
 
 use crate::commands::{
-    agent, compare, completions, copy, device, explain, frames, hosts, lab, ladder, limits, man, nfs, probe, report,
-    results, rpc, run, stream, transact, view,
+    calibrate, compare, completions, copy, device, explain, frames, hosts, lab, ladder, limits, man, nfs, probe,
+    report, results, rpc, run, serve, stream, transact, view,
 };
 use crate::exit::Failure;
+use crate::expectations::BuildReport;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
-use linerate_method::Expectation;
+use linerate_method::{Expectation, Metric};
 use linerate_model::{Arrivals, IpVersion, Plan, Repeats, Sampling, SocketOptions, Timing, Transport, Trial};
 use linerate_report::Language;
 use linerate_runner::Origin;
@@ -19,11 +20,31 @@ use std::path::PathBuf;
 const STYLES: Styles =
     Styles::styled().header(AnsiColor::Green.on_default().bold()).literal(AnsiColor::Cyan.on_default().bold());
 
-const EXAMPLES: &str = "\
+/// What most people need, on one screen of 80 columns and 24 rows with what stands above it.
+const SCREEN: &str = "\
+Most used:
+  linerate lab                two hosts and a switch on this machine, measured
+  linerate serve              on the other machine: prints its agent URL
+  linerate URL                the path to it: both ways, latency, the limit
+  linerate stream URL         TCP or UDP throughput, counted at the receiver
+  linerate transact URL       requests and responses: rate and latency
+  linerate report             the latest record; --out report.html for a page
+
+Measure more:  rpc  nfs  copy  ladder  device  frames  calibrate  run (a study)
+Read records:  results  report  explain  compare  view (in a browser)
+Set up:        hosts (saved by name)  probe  limits  completions  man
+
+  linerate COMMAND --help     examples and everyday options of a command
+  linerate --help-all         all commands in a line each, more examples
+      --lang <LANG>           language of results: en or ja
+  -V, --version               version";
+
+/// All of it, before the list of commands.
+pub(crate) const EXAMPLES: &str = "\
 Examples:
   linerate lab                                   Two hosts and a switch, measured, with a report
   linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472
-  linerate agent --listen 0.0.0.0:4747           On the other host: prints its agent URL
+  linerate serve                                 On the other host: prints its agent URL
   linerate stream linerate://host:4747#...       From here to that host, TCP
   linerate stream A B --udp --expect 'loss<=0.1%'
   linerate transact A B --rate 10k               Latency at 10,000 requests per second
@@ -31,6 +52,7 @@ Examples:
   linerate nfs A B --mix sfs97-like --curve      NFS response time against load, up to the peak
   linerate copy --tree like:system A B           A folder tree, verified and timed by stage
   linerate ladder A B                            All layers of one path, and which loses most
+  linerate calibrate A B                         The hosts' own limit, without the device
   linerate device throughput --ports eth1,eth2   A switch or router between two ports, RFC 2544
   linerate frames --ports eth1,eth2 --rate 100k  Raw frames from port to port, counted
   linerate run studies/lab-devices.toml          A study: randomised, resumable, with findings
@@ -45,7 +67,7 @@ operator, 141 stopped because the reader of --json-stream left.";
 
 /// Measures what a network path or device carries, layer by layer, and names the part that limits it.
 #[derive(Debug, Parser)]
-#[command(name = "linerate", version, styles = STYLES, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "linerate", version, styles = STYLES, after_help = SCREEN, arg_required_else_help = true)]
 pub(crate) struct Arguments {
     /// Language of results and reports: en or ja. CSV and JSON do not depend on it [default: from LC_ALL, LC_MESSAGES
     /// or LANG]
@@ -65,11 +87,12 @@ pub(crate) enum Command {
     Nfs(nfs::Arguments),
     Copy(Box<copy::Arguments>),
     Ladder(ladder::Arguments),
+    Calibrate(calibrate::Arguments),
     Device(device::Arguments),
     Frames(frames::Arguments),
     Lab(lab::Arguments),
     Run(run::Arguments),
-    Agent(agent::Arguments),
+    Serve(serve::Arguments),
     Hosts(hosts::Arguments),
     Probe(probe::Arguments),
     Limits(limits::Arguments),
@@ -92,6 +115,7 @@ impl Command {
             Self::Nfs(nfs) => Some(&mut nfs.results),
             Self::Copy(copy) => Some(&mut copy.results),
             Self::Ladder(ladder) => Some(&mut ladder.results),
+            Self::Calibrate(calibrate) => Some(&mut calibrate.results),
             Self::Device(device) => Some(device.results_mut()),
             Self::Frames(frames) => Some(&mut frames.results),
             _ => None,
@@ -112,7 +136,7 @@ pub(crate) struct Repetition {
 
     /// Warm-up before each window, excluded from results [default: until the rate is steady, at least 500ms and 10 round
     /// trips, at most 10s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, short = 'O', value_name = "TIME")]
     warmup: Option<Nanos>,
 
     /// Number of runs; results are the median with the spread [default: 3; each load of a curve: 1]
@@ -160,12 +184,23 @@ impl Repetition {
         }
     }
 
+    /// `repeats` runs of this length, each after the usual warm-up.
+    pub(crate) fn plain(time: Nanos, repeats: u32) -> Self {
+        Self { warmup: None, ..Self::brief(time, Nanos::default(), repeats) }
+    }
+
     pub(crate) fn timing(&self) -> Result<Timing, String> {
         const SHORTEST: Nanos = Nanos::from_millis(50);
         if self.time < SHORTEST {
             return Err(format!("--time {} is too short to measure anything; give at least {SHORTEST}", self.time));
         }
         Ok(self.warmup.map_or(Timing::when_steady(self.time), |warmup| Timing::of(warmup, self.time)))
+    }
+
+    /// As [`Self::timing`], with a warm-up of fixed length: `usual` unless another is asked for.
+    pub(crate) fn timing_after(&self, usual: Nanos) -> Result<Timing, String> {
+        self.timing()?;
+        Ok(Timing::of(self.warmup.unwrap_or(usual), self.time))
     }
 
     /// The plan that measures each of `cells`.
@@ -304,27 +339,35 @@ pub(crate) struct Sockets {
     family: Family,
 
     /// TCP congestion control at both ends, for example cubic or bbr
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, short = 'C', value_name = "NAME")]
     congestion: Option<String>,
 
     /// Differentiated services code point, 0 to 63
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: Option<u8>,
 
+    /// The same as the whole byte of the type of service, as in 0xb8 for DSCP 46
+    #[arg(long, short = 'S', value_name = "BYTE", value_parser = dscp_of_tos, conflicts_with = "dscp")]
+    tos: Option<u8>,
+
     /// SO_SNDBUF of the sending sockets
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", conflicts_with = "window")]
     send_buffer: Option<ByteCount>,
 
     /// SO_RCVBUF of the receiving sockets
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", conflicts_with = "window")]
     receive_buffer: Option<ByteCount>,
 
+    /// Both buffers
+    #[arg(long, short = 'w', value_name = "BYTES")]
+    window: Option<ByteCount>,
+
     /// TCP maximum segment size (MSS), bytes of payload
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(88..))]
+    #[arg(long, short = 'M', value_name = "BYTES", value_parser = clap::value_parser!(u16).range(88..))]
     mss: Option<u16>,
 
     /// Local address of the client
-    #[arg(long = "bind", value_name = "ADDRESS")]
+    #[arg(long = "bind", short = 'B', value_name = "ADDRESS")]
     bind_address: Option<IpAddr>,
 
     /// Interface of the client (SO_BINDTODEVICE)
@@ -340,6 +383,19 @@ pub(crate) struct Sockets {
     cpus_receiver: Vec<u32>,
 }
 
+/// The DSCP in a type of service, decimal or hexadecimal: its upper six bits (RFC 2474 section 3).
+fn dscp_of_tos(text: &str) -> Result<u8, String> {
+    let byte = match text.strip_prefix("0x") {
+        Some(digits) => u8::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    match byte {
+        Ok(byte) if byte & 3 == 0 => Ok(byte >> 2),
+        Ok(_) => Err("its lower two bits are those of ECN, which TCP sets: expected a multiple of 4".to_owned()),
+        Err(_) => Err("expected a byte, as in 184 or 0xb8".to_owned()),
+    }
+}
+
 impl Sockets {
     pub(crate) fn ip(&self) -> IpVersion {
         self.family.ip()
@@ -348,9 +404,9 @@ impl Sockets {
     pub(crate) fn options(&self) -> SocketOptions {
         SocketOptions {
             congestion: self.congestion.clone(),
-            dscp: self.dscp,
-            send_buffer: self.send_buffer,
-            receive_buffer: self.receive_buffer,
+            dscp: self.dscp.or(self.tos),
+            send_buffer: self.send_buffer.or(self.window),
+            receive_buffer: self.receive_buffer.or(self.window),
             mss: self.mss,
             bind_address: self.bind_address,
             bind_device: self.bind_device.clone(),
@@ -367,6 +423,10 @@ pub(crate) struct Results {
     /// Print only the JSON record
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Print all that is known of each result, not its answer alone: why, the doubts in full, every table
+    #[arg(long, short = 'v', conflicts_with_all = ["json", "json_stream"])]
+    pub(crate) verbose: bool,
 
     /// Print events while the command runs, as newline-delimited JSON: start, host, trial, interval, result, verdict, end
     /// (docs/live.md)
@@ -390,6 +450,11 @@ pub(crate) struct Results {
     #[arg(long, value_name = "CONDITION")]
     pub(crate) expect: Vec<Expectation>,
 
+    /// Tell a build server what --expect came to: junit=FILE writes JUnit's XML, github prints GitHub's error annotations; may be
+    /// repeated
+    #[arg(long, value_name = "KIND", requires = "expect")]
+    pub(crate) report: Vec<BuildReport>,
+
     /// Go on with a run that was interrupted, failed or was killed: its id, or the start of it (see `linerate results`). Type the
     /// command of that run again
     #[arg(long, value_name = "ID")]
@@ -405,6 +470,10 @@ pub(crate) struct Results {
     /// The run of a study, if it is one; the study shows its results.
     #[arg(skip)]
     pub(crate) of_study: Option<Origin>,
+
+    /// What the study takes from it: columns, and their metrics.
+    #[arg(skip)]
+    pub(crate) measures: Vec<(String, Metric)>,
 }
 
 impl Results {

@@ -18,7 +18,7 @@ pub(crate) struct LoadSource {
     #[arg(long, value_name = "TARGET", conflicts_with = "device_agent")]
     device_snmp: Option<String>,
 
-    /// Read them from the linerate agent on the device: a name that you saved, its agent URL, or a lab host's name
+    /// Read them from the linerate agent on the device: its agent URL, a saved name, or a lab host's name
     #[arg(long, value_name = "HOST")]
     device_agent: Option<String>,
 }

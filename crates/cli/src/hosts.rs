@@ -3,10 +3,9 @@
 use crate::exit::Failure;
 use crate::saved_hosts::{SavedHosts, url_of_variable, urls_of_file};
 use linerate_agent::{
-    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, Identity, IpNet, Limits,
-    NfsService, Timeouts, Token,
+    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, IpNet, Limits, NfsService,
 };
-use linerate_lab::{Lab, PathWatch};
+use linerate_lab::{Lab, LabError, PathWatch, ReferenceWatch};
 use linerate_model::{AgentUrl, HostName, Path};
 use linerate_runner::{AgentHandle, BenchWatch, ControlAgents};
 use std::collections::BTreeMap;
@@ -21,17 +20,33 @@ pub(crate) const LOCAL: &str = "local";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostBook {
     lab: BTreeMap<HostName, AgentUrl>,
-    /// What stands between them; none where that is no path of a lab's.
-    path: Option<LabPath>,
+    /// What stands between them; none where that has no limits to keep.
+    device: Option<LabDevice>,
 }
 
-/// The path between the hosts of a lab.
+/// What stands between the hosts of a lab, and can say whether it kept its limits.
 #[derive(Debug, Clone)]
-struct LabPath(Arc<PathWatch>);
+enum LabDevice {
+    Path(Arc<PathWatch>),
+    Reference(Arc<ReferenceWatch>),
+}
 
-impl BenchWatch for LabPath {
+impl LabDevice {
+    fn of(lab: &Lab) -> Option<Self> {
+        lab.path().map(Self::Path).or_else(|| lab.reference().map(Arc::new).map(Self::Reference))
+    }
+
+    fn ask(&self) -> Result<Option<String>, LabError> {
+        match self {
+            Self::Path(path) => path.missed(),
+            Self::Reference(device) => device.missed(),
+        }
+    }
+}
+
+impl BenchWatch for LabDevice {
     fn missed(&self) -> Option<String> {
-        self.0.missed().unwrap_or_else(|error| Some(format!("{error}; do not rely on this result")))
+        self.ask().unwrap_or_else(|error| Some(format!("{error}; do not rely on this result")))
     }
 }
 
@@ -145,7 +160,7 @@ impl HostArguments {
 pub(crate) struct ReachedAgents {
     pub(crate) control: ControlAgents,
     local: Option<Agent>,
-    path: Option<LabPath>,
+    device: Option<LabDevice>,
 }
 
 impl ReachedAgents {
@@ -156,7 +171,7 @@ impl ReachedAgents {
 
     /// What stands between the hosts, where it can say whether it kept its limits.
     pub(crate) fn bench(&self) -> Option<&dyn BenchWatch> {
-        self.path.as_ref().map(|path| path as &dyn BenchWatch)
+        self.device.as_ref().map(|device| device as &dyn BenchWatch)
     }
 
     /// Stops this process's own agent.
@@ -170,7 +185,7 @@ impl ReachedAgents {
 impl HostBook {
     /// The hosts of a lab.
     pub(crate) fn of_lab(lab: &Lab) -> Self {
-        Self { lab: lab.hosts().clone(), path: lab.path().map(LabPath) }
+        Self { lab: lab.hosts().clone(), device: LabDevice::of(lab) }
     }
 
     /// Sender and receiver. Where one host alone is the receiver, the sender is this machine, or in a lab, which this machine is
@@ -183,7 +198,7 @@ impl HostBook {
 
     /// Reaches every agent that takes part.
     pub(crate) async fn gather(&self, hosts: &HostArguments) -> Result<ReachedAgents, Failure> {
-        let mut agents = ReachedAgents { control: ControlAgents::default(), local: None, path: self.path.clone() };
+        let mut agents = ReachedAgents { control: ControlAgents::default(), local: None, device: self.device.clone() };
         for host in hosts.all() {
             self.reach(host, &mut agents).await?;
         }
@@ -270,24 +285,13 @@ pub(crate) async fn start_local() -> Result<Agent, Failure> {
             .into(),
         ..Limits::default()
     };
-    let options = AgentOptions {
-        listener,
-        advertise: None,
-        identity: Identity::generate().map_err(Failure::measure)?,
-        token: Token::generate(),
-        invitations: None,
-        name: LOCAL.into(),
-        engines: EngineOptions {
-            folders: everywhere(),
-            nfs: NfsService { memory: limits.budget.nfs_memory(), ..NfsService::default() },
-        },
-        limits,
-        link_speeds: BTreeMap::new(),
-        data_addresses: Vec::new(),
-        // The user's own program goes on to do other things.
-        confinement: None,
-        timeouts: Timeouts::default(),
+    let usual = AgentOptions::new(listener, LOCAL.into()).map_err(Failure::measure)?;
+    let engines = EngineOptions {
+        folders: everywhere(),
+        nfs: NfsService { memory: limits.budget.nfs_memory(), ..NfsService::default() },
     };
+    // It is not confined: the user's own program goes on to do other things.
+    let options = AgentOptions { engines, limits, ..usual };
     Agent::start(options).await.map_err(Failure::measure)
 }
 
@@ -316,7 +320,7 @@ mod tests {
         let url: AgentUrl =
             format!("linerate://192.0.2.1:4747#{}.{}", "0f".repeat(16), "ab".repeat(32)).parse().expect("an agent URL");
         let hosts = BTreeMap::from(["a".into(), "b".into()].map(|host: HostName| (host, url.clone())));
-        let lab = HostBook { lab: hosts, path: None };
+        let lab = HostBook { lab: hosts, device: None };
         let pair =
             |book: &HostBook, hosts: &[&str]| book.pair(&hosts.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>());
         assert_eq!(pair(&lab, &["b"]), ["a", "b"]);

@@ -2,11 +2,13 @@
 
 use crate::arguments::{Arguments as CommandLine, Command};
 use crate::exit::Failure;
+use crate::help;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, FromArgMatches as _};
 
 /// Options that say what becomes of the results, or whether a run goes on.
-const OF_RESULTS: [&str; 8] = ["json", "json_stream", "interval", "tui", "out", "expect", "store", "resume"];
+const OF_RESULTS: [&str; 10] =
+    ["json", "verbose", "json_stream", "interval", "tui", "out", "expect", "report", "store", "resume"];
 
 /// Reads a command that measures, and that leaves its results to the outer one. `place` is where it stands, and where options
 /// for results belong.
@@ -48,8 +50,7 @@ pub(crate) fn asks_for_repeats(words: &[String]) -> Result<Option<bool>, Failure
 /// It cannot be read.
 pub(crate) fn read<'a>(words: impl Iterator<Item = &'a str>) -> Result<(Command, ArgMatches), Failure> {
     let refused = |error: clap::Error| Failure::usage(error.to_string().trim_end());
-    let matches =
-        CommandLine::command().try_get_matches_from(std::iter::once("linerate").chain(words)).map_err(refused)?;
+    let matches = help::command().try_get_matches_from(std::iter::once("linerate").chain(words)).map_err(refused)?;
     let line = CommandLine::from_arg_matches(&matches).map_err(refused)?;
     let mut given = matches;
     while let Some((_, inner)) = given.remove_subcommand() {

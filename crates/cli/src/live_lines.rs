@@ -3,7 +3,7 @@
 //! They go to standard error: standard output is for results, and a line of an interval is none.
 
 use linerate_method::Progress;
-use linerate_model::{IntervalReport, StreamEvent, TaskKind, Transport};
+use linerate_model::{Direction, IntervalReport, StreamEvent, Task, TaskKind, Transport};
 use linerate_runner::{Event, Telling};
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate, grouped};
 
@@ -37,6 +37,9 @@ struct Column {
 
 const RECEIVED: Column = Column { head: "Received", width: 8, cell: |report| bytes(report.received_bytes) };
 const RATE: Column = Column { head: "Rate", width: 11, cell: |report| bits(report.received_bps) };
+/// Where the receiver runs no agent.
+const SENT: Column = Column { head: "Sent", width: 8, cell: |report| bytes(report.sent_bytes) };
+const RATE_OF_SENT: Column = Column { head: "Rate", width: 11, cell: |report| bits(report.sent_bps) };
 /// As iperf3 heads retransmits.
 const RETRANSMITS: Column = Column { head: "Retr", width: 6, cell: |report| grouped(report.retransmits) };
 const LOST: Column = Column { head: "Lost", width: 9, cell: |report| grouped(report.lost) };
@@ -72,6 +75,14 @@ fn columns(task: TaskKind, transport: Option<Transport>) -> &'static [Column] {
     }
 }
 
+/// The columns of a stream whose receiver runs no agent, and says what arrived only at the end.
+fn sent_columns(transport: Transport) -> &'static [Column] {
+    match transport {
+        Transport::Tcp => &[SENT, RATE_OF_SENT, RETRANSMITS, SRTT],
+        Transport::Udp => &[SENT, RATE_OF_SENT],
+    }
+}
+
 impl LiveLines {
     /// Lines of intervals of `every`.
     pub(crate) fn new(every: Nanos) -> Self {
@@ -81,7 +92,12 @@ impl LiveLines {
     /// Takes an event. Returns the lines there are to print, each at most `width` columns wide.
     pub(crate) fn take(&mut self, event: &Event<'_>, width: usize) -> Vec<String> {
         if let Event::Begins { trial, attempt, progress } = event {
-            self.columns = columns(trial.task().kind(), trial.net().map(|net| net.transport));
+            self.columns = match trial.task() {
+                Task::Stream(stream) if stream.iperf3.is_some() && stream.direction == Direction::Send => {
+                    sent_columns(stream.net.transport)
+                }
+                task => columns(task.kind(), trial.net().map(|net| net.transport)),
+            };
             self.heads = Some([title(&trial.name, *attempt, progress), heads(self.columns)]);
         }
         let told = self.telling.take(event);
@@ -156,7 +172,7 @@ fn busiest(report: &IntervalReport) -> String {
 pub(crate) mod tests {
     use super::*;
     use linerate_model::{
-        HostLoad, HostName, Meter, Record, RecordId, SessionProgress, StreamTask, Task, Timing, Trial,
+        HostLoad, HostName, Iperf3Server, Meter, Record, RecordId, SessionProgress, StreamTask, Timing, Trial,
     };
     use linerate_model::{Plan, Repeats};
 
@@ -262,6 +278,26 @@ pub(crate) mod tests {
             "",
         ];
         assert_eq!(lines, expected, "an interval of 50 ms is too short for a line");
+    }
+
+    #[test]
+    fn to_a_receiver_without_an_agent_what_is_sent_is_told() {
+        let server = Iperf3Server { address: [192, 0, 2, 5].into(), port: Iperf3Server::PORT, report: false };
+        let heads = |direction| {
+            let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(1));
+            let task = StreamTask { iperf3: Some(server.clone()), direction, ..plain };
+            let trial = Trial::new("tcp", Task::Stream(task), Timing::of(Nanos::default(), Nanos::from_secs(3)));
+            let mut live = LiveLines::new(Nanos::from_secs(1));
+            let progress = Progress { done: 0, at_most: Some(1), known: String::new() };
+            live.take(&Event::Begins { trial: &trial, attempt: 0, progress }, WIDTH);
+            let meter = Meter { sent_bytes: 125_000_000, ..Meter::default() };
+            let progress = SessionProgress { running: Nanos::from_secs(1), meter, ..SessionProgress::default() };
+            live.take(&Event::Progress { host: &"a".into(), progress: &progress }, WIDTH)
+        };
+        let sends = heads(Direction::Send);
+        assert!(sends[1].contains("Sent") && !sends[1].contains("Received"), "{sends:?}");
+        assert!(sends[2].contains("125 MB     1 Gbit/s"), "{sends:?}");
+        assert!(heads(Direction::Receive)[1].contains("Received"));
     }
 
     #[test]

@@ -2,12 +2,16 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod calibration;
 mod choice;
 mod commands;
 mod device_load;
 mod event_stream;
 mod exit;
+mod expectations;
+mod familiar;
 mod feed;
+mod help;
 mod hosts;
 mod inner_command;
 mod interrupt;
@@ -29,11 +33,10 @@ mod snapshots;
 mod study_file;
 mod tui;
 
-use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = match arguments::Arguments::try_parse() {
+    let arguments = match help::parse_from(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(error) => return exit::usage(&error),
     };

@@ -1,20 +1,23 @@
 //! What every measuring command does once its plan is made: reach the hosts, run, show, judge.
 
 use crate::arguments::Results;
+use crate::calibration::CalibrationOption;
 use crate::commands::report::{check_report_file, write_report};
 use crate::event_stream::EventStream;
 use crate::exit::Failure;
+use crate::expectations;
 use crate::feed::Feed;
+use crate::help;
 use crate::hosts::{HostArguments, HostBook, ReachedAgents};
 use crate::interrupt::or_stopped;
 use crate::live_lines::LiveLines;
-use crate::output::{print, say, style};
+use crate::output::{print, style};
 use crate::progress::Bar;
 use crate::result_lines::ResultLines;
 use crate::resume;
 use crate::run_display::RunDisplay;
 use crate::tui::{self, Display};
-use linerate_method::{Expectation, Judgement, curve};
+use linerate_method::{Expectation, Metric};
 use linerate_model::{Goal, Host, Password, Plan, Record, Sampling};
 use linerate_observe::snmp::Target;
 use linerate_runner::{Agents as _, DeviceWatch, Ended, Event, Origin, Resumed, Run};
@@ -25,17 +28,22 @@ use tokio::sync::watch;
 /// Length of an interval, unless another is asked for.
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// Runs `plan` between `hosts` and shows what was measured.
+/// Runs `plan` between `hosts`, compares it with the tester limits of `calibration`, and shows what was measured.
 pub(crate) async fn measure(
     plan: Plan,
     hosts: &HostArguments,
     book: HostBook,
     results: &Results,
+    calibration: &CalibrationOption,
     cancel: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
     let asked = RunRequest::of_plan(results, &plan)?;
+    let named = calibration.named(&asked.store)?;
     let agents = reach(&book, hosts, cancel.clone()).await?;
-    let ended = asked.run(plan, &agents, Beside::default(), cancel).await;
+    let ended = match calibration.limits(named.as_ref(), &plan, &asked, &agents) {
+        Ok(calibrated) => asked.run(Plan { calibrated, ..plan }, &agents, Beside::default(), cancel).await,
+        Err(failure) => Err(failure),
+    };
     agents.close().await;
     conclude(&ended?, results)
 }
@@ -85,13 +93,28 @@ impl RunRequest {
     /// Checks before any host is reached what can be checked, and opens the store.
     ///
     /// # Errors
-    /// Nothing that is measured has the figure of an expectation (`gives`), the report cannot be written, or the run cannot be
-    /// resumed.
-    pub(crate) fn of(results: &Results, gives: impl Fn(&Expectation) -> bool) -> Result<Self, Failure> {
-        if let Some(expectation) = results.expect.iter().find(|expectation| !gives(expectation)) {
+    /// Nothing that is measured gives the metric of an expectation or of a study (`gives`), or has a verdict (`judged`), the report cannot be
+    /// written, or the run cannot be resumed.
+    pub(crate) fn of(results: &Results, judged: bool, gives: impl Fn(Metric) -> bool) -> Result<Self, Failure> {
+        let given = |expectation: &&Expectation| expectation.metric().map_or(judged, &gives);
+        if let Some(expectation) = results.expect.iter().find(|expectation| !given(expectation)) {
             // It would be compared with nothing, and so pass unseen.
+            let verdict = if judged { ", and `limit`" } else { "" };
+            let stream = gives(Metric::Packets);
+            let option = match expectation.metric() {
+                Some(Metric::Added(_) | Metric::RoundTrips) if stream => "; --loaded-latency measures it",
+                Some(Metric::Loss | Metric::Jitter) if stream => "; --udp measures it",
+                _ => "",
+            };
             return Err(Failure::usage(format!(
-                "--expect '{expectation}': this command does not measure that; {GIVES}"
+                "--expect '{expectation}': this command does not measure that{option}; it gives {}{verdict}",
+                Metric::names(&gives)
+            )));
+        }
+        if let Some((column, metric)) = results.measures.iter().find(|(_, metric)| !gives(*metric)) {
+            return Err(Failure::usage(format!(
+                "measure `{column}` has the metric `{metric}`, which this test does not give; expected one of {}",
+                Metric::names(&gives)
             )));
         }
         results.out.as_deref().map_or(Ok(()), check_report_file)?;
@@ -118,7 +141,7 @@ impl RunRequest {
     /// # Errors
     /// As [`RunRequest::of`].
     pub(crate) fn of_plan(results: &Results, plan: &Plan) -> Result<Self, Failure> {
-        Self::of(results, |expectation| plan.cells().iter().any(|cell| expectation.applies_to(cell)))
+        Self::of(results, true, |metric| plan.cells().iter().any(|cell| metric.applies_to(cell)))
     }
 
     /// Whether a run goes on: tester limits are then those that it began with.
@@ -224,8 +247,9 @@ pub(crate) fn conclude(ended: &Ended, results: &Results) -> Result<(), Failure> 
     if results.of_study.is_some() {
         return failed();
     }
-    let record = &ended.record;
-    show(std::slice::from_ref(record), results, failed).and_then(|()| judge(&results.expect, record))
+    let records = std::slice::from_ref(&ended.record);
+    let judged = expectations::tell(records, results);
+    show(records, results, failed).and(judged)
 }
 
 /// Shows records that one command made, and writes their report. Why a run ended early matters more than a report that could not be
@@ -239,7 +263,8 @@ pub(crate) fn show(
     if results.json {
         print(&linerate_report::json(records));
     } else if results.are_text() && counted {
-        print(&linerate_report::text(records, &style()));
+        let shown = if results.verbose { linerate_report::text } else { linerate_report::answer };
+        print(&shown(records, &style()));
     }
     let written = write_out(records, results);
     failed().and(written)
@@ -253,43 +278,9 @@ pub(crate) fn write_out(records: &[Record], results: &Results) -> Result<(), Fai
     }
 }
 
-/// Holds each expectation against the results that have its figure.
-pub(crate) fn judge(expectations: &[Expectation], record: &Record) -> Result<(), Failure> {
-    let mut missed = false;
-    let mut take = |judgement: Judgement| {
-        missed |= !judgement.met;
-        say(&format!("expected: {}", judgement.text));
-    };
-    for expectation in expectations {
-        if let Some((plan, found)) = record.device() {
-            expectation.judge_device(plan, found).into_iter().for_each(&mut take);
-        }
-        let cells = record.plan.cells().iter().filter(|cell| expectation.applies_to(cell));
-        // Of a curve it is the peak that counts.
-        let names: Vec<&str> =
-            cells.map(|cell| cell.name.as_str()).filter(|name| curve::stands(record, name)).collect();
-        for result in record.results.iter().filter(|result| names.contains(&result.name.as_str())) {
-            take(match curve::firmness(record, &result.name).is_firm() {
-                true => expectation.judge(result),
-                false => expectation.judge_not_firm(result),
-            });
-        }
-        if curve::lacks_peak(record) && !expectation.is_of_streams() {
-            take(expectation.missed("no load was held"));
-        }
-    }
-    if missed { Err(Failure::Missed) } else { Ok(()) }
-}
-
-/// Which figures there are to expect.
-const GIVES: &str = "streams give throughput, packets, share, and over UDP loss and jitter, with --loaded-latency added.p50, \
-                     added.p90, added.p99 and rpm; transact, rpc and nfs give transactions, p50, p90, p99, p999 and max; a copy \
-                     gives throughput and files; a device test gives throughput, frames, share, loss, latency.p50, latency.p99 \
-                     and latency.max, as far as it measures them";
-
 /// Who asks for a measurement: a study, or the command as typed, without its secrets.
 pub(crate) fn origin(results: &Results) -> Origin {
-    let typed = || std::env::args_os().map(|argument| without_secrets(&argument.to_string_lossy())).collect();
+    let typed = || help::words().iter().map(|word| without_secrets(&word.to_string_lossy())).collect();
     results.of_study.clone().unwrap_or_else(|| Origin { command: typed(), ..Origin::default() })
 }
 

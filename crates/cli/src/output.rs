@@ -63,7 +63,7 @@ pub(crate) fn say(text: &str) {
 
 /// The text with characters that steer a terminal, or turn the direction of writing, as JSON writes them: `\u001b`. Names and
 /// errors come from other hosts, from records and from files, and could change what a terminal shows or does. JSON stays the
-/// same value. Line breaks, tabulators and the program's own colours stay.
+/// same value. Line breaks, those of CSV (RFC 4180) too, tabulators and the program's own colours stay.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     let steers = |c: char| linerate_report::steers(c) && !matches!(c, '\n' | '\t');
     if !text.contains(steers) {
@@ -74,7 +74,7 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find(steers) {
         let (before, from) = rest.split_at(at);
         shown.push_str(before);
-        let length = match (colour(from), from.chars().next()) {
+        let length = match (colour(from).or_else(|| csv_line_break(from)), from.chars().next()) {
             (Some(length), _) => {
                 shown.push_str(&from[..length]);
                 length
@@ -98,6 +98,11 @@ fn colour(text: &str) -> Option<usize> {
     let end = codes.find('m')?;
     let harmless = |code: &str| matches!(code, "0" | "1" | "2") || matches!(code.as_bytes(), [b'3', b'0'..=b'7']);
     codes[..end].split(';').all(harmless).then_some("\u{1b}[".len() + end + 1)
+}
+
+/// Length of a line break as CSV has it, at the beginning of `text`.
+fn csv_line_break(text: &str) -> Option<usize> {
+    text.starts_with("\r\n").then_some("\r\n".len())
 }
 
 /// Holds back all messages from now on.
@@ -188,6 +193,7 @@ mod tests {
         }
         let own = "\u{1b}[1mHeading\u{1b}[0m\n\tline \u{1b}[1;32mgood\u{1b}[0m\n";
         assert_eq!(visible(own), own);
+        assert_eq!(visible("a,b\r\nc,d\r\n"), "a,b\r\nc,d\r\n", "CSV stays what it is");
     }
 
     #[test]

@@ -5,13 +5,7 @@ use etcetera::{BaseStrategy as _, base_strategy};
 use linerate_agent::private_file;
 use linerate_model::{AgentUrl, HostName};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-
-/// More is no file of agent URLs.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// Hosts by the names they were saved by, in a file that only its owner reads.
 #[derive(Debug)]
@@ -101,16 +95,8 @@ fn check_name(name: &HostName) -> Result<(), String> {
 /// It cannot be read, others can read it, or it holds something else.
 pub(crate) fn urls_of_file(path: &Path) -> Result<Vec<AgentUrl>, String> {
     let shown = path.display();
-    let failed = |error: std::io::Error| format!("cannot read {shown}: {error}");
-    let file = File::open(path).map_err(failed)?;
-    let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        return Err(format!(
-            "{shown} can be read by others (mode {mode:o}), and an agent URL is a secret: `chmod 600 {shown}`"
-        ));
-    }
-    let mut text = String::new();
-    file.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
+    let text = private_file::read(path).map_err(|error| error.to_string())?;
+    let text = text.ok_or_else(|| format!("cannot read {shown}: there is no such file"))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let urls: Vec<AgentUrl> =
         lines.map(|line| line.parse().map_err(|error| format!("{shown}: {error}"))).collect::<Result<_, _>>()?;
@@ -134,6 +120,7 @@ mod tests {
     use super::*;
     use std::fs;
     use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
 
     fn url(host: &str) -> AgentUrl {
         format!("linerate://{host}:4747#{}.{}", "0f".repeat(16), "ab".repeat(32)).parse().expect("an agent URL")

@@ -2,11 +2,11 @@
 //!
 //! `cargo xtask snapshots` writes the files anew, so that a change of wording shows as a difference of a file.
 
-use crate::arguments::Arguments;
 use crate::commands::{results, run_command};
 use crate::exit::Failure;
+use crate::help;
 use crate::hosts::HostBook;
-use clap::{Command, CommandFactory as _, Parser as _};
+use clap::Command;
 use linerate_model::{Confidence, Headline, HeadlineVerdict, Limit, Quantity, RecordId};
 use linerate_store::{RunRow, State};
 use tokio::sync::watch;
@@ -22,14 +22,15 @@ pub(crate) fn check(folder: &str, name: &str, shown: &str) {
 
 /// The program's command line as on a terminal of this many columns.
 fn command_line() -> Command {
-    let mut command = Arguments::command().term_width(100);
+    let mut command = help::command().term_width(100);
     command.build();
     command
 }
 
 /// Compares the help of a command and of those below it.
 fn check_help(command: &mut Command, name: &str) {
-    check("help", name, &command.render_long_help().to_string());
+    check("help", name, &command.render_help().to_string());
+    check("help-all", name, &command.render_long_help().to_string());
     for below in command.get_subcommands_mut().filter(|below| below.get_name() != "help") {
         let name = format!("{name}-{}", below.get_name());
         check_help(below, &name);
@@ -124,7 +125,7 @@ const REFUSED: &[&str] = &[
 
 /// What a user is told of a refused command, with the exit code.
 fn told(words: &str) -> (u8, String) {
-    let arguments = match Arguments::try_parse_from(std::iter::once("linerate").chain(words.split_whitespace())) {
+    let arguments = match help::parse_from(std::iter::once("linerate").chain(words.split_whitespace())) {
         Ok(arguments) => arguments,
         Err(error) => return (2, error.to_string()),
     };

@@ -240,7 +240,9 @@ impl Client {
     }
 
     fn parse<T: DeserializeOwned>(&self, answer: &[u8]) -> Result<T, AgentError> {
-        serde_json::from_slice(answer).map_err(|error| self.not_an_agent(format!("its answer cannot be read: {error}")))
+        let unread = |error: &dyn std::error::Error| self.not_an_agent(format!("its answer cannot be read: {error}"));
+        let text = std::str::from_utf8(answer).map_err(|error| unread(&error))?;
+        serde_json::from_str(text).map_err(|error| unread(&error))
     }
 
     async fn in_time<T>(

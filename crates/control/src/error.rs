@@ -7,8 +7,8 @@ use crate::PROTOCOL;
 pub enum AgentError {
     /// Nobody answers.
     #[error(
-        "no agent answers at {address}: {reason}; is one running there? Start one on that host with `linerate agent \
-         --listen ADDRESS:PORT`, and check that no firewall is between and that its `--allow-peer`, if any, lists this \
+        "no agent answers at {address}: {reason}; is one running there? Start one on that host with `linerate serve`, \
+         and check that no firewall is between and that its `--allow-peer`, if any, lists this \
          host"
     )]
     Unreachable {

@@ -6,36 +6,16 @@ use crate::entry::Kind;
 use crate::source::walk::Walk;
 use crate::storage::{OpenFile, Storage};
 use linerate_model::{Caveat, CaveatKind, CopyCache};
-use std::fs::{File, OpenOptions};
+use linerate_sys::HeldFile;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::OnceLock;
 
 /// Where a write of 3 drops pages, names and inodes that are not in use (proc_sys_vm(5)).
-const DROP: &str = "/proc/sys/vm/drop_caches";
-
-/// That file, once it could be opened to be written.
-static DROPPING: OnceLock<File> = OnceLock::new();
+static DROP_CACHES: HeldFile = HeldFile::new("/proc/sys/vm/drop_caches");
 
 /// Opens what drops the host's caches before cold copies: for a process that soon may open it no more.
 pub fn hold_cache_dropping() {
-    // A copy that wants it is told if it cannot be opened.
-    let _ = dropping();
-}
-
-fn dropping() -> io::Result<&'static File> {
-    match DROPPING.get() {
-        Some(file) => Ok(file),
-        None => {
-            let file = OpenOptions::new().write(true).open(DROP)?;
-            Ok(DROPPING.get_or_init(|| file))
-        }
-    }
-}
-
-fn drop_caches() -> io::Result<()> {
-    dropping()?.write_all_at(b"3\n", 0)
+    DROP_CACHES.hold();
 }
 
 /// Makes the caches as they are asked to be, for the tree in a folder if there is one; gives doubts.
@@ -60,7 +40,7 @@ pub(crate) fn prepare(
         }
         (CopyCache::Cold, folder) => {
             nix::unistd::sync();
-            let Err(error) = drop_caches() else { return Ok(Vec::new()) };
+            let Err(error) = DROP_CACHES.write(b"3\n") else { return Ok(Vec::new()) };
             let Some((folder, path)) = folder else { return Ok(vec![stands_in(&error, "nothing")]) };
             each_file(folder, path, control, |file| {
                 // The caveat says that it is only advice.
@@ -72,7 +52,8 @@ pub(crate) fn prepare(
 }
 
 fn stands_in(error: &io::Error, what: &str) -> Caveat {
-    let text = format!("{DROP} cannot be written ({error}), so {what} stood in for dropping the caches: run as root");
+    let path = DROP_CACHES.path();
+    let text = format!("{path} cannot be written ({error}), so {what} stood in for dropping the caches: run as root");
     Caveat::new(CaveatKind::Fallback, text)
 }
 

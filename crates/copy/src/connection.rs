@@ -1,7 +1,7 @@
 //! The connections of a copy between two agents: who may open one, and blocks on them.
 //!
-//! The source opens them and proves on each that it holds the trial's key, as does the destination: see [`linerate_engine::greeting`]. Then blocks flow one way, each behind its length; the other way a
-//! single byte says how it ended.
+//! The source opens them. Both ends prove on each that they hold the trial's key: see [`linerate_engine::greeting`]. Then blocks
+//! flow one way, each behind its length. One byte comes back and says how it ended.
 
 use crate::CopyError;
 use crate::block::{BLOCK, Block};
@@ -33,7 +33,8 @@ pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 /// A host that does not answer for so long is lost.
 const LOST: Duration = Duration::from_secs(20);
 /// Connections that have yet to show the key. A source opens its lanes one after the other.
-const STRANGERS: StrangerLimits = StrangerLimits { places: 64, places_each: 16, time_ns: CONNECT.as_nanos() as u64 };
+pub(crate) const STRANGERS: StrangerLimits =
+    StrangerLimits { places: 64, places_each: 16, time_ns: CONNECT.as_nanos() as u64 };
 /// Connections accepted before those that came earlier are heard: fewer than one address has places, so that none goes unheard.
 const ACCEPTED_AT_ONCE: usize = 8;
 /// How often a listener looks around.

@@ -11,7 +11,6 @@ use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFai
 use linerate_model::{Assignment, Caveat, CopyCounts, CopyTask, Endpoints, Ready, RoleCounts, RoleKind, Task};
 use linerate_sys::clock;
 use linerate_units::{BitRate, Nanos};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
@@ -20,8 +19,6 @@ use std::thread;
 const LEAD: Nanos = Nanos::from_millis(50);
 /// Making, counting or reading a large tree beforehand, and removing it afterwards, may take so long.
 const TREE_TIME: Nanos = Nanos::from_secs(3600);
-/// Open files that are asked for.
-const FILES_WANTED: u64 = 1 << 16;
 
 /// The engine of copies of folder trees. A session may have several roles: a host that copies to itself has a source and a
 /// destination.
@@ -62,7 +59,6 @@ impl Engine for Copy {
     }
 
     fn run(&self, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {
-        raise_file_limit();
         let mut scratch = Vec::new();
         let copied = self.copy(assignment, host, &mut scratch);
         let remains = scratch.into_iter().filter_map(Scratch::remove).collect();
@@ -226,15 +222,4 @@ fn only_once(caveats: Vec<Caveat>) -> Vec<Caveat> {
         }
     }
     different
-}
-
-/// Each lane keeps some hundred files open.
-fn raise_file_limit() {
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let wanted = hard.min(FILES_WANTED);
-        if soft < wanted {
-            // Without it, many lanes run into the limit, and the files that suffer are named.
-            let _ = setrlimit(Resource::RLIMIT_NOFILE, wanted, hard);
-        }
-    }
 }

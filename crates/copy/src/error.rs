@@ -19,7 +19,7 @@ pub(crate) enum CopyError {
     },
     /// The agent's owner did not allow the folder.
     #[error(
-        "{path}: this agent copies from and to {allowed} only; name a folder below, or start it with `linerate agent \
+        "{path}: this agent copies from and to {allowed} only; name a folder below, or start it with `linerate serve \
          --copy-directory DIR`"
     )]
     NotAllowed {
@@ -30,7 +30,7 @@ pub(crate) enum CopyError {
     },
     /// The agent's owner allowed no folder at all.
     #[error(
-        "this agent has no folder to copy from or to; start it with `linerate agent --copy-directory DIR`, or use \
+        "this agent has no folder to copy from or to; start it with `linerate serve --copy-directory DIR`, or use \
          `--from memory` at the source and `--to discard` at the destination"
     )]
     NoFolder,

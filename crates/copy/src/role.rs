@@ -2,6 +2,7 @@
 
 use crate::CopyError;
 use crate::block::{BLOCK, BLOCKS, FILES};
+use crate::connection::STRANGERS;
 use linerate_engine::{ForeignServer, Needs};
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, FileServer, Power, Role,
@@ -78,6 +79,7 @@ pub(crate) fn needs(task: &CopyTask, roles: &[Role]) -> Needs {
     {
         servers.push(foreign(server));
     }
+    let listening = roles.iter().map(|role| role.listens.len() as u64).fold(0, u64::saturating_add);
     let powers = [Power::Files].into_iter().chain((!servers.is_empty()).then_some(Power::Servers));
     Needs {
         powers: powers.collect(),
@@ -85,7 +87,10 @@ pub(crate) fn needs(task: &CopyTask, roles: &[Role]) -> Needs {
         cold_cache: task.options.cache == CopyCache::Cold,
         memory: lanes.saturating_mul(blocks).saturating_add(threads.saturating_mul(Needs::THREAD)),
         threads,
-        descriptors: lanes.saturating_mul((FILES * BLOCKS) as u64).saturating_add(DESCRIPTORS * roles.len() as u64),
+        descriptors: lanes
+            .saturating_mul((FILES * BLOCKS) as u64)
+            .saturating_add(DESCRIPTORS * roles.len() as u64)
+            .saturating_add(listening.saturating_mul(STRANGERS.places as u64)),
         ..Needs::default()
     }
 }

@@ -1,4 +1,4 @@
-//! Who may open data connections to a session: what `linerate agent --allow-peer` says of the API holds for data, too.
+//! Who may open data connections to a session: what `linerate serve --allow-peer` says of the API holds for data, too.
 
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -12,6 +12,14 @@ impl AllowedPeers {
     /// Allows the hosts of `networks` and no others.
     pub fn only(networks: impl IntoIterator<Item = IpNet>) -> Self {
         Self(vec![networks.into_iter().collect()])
+    }
+
+    /// Allows the hosts of `networks`; all hosts if there are none.
+    pub fn bounded_by(networks: &[IpNet]) -> Self {
+        match networks.is_empty() {
+            true => Self::default(),
+            false => Self::only(networks.iter().copied()),
+        }
     }
 
     /// Allows what both allow.
@@ -40,6 +48,9 @@ mod tests {
         }
         assert!(AllowedPeers::default().allow([198, 20, 0, 1].into()));
         assert!(!AllowedPeers::only([]).allow([198, 20, 0, 1].into()));
+        assert!(AllowedPeers::bounded_by(&[]).allow([198, 20, 0, 1].into()));
+        let bounded = AllowedPeers::bounded_by(&["198.18.0.0/15".parse().expect("a network")]);
+        assert!(bounded.allow([198, 18, 0, 1].into()) && !bounded.allow([198, 20, 0, 1].into()));
     }
 
     #[test]

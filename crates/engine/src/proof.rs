@@ -6,6 +6,7 @@
 
 use linerate_model::SessionKey;
 use ring::hmac;
+use subtle::ConstantTimeEq as _;
 
 /// Bytes of a salt.
 pub const SALT: usize = 16;
@@ -26,7 +27,7 @@ pub fn proof(key: &SessionKey, purpose: [u8; 8], parts: &[&[u8]]) -> [u8; PROOF]
 
 /// Whether two secrets are the same. All bytes are compared, so that the time taken tells only their lengths.
 pub fn is_same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+    one.ct_eq(other).into()
 }
 
 #[cfg(test)]

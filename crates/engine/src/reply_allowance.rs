@@ -1,7 +1,7 @@
 //! How much may be sent to addresses that have not proved that they read it.
 //!
 //! The source of a datagram can be forged. A reply is therefore no larger than its request, and replies to strangers have a
-//! rate of their own, however many requests come: so little that `linerate agent --max-rate` need not count it.
+//! rate of their own, however many requests come: so little that `linerate serve --max-rate` need not count it.
 
 /// Replies per second to strangers.
 const PER_SECOND: u64 = 2_000;

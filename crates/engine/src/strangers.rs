@@ -108,6 +108,15 @@ mod tests {
     }
 
     #[test]
+    fn hosts_of_one_ipv6_network_and_mapped_addresses_are_one_origin() {
+        let of = |address: &str| origin(address.parse().expect("an address"));
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+    }
+
+    #[test]
     fn whoever_shows_nothing_in_time_is_closed() {
         let mut strangers = Strangers::new(LIMITS);
         strangers.take(peer("198.18.0.1"), 0, 1);

@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let words: Vec<_> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["agent", ..] => wait_as_agent(),
+        ["serve", ..] => wait_as_agent(),
         ["lab", "beside", "path", plan] => Ok(path::serve(&plan.parse()?)?),
         [seconds, rate, bytes] => measure(seconds.parse()?, rate.parse()?, bytes.parse()?),
         // As `cargo test --benches` calls it: there is nothing to check.

@@ -15,6 +15,9 @@
 #include <bpf/bpf_endian.h>
 #include "virtual_queue.h"
 
+// A reading of the clock is old after 100 us.
+#define OLD (100000ULL << TIME_SHIFT)
+
 // What one frame costs, 2^-12 ns; zero without a limit.
 const volatile __u64 frame_cost;
 // What one byte on the wire costs, 2^-28 ns; zero without a limit.
@@ -61,6 +64,14 @@ struct {
 	__type(key, __u64);
 	__type(value, __u32);
 } addresses SEC(".maps");
+
+// Frames that the queue had no room for by a reading of the clock that was old: the program was held up in between.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} held_up SEC(".maps");
 
 struct arp_ipv4 {
 	__u16 hardware;
@@ -111,6 +122,17 @@ static __always_inline enum kind kind_of(const struct ethhdr *frame, const void 
 	return (*type >= 130 && *type <= 134) || *type == 143 ? CHATTER : TEST;
 }
 
+// Counts a frame that was dropped by a reading of the clock `now` if that is old.
+static __always_inline void count_if_old(__u64 now)
+{
+	if ((bpf_ktime_get_ns() << TIME_SHIFT) - now <= OLD)
+		return;
+	__u32 zero = 0;
+	__u64 *count = bpf_map_lookup_elem(&held_up, &zero);
+	if (count)
+		__sync_fetch_and_add(count, 1);
+}
+
 static __always_inline int within_limits(__u64 bytes)
 {
 	if (!frame_cost && !byte_cost && !loss_part)
@@ -125,7 +147,7 @@ static __always_inline int within_limits(__u64 bytes)
 		cost = frame_cost;
 	__u64 wait = queue * cost;
 	__u64 now = bpf_ktime_get_ns() << TIME_SHIFT;
-	int taken = 1;
+	int taken = 1, full = 0;
 
 	bpf_spin_lock(&s->lock);
 	if (loss_part) {
@@ -136,9 +158,11 @@ static __always_inline int within_limits(__u64 bytes)
 		}
 	}
 	if (taken && cost)
-		taken = take(&s->free_at, now, cost, wait);
+		full = !take(&s->free_at, now, cost, wait);
 	bpf_spin_unlock(&s->lock);
-	return taken;
+	if (full)
+		count_if_old(now);
+	return taken && !full;
 }
 
 static __always_inline int echo_within_limit(void)
@@ -152,6 +176,8 @@ static __always_inline int echo_within_limit(void)
 	bpf_spin_lock(&s->lock);
 	int taken = take(&s->echo_free_at, now, cost, wait);
 	bpf_spin_unlock(&s->lock);
+	if (!taken)
+		count_if_old(now);
 	return taken;
 }
 

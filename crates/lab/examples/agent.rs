@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let words: Vec<_> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["agent", ..] => agent(&words),
+        ["serve", ..] => agent(&words),
         ["lab", "beside", "path", plan] => Ok(path::serve(&plan.parse()?)?),
         _ => Err("agent, or lab beside path PLAN".into()),
     }

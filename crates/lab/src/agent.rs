@@ -1,4 +1,4 @@
-//! The agent in each host: `linerate agent` with a listening socket from outside, so that no control traffic crosses the
+//! The agent in each host: `linerate serve` with a listening socket from outside, so that no control traffic crosses the
 //! lab's links.
 
 use crate::lab::LabOptions;
@@ -54,7 +54,7 @@ impl Agent {
             Some(file) => Command::new(format!("/proc/self/fd/{}", file.as_raw_fd())),
             None => Command::new(program),
         };
-        command.arg0(program).arg("agent");
+        command.arg0(program).arg("serve");
         command.arg("--listen-fd").arg(listener.as_raw_fd().to_string());
         command.arg("--copy-scratch").arg(scratch());
         for folder in folders {

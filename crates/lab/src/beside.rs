@@ -8,7 +8,7 @@ use crate::path::{self, PathPlan, PathWatch};
 use crate::slow_disk::READY;
 use crate::{LabError, SlowDisk};
 use linerate_sys::affinity;
-use linerate_sys::cgroup::cpu_groups;
+use linerate_sys::cgroup;
 use linerate_sys::namespace::{MountNamespace, NetNamespace};
 use linerate_sys::process::{Placement, ProcessId, spawn};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
@@ -66,7 +66,7 @@ impl Beside {
             let object = format!("{} (a CPU quota needs a control group that this user may make)", path.display());
             LabError::at("plant the CPU quota")(linerate_sys::Error::new("write", object, error))
         };
-        let own = cpu_groups().into_iter().next().ok_or_else(|| {
+        let own = cgroup::groups("cpu").into_iter().next().ok_or_else(|| {
             failed(Path::new("/sys/fs/cgroup"), io::Error::other("no hierarchy with the cpu controller is mounted"))
         })?;
         let group = own.join(format!("linerate-{pid}"));

@@ -6,6 +6,7 @@ use crate::bench::Bench;
 use crate::beside::Beside;
 use crate::kept::{self, Kept, KeptAgent};
 use crate::path::{PathCounts, PathWatch};
+use crate::reference::ReferenceWatch;
 use crate::wiring::Wiring;
 use linerate_model::{AgentUrl, HostName};
 use linerate_sys::process::{Placement, spawn};
@@ -111,6 +112,12 @@ impl Lab {
     /// The path between the hosts, to be asked how it keeps up; none if the device is no path.
     pub fn path(&self) -> Option<Arc<PathWatch>> {
         self.path.clone()
+    }
+
+    /// The reference device between the hosts, to be asked whether it kept its limits; none if the device is another, or has no
+    /// limits.
+    pub fn reference(&self) -> Option<ReferenceWatch> {
+        ReferenceWatch::of(&self.wiring)
     }
 
     /// Takes the lab down; returns when its agents are gone.

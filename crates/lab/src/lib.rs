@@ -40,6 +40,7 @@ pub use kept::{Kept, kept};
 pub use lab::{Lab, LabOptions};
 pub use limits::ReferenceLimits;
 pub use path::{DirectionCounts, PathCounts, PathLimits, PathPlan, PathWatch};
+pub use reference::{ReferenceCounts, ReferenceWatch};
 pub use slow_disk::SlowDisk;
 pub use slow_server::SlowServer;
 pub use user::enter_user_namespace;

@@ -73,6 +73,11 @@ impl Field {
 }
 
 impl ReferenceLimits {
+    /// Whether it has limits that a device without time would not keep. How many frames a fast switch forwards is no limit.
+    pub(crate) fn can_be_missed(&self) -> bool {
+        self.max_frames.is_some() || self.max_rate.is_some() || self.loss.is_some() || self.echo.is_some()
+    }
+
     /// Sets the limit called `name`.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         match name {

@@ -1,10 +1,18 @@
 //! The reference device: an XDP program on each of its ports (bpf/reference.bpf.c).
 //!
 //! The program is the interfaces' own and goes with them; no process holds it.
+//!
+//! Its limits follow from the clock alone, so a pause costs nothing as long as frames wait at its ports. `watch.rs` says when they
+//! could not.
+
+mod watch;
+
+pub(crate) use watch::Counters;
+pub use watch::{ReferenceCounts, ReferenceWatch};
 
 use crate::limits::ReferenceLimits;
 use crate::load_failure::{incomplete, map_failed, object_failed, program_failed};
-use aya::maps::{DevMapHash, MapData};
+use aya::maps::{Array, DevMapHash, MapData};
 use aya::programs::Xdp;
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use linerate_sys::Error;
@@ -58,24 +66,35 @@ impl Settings {
     }
 }
 
+/// Frames that the program of a reference device dropped because it was held up.
+pub(crate) struct HeldUp(Array<MapData, u64>);
+
+impl HeldUp {
+    /// How many so far.
+    pub(crate) fn frames(&self) -> Result<u64, Error> {
+        self.0.get(&0, 0).map_err(|error| map_failed("held_up", &error))
+    }
+}
+
 /// Makes the interfaces of the calling thread's namespace the ports of a reference device.
-pub(crate) fn install(limits: &ReferenceLimits) -> Result<(), Error> {
+pub(crate) fn install(limits: &ReferenceLimits) -> Result<HeldUp, Error> {
     let mut route = Route::open()?;
     let ports: Vec<_> = route.links()?.into_iter().filter(|link| !link.loopback).map(|link| link.index).collect();
-    let mut program = load(limits)?;
-    let map = program.map_mut("ports").ok_or_else(|| incomplete("ports"))?;
+    let mut loaded = load(limits)?;
+    let map = loaded.map_mut("ports").ok_or_else(|| incomplete("ports"))?;
     let mut members = DevMapHash::<&mut MapData>::try_from(map).map_err(|error| map_failed("ports", &error))?;
     for port in &ports {
         members.insert(*port, *port, None, 0).map_err(|error| map_failed("ports", &error))?;
     }
-    let found = program.program_mut("reference").ok_or_else(|| incomplete("reference"))?;
+    let found = loaded.program_mut("reference").ok_or_else(|| incomplete("reference"))?;
     let xdp: &mut Xdp = found.try_into().map_err(program_failed(WHAT))?;
     xdp.load().map_err(program_failed(WHAT))?;
     let program = xdp.fd().map_err(program_failed(WHAT))?;
     for port in ports {
         route.set_xdp(port, program.as_fd())?;
     }
-    Ok(())
+    let held_up = loaded.take_map("held_up").ok_or_else(|| incomplete("held_up"))?;
+    Array::try_from(held_up).map(HeldUp).map_err(|error| map_failed("held_up", &error))
 }
 
 /// The object with its settings.

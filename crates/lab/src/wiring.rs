@@ -9,6 +9,7 @@ use crate::path::{PathPlan, PlannedPort};
 use crate::policer::{self, Limit};
 use crate::receiving;
 use crate::reference;
+use crate::reference::Counters;
 use linerate_model::HostName;
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::{NetNamespace, set_network_setting};
@@ -45,6 +46,8 @@ pub(crate) struct Wiring {
     tested: bool,
     /// Where planted faults drop frames.
     drop_points: Vec<DropPoint>,
+    /// What counts the losses of a reference device that has limits; none otherwise.
+    reference: Option<Counters>,
 }
 
 /// A host without its agent.
@@ -98,7 +101,8 @@ impl Wiring {
         if bench.tester_ports > 0 {
             hosts.push(tester(bench)?);
         }
-        let mut wiring = Self { hosts, device: None, tested: bench.has_testers(), drop_points: Vec::new() };
+        let mut wiring =
+            Self { hosts, device: None, tested: bench.has_testers(), drop_points: Vec::new(), reference: None };
         match bench.device.kind {
             DeviceKind::None if bench.tester_ports > 0 => wiring.join_ports(bench)?,
             DeviceKind::None => wiring.join_back_to_back(bench)?,
@@ -125,6 +129,11 @@ impl Wiring {
         let longest = self.hosts.iter().map(|host| mtu_of(bench, &host.name)).max().unwrap_or(MTU);
         let plan = PathPlan { ports, longest: longest as usize + HEADERS, bypass_queues: !bench.has_rates() };
         Some((plan, &device.namespace))
+    }
+
+    /// What counts the losses of a reference device that has limits; none otherwise.
+    pub(crate) fn reference(&self) -> Option<&Counters> {
+        self.reference.as_ref()
     }
 
     /// What must stay open for the device to live.
@@ -323,8 +332,17 @@ impl Wiring {
             self.hosts[port.host].addresses.extend(had);
         }
         if let DeviceKind::Reference(limits) = kind {
-            inside(&device.namespace, || reference::install(&limits))
-                .map_err(LabError::at("make the reference device"))?;
+            let failed = || LabError::at("make the reference device");
+            let held_up = inside(&device.namespace, || reference::install(&limits)).map_err(failed())?;
+            if limits.can_be_missed() {
+                let tested = ports.iter().filter(|port| port.tests).map(|port| port.far.clone()).collect();
+                let interfaces = |host: usize| {
+                    ports.iter().filter(|port| port.host == host).map(|port| port.interface.clone()).collect()
+                };
+                let hosts = self.hosts.iter().enumerate();
+                let hosts = hosts.map(|(index, host)| (&host.namespace, interfaces(index))).collect();
+                self.reference = Some(Counters::new(held_up, &device.namespace, tested, hosts).map_err(failed())?);
+            }
         }
         // The reference device drops by its own account, so it may work on the tester's core. There its limits hold exactly:
         // on another core, a pause of that core alone would lose frames that the limits would not.

@@ -8,12 +8,17 @@
 //! session say nothing of how much sessions differ. There are three ways ([`Samples`]): runs made in turn, in pairs, cancel what
 //! changes slowly; several records of each side show how much sessions differ; of one record each, a drift up to the tolerance
 //! is allowed for, and a warning says so.
+//!
+//! **Searches.** What a search found is one value. Several searches are sessions, or the pairs of runs made in turn.
 
 mod conditions;
 #[cfg(test)]
 mod false_alarms;
 mod judge;
 mod runs;
+mod searched;
+#[cfg(test)]
+mod searched_tests;
 #[cfg(test)]
 mod tests;
 
@@ -21,8 +26,9 @@ use crate::measure;
 use crate::statistics::level_of_each;
 use crate::task::kind;
 use judge::{Figure, compared};
-use linerate_model::{Comparison, Outcome, Quantity, Record, Samples, Trial};
+use linerate_model::{Comparison, Quantity, Record, Samples, Trial};
 use runs::Runs;
+use searched::{Searches, joined};
 use std::collections::BTreeSet;
 
 /// What a difference is held against.
@@ -73,6 +79,14 @@ pub fn compare(before: &[Record], after: &[Record], demands: &Demands) -> Compar
             });
         }
     }
+    let searches = [before, after].map(Searches::of);
+    for (name, quantity, [old, new]) in searches[0].beside(&searches[1], false) {
+        figures.extend(match samples {
+            Samples::Sessions => Figure::of_sessions(&name, quantity, &old, &new),
+            _ => Some(Figure::of_runs(&name, quantity, &joined(&old), &joined(&new))),
+        });
+    }
+    remarks.extend(of_one_side(&searches));
     let old: BTreeSet<&str> = names(before);
     remarks.extend(
         names(after)
@@ -90,6 +104,26 @@ pub fn compare(before: &[Record], after: &[Record], demands: &Demands) -> Compar
         ));
     }
     found
+}
+
+/// Compares searches that were made in turn: the n-th of `before` and the n-th of `after` are a pair.
+pub fn compare_searches(before: &[Record], after: &[Record], demands: &Demands) -> Comparison {
+    let searches = [before, after].map(Searches::of);
+    let figures = searches[0].beside(&searches[1], true).into_iter();
+    let figures = figures
+        .map(|(name, quantity, [old, new])| Figure::of_pairs(&name, quantity, &joined(&old), &joined(&new)))
+        .collect();
+    concluded((before, after), Samples::Pairs, figures, of_one_side(&searches), demands)
+}
+
+/// What searches of one side only have found, in words.
+fn of_one_side([before, after]: &[Searches; 2]) -> Vec<String> {
+    let only = |one: &Searches, other: &Searches, when: &str| -> Vec<String> {
+        let other: BTreeSet<&str> = other.names().collect();
+        let names: BTreeSet<&str> = one.names().filter(|name| !other.contains(name)).collect();
+        names.into_iter().map(|name| format!("`{name}` was found {when} only")).collect()
+    };
+    [only(before, after, "before"), only(after, before, "after")].concat()
 }
 
 /// Compares two records whose runs were made in turn: the n-th run of `before` and the n-th of `after` are a pair. Cells of other
@@ -124,13 +158,9 @@ fn concluded(
     (before, after): (&[Record], &[Record]),
     samples: Samples,
     figures: Vec<Figure>,
-    mut remarks: Vec<String>,
+    remarks: Vec<String>,
     demands: &Demands,
 ) -> Comparison {
-    let searched = |record: &Record| matches!(record.outcome, Outcome::Curve(_) | Outcome::Device(_));
-    if before.iter().chain(after).any(searched) {
-        remarks.push("what a search found is one result without repeats, and is not compared".to_owned());
-    }
     let ids = |side: &[Record]| side.iter().map(|record| record.id.clone()).collect();
     let level = demands.level();
     Comparison {
@@ -168,9 +198,11 @@ fn names(side: &[Record]) -> BTreeSet<&str> {
     side.iter().flat_map(cells).map(|cell| cell.name.as_str()).collect()
 }
 
-/// What was asked for; what put a verdict to the test was not.
+/// What was asked for; what put a verdict to the test was not, nor were the loads that a curve has chosen.
 fn cells(record: &Record) -> impl Iterator<Item = &Trial> {
-    measure::cells(record).into_iter().filter(|cell| cell.proves.is_none())
+    let asked =
+        |cell: &&Trial| cell.proves.is_none() && record.plan.curve().is_none_or(|curve| curve.cell.name == cell.name);
+    measure::cells(record).into_iter().filter(asked)
 }
 
 /// What makes two cells of one name different measurements. Congestion control, like time, is a condition of one measurement.

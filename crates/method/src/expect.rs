@@ -2,8 +2,7 @@
 //! `limit!=receiver-cpu`.
 
 use crate::Metric;
-use linerate_model::{DeviceFound, DevicePlan, DeviceTest, Limit, Measurement, Trial, Verdict};
-use linerate_units::{BitRate, FrameRate, Nanos, OpRate, Ratio};
+use linerate_model::{DeviceFound, DevicePlan, Limit, Measurement, Trial, Verdict};
 use std::fmt;
 use std::str::FromStr;
 
@@ -36,9 +35,7 @@ enum Expected {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not an expectation: {problem}; write METRIC, one of >= <= > <, and a value, as in 'throughput>=9Gbit/s', \
-     'packets>=1Mpps', 'frames>=1Mfps', 'transactions>=20k', 'files>=500', 'loss<=0.1%', 'p99<200us' (p50, p90, p99, p999, max; also \
-     latency.p99), 'added.p99<=10ms' (p50, p90, p99), 'rpm>=1000', 'jitter<1ms' or 'share>=95%'; \
-     of the verdict, 'limit=wire' or 'limit!=receiver-cpu'"
+     'transactions>=20k', 'loss<=0.1%', 'p99<200us' or 'share>=95%'; of the verdict, 'limit=wire' or 'limit!=receiver-cpu'"
 )]
 pub struct BadExpectation {
     text: String,
@@ -48,6 +45,10 @@ pub struct BadExpectation {
 /// How one result stands to one expectation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
+    /// The result's name; empty if it is about none.
+    pub result: String,
+    /// The expectation as it was typed.
+    pub expectation: String,
     /// It is met.
     pub met: bool,
     /// The result, its figure and the expectation, in words.
@@ -80,20 +81,10 @@ impl FromStr for Expectation {
             .into_iter()
             .find(|(sign, _)| rest.starts_with(sign))
             .ok_or_else(|| fail("there is no comparison".into()))?;
-        let metric = Metric::named(name.trim()).ok_or_else(|| fail(format!("`{}` is not a metric", name.trim())))?;
+        let metric = Metric::named(name.trim())
+            .ok_or_else(|| fail(format!("`{}` is not a metric: they are {}", name.trim(), Metric::names(|_| true))))?;
         let value = rest[sign.len()..].trim();
-        let threshold = match metric {
-            Metric::Throughput => value.parse::<BitRate>().map(|rate| rate.get() as f64),
-            Metric::Packets | Metric::Frames => value.parse::<FrameRate>().map(|rate| rate.get() as f64),
-            Metric::Transactions | Metric::Files | Metric::RoundTrips => {
-                value.parse::<OpRate>().map(|rate| rate.get() as f64)
-            }
-            Metric::Loss | Metric::Share => value.parse::<Ratio>().map(Ratio::as_f64),
-            Metric::Latency(_) | Metric::Added(_) | Metric::Jitter => {
-                value.parse::<Nanos>().map(|time| time.get() as f64)
-            }
-        }
-        .map_err(|error| fail(error.to_string()))?;
+        let threshold = metric.parse(value).map_err(fail)?;
         Ok(Self { of: Expected::Figure { metric, comparison, threshold }, text: text.to_owned() })
     }
 }
@@ -105,34 +96,26 @@ impl fmt::Display for Expectation {
 }
 
 impl Expectation {
-    /// Whether trials of this kind give the figure at all. A threshold that nothing is compared with must not pass.
+    /// The metric that it is about; none if it is about the verdict.
+    pub fn metric(&self) -> Option<Metric> {
+        match self.of {
+            Expected::Figure { metric, .. } => Some(metric),
+            Expected::Limit { .. } => None,
+        }
+    }
+
+    /// Whether trials of this kind give what it is about. A threshold that nothing is compared with must not pass.
     pub fn applies_to(&self, trial: &Trial) -> bool {
-        match self.of {
-            Expected::Figure { metric, .. } => metric.applies_to(trial),
-            Expected::Limit { .. } => true,
-        }
-    }
-
-    /// Whether it is about what requests do not have.
-    pub fn is_of_streams(&self) -> bool {
-        match self.of {
-            Expected::Figure { metric, .. } => !matches!(metric, Metric::Transactions | Metric::Latency(_)),
-            Expected::Limit { .. } => false,
-        }
-    }
-
-    /// Whether a test of a device gives the figure at all.
-    pub fn applies_to_device(&self, test: &DeviceTest) -> bool {
-        match self.of {
-            Expected::Figure { metric, .. } => metric.applies_to_device(test),
-            // Only of the throughput is there a verdict at each frame size.
-            Expected::Limit { .. } => Metric::Frames.applies_to_device(test),
-        }
+        self.metric().is_none_or(|metric| metric.applies_to(trial))
     }
 
     /// Judges one result by its median (latency: over all runs), or by its verdict. A result without the figure misses the expectation.
     pub fn judge(&self, result: &Measurement) -> Judgement {
         match self.of {
+            Expected::Figure { .. } if result.frames().iter().any(|flow| !flow.firmness.is_firm()) => self.missed(
+                &result.name,
+                "the figure is not firm, because the tester did not send all frames that were due",
+            ),
             Expected::Figure { metric, .. } => self.weigh(&result.name, metric.of(result)),
             Expected::Limit { .. } => self.weigh_limit(&result.name, Some(&result.verdict)),
         }
@@ -141,10 +124,10 @@ impl Expectation {
     /// Judges a result that is not firm: it is missed, unless it is its verdict that is asked for.
     pub fn judge_not_firm(&self, result: &Measurement) -> Judgement {
         match self.of {
-            Expected::Figure { .. } => self.missed(&format!(
-                "{}: the figure is not firm, because the client did not send all operations that were due at the next load",
-                result.name
-            )),
+            Expected::Figure { .. } => self.missed(
+                &result.name,
+                "the figure is not firm, because the client did not send all operations that were due at the next load",
+            ),
             Expected::Limit { .. } => self.judge(result),
         }
     }
@@ -157,10 +140,13 @@ impl Expectation {
                 Expected::Figure { metric, .. } => {
                     let figure = metric.of_device(size, outcome);
                     match figure.filter(|_| !metric.firmness_of_device(size, outcome).is_firm()) {
-                        Some(figure) => self.missed(&format!(
-                            "{name}: {} is not firm, because the tester did not offer the loads that were to decide",
-                            metric.show(figure)
-                        )),
+                        Some(figure) => self.missed(
+                            &name,
+                            &format!(
+                                "{} is not firm, because the tester did not offer the loads that were to decide",
+                                metric.show(figure)
+                            ),
+                        ),
                         None => self.weigh(&name, figure),
                     }
                 }
@@ -173,21 +159,26 @@ impl Expectation {
         plan.sizes.iter().map(|size| judge(size.get())).collect()
     }
 
-    /// That it is missed, for `why`.
-    pub fn missed(&self, why: &str) -> Judgement {
-        Judgement { met: false, text: format!("{why}: {} is missed", self.text) }
+    /// That it is missed by `result`, or by the whole run if that is empty, for `why`.
+    pub fn missed(&self, result: &str, why: &str) -> Judgement {
+        self.judgement(result, false, &format!("{why}: {} is missed", self.text))
+    }
+
+    fn judgement(&self, result: &str, met: bool, said: &str) -> Judgement {
+        let text = if result.is_empty() { said.to_owned() } else { format!("{result}: {said}") };
+        Judgement { result: result.to_owned(), expectation: self.text.clone(), met, text }
     }
 
     /// A limit that was reached as well is one of the limits.
     fn weigh_limit(&self, name: &str, verdict: Option<&Verdict>) -> Judgement {
         let (Expected::Limit { limit, is }, Some(verdict)) = (self.of, verdict) else {
-            return Judgement { met: false, text: format!("{name}: no verdict to hold against {}", self.text) };
+            return self.judgement(name, false, &format!("no verdict to hold against {}", self.text));
         };
         let named = verdict.limit != Limit::CannotTell && verdict.also.contains(&limit) || verdict.limit == limit;
         let met = named == is;
         let verb = if met { "meets" } else { "misses" };
-        let text = format!("{name}: limit {} ({} confidence) {verb} {}", verdict.limit, verdict.confidence, self.text);
-        Judgement { met, text }
+        let said = format!("limit {} ({} confidence) {verb} {}", verdict.limit, verdict.confidence, self.text);
+        self.judgement(name, met, &said)
     }
 
     fn weigh(&self, name: &str, figure: Option<f64>) -> Judgement {
@@ -195,7 +186,7 @@ impl Expectation {
             return self.weigh_limit(name, None);
         };
         let Some(value) = figure else {
-            return Judgement { met: false, text: format!("{name}: no figure to hold against {}", self.text) };
+            return self.judgement(name, false, &format!("no figure to hold against {}", self.text));
         };
         let met = match comparison {
             Comparison::AtLeast => value >= threshold,
@@ -204,7 +195,7 @@ impl Expectation {
             Comparison::Below => value < threshold,
         };
         let verb = if met { "meets" } else { "misses" };
-        Judgement { met, text: format!("{name}: {} {verb} {}", metric.show(value), self.text) }
+        self.judgement(name, met, &format!("{} {verb} {}", metric.show(value), self.text))
     }
 }
 

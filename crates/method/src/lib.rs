@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
-mod calibrated;
+pub mod calibration;
 mod clock_offset;
 mod compare;
 mod contract;
@@ -42,9 +42,9 @@ mod validity;
 mod verdict;
 mod within_window;
 
-pub use calibrated::calibrated;
+pub use calibration::calibrated;
 pub use clock_offset::clock_offset;
-pub use compare::{Demands, compare, compare_pairs};
+pub use compare::{Demands, compare, compare_pairs, compare_searches};
 pub use contract::{After, Again, Method, Progress, Step, of};
 pub use expect::{BadExpectation, Expectation, Judgement};
 pub use loaded_latency::probed;

@@ -11,6 +11,7 @@ use cost::cpu;
 use doubts::caveats;
 use path::PathFacts;
 
+use crate::calibration;
 use crate::curve::TESTER_LIMIT;
 use crate::loaded_latency::{idle_name, loaded_latency};
 use crate::proof::{PAIRS, Pairs, settle};
@@ -21,10 +22,10 @@ use crate::transfer::{Transfer, rate, transactions_per_s, transfers};
 use crate::verdict::{self, FlowFacts};
 use crate::within_window::rate_range;
 use linerate_model::{
-    Calibrated, CalibratedSubject, Caveat, CaveatKind, Confidence, Detail, FlowFigures, Histogram, Host, Latency,
-    Limit, Loss, Measurement, PairPart, PathLimit, Plan, Quantity, ReceivedRates, Record, Repeats, SentRates, Share,
-    StreamTask, Summary, Task, TaskKind, TcpFlow, TcpSummary, TesterLimit, Transport, Trial, TrialResult, Verdict,
-    ip_packets, layer_bytes, tcp_overhead, tcp_packet,
+    Calibrated, CalibratedSubject, Caveat, CaveatKind, Confidence, Detail, EndCounts, FlowFigures, Histogram, Host,
+    Latency, Limit, Loss, Measurement, PairPart, PathLimit, Plan, Quantity, ReceivedRates, Record, Repeats, SentRates,
+    Share, StreamTask, Summary, Task, TaskKind, TcpFlow, TcpSummary, TesterLimit, Transport, Trial, TrialResult,
+    Verdict, ip_packets, layer_bytes, tcp_overhead, tcp_packet,
 };
 use std::collections::BTreeSet;
 
@@ -110,9 +111,9 @@ pub(crate) fn tester_limit(
     };
     // What the tester reaches in NFS operations at all holds for every mix and load.
     let any_mix = || named(TESTER_LIMIT).filter(|_| task == TaskKind::Nfs);
-    let Calibrated { record, reached, .. } = named(name).or_else(any_mix)?.clone();
+    let Calibrated { record, bypass, age, reached, .. } = named(name).or_else(any_mix)?.clone();
     let share = if reached.median > 0.0 { main.median / reached.median } else { 0.0 };
-    Some(TesterLimit { record, reached, share })
+    Some(TesterLimit { record, bypass, age, reached, share })
 }
 
 /// The result of a cell of streams, transactions, RPC or NFS.
@@ -140,6 +141,9 @@ pub(crate) fn measurement(cell: &Trial, runs: &[&TrialResult], with: &Context<'_
         let text =
             "the result is at the tester's limit: the device may do more than this tester can show; use faster hosts";
         result.caveats.push(Caveat::new(CaveatKind::TesterLimit, text));
+    }
+    if let Some(limit) = &result.tester_limit {
+        result.caveats.extend(calibration::doubts(task.kind(), limit));
     }
     result
 }
@@ -221,8 +225,17 @@ fn received(stream: &StreamTask, mtu: u32, runs: &[&TrialResult]) -> ReceivedRat
     let segments = |all: &[Transfer<'_>]| {
         let of = |t: &Transfer<'_>| {
             let window = t.receiver.received.as_ref().map_or(0, |r| r.window.get());
-            let segments = t.receiver.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.segments_in);
-            rate(segments.sum(), window)
+            let tcp = |end: &EndCounts, of: fn(&TcpFlow) -> u64| -> u64 {
+                end.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(of).sum()
+            };
+            match t.receiver.told {
+                None => rate(tcp(t.receiver, |tcp| tcp.segments_in), window),
+                // It does not tell them. What was not sent in vain has arrived.
+                Some(_) => {
+                    let arrived = tcp(t.sender, |tcp| tcp.segments_out.saturating_sub(tcp.retransmits));
+                    rate(arrived, t.sender.sent.as_ref().map_or(0, |sent| sent.window.get()))
+                }
+            }
         };
         all.iter().map(of).sum::<f64>()
     };
@@ -439,6 +452,15 @@ pub(crate) mod tests {
         assert_eq!(limit.line_bps.get(), 100_000_000);
         assert_eq!(limit.payload_bps.get(), 100_000_000 * 1000 / 1066);
         assert!((limit.share - 88e6 / 93_808_630.0).abs() < 1e-6, "{}", limit.share);
+    }
+
+    #[test]
+    fn what_a_host_sends_to_itself_has_no_line() {
+        let mut run = trial(11_000, 0);
+        stream_of(&mut run.trial).paths = vec![linerate_model::Path::between("a", "a")];
+        let result = measure(&[host("a", Some(100_000))], &[run]);
+        assert_eq!(result.flows().and_then(|flows| flows.limit.clone()), None);
+        assert!(!kinds(&result).contains(&CaveatKind::AboveLimit));
     }
 
     #[test]

@@ -1,19 +1,23 @@
 //! The figures of runs by their names: what expectations compare, and what studies gather.
 
-use crate::{curve, measure};
+mod value;
+
+pub use value::NoOneValue;
+
 use linerate_model::{
-    AddedDelay, DeviceFound, DeviceTest, Firmness, Latency, MeasureUnit, Measurement, Record, Task, Transport, Trial,
+    AddedDelay, CopyStage, DeviceTest, Latency, MeasureUnit, NfsClass, OperationFigures, Task, Transport, Trial,
 };
-use linerate_units::{BitRate, FrameRate, Nanos, OpRate, Ratio};
+use linerate_units::{BitRate, FrameRate, Nanos, OpRate, Ratio, grouped};
+use std::fmt;
 
 /// A figure that a run gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
-    /// Payload, or a device's frames, a second.
+    /// Payload, or frames, bit/s.
     Throughput,
     /// IP packets a second.
     Packets,
-    /// A device's frames a second.
+    /// Raw frames a second.
     Frames,
     /// Requests, calls or operations a second.
     Transactions,
@@ -25,21 +29,47 @@ pub enum Metric {
     Latency(Percentile),
     /// What the load adds to the latency of others.
     Added(AddedAt),
+    /// Operations of a class: NFS.
+    Class(NfsClass, ClassFigure),
     /// Round trips a minute under load.
     RoundTrips,
     /// Deviation of transit times.
     Jitter,
     /// Share of what the path can carry.
     Share,
+    /// Share of the time in which a stage of a copy was busy.
+    Stage(CopyStage),
+    /// Share of a core that the busiest thread of one end used.
+    Cpu(End),
+    /// Share of its processors that the device under test used.
+    DeviceCpu,
+    /// Echo requests a second that a device answers, all of them.
+    Echoes,
+    /// Frames of the longest burst that comes back whole.
+    Burst,
+    /// How long a device's buffer lasts at the rate by which a burst exceeds its throughput (RFC 9004 section 5.4, corrected).
+    Buffer,
+    /// How long frames go on being lost after an overload.
+    Recovery,
+    /// Addresses that a switch keeps.
+    Addresses,
+    /// Addresses that a switch learns a second.
+    Learning,
+    /// Neighbours that a router holds.
+    Neighbours,
 }
 
-const METRICS: [(&str, Metric); 17] = [
+/// Those whose names are of one part, or of two that are not combined freely.
+const PLAIN: &[(&str, Metric)] = &[
     ("throughput", Metric::Throughput),
     ("packets", Metric::Packets),
     ("frames", Metric::Frames),
     ("transactions", Metric::Transactions),
     ("files", Metric::Files),
     ("loss", Metric::Loss),
+    ("jitter", Metric::Jitter),
+    ("share", Metric::Share),
+    ("mean", Metric::Latency(Percentile::Mean)),
     ("p50", Metric::Latency(Percentile::P50)),
     ("p90", Metric::Latency(Percentile::P90)),
     ("p99", Metric::Latency(Percentile::P99)),
@@ -49,40 +79,60 @@ const METRICS: [(&str, Metric); 17] = [
     ("added.p90", Metric::Added(AddedAt::P90)),
     ("added.p99", Metric::Added(AddedAt::P99)),
     ("rpm", Metric::RoundTrips),
-    ("jitter", Metric::Jitter),
-    ("share", Metric::Share),
+    ("sender.cpu", Metric::Cpu(End::Sender)),
+    ("receiver.cpu", Metric::Cpu(End::Receiver)),
+    ("device.cpu", Metric::DeviceCpu),
+    ("echoes", Metric::Echoes),
+    ("burst", Metric::Burst),
+    ("buffer", Metric::Buffer),
+    ("recovery", Metric::Recovery),
+    ("addresses", Metric::Addresses),
+    ("learning", Metric::Learning),
+    ("neighbours", Metric::Neighbours),
 ];
 
-/// Why a run gives no one value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoOneValue {
-    /// Its kind of test does not measure that.
-    #[error("the test does not measure that")]
-    NotMeasured,
-    /// It has several.
-    #[error("the test gives {0} results of it, where each run of a study gives one: let a factor name one of them")]
-    Several(usize),
-}
+const CLASSES: [NfsClass; 3] = [NfsClass::Read, NfsClass::Write, NfsClass::Other];
+
+const CLASS_FIGURES: [(&str, ClassFigure); 4] =
+    [("rate", ClassFigure::Rate), ("mean", ClassFigure::Mean), ("p50", ClassFigure::P50), ("p99", ClassFigure::P99)];
 
 impl Metric {
-    /// The metric called so; latency also by the name that the record has for it, as in `latency.p99`.
-    pub fn named(name: &str) -> Option<Self> {
-        let find = |name: &str| METRICS.into_iter().find(|(known, _)| *known == name).map(|(_, metric)| metric);
-        find(name).or_else(|| find(name.strip_prefix("latency.")?).filter(|metric| matches!(metric, Self::Latency(_))))
+    /// All metrics, by their names.
+    pub fn all() -> impl Iterator<Item = (String, Self)> {
+        let plain = PLAIN.iter().map(|(name, metric)| ((*name).to_owned(), *metric));
+        let of_class = |class: NfsClass| {
+            CLASS_FIGURES.into_iter().map(move |(name, figure)| (format!("{class}.{name}"), Self::Class(class, figure)))
+        };
+        let stages = CopyStage::ALL.into_iter().map(|stage| (format!("stage.{}", stage.name()), Self::Stage(stage)));
+        plain.chain(CLASSES.into_iter().flat_map(of_class)).chain(stages)
     }
 
-    /// The names of all that studies gather.
-    pub fn of_studies() -> impl Iterator<Item = &'static str> {
-        METRICS.into_iter().filter(|(_, metric)| metric.unit().is_some()).map(|(name, _)| name)
+    /// The names of those that `gives` says yes to, for sentences.
+    pub fn names(gives: impl Fn(Self) -> bool) -> String {
+        let named: Vec<String> = Self::all().filter(|(_, metric)| gives(*metric)).map(|(name, _)| name).collect();
+        named.join(", ")
+    }
+
+    /// The metric called so; latency also by the name that the record has for it, as in `latency.p99`.
+    pub fn named(name: &str) -> Option<Self> {
+        let find = |name: &str| Self::all().find(|(known, _)| known == name).map(|(_, metric)| metric);
+        find(name).or_else(|| find(name.strip_prefix("latency.")?).filter(|metric| matches!(metric, Self::Latency(_))))
     }
 
     /// The unit of its values; none for what is calculated from others.
     pub fn unit(self) -> Option<MeasureUnit> {
         match self {
             Self::Throughput => Some(MeasureUnit::BitsPerS),
-            Self::Packets | Self::Frames | Self::Transactions | Self::Files => Some(MeasureUnit::PerS),
-            Self::Latency(_) | Self::Added(_) | Self::Jitter => Some(MeasureUnit::Nanos),
-            Self::Loss => Some(MeasureUnit::Share),
+            Self::Packets | Self::Frames | Self::Transactions | Self::Files | Self::Echoes | Self::Learning => {
+                Some(MeasureUnit::PerS)
+            }
+            Self::Class(_, ClassFigure::Rate) => Some(MeasureUnit::PerS),
+            Self::Latency(_) | Self::Added(_) | Self::Jitter | Self::Recovery | Self::Class(..) => {
+                Some(MeasureUnit::Nanos)
+            }
+            Self::Loss | Self::Stage(_) | Self::Cpu(_) | Self::DeviceCpu => Some(MeasureUnit::Share),
+            Self::Burst | Self::Addresses | Self::Neighbours => Some(MeasureUnit::Count),
+            Self::Buffer => Some(MeasureUnit::NanosHeld),
             Self::RoundTrips | Self::Share => None,
         }
     }
@@ -90,137 +140,110 @@ impl Metric {
     /// Whether trials of this kind give the figure at all.
     pub fn applies_to(self, trial: &Trial) -> bool {
         let task = trial.task();
-        let (stream, copy) = (matches!(task, Task::Stream(_)), matches!(task, Task::Copy(_)));
+        let stream = matches!(task, Task::Stream(_));
         let udp = trial.net().is_some_and(|net| net.transport == Transport::Udp);
         match self {
-            Metric::Throughput => stream || copy,
-            Metric::Packets | Metric::Share => stream,
-            Metric::Loss | Metric::Jitter => stream && udp,
-            Metric::Transactions | Metric::Latency(_) => task.is_requests(),
-            Metric::Added(_) | Metric::RoundTrips => trial.loads.len() > 1,
-            Metric::Files => copy,
-            Metric::Frames => false,
+            Self::Throughput => !matches!(task, Task::Transact(_)),
+            Self::Packets | Self::Share => stream,
+            Self::Loss => stream && udp || matches!(task, Task::Frames(_)),
+            Self::Jitter => stream && udp,
+            Self::Transactions | Self::Latency(_) => task.is_requests(),
+            Self::Class(..) => matches!(task, Task::Nfs(_)),
+            Self::Added(_) | Self::RoundTrips => trial.loads.len() > 1,
+            Self::Files | Self::Stage(_) => matches!(task, Task::Copy(_)),
+            Self::Frames => matches!(task, Task::Frames(_)),
+            Self::Cpu(_) => stream || task.is_requests(),
+            Self::DeviceCpu | Self::Echoes | Self::Burst | Self::Buffer | Self::Recovery => false,
+            Self::Addresses | Self::Learning | Self::Neighbours => false,
         }
     }
 
     /// Whether a test of a device gives the figure at all.
     pub fn applies_to_device(self, test: &DeviceTest) -> bool {
-        let searches =
-            matches!(test, DeviceTest::Throughput | DeviceTest::Calibrate | DeviceTest::Latency { rate: None });
+        let all = matches!(test, DeviceTest::All { .. });
+        let searches = matches!(
+            test,
+            DeviceTest::Throughput
+                | DeviceTest::Calibrate
+                | DeviceTest::Goals { .. }
+                | DeviceTest::Latency { rate: None }
+                | DeviceTest::All { .. }
+        );
         match self {
-            Metric::Throughput | Metric::Frames | Metric::Share => searches,
-            Metric::Loss => matches!(test, DeviceTest::Loss { .. } | DeviceTest::Latency { .. }),
-            Metric::Latency(_) => matches!(test, DeviceTest::Latency { .. }),
-            Metric::Packets | Metric::Transactions | Metric::Files | Metric::Jitter => false,
-            Metric::Added(_) | Metric::RoundTrips => false,
+            Self::Throughput | Self::Frames | Self::Share => searches,
+            Self::Loss => all || matches!(test, DeviceTest::Loss { .. } | DeviceTest::Latency { .. }),
+            Self::Latency(_) => all || matches!(test, DeviceTest::Latency { .. }),
+            Self::DeviceCpu => searches || matches!(test, DeviceTest::Latency { .. }),
+            Self::Echoes => matches!(test, DeviceTest::Echo { .. }),
+            Self::Burst | Self::Buffer => all || matches!(test, DeviceTest::Burst { .. }),
+            Self::Recovery => all || matches!(test, DeviceTest::Recovery { .. }),
+            Self::Addresses => matches!(test, DeviceTest::Addresses { .. }),
+            Self::Learning => matches!(test, DeviceTest::Addresses { ageing, .. } if !ageing.is_zero()),
+            Self::Neighbours => matches!(test, DeviceTest::Hosts { .. }),
+            Self::Packets | Self::Transactions | Self::Files | Self::Jitter | Self::Added(_) => false,
+            Self::Class(..) | Self::RoundTrips | Self::Stage(_) | Self::Cpu(_) => false,
         }
     }
 
-    /// Its value in a result: the median of the runs, of latency that of all runs together.
-    pub fn of(self, result: &Measurement) -> Option<f64> {
-        if let Some(copy) = result.copy() {
-            return match self {
-                Metric::Throughput => Some(copy.bytes_per_s * 8.0),
-                Metric::Files => Some(copy.files_per_s),
-                _ => None,
-            };
-        }
-        let result = result.flows()?;
-        let received = result.received.as_ref();
-        match self {
-            Metric::Throughput => received.map(|r| r.payload_bps.median),
-            Metric::Packets => received.map(|r| r.packets_per_s.median),
-            Metric::Transactions => result.transactions_per_s.as_ref().map(|t| t.median),
-            // Of nothing sent, nothing lost is no proof.
-            Metric::Loss => result.loss.filter(|loss| loss.of > 0).map(|loss| Ratio::new(loss.lost, loss.of).as_f64()),
-            Metric::Jitter => result.jitter_ns.as_ref().map(|jitter| jitter.median),
-            Metric::Share => result.limit.as_ref().map(|limit| limit.share),
-            Metric::Latency(percentile) => result.latency_ns.as_ref().map(|latency| percentile.of(latency)),
-            Metric::Added(at) => result.loaded_latency.as_ref().map(|probed| at.of(&probed.added_ns)),
-            Metric::RoundTrips => result.loaded_latency.as_ref().map(|probed| probed.rpm.loaded),
-            Metric::Frames | Metric::Files => None,
-        }
-    }
-
-    /// Its value at one frame size. Of a loss curve it is the highest loss.
-    pub fn of_device(self, size: u32, outcome: &DeviceFound) -> Option<f64> {
-        let throughput = outcome.throughput.iter().find(|cell| cell.frame_bytes == size);
-        let latency = outcome.latency.iter().find(|cell| cell.frame_bytes == size);
-        match self {
-            Metric::Throughput => throughput.map(|cell| cell.bits_per_s),
-            Metric::Frames => throughput.map(|cell| cell.frames_per_s),
-            Metric::Share => throughput?.line_share,
-            Metric::Latency(percentile) => latency.map(|cell| percentile.of(&cell.latency_ns)),
-            Metric::Loss => {
-                let curve = outcome.loss.iter().find(|curve| curve.frame_bytes == size);
-                let of_curve = curve.and_then(|curve| curve.points.iter().map(|p| p.loss_ratio).reduce(f64::max));
-                // What arrived was timed.
-                let timed = |cell: &linerate_model::FrameLatency| cell.lost + cell.latency_ns.count;
-                of_curve.or_else(|| latency.map(|cell| Ratio::new(cell.lost, timed(cell).max(1)).as_f64()))
+    /// Reads a value as it is typed, as in `9Gbit/s`, `200us`, `0.1%` or `20k`.
+    ///
+    /// # Errors
+    /// The text is no value of this metric's unit. The message says what is expected.
+    pub fn parse(self, text: &str) -> Result<f64, String> {
+        let said = |error: &dyn std::error::Error| error.to_string();
+        match (self, self.unit()) {
+            (Self::Packets | Self::Frames, _) => {
+                text.parse::<FrameRate>().map(|rate| rate.get() as f64).map_err(|error| said(&error))
             }
-            Metric::Packets | Metric::Transactions | Metric::Files | Metric::Jitter => None,
-            Metric::Added(_) | Metric::RoundTrips => None,
-        }
-    }
-
-    /// Whether that value is firm.
-    pub fn firmness_of_device(self, size: u32, outcome: &DeviceFound) -> Firmness {
-        let timed = || outcome.latency.iter().filter(|cell| cell.frame_bytes == size).map(|cell| cell.firmness);
-        let all = |found: &mut dyn Iterator<Item = Firmness>| found.fold(Firmness::Firm, Firmness::and);
-        match self {
-            Metric::Throughput | Metric::Frames | Metric::Share => {
-                let searched = outcome.throughput.iter().filter(|cell| cell.frame_bytes == size);
-                all(&mut searched.map(|cell| cell.firmness))
+            (Self::Share, _) | (_, Some(MeasureUnit::Share)) => {
+                text.parse::<Ratio>().map(Ratio::as_f64).map_err(|error| said(&error))
             }
-            Metric::Loss => {
-                let points = outcome.loss.iter().filter(|curve| curve.frame_bytes == size).flat_map(|c| &c.points);
-                all(&mut points.map(|point| point.firmness).chain(timed()))
+            (_, Some(MeasureUnit::BitsPerS)) => {
+                text.parse::<BitRate>().map(|rate| rate.get() as f64).map_err(|error| said(&error))
             }
-            Metric::Latency(_) => all(&mut timed()),
-            _ => Firmness::Firm,
-        }
-    }
-
-    /// The one value that a run gives; none where it measured nothing, as where every datagram was lost.
-    pub fn of_record(self, record: &Record) -> Result<Option<f64>, NoOneValue> {
-        let values: Vec<Option<f64>> = match record.device() {
-            Some((plan, _)) if !self.applies_to_device(&plan.test) => Vec::new(),
-            Some((plan, outcome)) => plan.sizes.iter().map(|size| self.of_device(size.get(), outcome)).collect(),
-            None => {
-                // What tests a verdict was not asked for itself, and of a curve it is the peak that counts.
-                let asked = |cell: &&Trial| cell.proves.is_none() && curve::stands(record, &cell.name);
-                let cells = measure::cells(record).into_iter().filter(asked).filter(|cell| self.applies_to(cell));
-                let result = |cell: &Trial| record.results.iter().find(|result| result.name == cell.name);
-                cells.map(|cell| result(cell).and_then(|result| self.of(result))).collect()
+            (_, Some(MeasureUnit::Nanos | MeasureUnit::NanosHeld)) => {
+                text.parse::<Nanos>().map(|time| time.get() as f64).map_err(|error| said(&error))
             }
-        };
-        match values[..] {
-            // A curve of which no load was held.
-            [] if curve::lacks_peak(record) => Ok(None),
-            [] => Err(NoOneValue::NotMeasured),
-            [value] => Ok(value),
-            _ => Err(NoOneValue::Several(values.len())),
+            (_, Some(MeasureUnit::PerS | MeasureUnit::Count | MeasureUnit::Times) | None) => {
+                text.parse::<OpRate>().map(|rate| rate.get() as f64).map_err(|error| said(&error))
+            }
         }
     }
 
     /// A value in words.
     pub fn show(self, value: f64) -> String {
-        match self {
-            Metric::Throughput => BitRate::per_second(value as u64).to_string(),
-            Metric::Packets | Metric::Frames => FrameRate::per_second(value as u64).to_string(),
-            Metric::Transactions | Metric::Files => OpRate::per_second(value as u64).to_string(),
-            Metric::Loss | Metric::Share => format!("{:.3} %", value * 100.0),
-            Metric::Latency(_) | Metric::Jitter => Nanos::new(value as u64).to_string(),
-            Metric::Added(_) if value < 0.0 => format!("-{}", Nanos::new(-value as u64)),
-            Metric::Added(_) => Nanos::new(value as u64).to_string(),
-            Metric::RoundTrips => format!("{value:.0} round trips a minute"),
+        let whole = value.round().max(0.0) as u64;
+        match (self, self.unit()) {
+            (Self::RoundTrips, _) => format!("{value:.0} round trips a minute"),
+            (Self::Packets | Self::Frames | Self::Echoes, _) => FrameRate::per_second(whole).to_string(),
+            (Self::Burst, _) => format!("{} frames", grouped(whole)),
+            (Self::Addresses, _) => format!("{} addresses", grouped(whole)),
+            (Self::Neighbours, _) => format!("{} neighbours", grouped(whole)),
+            (Self::Share, _) | (_, Some(MeasureUnit::Share)) => format!("{:.3} %", value * 100.0),
+            (_, Some(MeasureUnit::BitsPerS)) => BitRate::per_second(value as u64).to_string(),
+            (_, Some(MeasureUnit::Nanos | MeasureUnit::NanosHeld)) if value < 0.0 => {
+                format!("-{}", Nanos::new(-value as u64))
+            }
+            (_, Some(MeasureUnit::Nanos | MeasureUnit::NanosHeld)) => Nanos::new(value as u64).to_string(),
+            (_, Some(MeasureUnit::PerS)) => OpRate::per_second(value as u64).to_string(),
+            (_, Some(MeasureUnit::Count | MeasureUnit::Times) | None) => grouped(whole),
         }
+    }
+}
+
+impl fmt::Display for Metric {
+    /// Writes its name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::all().find(|(_, metric)| metric == self).map(|(name, _)| name);
+        f.pad(&name.unwrap_or_default())
     }
 }
 
 /// Which of all latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Percentile {
+    /// The mean of all, which is no percentile, but stands where they do.
+    Mean,
     /// The median.
     P50,
     /// 90 %.
@@ -235,14 +258,14 @@ pub enum Percentile {
 
 impl Percentile {
     fn of(self, latency: &Latency) -> f64 {
-        let nanos = match self {
-            Self::P50 => latency.p50,
-            Self::P90 => latency.p90,
-            Self::P99 => latency.p99,
-            Self::P999 => latency.p999,
-            Self::Max => latency.max,
-        };
-        nanos as f64
+        match self {
+            Self::Mean => latency.mean,
+            Self::P50 => latency.p50 as f64,
+            Self::P90 => latency.p90 as f64,
+            Self::P99 => latency.p99 as f64,
+            Self::P999 => latency.p999 as f64,
+            Self::Max => latency.max as f64,
+        }
     }
 }
 
@@ -265,5 +288,77 @@ impl AddedAt {
             Self::P99 => added.p99,
         };
         nanos as f64
+    }
+}
+
+/// What is known of the operations of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClassFigure {
+    /// Operations a second.
+    Rate,
+    /// The mean response time.
+    Mean,
+    /// The median.
+    P50,
+    /// 99 %.
+    P99,
+}
+
+impl ClassFigure {
+    fn of(self, figures: &OperationFigures) -> f64 {
+        match self {
+            Self::Rate => figures.ops_per_s,
+            Self::Mean => figures.mean_ms * 1e6,
+            Self::P50 => figures.p50_ms * 1e6,
+            Self::P99 => figures.p99_ms * 1e6,
+        }
+    }
+}
+
+/// One end of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Who sends, or asks.
+    Sender,
+    /// Who receives, or answers.
+    Receiver,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_one_name_and_is_found_by_it() {
+        let all: Vec<(String, Metric)> = Metric::all().collect();
+        for (at, (name, metric)) in all.iter().enumerate() {
+            assert_eq!(Metric::named(name), Some(*metric), "{name}");
+            assert!(all[..at].iter().all(|(other, known)| other != name && known != metric), "{name} twice");
+        }
+        assert_eq!(Metric::named("latency.p99"), Metric::named("p99"));
+        for unknown in ["", "latency.loss", "read", "read.", "read.max", "stage.sleep", "p98"] {
+            assert_eq!(Metric::named(unknown), None, "{unknown}");
+        }
+    }
+
+    /// What a value is shown as can be typed as a threshold.
+    #[test]
+    fn values_are_read_in_the_unit_of_their_metric() {
+        for (name, typed, value, shown) in [
+            ("throughput", "9Gbit/s", 9e9, "9 Gbit/s"),
+            ("read.rate", "20k", 20e3, "20 k/s"),
+            ("write.p99", "3ms", 3e6, "3 ms"),
+            ("stage.hash", "12.5%", 0.125, "12.500 %"),
+            ("sender.cpu", "90%", 0.9, "90.000 %"),
+            ("burst", "8000", 8e3, "8,000 frames"),
+            ("buffer", "250us", 250e3, "250 us"),
+            ("addresses", "8192", 8192.0, "8,192 addresses"),
+            ("neighbours", "1k", 1e3, "1,000 neighbours"),
+        ] {
+            let metric = Metric::named(name).expect(name);
+            assert_eq!(metric.parse(typed), Ok(value), "{name}");
+            assert_eq!(metric.show(value), shown, "{name}");
+        }
+        assert!(Metric::Buffer.parse("250Mbit/s").is_err() && Metric::Loss.parse("1ms").is_err());
     }
 }

@@ -1,8 +1,9 @@
 //! Records out of text, of this format and of older ones.
 
 use crate::upgrade_v1::upgrade_v1;
-use linerate_model::{Goal, Planned, Record, SCHEMA, Trial};
-use serde_json::Value;
+use linerate_model::{Record, SCHEMA};
+use serde::Deserialize;
+use serde_json::error::Category;
 
 /// The format that came before.
 const V1: &str = "linerate.record/1";
@@ -60,44 +61,31 @@ impl BadRecord {
 /// # Errors
 /// The text is no record, is cut short, or was written by a later program.
 pub fn read_record(text: &str) -> Result<Record, BadRecord> {
-    let value: Value = serde_json::from_str(text).map_err(|error| match error.is_eof() {
-        true => BadRecord::CutShort { line: error.line() },
-        false => BadRecord::NotJson(error),
+    let missing = || "missing".to_owned();
+    let head: Head = serde_json::from_str(text).map_err(|error| match error.classify() {
+        Category::Eof => BadRecord::CutShort { line: error.line() },
+        Category::Syntax | Category::Io => BadRecord::NotJson(error),
+        Category::Data => BadRecord::NotRecord { found: missing() },
     })?;
-    let word = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-    let found = word("schema").unwrap_or_else(|| "missing".to_owned());
+    let found = head.schema.unwrap_or_else(missing);
     match found.as_str() {
-        SCHEMA => {
-            let record = serde_json::from_value(value).map_err(|error| BadRecord::invalid(SCHEMA, error))?;
-            whole(record)
-        }
-        V1 => upgrade_v1(value),
+        SCHEMA => Record::from_json(text).map_err(|error| BadRecord::invalid(SCHEMA, error)),
+        V1 => upgrade_v1(serde_json::from_str(text).map_err(BadRecord::NotJson)?),
         _ => match found.strip_prefix(FORMATS).and_then(|version| version.parse::<u32>().ok()) {
             Some(_) => Err(BadRecord::Newer {
                 found,
-                version: word("version").unwrap_or_else(|| "of unknown version".to_owned()),
+                version: head.version.unwrap_or_else(|| "of unknown version".to_owned()),
             }),
             None => Err(BadRecord::NotRecord { found }),
         },
     }
 }
 
-/// The record, if each of its trials has a load.
-fn whole(record: Record) -> Result<Record, BadRecord> {
-    let planned: Vec<&Trial> = match &record.plan.goal {
-        Goal::Sweep(plan) => plan.cells.iter().collect(),
-        Goal::Curve(plan) => vec![&plan.cell],
-        Goal::Device(_) => Vec::new(),
-        Goal::Ladder(plan) => {
-            let frames = if let Planned::Trial(trial) = &plan.frames { Some(&**trial) } else { None };
-            plan.cells.iter().chain(frames).chain(&plan.echoes).collect()
-        }
-    };
-    let run = record.trials.iter().map(|result| &result.trial);
-    match planned.into_iter().chain(run).find(|trial| trial.loads.is_empty()) {
-        Some(trial) => Err(BadRecord::invalid(SCHEMA, format!("trial `{}` has no load", trial.name))),
-        None => Ok(record),
-    }
+/// What tells the format of a record.
+#[derive(Debug, Deserialize)]
+struct Head {
+    schema: Option<String>,
+    version: Option<String>,
 }
 
 #[cfg(test)]

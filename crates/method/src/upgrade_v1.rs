@@ -64,14 +64,21 @@ fn get<'a>(object: &'a Value, key: &str) -> &'a Value {
     object.get(key).unwrap_or(&Value::Null)
 }
 
+/// Sets a member of an object, which `what` names.
+fn set(object: &mut Value, key: &str, member: impl Into<Value>, what: &str) -> Upgraded<()> {
+    let members = object.as_object_mut().ok_or_else(|| format!("{what}: it is not an object"))?;
+    members.insert(key.to_owned(), member.into());
+    Ok(())
+}
+
 /// The entries of a list; none where it is missing.
 fn entries(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A value of the second format.
+/// A value of the second format. It is read out of text, as records are, so that no second reader of each type is compiled.
 fn read<T: serde::de::DeserializeOwned>(value: Value, what: &str) -> Upgraded<T> {
-    serde_json::from_value(value).map_err(|error| format!("{what}: {error}"))
+    serde_json::from_str(&value.to_string()).map_err(|error| format!("{what}: {error}"))
 }
 
 /// A path: its listener may have been a server that runs no agent, where the workload said how that is reached.

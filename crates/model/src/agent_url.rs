@@ -23,7 +23,7 @@ pub struct AgentUrl {
 /// A text that is not an agent URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{shown}` is not an agent URL: {problem}; copy the whole line `linerate agent` printed (linerate://host:port#...)"
+    "`{shown}` is not an agent URL: {problem}; copy the whole line `linerate serve` printed (linerate://host:port#...)"
 )]
 pub struct BadAgentUrl {
     /// The text up to the secrets.

@@ -26,18 +26,37 @@ pub struct Carried {
     pub packets: Vec<Packet>,
     /// The message's bytes at each layer.
     pub bytes: LayerBytes,
+    /// What answers every second segment over the same medium; none where it takes nothing from this direction.
+    pub acknowledgement: Option<Packet>,
 }
+
+/// A receiver acknowledges at least every second full segment: RFC 9293 section 3.8.6.3, RFC 1122 section 4.2.3.2.
+const SEGMENTS_ACKNOWLEDGED: u64 = 2;
 
 impl Carried {
     /// The most bits a second that this layer counts.
     pub fn rate(&self, layer: Layer) -> BitRate {
-        self.medium.capacity().scaled(self.bytes.at(layer), self.bytes.at(Layer::Wire))
+        let (messages, wire) = self.turn();
+        self.medium.capacity().scaled(self.bytes.at(layer) * messages, wire)
+    }
+
+    /// How many messages follow each other until all begins again, and the bytes of the medium that this takes: one message, or
+    /// the segments with the acknowledgement of both.
+    pub fn turn(&self) -> (u64, u64) {
+        let wire = self.bytes.at(Layer::Wire);
+        match &self.acknowledgement {
+            None => (1, wire),
+            Some(packet) => {
+                let answer = LayerBytes::of(&packet.parts, packet.count).at(Layer::Wire);
+                (SEGMENTS_ACKNOWLEDGED, SEGMENTS_ACKNOWLEDGED * wire + answer)
+            }
+        }
     }
 
     /// The payload as a share of the medium's line.
     pub fn share_of_line(&self) -> f64 {
-        let wire = self.bytes.at(Layer::Wire) as f64;
-        let of_capacity = self.bytes.at(Layer::Payload) as f64 / wire;
+        let (messages, wire) = self.turn();
+        let of_capacity = (self.bytes.at(Layer::Payload) * messages) as f64 / wire as f64;
         of_capacity * (self.medium.capacity().get() as f64 / self.medium.line().get() as f64)
     }
 
@@ -48,7 +67,8 @@ impl Carried {
 
     /// Messages (TCP: full segments) a second.
     pub fn messages_per_s(&self) -> f64 {
-        self.medium.capacity().get() as f64 / (self.bytes.at(Layer::Wire) as f64 * 8.0)
+        let (messages, wire) = self.turn();
+        self.medium.capacity().get() as f64 * messages as f64 / (wire as f64 * 8.0)
     }
 
     /// Packets a second; each is a frame of the medium.

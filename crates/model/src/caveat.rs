@@ -51,8 +51,10 @@ pub enum CaveatKind {
     FewRoundTrips,
     /// The rate went up or down within the window.
     NotSteady,
-    /// The lab's path did not keep to what was planted: frames left late, or were lost for want of time.
-    PathLate,
+    /// The lab's path or reference device did not keep its limits: frames left late, or were lost for want of time.
+    BenchLimits,
+    /// One end ran no agent: it counted by itself, and its host was not watched.
+    OneSided,
     /// Other traffic crossed the interface during the window.
     OtherTraffic,
     /// A loss could not be told apart between places.
@@ -73,6 +75,10 @@ pub enum CaveatKind {
     ShortTrial,
     /// The tester's limit is not known.
     NotCalibrated,
+    /// The tester's limit was measured long before this run.
+    OldCalibration,
+    /// The tester's limit is an upper estimate: each host was measured against itself.
+    LoopbackCalibration,
     /// Trials were run again because this host had spoilt them.
     Repeated,
     /// Something was not measured, because it does not apply or could not be brought about.

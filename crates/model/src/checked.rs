@@ -17,6 +17,14 @@ pub(crate) fn within<T: PartialOrd + std::fmt::Display>(
     Err(OutOfRange(format!("{value} {what}: choose {} to {}", range.start(), range.end())))
 }
 
+/// No rate of bits, frames or operations is higher, per second, so that sums of many stay within 64 bits. Engines allow less.
+pub(crate) const HIGHEST_RATE: u64 = 1_000_000_000_000_000;
+
+/// Checks that a rate that was asked for is one; `what` names it, as in "calls per second".
+pub(crate) fn rate(what: &str, per_second: u64) -> Result<(), OutOfRange> {
+    within(what, per_second, 1..=HIGHEST_RATE)
+}
+
 /// Has types with a method `check` refuse what it refuses when they are read. Their fields are read by what serde derives under
 /// `#[serde(remote = "Self")]`.
 macro_rules! check_when_read {

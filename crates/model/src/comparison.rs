@@ -1,6 +1,6 @@
 //! Records held against each other.
 
-use crate::{Interval, MeasureUnit, RecordId, Summary};
+use crate::{Firmness, Interval, MeasureUnit, RecordId, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -77,6 +77,10 @@ pub struct ComparedFigure {
     pub before: Summary,
     /// The values after.
     pub after: Summary,
+    /// Whether the values before are firm. Rates that are not are lower bounds.
+    pub before_firmness: Firmness,
+    /// Whether the values after are firm.
+    pub after_firmness: Firmness,
     /// The mean after less the mean before, as a share of the mean before; none where that was zero. Of a loss ratio it is the
     /// difference itself.
     pub difference: Option<f64>,
@@ -92,7 +96,8 @@ pub struct ComparedFigure {
     pub p: Option<f64>,
     /// What it amounts to.
     pub change: Change,
-    /// About how many values on each side would decide, where these do not; none where no number under 10,000 would.
+    /// About how many values on each side would decide, where these do not; none where no number under 10,000 would, or where a
+    /// figure that is not firm leaves it open.
     pub needed: Option<u32>,
 }
 
@@ -154,7 +159,7 @@ pub enum Change {
     Worse,
     /// The same within the tolerance.
     Equivalent,
-    /// The runs are too few or too far apart to tell.
+    /// The runs are too few or too far apart to tell, or a figure that is not firm leaves it open.
     Undecided,
 }
 

@@ -1,6 +1,7 @@
 //! Response time against load: how a curve is to be drawn, and what was found of an NFS server.
 
-use crate::{Firmness, NfsClass, Repeats, Trial};
+use crate::checked::{OutOfRange, check_when_read, within};
+use crate::{Firmness, NfsClass, Repeats, Trial, Window};
 use linerate_units::{Nanos, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use std::fmt;
 
 /// A curve to measure. Its loads are chosen one after the other, and stand in the trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct CurvePlan {
     /// The trial whose operations are offered at one load after the other. It is a closed loop itself, and its rate is the
     /// scale of the loads.
@@ -26,6 +28,15 @@ pub struct CurvePlan {
     /// Search resolution for the peak, as a share of the load.
     pub width: Ratio,
 }
+
+impl CurvePlan {
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("of measured window", self.time, Nanos::default()..=Window::LONGEST)?;
+        within("steps of a curve", self.steps, 1..=1_000)
+    }
+}
+
+check_when_read!(CurvePlan);
 
 /// Response time against load, as it was found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,8 +1,10 @@
 //! Tests of a device with raw frames: what is asked and what was found.
 
+use crate::checked::{HIGHEST_RATE, OutOfRange, check_when_read, within};
 use crate::{
-    AddressTable, BackToBack, Caveat, DeviceLoad, EchoRate, Firmness, FrameEngine, FrameHeaders, GoalBounds, HostName,
-    Latency, NeighbourTable, PortName, RecordId, Recovery, SearchGoal, Verdict,
+    AddressTable, BackToBack, Caveat, DeviceLoad, EchoRate, Firmness, FrameEngine, FrameHeaders, FrameStream,
+    FramesTask, GoalBounds, HostName, Latency, NeighbourTable, PortName, RecordId, Recovery, SearchGoal, Verdict,
+    Window,
 };
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
 use schemars::JsonSchema;
@@ -11,6 +13,7 @@ use std::net::IpAddr;
 
 /// What a device is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct DevicePlan {
     /// Which test.
     pub test: DeviceTest,
@@ -39,11 +42,29 @@ pub struct DevicePlan {
 }
 
 impl DevicePlan {
+    /// Most frame sizes, and most ways through the device.
+    const MOST: usize = 1_024;
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("ways through the device", self.directions.len(), 1..=Self::MOST)?;
+        FramesTask::check_ports(self.ports.len(), self.directions.iter().flat_map(|pair| [pair.from, pair.to]))?;
+        within("frame sizes", self.sizes.len(), 1..=Self::MOST)?;
+        self.sizes.iter().try_for_each(|size| FrameStream::check_size(*size))?;
+        let line = self.line.map_or(0, BitRate::get);
+        within("bits per second of a line", line, 0..=HIGHEST_RATE)?;
+        for time in [self.search_time, self.final_time, self.settle] {
+            within("of a trial with frames", time, Nanos::default()..=Window::LONGEST)?;
+        }
+        self.test.check()
+    }
+
     /// The ports are of several hosts, each of which has its own clock.
     pub fn has_several_hosts(&self) -> bool {
         self.ports.iter().any(|port| port.host.as_ref().is_some_and(|host| *host != self.host))
     }
 }
+
+check_when_read!(DevicePlan);
 
 /// A way through the device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -122,6 +143,36 @@ pub enum DeviceTest {
         /// Frames a second that the router surely carries.
         rate: FrameRate,
     },
+}
+
+impl DeviceTest {
+    /// Most repeats of a part.
+    const MOST_REPEATS: u32 = 1_000;
+    /// Most addresses, those of the range that they are taken from; hosts are fewer.
+    const MOST_ADDRESSES: u32 = 1 << 24;
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        let frames = |rate: FrameRate| within("frames per second", rate.get(), 0..=HIGHEST_RATE);
+        let step = |percent: u32| within("% as a step of the load", percent, 1..=100);
+        let repeats = |times: u32| within("repeats", times, 1..=Self::MOST_REPEATS);
+        match self {
+            Self::Throughput | Self::Calibrate | Self::Latency { rate: None } | Self::Echo { .. } => Ok(()),
+            Self::Latency { rate: Some(rate) } => frames(*rate),
+            Self::Loss { step_percent } => step(*step_percent),
+            Self::Goals { goals } => within("search goals", goals.len(), 0..=SearchGoal::ALL.len()),
+            Self::Burst { repeats: times } | Self::Recovery { repeats: times } => repeats(*times),
+            Self::All { step_percent, repeats: times } => step(*step_percent).and_then(|()| repeats(*times)),
+            Self::Addresses { most, learn_rate, ageing } => {
+                within("addresses", *most, 1..=Self::MOST_ADDRESSES)?;
+                within("of ageing", *ageing, Nanos::default()..=Window::LONGEST)?;
+                frames(*learn_rate)
+            }
+            Self::Hosts { most, learn_rate, rate } => {
+                within("hosts", *most, 1..=Self::MOST_ADDRESSES)?;
+                frames(*learn_rate).and_then(|()| frames(*rate))
+            }
+        }
+    }
 }
 
 /// What was found, by test.

@@ -51,6 +51,16 @@ pub enum FindingKind {
     SamePart,
     /// Two measures far apart: not one part limits both.
     DifferentParts,
+    /// What a larger message brings, and what of it the headers explain.
+    MessageSize,
+    /// Levels without a pair of cells that agree in all else, of which one has all the higher results.
+    Unpaired,
+    /// Levels whose results are equal, within the study's tolerance.
+    NoDifference,
+    /// Several clients at the same time against one.
+    Clients,
+    /// What follows from ranges and bounds that the author states.
+    Stated,
 }
 
 impl fmt::Display for FindingKind {
@@ -72,6 +82,11 @@ impl fmt::Display for FindingKind {
             Self::WithinLimit => "within the limit",
             Self::SamePart => "one part",
             Self::DifferentParts => "different parts",
+            Self::MessageSize => "message size",
+            Self::Unpaired => "groups without pairs",
+            Self::NoDifference => "no difference",
+            Self::Clients => "several clients",
+            Self::Stated => "as stated",
         })
     }
 }

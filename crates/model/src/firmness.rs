@@ -1,7 +1,11 @@
-//! Whether a figure was really shown, or the tester left it open.
+//! Whether a figure was really shown, or the tester left it open, and what may be concluded from it then.
+//!
+//! **The rule of comparisons.** A lower bound may be found to be above another figure, but never below one or equal to it. A figure
+//! that is not firm and no bound decides nothing ([`Known::decides`]). Comparisons and findings all use this.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// Whether the tester offered the loads that decided a figure.
 ///
@@ -36,6 +40,15 @@ impl Firmness {
         }
     }
 
+    /// Returns what a figure of this firmness tells. Of a rate (`is_rate`) more is better, and one that is not firm is a lower bound.
+    pub fn known(self, is_rate: bool) -> Known {
+        match self {
+            Self::Firm => Known::Value,
+            Self::NotFirm { .. } if is_rate => Known::AtLeast,
+            Self::NotFirm { .. } => Known::Nothing,
+        }
+    }
+
     /// Returns the firmness of a figure that rests on both: the one that fell shorter, if any is not firm.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -48,9 +61,46 @@ impl Firmness {
     }
 }
 
+/// What a figure tells of the value that was to be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// The value itself.
+    Value,
+    /// A lower bound: the value may be higher.
+    AtLeast,
+    /// The figure belongs to another load than was asked for. The value may be anything.
+    Nothing,
+}
+
+impl Known {
+    /// Returns whether two figures that stand in this order show that their values do: `self` is the first of them.
+    pub fn decides(self, order: Ordering, other: Self) -> bool {
+        match order {
+            Ordering::Greater => matches!((self, other), (Self::Value | Self::AtLeast, Self::Value)),
+            Ordering::Less => other.decides(Ordering::Greater, self),
+            Ordering::Equal => (self, other) == (Self::Value, Self::Value),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lower_bound_wins_a_comparison_but_never_loses_one() {
+        use Known::{AtLeast, Nothing, Value};
+        let decided = |one: Known, other: Known| {
+            [Ordering::Greater, Ordering::Equal, Ordering::Less].map(|order| one.decides(order, other))
+        };
+        assert_eq!(decided(Value, Value), [true, true, true]);
+        assert_eq!(decided(AtLeast, Value), [true, false, false]);
+        assert_eq!(decided(Value, AtLeast), [false, false, true]);
+        assert_eq!(decided(AtLeast, AtLeast), [false; 3]);
+        assert_eq!((decided(Nothing, Value), decided(Value, Nothing)), ([false; 3], [false; 3]));
+        let short = Firmness::NotFirm { offered: None };
+        assert_eq!([short.known(true), short.known(false), Firmness::Firm.known(false)], [AtLeast, Nothing, Value]);
+    }
 
     #[test]
     fn a_figure_is_as_firm_as_what_it_rests_on() {

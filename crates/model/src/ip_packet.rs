@@ -55,6 +55,12 @@ impl IpPackets {
         packets
     }
 
+    /// A segment without payload, which acknowledges what came: RFC 9293 section 3.8.6.3.
+    pub(crate) const fn acknowledgement(timestamps: bool, ip: IpVersion) -> Self {
+        let transport_header = tcp_header(timestamps);
+        Self { count: 1, ip, fragment_header: 0, transport: Transport::Tcp, transport_header, payload: 0 }
+    }
+
     /// The size of each.
     pub(crate) fn bytes(self) -> u32 {
         self.ip.header() + self.fragment_header + self.transport_header + self.payload

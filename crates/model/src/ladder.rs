@@ -1,5 +1,7 @@
 //! The ladder: what each layer of one path delivers, in one unit, so that the layer that loses the most can be named.
 
+use crate::checked::{OutOfRange, check_when_read, within};
+use crate::plan::check_names;
 use crate::{Firmness, IpVersion, Path, Repeats, Summary, Trial, Verdict};
 use linerate_units::BitRate;
 use schemars::JsonSchema;
@@ -45,6 +47,7 @@ impl fmt::Display for LayerName {
 
 /// A ladder to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct LadderPlan {
     /// The trials that layers draw their figures from, but for those of `frames`, `echoes` and the copy. The copy is chosen once
     /// TCP has been measured, and stands in the trials.
@@ -63,6 +66,18 @@ pub struct LadderPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echoes: Option<Trial>,
 }
+
+impl LadderPlan {
+    /// IPv4 has no smaller MTU (RFC 791 section 3.2), and no interface of Linux a larger one.
+    const MTU: std::ops::RangeInclusive<u32> = 68..=i32::MAX as u32;
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("bytes of MTU", self.mtu, Self::MTU)?;
+        check_names(&self.cells)
+    }
+}
+
+check_when_read!(LadderPlan);
 
 /// A trial, or why there can be none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod agent_url;
+mod calibration;
 mod carried;
 mod caveat;
 mod checked;
@@ -54,6 +55,7 @@ mod trial;
 mod verdict;
 
 pub use agent_url::{AgentUrl, BadAgentUrl};
+pub use calibration::{Bypass, Calibrated, CalibratedSubject, Calibration};
 pub use carried::{Carried, Packet};
 pub use caveat::{Caveat, CaveatKind};
 pub use checked::OutOfRange;
@@ -75,7 +77,7 @@ pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use encapsulation::{Encapsulation, UnknownEncapsulation};
 pub use file_server::{FileServer, Password, SMB_PORT, SmbServer, SmbVersion, UnknownSmbVersion};
 pub use finding::{Evidence, Finding, FindingKind};
-pub use firmness::Firmness;
+pub use firmness::{Firmness, Known};
 pub use frame_flow::{AddressTable, FlowRate, FrameFlow, LearningRate};
 pub use header_field::{HeaderField, Layer, LayerBytes};
 pub use histogram::{BadHistogram, Histogram};
@@ -97,7 +99,7 @@ pub use observation::{
     QdiscCounters, Softnet, Stall, ThreadUse,
 };
 pub use outcome::Outcome;
-pub use plan::{Calibrated, CalibratedSubject, Goal, Plan, Repeats, SweepPlan};
+pub use plan::{Goal, Plan, Repeats, SweepPlan};
 pub use port_name::PortName;
 pub use power::{Power, Powers, UnknownPower};
 pub use proof::{Counterproof, Expects, PairPart, Proof};
@@ -114,18 +116,18 @@ pub use session::{
 pub use stack::{BadStack, Stack};
 pub use stream_event::{EndState, HostLoad, IntervalReport, STREAM_SCHEMA, StreamEvent, TrialState};
 pub use study::{
-    CellLimit, Conditions, Factor, FactorOf, Level, Measure, MeasurePair, MeasureUnit, Price, STUDY_SCHEMA, Study,
-    StudyCell, StudyReport, StudyRun,
+    ABOUT, CellLimit, Conditions, Factor, FactorOf, Level, Measure, MeasurePair, MeasureUnit, Price, STUDY_SCHEMA,
+    StatedAs, StatedValue, Study, StudyCell, StudyReport, StudyRun,
 };
 pub use summary::{Interval, Summary};
 pub use task::{
     Arrivals, BadFrame, BadMac, BadMix, BadTree, BadVary, CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks,
     CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree, CopyVerify, CopyWay, Direction, FileSet, FrameBytes,
-    FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameStream, FramesTask, IoSizes, MIX_PERIOD,
-    MOST_VARIED, Mac, MacRule, MadeTree, MixError, MixPart, Net, NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask,
-    Offered, OperationCounts, Path, PortInfo, RawFrame, ReceiveBy, RpcCall, RpcTask, SIGNATURE_BYTES, SendBy, Server,
-    Service, SimulatedHosts, SocketOptions, StreamTask, Task, TaskKind, TransactStyle, TransactTask, TreeKind, Vary,
-    VaryField, VaryOrder,
+    FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameStream, FramesTask, IoSizes, Iperf3Server,
+    MIX_PERIOD, MOST_VARIED, Mac, MacRule, MadeTree, MixError, MixPart, Net, NfsClass, NfsMix, NfsOperation, NfsServer,
+    NfsTask, Offered, OperationCounts, Path, PortInfo, RawFrame, ReceiveBy, RpcCall, RpcTask, SIGNATURE_BYTES, SendBy,
+    Server, Service, SimulatedHosts, SocketOptions, StreamTask, Task, TaskKind, TransactStyle, TransactTask, TreeKind,
+    Vary, VaryField, VaryOrder,
 };
 pub use trial::{Load, Timing, Trial, Warmup, Window};
 pub use verdict::{Confidence, Limit, LimitPlace, Steadiness, Support, Verdict, Weighed};

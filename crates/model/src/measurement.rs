@@ -1,9 +1,10 @@
 //! What the repeats of one trial amount to: the entries of a record's `results`.
 
 use crate::{
-    Caveat, CopyFigures, Direction, FrameFlow, IpVersion, LoadedLatency, Loss, NfsClass, NfsOperation, PathLimit,
-    Quantity, RecordId, RpcCall, Summary, TaskKind, Transport, Verdict,
+    Bypass, Caveat, CopyFigures, Direction, FrameFlow, IpVersion, LoadedLatency, Loss, NfsClass, NfsOperation,
+    PathLimit, Quantity, RecordId, RpcCall, Summary, TaskKind, Transport, Verdict,
 };
+use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -135,6 +136,12 @@ pub struct FlowFigures {
 pub struct TesterLimit {
     /// The calibration's record.
     pub record: RecordId,
+    /// What stood in the device's place.
+    #[serde(default)]
+    pub bypass: Bypass,
+    /// How long before the run the calibration began; zero where it was made for the run.
+    #[serde(default)]
+    pub age: Nanos,
     /// What it reached: payload bit/s of a stream, transactions per second otherwise.
     pub reached: Summary,
     /// This result's median as a share of the limit's.

@@ -148,6 +148,12 @@ impl Medium {
         matches!(self, Self::Atm(..))
     }
 
+    /// Whether both directions may share it: Ethernet up to 1 Gbit/s, whose hosts then wait for a silent medium (CSMA/CD, IEEE
+    /// 802.3 clause 4). Faster Ethernet has full duplex only.
+    pub const fn may_be_half_duplex(self) -> bool {
+        matches!(self, Self::Ethernet(line) if line.get() <= 1_000_000_000)
+    }
+
     pub(crate) const fn offers(self) -> Offers {
         match self {
             Self::Ethernet(_) | Self::Atm(_, AtmService::LanEmulation) => Offers::Frames,

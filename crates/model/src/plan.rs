@@ -1,8 +1,10 @@
 //! What a run is asked: fixed once the run has begun. What a method chooses as it goes stands in the trials.
 
-use crate::{CurvePlan, DevicePlan, LadderPlan, RecordId, Summary, Trial};
+use crate::checked::{OutOfRange, check_when_read, within};
+use crate::{Calibrated, Calibration, CurvePlan, DevicePlan, LadderPlan, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// What a run is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,12 +17,16 @@ pub struct Plan {
     /// What the tester reached without the device, from an earlier run; empty where that is not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calibrated: Vec<Calibrated>,
+    /// How the run bypasses the device, if it is a calibration: later runs are compared with what it reaches. None for other
+    /// runs, and for device tests, which have a test of their own for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
 }
 
 impl Plan {
     /// A plan for `goal`; verdicts are not tested, and the tester's limits are not known.
     pub fn of(goal: Goal) -> Self {
-        Self { goal, prove: false, calibrated: Vec::new() }
+        Self { goal, prove: false, calibrated: Vec::new(), calibration: None }
     }
 
     /// A plan that measures each of `cells`.
@@ -89,6 +95,7 @@ pub enum Goal {
 
 /// Trials to measure, and how often each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct SweepPlan {
     /// One trial for each thing to measure; the names differ.
     pub cells: Vec<Trial>,
@@ -98,7 +105,7 @@ pub struct SweepPlan {
 
 /// How often a trial is run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", remote = "Self")]
 pub enum Repeats {
     /// So many times.
     Times(u32),
@@ -115,23 +122,41 @@ pub enum Repeats {
     },
 }
 
-/// A tester limit: what the hosts reached in one trial of a calibration, with the device bypassed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Calibrated {
-    /// The calibration's record.
-    pub record: RecordId,
-    /// What it was measured with.
-    pub subject: CalibratedSubject,
-    /// What was reached, in the unit of the result's main figure (frames: frames per second).
-    pub reached: Summary,
+impl SweepPlan {
+    fn check(&self) -> Result<(), OutOfRange> {
+        check_names(&self.cells)
+    }
 }
 
-/// What a tester limit was measured with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CalibratedSubject {
-    /// A result of this name.
-    Result(String),
-    /// Frames of so many bytes, FCS counted.
-    FrameBytes(u32),
+/// Checks that no two of `cells` have one name: trials of one name are repeats of one cell, and the other would never be done.
+pub(crate) fn check_names(cells: &[Trial]) -> Result<(), OutOfRange> {
+    let mut names = BTreeSet::new();
+    match cells.iter().find(|cell| !names.insert(&cell.name)) {
+        Some(cell) => Err(OutOfRange(format!("two trials of the plan are called `{}`", cell.name))),
+        None => Ok(()),
+    }
 }
+
+impl Repeats {
+    /// No trial is run more often.
+    const MOST: u32 = 1_000_000;
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        match *self {
+            Self::Times(times) => within("repeats", times, 1..=Self::MOST),
+            Self::Until { confidence_percent, within: share, at_least, at_most } => {
+                if !(50.0..100.0).contains(&confidence_percent) {
+                    let message = format!("a confidence of {confidence_percent} %: choose 50 to below 100");
+                    return Err(OutOfRange(message));
+                }
+                if !(share > 0.0 && share.is_finite()) {
+                    return Err(OutOfRange(format!("an interval within {share} of the mean: choose a share above 0")));
+                }
+                within("repeats", at_least, 1..=Self::MOST)?;
+                within("repeats", at_most, 1..=Self::MOST)
+            }
+        }
+    }
+}
+
+check_when_read!(SweepPlan, Repeats);

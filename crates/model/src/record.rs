@@ -56,6 +56,15 @@ pub struct Record {
 }
 
 impl Record {
+    /// Reads a record of this format. All records are read here: the code that reads each of their hundred types is large, and is
+    /// compiled once then.
+    ///
+    /// # Errors
+    /// The text is not JSON, or something in it is missing or cannot be.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     /// A record of `plan` in which nothing has happened yet: no command, time or hosts either.
     pub fn new(id: RecordId, plan: Plan) -> Self {
         Self {

@@ -55,6 +55,14 @@ pub enum Standing {
 }
 
 impl TrialResult {
+    /// Reads an attempt out of JSON, as [`Record::from_json`](crate::Record::from_json) does.
+    ///
+    /// # Errors
+    /// The text is not JSON, or something in it is missing or cannot be.
+    pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
     /// An attempt that came to nothing.
     pub fn failed(trial: Trial, attempt: u32, reason: impl Into<String>) -> Self {
         Self {

@@ -11,7 +11,8 @@ pub use builder::{Readings, SeriesBuilder};
 pub use latency_buckets::LatencyBuckets;
 pub use quantity::{Quantity as SeriesQuantity, SeriesUnit};
 
-use crate::checked::{OutOfRange, check_when_read};
+use crate::Window;
+use crate::checked::{OutOfRange, check_when_read, within};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,6 +73,7 @@ impl Default for Sampling {
 
 /// What one host sampled in one session, from the start of its load to its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct Series {
     /// When the measured window opened, nanoseconds on the host's own monotonic clock; where there is no window, when the load
     /// began. All other times count from here.
@@ -88,6 +90,8 @@ pub struct Series {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<LatencyBuckets>,
 }
+
+check_when_read!(Series);
 
 /// One quantity over time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -118,6 +122,33 @@ impl Span {
 }
 
 impl Series {
+    /// Checks that each track has a value for each interval, and that the intervals follow each other.
+    fn check(&self) -> Result<(), OutOfRange> {
+        let points = self.at_us.len();
+        let uneven = self.tracks.iter().find(|track| track.values.len() != points);
+        if let Some(track) = uneven {
+            let values = track.values.len();
+            return Err(OutOfRange(format!(
+                "a series has {points} points and {values} values of {:?}",
+                track.quantity
+            )));
+        }
+        if !self.latency.is_empty() && self.latency.len() != points {
+            let latency = self.latency.len();
+            return Err(OutOfRange(format!("a series has {points} points and {latency} of response times")));
+        }
+        let longest = (Window::LONGEST.get() / 1_000) as i64;
+        within("us as the beginning of a series", self.from_us, -longest..=longest)?;
+        let last = self.at_us.last().copied().unwrap_or(self.from_us);
+        within("us as the end of a series", last, -longest..=longest)?;
+        match self.spans().find(|span| span.to_us < span.from_us) {
+            Some(Span { from_us, to_us }) => {
+                Err(OutOfRange(format!("a point at {to_us} us follows one at {from_us} us")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Number of points.
     pub fn len(&self) -> usize {
         self.at_us.len()

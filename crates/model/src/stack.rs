@@ -31,6 +31,10 @@ pub struct Stack {
     /// Whether TCP sends timestamps (RFC 7323), as nearly all systems do.
     #[serde(default = "yes")]
     pub tcp_timestamps: bool,
+    /// Both directions share the medium, as on a hub, so that TCP's acknowledgements take their part of it. Collisions are not
+    /// counted.
+    #[serde(default)]
+    pub half_duplex: bool,
 }
 
 const fn yes() -> bool {
@@ -70,6 +74,12 @@ pub enum BadStack {
         /// The smallest MTU they may have.
         least: u32,
     },
+    /// No such medium is shared by both directions.
+    #[error("{medium} has no half duplex; it is of Ethernet up to 1 Gbit/s (IEEE 802.3 clause 4)")]
+    NotHalfDuplex {
+        /// The medium.
+        medium: Medium,
+    },
     /// The MTU inside is said to be larger than what fits.
     #[error("an inner MTU of {asked} does not fit: {left} bytes are left inside the encapsulations")]
     InnerMtuTooLarge {
@@ -99,6 +109,7 @@ impl Stack {
             mtu: None,
             inner_mtu: None,
             tcp_timestamps: true,
+            half_duplex: false,
         }
     }
 
@@ -124,6 +135,9 @@ impl Stack {
         if transport == Transport::Udp && message_bytes > most {
             return Err(BadStack::MessageTooLarge { bytes: message_bytes, most });
         }
+        if self.half_duplex && !self.medium.may_be_half_duplex() {
+            return Err(BadStack::NotHalfDuplex { medium: self.medium });
+        }
         let rooms = self.rooms()?;
         let inner_mtu = rooms[rooms.len() - 1];
         let cut = IpPackets::of(transport, self.tcp_timestamps, self.ip, message_bytes, inner_mtu);
@@ -135,7 +149,12 @@ impl Stack {
         for packet in &packets {
             bytes += LayerBytes::of(&packet.parts, packet.count);
         }
-        Ok(Carried { medium: self.medium, inner_mtu, packets, bytes })
+        let answered = self.half_duplex && transport == Transport::Tcp;
+        let acknowledgement = answered.then(|| {
+            let packet = IpPackets::acknowledgement(self.tcp_timestamps, self.ip);
+            Packet { count: packet.count, parts: self.around(packet.parts(), &rooms) }
+        });
+        Ok(Carried { medium: self.medium, inner_mtu, packets, bytes, acknowledgement })
     }
 
     /// Puts all encapsulations and the medium around a packet; parts of no bytes are left out.

@@ -1,6 +1,6 @@
 //! A study: one quantity or a few, measured in every cell that factors and levels make.
 
-use crate::{BadStack, Carried, Encapsulation, Finding, IpVersion, Layer, Medium, Stack, Transport};
+use crate::{BadStack, Carried, Encapsulation, Finding, Firmness, IpVersion, Layer, Medium, Stack, Transport};
 use linerate_units::FrameSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,9 @@ pub struct Study {
     pub caveats: Vec<String>,
     /// The currency of prices.
     pub currency: Option<String>,
+    /// Results count as equal that differ by this share or less; none: only those that are the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
     /// What holds where no factor says otherwise.
     pub path: Conditions,
     /// What was varied.
@@ -85,6 +88,12 @@ pub struct Level {
     pub value: Option<f64>,
     /// What it costs.
     pub price: Option<Price>,
+    /// How many clients copy or ask at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
+    /// What else differs at this level from those that say otherwise or nothing. Growth is sought among levels that agree in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also: Option<String>,
     /// It is the tester by itself: its cells are the tester's limit.
     pub tester: bool,
     /// What it says of the path.
@@ -114,6 +123,9 @@ pub struct Conditions {
     pub ip: Option<IpVersion>,
     /// Whether TCP sends timestamps. Where nothing is said the limit is counted without, so that nothing passes it wrongly.
     pub tcp_timestamps: Option<bool>,
+    /// Whether both directions share the medium; not where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub half_duplex: Option<bool>,
     /// Where it is not the medium's own, bytes.
     pub mtu: Option<u32>,
     /// Payload of a datagram, bytes; several where it is not known which of them it was.
@@ -131,6 +143,7 @@ impl Conditions {
             transport: other.transport.or(self.transport),
             ip: other.ip.or(self.ip),
             tcp_timestamps: other.tcp_timestamps.or(self.tcp_timestamps),
+            half_duplex: other.half_duplex.or(self.half_duplex),
             mtu: other.mtu.or(self.mtu),
             message_bytes: if other.message_bytes.is_empty() {
                 self.message_bytes
@@ -150,6 +163,7 @@ impl Conditions {
             ip: self.ip.unwrap_or_default(),
             mtu: self.mtu,
             tcp_timestamps: self.tcp_timestamps.unwrap_or(false),
+            half_duplex: self.half_duplex.unwrap_or(false),
             ..Stack::on(medium).over(&self.over)
         };
         match transport {
@@ -190,15 +204,30 @@ pub enum MeasureUnit {
     /// Nanoseconds: latency. Less is better.
     #[serde(rename = "ns")]
     Nanos,
-    /// A share from 0 to 1, of what was lost. Less is better.
+    /// How many times as much one is as another: a ratio that was published instead of its parts.
+    #[serde(rename = "times")]
+    Times,
+    /// A share from 0 to 1: of what was sent the part that was lost, of a processor or a stage the time that it was busy. Less is
+    /// better.
     #[serde(rename = "share")]
     Share,
+    /// How many frames, addresses or neighbours a device holds. More is better.
+    #[serde(rename = "count")]
+    Count,
+    /// Nanoseconds that a buffer lasts. More is better.
+    #[serde(rename = "ns held")]
+    NanosHeld,
 }
 
 impl MeasureUnit {
-    /// Whether it is a rate, of which more is better and of which a medium carries so much and no more. Of all else less is better.
+    /// Whether it is a rate, of which a medium carries so much and no more.
     pub fn is_rate(self) -> bool {
         matches!(self, Self::BitsPerS | Self::PerS)
+    }
+
+    /// Whether more of it is better; of all else less is. What is not firm of such a figure is a lower bound.
+    pub fn more_is_better(self) -> bool {
+        self.is_rate() || matches!(self, Self::Count | Self::NanosHeld)
     }
 }
 
@@ -218,9 +247,52 @@ pub struct StudyCell {
     pub levels: Vec<Option<usize>>,
     /// For each measure its values, one for each repeat; none where it was not measured.
     pub values: Vec<Vec<f64>>,
+    /// By measure, what its author states where that is no number alone. The value is kept too where it is stated as `about`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stated: BTreeMap<usize, StatedValue>,
+    /// For each measure whether its values are firm; empty where all are. Rates that are not firm are lower bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub firmness: Vec<Firmness>,
 }
 
+/// A value that its author gives as a range or a bound, in the unit of the measure.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StatedValue {
+    /// How it is stated.
+    pub as_a: StatedAs,
+    /// The lowest it may be; none where nothing bounds it.
+    pub low: Option<f64>,
+    /// The highest it may be; none where nothing bounds it.
+    pub high: Option<f64>,
+}
+
+/// How a value is stated that is no number alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StatedAs {
+    /// Near a number: within [`ABOUT`] of it.
+    About,
+    /// No more than a number.
+    AtMost,
+    /// No less than a number.
+    AtLeast,
+    /// Below a number.
+    LessThan,
+    /// Above a number.
+    MoreThan,
+    /// From one number to another.
+    Range,
+}
+
+/// The share by which a value may differ from the number that it is about. Authors do not say; this is an assumption.
+pub const ABOUT: f64 = 0.1;
+
 impl StudyCell {
+    /// Whether a measure's values are firm.
+    pub fn firmness_of(&self, measure: usize) -> Firmness {
+        self.firmness.get(measure).copied().unwrap_or_default()
+    }
+
     /// The middle of a measure's values.
     pub fn median(&self, measure: usize) -> Option<f64> {
         let mut sorted = self.values[measure].clone();
@@ -240,6 +312,9 @@ pub struct StudyRun {
     pub levels: BTreeMap<String, String>,
     /// Which of the repeats, from 1.
     pub repeat: u32,
+    /// Which of the study's tests; none where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
     /// The commands that set its factors. A study that names others now, or another test, asks for another run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
@@ -261,6 +336,25 @@ pub struct CellLimit {
 }
 
 impl Study {
+    /// Whether all values are firm.
+    pub fn is_firm(&self) -> bool {
+        self.cells.iter().flat_map(|cell| &cell.firmness).all(|firmness| firmness.is_firm())
+    }
+
+    /// The study without the values that are not firm.
+    #[must_use]
+    pub fn firm_only(&self) -> Self {
+        let mut study = self.clone();
+        for cell in &mut study.cells {
+            for (values, firmness) in cell.values.iter_mut().zip(&cell.firmness) {
+                if !firmness.is_firm() {
+                    values.clear();
+                }
+            }
+        }
+        study
+    }
+
     /// The level of a cell's factor.
     pub fn level(&self, cell: &StudyCell, factor: usize) -> Option<&Level> {
         self.factors[factor].levels.get(cell.levels[factor]?)

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// One trial to run. It names hosts; addresses, keys and passwords belong to an attempt and are kept nowhere.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct Trial {
     /// The name of what is measured; trials of the same name are repeats.
     pub name: String,
@@ -19,6 +20,13 @@ pub struct Trial {
 }
 
 impl Trial {
+    fn check(&self) -> Result<(), OutOfRange> {
+        match self.loads.is_empty() {
+            true => Err(OutOfRange(format!("trial `{}` has no load", self.name))),
+            false => Ok(()),
+        }
+    }
+
     /// A trial of one load that tests no verdict.
     pub fn new(name: impl Into<String>, task: Task, timing: Timing) -> Self {
         Self { name: name.into(), loads: vec![Load { task, timing }], proves: None }
@@ -27,7 +35,7 @@ impl Trial {
     /// The load that is measured.
     ///
     /// # Panics
-    /// If the trial has no load. [`Trial::new`] makes none such, and a record that holds one is refused when it is read.
+    /// If the trial has no load. [`Trial::new`] makes none such, and one without is refused when it is read.
     pub fn load(&self) -> &Load {
         self.loads.first().expect("a trial has a load")
     }
@@ -74,6 +82,8 @@ impl Trial {
         hosts
     }
 }
+
+check_when_read!(Trial);
 
 /// A task and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -126,7 +136,7 @@ pub struct Window {
 
 impl Window {
     /// No load runs longer: a year and a day, so that sums of times stay far within 64 bits.
-    const LONGEST: Nanos = Nanos::from_secs(366 * 86_400);
+    pub(crate) const LONGEST: Nanos = Nanos::from_secs(366 * 86_400);
 
     fn check(&self) -> Result<(), OutOfRange> {
         within("of warm-up and window", self.longest(), Nanos::default()..=Self::LONGEST)

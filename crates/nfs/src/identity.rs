@@ -7,14 +7,14 @@ use linerate_oncrpc::message::Credential;
 
 /// Who calls.
 #[derive(Debug, Clone)]
-pub(crate) enum Identity {
+pub(crate) enum CallerIdentity {
     /// A holder of the session's key.
     KeyHolder(SessionKey),
     /// A user, as AUTH_SYS has it.
     User(Credential),
 }
 
-impl Identity {
+impl CallerIdentity {
     /// Returns what the calls of `caller` are to show. A server of linerate's own gives it out for each connection.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The load of an NFS session: its file set on the server, and the operations of each flow.
 
 use crate::calls::{Handle, procedure};
-use crate::identity::Identity;
+use crate::identity::CallerIdentity;
 use crate::mount;
 use crate::session::Session;
 use crate::set;
@@ -40,7 +40,7 @@ const OWN_EXPORT: &str = "/";
 pub(crate) struct Operations {
     job: Job,
     spec: NfsTask,
-    identity: Identity,
+    identity: CallerIdentity,
     /// Where the server serves, and where it mounts.
     nfs: SocketAddr,
     mounting: SocketAddr,
@@ -59,8 +59,8 @@ impl Operations {
     /// limit of rate binds the session.
     pub(crate) fn open(job: &Job, spec: &NfsTask, opening: &Opening<'_>) -> Result<Self, RpcError> {
         let identity = match &spec.server {
-            None => Identity::KeyHolder(job.key),
-            Some(server) => Identity::User(Credential::sys("linerate", server.uid, server.gid)),
+            None => CallerIdentity::KeyHolder(job.key),
+            Some(server) => CallerIdentity::User(Credential::sys("linerate", server.uid, server.gid)),
         };
         let (stop, paced) = (opening.host.stop(), opening.host.is_rate_limited());
         let dial = |server| open(job, server, stop).map(|(caller, _)| caller);

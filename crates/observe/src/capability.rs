@@ -107,7 +107,7 @@ fn large_buffers() -> Tried {
 }
 
 fn busy_poll() -> Tried {
-    let remedy = or("sysctl -w net.core.busy_read=50, or CAP_NET_ADMIN (linerate agent --keep-net-admin)");
+    let remedy = or("sysctl -w net.core.busy_read=50, or CAP_NET_ADMIN (linerate serve --keep-net-admin)");
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).map_err(&remedy)?;
     socket.set_busy_poll(50).map_err(&remedy)
 }
@@ -185,7 +185,7 @@ fn held_capabilities() -> Capability {
     let purpose = "agents that keep only capabilities their options need";
     match CapabilitySet::held() {
         Ok(held) => of("least-privilege", &format!("{purpose}: this process has {held}"), Ok(())),
-        Err(error) => of("least-privilege", purpose, Err(format!("{error}; run on Linux 2.6.26 or later"))),
+        Err(error) => of("least-privilege", purpose, Err(format!("{error}; is /proc mounted, and capget(2) allowed?"))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cores::CoreTimes;
 use crate::interface::has_wire;
-use crate::{ObserveError, capabilities};
+use crate::{ObserveError, capabilities, memory};
 use linerate_model::{Host, HostName, Nic};
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::netlink::{Address, Link, Route};
@@ -40,7 +40,7 @@ pub fn host(options: &HostOptions) -> Result<Host, ObserveError> {
         system: format!("{} {}", kernel_setting("kernel/ostype")?, kernel_setting("kernel/osrelease")?),
         cpu_model: cpu_model(&cpu_info).unwrap_or_else(|| format!("unknown {}", std::env::consts::ARCH)),
         cores: CoreTimes::parse(&read("/proc/stat")?).count(),
-        memory_bytes: memory_bytes(&read("/proc/meminfo")?).unwrap_or(0),
+        memory_bytes: memory::total(&read("/proc/meminfo")?).unwrap_or(0),
         boot_id: kernel_setting("kernel/random/boot_id")?,
         congestion_controls: congestion_controls(
             &kernel_setting("net/ipv4/tcp_congestion_control")?,
@@ -74,12 +74,6 @@ fn cpu_model(cpu_info: &str) -> Option<String> {
         cpu_info.lines().find_map(of_name)
     };
     ["model name", "cpu model", "Model", "Hardware", "cpu"].into_iter().find_map(field)
-}
-
-fn memory_bytes(meminfo: &str) -> Option<u64> {
-    let kibibytes: u64 =
-        meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(kibibytes * 1024)
 }
 
 /// This process may use what the system has, and not only what it allows everyone: who owns a process is its effective user.
@@ -129,7 +123,6 @@ mod tests {
         let arm = "processor\t: 0\nBogoMIPS\t: 108.00\n\nHardware\t: BCM2835\nModel\t\t: Raspberry Pi 4 Model B\n";
         assert_eq!(cpu_model(arm).as_deref(), Some("Raspberry Pi 4 Model B"));
         assert_eq!(cpu_model("processor : 0\n"), None);
-        assert_eq!(memory_bytes("MemTotal:        8138772 kB\nMemFree: 1 kB\n"), Some(8_138_772 * 1024));
         assert_eq!(congestion_controls("bbr", "reno bbr cubic"), ["bbr", "reno", "cubic"]);
     }
 

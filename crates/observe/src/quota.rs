@@ -19,7 +19,7 @@ pub(crate) struct QuotaCounts(Vec<Option<CpuQuota>>);
 
 impl Quotas {
     pub(crate) fn open() -> Self {
-        Self(cgroup::cpu_groups().into_iter().filter(|group| cores(group).is_some()).collect())
+        Self(cgroup::groups("cpu").into_iter().filter(|group| cores(group).is_some()).collect())
     }
 
     pub(crate) fn read(&self) -> QuotaCounts {

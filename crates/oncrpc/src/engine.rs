@@ -79,8 +79,8 @@ impl Protocol for OncRpc {
         let task = Self::task(&job.task)?;
         // A server keeps the units that it answers with.
         let units = RpcTask::TCP_MAXIMUM.saturating_mul(job.servers());
-        let needs = calls_need(job, Power::Rpc, task.unit_bytes.get(), task.outstanding);
-        Ok(Needs { memory: needs.memory.saturating_add(units), ..needs })
+        let needs = calls_need(job, task.unit_bytes.get(), task.outstanding);
+        Ok(Needs { powers: Power::Rpc.into(), memory: needs.memory.saturating_add(units), ..needs })
     }
 
     fn load(&self, job: &Job, opening: &Opening<'_>) -> Result<Arc<dyn Load>, RpcError> {

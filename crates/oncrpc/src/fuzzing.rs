@@ -11,12 +11,13 @@ use std::sync::LazyLock;
 /// The longest record that is taken here.
 const MAXIMUM: usize = 1 << 16;
 
-/// linerate's own program, as it answers callers that hold a session's key, and as it answers anyone.
+/// linerate's own program in a session.
 static FOR_SESSION: LazyLock<TestProgram> = LazyLock::new(TestProgram::new);
+/// The same as it answers anyone: null calls only.
 static FOR_ANYONE: LazyLock<TestProgram> = LazyLock::new(TestProgram::without_data);
 
-/// Reads one message as a call and as a reply. Its first byte chooses whether the caller holds the key, and over which transport it calls; a call that
-/// can be read goes to linerate's own program.
+/// Reads one message as a call and as a reply, and has linerate's own program execute the call. Bit 0 of the first byte: the
+/// caller holds the key. Bit 1: it calls over UDP.
 pub fn message(bytes: &[u8]) {
     let Some((choice, bytes)) = bytes.split_first() else { return };
     if let Some((_, Reply::Accepted(results))) = read_reply(bytes) {

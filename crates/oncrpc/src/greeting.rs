@@ -53,7 +53,7 @@ pub(crate) fn credential(key: &SessionKey, salt: &Salt, results: &[u8]) -> Optio
 }
 
 /// Tells callers that hold the session's key from others.
-pub(crate) struct Admission {
+pub(crate) struct GreetingServer {
     key: SessionKey,
     /// Known to this server only: tickets are made with it.
     secret: SessionKey,
@@ -61,7 +61,7 @@ pub(crate) struct Admission {
     taken: Mutex<TakenGreetings>,
 }
 
-impl Admission {
+impl GreetingServer {
     pub(crate) fn new(key: SessionKey) -> Self {
         let taken = Mutex::new(TakenGreetings::within(TAKEN_MAXIMUM));
         Self { key, secret: SessionKey(rand::random()), taken }
@@ -126,14 +126,14 @@ pub(crate) struct KnownCallers {
 impl KnownCallers {
     /// Whether a call from `peer` shows the ticket that `peer` was given.
     #[inline]
-    pub(crate) fn admits(&mut self, admission: &Admission, peer: SocketAddr, shown: Presented<'_>) -> bool {
+    pub(crate) fn admits(&mut self, admission: &GreetingServer, peer: SocketAddr, shown: Presented<'_>) -> bool {
         match &self.last {
             Some((last, ticket)) if *last == peer => shown.is_short(ticket),
             _ => self.look_up(admission, peer, shown),
         }
     }
 
-    fn look_up(&mut self, admission: &Admission, peer: SocketAddr, shown: Presented<'_>) -> bool {
+    fn look_up(&mut self, admission: &GreetingServer, peer: SocketAddr, shown: Presented<'_>) -> bool {
         // No hash for calls that show no ticket at all.
         if shown.flavour != AUTH_SHORT || shown.body.len() != TICKET {
             return false;
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_ticket_is_for_who_holds_the_key_and_for_one_address() {
-        let admission = Admission::new(KEY);
+        let admission = GreetingServer::new(KEY);
         let greeting = arguments(&KEY, &SALT);
         assert_eq!(admission.answer(&arguments(&SessionKey([8; 16]), &SALT), peer(1)), Err(Refused::BAD_CREDENTIAL));
         for length in [0, 15, 31] {
@@ -192,13 +192,13 @@ mod tests {
             assert!(!known.admits(&admission, peer(1), shown(AUTH_SYS, ticket)));
             assert!(!known.admits(&admission, peer(1), shown(AUTH_SHORT, &ticket[1..])));
         }
-        assert!(!KnownCallers::default().admits(&Admission::new(KEY), peer(1), shown(AUTH_SHORT, ticket)));
+        assert!(!KnownCallers::default().admits(&GreetingServer::new(KEY), peer(1), shown(AUTH_SHORT, ticket)));
     }
 
     /// The attack: someone has seen a greeting on its way, and sends it from an address of its own.
     #[test]
     fn a_greeting_replayed_from_another_address_gets_no_ticket() {
-        let admission = Admission::new(KEY);
+        let admission = GreetingServer::new(KEY);
         let greeting = arguments(&KEY, &SALT);
         // Whoever does not hold the key keeps nobody's salt from being taken.
         let forged = arguments(&SessionKey([8; 16]), &SALT);

@@ -1,15 +1,16 @@
 //! What calls need of their host, whatever their protocol.
 
 use crate::job::Job;
-use crate::server::CONNECTION_MEMORY;
+use crate::server::{CONNECTION_MEMORY, STRANGERS};
 use linerate_engine::Needs;
-use linerate_model::{Power, Transport};
+use linerate_model::Transport;
 
 /// A caller's buffers beside its calls: a reply of the largest kind, gathered from fragments.
 const REPLY: u64 = 4 << 20;
 
-/// Returns what the ends of `job` need that need `power` and have `outstanding` calls of `data` bytes under way on each flow.
-pub fn calls_need(job: &Job, power: Power, data: u64, outstanding: u16) -> Needs {
+/// Returns memory, threads and descriptors that the ends of `job` need here. Each flow has `outstanding` calls of `data` bytes under
+/// way.
+pub fn calls_need(job: &Job, data: u64, outstanding: u16) -> Needs {
     let flows = u64::from(job.net().flows);
     let (calling, serving) = (flows.saturating_mul(job.clients()), flows.saturating_mul(job.servers()));
     let under_way = data.saturating_mul(u64::from(outstanding).saturating_add(1));
@@ -19,9 +20,13 @@ pub fn calls_need(job: &Job, power: Power, data: u64, outstanding: u16) -> Needs
         // A server over TCP has one more, which accepts.
         threads: calling.saturating_add(serving).saturating_add(job.servers()),
         descriptors: match job.transport() {
-            Transport::Tcp => calling.saturating_add(serving).saturating_add(job.servers()),
+            // The listener, and the connections of strangers.
+            Transport::Tcp => {
+                let listening = job.servers().saturating_mul(1 + STRANGERS.places as u64);
+                calling.saturating_add(serving).saturating_add(listening)
+            }
             Transport::Udp => calling.saturating_add(job.servers()),
         },
-        ..Needs::of(power)
+        ..Needs::default()
     }
 }

@@ -12,7 +12,7 @@
   const show = (point) => {
     tip.textContent = point.dataset.label;
     tip.hidden = false;
-    const at = (point.querySelector(".mark, .line, .bar, .run, .area") || point).getBoundingClientRect();
+    const at = (point.querySelector(".mark, .line, .bar, .run, .area, .box") || point).getBoundingClientRect();
     const left = at.left + at.width / 2 - tip.offsetWidth / 2;
     const widest = document.documentElement.clientWidth - tip.offsetWidth - 8;
     const above = at.top - tip.offsetHeight - 10;

@@ -46,7 +46,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     };
     let entries = groups.iter().take(MOST).map(entry).collect();
     let blocks = vec![Block::Sentences(sentences), Block::Entries(entries)];
-    Section::summary("attempts", said!(lang, "section-attempts"), blocks)
+    Section::summary("attempts", said!(lang, "section-attempts"), blocks).map(Section::folded)
 }
 
 /// Attempts that do not count, by trial and reason, in the order they first came.

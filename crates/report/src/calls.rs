@@ -8,10 +8,11 @@ use crate::sentences;
 use crate::tables::{Figure, timed};
 
 /// The columns of a table of RPC results.
-pub(crate) const COLUMNS: [Figure; 11] = [
+pub(crate) const COLUMNS: [Figure; 12] = [
     ("column-payload", 0, |_, m| rate(m.received.as_ref()?.payload_bps.median, "bit/s")),
     ("column-of-link", 1, |_, m| percent(m.limit.as_ref()?.share)),
     ("column-of-tester", 2, |_, m| percent(m.tester_limit?.share)),
+    ("column-tester", 6, |_, m| per_second(m.tester_limit?.reached.median)),
     ("column-calls-s", 0, |_, m| per_second(m.transactions_per_s.as_ref()?.median)),
     ("column-spread", 5, |_, m| {
         let done = m.transactions_per_s.as_ref()?;

@@ -3,6 +3,7 @@
 use crate::abridged;
 use crate::device;
 use crate::document::{Block, Section};
+use crate::doubts;
 use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
@@ -16,8 +17,15 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     } else {
         by_results(record).into_iter().map(|(names, caveat)| (listed(lang, &names), caveat)).collect()
     };
-    let all = all.into_iter().map(|(names, caveat)| (names, caveat.clone())).collect();
-    Section::summary("caveats", said!(lang, "section-caveats"), vec![Block::Caveats(all)])
+    let all: Vec<(String, Caveat)> = all.into_iter().map(|(names, caveat)| (names, caveat.clone())).collect();
+    let heading = heading(lang, &all);
+    Section::answer("caveats", heading, vec![Block::Caveats(all)]).map(Section::folded)
+}
+
+/// How many doubts there are, and in a few words which.
+pub(crate) fn heading(lang: Language, all: &[(String, Caveat)]) -> String {
+    let short = doubts::in_short(lang, all.iter().map(|(_, caveat)| caveat)).join(&said!(lang, "list-comma"));
+    said!(lang, "caveats-heading", count = all.len(), short = short)
 }
 
 /// How many doubts there are, the same one of several results once.

@@ -7,7 +7,7 @@ use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Bar, Drawing, Point, Scale, Segment, Series};
 use crate::tables::{Column, Table};
-use crate::{abridged, loaded_latency, mesh, nfs, rpc_chart, runs};
+use crate::{abridged, loaded_latency, loss_waterfall, mesh, nfs, rpc_chart, runs};
 use linerate_model::{Direction, IpVersion, Latency, LossPlaces, PathLimit, Record, TaskKind, Transport};
 use linerate_units::Ratio;
 use maud::Markup;
@@ -29,6 +29,19 @@ impl Chart {
     pub(crate) fn drawn(&self) -> Markup {
         self.drawing.drawn(&self.title)
     }
+
+    /// The SVG element for narrow screens, where it is another one.
+    pub(crate) fn drawn_narrow(&self) -> Option<Markup> {
+        self.drawing.drawn_narrow(&self.title)
+    }
+
+    /// The chart as a line of text, for forms that draw nothing; none where its table says it better.
+    pub fn in_a_line(&self) -> Option<String> {
+        match &self.drawing {
+            Drawing::Path(path) => Some(path.in_a_line()),
+            _ => None,
+        }
+    }
 }
 
 /// Colours of series and of the places of loss, by the style sheet.
@@ -47,6 +60,9 @@ const PLACES: [(&str, &str); 9] = [
     ("s4", "column-socket"),
 ];
 
+/// Results whose losses have a chart each.
+const MOST_WATERFALLS: usize = 2;
+
 /// The charts of results, in the order a reader wants them.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let charts = all(lang, &abridged::shown(record));
@@ -60,7 +76,12 @@ fn all(lang: Language, record: &Record) -> Vec<Chart> {
     charts.extend(throughputs(lang, &others));
     charts.extend(flows.iter().filter_map(|result| mesh::chart(lang, result).or_else(|| shares(lang, result))));
     charts.extend(runs::of_record(lang, record));
-    charts.extend(losses(lang, &flows));
+    let waterfalls: Vec<Chart> = flows.iter().filter_map(|result| loss_waterfall::chart(lang, result)).collect();
+    // Of more results one chart compares the places.
+    match waterfalls.len() > MOST_WATERFALLS {
+        true => charts.extend(losses(lang, &flows)),
+        false => charts.extend(waterfalls),
+    }
     charts.extend(flows.iter().filter_map(|result| loaded_latency::chart(lang, result)));
     charts.extend(latencies(lang, record));
     charts.extend(rpc_chart::chart(lang, &flows));
@@ -159,19 +180,21 @@ fn sweep(lang: Language, results: &[&FlowResult<'_>]) -> Chart {
             );
             Some(Point { x: size(m), y: reached, spread: None, label })
         };
-        series.push(Series { class: "tester", line: limits, points: results.iter().filter_map(point).collect() });
+        // What lies between two sizes was not measured.
+        series.push(Series { class: "tester", line: Vec::new(), points: results.iter().filter_map(point).collect() });
     }
     legend.push(("s0", said!(lang, "charts-legend-payload-line")));
     series.push(Series {
         class: SERIES[0],
-        line: results.iter().map(|m| (size(m), payload(m))).collect(),
+        line: Vec::new(),
         points: results
             .iter()
             .map(|m| Point { x: size(m), y: payload(m), spread: runs(m), label: said(lang, m) })
             .collect(),
     });
 
-    let most = series.iter().flat_map(|s| &s.line).map(|(_, y)| *y).fold(0.0, f64::max);
+    let drawn = |s: &Series| s.line.iter().map(|(_, y)| *y).chain(s.points.iter().map(|p| p.y)).collect::<Vec<_>>();
+    let most = series.iter().flat_map(drawn).fold(0.0, f64::max);
     let y = Axis::rate(
         said!(lang, "charts-axis-payload"),
         "bit/s",

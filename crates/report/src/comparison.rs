@@ -1,13 +1,14 @@
 //! Records held against each other, for a terminal and for a page.
 
 use crate::figures::{MISSING, nanos, per_second, plain, rate};
+use crate::firmness;
 use crate::html::{prose, with_meanings};
 use crate::language::Language;
 use crate::said;
 use crate::sentences::sentence;
 use crate::tables::{Column, Table};
 use crate::text::{Page, Style};
-use linerate_model::{Change, ComparedFigure, Comparison, Quantity, RecordId, Samples};
+use linerate_model::{Change, ComparedFigure, Comparison, Firmness, Quantity, RecordId, Samples};
 use maud::{Markup, html};
 
 /// Every figure that both sides have, what changed, and with which confidence.
@@ -70,6 +71,7 @@ fn deciding(lang: Language, samples: Samples, figure: &ComparedFigure) -> String
     let quantity = lang.named("quantity", figure.quantity);
     let have = u64::from(figure.before.runs.min(figure.after.runs));
     match (figure.p, figure.needed) {
+        _ if !is_firm(figure) => said!(lang, "comparison-not-firm", name = name, quantity = quantity),
         (None, _) => said!(lang, "comparison-too-few", name = name, quantity = quantity),
         (Some(_), Some(needed)) => said!(
             lang,
@@ -88,6 +90,11 @@ fn deciding(lang: Language, samples: Samples, figure: &ComparedFigure) -> String
             tolerance = share(figure.tolerance).trim_start_matches('+')
         ),
     }
+}
+
+/// Whether both sides of a figure are firm.
+fn is_firm(figure: &ComparedFigure) -> bool {
+    figure.before_firmness.and(figure.after_firmness).is_firm()
 }
 
 fn summary(lang: Language, found: &Comparison) -> String {
@@ -135,6 +142,8 @@ fn row(lang: Language, figure: &ComparedFigure) -> Vec<Option<String>> {
         Quantity::LatencyP50Ns | Quantity::LatencyP99Ns => Some(nanos(value.max(0.0) as u64)),
         Quantity::LossRatio => Some(share(value).trim_start_matches('+').to_owned()),
     };
+    let bounded =
+        |shown: String, firmness: Firmness| firmness::bounded(lang, shown, firmness, figure.quantity.unit().is_rate());
     let between = figure
         .interval
         .map(|interval| said!(lang, "comparison-to", low = share(interval.low), high = share(interval.high)));
@@ -142,8 +151,8 @@ fn row(lang: Language, figure: &ComparedFigure) -> Vec<Option<String>> {
     vec![
         Some(plain(&figure.name)),
         Some(lang.named("quantity", figure.quantity)),
-        show(figure.before.median),
-        show(figure.after.median),
+        show(figure.before.median).map(|shown| bounded(shown, figure.before_firmness)),
+        show(figure.after.median).map(|shown| bounded(shown, figure.after_firmness)),
         figure.difference.map(share),
         between,
         p,

@@ -32,7 +32,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
             Block::Table(table)
         })
     });
-    Section::summary("copy", said!(lang, "copy-section"), tables.collect())
+    Section::answer("copy", said!(lang, "copy-section"), tables.collect())
 }
 
 fn table(caption: String, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {

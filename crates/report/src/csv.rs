@@ -65,6 +65,8 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("limit_payload_bps", Flows(|m| cell(m.limit.as_ref().map(|l| l.payload_bps)))),
     ("limit_share", Flows(|m| cell(m.limit.as_ref().map(|l| l.share)))),
     ("tester_limit_record", Result(|_, m| cell(m.tester_limit.as_ref().map(|c| &c.record)))),
+    ("tester_limit_bypass", Result(|_, m| cell(m.tester_limit.as_ref().map(|c| c.bypass)))),
+    ("tester_limit_age_s", Result(|_, m| cell(m.tester_limit.as_ref().map(|c| c.age.get() / 1_000_000_000)))),
     ("tester_limit_reached_median", Result(|_, m| cell(m.tester_limit.as_ref().map(|c| c.reached.median)))),
     ("tester_limit_share", Result(|_, m| cell(m.tester_limit.as_ref().map(|c| c.share)))),
     ("lost_datagrams", Flows(|m| cell(m.loss.map(|l| l.lost)))),

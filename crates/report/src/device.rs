@@ -3,13 +3,16 @@
 use crate::addresses;
 use crate::bursts;
 use crate::device_charts::{self, line_frames};
-use crate::document::{Block, Section};
+use crate::document::{Block, Entry, Section};
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::firmness;
 use crate::language::Language;
 use crate::neighbours;
+use crate::overview;
 use crate::said;
+use crate::sentences::sentence;
 use crate::tables::{Column, Table};
+use crate::verdicts;
 use linerate_model::{
     Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness, FrameHeaders, FramePayload, Record, Verdict,
 };
@@ -20,7 +23,47 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let tables = tables(lang, record).into_iter().map(Block::Table);
     let charts = device_charts::all(lang, record).into_iter().map(Block::chart);
     let open = Block::Sentences(firmness::sentences(lang, &figures(lang, record)));
-    Section::summary("device", said!(lang, "device-section"), [open].into_iter().chain(tables).chain(charts).collect())
+    Section::answer("device", said!(lang, "device-section"), [open].into_iter().chain(charts).chain(tables).collect())
+}
+
+/// The throughput of each frame size and what limited it, of so many sizes at the most.
+pub(crate) fn answers(lang: Language, record: &Record, most: usize) -> Vec<Entry> {
+    let cells = record.device().map_or(&[][..], |(_, found)| &found.throughput);
+    if cells.len() > most {
+        return Vec::new();
+    }
+    let entry = |cell: &linerate_model::Throughput| {
+        let share = cell.line_share.and_then(percent).map(|share| said!(lang, "device-answer-share", share = share));
+        let verdict = sentence(&verdicts::statement(lang, &cell.verdict));
+        let figure = per_second(cell.frames_per_s).map(|rate| format!("{rate} /s"));
+        Entry::new(said!(lang, "overview-frames", bytes = named(cell)), share.into_iter().chain([verdict]).collect())
+            .with_figure(figure.map(|figure| firmness::shown(figure, cell.firmness)))
+    };
+    cells.iter().map(entry).collect()
+}
+
+/// What the throughputs of more sizes have in common: the lowest and the highest share of the line, and how many each limit limits.
+pub(crate) fn in_common(lang: Language, record: &Record, most: usize) -> Vec<String> {
+    let cells = record.device().map_or(&[][..], |(_, found)| &found.throughput);
+    if cells.len() <= most {
+        return Vec::new();
+    }
+    let shares = || cells.iter().filter_map(|cell| Some((cell.line_share.filter(|share| share.is_finite())?, cell)));
+    let low = shares().min_by(|one, other| one.0.total_cmp(&other.0));
+    let high = shares().max_by(|one, other| one.0.total_cmp(&other.0));
+    let shown =
+        |share: f64, cell: &linerate_model::Throughput| Some(firmness::told(lang, percent(share)?, cell.firmness));
+    let range = low.zip(high).and_then(|((least, lowest), (greatest, highest))| {
+        Some(said!(
+            lang,
+            "device-answer-range",
+            low = shown(least, lowest)?,
+            lowest = named(lowest),
+            high = shown(greatest, highest)?,
+            highest = named(highest)
+        ))
+    });
+    range.into_iter().chain(overview::counted(lang, std::slice::from_ref(record))).collect()
 }
 
 /// Every figure that can be other than firm, by name.
@@ -125,7 +168,7 @@ fn without_empty(mut table: Table, key: &str) -> Table {
 }
 
 /// The size, and the goal if there is one.
-fn named(cell: &linerate_model::Throughput) -> String {
+pub(crate) fn named(cell: &linerate_model::Throughput) -> String {
     match &cell.goal {
         Some(goal) => format!("{} {}", goal.name.name(), cell.frame_bytes),
         None => cell.frame_bytes.to_string(),

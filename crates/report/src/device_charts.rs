@@ -5,6 +5,7 @@ use crate::charts::{Chart, SERIES, latency_axis, size_ticks};
 use crate::figures::{grouped, nanos, per_second, percent, prefix, rate};
 use crate::firmness;
 use crate::language::Language;
+use crate::line_share;
 use crate::said;
 use crate::svg::{Axis, Drawing, Point, Scale, Series};
 use crate::tables::{Column, Table};
@@ -20,8 +21,11 @@ const LINEAR_REACH: f64 = 30.0;
 pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
     let Some((plan, outcome)) = record.device() else { return Vec::new() };
     let mut charts = Vec::new();
-    charts.extend(throughput(lang, plan, outcome, &FRAMES));
-    charts.extend(throughput(lang, plan, outcome, &BITS));
+    match line_share::chart(lang, plan, outcome) {
+        Some(chart) => charts.push(chart),
+        // Without the line's rate there are no shares of it.
+        None => charts.extend(throughput(lang, plan, outcome, &FRAMES)),
+    }
     charts.extend(loss(lang, plan, outcome));
     charts.extend(latency(lang, outcome));
     charts.extend(buffer(lang, outcome));
@@ -50,13 +54,6 @@ const FRAMES: Unit = Unit {
     unit: "/s",
     of: |frames, _| frames,
 };
-const BITS: Unit = Unit {
-    title: "device-charts-title-throughput-bits",
-    axis: "device-charts-axis-bits",
-    unit: "bit/s",
-    of: |frames, bytes| frames * f64::from(bytes) * 8.0,
-};
-
 impl Unit {
     fn show(&self, value: f64) -> String {
         rate(value, self.unit).unwrap_or_else(|| format!("0 {}", self.unit))
@@ -95,7 +92,8 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
         let label = |bytes, rate| said!(lang, "device-charts-point-tester", bytes = bytes, rate = rate);
         series.push(Series {
             class: "tester",
-            line: limits.iter().map(|(cell, frames)| at(cell, *frames)).collect(),
+            // What lies between two sizes was not measured.
+            line: Vec::new(),
             points: limits.iter().map(|(cell, frames)| point(cell, *frames, &label)).collect(),
         });
     }
@@ -115,11 +113,7 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
         };
         point(cell, cell.frames_per_s, &label)
     };
-    series.push(Series {
-        class: SERIES[0],
-        line: cells.iter().map(|cell| at(cell, cell.frames_per_s)).collect(),
-        points: cells.iter().map(|cell| found(cell)).collect(),
-    });
+    series.push(Series { class: SERIES[0], line: Vec::new(), points: cells.iter().map(|cell| found(cell)).collect() });
 
     let row = |cell: &&Throughput| {
         let shown = |frames: Option<f64>| Some(unit.show((unit.of)(frames?, cell.frame_bytes)));
@@ -157,7 +151,9 @@ fn between(low: u32, high: u32) -> Vec<u32> {
 
 /// From zero, or where the highest value would hide the lowest, logarithmic.
 fn reaching(lang: Language, unit: &Unit, series: &[Series]) -> Axis {
-    let values = || series.iter().flat_map(|s| &s.line).map(|(_, value)| *value).filter(|value| *value > 0.0);
+    let drawn =
+        |s: &Series| s.line.iter().map(|(_, value)| *value).chain(s.points.iter().map(|p| p.y)).collect::<Vec<_>>();
+    let values = || series.iter().flat_map(drawn).filter(|value| *value > 0.0);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     let title = lang.tell(unit.axis, &[]);
     let linear = Axis::rate(title.as_str(), unit.unit, high);

@@ -7,29 +7,33 @@ use crate::charts::{self, Chart};
 use crate::language::Language;
 use crate::tables::{self, Table};
 use crate::{
-    attempts, caveats, copy, device, figures, frames, hosts, ladder, measuring, nfs, over_time, parties, results, said,
-    verdicts,
+    attempts, caveats, copy, device, figures, frames, hosts, ladder, measuring, nfs, over_time, parties, path, results,
+    said, verdicts,
 };
 use linerate_model::{Caveat, Record};
 
 /// Makes a section of a record, if the record has anything for it.
 type Make = fn(Language, &Record) -> Option<Section>;
 
-/// All sections in the order of every form: what was found and its course over time, what limited it, what is
-/// doubtful, then the figures behind it.
-const SECTIONS: [Make; 15] = [
-    ladder::section,
+/// All sections in the order of every form: the answer and its doubts, the path, its course over time and the figures, then
+/// why, and how it was measured.
+const SECTIONS: [Make; 19] = [
     results::section,
-    over_time::section,
-    verdicts::section,
+    ladder::section,
     caveats::section,
-    attempts::section,
+    path::section,
+    over_time::section,
     tables::section,
+    tables::loaded_latency,
     nfs::section,
     copy::section,
     frames::section,
     device::section,
     charts::section,
+    results::in_words,
+    ladder::further,
+    verdicts::section,
+    attempts::section,
     results::further,
     hosts::section,
     measuring::section,
@@ -56,6 +60,8 @@ pub struct Section {
     pub depth: Depth,
     /// Its heading.
     pub heading: String,
+    /// Whether a page shows its heading alone until a reader asks for it.
+    pub is_folded: bool,
     /// Its content, at least one block.
     pub blocks: Vec<Block>,
 }
@@ -63,7 +69,9 @@ pub struct Section {
 /// How much a form of report has to show to include a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// The results with their figures, limits and doubts: every form.
+    /// The answer, its doubts, its path and its figures: every form.
+    Answer,
+    /// What explains the answer: every form but the short one of a terminal.
     Summary,
     /// All else: forms that are kept, as files.
     Full,
@@ -91,6 +99,8 @@ pub struct Entry {
     pub figure: Option<String>,
     /// Sentences, the most important first.
     pub sentences: Vec<String>,
+    /// How many of the sentences are the answer; the others explain it.
+    pub lead: usize,
     /// What only a reader who asks for it sees.
     pub folded: Option<Folded>,
 }
@@ -109,6 +119,12 @@ pub fn document(language: Language, records: &[Record]) -> Document {
     for make in SECTIONS {
         records.iter().filter_map(|record| make(language, record)).for_each(|section| add(&mut sections, section));
     }
+    // Doubts of several records are counted together.
+    for section in &mut sections {
+        if let [Block::Caveats(all)] = section.blocks.as_slice() {
+            section.heading = caveats::heading(language, all);
+        }
+    }
     let mut titles: Vec<String> = Vec::new();
     for title in records.iter().map(|record| parties::of_record(language, record)) {
         if !titles.contains(&title) {
@@ -123,7 +139,17 @@ pub fn document(language: Language, records: &[Record]) -> Document {
 }
 
 impl Section {
-    /// A section of every form; none without blocks.
+    /// A section of the answer; none without blocks.
+    pub(crate) fn answer(id: &'static str, heading: String, blocks: Vec<Block>) -> Option<Self> {
+        Self::of(Depth::Answer, id, heading, blocks)
+    }
+
+    /// The same, folded on a page.
+    pub(crate) fn folded(self) -> Self {
+        Self { is_folded: true, ..self }
+    }
+
+    /// A section that explains the answer; none without blocks.
     pub(crate) fn summary(id: &'static str, heading: String, blocks: Vec<Block>) -> Option<Self> {
         Self::of(Depth::Summary, id, heading, blocks)
     }
@@ -135,7 +161,7 @@ impl Section {
 
     fn of(depth: Depth, id: &'static str, heading: String, blocks: Vec<Block>) -> Option<Self> {
         let blocks: Vec<Block> = blocks.into_iter().filter(|block| !block.is_empty()).collect();
-        (!blocks.is_empty()).then_some(Self { id, depth, heading, blocks })
+        (!blocks.is_empty()).then_some(Self { id, depth, heading, is_folded: false, blocks })
     }
 }
 
@@ -158,7 +184,13 @@ impl Block {
 impl Entry {
     /// An entry of sentences alone.
     pub(crate) fn new(name: String, sentences: Vec<String>) -> Self {
-        Self { name, figure: None, sentences, folded: None }
+        let lead = sentences.len();
+        Self { name, figure: None, sentences, lead, folded: None }
+    }
+
+    /// The same, of whose sentences so many are the answer.
+    pub(crate) fn led_by(self, lead: usize) -> Self {
+        Self { lead: lead.min(self.sentences.len()), ..self }
     }
 
     /// The same with its one figure.

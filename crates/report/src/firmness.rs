@@ -4,11 +4,19 @@ use crate::figures::percent;
 use crate::language::Language;
 use crate::said;
 use crate::sentences::listed;
-use linerate_model::Firmness;
+use linerate_model::{Firmness, Known};
 
 /// A figure in its own cell: in parentheses if it is not firm.
 pub(crate) fn shown(figure: String, firmness: Firmness) -> String {
     if firmness.is_firm() { figure } else { format!("({figure})") }
+}
+
+/// A figure in its own cell, of which a lower bound says that it is one: a rate that is not firm (`is_rate`).
+pub(crate) fn bounded(lang: Language, figure: String, firmness: Firmness, is_rate: bool) -> String {
+    match firmness.known(is_rate) {
+        Known::AtLeast => said!(lang, "firmness-at-least", figure = figure),
+        Known::Value | Known::Nothing => shown(figure, firmness),
+    }
 }
 
 /// A figure in a sentence or beside a point: `(60.7 k/s, not firm)`.

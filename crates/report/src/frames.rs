@@ -19,7 +19,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let figures: Vec<_> = flows.iter().map(|flow| (named(lang, flow), flow.firmness)).collect();
     let open = Block::Sentences(firmness::sentences(lang, &figures));
     let tables = tables.into_iter().flatten().map(Block::Table);
-    Section::summary("frames", said!(lang, "frames-section"), [open].into_iter().chain(tables).collect())
+    Section::answer("frames", said!(lang, "frames-section"), [open].into_iter().chain(tables).collect())
 }
 
 /// `20,000 frames/s`.

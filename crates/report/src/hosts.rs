@@ -11,7 +11,7 @@ use linerate_units::ByteCount;
 /// A table of the hosts and one of their interfaces.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let tables = [hosts(lang, &record.hosts), interfaces(lang, &record.hosts)];
-    Section::full("hosts", said!(lang, "section-hosts"), tables.map(Block::Table).into())
+    Section::full("hosts", said!(lang, "section-hosts"), tables.map(Block::Table).into()).map(Section::folded)
 }
 
 fn hosts(lang: Language, hosts: &[Host]) -> Table {

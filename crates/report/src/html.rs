@@ -9,7 +9,7 @@ use crate::page_shell::{Carried, Data, PageShell, STYLE};
 use crate::records::Records;
 use crate::said;
 use crate::sentences;
-use crate::tables::Table;
+use crate::tables::{Column, Table};
 use linerate_model::{Caveat, Record};
 use maud::{Markup, html};
 
@@ -73,32 +73,45 @@ pub fn style_sheet() -> &'static str {
 /// What is known of a record whose run goes on: the sections that every form has, without charts.
 pub fn so_far(lang: Language, record: &Record) -> Markup {
     let mut document = document(lang, std::slice::from_ref(record));
-    document.sections.retain(|section| section.depth == Depth::Summary);
+    document.sections.retain(|section| section.depth != Depth::Full);
     document.sections.iter_mut().for_each(|section| section.blocks.retain(|block| !matches!(block, Block::Chart(_))));
     html! { @for one in document.sections.iter().filter(|one| !one.blocks.is_empty()) { (section(lang, one)) } }
 }
 
-/// A section under its heading.
+/// A section under its heading, which alone is shown of a folded one until a reader asks for it.
 fn section(lang: Language, section: &Section) -> Markup {
     html! {
         section aria-labelledby=(section.id) {
-            h2 id=(section.id) { (section.heading) }
-            @for block in &section.blocks {
-                @match block {
-                    Block::Sentences(sentences) => @for sentence in sentences { p { (prose(sentence)) } },
-                    Block::Entries(entries) => (list(entries)),
-                    Block::Table(table) if table.is_of_words() => div.words { (scrolling(lang, table)) },
-                    Block::Table(table) => (with_meanings(lang, table)),
-                    Block::Chart(chart) => (figure(lang, chart)),
-                    Block::Caveats(all) => (caveats(all)),
+            @if section.is_folded {
+                details.section {
+                    summary { h2 id=(section.id) { (section.heading) } }
+                    (blocks(lang, section))
                 }
+            } @else {
+                h2 id=(section.id) { (section.heading) }
+                (blocks(lang, section))
+            }
+        }
+    }
+}
+
+fn blocks(lang: Language, section: &Section) -> Markup {
+    html! {
+        @for block in &section.blocks {
+            @match block {
+                Block::Sentences(sentences) => @for sentence in sentences { p { (prose(sentence)) } },
+                Block::Entries(entries) => (list(lang, entries)),
+                Block::Table(table) if table.is_of_words() => div.words { (scrolling(lang, table)) },
+                Block::Table(table) => (with_meanings(lang, table)),
+                Block::Chart(chart) => (figure(lang, chart)),
+                Block::Caveats(all) => (caveats(all)),
             }
         }
     }
 }
 
 /// Entries: those with a figure beside it, the others below their names.
-fn list(entries: &[Entry]) -> Markup {
+fn list(lang: Language, entries: &[Entry]) -> Markup {
     html! {
         @if entries.iter().any(|entry| entry.figure.is_some()) {
             ul.results {
@@ -108,21 +121,25 @@ fn list(entries: &[Entry]) -> Markup {
                             span.name { (entry.name) }
                             @if let Some(figure) = &entry.figure { span.figure { (figure) } }
                         }
-                        div { (told(entry)) }
+                        div { (told(lang, entry)) }
                     }
                 }
             }
         } @else {
-            dl.further { @for entry in entries { dt { (entry.name) } dd { (told(entry)) } } }
+            dl.further { @for entry in entries { dt { (entry.name) } dd { (told(lang, entry)) } } }
         }
     }
 }
 
-/// The sentences of an entry, and what is folded below them.
-fn told(entry: &Entry) -> Markup {
+/// The sentences of an entry: its answer, and folded below it what explains it.
+fn told(lang: Language, entry: &Entry) -> Markup {
+    let (lead, rest) = entry.sentences.split_at(entry.lead.min(entry.sentences.len()));
     html! {
-        @if let Some(first) = entry.sentences.first() { p { (prose(first)) } }
-        @if entry.sentences.len() > 1 { p.rest { (prose(&sentences::in_a_row(&entry.sentences[1..]))) } }
+        @if let Some(first) = lead.first() { p { (prose(first)) } }
+        @if lead.len() > 1 { p.rest { (prose(&sentences::in_a_row(&lead[1..]))) } }
+        @if !rest.is_empty() {
+            details { summary { (said!(lang, "html-more")) } p.rest { (prose(&sentences::in_a_row(rest))) } }
+        }
         @if let Some(folded) = &entry.folded {
             details {
                 summary { (folded.heading) }
@@ -164,7 +181,12 @@ pub(crate) fn figure(lang: Language, chart: &Chart) -> Markup {
                 h3 { (chart.title) }
                 ul { @for (class, meaning) in &chart.legend { li { i class=(class) {} (meaning) } } }
             }
-            div.drawing { (chart.drawn()) }
+            @if let Some(narrow) = chart.drawn_narrow() {
+                div.drawing.wide { (chart.drawn()) }
+                div.drawing.narrow { (narrow) }
+            } @else {
+                div.drawing { (chart.drawn()) }
+            }
             details {
                 summary { (said!(lang, "html-as-table")) }
                 (scrolling(lang, &chart.table))
@@ -177,7 +199,24 @@ pub(crate) fn figure(lang: Language, chart: &Chart) -> Markup {
 pub(crate) fn with_meanings(lang: Language, table: &Table) -> Markup {
     html! {
         (scrolling(lang, table))
-        ul.meanings { @for column in &table.columns[1..] { li { b { (column.title(lang)) } ": " (column.meaning(lang)) } } }
+        details.columns {
+            summary { (said!(lang, "html-columns")) }
+            ul.meanings { @for column in &table.columns[1..] { li { b { (column.title(lang)) } ": " (column.meaning(lang)) } } }
+        }
+    }
+}
+
+/// A cell: a row's name, a figure, perhaps with a bar behind it, or what limited a result.
+fn cell(column: &Column, (row, at): (usize, usize), text: &Option<String>) -> Markup {
+    let bar = column.bars.as_ref().and_then(|bars| bars.get(row)).filter(|length| length.is_finite());
+    html! {
+        @match (text, bar) {
+            (Some(text), _) if at == 0 => th scope="row" { (text) },
+            (Some(text), _) if column.is("column-limit") => td { span.chip { (text) } },
+            (Some(text), Some(length)) => td.bar style=(format!("--part:{:.1}%", length.clamp(0.0, 1.0) * 100.0)) { (text) },
+            (Some(text), None) => td { (text) },
+            (None, _) => td.none { (MISSING) },
+        }
     }
 }
 
@@ -191,16 +230,8 @@ pub(crate) fn scrolling(lang: Language, table: &Table) -> Markup {
                     tr { @for column in &table.columns { th scope="col" title=(column.meaning(lang)) { (column.title(lang)) } } }
                 }
                 tbody {
-                    @for row in &table.rows {
-                        tr {
-                            @for (index, cell) in row.iter().enumerate() {
-                                @match cell {
-                                    Some(text) if index == 0 => th scope="row" { (text) },
-                                    Some(text) => td { (text) },
-                                    None => td.none { (MISSING) },
-                                }
-                            }
-                        }
+                    @for (row, cells) in table.rows.iter().enumerate() {
+                        tr { @for (at, text) in cells.iter().enumerate() { (cell(&table.columns[at], (row, at), text)) } }
                     }
                 }
             }

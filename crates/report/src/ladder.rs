@@ -19,12 +19,20 @@ fn caption(lang: Language) -> String {
     said!(lang, "ladder-caption")
 }
 
-/// What it says, a row for each layer, and the same drawn.
+/// What it says in short, the ladder drawn, and a row for each layer.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let found = record.ladder()?;
-    let mut blocks = vec![Block::Sentences(sentences(lang, found)), Block::Table(table(lang, found))];
+    let mut blocks = vec![Block::Sentences(answer(lang, found))];
     blocks.extend(chart(lang, found).map(Block::chart));
-    Section::summary("ladder", said!(lang, "ladder-section"), blocks)
+    blocks.push(Block::Table(table(lang, found)));
+    Section::answer("ladder", said!(lang, "ladder-section"), blocks)
+}
+
+/// What else it says.
+pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
+    let further = explanation(lang, record.ladder()?);
+    Section::summary("ladder-further", said!(lang, "ladder-section-further"), vec![Block::Sentences(further)])
+        .map(Section::folded)
 }
 
 fn bits(value: f64) -> Option<String> {
@@ -87,11 +95,15 @@ fn lengths(ladder: &Ladder) -> Vec<f64> {
     from_the_top(ladder).map(|layer| if most > 0.0 { median(layer).unwrap_or(0.0) / most } else { 0.0 }).collect()
 }
 
-/// What the ladder says: the widest gap and what to try, what headers take, what was not measured.
-fn sentences(lang: Language, ladder: &Ladder) -> Vec<String> {
+/// What is not firm, the widest gap, and what was not measured.
+fn answer(lang: Language, ladder: &Ladder) -> Vec<String> {
     let figures: Vec<_> = ladder.layers.iter().map(|layer| (label(lang, layer.name), layer.firmness)).collect();
-    let mut all = firmness::sentences(lang, &figures);
-    all.extend(gap(lang, ladder));
+    firmness::sentences(lang, &figures).into_iter().chain(in_short(lang, ladder)).collect()
+}
+
+/// What headers take, what to try, and layers that are quicker than they should be.
+fn explanation(lang: Language, ladder: &Ladder) -> Vec<String> {
+    let mut all: Vec<String> = gap(lang, ladder).into_iter().skip(1).collect();
     all.extend(ladder.widest_gap.as_ref().map(|gap| sentences::sentence(&gap.advice)));
     all.extend(header_of_tcp(lang, ladder));
     let above_udp = |layer: &&LadderLayer| {
@@ -99,7 +111,6 @@ fn sentences(lang: Language, ladder: &Ladder) -> Vec<String> {
     };
     let above_udp = ladder.layers.iter().filter(above_udp);
     all.extend(above_udp.map(|layer| said!(lang, "ladder-above-udp", layer = label(lang, layer.name))));
-    all.extend(missing(lang, ladder));
     all
 }
 

@@ -1,4 +1,4 @@
-//! A document as Markdown, for tickets and repositories: all of it but the charts.
+//! A document as Markdown, for tickets and repositories: all of it but what only a chart can show.
 
 use crate::document::{Block, Section, document};
 use crate::figures::{MISSING, plain};
@@ -16,7 +16,8 @@ pub fn markdown<'a>(lang: Language, records: impl Into<Records<'a>>) -> String {
 }
 
 fn push_section(lang: Language, text: &mut String, section: &Section) {
-    let blocks: Vec<&Block> = section.blocks.iter().filter(|block| !matches!(block, Block::Chart(_))).collect();
+    let is_told = |block: &&Block| !matches!(block, Block::Chart(chart) if chart.in_a_line().is_none());
+    let blocks: Vec<&Block> = section.blocks.iter().filter(is_told).collect();
     if blocks.is_empty() {
         return;
     }
@@ -37,7 +38,9 @@ fn push_section(lang: Language, text: &mut String, section: &Section) {
             Block::Caveats(caveats) => {
                 caveats.iter().for_each(|(names, caveat)| push_item(text, names, &sentences::sentence(&caveat.text)));
             }
-            Block::Chart(_) => {}
+            Block::Chart(chart) => {
+                chart.in_a_line().iter().for_each(|line| push_item(text, &chart.title, line));
+            }
         }
     }
 }

@@ -5,14 +5,15 @@ use crate::figures::{MISSING, percent, plain};
 use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::{copy, device, frames, loaded_latency, said, tasks};
-use linerate_model::{IpVersion, Record, Repeats, TaskKind, Trial, Warmup};
+use linerate_model::{Bypass, IpVersion, Record, Repeats, TaskKind, Trial, Warmup};
+use linerate_units::Nanos;
 use std::collections::BTreeSet;
 
 /// How it was measured, and the command.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let mut all = sentences(lang, record);
     all.push(said!(lang, "method-command", command = plain(&record.command.join(" "))));
-    Section::full("method", said!(lang, "section-method"), vec![Block::Sentences(all)])
+    Section::full("method", said!(lang, "section-method"), vec![Block::Sentences(all)]).map(Section::folded)
 }
 
 /// How it was measured, in sentences.
@@ -24,9 +25,37 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
     all.extend(record.plan.device().into_iter().flat_map(|plan| device::method(lang, plan)));
     all.extend(tasks::copies(record).flat_map(|task| copy::method(lang, task)));
     all.extend(tasks::frames(record).flat_map(|task| frames::method(lang, task)));
+    all.extend(calibrations(lang, record));
     let mut known = BTreeSet::new();
     all.retain(|sentence| known.insert(sentence.clone()));
     all
+}
+
+/// Whether the run is a calibration, and which earlier ones its results are compared with. One that was made for the run is told of
+/// where its record is shown.
+fn calibrations(lang: Language, record: &Record) -> Vec<String> {
+    let own = record.plan.calibration.as_ref().map(|calibration| match calibration.bypass {
+        Bypass::Cable => said!(lang, "method-calibration-cable"),
+        Bypass::Loopback => said!(lang, "method-calibration-loopback"),
+    });
+    let earlier = record.plan.calibrated.iter().filter(|limit| !limit.age.is_zero()).map(|limit| {
+        let (id, age) = (plain(&limit.record.0), age(lang, limit.age));
+        match limit.bypass {
+            Bypass::Cable => said!(lang, "method-tester-limit-cable", id = id, age = age),
+            Bypass::Loopback => said!(lang, "method-tester-limit-loopback", id = id, age = age),
+        }
+    });
+    own.into_iter().chain(earlier).collect()
+}
+
+/// An age in the largest unit that it has two of.
+fn age(lang: Language, age: Nanos) -> String {
+    let minutes = age.get() / 60_000_000_000;
+    match minutes {
+        2880.. => said!(lang, "method-age-days", count = minutes / 1440),
+        120.. => said!(lang, "method-age-hours", count = minutes / 60),
+        _ => said!(lang, "method-age-minutes", count = minutes),
+    }
 }
 
 /// How often each trial was run.

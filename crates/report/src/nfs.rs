@@ -52,7 +52,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
         results.filter(|result| stands(result.name)).flat_map(|result| operations(lang, &result)).flatten();
     let tables = curve.into_iter().chain(operations).map(Block::Table);
     let blocks = chart(lang, record).map(Block::chart).into_iter().chain(tables).collect();
-    Section::summary("curve", said!(lang, "nfs-section"), blocks)
+    Section::answer("curve", said!(lang, "nfs-section"), blocks)
 }
 
 /// Classes and operations of one result.

@@ -15,7 +15,7 @@ use crate::said;
 use crate::sentences::listed;
 use crate::text::{Page, Style, cell};
 use linerate_model::{
-    FrameLatency, HeadlineVerdict, LadderLayer, Limit, Measurement, Record, Summary, Throughput, Verdict,
+    FrameLatency, HeadlineVerdict, LadderLayer, Limit, Measurement, Quantity, Record, Summary, Throughput, Verdict,
 };
 use unicode_width::UnicodeWidthStr as _;
 
@@ -178,6 +178,31 @@ pub fn limits(records: &[Record], style: &Style) -> String {
     page.finish(style.unicode)
 }
 
+/// What many results have in common: the lowest and the highest figure of each unit, and how many each limit limits.
+pub(crate) fn answer(lang: Language, record: &Record) -> Vec<String> {
+    let results: Vec<&Measurement> = nfs::told(record).filter(|result| result.main.median.is_finite()).collect();
+    let mut quantities: Vec<Quantity> = Vec::new();
+    for result in &results {
+        if !quantities.contains(&result.quantity) {
+            quantities.push(result.quantity);
+        }
+    }
+    let range = |quantity: &Quantity| {
+        let own = || results.iter().filter(|result| result.quantity == *quantity);
+        let low = own().min_by(|one, other| one.main.median.total_cmp(&other.main.median))?;
+        let high = own().max_by(|one, other| one.main.median.total_cmp(&other.main.median))?;
+        Some(said!(
+            lang,
+            "overview-range",
+            low = results::figure(low)?,
+            lowest = plain(&low.name),
+            high = results::figure(high)?,
+            highest = plain(&high.name)
+        ))
+    };
+    quantities.iter().filter_map(range).chain(counted(lang, std::slice::from_ref(record))).collect()
+}
+
 /// Names under a heading, each with what it is for behind it.
 pub fn list(heading: &str, entries: &[(String, String)], style: &Style) -> String {
     let width = entries.iter().map(|(name, _)| name.width()).max().unwrap_or(0).min(style.width / 2);
@@ -188,7 +213,7 @@ pub fn list(heading: &str, entries: &[(String, String)], style: &Style) -> Strin
 }
 
 /// `Limits of the 12 results: wire (8), latency (3) and device (1).`
-fn counted(lang: Language, records: &[Record]) -> Option<String> {
+pub(crate) fn counted(lang: Language, records: &[Record]) -> Option<String> {
     let lines = records.iter().flat_map(|record| lines(lang, record));
     let verdicts: Vec<Limit> = lines.filter_map(|line| Some(line.verdict?.limit)).collect();
     let mut limits: Vec<(Limit, usize)> = Vec::new();

@@ -93,12 +93,18 @@ fn style() -> String {
          .grid{{stroke:{grid}}}.axis,.notch{{stroke:{limit}}}.line{{fill:none;stroke-width:2.25}}.hit{{fill:none}}\
          .whisker{{fill:none;stroke:{ink};stroke-width:1.25}}.figure,.group{{fill:{ink}}}.group{{font-weight:bold}}\
          .median{{stroke:{ink};stroke-width:2.5}}.tile{{fill:{s0};stroke:#ffffff}}\
-         .run,.reach{{fill:none}}.run{{stroke-width:1.5}}.edge{{stroke:{soft}}}",
+         .run,.reach{{fill:none}}.run{{stroke-width:1.5}}.edge{{stroke:{soft}}}\
+         .frame{{fill:none;stroke:{limit}}}.box{{fill:{panel};stroke:{rule}}}.flow{{fill:none;stroke:{limit};stroke-width:2}}\
+         .limits .box{{stroke:{warn};stroke-width:2.5}}.may-limit .box{{stroke:{warn};stroke-dasharray:5 3}}\
+         .lost,.limiting{{fill:{warn};font-weight:bold}}",
         soft = colour("soft"),
         ink = colour("ink"),
         grid = colour("grid"),
         limit = colour("limit"),
         s0 = colour("s0"),
+        panel = colour("panel"),
+        rule = colour("rule"),
+        warn = colour("warn"),
     );
     let others = [
         ("limit", "limit"),

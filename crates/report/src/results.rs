@@ -5,22 +5,59 @@ use crate::document::{Block, Entry, Section};
 use crate::figures::{per_second, plain, rate};
 use crate::flow_result::FlowResult;
 use crate::language::Language;
-use crate::{copy, frames, nfs, said, sentences};
+use crate::{copy, device, frames, nfs, overview, said, sentences, verdicts};
 use linerate_model::{Detail, Measurement, Outcome, Quantity, Record};
 
-/// The results, most important first: figure, share of the limit, what went missing, what it cost.
+/// Results that have an entry each; more of them are rows of a table.
+const MOST_ENTRIES: usize = 2;
+
+/// The answer: each result with its figure, its share of the limit and what limited it; of many results what they have in
+/// common.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let shown = abridged::shown(record);
-    let entry = |result: &Measurement| {
-        Entry::new(plain(&result.name), sentences::main(lang, &shown, result)).with_figure(figure(result))
-    };
-    let entries = nfs::told(&shown).map(entry).chain(nfs::answer(lang, &shown)).collect();
-    let mut notices: Vec<String> = abridged::notice(lang, record).into_iter().collect();
+    let mut sentences: Vec<String> = abridged::notice(lang, record).into_iter().collect();
     if record.results.is_empty() && record.outcome == Outcome::Sweep {
-        notices.push(said!(lang, "results-none"));
+        sentences.push(said!(lang, "results-none"));
     }
-    let blocks = vec![Block::Sentences(notices), Block::Entries(entries)];
-    Section::summary("results", said!(lang, "section-results"), blocks)
+    let mut entries: Vec<Entry> = Vec::new();
+    // A ladder is the answer by itself.
+    if record.ladder().is_some() {
+        return Section::answer("results", said!(lang, "section-results"), vec![Block::Sentences(sentences)]);
+    }
+    if are_entries(record) {
+        entries.extend(nfs::told(&shown).map(|result| entry(lang, &shown, result)));
+    } else {
+        sentences.extend(overview::answer(lang, record));
+    }
+    entries.extend(nfs::answer(lang, &shown));
+    sentences.extend(device::in_common(lang, record, MOST_ENTRIES));
+    entries.extend(device::answers(lang, record, MOST_ENTRIES));
+    let blocks = vec![Block::Sentences(sentences), Block::Entries(entries)];
+    Section::answer("results", said!(lang, "section-results"), blocks)
+}
+
+/// Each of many results in words.
+pub(crate) fn in_words(lang: Language, record: &Record) -> Option<Section> {
+    if are_entries(record) {
+        return None;
+    }
+    let shown = abridged::shown(record);
+    let entries = nfs::told(&shown).map(|result| entry(lang, &shown, result)).collect();
+    Section::summary("in-words", said!(lang, "section-in-words"), vec![Block::Entries(entries)]).map(Section::folded)
+}
+
+fn are_entries(record: &Record) -> bool {
+    record.ladder().is_none() && nfs::told(record).count() <= MOST_ENTRIES
+}
+
+/// A result with its figure, and what there is to say of it: what limited it stands right behind the figure.
+fn entry(lang: Language, record: &Record, result: &Measurement) -> Entry {
+    let (mut sentences, lead) = sentences::main(lang, record, result);
+    let lead = lead.min(sentences.len());
+    let limits = verdicts::in_short(lang, result);
+    let all = lead + limits.len();
+    sentences.splice(lead..lead, limits);
+    Entry::new(plain(&result.name), sentences).led_by(all).with_figure(figure(result))
 }
 
 /// What a reader may want to know of each result besides.
@@ -31,7 +68,7 @@ pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
         (!further.is_empty()).then(|| Entry::new(plain(result.name), further))
     };
     let entries = nfs::told(&shown).filter_map(FlowResult::of).filter_map(entry).collect();
-    Section::full("further", said!(lang, "section-further"), vec![Block::Entries(entries)])
+    Section::full("further", said!(lang, "section-further"), vec![Block::Entries(entries)]).map(Section::folded)
 }
 
 /// The one figure of a result.

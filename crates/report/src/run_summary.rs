@@ -4,7 +4,7 @@ use crate::firmness;
 use crate::language::Language;
 use crate::said;
 use linerate_model::{Confidence, Headline, HeadlineVerdict, MeasureUnit};
-use linerate_units::{BitRate, Nanos, OpRate};
+use linerate_units::{BitRate, Nanos, OpRate, grouped};
 
 /// Returns the figure that stands for a run, with its unit: `941 Mbit/s`. It is in parentheses if it is not firm.
 pub fn headline(headline: &Headline) -> String {
@@ -12,8 +12,10 @@ pub fn headline(headline: &Headline) -> String {
     let figure = match headline.unit {
         MeasureUnit::BitsPerS => BitRate::per_second(whole).to_string(),
         MeasureUnit::PerS => OpRate::per_second(whole).to_string(),
-        MeasureUnit::Nanos => Nanos::new(whole).to_string(),
+        MeasureUnit::Nanos | MeasureUnit::NanosHeld => Nanos::new(whole).to_string(),
+        MeasureUnit::Times => format!("{:.2} x", headline.value),
         MeasureUnit::Share => format!("{:.3} %", headline.value * 100.0),
+        MeasureUnit::Count => grouped(whole),
     };
     firmness::shown(figure, headline.firmness)
 }

@@ -9,8 +9,8 @@ use crate::said;
 use crate::tables::timed;
 use crate::{calls, copy, frames, loaded_latency, nfs, tasks};
 use linerate_model::{
-    Caveat, Confidence, Detail, Direction, Latency, Limit, Loss, LossPlaces, Measurement, Record, Repeats, Summary,
-    TaskKind,
+    Bypass, Caveat, Confidence, Detail, Direction, Latency, Limit, Loss, LossPlaces, Measurement, Record, Repeats,
+    Summary, TaskKind,
 };
 use linerate_units::Ratio;
 
@@ -19,17 +19,18 @@ const PAST_LIMIT: f64 = 1.02;
 /// Stalls below this share of the busy time are not worth a sentence.
 const WORTH_TELLING: f64 = 0.05;
 
-/// What a reader must know of one result: the figure, what it is worth, what went missing, what it cost.
-pub(crate) fn main(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
+/// What a reader must know of one result: the figure, what it is worth, what went missing, what it cost; and how many of these
+/// sentences are the answer.
+pub(crate) fn main(lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
     match (&result.detail, FlowResult::of(result)) {
         (_, Some(flows)) => of_flows(lang, record, &flows),
-        (Detail::Copy(found), _) => copy::sentences(lang, tasks::copy(record, &result.name), found),
-        _ => frames::sentences(lang, record, result),
+        (Detail::Copy(found), _) => (copy::sentences(lang, tasks::copy(record, &result.name), found), 1),
+        _ => (frames::sentences(lang, record, result), 2),
     }
 }
 
 /// The same of streams, transactions, RPC and NFS.
-fn of_flows(lang: Language, record: &Record, result: &FlowResult<'_>) -> Vec<String> {
+fn of_flows(lang: Language, record: &Record, result: &FlowResult<'_>) -> (Vec<String>, usize) {
     let rest = [
         within(lang, result),
         tester_limit(lang, result),
@@ -40,14 +41,15 @@ fn of_flows(lang: Language, record: &Record, result: &FlowResult<'_>) -> Vec<Str
         nfs::corruption(lang, result),
         loaded_latency::sentence(lang, result),
         cpu(lang, result),
-        busiest_cores(lang, result).map(|busy| match result.task {
-            TaskKind::Stream => said!(lang, "results-busiest-core", busy = busy),
-            _ => said!(lang, "results-busiest-core-of-requests", busy = busy),
+        busiest_threads(lang, result).map(|busy| match result.task {
+            TaskKind::Stream => said!(lang, "results-busiest-thread", busy = busy),
+            _ => said!(lang, "results-busiest-thread-of-requests", busy = busy),
         }),
     ];
     let mut all = found(lang, record, result);
+    let lead = all.len();
     all.extend(rest.into_iter().flatten());
-    all
+    (all, lead)
 }
 
 /// What a reader may want to know besides.
@@ -147,8 +149,15 @@ pub(crate) fn tester_limit(lang: Language, result: &FlowResult<'_>) -> Option<St
         TaskKind::Nfs => return nfs::tester_limit(lang, result, tester_limit),
         _ => format!("{} /s", per_second(tester_limit.reached.median)?),
     };
+    let limit = match tester_limit.bypass {
+        Bypass::Cable => limit,
+        Bypass::Loopback => said!(lang, "results-tester-limit-loopback", limit = limit),
+    };
     Some(match (result.verdict.limit, result.verdict.confidence) {
         (Limit::Wire, _) => said!(lang, "results-tester-limit-wire", share = share, limit = limit),
+        (Limit::Tester, _) if tester_limit.bypass == Bypass::Loopback => {
+            said!(lang, "results-tester-limit-maybe", share = share, limit = limit)
+        }
         (Limit::Tester, Confidence::Low) => said!(lang, "results-tester-limit-maybe", share = share, limit = limit),
         (Limit::Tester, _) => said!(lang, "results-tester-limit-reached", share = share, limit = limit),
         _ => said!(lang, "results-tester-limit", share = share, limit = limit),
@@ -307,10 +316,11 @@ fn cpu(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     })
 }
 
-/// Busy shares of the busiest core, sending and receiving host: `91 and 54 %`. None where nothing was observed.
-pub(crate) fn busiest_cores(lang: Language, result: &FlowResult<'_>) -> Option<String> {
+/// Shares of a core that the busiest thread of the test used, sending and receiving end: `91 and 54 %`. Other programs on the
+/// hosts are not in it. None where nothing was observed.
+pub(crate) fn busiest_threads(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     let whole = |share: f64| (0.0..=1.05).contains(&share).then(|| format!("{:.0}", share * 100.0));
-    let (sender, receiver) = (result.cpu.sender.busiest_core, result.cpu.receiver.busiest_core);
+    let (sender, receiver) = (result.cpu.sender.busiest_thread, result.cpu.receiver.busiest_thread);
     if sender == 0.0 && receiver == 0.0 {
         return None;
     }

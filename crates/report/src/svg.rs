@@ -6,12 +6,14 @@
 
 mod groups;
 mod heat;
+mod path;
 mod stacks;
 mod steps;
 mod strips;
 
 pub(crate) use groups::{Bars, Member};
 pub(crate) use heat::{Field, Heat, MOST_COLUMNS};
+pub(crate) use path::{HostOnPath, PathDrawing, Role, Station};
 pub(crate) use stacks::{StackedRun, StackedRuns, StackedShare};
 pub(crate) use steps::{PLOT, Stretch, Trace, Traces};
 pub(crate) use strips::{Run, Strip, Strips};
@@ -35,6 +37,8 @@ pub(crate) enum Drawing {
     Steps(Traces),
     /// Shares over time.
     Stacks(StackedRuns),
+    /// Hosts and what lies between them.
+    Path(PathDrawing),
 }
 
 impl Drawing {
@@ -55,6 +59,15 @@ impl Drawing {
             Self::Heat(map) => heat::heat(title, map),
             Self::Steps(chart) => steps::steps(title, chart),
             Self::Stacks(chart) => stacks::stacks(title, chart),
+            Self::Path(path) => path.wide(title),
+        }
+    }
+
+    /// The SVG element for narrow screens, where it is another one.
+    pub(crate) fn drawn_narrow(&self, title: &str) -> Option<Markup> {
+        match self {
+            Self::Path(path) => Some(path.narrow(title)),
+            _ => None,
         }
     }
 }

@@ -1,9 +1,11 @@
-//! A document in the terminal: the sections that every form has, without charts.
+//! A document in the terminal: the sections that every form has, charts as far as a line of text can show them.
 
 use crate::document::{Block, Depth, Section, document};
+use crate::doubts;
 use crate::figures::{self, MISSING};
 use crate::language::Language;
 use crate::records::Records;
+use crate::said;
 use crate::sentences;
 use crate::tables::{Column, Table};
 use linerate_model::Caveat;
@@ -50,9 +52,32 @@ pub fn text<'a>(records: impl Into<Records<'a>>, style: &Style) -> String {
     let mut page = Page::new(style);
     page.heading(&document.title);
     page.paragraph("", &document.about);
-    for section in document.sections.iter().filter(|section| section.depth == Depth::Summary) {
+    for section in document.sections.iter().filter(|section| section.depth != Depth::Full) {
         page.section(section);
     }
+    page.finish(style.unicode)
+}
+
+/// The answer alone: each result with its figure and its limit, the doubts in a few words, the path in a line, the first table of
+/// each section, and where there is more. It ends with a newline.
+pub fn answer<'a>(records: impl Into<Records<'a>>, style: &Style) -> String {
+    let Records(records) = records.into();
+    let document = document(style.language, records);
+    let mut page = Page::new(style);
+    page.heading(&document.title);
+    let answers = || document.sections.iter().filter(|section| section.depth == Depth::Answer);
+    answers().flat_map(|section| &section.blocks).for_each(|block| page.answer(block));
+    let table = |block: &'_ Block| if let Block::Table(table) = block { Some(table.clone()) } else { None };
+    for (number, table) in answers().filter_map(|section| section.blocks.iter().find_map(table)).enumerate() {
+        page.blank();
+        if number > 0 {
+            page.heading(&table.caption);
+        }
+        page.table(&with_bars(&table));
+    }
+    page.blank();
+    let ids: Vec<String> = records.iter().map(|record| figures::plain(&record.id.0)).collect();
+    page.paragraph("", &said!(style.language, "answer-more", id = ids.join(", ")));
     page.finish(style.unicode)
 }
 
@@ -138,9 +163,11 @@ impl Page {
         self.paragraph("    ", text);
     }
 
-    /// A section under its heading; where a table comes first, its caption is heading enough. Charts are not drawn.
+    /// A section under its heading; where a table comes first, its caption is heading enough. Of charts only those are shown that
+    /// have a line of text.
     fn section(&mut self, section: &Section) {
-        let blocks: Vec<&Block> = section.blocks.iter().filter(|block| !matches!(block, Block::Chart(_))).collect();
+        let is_told = |block: &&Block| !matches!(block, Block::Chart(chart) if chart.in_a_line().is_none());
+        let blocks: Vec<&Block> = section.blocks.iter().filter(is_told).collect();
         if blocks.first().is_some_and(|block| !matches!(block, Block::Table(_))) {
             self.blank();
             self.heading(&section.heading);
@@ -157,8 +184,28 @@ impl Page {
                     self.table(&with_bars(table));
                 }
                 Block::Caveats(caveats) => caveats.iter().for_each(|(names, caveat)| self.caveat(names, caveat)),
-                Block::Chart(_) => {}
+                Block::Chart(chart) => chart.in_a_line().iter().for_each(|line| self.paragraph("  ", line)),
             }
+        }
+    }
+
+    /// A block of the answer; tables come after all others.
+    fn answer(&mut self, block: &Block) {
+        match block {
+            Block::Sentences(sentences) => sentences.iter().for_each(|sentence| self.paragraph("", sentence)),
+            Block::Entries(entries) => entries.iter().for_each(|entry| {
+                let lead = sentences::in_a_row(&entry.sentences[..entry.lead.min(entry.sentences.len())]);
+                // A name is what tells several results apart.
+                let figure = entry.figure.as_ref().filter(|figure| !lead.contains(figure.trim_matches(['(', ')'])));
+                let figure = figure.map_or_else(String::new, |figure| format!(" {figure}."));
+                self.paragraph("", &format!("{}:{figure} {lead}", entry.name));
+            }),
+            Block::Caveats(caveats) => {
+                let short = doubts::in_short(self.language, caveats.iter().map(|(_, caveat)| caveat));
+                self.paragraph("! ", &short.join("; "));
+            }
+            Block::Chart(chart) => chart.in_a_line().iter().for_each(|line| self.paragraph("", line)),
+            Block::Table(_) => {}
         }
     }
 
@@ -282,7 +329,7 @@ pub(crate) fn cell(text: &str, width: usize, right: bool) -> String {
 }
 
 /// `text` in at most `width` columns.
-fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

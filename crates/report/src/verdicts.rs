@@ -28,6 +28,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     };
     let entries = grouped.into_iter().map(named).chain(others.into_iter().map(|(name, of)| entry(lang, name, of)));
     Section::summary("verdicts", said!(lang, "section-verdicts"), vec![Block::Entries(entries.collect())])
+        .map(Section::folded)
 }
 
 fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
@@ -42,6 +43,17 @@ fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
         folded: Some(folded).filter(|folded| !folded.entries.is_empty()),
         ..Entry::new(name, std::iter::once(sentence(&statement(lang, verdict))).chain(course).chain(why).collect())
     }
+}
+
+/// What limited a result, in a sentence; of frames that went several ways, what limited each.
+pub(crate) fn in_short(lang: Language, result: &Measurement) -> Vec<String> {
+    let all = of_result(lang, result);
+    let named = all.len() > 1;
+    let told = |(name, verdict): &(String, &Verdict)| match named {
+        true => sentence(&format!("{name}: {}", statement(lang, verdict))),
+        false => sentence(&statement(lang, verdict)),
+    };
+    all.iter().map(told).collect()
 }
 
 /// Every verdict with the name of its result.

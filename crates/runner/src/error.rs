@@ -78,8 +78,8 @@ pub enum HostFailure {
     },
     /// Its agent says that it listens where it was not asked to. Nobody is sent there: it may be an address of anybody.
     #[error(
-        "its agent tells that it listens on link {link} at {told}, and it was asked to at {asked}; no host was sent there, \
-         so check that this agent is to be trusted"
+        "its agent reports that it listens on link {link} at {told}, but it was asked to listen at a port of {asked}; no other \
+         agent was told this address; check whether this agent can be trusted"
     )]
     ListensElsewhere {
         /// The link.
@@ -91,8 +91,8 @@ pub enum HostFailure {
     },
     /// Its agent says that it listens on a link of another host.
     #[error(
-        "its agent tells that it listens at {told} on link {link}, which is not one of its own; no host was sent there, so \
-         check that this agent is to be trusted"
+        "its agent reports that it listens on link {link} at {told}, but that link is not one of its own; no other agent was \
+         told this address; check whether this agent can be trusted"
     )]
     ListensUnasked {
         /// The link.

@@ -185,7 +185,7 @@ impl Run<'_> {
         record.caveats.append(&mut lasting.remains);
         if let Some(first) = lasting.missed.first() {
             let (missed, all) = (lasting.missed.len(), record.trials.len());
-            record.caveats.push(Caveat::new(CaveatKind::PathLate, format!("in {missed} of {all} trials {first}")));
+            record.caveats.push(Caveat::new(CaveatKind::BenchLimits, format!("in {missed} of {all} trials {first}")));
         }
         if let Some(trials) = resumed_at {
             let text = format!("the run was resumed after {trials} attempts: the network may have changed in between");

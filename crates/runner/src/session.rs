@@ -9,8 +9,8 @@ use crate::{Agents, OpenSession, RunError};
 use futures_util::future::{join_all, try_join_all};
 use linerate_method::{Joining, SteadyState, assign, drains, join, survives};
 use linerate_model::{
-    Assignment, Caveat, CaveatKind, Endpoints, HostName, LinkId, Listen, Load, Order, Password, Ready, Sampling,
-    SessionId, SessionKey, SessionProgress, Stage, Trial, TrialResult, Warmup,
+    Assignment, Caveat, CaveatKind, Endpoints, HostName, LinkId, Load, Order, Password, Ready, Sampling, SessionId,
+    SessionKey, SessionProgress, Stage, Trial, TrialResult, Warmup,
 };
 use linerate_units::Nanos;
 use std::cell::{Cell, RefCell};
@@ -388,17 +388,17 @@ impl One<'_> {
     /// Checks that the links that its agent tells are those that it was asked to listen on, at the addresses asked for: other
     /// agents connect there.
     fn check_listens(&self, endpoints: &Endpoints) -> Result<(), RunError> {
-        let asked = |link: LinkId| self.part.listens().find(|listen| listen.link == link);
-        let strange = endpoints.iter().find(|(link, endpoint)| {
-            let is_there = |listen: &Listen| listen.address.to_canonical() == endpoint.ip().to_canonical();
-            endpoint.port() == 0 || !asked(**link).is_some_and(is_there)
-        });
-        let Some((link, told)) = strange else { return Ok(()) };
-        let (link, told) = (link.0, *told);
-        Err(self.failed(match asked(LinkId(link)) {
-            Some(Listen { address, .. }) => HostFailure::ListensElsewhere { link, told, asked: *address },
-            None => HostFailure::ListensUnasked { link, told },
-        }))
+        for (link, told) in endpoints {
+            let listen = self.part.listens().find(|listen| listen.link == *link);
+            let (link, told) = (link.0, *told);
+            let Some(asked) = listen.map(|listen| listen.address) else {
+                return Err(self.failed(HostFailure::ListensUnasked { link, told }));
+            };
+            if told.port() == 0 || told.ip().to_canonical() != asked.to_canonical() {
+                return Err(self.failed(HostFailure::ListensElsewhere { link, told, asked }));
+            }
+        }
+        Ok(())
     }
 
     /// Whether the session may be at `stage` now. It goes no further than it was ordered to, and never back, but for what it

@@ -3,7 +3,7 @@
 //! From 3.1.1 on the keys of a session follow from all that was negotiated (MS-SMB2 3.2.5.3.1), and a share is asked for under a
 //! signature. Before that, the server is asked under a signature what it was asked and what it answered (MS-SMB2 3.2.5.5).
 
-use crate::answer::{Negotiated, ServerInfo};
+use crate::answer::Negotiated;
 use crate::connection::{Connection, Ticket};
 use crate::crypto::Transcript;
 use crate::error::{CallError, SmbError, status};
@@ -12,8 +12,9 @@ use crate::request::{Offer, Protection, Request, security_mode};
 use linerate_model::SmbVersion;
 use std::sync::Arc;
 
-/// Signatures, best first: AES-GMAC, AES-CMAC.
+/// AES-GMAC (MS-SMB2 2.2.3.1.7).
 pub(crate) const GMAC: u16 = 2;
+/// Signatures, best first: AES-GMAC, AES-CMAC.
 const SIGNING: [u16; 2] = [GMAC, 1];
 /// Encryption, best first: AES-128-GCM, AES-256-GCM, AES-128-CCM.
 const CIPHERS: [u16; 3] = [2, 4, 1];
@@ -67,30 +68,25 @@ impl Negotiation {
     }
 
     /// Asks the server by FSCTL_VALIDATE_NEGOTIATE_INFO whether it negotiated what the client saw. `protection` signs or encrypts.
+    /// A server that does not know the question has not denied it.
     ///
     /// # Errors
-    /// It did not, or its answer is not protected.
+    /// The question failed, or the answer is not protected.
     pub(crate) fn validate(
         &self,
         connection: &Arc<Connection>,
         tree: u32,
         protection: Protection,
-    ) -> Result<(), CallError> {
+    ) -> Result<bool, CallError> {
         let offer = offer(&self.dialects, self.client, self.salt, self.security_mode);
         let request = Request { tree, protection, ..Request::validate_negotiation(&offer) };
-        let answered = match connection.submit(request).and_then(Ticket::wait) {
-            Ok(answer) => answer.validated()?,
+        match connection.submit(request).and_then(Ticket::wait) {
+            Ok(answer) => Ok(answer.validated()? == self.negotiated.server),
             // A server that has never heard of it says so under its signature: nobody on the way can (MS-SMB2 3.2.5.5).
             Err(CallError::Status(status::NOT_SUPPORTED | status::INVALID_DEVICE_REQUEST | status::FILE_CLOSED)) => {
-                return Ok(());
+                Ok(true)
             }
-            Err(error) => return Err(error),
-        };
-        let seen: ServerInfo = self.negotiated.server;
-        if answered == seen {
-            Ok(())
-        } else {
-            Err(CallError::Malformed("it negotiated something else than was seen here"))
+            Err(error) => Err(error),
         }
     }
 }

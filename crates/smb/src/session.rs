@@ -93,8 +93,11 @@ impl Session {
         let sealed = connected.share_flags().map_err(no_share)? & ENCRYPT != 0;
         let protection = if sealed { Protection::Sealed } else { of_session };
         if !welcome.guest && !negotiation.is_bound() {
-            let changed = |error: CallError| SmbError::Unverified { server: server.to_owned(), why: error.to_string() };
-            negotiation.validate(&connection, connected.tree(), protection.max(Protection::Signed)).map_err(changed)?;
+            let unverified = |why: String| SmbError::Unverified { server: server.to_owned(), why };
+            let validated = negotiation.validate(&connection, connected.tree(), protection.max(Protection::Signed));
+            if !validated.map_err(|error| unverified(error.to_string()))? {
+                return Err(unverified("the server negotiated other values than this host received".to_owned()));
+            }
         }
         const LARGE_MESSAGES: u32 = 4;
         let most = if negotiated.server.capabilities & LARGE_MESSAGES == 0 { SMALL_PIECE } else { PIECE };

@@ -1,6 +1,6 @@
 //! How a record is cut into the parts that are stored apart: what it begins with, its trials, and what was found.
 
-use linerate_model::{Record, RecordId};
+use linerate_model::{Record, RecordId, TrialResult};
 use rusqlite::Connection;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -57,9 +57,9 @@ impl Parts {
             FOUND.iter().for_each(|name| drop(whole.remove(*name)));
             whole.extend(serde_json::from_str::<Map<String, Value>>(found)?);
         }
-        let mut record: Record = serde_json::from_value(Value::Object(whole))?;
+        let mut record = Record::from_json(&Value::Object(whole).to_string())?;
         for trial in &self.trials {
-            record.trials.push(serde_json::from_str(trial)?);
+            record.trials.push(TrialResult::from_json(trial)?);
         }
         Ok(record)
     }

@@ -15,6 +15,7 @@ mod feed;
 mod listing;
 mod live_run;
 mod location;
+mod neighbours;
 mod query;
 mod rows;
 mod run_row;

@@ -71,7 +71,7 @@ impl Store {
     }
 
     /// The rows that `sql` selects.
-    fn rows(&self, sql: &str, values: Vec<Value>) -> Result<Vec<RunRow>, StoreError> {
+    pub(crate) fn rows(&self, sql: &str, values: Vec<Value>) -> Result<Vec<RunRow>, StoreError> {
         let dead = self.settle()?;
         let rows: Vec<(i64, RunRow)> = self.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;

@@ -23,10 +23,11 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Makes the file of the store at `path`, for its owner only: records tell of networks and hosts. SQLite gives the files beside it
-/// the same permissions. A file that is there stays as it is.
+/// the same permissions. A file that is there is not even opened: closing it again would take away every lock that SQLite has on it
+/// in this process (fcntl(2), Advisory record locking).
 pub(crate) fn make_file(path: &Path) {
     // What cannot be made is told by SQLite, which opens it next.
-    let _ = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
 }
 
 /// A file beside the store at `path`: its name with `ending` behind, as in `results.db-live`.
@@ -38,8 +39,7 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     #[test]
     fn a_store_outside_the_data_directory_is_for_its_owner_alone() {
@@ -53,5 +53,27 @@ mod tests {
             assert_eq!(mode & 0o077, 0, "{}", entry.path().display());
         }
         drop(store);
+    }
+
+    /// POSIX takes all locks of a process on a file away when the process closes any descriptor of it. SQLite has a lock on a
+    /// store that is open: without it, another program that closes the store would remove a log that is still written to.
+    #[test]
+    fn a_store_that_is_opened_twice_keeps_the_locks_of_both() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("results.db");
+        let first = crate::Store::open(Some(&path)).expect("a store");
+        assert!(is_locked(&path), "it is open");
+        let second = crate::Store::open(Some(&path)).expect("the same store");
+        assert!(is_locked(&path), "it was opened again");
+        drop((first, second));
+        assert!(!is_locked(&path), "it is closed");
+    }
+
+    /// Whether the kernel lists a lock on the file at `path` (proc_locks(5)).
+    fn is_locked(path: &std::path::Path) -> bool {
+        let inode = std::fs::metadata(path).expect("it is there").ino();
+        let locks = std::fs::read_to_string("/proc/locks").expect("the kernel's locks");
+        let is_on_it = |place: &str| place.split(':').count() == 3 && place.ends_with(&format!(":{inode}"));
+        locks.lines().any(|lock| lock.split_whitespace().any(is_on_it))
     }
 }

@@ -6,7 +6,7 @@ use crate::search_text::{kind, search_text};
 use crate::{StoreError, rows};
 use linerate_model::{CaveatKind, Record, RecordId, RunSummary};
 use rusqlite::{Connection, OpenFlags, Transaction, params};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::error::Error;
 use std::fs::{self, File};
 use std::io;
@@ -64,10 +64,11 @@ impl Old {
 
     /// The record as this version knows it, its results worked out anew.
     fn record(&self) -> Result<Record, Box<dyn Error>> {
-        let mut whole: Value = serde_json::from_str(self.body.as_deref().ok_or("its content is missing")?)?;
+        let body = self.body.as_deref().ok_or("its content is missing")?;
+        let mut whole: Map<String, Value> = serde_json::from_str(body)?;
         let trials: Result<Vec<Value>, _> = self.trials.iter().map(|trial| serde_json::from_str(trial)).collect();
-        whole["trials"] = Value::Array(trials?);
-        Ok(linerate_method::read_record(&whole.to_string())?)
+        whole.insert("trials".to_owned(), Value::Array(trials?));
+        Ok(linerate_method::read_record(&Value::Object(whole).to_string())?)
     }
 
     /// Writes it as this format has it.

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 /// Connections that have yet to greet. A client opens 32 flows of a path at a time.
-const STRANGERS: StrangerLimits = StrangerLimits { places: 256, places_each: 64, time_ns: 2_000_000_000 };
+pub(crate) const STRANGERS: StrangerLimits = StrangerLimits { places: 256, places_each: 64, time_ns: 2_000_000_000 };
 /// A flow's own UDP socket is kept for so long until its client has proved that it reads the answers: as long as that tries.
 const PROOF_NS: u64 = 5_000_000_000;
 /// Flows' own UDP sockets whose clients have yet to prove that they read the answers; more are not made.

@@ -4,7 +4,7 @@
 //! arrive in it, of any phase, over the time between two moments at which all that had arrived was counted. So neither transit
 //! time nor a burst at an edge makes it higher than what the path carries.
 
-use crate::datagram::{HEADER, Header, Phase};
+use crate::datagram::{Numbering, Phase};
 use crate::flow::Outcome;
 use crate::sequence::{Arrival, Sequence};
 use linerate_model::{FlowCounts, Received};
@@ -29,7 +29,9 @@ pub(crate) struct Total {
 /// What a receiver counts.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
-    tag: u32,
+    numbering: Numbering,
+    /// The phase of what arrives now, where the sender does not tell it.
+    now_in: Phase,
     measure: u64,
     sequence: Sequence,
     total: Total,
@@ -50,6 +52,8 @@ pub(crate) struct Arrivals {
     /// The socket's drops when the last datagram before the measured ones was queued, and when the first one after them was.
     drops_before: u32,
     drops_after: Option<u32>,
+    /// One above the highest number before the first measured datagram, and after the last one.
+    numbers: Option<(u64, u64)>,
 }
 
 /// The batch that held the first measured datagram.
@@ -61,10 +65,11 @@ struct First {
 }
 
 impl Arrivals {
-    /// Counts datagrams with `tag`, over a window of `measure` nanoseconds.
-    pub(crate) fn new(tag: u32, measure: u64) -> Self {
+    /// Counts datagrams of a flow, over a window of `measure` nanoseconds.
+    pub(crate) fn new(numbering: Numbering, measure: u64) -> Self {
         Self {
-            tag,
+            numbering,
+            now_in: Phase::WarmUp,
             measure,
             sequence: Sequence::default(),
             total: Total::default(),
@@ -80,7 +85,14 @@ impl Arrivals {
             jitter: Jitter::default(),
             drops_before: 0,
             drops_after: None,
+            numbers: None,
         }
+    }
+
+    /// Says which phase it is by this end's clock. It is that of datagrams that do not tell theirs.
+    #[inline]
+    pub(crate) fn enter(&mut self, phase: Phase) {
+        self.now_in = phase;
     }
 
     /// Takes what one call gave, at `now`. `emptied` says that it left nothing in the socket.
@@ -105,10 +117,11 @@ impl Arrivals {
     #[inline]
     fn take_buffer(&mut self, buffer: &Arrived<'_>, now: u64) -> u64 {
         let mut measured = 0;
-        for datagram in buffer.payload.chunks(buffer.datagram_bytes.max(HEADER)) {
-            let Some(header) = Header::read(datagram, self.tag) else { continue };
-            let Some((phase, number)) = Phase::of(header.sequence) else { continue };
-            let arrival = self.sequence.take(number);
+        for datagram in buffer.payload.chunks(buffer.datagram_bytes.max(self.numbering.header())) {
+            let Some(marked) = self.numbering.read(datagram) else { continue };
+            let phase = marked.phase.unwrap_or(self.now_in);
+            let before = self.sequence.next();
+            let arrival = self.sequence.take(marked.number);
             if arrival != Arrival::Copy {
                 self.total.datagrams += 1;
                 self.total.bytes += datagram.len() as u64;
@@ -119,9 +132,10 @@ impl Arrivals {
                     self.reordered += u64::from(arrival == Arrival::Reordered);
                     self.arrived += u64::from(arrival != Arrival::Copy);
                     measured += 1;
+                    self.numbers.get_or_insert((before, before)).1 = self.sequence.next();
                     // Joined datagrams arrived together: only the first says something about transit.
                     if measured == 1 {
-                        self.jitter.take(now, header.sent_ns);
+                        self.jitter.take(now, marked.sent_ns);
                     }
                 }
                 Phase::WarmUp if self.arrived == 0 => self.drops_before = buffer.drops,
@@ -187,6 +201,12 @@ impl Arrivals {
         self.sequence.missing()
     }
 
+    /// Mean deviation of the transit times of measured datagrams, nanoseconds.
+    #[inline]
+    pub(crate) fn jitter_ns(&self) -> u64 {
+        self.jitter.mean_ns()
+    }
+
     /// What was counted, on a socket that has dropped `drops` by now.
     pub(crate) fn outcome(mut self, drops: u32, io_method: &str) -> Outcome {
         self.close_in_silence();
@@ -207,6 +227,7 @@ impl Arrivals {
                 io_method: io_method.to_owned(),
             }),
             flow: FlowCounts { received_bytes: payload_bytes, ..FlowCounts::default() },
+            numbered: Some(self.numbers.map_or(0, |(before, after)| after - before)),
             ..Outcome::default()
         }
     }
@@ -240,6 +261,7 @@ impl Jitter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::datagram::Header;
 
     #[test]
     fn jitter_of_a_steady_deviation_is_that_deviation() {
@@ -253,6 +275,7 @@ mod tests {
     }
 
     const BYTES: usize = 20;
+    const OWN: Numbering = Numbering::Own { tag: 9 };
 
     fn datagrams(phase: Phase, numbers: std::ops::Range<u64>) -> Vec<u8> {
         let datagram = |number| {
@@ -276,7 +299,7 @@ mod tests {
     /// Bursts of ten, as they come from a GSO sender: a count that held those at both edges would say 40 in 300 ns.
     #[test]
     fn the_rate_is_that_between_the_edges_whatever_the_phase() {
-        let mut arrivals = Arrivals::new(9, 300);
+        let mut arrivals = Arrivals::new(OWN, 300);
         take(&mut arrivals, &datagrams(Phase::WarmUp, 0..10), 900, true, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 10..20), 1_000, true, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 20..30), 1_100, true, 0);
@@ -291,7 +314,7 @@ mod tests {
     /// A reader that was kept from its core finds in its socket what arrived before the edge.
     #[test]
     fn an_edge_waits_until_the_socket_is_empty() {
-        let mut arrivals = Arrivals::new(9, 1_000);
+        let mut arrivals = Arrivals::new(OWN, 1_000);
         take(&mut arrivals, &datagrams(Phase::Measured, 0..10), 5_000, false, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 10..20), 5_001, false, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 20..25), 5_002, true, 0);
@@ -304,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_socket_that_is_never_empty_has_edges_too() {
-        let mut arrivals = Arrivals::new(9, 100_000_000);
+        let mut arrivals = Arrivals::new(OWN, 100_000_000);
         for turn in 0..200 {
             take(&mut arrivals, &datagrams(Phase::Measured, turn..turn + 1), turn * 1_000_000, false, 0);
         }
@@ -314,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_window_that_nothing_closes_is_as_long_as_asked_for() {
-        let mut arrivals = Arrivals::new(9, 1_000);
+        let mut arrivals = Arrivals::new(OWN, 1_000);
         take(&mut arrivals, &datagrams(Phase::WarmUp, 0..1), 600, true, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 1..2), 1_000, true, 0);
         arrivals.nothing(1_300);
@@ -326,13 +349,13 @@ mod tests {
         take(&mut arrivals, &datagrams(Phase::CoolDown, 4..5), 2_200, true, 0);
         let received = received(arrivals);
         assert_eq!((received.messages, received.window), (3, Nanos::new(1_000)));
-        let silent = super::tests::received(Arrivals::new(9, 1_000));
+        let silent = super::tests::received(Arrivals::new(OWN, 1_000));
         assert_eq!((silent.messages, silent.arrived, silent.window), (0, 0, Nanos::new(1_000)));
     }
 
     #[test]
     fn losses_and_copies_are_those_of_the_measured_phase() {
-        let mut arrivals = Arrivals::new(9, 1_000);
+        let mut arrivals = Arrivals::new(OWN, 1_000);
         // Of the warm-up 1 and 4 are missing, of the measured phase 7; 3 comes twice and late, and so does 8.
         for (phase, numbers, drops) in [
             (Phase::WarmUp, 0..1, 0),
@@ -353,5 +376,30 @@ mod tests {
         assert_eq!((received.arrived, received.duplicates, received.reordered), (4, 1, 1));
         // Which of the drops before the first measured datagram was one of those cannot be told: it counts.
         assert_eq!(received.socket_drops, 2);
+    }
+
+    /// A sender that tells no phases: what arrives within the window was sent in it, and its numbers say how much that was.
+    #[test]
+    fn without_phases_the_window_is_that_of_arrival() {
+        let numbering = Numbering::Iperf3 { wide: true };
+        let mut arrivals = Arrivals::new(numbering, 1_000);
+        let mut take = |phase, numbers: &[u64], now| {
+            let mut payload = vec![0; BYTES * numbers.len()];
+            for (datagram, number) in payload.chunks_mut(BYTES).zip(numbers) {
+                numbering.write(datagram, now, Phase::WarmUp, *number);
+            }
+            arrivals.enter(phase);
+            let buffer = Arrived { payload: &payload, datagram_bytes: BYTES, truncated: false, drops: 0 };
+            arrivals.take(std::iter::once(buffer), now, true);
+        };
+        // 1 and 3 are lost before the window, 5 and 7 in it, 10 after it.
+        take(Phase::WarmUp, &[0, 2], 500);
+        take(Phase::Measured, &[4, 6], 1_000);
+        take(Phase::Measured, &[8], 1_500);
+        take(Phase::CoolDown, &[9, 11], 2_000);
+        let outcome = arrivals.outcome(0, "recvmmsg");
+        let received = outcome.received.expect("it receives");
+        // The gap between the last number before the window and the first in it counts as one of the window.
+        assert_eq!((received.arrived, outcome.numbered), (3, Some(6)));
     }
 }

@@ -1,7 +1,7 @@
 //! Bulk data over TCP: one stream from the start to the end of the cool-down, counted over each end's own window.
 
 use crate::error::StreamError;
-use crate::flow::{Outcome, Shared};
+use crate::flow::{Outcome, Shared, Wire};
 use crate::meter::Meter;
 use crate::window::{Edge, Window};
 use linerate_model::{FlowCounts, Offered, ReceiveBy, Received, SendBy, Sent, StreamTask, TcpFlow};
@@ -65,9 +65,12 @@ pub(crate) fn send(
         match supply.hand_over(stream, allowed.min(call)) {
             Ok(sent) => account.total += sent as u64,
             Err(error) if is_timeout(&error) => (),
-            // The receiver may be done a little earlier.
-            Err(_) if account.window.is_closed() => break,
             Err(error) => {
+                // The receiver may be done a little earlier than this end knew that it is.
+                account.sample()?;
+                if account.window.is_closed() {
+                    break;
+                }
                 return Err(shared.gone(index, format!("{error}, after {} bytes were sent", account.total)));
             }
         }
@@ -111,6 +114,8 @@ pub(crate) fn receive(
     let mut buffer = vec![0; RECEIVE_BUFFER];
     let mut account = Account { takes: true, ..Account::new(shared, stream) };
     let mut heard = shared.timeline.start();
+    // Who goes on until it is told to end leaves nothing to be waited for.
+    let stragglers = if shared.wire == Wire::Own { END_NS } else { 0 };
     let mut reader = stream;
     loop {
         if shared.stop.is_set() {
@@ -121,8 +126,12 @@ pub(crate) fn receive(
             ReceiveBy::Discard => tcp::discard(stream, DISCARD_CALL),
         };
         match taken {
-            Ok(0) if account.window.is_closed() => break,
             Ok(0) => {
+                // The sender may be done a little earlier than this end knew that it is.
+                account.sample()?;
+                if account.window.is_closed() {
+                    break;
+                }
                 return Err(
                     shared.gone(index, format!("it ended the stream after {} bytes had arrived", account.total))
                 );
@@ -133,17 +142,22 @@ pub(crate) fn receive(
                 if now > heard + SILENCE_NS && !account.window.is_closed() {
                     return Err(shared.gone(index, format!("nothing arrived for 5 s, after {} bytes", account.total)));
                 }
-                if now > shared.timeline.close() + END_NS && account.window.is_closed() {
+                if now > shared.timeline.close() + stragglers && account.window.is_closed() {
                     break;
                 }
                 continue;
             }
-            Err(_) if account.window.is_closed() => break,
-            Err(error) => return Err(shared.gone(index, format!("{error}, after {} bytes had arrived", account.total))),
+            Err(error) => {
+                account.sample()?;
+                if account.window.is_closed() {
+                    break;
+                }
+                return Err(shared.gone(index, format!("{error}, after {} bytes had arrived", account.total)));
+            }
         }
         heard = account.sample()?.max(heard);
         shared.meters[index].received(account.total, 0, 0);
-        if heard > shared.timeline.close() + END_NS && account.window.is_closed() {
+        if heard > shared.timeline.close() + stragglers && account.window.is_closed() {
             break;
         }
     }
@@ -334,7 +348,7 @@ mod tests {
         let hello = Hello { path: 0, flow: 0, backward: false };
         let link = Link::Tcp(receiver.try_clone().expect("dup"));
         let flow = Flow { end: 0, hello, client: false, peer, local: peer, link, round_trip_ns: 0 };
-        (Shared::new(job, timeline, vec![flow]), spec, sender, receiver)
+        (Shared::new(job, timeline, vec![flow], linerate_engine::AllowedPeers::default()), spec, sender, receiver)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::arrivals::Arrivals;
 use crate::bulk_tcp::is_timeout;
-use crate::datagram::{self, Header, Phase};
+use crate::datagram::{Numbering, Phase};
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
 use crate::window::Timeline;
@@ -105,7 +105,7 @@ struct Sender<'a> {
     outgoing: Outgoing,
     /// Datagrams that share a buffer, and with it the kernel's verdict.
     per_buffer: usize,
-    tag: u32,
+    numbering: Numbering,
     io_method: &'static str,
     /// Datagrams in the next call at the most.
     most: usize,
@@ -136,9 +136,22 @@ impl<'a> Sender<'a> {
         } else {
             (plain_batch(bytes), 1, "sendmmsg")
         };
-        let tag = datagram::tag(&shared.job.key, shared.flows[index].hello.flow);
+        let numbering = shared.numbering(index);
         let (most, next, measured, is_over) = (usize::MAX, 0, Counts::default(), false);
-        Ok(Self { shared, index, spec, socket, outgoing, per_buffer, tag, io_method, most, next, measured, is_over })
+        Ok(Self {
+            shared,
+            index,
+            spec,
+            socket,
+            outgoing,
+            per_buffer,
+            numbering,
+            io_method,
+            most,
+            next,
+            measured,
+            is_over,
+        })
     }
 
     fn full_speed(&mut self) -> Result<(), StreamError> {
@@ -210,10 +223,8 @@ impl<'a> Sender<'a> {
         let mut number = true;
         while from < count {
             if number {
-                let mut header = Header { tag: self.tag, sent_ns: now as u32, sequence: phase.sequence(self.next) };
-                for datagram in self.outgoing.datagrams(count).skip(from) {
-                    header.write(datagram);
-                    header.sequence += 1;
+                for (datagram, sequence) in self.outgoing.datagrams(count).skip(from).zip(self.next..) {
+                    self.numbering.write(datagram, now, phase, sequence);
                 }
                 number = false;
             }
@@ -348,8 +359,7 @@ pub(crate) fn receive(
     udp::tell_drops(socket)?;
     socket.set_read_timeout(Some(TICK)).map_err(StreamError::socket("setsockopt(SO_RCVTIMEO)"))?;
     let mut incoming = Incoming::new(buffers, bytes);
-    let tag = datagram::tag(&shared.job.key, shared.flows[index].hello.flow);
-    let mut arrivals = Arrivals::new(tag, timeline.measure().get());
+    let mut arrivals = Arrivals::new(shared.numbering(index), timeline.measure().get());
     // A small buffer asked for must be emptied at once.
     let mut nap = (!joins && spec.net.socket.receive_buffer.is_none()).then(Nap::default);
     loop {
@@ -358,6 +368,7 @@ pub(crate) fn receive(
         }
         let taken = incoming.receive(socket, false);
         let now = clock::now();
+        arrivals.enter(phase_at(timeline, now).unwrap_or(Phase::CoolDown));
         match taken {
             Ok(taken) => {
                 if let Some(nap) = &mut nap
@@ -368,6 +379,7 @@ pub(crate) fn receive(
                 arrivals.take(incoming.arrived(), now, taken < buffers);
                 let total = arrivals.total();
                 shared.meters[index].received(total.bytes, total.datagrams, arrivals.missing());
+                shared.meters[index].jitter(arrivals.jitter_ns());
             }
             // The sender may have gone while its last datagrams are still here.
             Err(error) if is_timeout(&error) || error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -414,6 +426,7 @@ impl Nap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::datagram::{self, Header};
     use crate::flow::{Flow, Link};
     use crate::hello::Hello;
     use crate::job::Job;
@@ -449,7 +462,7 @@ mod tests {
         let hello = Hello { path: 0, flow: 0, backward: false };
         let link = Link::Udp(sending.try_clone().expect("dup"));
         let flow = Flow { end: 0, hello, client: true, peer, local, link, round_trip_ns: 0 };
-        (Shared::new(job, timeline, vec![flow]), sending, receiving)
+        (Shared::new(job, timeline, vec![flow], linerate_engine::AllowedPeers::default()), sending, receiving)
     }
 
     #[test]

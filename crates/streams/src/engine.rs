@@ -30,7 +30,10 @@ impl Engine for Streams {
     }
 
     fn takes(&self, task: &Task) -> bool {
-        matches!(task, Task::Stream(_) | Task::Transact(_))
+        match task {
+            Task::Stream(stream) => stream.iperf3.is_none(),
+            task => matches!(task, Task::Transact(_)),
+        }
     }
 
     fn demand(&self, assignment: &Assignment) -> Result<Demand, EngineError> {
@@ -61,7 +64,7 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamE
     }
     let job = Arc::into_inner(job).expect("the accepting threads have ended and gave up theirs");
     let timeline = job.timeline(start);
-    let running = Running::spawn(Shared::new(job, timeline.clone(), flows).open_to(host.peers()), host.stop())?;
+    let running = Running::spawn(Shared::new(job, timeline.clone(), flows, host.peers()), host.stop())?;
     host.runs(running.work());
     Ok(Counted {
         roles: running.join()?,
@@ -118,7 +121,7 @@ fn transact_rates(task: &TransactTask) -> PathRates {
 mod tests {
     use super::*;
     use linerate_engine::testing::assignment;
-    use linerate_model::{LinkId, Listen, Net, Path, Role, RoleKind, Timing, Transport};
+    use linerate_model::{LinkId, Listen, Net, Path, Role, RoleKind, Timing, TransactStyle, Transport};
     use linerate_units::{BitRate, ByteCount, FrameRate, OpRate};
     use std::net::Ipv4Addr;
 
@@ -179,6 +182,29 @@ mod tests {
             Some(u64::MAX),
             "it does not wrap"
         );
+    }
+
+    /// The attack: strangers connect to every listener, and the agent runs out of descriptors that it had given to sessions.
+    #[test]
+    fn an_end_that_listens_needs_places_for_strangers() {
+        let paths = || vec![Path::between("a", "b")];
+        let net = |flows| Net { flows, ..Net::plain(Transport::Tcp) };
+        let stream = Task::Stream(StreamTask { paths: paths(), net: net(4), ..stream() });
+        let transact = |style, flows| {
+            let plain = TransactTask::plain(Transport::Tcp);
+            Task::Transact(TransactTask { paths: paths(), style, net: net(flows), ..plain })
+        };
+        let (persistent, connect) = (TransactStyle::Persistent, TransactStyle::Connect);
+        for (task, own, strangers) in [
+            (stream, 8, 256),
+            (transact(persistent, 4), 4, 256),
+            (transact(connect, 4), 8, 2 * 4 + 256),
+            (transact(connect, 300), 600, 4 * 300),
+        ] {
+            let descriptors = |role| demand(task.clone(), &[role]).needs.descriptors;
+            assert_eq!(descriptors(client(0)), own, "{task:?}");
+            assert_eq!(descriptors(server(0)), own + 1 + strangers, "{task:?}");
+        }
     }
 
     #[test]

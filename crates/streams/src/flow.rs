@@ -1,5 +1,6 @@
 //! One flow at one end: its socket, its place in the trial, and what its thread shares with the others.
 
+use crate::datagram::{self, Numbering};
 use crate::error::StreamError;
 use crate::hello::Hello;
 use crate::job::Job;
@@ -61,20 +62,44 @@ pub(crate) struct Shared {
     pub(crate) stop: Stop<StreamError>,
     /// Who may open connections during the load.
     pub(crate) peers: AllowedPeers,
+    /// Who the other ends are.
+    pub(crate) wire: Wire,
+}
+
+/// What the other ends speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Wire {
+    /// linerate's own protocol.
+    #[default]
+    Own,
+    /// That of iperf3. A sender tells no phases and goes on until it is told to end, so receivers end with their window.
+    Iperf3 {
+        /// Datagrams have numbers of 64 bits, not of 32.
+        wide: bool,
+    },
 }
 
 impl Shared {
-    pub(crate) fn new(job: Job, timeline: Timeline, flows: Vec<Flow>) -> Self {
+    /// What threads of `job` share; `peers` may open connections during the load.
+    pub(crate) fn new(job: Job, timeline: Timeline, flows: Vec<Flow>, peers: AllowedPeers) -> Self {
         let asks = |flow: &Flow| matches!(job.task, Task::Transact(_)) && flow.sends();
         let meters =
             flows.iter().map(|flow| if asks(flow) { Meter::of_requests() } else { Meter::default() }).collect();
-        Self { job, timeline, flows, meters, stop: Stop::default(), peers: AllowedPeers::default() }
+        Self { job, timeline, flows, meters, stop: Stop::default(), peers, wire: Wire::Own }
     }
 
-    /// The same, where `peers` may open connections during the load.
+    /// The same, where the other ends speak `wire`.
     #[must_use]
-    pub(crate) fn open_to(self, peers: AllowedPeers) -> Self {
-        Self { peers, ..self }
+    pub(crate) fn speaking(self, wire: Wire) -> Self {
+        Self { wire, ..self }
+    }
+
+    /// How the datagrams of flow `index` are numbered.
+    pub(crate) fn numbering(&self, index: usize) -> Numbering {
+        match self.wire {
+            Wire::Own => Numbering::Own { tag: datagram::tag(&self.job.key, self.flows[index].hello.flow) },
+            Wire::Iperf3 { wide } => Numbering::Iperf3 { wide },
+        }
     }
 
     /// Ends all threads, because of `reason` unless there was one before.
@@ -104,6 +129,8 @@ pub(crate) struct Outcome {
     pub(crate) received: Option<Received>,
     pub(crate) transactions: Option<Transactions>,
     pub(crate) flow: FlowCounts,
+    /// UDP receivers: how many datagrams the sender numbered from the first to the last that arrived in the window.
+    pub(crate) numbered: Option<u64>,
 }
 
 /// The address without the mapping of IPv4 into IPv6.

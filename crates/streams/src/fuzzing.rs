@@ -1,7 +1,7 @@
 //! Entry points for fuzzing: what comes to the ports of a trial, from its peer or from a stranger.
 
 use crate::arrivals::Arrivals;
-use crate::datagram::{HEADER, Header, tag};
+use crate::datagram::{HEADER, Header, Numbering, Phase, tag};
 use crate::hello::{Answer, Hello};
 use linerate_engine::proof::Salt;
 use linerate_model::SessionKey;
@@ -32,12 +32,34 @@ pub fn greeting(bytes: &[u8]) {
     let _ = hello.decode_answer(&change(&whole), &KEY, &SALT);
 }
 
+/// Counts datagrams of a sender that speaks iperf3's protocol, which tells no phases.
+pub fn iperf3_datagrams(bytes: &[u8]) {
+    let Some((&[size, flags], bytes)) = bytes.split_first_chunk() else { return };
+    let numbering = Numbering::Iperf3 { wide: flags & 1 == 1 };
+    let datagram_bytes = numbering.header() + usize::from(size % 64);
+    let mut arrivals = Arrivals::new(numbering, WINDOW_NS);
+    for (payload, now) in bytes.chunks(4 * datagram_bytes).zip((0..).map(|batch| 1 + batch * WINDOW_NS / 8)) {
+        arrivals.enter(match now {
+            _ if now < WINDOW_NS / 2 => Phase::WarmUp,
+            _ if now < WINDOW_NS => Phase::Measured,
+            _ => Phase::CoolDown,
+        });
+        let buffer = Arrived { payload, datagram_bytes, truncated: flags & 2 != 0, drops: 0 };
+        arrivals.take(std::iter::once(buffer), now, flags & 4 == 0);
+        arrivals.nothing(now);
+    }
+    let come = bytes.len().div_ceil(datagram_bytes) as u64;
+    let outcome = arrivals.outcome(0, "recvmmsg");
+    let received = outcome.received.expect("a receiver has an account");
+    assert!(received.arrived <= come && received.messages <= come, "each datagram counts once");
+}
+
 /// Counts datagrams: each input byte string is cut into some, which get the tag of the trial.
 pub fn datagrams(bytes: &[u8]) {
     let Some((&[size, step, flags], bytes)) = bytes.split_first_chunk() else { return };
     let datagram_bytes = HEADER + usize::from(size % 64);
     let tag = tag(&KEY, 0);
-    let mut arrivals = Arrivals::new(tag, WINDOW_NS);
+    let mut arrivals = Arrivals::new(Numbering::Own { tag }, WINDOW_NS);
     let mut now = 1;
     for batch in bytes.chunks(8 * datagram_bytes) {
         let mut payload = batch.to_vec();

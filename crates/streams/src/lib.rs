@@ -17,6 +17,7 @@
 
 mod accept;
 mod arrivals;
+mod bulk;
 mod bulk_tcp;
 mod bulk_udp;
 mod connect;
@@ -38,4 +39,5 @@ mod sequence;
 mod transact;
 mod window;
 
+pub use bulk::{Bulk, BulkCounts, BulkFlow, BulkSocket, FlowProgress};
 pub use engine::Streams;

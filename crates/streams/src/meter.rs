@@ -13,6 +13,8 @@ pub(crate) struct Meter {
     messages: AtomicU64,
     transactions: AtomicU64,
     lost: AtomicU64,
+    /// Of a UDP receiver, nanoseconds.
+    jitter: AtomicU64,
     /// How far the flow was behind its schedule at most since that was read, nanoseconds.
     lateness: AtomicU64,
     latency: Option<Box<Buckets>>,
@@ -43,6 +45,16 @@ impl Meter {
         self.received_bytes.store(bytes, Ordering::Relaxed);
         self.messages.store(messages, Ordering::Relaxed);
         self.lost.store(lost, Ordering::Relaxed);
+    }
+
+    /// Mean deviation of the transit times of datagrams so far, nanoseconds.
+    #[inline]
+    pub(crate) fn jitter(&self, nanos: u64) {
+        self.jitter.store(nanos, Ordering::Relaxed);
+    }
+
+    pub(crate) fn jitter_ns(&self) -> u64 {
+        self.jitter.load(Ordering::Relaxed)
     }
 
     /// Requests that this end has answered so far, by the bytes of requests and of responses.

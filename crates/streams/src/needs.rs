@@ -1,5 +1,6 @@
 //! What streams and transactions need of their host.
 
+use crate::accept::STRANGERS;
 use crate::job::Job;
 use linerate_engine::{Needs, Side};
 use linerate_model::{Power, StreamTask, Task, TransactStyle, TransactTask, Transport};
@@ -12,11 +13,16 @@ const QUEUE: u64 = 16 << 20;
 
 /// Returns what `job` needs, with so many flows at each of its ends.
 pub(crate) fn needs(job: &Job, flows_each: u64) -> Needs {
+    // An end that listens has strangers besides, whose connections are closed, or sockets given up, when their time is over.
+    let mut strangers = STRANGERS.places as u64;
     let (power, flow, descriptors) = match &job.task {
         Task::Transact(task) => {
             // A connection for each transaction: the old one may still be closing.
-            let descriptors = if task.style == TransactStyle::Connect { 2 } else { 1 };
-            (Power::Transact, transact_memory(task), descriptors)
+            let connects = task.style == TransactStyle::Connect;
+            if connects {
+                strangers = crate::transact::strangers(task) as u64;
+            }
+            (Power::Transact, transact_memory(task), if connects { 2 } else { 1 })
         }
         Task::Stream(task) => (Power::Stream, stream_memory(task), 2),
         other => unreachable!("`Job::check` takes no {}", other.kind()),
@@ -28,7 +34,9 @@ pub(crate) fn needs(job: &Job, flows_each: u64) -> Needs {
         memory: flows.saturating_mul(flow.saturating_add(Needs::THREAD)),
         // Each listening end has a thread that accepts.
         threads: flows.saturating_add(listening),
-        descriptors: flows.saturating_mul(descriptors).saturating_add(listening),
+        descriptors: flows
+            .saturating_mul(descriptors)
+            .saturating_add(listening.saturating_mul(strangers.saturating_add(1))),
         ..Needs::of(power)
     }
 }

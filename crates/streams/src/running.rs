@@ -2,6 +2,7 @@
 
 use crate::error::StreamError;
 use crate::flow::{Link, Outcome, Shared, plain};
+use crate::meter::Meter;
 use crate::progress::Progress;
 use crate::window::joint_length;
 use crate::{bulk_tcp, bulk_udp, transact};
@@ -63,17 +64,26 @@ impl Running {
 
     /// Waits for the stragglers and gives each end's counts, in the order of the assignment's roles.
     pub(crate) fn join(mut self) -> Result<Vec<RoleCounts>, StreamError> {
-        let outcomes = self.workers.join();
-        if let Some(error) = self.shared.stop.take_reason() {
-            return Err(error);
-        }
+        let outcomes = self.outcomes()?;
         let ends = self.shared.job.ends.iter().enumerate();
         Ok(ends
             .map(|(end, path_end)| RoleCounts::Flows(Box::new(self.counts(end, path_end.path, &outcomes))))
             .collect())
     }
 
-    fn counts(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> EndCounts {
+    /// How far each flow is, in the order of the flows.
+    pub(crate) fn meters(&self) -> &[Meter] {
+        &self.shared.meters
+    }
+
+    /// Waits for the stragglers and gives what each flow counted, in the order of the flows.
+    pub(crate) fn outcomes(&mut self) -> Result<Vec<Option<Outcome>>, StreamError> {
+        let outcomes = self.workers.join();
+        self.shared.stop.take_reason().map_or(Ok(outcomes), Err)
+    }
+
+    /// What the end of index `end`, of the path `path`, makes of its flows' `outcomes`.
+    pub(crate) fn counts(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> EndCounts {
         let flows = self.shared.flows.iter().zip(outcomes).filter(|(flow, _)| flow.end == end);
         let local = flows.clone().map(|(flow, _)| plain(flow.local.ip())).next();
         let of_end: Vec<&Outcome> = flows.filter_map(|(_, outcome)| outcome.as_ref()).collect();

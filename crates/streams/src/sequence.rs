@@ -52,6 +52,12 @@ impl Sequence {
         arrival
     }
 
+    /// One above the highest number that arrived.
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
     /// Numbers below the highest that have not arrived.
     #[inline]
     pub(crate) fn missing(&self) -> u64 {

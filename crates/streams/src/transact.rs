@@ -4,6 +4,8 @@ mod connect;
 mod tcp;
 mod udp;
 
+pub(crate) use connect::strangers;
+
 use crate::error::StreamError;
 use crate::flow::{Link, Outcome, Shared};
 use crate::meter::Meter;

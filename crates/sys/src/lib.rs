@@ -8,8 +8,10 @@ pub mod byte_lock;
 pub mod capability;
 pub mod cgroup;
 pub mod clock;
+pub mod descriptors;
 pub mod error;
 pub mod ethtool;
+pub mod held_file;
 pub mod inherited;
 pub mod landlock;
 pub mod link;
@@ -30,3 +32,4 @@ pub mod udp;
 pub mod xdp;
 
 pub use error::Error;
+pub use held_file::HeldFile;

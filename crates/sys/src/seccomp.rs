@@ -10,21 +10,20 @@ use std::io;
 
 /// System calls that are refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedCalls {
     /// Their numbers (`libc::SYS_...`). They fail with EPERM.
     pub calls: Vec<i64>,
     /// Numbers of calls that fail as on a kernel that does not have them (ENOSYS), so that libraries fall back to others.
     pub absent: Vec<i64>,
     /// The only address families (`libc::AF_...`) of new sockets; none allows all.
     pub families: Option<Vec<i32>>,
-    /// Namespaces of its own, by clone(2), unshare(2) and setns(2); those of the network are allowed if
-    /// [`Self::network_namespaces`] is false.
+    /// New namespaces of every kind but network (clone(2), unshare(2), setns(2)).
     pub namespaces: bool,
-    /// Network namespaces too.
+    /// With `namespaces`: network namespaces as well. clone(2) makes none in either case.
     pub network_namespaces: bool,
 }
 
-impl Refused {
+impl RefusedCalls {
     /// Refuses these calls to the calling thread and all that it starts. Calls that are not refused cost no more than the
     /// kernel's look into a bitmap (Linux 5.11).
     ///
@@ -98,8 +97,8 @@ fn compiled(
     BpfProgram::try_from(SeccompFilter::new(rules, SeccompAction::Allow, errno, processor)?)
 }
 
-/// What refuses the second set of numbers that x86-64 has for all calls (`__X32_SYSCALL_BIT`), by which every other rule could
-/// be passed by. Other processors have none.
+/// What refuses the second set of numbers that x86-64 has for all calls (`__X32_SYSCALL_BIT`), which would evade every
+/// other rule. Other processors have none.
 fn without_x32() -> Vec<sock_filter> {
     const X32: u32 = 0x4000_0000;
     const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
@@ -156,7 +155,7 @@ mod tests {
 
     #[test]
     fn refused_calls_fail_and_others_go_on() {
-        let refused = Refused {
+        let refused = RefusedCalls {
             calls: vec![libc::SYS_getpriority],
             absent: vec![libc::SYS_getrusage],
             families: Some(vec![libc::AF_INET, libc::AF_UNIX]),
@@ -192,7 +191,7 @@ mod tests {
             if privileged {
                 nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).expect("that kind is allowed");
             }
-            let refused = Refused { namespaces: true, network_namespaces: true, ..Refused::default() };
+            let refused = RefusedCalls { namespaces: true, network_namespaces: true, ..RefusedCalls::default() };
             refused.apply().expect("one more");
             let unshared = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET);
             assert_eq!(unshared, Err(nix::errno::Errno::EPERM));

@@ -1,11 +1,8 @@
 //! Threads by the kernel's number, so that another thread can read what they cost.
 
-use crate::{Error, clock};
+use crate::{Error, HeldFile, clock};
 use linerate_units::Nanos;
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::FileExt as _;
-use std::sync::OnceLock;
+use std::fs;
 
 /// An engine thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,25 +76,11 @@ pub fn go_before_all() -> Result<(), Error> {
 }
 
 /// Where a session is put before others.
-const ORDER: &str = "/proc/self/autogroup";
-
-/// That file, once it could be opened to be written.
-static AUTOGROUP: OnceLock<File> = OnceLock::new();
-
-fn autogroup() -> io::Result<&'static File> {
-    match AUTOGROUP.get() {
-        Some(file) => Ok(file),
-        None => {
-            let file = OpenOptions::new().write(true).open(ORDER)?;
-            Ok(AUTOGROUP.get_or_init(|| file))
-        }
-    }
-}
+static AUTOGROUP: HeldFile = HeldFile::new("/proc/self/autogroup");
 
 /// Opens what [`put_own_session_first`] writes: for a process that soon may open it no more.
 pub fn hold_session_order() {
-    // Who writes it is told if it cannot be opened.
-    let _ = autogroup();
+    AUTOGROUP.hold();
 }
 
 /// Puts this process's session before others where the kernel shares its cores between sessions first (autogroups,
@@ -108,7 +91,7 @@ pub fn put_own_session_first() -> Result<(), Error> {
     if !leads {
         return Ok(());
     }
-    autogroup().and_then(|file| file.write_all_at(b"-20", 0)).map_err(|error| Error::new("write", ORDER, error))
+    AUTOGROUP.write(b"-20").map_err(|error| Error::new("write", AUTOGROUP.path(), error))
 }
 
 #[cfg(test)]

@@ -16,21 +16,15 @@
 //!
 //! A test `a` with such an attribute is called `a::in_lab` or `a::with_servers`, so that a filter selects a tier.
 
+mod alone;
+mod file_lock;
 mod needs;
 mod neighbours;
 pub mod servers;
 mod wait;
 
+pub use alone::{Alone, alone};
 pub use linerate_testsuite_macros::{lab_test, server_test};
 pub use needs::{Need, can_run, program, skip};
 pub use neighbours::Ipv6Neighbours;
 pub use wait::wait_until;
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Waits until no other test of this program holds the guard. A test needs it that counts what is left on the machine, or that
-/// compares a rate with what another program measured; so do the tests beside it that would change such a count.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -1,13 +1,13 @@
 //! The table of IPv6 neighbours. The kernel has one for all network namespaces, and each lab that comes up needs room in it.
 
-use std::fs::{File, OpenOptions};
+use crate::file_lock::locked;
+use std::fs::File;
 use std::path::Path;
 
 /// A share of the table of IPv6 neighbours, or all of it, until it is dropped. `#[lab_test]` takes a share for each test, and all
 /// of it for a test that lists `AllIpv6Neighbours`.
 #[derive(Debug)]
 pub struct Ipv6Neighbours {
-    /// The kernel takes the lock on this file away when the file is closed, however the test ends.
     _lock: File,
 }
 
@@ -30,40 +30,25 @@ impl Ipv6Neighbours {
 
     fn take(folder: &Path, lock: fn(&File) -> std::io::Result<()>) -> Self {
         // Who waits for all of the table keeps this turn meanwhile, or there would always be one more test with a share.
-        let _turn = locked(folder, "turn", File::lock);
-        Self { _lock: locked(folder, "table", lock) }
+        let _turn = locked(folder, "ipv6-neighbours-turn", File::lock);
+        Self { _lock: locked(folder, "ipv6-neighbours-table", lock) }
     }
-}
-
-/// Opens one of the two lock files, and locks it.
-fn locked(folder: &Path, name: &str, lock: fn(&File) -> std::io::Result<()>) -> File {
-    let path = folder.join(format!("linerate-tests-ipv6-neighbours-{name}.lock"));
-    let file = OpenOptions::new().create(true).append(true).open(&path);
-    let file = file.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    lock(&file).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    file
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::thread;
 
     #[test]
     fn shares_are_held_side_by_side_and_the_whole_table_alone() {
         let folder = tempfile::tempdir().expect("a directory");
         let share = || Ipv6Neighbours::take(folder.path(), File::lock_shared);
         let (first, second) = (share(), share());
-        let released = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let filling = scope.spawn(|| {
-                let _all = Ipv6Neighbours::take(folder.path(), File::lock);
-                assert!(released.load(Ordering::SeqCst), "others had a share");
-            });
-            released.store(true, Ordering::SeqCst);
-            drop((first, second));
-            filling.join().expect("it fills the table");
-        });
+        let table = File::open(folder.path().join("linerate-tests-ipv6-neighbours-table.lock")).expect("opens");
+        assert!(table.try_lock().is_err(), "two tests have a share");
+        drop((first, second));
+        table.try_lock().expect("no test has a share");
+        drop(table);
+        let _all = Ipv6Neighbours::take(folder.path(), File::lock);
     }
 }

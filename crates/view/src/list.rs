@@ -8,6 +8,7 @@ use crate::watched::{self, Watched as _, WatchedList};
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use linerate_model::Firmness;
 use linerate_report::{Language, plain, said};
 use linerate_store::{RunRow, State as RunState};
 use linerate_units::grouped;
@@ -19,7 +20,8 @@ const PAGE: usize = 50;
 
 /// What a page of the list shows.
 struct Found {
-    records: Vec<RunRow>,
+    /// Each with the run of the same command before it, if there is one.
+    records: Vec<(RunRow, Option<RunRow>)>,
     /// All that fit the filter.
     count: usize,
     kinds: Vec<String>,
@@ -36,7 +38,12 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
                 Ok(query) => {
                     let count = store.count(query)?;
                     filter.page = filter.page.min(count.div_ceil(PAGE).max(1));
-                    (store.list(query, (filter.page - 1) * PAGE, PAGE)?, count)
+                    let mut records = Vec::with_capacity(PAGE);
+                    for run in store.list(query, (filter.page - 1) * PAGE, PAGE)? {
+                        let before = store.before(&run)?;
+                        records.push((run, before));
+                    }
+                    (records, count)
                 }
                 Err(_) => (Vec::new(), 0),
             };
@@ -113,14 +120,14 @@ fn records_of(lang: Language, filter: &Filter, found: &Found) -> Markup {
                     data-many=(said!(lang, "view-too-many-ticked")) {}
             }
             ol {
-                @for run in &found.records { li { (row(lang, run)) } }
+                @for (run, before) in &found.records { li { (row(lang, run, before.as_ref())) } }
             }
         }
         (pages(lang, filter, found.count))
     }
 }
 
-fn row(lang: Language, run: &RunRow) -> Markup {
+fn row(lang: Language, run: &RunRow, before: Option<&RunRow>) -> Markup {
     let id = &run.id.0;
     let command = page::command(&run.command);
     html! {
@@ -133,6 +140,9 @@ fn row(lang: Language, run: &RunRow) -> Markup {
                 @if run.results > 0 { span { (said!(lang, "view-results", results = run.results)) } }
                 @if run.trials > 0 { span { (said!(lang, "view-trials", trials = run.trials)) } }
                 @if let Some(headline) = &run.headline { span { (plain(&headline.result)) " " (linerate_report::headline(headline)) } }
+                @if let Some((before, change)) = before.and_then(|before| Some((before, change(run, before)?))) {
+                    a href=(address("compare", &[("with", &before.id.0), ("with", id)])) { (said!(lang, "view-change", change = change)) }
+                }
                 @if let Some(verdict) = run.verdict { span { (linerate_report::headline_limit(lang, verdict)) } }
                 @match run.state {
                     RunState::Finished => {},
@@ -144,6 +154,17 @@ fn row(lang: Language, run: &RunRow) -> Markup {
             }
         }
     }
+}
+
+/// Returns the difference of the headline figures as a share of the figure before: `-15.0 %`. None unless both runs ended,
+/// and both figures are firm and of the same kind.
+fn change(run: &RunRow, before: &RunRow) -> Option<String> {
+    let (new, old) = (run.headline.as_ref()?, before.headline.as_ref()?);
+    let are_firm = new.firmness == Firmness::Firm && old.firmness == Firmness::Firm;
+    let are_alike = (&new.result, new.quantity, new.unit) == (&old.result, old.quantity, old.unit);
+    let have_ended = run.state == RunState::Finished && before.state == RunState::Finished;
+    let is_told = are_firm && are_alike && have_ended && old.value > 0.0;
+    is_told.then(|| format!("{:+.1} %", (new.value / old.value - 1.0) * 100.0))
 }
 
 /// Links to the pages beside this one.

@@ -20,7 +20,7 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
     shared
         .ask(move |store| {
             let run = WatchedRun::open(store, &name, lang)?;
-            Ok(if run.is_under_way() { watched(lang, &run) } else { report(lang, &load(store, &run.id().0)?) })
+            Ok(if run.is_under_way() { watched(lang, &run) } else { report(store, lang, &run.id().0)? })
         })
         .await
 }
@@ -32,11 +32,22 @@ pub(crate) fn load(store: &Store, name: &str) -> Result<Record, StoreError> {
     Ok(record)
 }
 
-fn report(lang: Language, record: &Record) -> Response {
-    let all = said!(lang, "view-all-records");
-    let links = [Link { text: &all, address: "./" }];
-    let page = linerate_report::linked_html(lang, record, &links);
-    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response()
+/// The report of the record called `name`, with links to the runs of the same command before and after it.
+fn report(store: &Store, lang: Language, name: &str) -> Result<Response, StoreError> {
+    let record = load(store, name)?;
+    let run = store.row(name)?;
+    let mut links = vec![(said!(lang, "view-all-records"), "./".to_owned())];
+    if let Some(before) = store.before(&run)? {
+        links.push((said!(lang, "view-run-before"), address("record", &[("id", &before.id.0)])));
+        let pair = [("with", before.id.0.as_str()), ("with", run.id.0.as_str())];
+        links.push((said!(lang, "view-compare-with-before"), address("compare", &pair)));
+    }
+    if let Some(after) = store.after(&run)? {
+        links.push((said!(lang, "view-run-after"), address("record", &[("id", &after.id.0)])));
+    }
+    let links: Vec<Link<'_>> = links.iter().map(|(text, address)| Link { text, address }).collect();
+    let page = linerate_report::linked_html(lang, &record, &links);
+    Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response())
 }
 
 /// A run that goes on: what there is so far, renewed as it changes.

@@ -19,7 +19,7 @@ pub(super) struct Counts {
     pub(super) all: u32,
     pub(super) right: u32,
     pub(super) surely_wrong: u32,
-    /// Of cases whose path was late.
+    /// Of cases whose bench said that it did not keep its limits.
     late: u32,
     late_right: u32,
     undecidable: u32,
@@ -185,7 +185,7 @@ impl fmt::Display for Matrix {
         if late > 0 {
             writeln!(
                 f,
-                "paths that did not keep to their times: {late} (right: {late_right}); they count as the others do"
+                "benches that did not keep their limits: {late} (right: {late_right}); they count as the others do"
             )?;
         }
         writeln!(f, "wrong with high confidence: {surely_wrong}; the goal is none")

@@ -12,7 +12,7 @@ pub(super) struct Said {
     pub(super) steadiness: Option<String>,
     /// Further limits that were reached; of `cannot-tell`, those between which the evidence does not decide.
     pub(super) also: Vec<String>,
-    /// The lab says that its path did not keep to its times, so more was planted than the case says.
+    /// The lab says that its path or reference device did not keep its limits, so more was planted than the case says.
     #[serde(default)]
     pub(super) late: bool,
 }
@@ -28,7 +28,7 @@ impl Said {
             place: text(&verdict["place"]),
             steadiness: text(&verdict["steadiness"]["kind"]),
             also: verdict["also"].as_array().map(|also| also.iter().filter_map(text).collect()).unwrap_or_default(),
-            late: record["caveats"].as_array().is_some_and(|all| all.iter().any(|one| one["kind"] == "path-late")),
+            late: record["caveats"].as_array().is_some_and(|all| all.iter().any(|one| one["kind"] == "bench-limits")),
         })
     }
 }
@@ -51,7 +51,7 @@ impl std::fmt::Display for Said {
             write!(f, ", also {}", self.also.join(" and "))?;
         }
         if self.late {
-            f.write_str(" (path late)")?;
+            f.write_str(" (bench missed its limits)")?;
         }
         Ok(())
     }
@@ -70,9 +70,9 @@ mod tests {
         let said = Said::by(&json!({ "results": [{ "verdict": verdict }] })).unwrap();
         assert_eq!(said.to_string(), text);
         assert_eq!(Said::by(&json!({ "outcome": { "throughput": [{ "verdict": verdict }] } })), Some(said));
-        let late = json!([{ "kind": "path-late", "text": "" }]);
+        let late = json!([{ "kind": "bench-limits", "text": "" }]);
         let short = json!({ "results": [{ "verdict": { "limit": "wire", "confidence": "low" } }], "caveats": late });
-        assert_eq!(Said::by(&short).unwrap().to_string(), "wire, low (path late)");
+        assert_eq!(Said::by(&short).unwrap().to_string(), "wire, low (bench missed its limits)");
         assert_eq!(Said::by(&json!({ "results": [] })), None);
     }
 }

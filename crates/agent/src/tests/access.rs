@@ -1,7 +1,9 @@
 //! Who may ask, and what those are told who may not.
 
 use super::*;
+use crate::connection_gate::PER_CREDENTIAL;
 use crate::slots::{PER_SOURCE, SLOTS};
+use crate::{Allowance, Invitations};
 use linerate_control::{AgentError, ApiError, ErrorKind, fingerprint};
 use linerate_testsuite::wait_until;
 use proptest::prelude::*;
@@ -290,6 +292,59 @@ fn ask(stream: &mut Tls, token: &str) -> String {
     String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
 }
 
+/// Sends the head of a request with a body that never comes whole, and gives the answer's first line.
+fn trickle(stream: &mut Tls, token: &str) -> String {
+    let head = format!(
+        "POST /v1/ports HTTP/1.1\r\nhost: agent\r\nauthorization: Bearer {token}\r\n{PROTOCOL_HEADER}: {PROTOCOL}\r\n\
+         content-type: application/json\r\ncontent-length: 100\r\n\r\n[\"lo"
+    );
+    stream.write_all(head.as_bytes()).expect("it is taken");
+    let mut answer = vec![0; 4_096];
+    let read = stream.read(&mut answer).expect("an answer");
+    String::from_utf8_lossy(&answer[..read]).lines().next().unwrap_or_default().to_owned()
+}
+
+/// The attack: a guest sends a byte of a body now and then, on many connections, for as long as the agent runs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_does_not_come_is_not_waited_for_long() {
+    assert_eq!(Timeouts::default().body, Duration::from_secs(30));
+    let timeouts = Timeouts { body: Duration::from_millis(300), ..Timeouts::default() };
+    let agent = agent(|options| options.timeouts = timeouts).await;
+    let mut stream = tls(&agent);
+    stream.sock.set_read_timeout(Some(SOON)).expect("a time limit");
+    assert_eq!(trickle(&mut stream, &agent.url().token), "HTTP/1.1 400 Bad Request");
+}
+
+/// The attack: who was given a URL opens connections until the agent has no descriptor left.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_with_one_credential_are_bounded() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let invitations = Invitations::of(directory.path());
+    let kept = Some(invitations.clone());
+    let agent = agent(|options| options.invitations = kept).await;
+    let (_, guest) = invitations.invite(Allowance::default(), Nanos::from_secs(600)).expect("written");
+    let with = |token: &str| {
+        let mut stream = tls(&agent);
+        let answer = ask(&mut stream, token);
+        (stream, answer)
+    };
+    let mut open: Vec<Tls> = Vec::new();
+    for _ in 0..PER_CREDENTIAL {
+        let (stream, answer) = with(guest.as_str());
+        assert_eq!(answer, "HTTP/1.1 200 OK");
+        open.push(stream);
+    }
+    let (_, answer) = with(guest.as_str());
+    assert_eq!(answer, "HTTP/1.1 403 Forbidden", "one more");
+    let owner = agent.url().token.clone();
+    assert_eq!(with(&owner).1, "HTTP/1.1 200 OK", "other credentials have a share of their own");
+    assert_eq!(ask(&mut open[0], guest.as_str()), "HTTP/1.1 200 OK", "what is open goes on");
+    drop(open);
+    wait_until("a connection that was closed leaves its place", || {
+        (with(guest.as_str()).1 == "HTTP/1.1 200 OK").then_some(())
+    });
+}
+
 /// The token has to come soon; after that a connection may idle.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_without_the_token_are_closed_soon() {
@@ -345,7 +400,7 @@ async fn where_no_agent_is_the_message_says_how_to_start_one() {
     let text = error.to_string();
     assert!(
         text.contains(&url.address())
-            && text.contains("linerate agent --listen ADDRESS:PORT")
+            && text.contains("Start one on that host with `linerate serve`")
             && text.contains("refused"),
         "{text}"
     );

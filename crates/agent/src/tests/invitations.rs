@@ -32,11 +32,16 @@ async fn inviting(directory: &Path, engine: Option<&Scripted>) -> Agent {
     }
 }
 
+/// The URL of a new invitation of `agent`, and the invitation's name.
+fn invite(agent: &Agent, directory: &Path, allows: Allowance, life: Nanos) -> (AgentUrl, String) {
+    let (invitation, token) = Invitations::of(directory).invite(allows, life).expect("written");
+    (AgentUrl { token: token.as_str().to_owned(), ..agent.url().clone() }, invitation.id)
+}
+
 /// A client with a new invitation of `agent`, and the invitation's name.
 async fn guest(agent: &Agent, directory: &Path, allows: Allowance) -> (Client, String) {
-    let (invitation, token) = Invitations::of(directory).invite(allows, HOUR).expect("written");
-    let url = AgentUrl { token: token.as_str().to_owned(), ..agent.url().clone() };
-    (Client::connect(&url).await.expect("invited"), invitation.id)
+    let (url, id) = invite(agent, directory, allows, HOUR);
+    (Client::connect(&url).await.expect("invited"), id)
 }
 
 async fn refused(client: &Client, assignment: &Assignment) -> String {
@@ -123,7 +128,8 @@ async fn a_revoked_invitation_is_refused_and_its_sessions_are_stopped() {
     owner.order(owners.id(), &connect_nothing()).await.expect("others go on");
 }
 
-/// The attack: a guest leads sessions that end at once until the counts of another one's trial are forgotten.
+/// The attack: a guest leads sessions that end at once until the counts of another one's trial are forgotten, or opens one of
+/// its name.
 #[tokio::test]
 async fn sessions_of_a_guest_drop_no_counts_of_the_owner() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -137,7 +143,11 @@ async fn sessions_of_a_guest_drop_no_counts_of_the_owner() {
         let mut session = client.open(&assignment(&format!("guests-{number}"))).await.expect("opened");
         assert_eq!(lead(&client, &mut session).await, Stage::Done);
     }
+    let error = client.open(&assignment("owners")).await.expect_err("its counts are kept").to_string();
+    assert!(error.contains("a session `owners` already; use another name"), "{error}");
     owner.counts(session.id()).await.expect("kept");
+    owner.close(session.id()).await.expect("closed");
+    client.open(&assignment("owners")).await.expect("the name is free again");
 }
 
 /// The attack: a guest whose trials are for one network has the agent reach a file server in another one.
@@ -164,9 +174,7 @@ async fn the_peers_of_an_invitation_bind_file_servers_too() {
 async fn an_invitation_ends_with_its_life() {
     let directory = tempfile::tempdir().expect("a directory");
     let agent = inviting(directory.path(), None).await;
-    let made = Invitations::of(directory.path()).invite(can(&[Power::Stream]), Nanos::default());
-    let (_, token) = made.expect("written");
-    let url = AgentUrl { token: token.as_str().to_owned(), ..agent.url().clone() };
+    let (url, _) = invite(&agent, directory.path(), can(&[Power::Stream]), Nanos::default());
     let error = Client::connect(&url).await.expect_err("over").to_string();
     assert!(error.contains("has expired") && error.contains("ask the agent's owner"), "{error}");
 }
@@ -179,11 +187,9 @@ async fn an_invitation_is_bound_to_its_peers_and_its_rate() {
     let networks = |text: &str| vec![text.parse().expect("a network")];
 
     let elsewhere = Allowance { peers: networks("192.0.2.0/24"), ..can(&[Power::Stream]) };
-    let (invitation, token) = Invitations::of(directory.path()).invite(elsewhere, HOUR).expect("written");
-    let url = AgentUrl { token: token.as_str().to_owned(), ..agent.url().clone() };
+    let (url, _) = invite(&agent, directory.path(), elsewhere, HOUR);
     let error = Client::connect(&url).await.expect_err("from another network").to_string();
     assert!(error.contains("192.0.2.0/24") && error.contains("127.0.0.1"), "{error}");
-    assert_eq!(invitation.allows.peers, networks("192.0.2.0/24"));
 
     let here = Allowance {
         peers: networks("127.0.0.0/8"),

@@ -3,6 +3,7 @@
 mod access;
 mod confinement;
 mod demonstration;
+mod descriptors;
 mod frames;
 mod invitations;
 mod lifecycle;
@@ -12,7 +13,7 @@ mod series;
 mod streams;
 mod tasks;
 
-use crate::{Agent, AgentOptions, AllowedInterfaces, EngineOptions, Identity, Limits, Timeouts, Token};
+use crate::{Agent, AgentOptions, AllowedInterfaces, EngineOptions, Limits, Timeouts};
 use futures_util::StreamExt as _;
 use linerate_control::{Client, PROTOCOL, PROTOCOL_HEADER, SessionHandle, client_config};
 use linerate_engine::Engine;
@@ -21,7 +22,6 @@ use linerate_model::{
     Timing, Transport,
 };
 use linerate_units::{ByteCount, Nanos};
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
@@ -40,20 +40,9 @@ async fn agent_with(engines: Vec<Box<dyn Engine>>, change: impl FnOnce(&mut Agen
 }
 
 fn options(change: impl FnOnce(&mut AgentOptions)) -> AgentOptions {
-    let mut options = AgentOptions {
-        listener: TcpListener::bind((LOOPBACK, 0)).expect("a port"),
-        advertise: None,
-        identity: Identity::generate().expect("an identity"),
-        token: Token::generate(),
-        invitations: None,
-        name: HostName::from("test"),
-        limits: Limits::default(),
-        timeouts: Timeouts::default(),
-        engines: EngineOptions::default(),
-        link_speeds: BTreeMap::new(),
-        data_addresses: vec![LOOPBACK],
-        confinement: None,
-    };
+    let listener = TcpListener::bind((LOOPBACK, 0)).expect("a port");
+    let mut options = AgentOptions::new(listener, HostName::from("test")).expect("an identity");
+    options.data_addresses = vec![LOOPBACK];
     change(&mut options);
     options
 }

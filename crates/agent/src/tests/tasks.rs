@@ -6,9 +6,8 @@ use crate::engines::table;
 use crate::grant::Grant;
 use crate::{AllowedServers, Budget};
 use linerate_model::{
-    CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree,
-    CopyVerify, CopyWay, FileServer, IpVersion, LinkId, NfsMix, NfsServer, NfsTask, Path, RpcCall, RpcTask, SmbServer,
-    SmbVersion, TaskKind, TransactTask,
+    CopyCache, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, CopyWay, FileServer, IpVersion, LinkId,
+    NfsMix, NfsServer, NfsTask, Path, RpcCall, RpcTask, SmbServer, SmbVersion, TaskKind, TransactTask,
 };
 use linerate_units::BitRate;
 use std::net::{IpAddr, SocketAddr};
@@ -50,15 +49,7 @@ fn copy() -> CopyTask {
         destinations: vec![HostName::from("b")],
         from: CopyFrom::Memory,
         into: CopyInto::Discard,
-        options: CopyOptions {
-            lanes: 4,
-            verify: CopyVerify::None,
-            sync: CopySync::End,
-            cache: CopyCache::AsIs,
-            on_error: CopyOnError::Stop,
-            existing: CopyExisting::Refuse,
-            links: CopyLinks::Copy,
-        },
+        options: CopyOptions::PLAIN,
         ip: IpVersion::V4,
     }
 }

@@ -3,7 +3,7 @@
 mod live;
 
 use super::report;
-use crate::arguments::StorePath;
+use crate::arguments::{Command, StorePath};
 use crate::exit::Failure;
 use crate::hosts::HostBook;
 use crate::output::{counted, print, say, style};
@@ -74,6 +74,14 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     store: StorePath,
+}
+
+impl Arguments {
+    /// The commands that run in turn; none without --live. What cannot be read is left out: [`run`] refuses it.
+    pub(crate) fn inner(&self) -> Vec<Command> {
+        let lines = [Some(&self.before), self.after.as_ref()].into_iter().flatten().filter(|_| self.live);
+        lines.filter_map(|line| live::inner(line)).collect()
+    }
 }
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {

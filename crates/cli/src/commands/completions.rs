@@ -1,8 +1,7 @@
 //! `linerate completions`: the shell's completion script.
 
-use crate::arguments;
 use crate::exit::Failure;
-use clap::CommandFactory as _;
+use crate::help;
 use clap_complete::Shell;
 
 /// Print a completion script for a shell
@@ -15,7 +14,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut arguments::Arguments::command(), "linerate", &mut script);
+    clap_complete::generate(arguments.shell, &mut help::command(), "linerate", &mut script);
     crate::output::print(&String::from_utf8_lossy(&script));
     Ok(())
 }

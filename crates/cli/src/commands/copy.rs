@@ -50,7 +50,7 @@ Examples:
 If you name one host, it is the destination, and this machine is the source. With --over path one host does everything. With \
 --over nfs an end may be SERVER:/EXPORT, or a folder below the export. At the source, the tree is its content; at the \
 destination, it is made if it is missing. With --over smb an end is //SERVER[:PORT]/SHARE[/FOLDER], likewise. Agents read and \
-write only what `linerate agent --copy-directory` allows. Content is not encrypted in transit.
+write only what `linerate serve --copy-directory` allows. Content is not encrypted in transit.
 
 Exit codes: 0 everything was copied, 1 some files could not be copied, 2 usage, 3 the copy did not finish.")]
 pub(crate) struct Arguments {

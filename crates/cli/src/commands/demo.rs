@@ -7,21 +7,23 @@
 use super::device;
 use super::lab::{tester_limits, up};
 use super::ladder::{FramesOptions, USUAL_MTU, frames};
-use crate::arguments::{Arguments as CommandLine, Command, Repetition, Results};
+use crate::arguments::{Command, Repetition, Results};
 use crate::exit::Failure;
+use crate::expectations;
+use crate::help;
 use crate::hosts::{HostBook, ReachedAgents, host_arguments};
-use crate::measure::{Beside, RunRequest, has_counted, judge, reach, show, write_out};
+use crate::measure::{Beside, RunRequest, has_counted, reach, show, write_out};
 use crate::output::{language, print, say, style};
-use clap::Parser as _;
 use linerate_lab::{Bench, DeviceKind};
 use linerate_method::{calibrated, ladder};
 use linerate_model::{
-    Calibrated, Goal, IpVersion, Path, Plan, Planned, Record, SocketOptions, StreamTask, Task, TaskKind, Transport,
-    Trial,
+    Calibrated, Calibration, Goal, IpVersion, Path, Plan, Planned, Record, SocketOptions, StreamTask, Task, TaskKind,
+    Transport, Trial,
 };
 use linerate_report::{overview, said};
 use linerate_runner::{Ended, RunError};
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tokio::sync::watch;
 
@@ -61,11 +63,12 @@ pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver
     asked.in_lines = results.are_text();
     let mut runs = Runs::default();
     let all = measure(&bench, &path, &asked, &results, &mut runs, &cancel).await;
+    let judged = expectations::tell(&runs.records, &results);
     let shown = match results.are_text() {
         true => runs.conclude(&results),
         false => show(&runs.records, &results, || runs.failed()),
     };
-    all.and(shown.and_then(|()| runs.judge(&results)))
+    all.and(shown).and(judged)
 }
 
 /// The runs of the demonstration so far.
@@ -108,11 +111,6 @@ impl Runs {
         print("");
         print(&overview::list(&said!(lang, "demo-next"), &next, &style()));
         Ok(())
-    }
-
-    fn judge(&self, results: &Results) -> Result<(), Failure> {
-        // Each is judged, also after one that missed.
-        self.records.iter().map(|record| judge(&results.expect, record)).fold(Ok(()), Result::and)
     }
 }
 
@@ -177,7 +175,7 @@ async fn measure(
 async fn raw_frames(asked: &RunRequest, results: &Results, cancel: &watch::Receiver<bool>) -> Result<Ended, Failure> {
     let words = FRAME_TEST.split_whitespace().map(str::to_owned);
     let store = results.store.store.iter().flat_map(|file| ["--store".into(), file.clone().into_os_string()]);
-    let line = CommandLine::try_parse_from(words.map(Into::into).chain(store)).map_err(Failure::usage)?;
+    let line = help::parse_from(words.map(Into::into).chain(store)).map_err(Failure::usage)?;
     let Command::Device(test) = line.command else { unreachable!("FRAME_TEST is a device test") };
     // The queue is short, so that short trials do not take it for throughput.
     let device = format!("reference,max-frames={},queue=32", KNOWN.get()).parse().map_err(Failure::usage)?;
@@ -275,7 +273,8 @@ fn plan(path: &Path, mtu: u32, frames: Planned) -> Result<Plan, String> {
 fn bypassed(path: &Path, mtu: u32) -> Result<Plan, String> {
     let plan = plan(path, mtu, Planned::Missing(String::new()))?;
     let cells = plan.cells().iter().filter(|cell| cell.task().kind() != TaskKind::Nfs).cloned().collect();
-    Repetition::brief(WINDOW, WARMUP, CALIBRATION_REPEATS).sweep(cells)
+    let plan = Repetition::brief(WINDOW, WARMUP, CALIBRATION_REPEATS).sweep(cells)?;
+    Ok(Plan { calibration: Some(Calibration::cable(BTreeMap::new())), ..plan })
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::exit::Failure;
 use crate::hosts::HostBook;
 use crate::measure::{Beside, RunRequest, conclude, reach};
 use clap::{Args, Subcommand, ValueEnum};
-use linerate_method::calibrated;
+use linerate_method::{Metric, calibrated};
 use linerate_model::{Calibrated, DevicePlan, DeviceTest, FrameEngine, FramePayload, Goal, Plan, SearchGoal};
 use linerate_runner::Ended;
 use linerate_store::{Query, State, Store};
@@ -372,7 +372,7 @@ pub(crate) async fn calibrate(
 
 impl Common {
     fn asked(&self, test: &DeviceTest) -> Result<RunRequest, Failure> {
-        RunRequest::of(&self.results, |expectation| expectation.applies_to_device(test))
+        RunRequest::of(&self.results, Metric::Frames.applies_to_device(test), |metric| metric.applies_to_device(test))
     }
 
     async fn measure(

@@ -4,9 +4,10 @@ use super::demo;
 use super::device::split;
 use crate::arguments::{Arguments as CommandLine, Command, Results};
 use crate::exit::Failure;
+use crate::help;
 use crate::hosts::{HostBook, LOCAL};
 use crate::output::{self, say};
-use clap::{Parser as _, Subcommand};
+use clap::Subcommand;
 use linerate_lab::{
     Bench, CrossTraffic, DeviceKind, Fault, Lab, LabError, LabOptions, PathPlan, SlowDisk, SlowServer, TESTER, beside,
     cross, path, slow_disk,
@@ -281,7 +282,7 @@ impl LabTask {
     /// That of a command line.
     fn of(command: Command) -> Result<Self, Failure> {
         match command {
-            Command::Lab(_) | Command::Agent(_) | Command::Run(_) => Err(Failure::usage(
+            Command::Lab(_) | Command::Serve(_) | Command::Run(_) => Err(Failure::usage(
                 "a lab cannot hold another lab, and its hosts have agents already; run stream, transact, ladder or probe in it",
             )),
             Command::Device(test) => Ok(Self::Device(Box::new(test))),
@@ -330,15 +331,14 @@ impl LabTask {
 
     /// The hosts whose ports it sends raw frames from; none if it works with hosts.
     fn testers(&self) -> Vec<HostName> {
-        let ports = match self {
-            Self::Device(test) => test.ports(),
+        match self {
+            Self::Device(test) => hosts_of(test.ports()),
             Self::Command(command) => match &**command {
-                Command::Frames(frames) => frames.ports(),
-                _ => &[],
+                Command::Compare(compare) => compare.inner().iter().flat_map(testers_of).collect(),
+                command => testers_of(command),
             },
-            Self::Nothing => &[],
-        };
-        ports.iter().map(|port| HostName::from(split(port).0)).collect()
+            Self::Nothing => Vec::new(),
+        }
     }
 
     /// The folders that it names, which its hosts may then read and write: they are the user's own.
@@ -359,6 +359,19 @@ impl LabTask {
             Self::Command(_) | Self::Nothing => None,
         }
     }
+}
+
+/// The hosts whose ports a command sends raw frames from.
+fn testers_of(command: &Command) -> Vec<HostName> {
+    match command {
+        Command::Device(test) => hosts_of(test.ports()),
+        Command::Frames(frames) => hosts_of(frames.ports()),
+        _ => Vec::new(),
+    }
+}
+
+fn hosts_of(ports: &[String]) -> Vec<HostName> {
+    ports.iter().map(|port| HostName::from(split(port).0)).collect()
 }
 
 /// The tester limits, measured in a lab of its own with a cable in the device's place.
@@ -386,7 +399,7 @@ fn read(words: &[String]) -> Result<Option<LabTask>, Failure> {
         return Ok(Some(LabTask::Nothing));
     }
     let words = words.strip_prefix(&["linerate".to_owned()]).unwrap_or(words);
-    match CommandLine::try_parse_from(std::iter::once("linerate").chain(words.iter().map(String::as_str))) {
+    match help::parse_from(std::iter::once("linerate").chain(words.iter().map(String::as_str))) {
         Ok(CommandLine { command, lang }) => {
             // Said inside, it holds for the whole lab.
             lang.into_iter().for_each(output::speak);

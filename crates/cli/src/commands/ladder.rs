@@ -2,8 +2,9 @@
 
 use super::device::full_frames::{End, full_frames};
 use crate::arguments::{Flows, Repetition, Results, Sockets};
+use crate::calibration::CalibrationOption;
 use crate::exit::Failure;
-use crate::hosts::{HostBook, ReachedAgents, host_arguments};
+use crate::hosts::{HostArguments, HostBook, ReachedAgents, host_arguments};
 use crate::measure::{Beside, RunRequest, conclude, reach};
 use linerate_method::ladder;
 use linerate_model::{IpVersion, Path, Plan, Planned, Trial};
@@ -23,8 +24,8 @@ Layers from the lowest up: the line's capacity in full frames (calculated), raw 
 NFS, copies. Each layer has its payload, its share of the layer below and of the line, its limit, and the latency of one-byte \
 requests. The widest gap between two layers is named if it exceeds the headers and the spread of the runs.")]
 pub(crate) struct Arguments {
-    /// Sender and receiver: a name that you saved, an agent URL, `local`, or a lab host's name. If you name one host, it is the receiver, and
-    /// this machine is the sender
+    /// Sender and receiver: an agent URL, a saved name, `local`, or a lab host's name. If you name one host, it is the
+    /// receiver, and this machine is the sender
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,
 
@@ -34,6 +35,9 @@ pub(crate) struct Arguments {
     /// Send raw frames even through ports that carry your SSH session or the connection to an agent
     #[arg(long)]
     force: bool,
+
+    #[command(flatten)]
+    pub(crate) calibration: CalibrationOption,
 
     #[command(flatten)]
     repetition: Repetition,
@@ -57,10 +61,14 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
     let unknown = Planned::Missing(String::new());
     let asked =
         RunRequest::of_plan(&arguments.results, &arguments.plan(path, USUAL_MTU, unknown).map_err(Failure::usage)?)?;
+    let named = arguments.calibration.named(&asked.store)?;
     let agents = reach(&book, &hosts, cancel.clone()).await?;
     let mtu = agents.control.path_mtu(path, arguments.sockets.ip()).unwrap_or(USUAL_MTU);
     let frames = frames([&pair[0], &pair[1]], path, arguments.frames(), &agents).await;
-    let plan = arguments.plan(path, mtu, frames).map_err(Failure::usage);
+    let plan = arguments.plan(path, mtu, frames).map_err(Failure::usage).and_then(|plan| {
+        let calibrated = arguments.calibration.limits(named.as_ref(), &plan, &asked, &agents)?;
+        Ok(Plan { calibrated, ..plan })
+    });
     let ended = match plan {
         Ok(plan) => asked.run(plan, &agents, Beside::default(), cancel).await,
         Err(failure) => Err(failure),
@@ -74,7 +82,13 @@ impl Arguments {
         FramesOptions { ip: self.sockets.ip(), time: self.repetition.time, force: self.force }
     }
 
-    fn plan(&self, path: &Path, mtu: u32, frames: Planned) -> Result<Plan, String> {
+    /// Who takes part.
+    pub(crate) fn hosts(&self, book: &HostBook) -> Result<HostArguments, String> {
+        host_arguments(&book.pair(&self.hosts))
+    }
+
+    /// What is measured on this path.
+    pub(crate) fn plan(&self, path: &Path, mtu: u32, frames: Planned) -> Result<Plan, String> {
         let plan = ladder::plan(&ladder::LadderRequest {
             path: path.clone(),
             ip: self.sockets.ip(),

@@ -18,6 +18,7 @@ Examples:
   linerate limits --medium 1000base-t --over none --over vlan,vxlan --over wireguard
   linerate limits --medium atm-oc3-lane --udp 1472 --explain      each byte of a packet
   linerate limits --medium 100base-tx --udp 64 --claim 77Mbit/s   is this figure possible?
+  linerate limits --medium 10base-t --tcp --half-duplex           acknowledgements share a hub
   linerate limits --out limits.html        a page with a chart; .svg is the chart alone
 
 Media: 10base-t, 100base-tx, 1000base-t, 2.5gbase-t, 5gbase-t, 10gbase-t, 25gbase-r, 40gbase-r, 50gbase-r, 100gbase-r, \
@@ -43,6 +44,10 @@ pub(crate) struct Arguments {
     /// TCP without timestamps
     #[arg(long)]
     no_timestamps: bool,
+
+    /// Both directions share the medium, as on a hub: TCP's acknowledgements take part of it (Ethernet up to 1 Gbit/s)
+    #[arg(long)]
+    half_duplex: bool,
 
     /// IP version of the packets that carry the messages
     #[arg(long, value_name = "4|6", default_value = "4", value_parser = ip_version)]
@@ -177,6 +182,7 @@ impl Arguments {
             mtu: self.mtu,
             inner_mtu: self.inner_mtu,
             tcp_timestamps: !self.no_timestamps,
+            half_duplex: self.half_duplex,
         }
     }
 

@@ -1,8 +1,7 @@
 //! `linerate man`: the manual pages, generated from the help texts.
 
-use crate::arguments;
 use crate::exit::Failure;
-use clap::CommandFactory as _;
+use crate::help;
 use std::path::PathBuf;
 
 /// Write the manual pages to a directory
@@ -16,7 +15,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let shown = arguments.directory.display();
     std::fs::create_dir_all(&arguments.directory)
-        .and_then(|()| clap_mangen::generate_to(arguments::Arguments::command(), &arguments.directory))
+        .and_then(|()| clap_mangen::generate_to(help::command(), &arguments.directory))
         .map_err(|error| {
             Failure::usage(format!(
                 "cannot write manual pages into {shown}: {error}; name a directory that you may write to"

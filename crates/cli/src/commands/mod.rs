@@ -1,6 +1,6 @@
 //! One file a command: its words on the command line, and what it does.
 
-pub(crate) mod agent;
+pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod copy;
@@ -19,6 +19,7 @@ pub(crate) mod report;
 pub(crate) mod results;
 pub(crate) mod rpc;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod stream;
 pub(crate) mod transact;
 pub(crate) mod view;
@@ -67,11 +68,12 @@ pub(crate) async fn run_command(
         Command::Nfs(arguments) => Box::pin(nfs::run(arguments, book, cancel)).await,
         Command::Copy(arguments) => Box::pin(copy::run(*arguments, book, cancel)).await,
         Command::Ladder(arguments) => Box::pin(ladder::run(arguments, book, cancel)).await,
+        Command::Calibrate(arguments) => Box::pin(calibrate::run(arguments, book, cancel)).await,
         Command::Device(arguments) => Box::pin(device::run(arguments, book, Vec::new(), cancel)).await,
         Command::Frames(arguments) => Box::pin(frames::run(arguments, book, cancel)).await,
         Command::Lab(arguments) => Box::pin(lab::run(arguments, cancel)).await,
         Command::Run(arguments) => Box::pin(run::run(arguments, cancel)).await,
-        Command::Agent(arguments) => agent::run(arguments, cancel).await,
+        Command::Serve(arguments) => serve::run(arguments, cancel).await,
         Command::Hosts(arguments) => hosts::run(arguments),
         Command::Probe(arguments) => probe::run(arguments, book).await,
         Command::Limits(arguments) => limits::run(&arguments),

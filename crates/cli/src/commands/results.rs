@@ -51,6 +51,9 @@ enum Action {
         /// Print only the JSON record
         #[arg(long)]
         json: bool,
+        /// Print all that is known of each result, not its answer alone
+        #[arg(long, short = 'v', conflicts_with = "json")]
+        verbose: bool,
         #[command(flatten)]
         store: StorePath,
     },
@@ -70,7 +73,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.action {
         None => list(20, "", arguments.json, &outer),
         Some(Action::List { limit, filter, json, store }) => list(limit, &filter, json, &or_outer(store)),
-        Some(Action::Show { record, json, store }) => show(record.as_deref(), json, &or_outer(store)),
+        Some(Action::Show { record, json, verbose, store }) => show(record.as_deref(), json, verbose, &or_outer(store)),
         Some(Action::Delete { records, store }) => delete(&records, &or_outer(store)),
     }
 }
@@ -117,9 +120,13 @@ fn as_json(run: &RunRow) -> serde_json::Value {
     })
 }
 
-fn show(record: Option<&str>, json: bool, path: &StorePath) -> Result<(), Failure> {
+fn show(record: Option<&str>, json: bool, verbose: bool, path: &StorePath) -> Result<(), Failure> {
     let records = report::load_with_group(path, record)?;
-    print(&if json { linerate_report::json(&records) } else { linerate_report::text(&records, &style()) });
+    print(&match (json, verbose) {
+        (true, _) => linerate_report::json(&records),
+        (false, true) => linerate_report::text(&records, &style()),
+        (false, false) => linerate_report::answer(&records, &style()),
+    });
     Ok(())
 }
 

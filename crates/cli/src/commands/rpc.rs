@@ -1,9 +1,10 @@
 //! `linerate rpc`: ONC RPC calls with data, counted where the data arrive.
 
 use crate::arguments::{Over, Repetition, Requests, Results, Sockets};
+use crate::calibration::CalibrationOption;
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
-use crate::hosts::{HostBook, host_arguments};
+use crate::hosts::{HostArguments, HostBook, host_arguments};
 use crate::measure::measure;
 use linerate_model::{Net, Path, Plan, RpcCall, RpcTask, Task, Transport, Trial};
 use linerate_units::ByteCount;
@@ -24,8 +25,8 @@ Examples:
 `write` carries data to the server, and `read` from the server, from memory to memory. docs/linerate.x describes program,
 versions and procedures.")]
 pub(crate) struct Arguments {
-    /// Client and server: a name that you saved, an agent URL, `local`, or a lab host's name; separate several clients by commas. If you name
-    /// one host, it is the server, and this machine (in a lab another host of it) is the client
+    /// Client and server: an agent URL, a saved name, `local`, or a lab host's name; separate several clients by commas. If
+    /// you name one host, it is the server, and this machine (in a lab another host of it) is the client
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,
 
@@ -42,6 +43,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     requests: Requests,
+
+    #[command(flatten)]
+    pub(crate) calibration: CalibrationOption,
 
     #[command(flatten)]
     repetition: Repetition,
@@ -61,13 +65,19 @@ const CALLS: Choices = &[
 ];
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let hosts = host_arguments(&book.pair(&arguments.hosts)).map_err(Failure::usage)?;
+    let hosts = arguments.hosts(&book).map_err(Failure::usage)?;
     let plan = arguments.plan(&hosts.paths()).map_err(Failure::usage)?;
-    measure(plan, &hosts, book, &arguments.results, cancel).await
+    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, cancel).await
 }
 
 impl Arguments {
-    fn plan(&self, paths: &[Path]) -> Result<Plan, String> {
+    /// Who takes part.
+    pub(crate) fn hosts(&self, book: &HostBook) -> Result<HostArguments, String> {
+        host_arguments(&book.pair(&self.hosts))
+    }
+
+    /// What is measured on these paths.
+    pub(crate) fn plan(&self, paths: &[Path]) -> Result<Plan, String> {
         let both = [Transport::Udp, Transport::Tcp];
         let given = self.over.given();
         let timing = self.repetition.timing()?;

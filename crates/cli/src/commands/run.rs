@@ -192,6 +192,7 @@ async fn measure(
     let results = Results {
         store: StorePath { store: Some(store.path().to_owned()) },
         of_study: Some(Origin { command: run.command.clone(), study: Some(run.is.clone()), group: None }),
+        measures: study.metrics(run).map(|(column, metric)| (column.to_owned(), metric)).collect(),
         ..Results::default()
     };
     let Job { bench, wanted } = Job::of(run, &results)?;
@@ -203,7 +204,7 @@ async fn measure(
     wanted.run(rig.book(), calibrated, cancel.clone()).await?;
     let newest = store.of_study(study.name(), NEWEST).map_err(Failure::measure)?;
     let record = Kept::of(&newest).find(run);
-    study.said(record.ok_or_else(|| Failure::measure("its record was not kept"))?).map_err(Failure::usage)
+    study.said(run, record.ok_or_else(|| Failure::measure("its record was not kept"))?).map_err(Failure::usage)
 }
 
 /// A run as its words say it.

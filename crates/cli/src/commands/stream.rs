@@ -1,13 +1,18 @@
 //! `linerate stream`: bulk data over TCP or UDP, counted at the receiver.
 
+mod iperf3;
+
 use crate::arguments::{Flows, Over, Repetition, Results, Sockets};
+use crate::calibration::CalibrationOption;
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
-use crate::hosts::{HostBook, host_arguments};
+use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
 use crate::measure::measure;
+use iperf3::Iperf3Target;
 use linerate_method::probed;
 use linerate_model::{
-    Direction, IpVersion, Net, Offered, Path, Plan, ReceiveBy, SendBy, StreamTask, Task, TransactTask, Transport, Trial,
+    Direction, IpVersion, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, SendBy, Server, StreamTask, Task,
+    TransactTask, Transport, Trial,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
 use std::collections::BTreeSet;
@@ -15,6 +20,10 @@ use tokio::sync::watch;
 
 /// What a TCP sender hands over at a time if nothing else is asked.
 const TCP_MESSAGE: u64 = 1 << 20;
+/// The same to an iperf3 server, which receives as much at a time: its own default.
+const IPERF3_MESSAGE: u64 = 128 << 10;
+/// Warm-up where the server must know it beforehand, in whole seconds.
+const IPERF3_WARMUP: Nanos = Nanos::from_secs(1);
 /// Latency under load needs a window that is long beside a full queue's fill and drain.
 const SHORTEST_PROBED: Nanos = Nanos::from_secs(1);
 
@@ -27,13 +36,15 @@ Examples:
   linerate stream A B --udp --sizes 64,512,1024,1472,8192
   linerate stream A B --udp --rate 900Mbit/s --expect 'loss<=0.01%'
   linerate stream A,C,D B                    three senders to one receiver: the total and each share
+  linerate stream A B -R -P 4 -t 10          options of iperf3 that mean the same
   linerate stream A B --prove                tests the verdict too
   linerate stream A B --confidence 95 --within 2.5%
   linerate stream A B --loaded-latency --warmup 5s --time 10s      latency that the stream adds to other traffic
-  linerate stream A B --loaded-latency=udp --expect 'added.p99<=30ms' --expect 'rpm>=1000'")]
+  linerate stream A B --loaded-latency=udp --expect 'added.p99<=30ms' --expect 'rpm>=1000'
+  linerate stream iperf3://192.0.2.5 --direction receive --time 10s        from an iperf3 server (iperf3 -s) to this machine")]
 pub(crate) struct Arguments {
-    /// Sender and receiver: a name that you saved, an agent URL, `local`, or a lab host's name; separate several senders by commas. If you
-    /// name one host, it is the receiver, and this machine is the sender
+    /// Sender and receiver: an agent URL, a saved name, `local`, or a lab host's name; separate several senders by commas. If
+    /// you name one host, it is the receiver, and this machine is the sender. The receiver may be iperf3://HOST:PORT
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,
 
@@ -51,9 +62,18 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     flows: Flows,
 
-    /// Data direction, as seen from the first host
-    #[arg(long, default_value = "send", value_parser = choice::<Direction>(DIRECTIONS))]
-    direction: Direction,
+    /// Data direction, as seen from the first host; several are measured one after the other
+    #[arg(long, value_name = "DIRECTION,...", default_value = "send", value_delimiter = ',',
+        value_parser = choice::<Direction>(DIRECTIONS))]
+    direction: Vec<Direction>,
+
+    /// The same as --direction receive
+    #[arg(short = 'R', long = "reverse", conflicts_with_all = ["direction", "bidir"])]
+    reverse: bool,
+
+    /// The same as --direction both
+    #[arg(long, conflicts_with = "direction")]
+    bidir: bool,
 
     /// Offered load of each sender and direction: payload (900Mbit/s) or messages (100kpps) [default: not limited]
     #[arg(long, short = 'b', value_name = "RATE", value_parser = offered)]
@@ -76,6 +96,13 @@ pub(crate) struct Arguments {
     /// How a TCP receiver takes data from the kernel; `discard` (MSG_TRUNC) leaves out the copy that programs need
     #[arg(long, default_value = "copy", value_parser = choice::<ReceiveBy>(RECEIVE_BY))]
     receive_by: ReceiveBy,
+
+    /// Ask an iperf3 server for its own report, and keep it in the record
+    #[arg(long)]
+    server_output: bool,
+
+    #[command(flatten)]
+    pub(crate) calibration: CalibrationOption,
 
     #[command(flatten)]
     repetition: Repetition,
@@ -116,45 +143,106 @@ fn offered(text: &str) -> Result<Offered, String> {
 }
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let hosts = host_arguments(&book.pair(&arguments.hosts)).map_err(Failure::usage)?;
-    let plan = arguments.plan(&hosts.paths()).map_err(Failure::usage)?;
-    measure(plan, &hosts, book, &arguments.results, cancel).await
+    let (hosts, paths, iperf3) = arguments.ends(&book).map_err(Failure::usage)?;
+    let plan = arguments.plan(&paths, iperf3.as_ref()).map_err(Failure::usage)?;
+    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, cancel).await
 }
 
 impl Arguments {
-    fn plan(&self, paths: &[Path]) -> Result<Plan, String> {
-        let timing = self.repetition.timing()?;
+    /// Who takes part, who sends to whom, and the receiver where it is a server of iperf3.
+    fn ends(&self, book: &HostBook) -> Result<(HostArguments, Vec<Path>, Option<Iperf3Server>), String> {
+        let pair = book.pair(&self.hosts);
+        let [clients, server] = &pair[..] else {
+            return Err("name a sender and a receiver, or a receiver alone".to_owned());
+        };
+        if Iperf3Target::read(clients)?.is_some() {
+            return Err(format!(
+                "{clients} is an iperf3 server, which opens no connections: name it last, and turn the data with --direction receive"
+            ));
+        }
+        let Some(target) = Iperf3Target::read(server)? else {
+            if self.server_output {
+                return Err("--server-output is for a server of iperf3, given as iperf3://HOST".to_owned());
+            }
+            let hosts = host_arguments(&pair)?;
+            let paths = hosts.paths();
+            return Ok((hosts, paths, None));
+        };
+        if self.loaded_latency.is_some() {
+            return Err(format!("--loaded-latency needs an agent that answers requests; {server} is an iperf3 server"));
+        }
+        let (hosts, names) = all_listed(clients)?;
+        let [client] = &names[..] else {
+            return Err(format!("{server} is an iperf3 server, which serves one client at a time: name one sender"));
+        };
+        let path = Path { client: client.clone(), server: Server::Foreign(target.name()) };
+        Ok((hosts, vec![path], Some(target.server(self.ip(), self.server_output)?)))
+    }
+
+    /// Who takes part in a calibration.
+    ///
+    /// # Errors
+    /// The hosts cannot be read, or one of them runs no agent.
+    pub(crate) fn hosts(&self, book: &HostBook) -> Result<HostArguments, String> {
+        match self.ends(book)? {
+            (hosts, _, None) => Ok(hosts),
+            (_, paths, Some(_)) => {
+                let server = paths.first().map_or("the receiver", |path| path.server.name().0.as_str());
+                Err(format!("{server} is an iperf3 server: a calibration needs an agent at both ends"))
+            }
+        }
+    }
+
+    /// What is measured on these paths.
+    pub(crate) fn plan(&self, paths: &[Path], iperf3: Option<&Iperf3Server>) -> Result<Plan, String> {
+        let timing = match iperf3 {
+            Some(_) => self.repetition.timing_after(IPERF3_WARMUP)?,
+            None => self.repetition.timing()?,
+        };
         let time = self.repetition.time;
         if self.loaded_latency.is_some() && time < SHORTEST_PROBED {
             return Err(format!("--time {time} is too short for --loaded-latency; give at least {SHORTEST_PROBED}"));
         }
-        let mut sizes = if self.sizes.is_empty() { vec![self.size()] } else { self.sizes.clone() };
+        let mut sizes = if self.sizes.is_empty() { vec![self.size(iperf3)] } else { self.sizes.clone() };
         for size in &sizes {
             self.check_size(*size)?;
         }
         // A size asked for twice is one measurement.
         let mut seen = BTreeSet::new();
         sizes.retain(|size| seen.insert(*size));
-        let cell = |size: &ByteCount| {
-            let stream = self.stream(paths, *size);
+        let directions = self.directions();
+        let first = |(at, direction): &(usize, &Direction)| !directions[..*at].contains(direction);
+        let cells = directions.iter().enumerate().filter(first).map(|(_, direction)| *direction);
+        let cells = cells.flat_map(|direction| sizes.iter().map(move |size| (direction, *size)));
+        let cell = |(direction, size): (Direction, ByteCount)| {
+            let stream = self.stream(paths, size, direction, iperf3);
             let over = self.loaded_latency.map(|over| over.unwrap_or(stream.net.transport));
             let probe = over.map(|over| TransactTask::beside(&stream, over));
-            let trial = Trial::new(self.name(*size), Task::Stream(stream), timing);
+            let trial = Trial::new(self.name(size, direction), Task::Stream(stream), timing);
             match probe {
                 Some(probe) => probed(trial, probe),
                 None => trial,
             }
         };
-        self.repetition.sweep(sizes.iter().map(cell).collect())
+        self.repetition.sweep(cells.map(cell).collect())
+    }
+
+    fn directions(&self) -> Vec<Direction> {
+        match (self.reverse, self.bidir) {
+            (true, _) => vec![Direction::Receive],
+            (_, true) => vec![Direction::Both],
+            (false, false) => self.direction.clone(),
+        }
     }
 
     fn is_udp(&self) -> bool {
         self.over.transport() == Transport::Udp
     }
 
-    fn size(&self) -> ByteCount {
+    fn size(&self, iperf3: Option<&Iperf3Server>) -> ByteCount {
+        let tcp = if iperf3.is_some() { IPERF3_MESSAGE } else { TCP_MESSAGE };
         let largest_unfragmented = 1500 - u64::from(self.ip().header()) - 8;
-        self.size.unwrap_or(ByteCount::new(if self.is_udp() { largest_unfragmented } else { TCP_MESSAGE }))
+        self.size.unwrap_or(ByteCount::new(if self.is_udp() { largest_unfragmented } else { tcp }))
     }
 
     fn ip(&self) -> IpVersion {
@@ -177,19 +265,25 @@ impl Arguments {
         Err(format!("--size {}: {what} {least} to {most} bytes", size.get()))
     }
 
-    fn name(&self, size: ByteCount) -> String {
+    fn name(&self, size: ByteCount, direction: Direction) -> String {
         let mut name = if self.is_udp() { "udp".to_owned() } else { "tcp".to_owned() };
         if self.is_udp() || self.size.is_some() || !self.sizes.is_empty() {
             name += &format!(" {}", size.get());
         }
-        match self.direction {
+        match direction {
             Direction::Send => name,
             Direction::Receive => name + " receive",
             Direction::Both => name + " both",
         }
     }
 
-    fn stream(&self, paths: &[Path], message_bytes: ByteCount) -> StreamTask {
+    fn stream(
+        &self,
+        paths: &[Path],
+        message_bytes: ByteCount,
+        direction: Direction,
+        iperf3: Option<&Iperf3Server>,
+    ) -> StreamTask {
         StreamTask {
             paths: paths.to_vec(),
             net: Net {
@@ -199,11 +293,12 @@ impl Arguments {
                 socket: self.sockets.options(),
             },
             message_bytes,
-            direction: self.direction,
+            direction,
             offered: self.rate,
             offload: !self.no_offload,
             send_by: self.send_by,
             receive_by: self.receive_by,
+            iperf3: iperf3.cloned(),
         }
     }
 }

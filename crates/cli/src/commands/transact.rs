@@ -1,8 +1,9 @@
 //! `linerate transact`: requests and responses, timed one by one.
 
 use crate::arguments::{Over, Repetition, Requests, Results, Sockets};
+use crate::calibration::CalibrationOption;
 use crate::exit::Failure;
-use crate::hosts::{HostBook, host_arguments};
+use crate::hosts::{HostArguments, HostBook, host_arguments};
 use crate::measure::measure;
 use linerate_model::{Net, Path, Plan, Task, TransactStyle, TransactTask, Transport, Trial};
 use linerate_units::ByteCount;
@@ -18,8 +19,8 @@ Examples:
   linerate transact A B --request 200 --response 8K --outstanding 16
   linerate transact A B --rate 20k --poisson --expect 'p99<200us'")]
 pub(crate) struct Arguments {
-    /// Client and server: a name that you saved, an agent URL, `local`, or a lab host's name; separate several clients by commas. If you name
-    /// one host, it is the server, and this machine is the client
+    /// Client and server: an agent URL, a saved name, `local`, or a lab host's name; separate several clients by commas. If
+    /// you name one host, it is the server, and this machine is the client
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,
 
@@ -46,6 +47,9 @@ pub(crate) struct Arguments {
     busy_poll: bool,
 
     #[command(flatten)]
+    pub(crate) calibration: CalibrationOption,
+
+    #[command(flatten)]
     repetition: Repetition,
 
     #[command(flatten)]
@@ -56,13 +60,19 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let hosts = host_arguments(&book.pair(&arguments.hosts)).map_err(Failure::usage)?;
+    let hosts = arguments.hosts(&book).map_err(Failure::usage)?;
     let plan = arguments.plan(hosts.paths()).map_err(Failure::usage)?;
-    measure(plan, &hosts, book, &arguments.results, cancel).await
+    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, cancel).await
 }
 
 impl Arguments {
-    fn plan(&self, paths: Vec<Path>) -> Result<Plan, String> {
+    /// Who takes part.
+    pub(crate) fn hosts(&self, book: &HostBook) -> Result<HostArguments, String> {
+        host_arguments(&book.pair(&self.hosts))
+    }
+
+    /// What is measured on these paths.
+    pub(crate) fn plan(&self, paths: Vec<Path>) -> Result<Plan, String> {
         let transport = self.over.transport();
         let most = if transport == Transport::Udp { 65_507 } else { 64 << 20 };
         for (option, size) in [("--request", self.request), ("--response", self.response)] {

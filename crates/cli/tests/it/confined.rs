@@ -1,4 +1,4 @@
-//! A running `linerate agent` has given up what it does not need, in every one of its threads.
+//! A running `linerate serve` has given up what it does not need, in every one of its threads.
 
 use crate::program::TestFolder;
 use nix::sys::signal::Signal;
@@ -21,7 +21,7 @@ fn of_all_threads(process: i32, field: &str) -> BTreeSet<String> {
 fn every_thread_of_a_running_agent_is_confined() {
     let place = TestFolder::new();
     // The service's threads are there from the start.
-    let mut agent = place.start(&["agent", "--ephemeral", "--listen", "127.0.0.1:0", "--rpc-port", "0"]);
+    let mut agent = place.start(&["serve", "--ephemeral", "--listen", "127.0.0.1:0", "--rpc-port", "0"]);
     let url = agent.line();
     let process = agent.pid();
     for (field, value) in [("NoNewPrivs", "1"), ("Seccomp", "2"), ("CapPrm", "0000000000000000")] {
@@ -46,6 +46,6 @@ fn every_thread_of_a_running_agent_is_confined() {
 
     agent.signal(Signal::SIGTERM);
     let said = agent.end().err;
-    assert!(said.contains("confined: no files (Landlock") || said.contains("no Landlock"), "{said}");
+    assert!(said.contains("confined: writes no files (Landlock") || said.contains("no Landlock"), "{said}");
     assert!(said.contains("capabilities: none"), "{said}");
 }

@@ -125,7 +125,7 @@ fn a_real_tree_is_copied_within_this_machine() {
     place.run(&words("copy --tree like:zoo local")).says(2, &["like:system"]);
     place.run(&words("copy --tree tree --from memory local")).says(2, &["made tree"]);
     place.run(&words("copy --over path --tree nowhere --into new2")).says(3, &["nowhere", "No such file"]);
-    let shown = place.run(&words("copy --over path --tree files=30,folders=2,bytes=1M --repeats 1"));
+    let shown = place.run(&words("copy --over path --tree files=30,folders=2,bytes=1M --repeats 1 -v"));
     assert_eq!(shown.code, Some(0), "{}", shown.err);
     for said in ["Where the time went", "30 files", "reading it back"] {
         assert!(shown.out.contains(said), "{said}: {}", shown.out);
@@ -137,7 +137,7 @@ fn an_agent_allows_only_the_folders_it_was_given() {
     let place = TestFolder::new();
     fs::create_dir(place.path("allowed")).expect("made");
     let words = |allowed: bool| {
-        let mut all = vec!["agent", "--ephemeral", "--listen", "127.0.0.1:0"];
+        let mut all = vec!["serve", "--ephemeral", "--listen", "127.0.0.1:0"];
         all.extend(if allowed { &["--copy-directory", "allowed"][..] } else { &[] });
         all
     };
@@ -184,7 +184,7 @@ fn a_killed_agent_leaves_nothing_half_written_under_its_name() {
     let target = place.path("allowed/new");
     let agent = || {
         let mut agent =
-            place.start(&["agent", "--ephemeral", "--listen", "127.0.0.1:0", "--copy-directory", "allowed"]);
+            place.start(&["serve", "--ephemeral", "--listen", "127.0.0.1:0", "--copy-directory", "allowed"]);
         let line = agent.line();
         (agent, line)
     };

@@ -157,7 +157,7 @@ fn one_share_is_read_by_three_hosts_at_once() {
         .map(|name| {
             fs::create_dir(place.path(name)).expect("made");
             let allowed = ["--copy-directory", name, "--allow-server", "127.0.0.1:open"];
-            let mut agent = place.start(&[&["agent", "--ephemeral", "--listen", "127.0.0.1:0"], &allowed[..]].concat());
+            let mut agent = place.start(&[&["serve", "--ephemeral", "--listen", "127.0.0.1:0"], &allowed[..]].concat());
             let line = agent.line();
             (agent, line)
         })

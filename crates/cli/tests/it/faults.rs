@@ -63,7 +63,7 @@ fn what_cannot_be_asked_is_refused_with_its_remedy() {
         (&["report", "nosuch"], &["nosuch"]),
         (&["report"], &["nothing is kept yet"]),
         (&["results", "delete", "nosuch"], &["nosuch"]),
-        (&["agent", "--link-speed", "eth0"], &["eth0=1Gbit/s"]),
+        (&["serve", "--link-speed", "eth0"], &["eth0=1Gbit/s"]),
     ] {
         let ran = place.run(arguments);
         assert!(matches!(ran.code, Some(2 | 3)), "{arguments:?}: {:?} {}", ran.code, ran.err);
@@ -88,7 +88,7 @@ fn a_killed_lab_leaves_no_quota_no_neighbour_and_no_cross_traffic() {
     let running = place.start(&["lab", "--bench", &bench, "--", "stream", "a", "b", "--time", "30s"]);
     // Two agents, the keeper of the quota, the neighbour, and what exchanges the datagrams.
     let children = running.wait_for_children(5);
-    let own = linerate_sys::cgroup::cpu_groups().into_iter().next().expect("the cpu controller is mounted");
+    let own = linerate_sys::cgroup::groups("cpu").into_iter().next().expect("the cpu controller is mounted");
     let groups: Vec<_> = children.iter().map(|pid| own.join(format!("linerate-{pid}"))).collect();
     let planted = || groups.iter().filter(|group| group.exists()).count();
     wait_until("a quota is planted", || (planted() > 0).then_some(()));
@@ -124,7 +124,7 @@ fn cross_traffic_comes_at_its_rate_and_ends_with_the_lab() {
 #[test]
 fn an_agent_that_cannot_be_used_is_named_with_the_reason() {
     let place = TestFolder::new();
-    let mut agent = place.start(&words("agent --listen 127.0.0.1:0 --ephemeral --max-time 2s"));
+    let mut agent = place.start(&words("serve --listen 127.0.0.1:0 --ephemeral --max-time 2s"));
     let join = agent.line();
     let (address, secrets) = join.split_once('#').expect("an agent URL has secrets");
     let (token, fingerprint) = secrets.split_once('.').expect("a token and a fingerprint");
@@ -137,13 +137,13 @@ fn an_agent_that_cannot_be_used_is_named_with_the_reason() {
 
     let taken = address.rsplit_once(':').expect("an address has a port").1;
     place
-        .run(&["agent", "--listen", &format!("127.0.0.1:{taken}"), "--ephemeral"])
+        .run(&["serve", "--listen", &format!("127.0.0.1:{taken}"), "--ephemeral"])
         .says(3, &["another program", taken]);
 
     // The port of a connection's own end: nobody listens on it, and nobody else is given it.
     let held = TcpStream::connect(("127.0.0.1", taken.parse().expect("a port"))).expect("connects");
     let free = held.local_addr().expect("is bound").port();
-    stream(&format!("linerate://127.0.0.1:{free}#{secrets}")).says(3, &["no agent answers", "linerate agent"]);
+    stream(&format!("linerate://127.0.0.1:{free}#{secrets}")).says(3, &["no agent answers", "linerate serve"]);
 }
 
 #[lab_test]
@@ -284,6 +284,19 @@ fn an_expectation_decides_the_exit_code() {
     let stream = |condition: &str| {
         place.run(&["stream", "local", "--time", "300ms", "--warmup", "0s", "--repeats", "1", "--expect", condition])
     };
-    stream("throughput>=1kbit/s").says(0, &["meets"]);
-    stream("throughput>=900Tbit/s").says(1, &["misses"]);
+    stream("throughput>=1kbit/s").prints(0, &["pass  tcp: ", "meets"]);
+    stream("throughput>=900Tbit/s").prints(1, &["FAIL  tcp: ", "misses"]);
+    let file = place.path("linerate.xml");
+    let junit = format!("junit={}", file.display());
+    let words =
+        "stream local --time 300ms --warmup 0s --repeats 1 --expect throughput>=1 --expect throughput>=900Tbit/s";
+    let told = place.run(&[&crate::program::words(words)[..], &["--report", &junit, "--report", "github"]].concat());
+    told.prints(1, &["::error title=linerate --expect::tcp: "]);
+    assert!(told.out.starts_with("pass  tcp: "), "what was expected comes first: {}", told.out);
+    let text = std::fs::read_to_string(file).expect("the report");
+    assert!(
+        text.contains("tests=\"2\" failures=\"1\"") && text.contains("name=\"throughput&gt;=900Tbit/s\""),
+        "{text}"
+    );
+    place.run(&["stream", "local", "--report", "github"]).says(2, &["--expect"]);
 }

@@ -1,5 +1,6 @@
 //! Tests of the crate from outside.
 
+mod calibration;
 mod compare;
 mod confined;
 mod copy;
@@ -13,6 +14,7 @@ mod device_snmp;
 mod faults;
 mod frames;
 mod hosts;
+mod iperf3;
 mod ladder;
 mod limits;
 mod live;

@@ -36,7 +36,7 @@ fn a_served_directory_is_as_it_was_before() {
     std::os::unix::fs::symlink("/etc", served.join("kept/out")).expect("a link");
     let before = listed(&served);
     let directory = served.display().to_string();
-    let mut agent = place.start(&["agent", "--ephemeral", "--listen", "127.0.0.1:0", "--nfs-directory", &directory]);
+    let mut agent = place.start(&["serve", "--ephemeral", "--listen", "127.0.0.1:0", "--nfs-directory", &directory]);
     let join = agent.line();
     for transport in ["--tcp", "--udp"] {
         let record = place.measure(&[

@@ -140,6 +140,14 @@ impl Ran {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}\n{}", self.out, self.err))
     }
 
+    /// Demands an exit code and words on standard output.
+    pub(crate) fn prints(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{}", self.err);
+        for word in words {
+            assert!(self.out.contains(word), "`{word}` is missing in: {}", self.out);
+        }
+    }
+
     /// Demands an exit code and words in what was said.
     pub(crate) fn says(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, Some(code), "{}", self.err);

@@ -134,7 +134,7 @@ fn the_demonstration_prints_a_line_for_each_result_and_writes_its_report() {
     assert!(all <= 48, "{all} lines are more than two screens:\n{}{}", ran.out, ran.err);
     let page = std::fs::read_to_string(place.path("report.html")).expect("the report is there");
     assert!(page.contains("<svg") && page.contains("udp 1472") && page.contains("What was weighed"));
-    assert_eq!(page.contains("Throughput by frame size, frames"), with_frames);
+    assert_eq!(page.contains("Throughput as a share of the line"), with_frames);
     // Records of one group: the path, and raw frames.
     let records = place.run(&["results", "show", "--json"]).json();
     let records = records.as_array().expect("several records");
@@ -184,8 +184,9 @@ fn help_and_manual_pages_name_every_command() {
         "rpc",
         "nfs",
         "ladder",
+        "calibrate",
         "lab",
-        "agent",
+        "serve",
         "probe",
         "results",
         "report",

@@ -69,7 +69,7 @@ fn the_agents_program_is_found_by_rpcinfo() {
         rpcbind -f >&2 & portmapper=$!
         trap 'kill $portmapper' EXIT
         for _ in $(seq 600); do rpcinfo -p 127.0.0.1 >/dev/null 2>&1 && break; sleep 0.05; done
-        "$1" agent --ephemeral --listen 127.0.0.1:0 --rpc-port 0 --portmap >&2 & agent=$!
+        "$1" serve --ephemeral --listen 127.0.0.1:0 --rpc-port 0 --portmap >&2 & agent=$!
         for _ in $(seq 600); do rpcinfo -p 127.0.0.1 | grep -q 536890450 && break; sleep 0.05; done
         rpcinfo -T udp 127.0.0.1 536890450
         rpcinfo -T tcp 127.0.0.1 536890450 1
@@ -96,7 +96,7 @@ fn what_is_wrong_is_said_before_anything_runs() {
     let place = TestFolder::new();
     place.run(&words("rpc local --udp --sizes 61K,1M")).says(2, &["at most 61440 bytes"]);
     place.run(&words("rpc local --call erase")).says(2, &["null, write, read, echo"]);
-    place.run(&words("agent --portmap")).says(2, &["--rpc-port"]);
+    place.run(&words("serve --portmap")).says(2, &["--rpc-port"]);
     let ran = place.run(&words("rpc local --call null --time 300ms --warmup 50ms --repeats 1 --json"));
     assert_eq!(ran.json()["results"].as_array().map(Vec::len), Some(2), "{}", ran.err);
     assert_eq!(ran.json()["results"][0]["received"], Value::Null, "a null call carries nothing");

@@ -1,13 +1,14 @@
 //! Agents are named without their secrets on the command line, and no record holds one.
 
 use crate::program::TestFolder;
+use linerate_testsuite::lab_test;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 #[test]
 fn no_secret_stands_on_the_command_line_or_in_a_record() {
     let place = TestFolder::new();
-    let mut agent = place.start(&["agent", "--ephemeral", "--listen", "127.0.0.1:0"]);
+    let mut agent = place.start(&["serve", "--ephemeral", "--listen", "127.0.0.1:0"]);
     let url = agent.line();
     let (address, secrets) = url.trim().split_once('#').expect("secrets");
     let token = secrets.split_once('.').expect("a token").0;
@@ -37,4 +38,22 @@ fn no_secret_stands_on_the_command_line_or_in_a_record() {
 
     place.run(&["hosts", "remove", "box"]).says(0, &["box is forgotten"]);
     place.run(&["probe", "box"]).says(2, &["no host is called `box`", "linerate hosts add"]);
+}
+
+/// It takes 15 s, which the tier of pure tests has not.
+#[lab_test]
+fn a_host_alone_is_looked_at_both_ways() {
+    let place = TestFolder::new();
+    let mut agent = place.start(&["serve", "--ephemeral", "--listen", "127.0.0.1:0"]);
+    let file = place.path("agent.url");
+    fs::write(&file, agent.line()).expect("written");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("chmod");
+    place.run(&["hosts", "add", "office", &format!("@{}", file.display())]).says(0, &["office is saved"]);
+    let looked = place.run(&["office"]);
+    looked.says(0, &[]);
+    for part in ["tcp receive: ", "Latency under load", "limit"] {
+        assert!(looked.out.contains(part), "{part} is missing in {}", looked.out);
+    }
+    let kept = place.run(&["results", "list"]).out;
+    assert!(kept.contains("stream office --direction=send,receive") && kept.contains("2 results"), "{kept}");
 }

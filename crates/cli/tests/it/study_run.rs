@@ -89,6 +89,16 @@ fn interrupted_and_resumed_the_table_is_the_same() {
     place.run(&["run", &wrong]).says(2, &["size 8 bytes", "--size 8", "16 to 65507 bytes"]);
 }
 
+#[lab_test]
+fn a_metric_that_the_test_does_not_give_is_refused_before_it_is_measured() {
+    let place = TestFolder::new();
+    let study = place.file("devices.toml", &STUDY.replace("metric = 'loss'", "metric = 'read.p99'"));
+    let words =
+        ["devices.toml, link ", "measure `loss` has the metric `read.p99`", "expected one of throughput, packets"];
+    place.run(&["run", &study]).says(2, &words);
+    assert_eq!(kept(&place), 0);
+}
+
 /// Somebody sets one factor, commands set another, in the lab and on this machine.
 #[lab_test]
 fn a_study_waits_for_somebody() {
@@ -154,7 +164,7 @@ fn what_is_no_run_is_refused_before_anything_is_set_up() {
     refused("--link {link}", "--link {link} --keep", &["devices.toml", "leave --keep"]);
     refused("words = 'bridge'", "words = 'bride'", &["devices.toml", "bride"]);
     refused("'stream a b --udp --size {size} --time 200ms --warmup 0'", "'limits --mtu {size}'", &["measures nothing"]);
-    refused("metric = 'loss'", "metric = 'lost'", &["line 25, field `metric`", "`lost` is no metric", "`loss`"]);
+    refused("metric = 'loss'", "metric = 'lost'", &["line 25, field `metric`", "`lost` is no metric", "loss"]);
     let study = place.file("devices.toml", STUDY);
     place.run(&["report", &study]).says(2, &["nothing of", "is measured yet", "linerate run"]);
     let imported = STUDY.split_once("[run]").expect("it has [run]").0.to_owned()

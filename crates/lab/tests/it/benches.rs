@@ -95,7 +95,7 @@ fn an_agent_is_told_its_place() {
     );
     let [(pid, words)] = &told[..] else { panic!("one agent of that name: {told:?}") };
     assert!(words.ends_with("--link-speed eth0=1250000000bit/s"), "{words}");
-    let descriptor = words.split_ascii_whitespace().nth(2).expect("agent --listen-fd N");
+    let descriptor = words.split_ascii_whitespace().nth(2).expect("serve --listen-fd N");
     let link = |path: String| fs::read_link(&path).expect(&path).to_string_lossy().into_owned();
     assert!(link(format!("/proc/{pid}/fd/{descriptor}")).starts_with("socket:"));
     assert_ne!(link(format!("/proc/{pid}/ns/net")), link(String::from("/proc/self/ns/net")));
@@ -113,10 +113,10 @@ fn an_agent_that_does_not_start_is_quoted() {
     };
     let error = start("/nonexistent/linerate");
     assert!(error.contains("host a") && error.contains("/nonexistent/linerate"), "{error}");
-    // `ls agent --listen-fd ...` complains and ends.
+    // `ls serve --listen-fd ...` complains and ends.
     let error = start("/bin/ls");
     assert!(error.contains("host a") && error.contains("exit status: 2") && error.contains("listen-fd"), "{error}");
-    // `echo agent ...` prints a line, but another one.
+    // `echo serve ...` prints a line, but another one.
     let error = start("/bin/echo");
     assert!(error.contains("not an agent URL"), "{error}");
 }

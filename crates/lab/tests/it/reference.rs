@@ -6,7 +6,11 @@ use linerate_lab::{Bench, Lab};
 use linerate_sys::netlink::Route;
 use linerate_sys::packet::{Incoming, PacketSocket};
 use linerate_testsuite::{alone, lab_test, wait_until};
-use std::thread;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
+use nix::unistd::Pid;
+use std::fs;
+use std::thread::{self, available_parallelism};
 use std::time::{Duration, Instant};
 
 /// An EtherType for experiments (IEEE 802): no kernel sends or answers it.
@@ -185,6 +189,71 @@ fn a_burst_fills_the_queue() {
     let burst = frame(mac(1, 1), mac(0, 1), TEST, &[0; 46]);
     assert_eq!(tester.ports[0].send_many(&[&burst[..]; 150]).expect("send"), 150);
     assert_eq!(tester.arrived(1, 64 + 1).len(), 64 + 1);
+}
+
+#[lab_test]
+fn it_says_when_it_had_no_time_to_keep_its_limits() {
+    let _alone = alone();
+    let tester = Tester::new("max-frames=1000000000", TEST);
+    let watch = tester.lab.reference().expect("a reference device with limits");
+    tester.teach(1, mac(1, 1));
+    let to_known = frame(mac(1, 1), mac(0, 1), TEST, &[0; 46]);
+    tester.send(&to_known, 200, GENTLE);
+    assert_eq!(tester.arrived(1, 200).len(), 200);
+    assert_eq!(watch.missed().expect("counters"), None, "it kept them");
+
+    // The device's port is served by a thread on the core of the sender, which goes before it: more frames come than can wait.
+    let core = available_parallelism().expect("cores").get() as u32 - 1;
+    tester.lab.inside(&host("device"), || serve_by_thread("tester-p0", core)).expect("inside");
+    let burst = || {
+        linerate_sys::affinity::pin(core).expect("a core");
+        linerate_sys::thread::go_before_all().expect("root");
+        for _ in 0..2_000 {
+            // Some kernels tell the sender, too, that the device has no room.
+            let _ = tester.ports[0].send(&to_known);
+        }
+    };
+    thread::scope(|scope| scope.spawn(burst).join()).expect("sent");
+    let said = watch.missed().expect("counters").expect("a warning");
+    assert!(said.contains("did not keep its limits") && said.contains("frames found no room at its ports"), "{said}");
+    let passed = tester.arrived(1, 1).len();
+    let lost: usize = said.split_whitespace().find_map(|word| word.parse().ok()).expect("a number");
+    assert_eq!(passed + lost, 2_000, "{said}");
+}
+
+#[lab_test]
+fn a_device_without_limits_has_none_to_miss() {
+    let _alone = alone();
+    let lab = up("name = 'x'\nhosts = ['a', 'b']\ndevice = { kind = 'reference', addresses = 10 }");
+    assert!(lab.reference().is_none());
+    wait_for(lab.down());
+    let lab = up("name = 'x'\nhosts = ['a', 'b']\ndevice = { kind = 'reference', loss = '1/1000' }");
+    assert!(lab.reference().is_some());
+    wait_for(lab.down());
+}
+
+/// Gives the receive queue of an interface of this namespace a kernel thread of its own, on that core. The calling thread gets a /sys
+/// that shows the interface.
+fn serve_by_thread(interface: &str, core: u32) {
+    unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
+    let none = None::<&str>;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).expect("private mounts");
+    mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::empty(), none).expect("a /sys");
+    fs::write(format!("/sys/class/net/{interface}/threaded"), "1").expect("a thread");
+    let mut cores = CpuSet::new();
+    cores.set(core as usize).expect("a core");
+    let named = format!("napi/{interface}");
+    // The kernel cuts names of threads at 15 bytes.
+    let named = &named.as_bytes()[..named.len().min(15)];
+    let mut found = 0;
+    for process in fs::read_dir("/proc").expect("/proc").flatten() {
+        let Some(number) = process.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        if fs::read(process.path().join("comm")).is_ok_and(|comm| comm.starts_with(named)) {
+            sched_setaffinity(Pid::from_raw(number), &cores).expect("root");
+            found += 1;
+        }
+    }
+    assert!(found > 0, "no thread serves {interface}");
 }
 
 #[lab_test]

@@ -67,7 +67,7 @@ pub(crate) fn agents_told(words: &str) -> Vec<(u32, String)> {
         let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let line = String::from_utf8_lossy(&line).trim_end_matches('\0').replace('\0', " ");
         let (program, arguments) = line.split_once(' ')?;
-        let is_agent = PathBuf::from(program).file_name() == Some(&name) && arguments.starts_with("agent ");
+        let is_agent = PathBuf::from(program).file_name() == Some(&name) && arguments.starts_with("serve ");
         (is_agent && arguments.contains(words)).then(|| (pid, arguments.to_owned()))
     };
     numbers.filter_map(told).collect()

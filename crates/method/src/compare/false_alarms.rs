@@ -3,7 +3,7 @@
 use super::judge::{Figure, judge};
 use super::runs::Runs;
 use crate::statistics::level_of_each;
-use linerate_model::{Change, Quantity};
+use linerate_model::{Change, Firmness, Quantity};
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 
@@ -28,7 +28,11 @@ impl Path {
 
     /// A session of so many runs whose mean is `mean`.
     fn session(&mut self, mean: f64, runs: usize) -> Runs {
-        Runs { values: (0..runs).map(|_| mean + SPREAD * self.normal()).collect(), resolution: 0.0 }
+        Runs {
+            values: (0..runs).map(|_| mean + SPREAD * self.normal()).collect(),
+            resolution: 0.0,
+            firmness: Firmness::Firm,
+        }
     }
 }
 
@@ -85,7 +89,10 @@ fn wandering(path: &mut Path, pairs: usize) -> (Runs, Runs) {
         (*mean + SPREAD * path.normal(), *mean + SPREAD * path.normal())
     };
     let (before, after) = (0..pairs).map(|_| pair(path, &mut mean)).unzip();
-    (Runs { values: before, resolution: 0.0 }, Runs { values: after, resolution: 0.0 })
+    (
+        Runs { values: before, resolution: 0.0, firmness: Firmness::Firm },
+        Runs { values: after, resolution: 0.0, firmness: Firmness::Firm },
+    )
 }
 
 #[test]
@@ -117,7 +124,11 @@ fn looks_at_growing_data_share_one_level() {
         let one = |path: &mut Path| {
             let (before, after) = wandering(path, 18);
             [6, 12, 18].into_iter().any(|pairs| {
-                let part = |runs: &Runs| Runs { values: runs.values[..pairs].to_vec(), resolution: 0.0 };
+                let part = |runs: &Runs| Runs {
+                    values: runs.values[..pairs].to_vec(),
+                    resolution: 0.0,
+                    firmness: Firmness::Firm,
+                };
                 let figure = Figure::of_pairs("x", Quantity::PayloadBps, &part(&before), &part(&after));
                 judge(&[figure], 0.0, level)[0].change != Change::Undecided
             })

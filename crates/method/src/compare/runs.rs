@@ -1,9 +1,10 @@
 //! The runs of each figure of a record, and how finely each was counted.
 
+use crate::offered::Offer;
 use crate::statistics::Sample;
 use crate::task::figure;
 use crate::transfer::{Transfer, transfers};
-use linerate_model::{Histogram, Quantity, Record, Task, Transport, Trial, TrialResult};
+use linerate_model::{Firmness, Histogram, Quantity, Record, Task, Transport, Trial, TrialResult};
 
 /// What a TCP receiver is given at a time at most: segments that the network stack has joined.
 const TCP_PIECE: u64 = 64 << 10;
@@ -17,18 +18,23 @@ pub(super) struct Runs {
     pub(super) values: Vec<f64>,
     /// Standard deviation that counting alone gives one run.
     pub(super) resolution: f64,
+    /// Whether all of them are firm.
+    pub(super) firmness: Firmness,
 }
 
 impl Runs {
     /// The runs of the cell called `name`; none where there are none, or where one lacks the figure.
     pub(super) fn of(record: &Record, name: &str, quantity: Quantity) -> Option<Self> {
-        let runs = record.counted().filter(|result| result.trial.name == name);
-        let counted: Vec<(f64, f64)> =
-            runs.map(|run| Some((value(run, quantity)?, resolution(run, quantity)))).collect::<Option<_>>()?;
+        let runs: Vec<&TrialResult> = record.counted().filter(|result| result.trial.name == name).collect();
+        let firmness = runs.iter().map(|run| firmness(run)).fold(Firmness::Firm, Firmness::and);
+        let counted: Vec<(f64, f64)> = runs
+            .into_iter()
+            .map(|run| Some((value(run, quantity)?, resolution(run, quantity))))
+            .collect::<Option<_>>()?;
         let squares = counted.iter().map(|(_, resolution)| resolution.powi(2)).sum::<f64>();
         let resolution = (squares / counted.len().max(1) as f64).sqrt();
         let values: Vec<f64> = counted.into_iter().map(|(value, _)| value).collect();
-        (!values.is_empty()).then_some(Self { values, resolution })
+        (!values.is_empty()).then_some(Self { values, resolution, firmness })
     }
 
     pub(super) fn mean(&self) -> f64 {
@@ -43,6 +49,11 @@ impl Runs {
     pub(super) fn sample(&self) -> Option<Sample> {
         Sample::of(&self.values, self.resolution)
     }
+}
+
+/// Whether the rate of a run is firm: it is not where frames that were asked for were not sent.
+fn firmness(trial: &TrialResult) -> Firmness {
+    trial.frames().map_or(Firmness::Firm, |run| Offer::of(&run).firmness())
 }
 
 fn value(trial: &TrialResult, quantity: Quantity) -> Option<f64> {

@@ -1,7 +1,7 @@
 //! The tester's limit in NFS operations: the cheapest that touches a file, in a closed loop, against the embedded
 //! server on the asking host itself. No network is between, and the server does next to nothing.
 
-use linerate_model::{FileSet, NfsMix, NfsTask, Path, Plan, Repeats, Task, Timing, Trial};
+use linerate_model::{Calibration, FileSet, NfsMix, NfsTask, Path, Plan, Repeats, Task, Timing, Trial};
 use linerate_units::{ByteCount, Nanos};
 
 /// The result's name.
@@ -29,5 +29,5 @@ pub fn calibration(plan: &Plan) -> Option<Plan> {
         ..nfs.clone()
     };
     let cell = Trial::new(TESTER_LIMIT, Task::Nfs(nfs), TIMING);
-    Some(Plan::sweep(vec![cell], Repeats::Times(1)))
+    Some(Plan { calibration: Some(Calibration::loopback()), ..Plan::sweep(vec![cell], Repeats::Times(1)) })
 }

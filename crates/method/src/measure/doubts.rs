@@ -92,6 +92,16 @@ pub(super) fn caveats(
         ),
         _ => {}
     }
+    if let Task::Stream(stream) = cell.task()
+        && let Some(path) = stream.paths.iter().find(|path| path.server.agent().is_none())
+    {
+        let text = format!(
+            "the server {} runs no agent: its end is what it told of itself, over a window of its own, and its host was not watched, so the verdict \
+             goes by one side; run `linerate serve` there to see both",
+            path.server.name()
+        );
+        add(CaveatKind::OneSided, &text);
+    }
     if result.main.spread() > SPREAD_BEARABLE {
         let text = format!(
             "the runs differ by {:.0} % of their median: ask for more (--repeats, or --confidence 95 --within 2.5%) or \

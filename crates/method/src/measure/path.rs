@@ -34,7 +34,8 @@ impl<'a> PathFacts<'a> {
             for (host, end, side) in
                 [(transfer.from, transfer.sender, &mut senders), (transfer.to, transfer.receiver, &mut receivers)]
             {
-                let nic = nic(host, &end.interface);
+                // What a host sends to itself goes through no interface, whatever address it has.
+                let nic = nic(host, &end.interface).filter(|_| transfer.from != transfer.to);
                 side.insert((host, &end.interface), nic.and_then(|nic| nic.speed));
                 nics.extend(nic.map(|nic| ((host, &nic.name), nic)));
             }

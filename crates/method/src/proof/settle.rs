@@ -3,14 +3,18 @@
 use super::pairs::Pairs;
 use crate::verdict::{bits, percent};
 use linerate_model::{
-    Confidence, Counterproof, Detail, Expects, Interval, Limit, Measurement, Proof, Quantity, RecordId, Verdict,
+    Bypass, Confidence, Counterproof, Detail, Expects, Interval, Limit, Measurement, Proof, Quantity, RecordId,
+    TaskKind, Verdict,
 };
 
 /// Settles the verdicts on `results` that pairs of trials put to the test, and notes where the comparison with a calibration was
 /// a test.
 pub(crate) fn settle(pairs: &[Pairs], results: &mut [Measurement]) {
     for result in results.iter_mut() {
-        if let (Some(limit), Limit::Device | Limit::Tester) = (&result.tester_limit, result.verdict.limit) {
+        // What a loopback reaches is an estimate, and tests nothing; NFS has a tester limit of its own.
+        let of_nfs = result.flows().is_some_and(|flows| flows.task == TaskKind::Nfs);
+        let limit = result.tester_limit.as_ref().filter(|limit| of_nfs || limit.bypass == Bypass::Cable);
+        if let (Some(limit), Limit::Device | Limit::Tester) = (limit, result.verdict.limit) {
             let proof = bypassed(&limit.record, result.main.median, limit.reached.median);
             result.verdict.proofs.push(proof);
         }

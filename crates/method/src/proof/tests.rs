@@ -5,7 +5,8 @@ use crate::account::tests::placed;
 use crate::measure::measured as measured_of;
 use crate::measure::tests::host;
 use crate::transfer::tests::{spec, stream_of, trial};
-use linerate_model::{Confidence, Detail, RecordId, Repeats, TcpSummary, TesterLimit, Verdict};
+use linerate_model::{Bypass, Confidence, Detail, RecordId, Repeats, TcpSummary, TesterLimit, Verdict};
+use linerate_units::Nanos;
 
 /// A UDP stream of which `lost` of 10,000 datagrams are lost on the wire, as measured for `cell`.
 fn run(cell: &Trial, lost: u64) -> TrialResult {
@@ -242,7 +243,13 @@ fn the_calibration_is_the_test_of_a_device_and_a_tester() {
     let cell = tcp_cell();
     let mut result = tcp_result(&cell, "cubic", 0, Limit::Device);
     let reached = crate::statistics::summary(vec![1e9]).expect("one run");
-    result.tester_limit = Some(TesterLimit { record: RecordId("bypassed".into()), reached, share: 0.1 });
+    result.tester_limit = Some(TesterLimit {
+        record: RecordId("bypassed".into()),
+        bypass: Bypass::Cable,
+        age: Nanos::default(),
+        reached,
+        share: 0.1,
+    });
     let mut results = [result];
     settle(&[], &mut results);
     let [proof] = &results[0].verdict.proofs[..] else { panic!("{:#?}", results[0].verdict) };

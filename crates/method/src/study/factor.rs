@@ -42,10 +42,10 @@ impl FactorEntry {
         let (levels, words): (Vec<Level>, _) = levels.into_iter().unzip();
         let set = match (self.set, reading) {
             (Some(set), Reading::Data(_)) => return Err(source.fault(&set, "set", only_measured())),
-            (Some(set), Reading::Run(run)) => Some(set.get_ref().clone().set(source, &set, run)?),
+            (Some(set), Reading::Run(run, _)) => Some(set.get_ref().clone().set(source, &set, run)?),
             (None, _) => None,
         };
-        if let Reading::Run(_) = reading {
+        if let Reading::Run(..) = reading {
             let missing = |problem: &str| Err(source.fault(&self.column, "column", problem.to_owned()));
             if levels.is_empty() {
                 return missing("has no levels; expected `levels` with those to measure in");
@@ -77,6 +77,11 @@ pub(super) struct LevelEntry {
     over: Vec<Encapsulation>,
     transport: Option<Transport>,
     mtu: Option<u32>,
+    half_duplex: Option<bool>,
+    #[serde(default)]
+    message_bytes: Vec<u64>,
+    clients: Option<Spanned<u32>>,
+    also: Option<String>,
     price: Option<Spanned<PriceEntry>>,
     #[serde(default)]
     tester: bool,
@@ -109,14 +114,28 @@ impl LevelEntry {
             let problem = "expected a price above zero, or the lowest and the highest, as in [50000, 80000]".to_owned();
             Err(source.fault(&entry, "price", problem))
         });
+        if let Some(none) = self.clients.as_ref().filter(|clients| *clients.get_ref() == 0) {
+            let problem = "`0` is no number of clients; expected 1 or more".to_owned();
+            return Err(source.fault(none, "clients", problem));
+        }
         let path = Conditions {
             medium: self.medium,
             over: self.over,
             transport: self.transport,
             mtu: self.mtu,
+            half_duplex: self.half_duplex,
+            message_bytes: self.message_bytes,
             ..Conditions::default()
         };
-        Ok(Level { name: self.name.into_inner(), value, price: price.transpose()?, tester: self.tester, path })
+        Ok(Level {
+            name: self.name.into_inner(),
+            value,
+            price: price.transpose()?,
+            clients: self.clients.map(Spanned::into_inner),
+            also: self.also,
+            tester: self.tester,
+            path,
+        })
     }
 }
 

@@ -1,10 +1,12 @@
 //! The TOML file of a study.
 
 use super::StudyError;
-use super::factor::FactorEntry;
+use super::factor::{FactorEntry, only_measured};
 use super::measure::{MeasureEntry, Value};
 use super::measured::Measured;
 use super::run::RunEntry;
+use super::tests_of::{TestEntry, Tests};
+use super::without::{Without, WithoutEntry};
 use linerate_model::{Conditions, Factor, Measure, MeasurePair, Study};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -78,7 +80,7 @@ impl Source<'_> {
 /// Where the values come from.
 pub(super) enum Reading {
     Data(PathBuf),
-    Run(Box<RunEntry>),
+    Run(Box<RunEntry>, Tests),
 }
 
 #[derive(Debug, Deserialize)]
@@ -92,7 +94,12 @@ struct Document {
     caveats: Vec<String>,
     data: Option<PathBuf>,
     run: Option<Spanned<RunEntry>>,
+    #[serde(default)]
+    tests: Vec<TestEntry>,
+    #[serde(default)]
+    without: Vec<WithoutEntry>,
     currency: Option<String>,
+    tolerance: Option<Spanned<f64>>,
     #[serde(default)]
     path: Conditions,
     factors: Vec<FactorEntry>,
@@ -109,7 +116,7 @@ struct CompareEntry {
 }
 
 impl Document {
-    fn study(self, source: &Source<'_>, name: String) -> Result<StudyFile, StudyError> {
+    fn study(mut self, source: &Source<'_>, name: String) -> Result<StudyFile, StudyError> {
         let nothing = || {
             StudyError::Line {
             file: source.file.to_owned(),
@@ -119,8 +126,20 @@ impl Document {
         }
         };
         let reading = match (&self.data, self.run.as_ref()) {
-            (Some(data), None) => Reading::Data(data.clone()),
-            (None, Some(run)) => Reading::Run(Box::new(run.get_ref().clone())),
+            (Some(data), None) => {
+                if let Some(entry) = self.without.first() {
+                    return Err(source.fault(entry, "without", only_measured()));
+                }
+                if let Some(entry) = self.tests.first() {
+                    return Err(source.fault(entry.name(), "tests", only_measured()));
+                }
+                Reading::Data(data.clone())
+            }
+            (None, Some(run)) => {
+                let test = run.get_ref().test.clone();
+                let tests = Tests::read(source, run, test, std::mem::take(&mut self.tests))?;
+                Reading::Run(Box::new(run.get_ref().clone()), tests)
+            }
             (None, None) => return Err(nothing()),
             (Some(_), Some(run)) => {
                 let problem =
@@ -177,6 +196,12 @@ impl Document {
             comparisons
                 .push(MeasurePair { measures: [measure(&entry.measures[0])?, measure(&entry.measures[1])?], by });
         }
+        if let Some(tolerance) = self.tolerance.as_ref().filter(|share| !(0.0..1.0).contains(share.get_ref())) {
+            let problem = format!("`{}` is no share; expected one from 0 to below 1, as in 0.02", tolerance.get_ref());
+            return Err(source.fault(tolerance, "tolerance", problem));
+        }
+        let without = self.without.into_iter().map(|entry| Without::read(source, entry, &factors));
+        let without = without.collect::<Result<Vec<Without>, _>>()?;
         let study = Study {
             name,
             title: self.title,
@@ -185,6 +210,7 @@ impl Document {
             source: self.source,
             caveats: self.caveats,
             currency: self.currency,
+            tolerance: self.tolerance.map(Spanned::into_inner),
             path: self.path,
             factors,
             measures,
@@ -196,9 +222,9 @@ impl Document {
                 let scales = values.into_iter().map(Value::scale).collect();
                 StudyFile::Imported(Imported { study, columns, scales, data })
             }
-            Reading::Run(run) => {
-                let metrics = values.into_iter().filter_map(Value::metric).collect();
-                StudyFile::Measured(run.measured(source, study, settings, metrics)?)
+            Reading::Run(run, tests) => {
+                let metrics = values.into_iter().filter_map(Value::gathered).collect();
+                StudyFile::Measured(run.measured(source, study, settings, &tests, metrics, &without)?)
             }
         })
     }

@@ -3,6 +3,7 @@
 use super::StudyError;
 use super::factor::only_measured;
 use super::file::{Reading, Source};
+use super::measured::Gathered;
 use crate::Metric;
 use linerate_model::{Conditions, Layer, Measure, MeasureUnit, Medium, Transport};
 use linerate_units::{BitRate, FrameRate, FrameSize};
@@ -16,18 +17,24 @@ pub(super) struct MeasureEntry {
     title: Option<String>,
     unit: Option<Spanned<String>>,
     metric: Option<Spanned<String>>,
+    test: Option<Spanned<String>>,
     counts: Option<Layer>,
     frame_bytes: Option<FrameSize>,
     medium: Option<Medium>,
     transport: Option<Transport>,
 }
 
+/// Whether studies gather a metric.
+fn of_studies(metric: Metric) -> bool {
+    metric.unit().is_some()
+}
+
 /// How the values of a measure come about.
 pub(super) enum Value {
     /// From the data, times so much.
     Scaled(f64),
-    /// As this metric of a record.
-    Metric(Metric),
+    /// From records.
+    Gathered(Gathered),
 }
 
 impl Value {
@@ -35,8 +42,8 @@ impl Value {
         if let Self::Scaled(scale) = self { scale } else { 1.0 }
     }
 
-    pub(super) fn metric(self) -> Option<Metric> {
-        if let Self::Metric(metric) = self { Some(metric) } else { None }
+    pub(super) fn gathered(self) -> Option<Gathered> {
+        if let Self::Gathered(gathered) = self { Some(gathered) } else { None }
     }
 }
 
@@ -48,9 +55,11 @@ impl MeasureEntry {
                 let (unit, scale) = self.written_unit(source)?;
                 (unit, self.counts, Value::Scaled(scale))
             }
-            Reading::Run(run) => {
+            Reading::Run(_, tests) => {
                 let (metric, unit) = self.metric(source)?;
-                (unit, (metric == Metric::Throughput).then(|| run.counts()), Value::Metric(metric))
+                let test = tests.of(source, self.test.as_ref(), &self.column)?;
+                let counts = (metric == Metric::Throughput).then(|| tests.counts(test));
+                (unit, counts, Value::Gathered(Gathered { metric, test }))
             }
         };
         let column = self.column.into_inner();
@@ -67,20 +76,25 @@ impl MeasureEntry {
 
     /// The unit of a column of data, and what turns its values into those that are kept.
     fn written_unit(&self, source: &Source<'_>) -> Result<(MeasureUnit, f64), StudyError> {
-        if let Some(metric) = &self.metric {
-            return Err(source.fault(metric, "metric", only_measured()));
+        for (field, name) in [(&self.metric, "metric"), (&self.test, "test")] {
+            if let Some(field) = field {
+                return Err(source.fault(field, name, only_measured()));
+            }
         }
         let Some(written) = &self.unit else {
-            let problem = "has no `unit`; expected one as bit/s, Mbit/s, MB/s, pps or k/s".to_owned();
+            let problem = "has no `unit`; expected one as bit/s, Mbit/s, MB/s, pps, k/s or times".to_owned();
             return Err(source.fault(&self.column, "column", problem));
         };
+        if written.get_ref() == "times" {
+            return Ok((MeasureUnit::Times, 1.0));
+        }
         let one = format!("1{}", written.get_ref());
         match (one.parse::<BitRate>(), one.parse::<FrameRate>()) {
             (_, Ok(scale)) if one.len() > 1 => Ok((MeasureUnit::PerS, scale.get() as f64)),
             (Ok(scale), _) if one.len() > 1 => Ok((MeasureUnit::BitsPerS, scale.get() as f64)),
             _ => {
                 let problem = format!(
-                    "`{}` is no unit of a rate; expected one as bit/s, Mbit/s, MB/s, pps or k/s",
+                    "`{}` is no unit of a rate; expected one as bit/s, Mbit/s, MB/s, pps, k/s or times",
                     written.get_ref()
                 );
                 Err(source.fault(written, "unit", problem))
@@ -94,9 +108,8 @@ impl MeasureEntry {
             let problem = "is that of the metric in a study that is measured; expected it to be left out".to_owned();
             return Err(source.fault(unit, "unit", problem));
         }
-        let known = || Metric::of_studies().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let Some(name) = &self.metric else {
-            let problem = format!("has no `metric`; expected one of {}", known());
+            let problem = format!("has no `metric`; expected one of {}", Metric::names(of_studies));
             return Err(source.fault(&self.column, "column", problem));
         };
         if self.counts.is_some() {
@@ -105,7 +118,8 @@ impl MeasureEntry {
         }
         let metric = Metric::named(name.get_ref()).and_then(|metric| Some((metric, metric.unit()?)));
         metric.ok_or_else(|| {
-            let problem = format!("`{}` is no metric of a study; expected one of {}", name.get_ref(), known());
+            let problem =
+                format!("`{}` is no metric of a study; expected one of {}", name.get_ref(), Metric::names(of_studies));
             source.fault(name, "metric", problem)
         })
     }

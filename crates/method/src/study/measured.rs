@@ -3,8 +3,9 @@
 use super::StudyError;
 use super::file::Source;
 use super::run::Template;
+use super::tests_of::Tests;
 use crate::{Metric, NoOneValue};
-use linerate_model::{CaveatKind, Record, RecordId, Study, StudyCell, StudyRun};
+use linerate_model::{CaveatKind, Firmness, Record, RecordId, Study, StudyCell, StudyRun};
 use std::collections::BTreeMap;
 use toml::Spanned;
 
@@ -15,13 +16,29 @@ pub struct Measured {
     pub(super) study: Study,
     pub(super) settings: Vec<Setting>,
     /// What each measure is of a record.
-    pub(super) metrics: Vec<Metric>,
-    pub(super) test: Template,
+    pub(super) metrics: Vec<Gathered>,
+    pub(super) tests: Vec<NamedTest>,
     pub(super) lab: Option<Template>,
     /// The levels and the repeat of each run.
     pub(super) order: Vec<(Vec<usize>, u32)>,
     /// The order in words.
     pub(super) design: String,
+}
+
+/// A measure's figure, and the test whose record has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gathered {
+    pub(super) metric: Metric,
+    /// An index into the tests.
+    pub(super) test: usize,
+}
+
+/// A test that each cell goes through.
+#[derive(Debug, Clone)]
+pub(super) struct NamedTest {
+    /// None where it is the only one.
+    pub(super) name: Option<String>,
+    pub(super) words: Template,
 }
 
 /// How a factor is set.
@@ -70,6 +87,8 @@ pub struct PlannedRun {
     pub test: Vec<String>,
     /// The level of each factor.
     pub(super) cell: Vec<usize>,
+    /// Which of the tests it is.
+    at: usize,
 }
 
 /// A record that is no run of the study after all.
@@ -95,12 +114,16 @@ impl Measured {
 
     /// All runs in their order. `discreet` leaves the secrets out of a word.
     pub fn runs(&self, discreet: impl Fn(&str) -> String) -> Vec<PlannedRun> {
-        self.order.iter().filter_map(|(cell, repeat)| self.run(cell, *repeat, &discreet)).collect()
+        let of_cell = |(cell, repeat): &(Vec<usize>, u32)| {
+            let tests = 0..self.tests.len();
+            tests.filter_map(|test| self.run(cell, *repeat, test, &discreet)).collect::<Vec<_>>()
+        };
+        self.order.iter().flat_map(of_cell).collect()
     }
 
     /// One run; none if its words are none, which [`Self::check`] has refused.
-    fn run(&self, cell: &[usize], repeat: u32, discreet: impl Fn(&str) -> String) -> Option<PlannedRun> {
-        let test = shlex::split(&self.test_of(cell))?;
+    fn run(&self, cell: &[usize], repeat: u32, at: usize, discreet: impl Fn(&str) -> String) -> Option<PlannedRun> {
+        let test = shlex::split(&self.test_of(cell, at))?;
         let lab = match &self.lab_of(cell) {
             Some(lab) => Some(shlex::split(lab)?),
             None => None,
@@ -119,17 +142,22 @@ impl Measured {
             study: self.study.name.clone(),
             levels: levels.map(|(at, factor)| (factor.column.clone(), self.level(at, cell[at]).to_owned())).collect(),
             repeat,
+            test: self.tests[at].name.clone(),
             set: commands.values().map(HostCommand::said).collect(),
         };
         let command = command.iter().map(|word| discreet(word)).collect();
-        Some(PlannedRun { is, name: self.cell_name(cell), command, steps, commands, lab, test, cell: cell.to_vec() })
+        let name = match &is.test {
+            Some(test) => format!("{}, {test}", self.cell_name(cell)),
+            None => self.cell_name(cell),
+        };
+        Some(PlannedRun { is, name, command, steps, commands, lab, test, cell: cell.to_vec(), at })
     }
 
     /// Refuses cells whose words or whose path cannot be.
     pub(super) fn check(
         &self,
         source: &Source<'_>,
-        test: &Spanned<String>,
+        tests: &Tests,
         lab: Option<&Spanned<String>>,
     ) -> Result<(), StudyError> {
         let broken = |cell: &[usize]| {
@@ -137,15 +165,22 @@ impl Measured {
             format!("is no line of words with {cell}: a quote is not closed; expected words as on a command line")
         };
         for (cell, _) in &self.order {
-            if shlex::split(&self.test_of(cell)).is_none() {
-                return Err(source.fault(test, "test", broken(cell)));
+            for (at, (_, text)) in tests.all.iter().enumerate() {
+                if shlex::split(&self.test_of(cell, at)).is_none() {
+                    return Err(source.fault(text, "test", broken(cell)));
+                }
             }
             if let (Some(words), Some(at)) = (self.lab_of(cell), lab)
                 && shlex::split(&words).is_none()
             {
                 return Err(source.fault(at, "lab", broken(cell)));
             }
-            let cell_of = StudyCell { levels: cell.iter().copied().map(Some).collect(), values: Vec::new() };
+            let cell_of = StudyCell {
+                levels: cell.iter().copied().map(Some).collect(),
+                values: Vec::new(),
+                stated: std::collections::BTreeMap::new(),
+                firmness: Vec::new(),
+            };
             for measure in 0..self.study.measures.len() {
                 self.study.conditions(&cell_of, measure).carried().map_err(|error| StudyError::Line {
                     file: source.file.to_owned(),
@@ -161,36 +196,58 @@ impl Measured {
     /// first counts.
     pub fn gathered(&self, runs: &[PlannedRun], records: &[Record]) -> Result<Study, NoValue> {
         let kept = Kept::of(records);
-        let mut cells: BTreeMap<&[usize], Vec<(u32, &Record)>> = BTreeMap::new();
+        let mut cells: BTreeMap<&[usize], Vec<Repeats<'_>>> = BTreeMap::new();
         for run in runs {
             if let Some(record) = kept.find(run) {
-                cells.entry(&run.cell).or_default().push((run.is.repeat, record));
+                let tests = cells.entry(&run.cell).or_insert_with(|| vec![Vec::new(); self.tests.len()]);
+                tests[run.at].push((run.is.repeat, record));
             }
         }
         let mut study = self.study.clone();
         let mut of_all = Vec::new();
-        for (levels, mut repeats) in cells {
-            repeats.sort_by_key(|(repeat, _)| *repeat);
+        for (levels, mut tests) in cells {
+            tests.iter_mut().for_each(|repeats| repeats.sort_by_key(|(repeat, _)| *repeat));
             let values = (0..self.metrics.len()).map(|measure| {
-                let values = repeats.iter().map(|(_, record)| self.value(measure, record));
+                let values = tests[self.metrics[measure].test].iter().map(|(_, record)| self.value(measure, record));
                 values.filter_map(Result::transpose).collect::<Result<Vec<f64>, NoValue>>()
             });
             let values = values.collect::<Result<_, _>>()?;
-            study.cells.push(StudyCell { levels: levels.iter().copied().map(Some).collect(), values });
-            of_all.extend(repeats.into_iter().map(|(_, record)| record));
+            let of_repeats = |gathered: &Gathered| {
+                let all = tests[gathered.test].iter().map(|(_, record)| gathered.metric.firmness_of_record(record));
+                all.fold(Firmness::Firm, Firmness::and)
+            };
+            let firmness: Vec<Firmness> = self.metrics.iter().map(of_repeats).collect();
+            let firmness = if firmness.iter().all(|one| one.is_firm()) { Vec::new() } else { firmness };
+            study.cells.push(StudyCell {
+                levels: levels.iter().copied().map(Some).collect(),
+                values,
+                stated: std::collections::BTreeMap::new(),
+                firmness,
+            });
+            of_all.extend(tests.into_iter().flatten().map(|(_, record)| record));
         }
         if of_all.len() < runs.len() {
             let problem = format!("{} of {} runs are measured; `linerate run` goes on", of_all.len(), runs.len());
             study.caveats.push(problem);
         }
+        study.caveats.extend(open(&study));
         study.caveats.extend(doubts(&of_all));
         study.method = format!("{} {}", study.method.trim_end(), self.design);
         Ok(study)
     }
 
+    /// The column and the metric of each measure that is taken from `run`.
+    pub fn metrics(&self, run: &PlannedRun) -> impl Iterator<Item = (&str, Metric)> {
+        self.measures_of(run).map(|at| (self.study.measures[at].column.as_str(), self.metrics[at].metric))
+    }
+
+    fn measures_of(&self, run: &PlannedRun) -> impl Iterator<Item = usize> {
+        (0..self.metrics.len()).filter(move |at| self.metrics[*at].test == run.at)
+    }
+
     /// The value of a measure in one record.
     pub fn value(&self, measure: usize, record: &Record) -> Result<Option<f64>, NoValue> {
-        self.metrics[measure].of_record(record).map_err(|why| NoValue {
+        self.metrics[measure].metric.of_record(record).map_err(|why| NoValue {
             study: self.study.name.clone(),
             column: self.study.measures[measure].column.clone(),
             why,
@@ -198,18 +255,18 @@ impl Measured {
         })
     }
 
-    /// What a record says of all measures, in words; that one of them is no figure of the test is an error.
-    pub fn said(&self, record: &Record) -> Result<String, NoValue> {
+    /// What the record of a run says of its measures, in words; that one of them is no figure of the test is an error.
+    pub fn said(&self, run: &PlannedRun, record: &Record) -> Result<String, NoValue> {
         let of = |measure: usize| {
             let value = self.value(measure, record)?;
-            let said = value.map_or_else(|| "nothing".to_owned(), |value| self.metrics[measure].show(value));
+            let said = value.map_or_else(|| "nothing".to_owned(), |value| self.metrics[measure].metric.show(value));
             Ok(format!("{} {said}", self.study.measures[measure].title))
         };
-        (0..self.metrics.len()).map(of).collect::<Result<Vec<_>, _>>().map(|said| said.join(", "))
+        self.measures_of(run).map(of).collect::<Result<Vec<_>, _>>().map(|said| said.join(", "))
     }
 
-    fn test_of(&self, cell: &[usize]) -> String {
-        self.test.filled(|factor| self.words(factor, cell[factor]))
+    fn test_of(&self, cell: &[usize], test: usize) -> String {
+        self.tests[test].words.filled(|factor| self.words(factor, cell[factor]))
     }
 
     fn lab_of(&self, cell: &[usize]) -> Option<String> {
@@ -263,6 +320,22 @@ impl<'a> Kept<'a> {
         let records = self.0.get(&(&run.is.levels, run.is.repeat))?;
         records.iter().copied().find(|record| record.study.as_ref() == Some(&run.is) && record.command == run.command)
     }
+}
+
+/// The records of one test in one cell, each with its repeat.
+type Repeats<'a> = Vec<(u32, &'a Record)>;
+
+/// What is said of results that are not firm; none where all are.
+fn open(study: &Study) -> Option<String> {
+    let results = || study.cells.iter().flat_map(|cell| (0..cell.values.len()).map(move |measure| (cell, measure)));
+    let open = results().filter(|(cell, measure)| !cell.firmness_of(*measure).is_firm()).count();
+    (open > 0).then(|| {
+        format!(
+            "{open} of {} results are not firm: the tester did not offer the load that was to decide. Rates among them are lower \
+             bounds. They take part in no finding, but that a lower bound may be ahead of another result.",
+            results().count()
+        )
+    })
 }
 
 /// The doubts of the records' results and of the records, each kind once: how often, and the first in its own words.

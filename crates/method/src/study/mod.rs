@@ -10,6 +10,8 @@ mod measured;
 mod order;
 mod run;
 mod table;
+mod tests_of;
+mod without;
 
 pub use error::StudyError;
 pub use file::{Imported, StudyFile};

@@ -2,10 +2,11 @@
 
 use super::StudyError;
 use super::file::Source;
-use super::measured::{HostCommand, Measured, Set, Setting};
+use super::measured::{Gathered, HostCommand, Measured, NamedTest, Set, Setting};
 use super::order::{Effort, Order, Varied, order};
-use crate::Metric;
-use linerate_model::{Layer, Study};
+use super::tests_of::Tests;
+use super::without::Without;
+use linerate_model::Study;
 use serde::Deserialize;
 use std::ops::Range;
 use toml::Spanned;
@@ -21,7 +22,7 @@ const LEVEL: &str = "{level}";
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RunEntry {
-    test: Spanned<String>,
+    pub(super) test: Option<Spanned<String>>,
     lab: Option<Spanned<String>>,
     repeats: Option<Spanned<u32>>,
     #[serde(default)]
@@ -84,28 +85,31 @@ impl SetEntry {
 }
 
 impl RunEntry {
-    /// The layer whose bits the throughput of the test counts.
-    pub(super) fn counts(&self) -> Layer {
-        match self.test.get_ref().split_whitespace().next() {
-            // RFC 2544 section 26.1 counts frames.
-            Some("device" | "frames") => Layer::Layer2Fcs,
-            _ => Layer::Payload,
-        }
-    }
-
     /// The whole study, every one of whose runs can be read.
     pub(super) fn measured(
         self,
         source: &Source<'_>,
         study: Study,
         settings: Vec<Setting>,
-        metrics: Vec<Metric>,
+        tests: &Tests,
+        metrics: Vec<Gathered>,
+        without: &[Without],
     ) -> Result<Measured, StudyError> {
-        let test = Template::read(source, &self.test, "test", &settings)?;
+        let read = |(name, text): &(Option<String>, Spanned<String>)| {
+            Ok(NamedTest { name: name.clone(), words: Template::read(source, text, "test", &settings)? })
+        };
+        let templates = tests.all.iter().map(read).collect::<Result<Vec<NamedTest>, StudyError>>()?;
+        for (test, (_, text)) in tests.all.iter().enumerate() {
+            if metrics.iter().all(|gathered| gathered.test != test) {
+                let problem = "gives no measure; expected one of [[measures]] to name it".to_owned();
+                return Err(source.fault(text, "test", problem));
+            }
+        }
         let lab = self.lab.as_ref().map(|lab| Template::read(source, lab, "lab", &settings)).transpose()?;
         let names = |template: &Option<Template>, factor| template.as_ref().is_some_and(|lab| lab.names(factor));
         for (factor, setting) in settings.iter().enumerate() {
-            if setting.set.is_none() && !test.names(factor) && !names(&lab, factor) {
+            let in_tests = templates.iter().any(|test| test.words.names(factor));
+            if setting.set.is_none() && !in_tests && !names(&lab, factor) {
                 let column = setting.column.get_ref();
                 let problem = format!(
                     "nothing sets `{column}`; expected {{{column}}} in `test` or `lab` of [run], or `set` beside its levels"
@@ -122,7 +126,9 @@ impl RunEntry {
             .map(|factor| Varied { levels: study.factors[factor].levels.len(), effort: effort(factor) })
             .collect();
         let repeats = self.repeats.as_ref().map_or(USUAL_REPEATS, |repeats| *repeats.get_ref());
-        let runs = factors.iter().try_fold(repeats as usize, |runs, factor| runs.checked_mul(factor.levels));
+        let of_cell = (repeats as usize).checked_mul(templates.len());
+        let runs =
+            factors.iter().try_fold(of_cell.unwrap_or(usize::MAX), |runs, factor| runs.checked_mul(factor.levels));
         if !runs.is_some_and(|runs| (1..=MOST_RUNS).contains(&runs)) {
             let problem = format!(
                 "levels and repeats make {} runs; expected 1 to {}",
@@ -131,13 +137,18 @@ impl RunEntry {
             );
             return Err(match &self.repeats {
                 Some(repeats) => source.fault(repeats, "repeats", problem),
-                None => source.fault(&self.test, "test", problem),
+                None => source.fault(&tests.all[0].1, "test", problem),
             });
         }
-        let order = order(&factors, repeats, self.order, self.seed);
+        let mut order = order(&factors, repeats, self.order, self.seed);
+        order.retain(|(cell, _)| without.iter().all(|without| !without.has(cell)));
+        if let ([], Some(last)) = (&order[..], without.last()) {
+            let problem = "leaves no cell to measure; expected some combination of levels to be left".to_owned();
+            return Err(source.fault(&last.at, "without", problem));
+        }
         let design = design(&study, &factors, repeats, self.order, self.seed);
-        let measured = Measured { study, settings, metrics, test, lab, order, design };
-        measured.check(source, &self.test, self.lab.as_ref())?;
+        let measured = Measured { study, settings, metrics, tests: templates, lab, order, design };
+        measured.check(source, tests, self.lab.as_ref())?;
         Ok(measured)
     }
 }

@@ -3,7 +3,7 @@
 use super::factor::{number, whole_bytes};
 use super::file::unknown;
 use super::{Imported, StudyError};
-use linerate_model::{Conditions, FactorOf, Level, Study, StudyCell};
+use linerate_model::{ABOUT, Conditions, FactorOf, Level, StatedAs, StatedValue, Study, StudyCell};
 use std::collections::HashMap;
 
 /// No rate of this field is higher, in bits or frames a second.
@@ -37,6 +37,8 @@ impl Imported {
                     name: name.clone(),
                     value,
                     price: None,
+                    clients: None,
+                    also: None,
                     tester: false,
                     path: Conditions::default(),
                 });
@@ -73,7 +75,12 @@ impl Imported {
                 levels.push(level);
             }
             let cell = *known.entry(levels.clone()).or_insert_with(|| {
-                study.cells.push(StudyCell { levels, values: vec![Vec::new(); measures_at.len()] });
+                study.cells.push(StudyCell {
+                    levels,
+                    values: vec![Vec::new(); measures_at.len()],
+                    stated: std::collections::BTreeMap::new(),
+                    firmness: Vec::new(),
+                });
                 study.cells.len() - 1
             });
             let mut measured = false;
@@ -82,14 +89,37 @@ impl Imported {
                 if text.is_empty() {
                     continue;
                 }
-                let value = number(text).map_err(|problem| table.fault(row, *column, problem))? * scales[measure];
+                let fault = |problem: String| table.fault(row, *column, problem);
+                let stated = stated(text).map_err(fault)?.map(|stated| stated.scaled(scales[measure]));
+                let taken = &study.cells[cell];
+                if taken.stated.contains_key(&measure) || stated.is_some() && !taken.values[measure].is_empty() {
+                    let problem = "stands beside another value of the same levels; expected a range or a bound alone";
+                    return Err(fault(problem.to_owned()));
+                }
+                measured = true;
+                let value = match stated {
+                    None => number(text).map_err(fault)? * scales[measure],
+                    Some(Stated { bound, .. })
+                        if [bound.low, bound.high].into_iter().flatten().any(|end| end > MOST) =>
+                    {
+                        let problem =
+                            format!("`{text}` is more than any link carries; expected a rate in the unit of the study");
+                        return Err(fault(problem));
+                    }
+                    Some(Stated { bound, about }) => {
+                        study.cells[cell].stated.insert(measure, bound);
+                        match about {
+                            Some(about) => about,
+                            None => continue,
+                        }
+                    }
+                };
                 if value > MOST {
                     let problem =
                         format!("`{text}` is more than any link carries; expected a rate in the unit of the study");
                     return Err(table.fault(row, *column, problem));
                 }
                 study.cells[cell].values[measure].push(value);
-                measured = true;
             }
             if !measured {
                 return Err(table.fault(row, measures_at[0], "is empty; expected a number, as in 94.1".to_owned()));
@@ -104,6 +134,50 @@ impl Imported {
         }
         Ok(study)
     }
+}
+
+/// A field that is no number alone.
+struct Stated {
+    bound: StatedValue,
+    /// The number that it is about.
+    about: Option<f64>,
+}
+
+impl Stated {
+    fn scaled(self, scale: f64) -> Self {
+        let Self { bound, about } = self;
+        let times = |value: Option<f64>| value.map(|value| value * scale);
+        Self { bound: StatedValue { low: times(bound.low), high: times(bound.high), ..bound }, about: times(about) }
+    }
+}
+
+/// A range or a bound: `about 10`, `at most 10`, `at least 10`, `less than 10`, `more than 10`, `10 to 19`; none where it is neither.
+fn stated(text: &str) -> Result<Option<Stated>, String> {
+    let is = |as_a, low, high| Ok(Some(Stated { bound: StatedValue { as_a, low, high }, about: None }));
+    let after = |words: &str| text.strip_prefix(words).map(number).transpose();
+    if let Some(value) = after("about ")? {
+        let bound =
+            StatedValue { as_a: StatedAs::About, low: Some(value * (1.0 - ABOUT)), high: Some(value * (1.0 + ABOUT)) };
+        return Ok(Some(Stated { bound, about: Some(value) }));
+    }
+    if let Some(most) = after("at most ")? {
+        return is(StatedAs::AtMost, Some(0.0), Some(most));
+    }
+    if let Some(least) = after("at least ")? {
+        return is(StatedAs::AtLeast, Some(least), None);
+    }
+    if let Some(most) = after("less than ")? {
+        return is(StatedAs::LessThan, Some(0.0), Some(most));
+    }
+    if let Some(least) = after("more than ")? {
+        return is(StatedAs::MoreThan, Some(least), None);
+    }
+    let Some((low, high)) = text.split_once(" to ") else { return Ok(None) };
+    let (low, high) = (number(low)?, number(high)?);
+    if low > high {
+        return Err(format!("`{text}` has its ends swapped; expected the lower one first, as in 10 to 19"));
+    }
+    is(StatedAs::Range, Some(low), Some(high))
 }
 
 /// The fields of a CSV file, with the lines they stand in.

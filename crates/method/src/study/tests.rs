@@ -83,14 +83,14 @@ fn factors_levels_and_repeats() {
 fn the_published_studies_are_read() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies"));
     let mut cells = Vec::new();
-    for name in ["filecopy-2003", "hirosaki-1998", "l3switch-2008", "switches-2020"] {
+    for name in ["filecopy-2003", "hirosaki-1998", "kdd-1993", "l3switch-2008", "switches-2020"] {
         let path = folder.join(name).with_extension("toml");
         let file = imported(&path, &std::fs::read_to_string(&path).expect("the file")).expect(name);
         let data = folder.join(file.data());
         let study = file.with_data(name, &std::fs::read_to_string(data).expect("the data")).expect(name);
         cells.push(study.cells.len());
     }
-    assert_eq!(cells, [7, 88, 7, 16]);
+    assert_eq!(cells, [7, 88, 15, 7, 16]);
 }
 
 /// The example of docs/studies.md is a study.
@@ -172,6 +172,43 @@ fn what_is_wrong_in_the_data_is_named_with_its_line() {
     assert!(error.contains("line 1, field `os`: the study names no such factor or measure"), "{error}");
     for empty in ["", "\n\n", "link,cpu_mhz,mbps\n", "# nothing\n"] {
         assert!(read(STUDY, empty).expect_err(empty).to_string().contains("there are no results"), "{empty:?}");
+    }
+}
+
+#[test]
+fn ranges_and_bounds_are_values() {
+    for (text, low, high, value) in [
+        ("about 9", Some(8.1), Some(9.9), Some(9.0)),
+        ("at most 9", Some(0.0), Some(9.0), None),
+        ("less than 9", Some(0.0), Some(9.0), None),
+        ("at least 9", Some(9.0), None, None),
+        ("more than 9", Some(9.0), None, None),
+        ("8.5 to 9", Some(8.5), Some(9.0), None),
+    ] {
+        let study = read(STUDY, &DATA.replace("slow,75,8.8", &format!("slow,75,{text}"))).expect(text);
+        let cell = study.cells.iter().find(|cell| cell.stated.contains_key(&0)).expect(text);
+        let stated = cell.stated[&0];
+        let near = |one: Option<f64>, other: Option<f64>| match (one, other) {
+            (Some(one), Some(other)) => (one / 1e6 - other).abs() < 1e-9,
+            (one, other) => one == other,
+        };
+        assert!(near(stated.low, low) && near(stated.high, high), "{text}: {stated:?}");
+        assert!(near(cell.median(0), value), "{text}");
+    }
+    for (from, to, message) in [
+        (
+            "slow,75,8.8",
+            "slow,75,9 to 8",
+            "line 4, field `mbps`: `9 to 8` has its ends swapped; expected the lower one first",
+        ),
+        ("slow,75,8.8", "slow,75,about fast", "line 4, field `mbps`: `fast` is no number"),
+        ("slow,75,8.8", "slow,75,around 9", "line 4, field `mbps`: `around 9` is no number"),
+        ("slow,75,8.8", "slow,75,at most 1e300", "line 4, field `mbps`: `at most 1e300` is more than any link carries"),
+        ("fast,75,41.5", "fast,75,at most 41", "line 7, field `mbps`: stands beside another value of the same levels"),
+    ] {
+        assert!(DATA.contains(from), "{from}");
+        let error = read(STUDY, &DATA.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(error.contains(message), "{to}: {error}");
     }
 }
 

@@ -48,7 +48,7 @@ impl Kind for Flows {
 }
 
 /// A link for each path: its server listens, its client connects. A server that runs no agent is there already, and the
-/// task says where.
+/// task says where. What such a server tells of its end, the client hands on beside its own counts.
 ///
 /// # Errors
 /// A client cannot reach its server.
@@ -84,20 +84,18 @@ fn join(load: &Load, parts: Parts) -> Result<Joined, String> {
         // A host that is both ends of one path has the server's role first, as `assign` gives it.
         let mut take = |host: &HostName| -> Result<EndCounts, String> {
             let own = parts.iter_mut().find(|(known, _)| known == host).map(|(_, counted)| &mut counted.roles);
-            let end = own.and_then(|roles| {
-                let is = |role: &RoleCounts| matches!(role, RoleCounts::Flows(end) if end.path == index);
-                match roles.remove(roles.iter().position(is)?) {
-                    RoleCounts::Flows(end) => Some(*end),
-                    RoleCounts::Frames(_) | RoleCounts::Copy(_) => None,
-                }
-            });
+            let end = own.and_then(|roles| taken(roles, |end| end.path == index && end.told.is_none()));
             end.ok_or_else(|| {
                 format!("{host}: the agent gave no counts for path {index}; use the same linerate everywhere")
             })
         };
-        let unknown = EndCounts { path: index, ..EndCounts::default() };
-        let server = path.server.agent().map_or(Ok(unknown), &mut take)?;
+        let server = path.server.agent().map(&mut take).transpose()?;
         let client = take(&path.client)?;
+        let server = server.unwrap_or_else(|| {
+            let unknown = || EndCounts { path: index, ..EndCounts::default() };
+            let own = parts.iter_mut().find(|(known, _)| *known == path.client).map(|(_, counted)| &mut counted.roles);
+            own.and_then(|roles| taken(roles, |end| end.path == index && end.told.is_some())).unwrap_or_else(unknown)
+        });
         paths.push(PathCounts { client, server, forward_loss: None, backward_loss: None });
     }
     let unsure = match &load.task {
@@ -105,6 +103,15 @@ fn join(load: &Load, parts: Parts) -> Result<Joined, String> {
         _ => None,
     };
     Ok(Joined { counts: Counts::Flows(paths), caveats: unsure.into_iter().collect() })
+}
+
+/// Takes the first end of flows of which `is` holds out of `roles`.
+fn taken(roles: &mut Vec<RoleCounts>, is: impl Fn(&EndCounts) -> bool) -> Option<EndCounts> {
+    let at = roles.iter().position(|role| matches!(role, RoleCounts::Flows(end) if is(end)))?;
+    match roles.remove(at) {
+        RoleCounts::Flows(end) => Some(*end),
+        RoleCounts::Frames(_) | RoleCounts::Copy(_) => None,
+    }
 }
 
 /// The sum over the transfers.

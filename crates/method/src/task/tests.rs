@@ -108,6 +108,18 @@ fn a_server_that_runs_no_agent_has_no_part() {
 }
 
 #[test]
+fn what_a_server_without_an_agent_tells_is_its_end() {
+    let mut trial = spec();
+    stream_of(&mut trial).paths = vec![Path { client: "a".into(), server: Server::Foreign("iperf3://b".into()) }];
+    let PathCounts { client, server, .. } = crate::transfer::tests::trial(9_000, 1_000).paths()[0].clone();
+    let told = EndCounts { told: Some(serde_json::json!({"streams": []})), ..server };
+    let roles = [client, told.clone()].map(|end| RoleCounts::Flows(Box::new(end)));
+    let result = join(&trial, 0, joining(vec![("a", Ok(counted(roles.into(), 7)))])).expect("the client is there");
+    assert_eq!(result.paths()[0].server, told);
+    assert_eq!(result.paths()[0].forward_loss.map(|loss| (loss.lost, loss.of)), Some((1_000, 10_000)));
+}
+
+#[test]
 fn the_ends_of_a_path_are_joined_and_its_losses_placed() {
     let whole = trial(9_000, 1_000);
     let PathCounts { client, server, .. } = whole.paths()[0].clone();

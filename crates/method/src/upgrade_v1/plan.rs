@@ -1,12 +1,12 @@
 //! What was asked.
 
-use super::{Upgraded, entries, get, read, task};
+use super::{Upgraded, entries, get, read, set, task};
 use crate::copy::CELL;
 use crate::frames::PlainFrames;
 use crate::ladder::echoes;
 use linerate_model::{
-    Calibrated, CalibratedSubject, CopyTask, CurvePlan, DevicePlan, FrameEngine, FrameForm, FramesTask, Goal, HostName,
-    LadderPlan, PairPart, Plan, Planned, PortName, PortPair, Repeats, SweepPlan, Task, Timing, Trial,
+    Bypass, Calibrated, CalibratedSubject, CopyTask, CurvePlan, DevicePlan, FrameEngine, FrameForm, FramesTask, Goal,
+    HostName, LadderPlan, PairPart, Plan, Planned, PortName, PortPair, Repeats, SweepPlan, Task, Timing, Trial,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use serde::Deserialize;
@@ -32,7 +32,7 @@ pub(super) fn of(record: &Value) -> Upgraded<Plan> {
     };
     let tests = entries(get(plan, "cells")).iter().any(|cell| !get(cell, "proves").is_null());
     let prove = tests || !entries(get(record, "copy_tests")).is_empty();
-    Ok(Plan { goal, prove, calibrated: calibrated(record)? })
+    Ok(Plan { prove, calibrated: calibrated(record)?, ..Plan::of(goal) })
 }
 
 /// The trial of a cell. Its probe becomes a second load.
@@ -46,7 +46,7 @@ pub(super) fn trial(cell: &Value) -> Upgraded<Trial> {
     let probe = get(cell, "probe");
     if !probe.is_null() {
         let mut workload = probe.clone();
-        workload["kind"] = "transact".into();
+        set(&mut workload, "kind", "transact", &what("probe"))?;
         if let Task::Transact(probe) = read(task(&workload, paths), &what("probe"))? {
             trial = crate::probed(trial, probe);
         }
@@ -69,8 +69,9 @@ pub(super) fn copy_trial(name: impl Into<String>, task: CopyTask) -> Trial {
 pub(super) fn frames_trial(trial: &Value, home: &HostName) -> Upgraded<Trial> {
     let name: String = read(trial["name"].clone(), "the name of a trial with frames")?;
     let mut task = trial.clone();
-    task["home"] = home.0.clone().into();
-    let task: FramesTask = read(task, &format!("trial `{name}`"))?;
+    let what = format!("trial `{name}`");
+    set(&mut task, "home", home.0.clone(), &what)?;
+    let task: FramesTask = read(task, &what)?;
     Ok(Trial::new(name, Task::Frames(task), Timing::UntilDone))
 }
 
@@ -84,9 +85,10 @@ fn curve_plan(curve: &Value, cells: Vec<Trial>, repeats: Repeats) -> Upgraded<Cu
     let named = cells.into_iter().find(|cell| curve["probe"] == cell.name.as_str());
     let cell = named.ok_or("the curve's closed loop is no cell of the plan")?;
     let mut plan = curve.clone();
-    plan["cell"] = serde_json::to_value(cell).map_err(|error| error.to_string())?;
-    plan["repeats"] = serde_json::to_value(repeats).map_err(|error| error.to_string())?;
-    read(plan, "plan.curve")
+    let what = "plan.curve";
+    set(&mut plan, "cell", serde_json::to_value(cell).map_err(|error| error.to_string())?, what)?;
+    set(&mut plan, "repeats", serde_json::to_value(repeats).map_err(|error| error.to_string())?, what)?;
+    read(plan, what)
 }
 
 fn ladder_plan(ladder: &Value, cells: Vec<Trial>, repeats: Repeats) -> Upgraded<LadderPlan> {
@@ -144,6 +146,8 @@ fn calibrated(record: &Value) -> Upgraded<Vec<Calibrated>> {
         let limit = &result["ceiling"];
         all.push(Calibrated {
             record: read(limit["record"].clone(), "a tester limit's record")?,
+            bypass: Bypass::Cable,
+            age: Nanos::default(),
             subject: CalibratedSubject::Result(read(result["name"].clone(), "a result's name")?),
             reached: read(limit["reached"].clone(), "a tester limit's figure")?,
         });
@@ -157,8 +161,10 @@ fn calibrated(record: &Value) -> Upgraded<Vec<Calibrated>> {
         let rate: f64 = read(limit["frames_per_s"].clone(), "a tester limit's figure")?;
         all.push(Calibrated {
             record: read(limit["record"].clone(), "a tester limit's record")?,
+            bypass: Bypass::Cable,
+            age: Nanos::default(),
             subject,
-            reached: crate::calibrated::one(rate),
+            reached: crate::calibration::one(rate),
         });
     }
     Ok(all)

@@ -1,7 +1,7 @@
 //! What was done.
 
 use super::plan::{copy_trial, frames_trial, home, trial};
-use super::{Upgraded, entries, get, read, take};
+use super::{Upgraded, entries, get, read, set, take};
 use crate::copy::CELL;
 use crate::ladder::copy_of;
 use crate::loaded_latency::idle_trial;
@@ -69,14 +69,14 @@ fn observation(mut seen: Value) -> Upgraded<Observation> {
 }
 
 /// A loss: the first format called what no counter explains `wire`, and knew fewer places.
-fn loss(mut loss: Value) -> Value {
+fn loss(mut loss: Value) -> Upgraded<Value> {
     if let Some(places) = loss.get_mut("places") {
         rename(places, "wire", "unaccounted");
         for new in ["sender_filter", "corrupted", "receiver_filter", "reassembly"] {
-            places[new] = 0.into();
+            set(places, new, 0, "the places of a loss")?;
         }
     }
-    loss
+    Ok(loss)
 }
 
 /// A result in which nothing is counted yet.
@@ -104,13 +104,16 @@ fn flows(result: &Value) -> Upgraded<Vec<TrialResult>> {
         let (mut client, mut server) = (take(&mut path, "opener"), take(&mut path, "listener"));
         for end in [&mut client, &mut server] {
             for way in ["sent", "received"] {
-                rename(&mut end[way], "means", "io_method");
+                if let Some(account) = end.get_mut(way) {
+                    rename(account, "means", "io_method");
+                }
             }
             if let Value::String(what) = take(end, "remains") {
                 caveats.push(Caveat::new(CaveatKind::LeftBehind, what));
             }
         }
         let [forward, backward] = ["forward_loss", "backward_loss"].map(|way| loss(take(&mut path, way)));
+        let (forward, backward) = (forward?, backward?);
         let ends = json!({"client": client, "server": server, "forward_loss": forward, "backward_loss": backward});
         paths.push(read::<PathCounts>(ends, &format!("counts of `{}`", trial.name))?);
     }
@@ -164,7 +167,7 @@ fn copy(parts: &Value, trial: &Trial) -> Upgraded<TrialResult> {
         let Some(Value::Array(of_end)) = parts.get_mut(end) else { continue };
         for part in of_end {
             let host: HostName = read(part["host"].clone(), "a host of a copy")?;
-            let counted = &mut part["counted"];
+            let counted = part.get_mut("counted").ok_or("a host of a copy counted nothing")?;
             started.push(read::<u64>(take(counted, "started_unix_ns"), "a copy's time")?);
             result.hosts.insert(host.clone(), observation(take(counted, "observation"))?);
             for caveat in read::<Vec<Caveat>>(take(counted, "caveats"), "caveats")? {

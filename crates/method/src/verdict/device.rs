@@ -1,18 +1,29 @@
 //! The device: with it bypassed the same hosts reached more.
 
 use super::Opinion;
-use super::facts::{AT_TESTER_LIMIT, FlowFacts, percent};
+use super::facts::{AT_TESTER_LIMIT, FlowFacts, TesterAlone, percent};
 use linerate_model::{LimitPlace, Support};
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
-    let (tester_limit, overlaps) = facts.tester_limit.as_ref().filter(|_| facts.bypassed)?;
-    if tester_limit.share >= AT_TESTER_LIMIT || *overlaps {
+    let (tester_limit, overlaps) = facts.tester_limit.as_ref()?;
+    let share = percent(tester_limit.share);
+    if facts.tester_alone == TesterAlone::OwnServer {
+        return None;
+    }
+    let reached_it = tester_limit.share >= AT_TESTER_LIMIT || *overlaps;
+    if reached_it && facts.tester_alone == TesterAlone::Loopback {
+        return None;
+    }
+    if reached_it {
         return Some(Opinion::new(Support::Against, "With the device bypassed the same hosts reached no more."));
     }
-    let text = format!(
-        "With the device bypassed the same hosts reached more: this is {} of that.",
-        percent(tester_limit.share)
-    );
+    if facts.tester_alone == TesterAlone::Loopback {
+        let text = format!(
+            "Against themselves, without interfaces or a device, both hosts reached more: this is {share} of the slower one."
+        );
+        return Some(Opinion::new(Support::Hint, text).at(LimitPlace::Device));
+    }
+    let text = format!("With the device bypassed the same hosts reached more: this is {share} of that.");
     Some(
         Opinion::new(Support::Strong, text)
             .at(LimitPlace::Device)

@@ -18,7 +18,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         let text = format!("{text} Much of that went to requests that were lost or sent again.");
         return Some(Opinion::new(Support::Hint, text));
     }
-    if facts.tcp.as_ref().is_some_and(|tcp| tcp.queued()) {
+    if facts.tcp.as_ref().is_some_and(|tcp| tcp.queued() || tcp.holds_up(closed.latency)) {
         return Some(Opinion::new(Support::Hint, format!("{text} Part of that was spent in a queue on the path.")));
     }
     if facts.sender.is_throttled() || facts.receiver.is_throttled() {

@@ -81,7 +81,7 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
     }
     let kept = facts.offer.is_some_and(|offer| offer.sent >= 0.99);
     let (support, pattern) = match facts.loss_pattern() {
-        // The pattern tells chance from a policer only where few are lost: a small change of the rate changes a large count by more than chance does.
+        // The pattern tells chance from a policer only at low loss: at high loss a small change of rate outweighs chance.
         _ if lost > USUAL_LOSS => (Support::Hint, "."),
         Some(LossPattern::ByChance) if kept => (Support::For, ", one by one as by chance."),
         Some(LossPattern::ByChance) => (Support::Hint, ", one by one as by chance."),
@@ -99,8 +99,17 @@ fn of_tcp(tcp: &Tcp, pattern: Option<LossPattern>) -> Option<Opinion> {
     if tcp.retransmitted <= 0.0 {
         return Some(Opinion::new(Support::Against, text));
     }
-    let next = "The same rate over UDP tells (--prove): loss that stays is the path's (errors, optics, duplex, radio), and \
-                --congestion bbr holds its rate against it; loss that goes is of a path that is full.";
+    let next = match tcp.goes_by_loss() {
+        true => {
+            "The same rate over UDP tells (--prove): loss that stays is the path's (errors, optics, duplex, radio), and \
+             --congestion bbr holds its rate against it; loss that goes is of a path that is full."
+        }
+        // It is what was measured with: no advice.
+        false => {
+            "The same rate over UDP tells (--prove): loss that stays is the path's (errors, optics, duplex, radio); loss that \
+             goes is of a path that is full."
+        }
+    };
     if tcp.is_reordered() {
         let text = format!(
             "{text} The receiver had already got {} of these: segments overtook one another, and TCP took that for loss.",

@@ -19,7 +19,7 @@ pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
     let own = match facts.work {
         Work::Transact => of_end(&of_requests(facts, end), "answering"),
         Work::Tcp => of_stream(facts, end, "receiving"),
-        Work::Udp => unless_both_wait(facts, of_end(end, "receiving")),
+        Work::Udp => hint_if_both_wait(facts, of_end(end, "receiving")),
     };
     let next =
         "A faster core, larger messages, or receiving spread over more cores (--flows, the NIC's queues) takes more.";
@@ -70,7 +70,7 @@ pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
     if opinion.support < Support::Hint || end.is_throttled() {
         return opinion;
     }
-    let opinion = unless_both_wait(facts, opinion);
+    let opinion = hint_if_both_wait(facts, opinion);
     if !facts.outrun_the_path() {
         // A core that has time for nothing but them is the limit, and not the thread that they ran on top of.
         if facts.sender.is_full_of_interrupts() || facts.receiver.is_full_of_interrupts() {
@@ -100,9 +100,9 @@ pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
     Opinion::new(Support::Against, format!("{} {why}", opinion.text))
 }
 
-/// The `opinion` of one end; a hint at most where both ends are on one machine and the threads of both waited for a core: the machine
-/// has too few of them, and neither end is the slower one for sure.
-fn unless_both_wait(facts: &FlowFacts, opinion: Opinion) -> Opinion {
+/// Lowers the `opinion` of one end to a hint where both ends share a machine and the threads of both waited for a core: the cores
+/// are too few, and either end may be the slower one.
+fn hint_if_both_wait(facts: &FlowFacts, opinion: Opinion) -> Opinion {
     let (sender, receiver) = (&facts.sender, &facts.receiver);
     let both_wait = facts.one_machine && sender.is_kept_waiting() && receiver.is_kept_waiting();
     if opinion.support <= Support::Hint || !both_wait || sender.is_throttled() || receiver.is_throttled() {
@@ -156,6 +156,12 @@ pub(super) fn of_stages(facts: &CopyFacts, end: &CopyEnd, stages: &[CopyStage], 
 
 /// What an end's own time says.
 pub(super) fn of_end(end: &End, does: &str) -> Opinion {
+    if end.unseen {
+        return Opinion::new(
+            Support::Unknown,
+            format!("The {does} host runs no agent, so its processor was not watched."),
+        );
+    }
     if let Some((share, cores)) = end.throttled.filter(|_| end.is_throttled()) {
         let text = format!(
             "The {does} host's CPU quota ({cores:.2} of a core) was used up in {} of its periods.",

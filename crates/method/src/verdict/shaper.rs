@@ -93,7 +93,11 @@ fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
     let tcp = facts.tcp.as_ref()?;
     let queue = format!("a round trip grew from {} to {}", time(tcp.min_rtt), time(tcp.rtt));
     if !tcp.queued() {
-        return Some(Opinion::new(Support::Against, format!("No queue stood on the path: {queue}.")));
+        let holds_up = facts.closed_loop.is_some_and(|closed| tcp.holds_up(closed.latency));
+        return Some(match holds_up {
+            true => Opinion::new(Support::Hint, format!("Requests waited on the path for a while: {queue}.")),
+            false => Opinion::new(Support::Against, format!("No queue stood on the path: {queue}.")),
+        });
     }
     if let Some(busy) = hosts_are_busy(facts) {
         return Some(busy);

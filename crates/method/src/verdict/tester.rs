@@ -1,15 +1,19 @@
 //! The tester: with the device bypassed it reached no more.
 
 use super::Opinion;
-use super::facts::{AT_TESTER_LIMIT, FlowFacts, percent};
+use super::facts::{AT_TESTER_LIMIT, FlowFacts, TesterAlone, percent};
 use linerate_model::Support;
+
+/// A result beyond this share of what a loopback reached shows that the hosts reach more: there one host did the work of both ends.
+const BEYOND_LOOPBACK: f64 = 1.05;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let (tester_limit, overlaps) = facts.tester_limit.as_ref()?;
     let share = percent(tester_limit.share);
-    let text = match facts.bypassed {
-        true => format!("The result is {share} of what the same hosts reached without the device."),
-        false => {
+    let text = match facts.tester_alone {
+        TesterAlone::Cable => format!("The result is {share} of what the same hosts reached without the device."),
+        TesterAlone::Loopback => return Some(of_loopback(tester_limit.share)),
+        TesterAlone::OwnServer => {
             format!("The result is {share} of what the asking host reaches with a server of its own and no network.")
         }
     };
@@ -18,4 +22,21 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         (_, true) => Opinion::new(Support::Hint, format!("{text} The runs of both overlap.")),
         _ => Opinion::new(Support::Against, text),
     })
+}
+
+/// An upper estimate: the tester may be the limit below it too, by its interfaces.
+fn of_loopback(share: f64) -> Opinion {
+    let text = format!(
+        "The result is {} of what the slower of the hosts reaches against itself, an upper estimate of the tester limit.",
+        percent(share)
+    );
+    let support = match share {
+        BEYOND_LOOPBACK.. => Support::Unknown,
+        AT_TESTER_LIMIT.. => Support::Strong,
+        _ => Support::Hint,
+    };
+    // What a host counted of itself goes before an estimate.
+    Opinion::new(support, text)
+        .by_elimination()
+        .then("Join the hosts by a cable and measure the tester limit with `linerate calibrate`.")
 }

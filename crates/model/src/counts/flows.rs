@@ -4,6 +4,7 @@ use crate::{Histogram, Loss, NfsOperation, OperationCounts, Service};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Both ends of one path.
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct PathCounts {
     /// The client's end.
     pub client: EndCounts,
-    /// The server's end; empty for a server that runs no agent.
+    /// The server's end; of a server that runs no agent, what it told of itself.
     pub server: EndCounts,
     /// What became of the datagrams from client to server (UDP streams).
     pub forward_loss: Option<Loss>,
@@ -44,6 +45,10 @@ pub struct EndCounts {
     /// was due later counts as not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
+    /// What a server that runs no agent told of this end, in its own form. Then it counted this end, over its own window, and
+    /// nobody saw its host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Value>,
 }
 
 /// What one end handed to its kernel within the measured window.

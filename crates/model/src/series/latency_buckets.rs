@@ -1,5 +1,6 @@
 //! Response times of one interval, coarse enough to be kept for every point of a series.
 
+use crate::checked::{OutOfRange, within};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,8 +10,22 @@ use serde::{Deserialize, Serialize};
 ///
 /// Bucket `b` holds durations from 2^(b/4) ns on, the quarter taken linearly: 4, 5, 6, 7, 8, 10, 12, 14, 16, 20 ... ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
+#[serde(try_from = "Vec<(u8, u64)>")]
 pub struct LatencyBuckets(Vec<(u8, u64)>);
+
+impl TryFrom<Vec<(u8, u64)>> for LatencyBuckets {
+    type Error = OutOfRange;
+
+    fn try_from(buckets: Vec<(u8, u64)>) -> Result<Self, OutOfRange> {
+        if !buckets.is_sorted_by(|(before, _), (after, _)| before < after) {
+            return Err(OutOfRange("the buckets of response times are not in order".to_owned()));
+        }
+        if let Some((last, _)) = buckets.last() {
+            within("as a bucket of response times", *last, 0..=Self::COUNT as u8 - 1)?;
+        }
+        Ok(Self(buckets))
+    }
+}
 
 impl LatencyBuckets {
     /// Number of buckets: enough for 100 s and a little more.
@@ -38,15 +53,15 @@ impl LatencyBuckets {
 
     /// Durations counted.
     pub fn count(&self) -> u64 {
-        self.0.iter().map(|(_, count)| count).sum()
+        self.0.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
     /// The middle of the bucket that `share` (0 to 1) of all are at or below; none if nothing was counted.
     pub fn quantile(&self, share: f64) -> Option<Nanos> {
         let wanted = ((self.count() as f64 * share).ceil() as u64).max(1);
-        let mut below = 0;
+        let mut below = 0_u64;
         self.0.iter().find_map(|(bucket, count)| {
-            below += count;
+            below = below.saturating_add(*count);
             (below >= wanted).then(|| Nanos::new((Self::begins(*bucket) + Self::begins(*bucket + 1)) / 2))
         })
     }
@@ -62,7 +77,7 @@ impl LatencyBuckets {
     pub fn merge(&mut self, other: &Self) {
         for (bucket, count) in &other.0 {
             match self.0.binary_search_by_key(bucket, |(own, _)| *own) {
-                Ok(at) => self.0[at].1 += count,
+                Ok(at) => self.0[at].1 = self.0[at].1.saturating_add(*count),
                 Err(at) => self.0.insert(at, (*bucket, *count)),
             }
         }

@@ -259,6 +259,17 @@ impl MadeTree {
 }
 
 impl CopyOptions {
+    /// Copies as they are without further options: four lanes, made durable at the end, nothing verified, nothing replaced.
+    pub const PLAIN: Self = Self {
+        lanes: 4,
+        verify: CopyVerify::None,
+        sync: CopySync::End,
+        cache: CopyCache::AsIs,
+        on_error: CopyOnError::Stop,
+        existing: CopyExisting::Refuse,
+        links: CopyLinks::Copy,
+    };
+
     /// Most lanes from one host to another.
     pub const MOST_LANES: u16 = 64;
 

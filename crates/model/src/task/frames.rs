@@ -3,8 +3,8 @@
 //! A port is an interface of a host that tests a device. A trial sends streams of frames from port to port; every frame
 //! carries its trial, stream, number and time of sending, so that the receiving ports can count and time each one.
 
-use crate::checked::{OutOfRange, check_when_read, within};
-use crate::{FrameForm, HostName, PortName};
+use crate::checked::{OutOfRange, check_when_read, rate, within};
+use crate::{FrameForm, HostName, PortName, Window};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -283,9 +283,17 @@ impl FrameStream {
     /// The largest frame that an interface of Linux carries: its largest MTU, with Ethernet's header and FCS.
     const LARGEST: u32 = 65_536 + 18;
 
+    /// Checks that an interface can carry frames of this size.
+    pub(crate) fn check_size(size: FrameSize) -> Result<(), OutOfRange> {
+        within("bytes of a frame", size.get(), 0..=Self::LARGEST)
+    }
+
     fn check(&self) -> Result<(), OutOfRange> {
-        within("bytes of a frame", self.size.get(), 0..=Self::LARGEST)?;
-        self.rate.map_or(Ok(()), |rate| within("frames per second", rate.get(), 1..=u64::MAX))
+        Self::check_size(self.size)?;
+        for time in [Some(self.after), self.time].into_iter().flatten() {
+            within("of a stream of frames", time, Nanos::default()..=Window::LONGEST)?;
+        }
+        self.rate.map_or(Ok(()), |asked| rate("frames per second", asked.get()))
     }
 }
 
@@ -294,12 +302,19 @@ impl FramesTask {
     const MOST: usize = u16::MAX as usize;
 
     fn check(&self) -> Result<(), OutOfRange> {
-        within("ports", self.ports.len(), 0..=Self::MOST)?;
         within("streams", self.streams.len(), 0..=Self::MOST)?;
+        for time in [self.time, self.settle] {
+            within("of a trial with frames", time, Nanos::default()..=Window::LONGEST)?;
+        }
         let named = self.streams.iter().flat_map(|stream| [stream.from, stream.to]);
-        let named = named.chain(self.hosts.iter().map(|hosts| hosts.port));
-        match named.max().filter(|port| usize::from(*port) >= self.ports.len()) {
-            Some(port) => Err(OutOfRange(format!("port {port} is named, and there are {}", self.ports.len()))),
+        Self::check_ports(self.ports.len(), named.chain(self.hosts.iter().map(|hosts| hosts.port)))
+    }
+
+    /// Checks that each port that is `named` by its place is one of so many.
+    pub(crate) fn check_ports(ports: usize, named: impl Iterator<Item = u16>) -> Result<(), OutOfRange> {
+        within("ports", ports, 0..=Self::MOST)?;
+        match named.max().filter(|port| usize::from(*port) >= ports) {
+            Some(port) => Err(OutOfRange(format!("port {port} is named, and there are {ports}"))),
             None => Ok(()),
         }
     }

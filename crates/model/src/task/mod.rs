@@ -3,6 +3,7 @@
 mod copy;
 mod frame_form;
 mod frames;
+mod iperf3;
 mod net;
 mod nfs;
 mod nfs_mix;
@@ -22,6 +23,7 @@ pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FramesTask, Mac, MacRule, PortInfo, SIGNATURE_BYTES,
     SimulatedHosts,
 };
+pub use iperf3::Iperf3Server;
 pub use net::{Net, Path, Server, SocketOptions};
 pub use nfs::{FileSet, IoSizes, NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask, OperationCounts, Service};
 pub use nfs_mix::MixError;

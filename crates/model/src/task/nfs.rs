@@ -1,6 +1,6 @@
 //! Operations on an NFS version 3 server (RFC 1813): what a trial asks of it, and what it counts.
 
-use crate::checked::{OutOfRange, check_when_read, within};
+use crate::checked::{OutOfRange, check_when_read, rate, within};
 use crate::{Arrivals, Histogram, Net, Path, Transport};
 use linerate_units::{ByteCount, Nanos, OpRate};
 use schemars::JsonSchema;
@@ -271,7 +271,7 @@ impl NfsTask {
     pub fn check(&self) -> Result<(), OutOfRange> {
         within("bytes of a transfer", self.transfer_bytes.get(), 1..=Self::TCP_MAXIMUM)?;
         within("operations under way", self.outstanding, 1..=Self::OUTSTANDING_MAXIMUM)?;
-        self.rate.map_or(Ok(()), |rate| within("operations per second", rate.get(), 1..=u64::MAX))
+        self.rate.map_or(Ok(()), |asked| rate("operations per second", asked.get()))
     }
 
     /// What is read and written comes in pieces of this.

@@ -1,6 +1,6 @@
 //! Calls to an ONC RPC server (RFC 5531): what a trial asks of it.
 
-use crate::checked::{OutOfRange, check_when_read, within};
+use crate::checked::{OutOfRange, check_when_read, rate, within};
 use crate::{Arrivals, Net, Path, Transport};
 use linerate_units::{ByteCount, OpRate};
 use schemars::JsonSchema;
@@ -74,7 +74,7 @@ impl RpcTask {
     fn check(&self) -> Result<(), OutOfRange> {
         within("bytes of a unit", self.unit_bytes.get(), 0..=Self::TCP_MAXIMUM)?;
         within("calls under way", self.outstanding, 1..=u16::MAX)?;
-        self.rate.map_or(Ok(()), |rate| within("calls per second", rate.get(), 1..=u64::MAX))
+        self.rate.map_or(Ok(()), |asked| rate("calls per second", asked.get()))
     }
 
     /// Bytes before the unit in a call that carries one: the call's head with a trial's key (RFC 5531 section 9), and the

@@ -1,7 +1,7 @@
 //! Bulk data over TCP or UDP.
 
-use crate::checked::{OutOfRange, check_when_read, within};
-use crate::{Net, Path, Transport};
+use crate::checked::{OutOfRange, check_when_read, rate, within};
+use crate::{Iperf3Server, Net, Path, Transport};
 use linerate_units::{BitRate, ByteCount, FrameRate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,9 @@ pub struct StreamTask {
     pub send_by: SendBy,
     /// What a TCP receiver does with its data.
     pub receive_by: ReceiveBy,
+    /// The server of iperf3 that is the other end of the path; without one, an agent is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iperf3: Option<Iperf3Server>,
 }
 
 impl StreamTask {
@@ -41,6 +44,7 @@ impl StreamTask {
             offload: true,
             send_by: SendBy::Auto,
             receive_by: ReceiveBy::Copy,
+            iperf3: None,
         }
     }
 
@@ -48,8 +52,8 @@ impl StreamTask {
         within("bytes of a message", self.message_bytes.get(), 1..=Self::TCP_MAXIMUM)?;
         match self.offered {
             None => Ok(()),
-            Some(Offered::PayloadBps(rate)) => within("bits per second", rate.get(), 1..=u64::MAX),
-            Some(Offered::MessagesPerS(rate)) => within("messages per second", rate.get(), 1..=u64::MAX),
+            Some(Offered::PayloadBps(asked)) => rate("bits per second", asked.get()),
+            Some(Offered::MessagesPerS(asked)) => rate("messages per second", asked.get()),
         }
     }
 

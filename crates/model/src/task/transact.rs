@@ -1,6 +1,6 @@
 //! Requests and responses, timed one by one.
 
-use crate::checked::{OutOfRange, check_when_read, within};
+use crate::checked::{OutOfRange, check_when_read, rate, within};
 use crate::{Net, Path, StreamTask, Transport};
 use linerate_units::{ByteCount, OpRate};
 use schemars::JsonSchema;
@@ -52,7 +52,7 @@ impl TransactTask {
         within("bytes of a request", self.request_bytes.get(), 1..=StreamTask::TCP_MAXIMUM)?;
         within("bytes of a response", self.response_bytes.get(), 1..=StreamTask::TCP_MAXIMUM)?;
         within("requests under way", self.outstanding, 1..=u16::MAX)?;
-        self.rate.map_or(Ok(()), |rate| within("requests per second", rate.get(), 1..=u64::MAX))
+        self.rate.map_or(Ok(()), |asked| rate("requests per second", asked.get()))
     }
 }
 

@@ -254,13 +254,33 @@ fn any_stack() -> impl Strategy<Value = Stack> {
     let inner_mtu = prop::option::of(68u32..2_000);
     let parts = (any_medium(), any_over(), any_ip(), any_ip(), mtu, inner_mtu, any::<bool>());
     parts.prop_filter_map("does not stand", |(medium, over, ip, outer_ip, mtu, inner_mtu, tcp_timestamps)| {
-        let stack = Stack { medium, over, ip, outer_ip, mtu, inner_mtu, tcp_timestamps };
+        let stack = Stack { medium, over, ip, outer_ip, mtu, inner_mtu, tcp_timestamps, half_duplex: false };
         stack.inner_mtu().is_ok().then_some(stack)
     })
 }
 
 fn any_transport() -> impl Strategy<Value = Transport> {
     prop::sample::select(vec![Transport::Tcp, Transport::Udp])
+}
+
+/// On a hub two segments of 1,538 bytes and their acknowledgement of 84 take turns: 2,920 of 3,160 bytes are payload.
+#[test]
+fn acknowledgements_share_a_half_duplex_medium() {
+    let hub = Stack { half_duplex: true, tcp_timestamps: false, ..on("10base-t") };
+    let tcp = hub.carried(Transport::Tcp, 1).expect("it stands");
+    assert_eq!(tcp.rate(Layer::Payload).get(), 10_000_000 * 2_920 / 3_160);
+    assert_eq!(tcp.turn(), (2, 3_160));
+    assert!((tcp.messages_per_s() - 2.0 * 10e6 / (8.0 * 3_160.0)).abs() < 1e-9);
+    let full = Stack { half_duplex: false, ..hub.clone() };
+    assert_eq!(full.carried(Transport::Tcp, 1).expect("it stands").rate(Layer::Payload).get(), 9_492_847);
+    // Nobody answers datagrams.
+    let udp = |stack: &Stack| stack.carried(Transport::Udp, 1472).expect("it stands").rate(Layer::Payload);
+    assert_eq!(udp(&hub), udp(&full));
+    for medium in ["10gbase-t", "fddi", "atm-oc3-lane"] {
+        let stack = Stack { half_duplex: true, ..on(medium) };
+        let error = stack.carried(Transport::Tcp, 1).expect_err(medium).to_string();
+        assert!(error.contains("has no half duplex; it is of Ethernet up to 1 Gbit/s"), "{error}");
+    }
 }
 
 proptest! {
@@ -312,7 +332,7 @@ proptest! {
         medium in any_medium(), over in any_over(), ip in any_ip(), outer_ip in any_ip(), mtu: Option<u32>,
         inner_mtu: Option<u32>, transport in any_transport(), message: u64,
     ) {
-        let stack = Stack { medium, over, ip, outer_ip, mtu, inner_mtu, tcp_timestamps: true };
+        let stack = Stack { medium, over, ip, outer_ip, mtu, inner_mtu, tcp_timestamps: true, half_duplex: false };
         let _ = stack.carried(transport, message);
     }
 

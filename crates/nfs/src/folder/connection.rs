@@ -3,7 +3,7 @@
 use super::{Stopped, status_error};
 use crate::answers::{self, Answer};
 use crate::calls::{self, Ask};
-use crate::identity::Identity;
+use crate::identity::CallerIdentity;
 use crate::status;
 use linerate_engine::{SocketError, SocketSpec};
 use linerate_model::{NfsOperation, SocketOptions, Transport};
@@ -45,7 +45,7 @@ pub(super) enum Failure {
 /// Pool of the connections of one mount.
 pub(super) struct ConnectionPool {
     pub(super) address: SocketAddr,
-    identity: Identity,
+    identity: CallerIdentity,
     /// From a privileged port, as many servers want it.
     privileged: bool,
     answer_time: Arc<AnswerTime>,
@@ -85,7 +85,7 @@ pub(super) struct Connection {
 }
 
 impl ConnectionPool {
-    pub(super) fn new(address: SocketAddr, identity: Identity, privileged: bool, stopped: Stopped) -> Self {
+    pub(super) fn new(address: SocketAddr, identity: CallerIdentity, privileged: bool, stopped: Stopped) -> Self {
         let answer_time = Arc::new(AnswerTime { stopped, ends: AtomicU64::new(0) });
         Self { address, identity, privileged, answer_time, idle: Mutex::default(), lost: AtomicBool::new(false) }
     }

@@ -16,7 +16,7 @@ pub use reading::NfsReading;
 
 use crate::answers::{Answer, Attributes};
 use crate::calls::{Ask, Handle, Settings, handle};
-use crate::identity::Identity;
+use crate::identity::CallerIdentity;
 use crate::{mount, status};
 use connection::{Connection, ConnectionPool, Failure};
 use linerate_model::{NfsServer, SessionKey, Transport};
@@ -127,7 +127,7 @@ impl NfsFolder {
     /// Finds the server's ports, mounts the export, and goes down to the folder in it. What is missing of it is an error; with
     /// `make`, the last part of the path is made.
     pub fn connect(server: &NfsServer, make: bool, stopped: Stopped) -> Result<Self, RpcError> {
-        let identity = Identity::User(Credential::sys("linerate", server.uid, server.gid));
+        let identity = CallerIdentity::User(Credential::sys("linerate", server.uid, server.gid));
         let dial = |address| connection::dial(address, true);
         let (nfs, mounting) = mount::ports(server, Transport::Tcp, &dial)?;
         let connections = ConnectionPool::new(nfs, identity, true, stopped);
@@ -136,7 +136,7 @@ impl NfsFolder {
 
     /// The folder that an agent serves to those that show `key`.
     pub fn of_agent(address: SocketAddr, key: &SessionKey, stopped: Stopped) -> Result<Self, RpcError> {
-        let identity = Identity::KeyHolder(*key);
+        let identity = CallerIdentity::KeyHolder(*key);
         Self::mounted(ConnectionPool::new(address, identity, false, stopped), address, "/", false)
     }
 

@@ -287,8 +287,12 @@ impl Store for DirectoryStore {
             Removed::File => UnlinkatFlags::NoRemoveDir,
             Removed::Directory => UnlinkatFlags::RemoveDir,
         };
-        unlinkat(&opened, text(place.name)?.as_c_str(), flag).map_err(errno)?;
-        self.known_mut().forget(removed.ino());
+        {
+            // In one piece: a new object could get the inode in between, and its number would be forgotten.
+            let mut known = self.known_mut();
+            unlinkat(&opened, text(place.name)?.as_c_str(), flag).map_err(errno)?;
+            known.forget(removed.ino());
+        }
         Ok(attributes::change(&before, &attributes::of(&opened)?))
     }
 

@@ -10,7 +10,7 @@ mod udp;
 mod unproven;
 
 use crate::error::RpcError;
-use crate::greeting::{Admission, GREET, KnownCallers};
+use crate::greeting::{GREET, GreetingServer, KnownCallers};
 use crate::message::{BadCall, CallMessage, Refused, put_accepted, put_refused, read_call};
 use account::Account;
 use linerate_engine::{AllowedPeers, Timeline};
@@ -26,6 +26,7 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
+pub(crate) use unproven::LIMITS as STRANGERS;
 
 /// How soon a stop is seen.
 const TICK_NS: u64 = 50_000_000;
@@ -162,7 +163,7 @@ impl std::fmt::Debug for Server {
 struct Shared {
     programs: Vec<Arc<dyn Program>>,
     /// Who may call; `None` is anyone.
-    admission: Option<Admission>,
+    admission: Option<GreetingServer>,
     options: ServerOptions,
     account: Account,
     stop: AtomicBool,
@@ -220,7 +221,7 @@ impl Server {
         let numbers = AtomicUsize::new(options.first);
         let shared = Arc::new(Shared {
             programs,
-            admission: options.key.map(Admission::new),
+            admission: options.key.map(GreetingServer::new),
             options,
             account: Account::default(),
             stop: AtomicBool::new(false),
@@ -367,7 +368,7 @@ impl Shared {
         known: Option<&mut KnownCallers>,
         out: &mut Vec<u8>,
     ) -> Option<Executed> {
-        let stranger = Executed { due: 0, caller: Standing::Stranger };
+        let stranger = Executed { due: 0, caller: CallerProof::None };
         let call = match read_call(message) {
             Ok(call) => call,
             Err(BadCall::Version(xid)) => {
@@ -385,11 +386,11 @@ impl Shared {
         let executed = match &self.admission {
             Some(admission) if call.to == GREET => admission.answer(call.args, peer).map(|results| {
                 out.extend_from_slice(&results);
-                Executed { caller: Standing::Greeted, ..stranger }
+                Executed { caller: CallerProof::Key, ..stranger }
             }),
             admission => {
                 let is_admitted = is_known || admission.is_none();
-                let caller = if is_known { Standing::Known } else { Standing::Stranger };
+                let caller = if is_known { CallerProof::KeyAndAddress } else { CallerProof::None };
                 self.call(&call, (peer, transport), arrived_ns, is_admitted, out)
                     .map(|due| Executed { due: due.unwrap_or(0), caller })
             }
@@ -397,7 +398,7 @@ impl Shared {
         Some(executed.unwrap_or_else(|why| {
             out.truncate(begin);
             put_refused(out, call.xid, why);
-            if is_known { Executed { caller: Standing::Known, ..stranger } } else { stranger }
+            if is_known { Executed { caller: CallerProof::KeyAndAddress, ..stranger } } else { stranger }
         }))
     }
 
@@ -432,8 +433,8 @@ impl Shared {
     }
 
     /// Whether a reply to `caller` is counted: those to strangers are none of a session's.
-    fn counts(&self, caller: Standing) -> bool {
-        self.admission.is_none() || caller == Standing::Known
+    fn counts(&self, caller: CallerProof) -> bool {
+        self.admission.is_none() || caller == CallerProof::KeyAndAddress
     }
 }
 
@@ -442,18 +443,18 @@ impl Shared {
 struct Executed {
     /// When the reply is due.
     due: u64,
-    caller: Standing,
+    caller: CallerProof,
 }
 
-/// What is known of who called.
+/// What a caller has proved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum CallerProof {
     /// Nothing. Over UDP it may not even have called.
-    Stranger,
+    None,
     /// It has just shown that it holds the session's key, and still has to show that it reads the reply.
-    Greeted,
+    Key,
     /// It holds the key and reads the replies at its address.
-    Known,
+    KeyAndAddress,
 }
 
 /// How long to wait for the next call when a reply is due at `due`.

@@ -1,7 +1,7 @@
 //! Calls over connections: a thread for each.
 
 use super::later::Later;
-use super::unproven::{Greeted, UnprovenConnections};
+use super::unproven::{ProvenConnection, UnprovenConnections};
 use super::{Executed, Shared, TICK_NS, name, spawn, wait_ns};
 use crate::error::{RpcError, is_timeout};
 use crate::greeting::KnownCallers;
@@ -37,7 +37,7 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             }
         }
         // Also when nothing came: strangers whose time is over are closed, and one may greet at this very moment.
-        for Greeted { stream, peer, reply } in unproven.attend(shared) {
+        for ProvenConnection { stream, peer, reply } in unproven.attend(shared) {
             threads.serve(stream, peer, reply, shared);
         }
     }
@@ -160,12 +160,12 @@ impl Connection {
     }
 
     /// Executes the calls in `records`, which were read at `now`.
-    fn execute(&mut self, records: &mut Records, now: u64, shared: &Shared) -> Result<Calls, RpcError> {
+    fn execute(&mut self, records: &mut Records, now: u64, shared: &Shared) -> Result<Executions, RpcError> {
         let mut executed = 0;
         while !self.owes_too_much() {
             let malformed = |what| RpcError::Malformed { peer: self.peer, what };
             let Some(call) = records.next().map_err(|error| malformed(error.to_string()))? else {
-                return Ok(Calls { executed, more_left: false });
+                return Ok(Executions { executed, more_left: false });
             };
             executed += 1;
             let begin = self.out.len();
@@ -178,7 +178,7 @@ impl Connection {
                 Some(_) => {}
             }
         }
-        Ok(Calls { executed, more_left: true })
+        Ok(Executions { executed, more_left: true })
     }
 
     /// Bytes of replies that the kernel has not taken.
@@ -221,7 +221,7 @@ impl Connection {
 
 /// What was executed of the calls that had come.
 #[derive(Debug, Clone, Copy)]
-struct Calls {
+struct Executions {
     executed: usize,
     /// More may be there, but too much is owed already.
     more_left: bool,

@@ -1,7 +1,7 @@
 //! Calls over a UDP socket, which several threads may share.
 
 use super::later::Later;
-use super::{Executed, Shared, Standing, wait_ns};
+use super::{CallerProof, Executed, Shared, wait_ns};
 use crate::error::is_timeout;
 use crate::greeting::KnownCallers;
 use linerate_engine::ReplyAllowance;
@@ -41,7 +41,7 @@ pub(super) fn serve(udp: &UdpSocket, shared: &Shared) {
             reply.clear();
             let executed = shared.execute(&call[..length], (peer, Transport::Udp), now, Some(&mut known), &mut reply);
             let Some(Executed { due, caller }) = executed else { continue };
-            let is_known = caller == Standing::Known;
+            let is_known = caller == CallerProof::KeyAndAddress;
             if !is_known && !shared.options.peers.allow(peer.ip()) {
                 continue;
             }
@@ -70,11 +70,11 @@ struct Allowances {
 
 impl Allowances {
     /// Whether `caller` may be sent a reply of `reply_bytes` to a call of `call_bytes` at `now`, nanoseconds. If so, it counts.
-    fn allow(&mut self, caller: Standing, call_bytes: usize, reply_bytes: usize, now: u64) -> bool {
+    fn allow(&mut self, caller: CallerProof, call_bytes: usize, reply_bytes: usize, now: u64) -> bool {
         match caller {
-            Standing::Stranger => self.strangers.allow(call_bytes, reply_bytes, now),
-            Standing::Greeted => self.greeted.allow(call_bytes, reply_bytes, now),
-            Standing::Known => true,
+            CallerProof::None => self.strangers.allow(call_bytes, reply_bytes, now),
+            CallerProof::Key => self.greeted.allow(call_bytes, reply_bytes, now),
+            CallerProof::KeyAndAddress => true,
         }
     }
 }
@@ -98,12 +98,12 @@ mod tests {
         let mut allowances = Allowances::default();
         let now = 10_000_000_000;
         let mut count = |caller| (0..10_000).filter(|_| allowances.allow(caller, 76, 56, now)).count();
-        let strangers = count(Standing::Stranger);
+        let strangers = count(CallerProof::None);
         assert!(strangers < 10_000, "they are limited");
-        assert_eq!(count(Standing::Greeted), strangers);
-        assert_eq!(count(Standing::Known), 10_000);
+        assert_eq!(count(CallerProof::Key), strangers);
+        assert_eq!(count(CallerProof::KeyAndAddress), 10_000);
         let mut fresh = Allowances::default();
-        assert!(!fresh.allow(Standing::Greeted, 76, 77, now), "no longer than the call");
-        assert!(fresh.allow(Standing::Known, 76, 77, now));
+        assert!(!fresh.allow(CallerProof::Key, 76, 77, now), "no longer than the call");
+        assert!(fresh.allow(CallerProof::KeyAndAddress, 76, 77, now));
     }
 }

@@ -1,7 +1,7 @@
 //! Connections whose callers have yet to show the session's key. One thread tends them all: they have no thread of their own, few
 //! places, little room and little time.
 
-use super::{Executed, Shared, Standing};
+use super::{CallerProof, Executed, Shared};
 use crate::record::{Records, put_record};
 use linerate_engine::{StrangerLimits, Strangers};
 use linerate_model::Transport;
@@ -12,7 +12,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 /// How many strangers there may be, and for how long. One host of a copy opens up to 64 lanes, each with several threads, at the
 /// same time. A stranger takes about 1 KiB, so all of them take 256 KiB.
-pub(super) const LIMITS: StrangerLimits = StrangerLimits { places: 256, places_each: 128, time_ns: 5_000_000_000 };
+pub(crate) const LIMITS: StrangerLimits = StrangerLimits { places: 256, places_each: 128, time_ns: 5_000_000_000 };
 /// Bytes of a stranger's call at the most: a greeting has 76, a null call with a credential of a common size below 200.
 const CALL_MAXIMUM: usize = 240;
 /// Bytes that are kept for a stranger. With a call that is gathered from fragments, it is less than 1 KiB.
@@ -29,7 +29,7 @@ struct Stranger {
 }
 
 /// A connection whose caller has just shown the key, and the reply that tells it so.
-pub(super) struct Greeted {
+pub(super) struct ProvenConnection {
     pub(super) stream: TcpStream,
     pub(super) peer: SocketAddr,
     pub(super) reply: Vec<u8>,
@@ -54,12 +54,12 @@ impl UnprovenConnections {
 
     /// Answers what has come, and returns the connections that are no longer strangers'.
     #[must_use = "a connection that is dropped is closed"]
-    pub(super) fn attend(&mut self, shared: &Shared) -> Vec<Greeted> {
+    pub(super) fn attend(&mut self, shared: &Shared) -> Vec<ProvenConnection> {
         let mut greeted = Vec::new();
         self.0.attend(clock::now(), |mut stranger| match stranger.hear(shared) {
             Ok(None) => Some(stranger),
             Ok(Some(reply)) => {
-                greeted.push(Greeted { stream: stranger.stream, peer: stranger.peer, reply });
+                greeted.push(ProvenConnection { stream: stranger.stream, peer: stranger.peer, reply });
                 None
             }
             // What is no call, or is not read by its caller, is not worth a place.
@@ -84,7 +84,7 @@ impl Stranger {
             let mut reply = Vec::new();
             let execute = |out: &mut Vec<u8>| shared.execute(call, (peer, Transport::Tcp), now, None, out);
             let Executed { caller, .. } = put_record(&mut reply, execute).ok_or_else(invalid)?;
-            if caller == Standing::Greeted {
+            if caller == CallerProof::Key {
                 // A caller waits for its ticket, without which no call is worth making: nothing follows yet.
                 return self.records.is_empty().then_some(Some(reply)).ok_or_else(invalid);
             }

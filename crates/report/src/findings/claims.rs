@@ -58,7 +58,9 @@ fn is_above(data: &Data<'_>, measure: usize, cell: usize) -> bool {
     let limit = layers(data, measure, cell).and_then(|layers| layers.into_iter().find(|(layer, _)| *layer == expected));
     // What linerate itself has counted is no claim.
     let bearable = if data.study.measures[measure].metric.is_some() { EDGES } else { 1.0 };
-    data.value(cell, measure).zip(limit).is_some_and(|(reached, (_, limit))| reached > limit * bearable)
+    // Of what is about so much, the least it may be.
+    let least = data.span(cell, measure).map(|(least, _)| least);
+    data.value(cell, measure).and(least).zip(limit).is_some_and(|(reached, (_, limit))| reached > limit * bearable)
 }
 
 fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {

@@ -51,6 +51,8 @@ struct Contest {
     second: usize,
     /// How many times the second is ahead of the first, in each pair, and the levels of its cells.
     pairs: Vec<(f64, Vec<Option<usize>>)>,
+    /// Pairs whose results are equal, which are not among them.
+    ties: usize,
 }
 
 /// A level of a factor.
@@ -73,8 +75,8 @@ struct Turn {
 
 impl Contest {
     fn of(data: &Data<'_>, measure: usize, factor: usize, a: usize, b: usize) -> Option<Self> {
-        let pairs: Vec<Pair> =
-            data.pairs(factor, a, b, measure).into_iter().filter(|pair| pair.a.1 != pair.b.1).collect();
+        let (pairs, ties): (Vec<Pair>, Vec<Pair>) =
+            data.pairs(factor, a, b, measure).into_iter().partition(|pair| pair.a.1 != pair.b.1);
         let ahead = Ahead::of(data, measure);
         let wins = pairs.iter().filter(|pair| ahead.is(pair.a.1, pair.b.1)).count();
         let swapped = wins * 2 < pairs.len();
@@ -90,6 +92,7 @@ impl Contest {
             first: if swapped { b } else { a },
             second: if swapped { a } else { b },
             pairs: pairs.iter().map(of).collect(),
+            ties: ties.len(),
         })
     }
 
@@ -157,6 +160,10 @@ impl Contest {
             ahead = ahead_elsewhere,
             elsewhere = elsewhere
         );
+        let ties = match self.ties {
+            0 => String::new(),
+            ties => said!(data.lang, "findings-crossover-ties", ties = ties),
+        };
         let evidence = test(
             &said!(data.lang, "findings-crossover-fishers-test"),
             p,
@@ -169,7 +176,8 @@ impl Contest {
                 others = behind - turned,
                 elsewhere = elsewhere,
                 p = p_value(p),
-                parts = looked_at
+                parts = looked_at,
+                ties = ties
             ),
         );
         Some(finding(FindingKind::Crossover, text, vec![evidence]))

@@ -1,16 +1,22 @@
 //! A study as the rules see it: medians, limits, and cells that agree in all but one factor.
 
+use super::words::value;
+use crate::figures;
+use crate::firmness::bounded;
 use crate::language::Language;
 use crate::said;
 use linerate_method::statistics::{Holm, Tested};
 use linerate_model::{
-    CellLimit, Conditions, Factor, FactorOf, Layer, Level, Measure, MeasureUnit, Medium, Study, StudyCell, Transport,
+    CellLimit, Conditions, Factor, FactorOf, Firmness, Known, Layer, Level, Measure, MeasureUnit, Medium, StatedAs,
+    StatedValue, Study, StudyCell, Transport,
 };
 use std::collections::HashMap;
 
 /// A study with what is worked out of it once.
 pub(crate) struct Data<'a> {
     pub(crate) study: &'a Study,
+    /// The same study with the values that are not firm.
+    all: &'a Study,
     /// The language of its sentences.
     pub(crate) lang: Language,
     /// For each cell and measure what is known of its path.
@@ -31,10 +37,15 @@ pub(crate) struct Pair {
 
 impl<'a> Data<'a> {
     pub(crate) fn of(lang: Language, study: &'a Study) -> Self {
+        Self::with_bounds(lang, study, study)
+    }
+
+    /// A study of firm values, beside `all` of it.
+    pub(super) fn with_bounds(lang: Language, study: &'a Study, all: &'a Study) -> Self {
         let measures = 0..study.measures.len();
         let of_cell = |cell: &StudyCell| measures.clone().map(|measure| study.conditions(cell, measure)).collect();
         let paths = study.cells.iter().map(of_cell).collect();
-        let mut data = Self { study, lang, paths, limits: HashMap::new(), tests: Holm::default() };
+        let mut data = Self { study, all, lang, paths, limits: HashMap::new(), tests: Holm::default() };
         for cell in 0..study.cells.len() {
             for measure in 0..study.measures.len() {
                 if let Some(limit) = data.work_out(cell, measure) {
@@ -55,7 +66,48 @@ impl<'a> Data<'a> {
     fn work_out(&self, cell: usize, measure: usize) -> Option<CellLimit> {
         let value = self.value(cell, measure)?;
         let (low, high) = self.range_of(self.path(cell, measure), measure)?;
-        (high > 0.0).then_some(CellLimit { cell, measure, low, high, share: value / high })
+        let share = value / high;
+        // What is about so much may be the limit where it is no more than that above it.
+        let may_be = self.stated(cell, measure).and_then(|stated| stated.low).is_some_and(|least| least <= high);
+        let share = if may_be { share.min(1.0) } else { share };
+        (high > 0.0).then_some(CellLimit { cell, measure, low, high, share })
+    }
+
+    /// What the author states of a cell where that is no number alone.
+    pub(crate) fn stated(&self, cell: usize, measure: usize) -> Option<&'a StatedValue> {
+        self.study.cells[cell].stated.get(&measure)
+    }
+
+    /// From where to where a result lies: a number is both ends.
+    pub(crate) fn span(&self, cell: usize, measure: usize) -> Option<(f64, f64)> {
+        match self.stated(cell, measure) {
+            Some(stated) => Some((stated.low.unwrap_or(0.0), stated.high.unwrap_or(f64::INFINITY))),
+            None => self.value(cell, measure).map(|value| (value, value)),
+        }
+    }
+
+    /// A result in words, as it is stated.
+    pub(crate) fn shown(&self, cell: usize, measure: usize) -> Option<String> {
+        let unit = self.study.measures[measure].unit;
+        let number = self.value(cell, measure);
+        let Some(stated) = self.stated(cell, measure) else {
+            let firmness = self.firmness(cell, measure);
+            return number.map(|number| bounded(self.lang, value(number, unit), firmness, unit.more_is_better()));
+        };
+        let (low, high) = (stated.low.map(|low| value(low, unit)), stated.high.map(|high| value(high, unit)));
+        Some(match stated.as_a {
+            StatedAs::About => said!(self.lang, "findings-data-about", number = value(number?, unit)),
+            StatedAs::AtMost => said!(self.lang, "findings-data-at-most", number = high?),
+            StatedAs::LessThan => said!(self.lang, "findings-data-less-than", number = high?),
+            StatedAs::AtLeast => said!(self.lang, "findings-data-at-least", number = low?),
+            StatedAs::MoreThan => said!(self.lang, "findings-data-more-than", number = low?),
+            StatedAs::Range => figures::range(self.lang, &low?, &high?),
+        })
+    }
+
+    /// The limit of a cell, whatever came out in it.
+    pub(crate) fn range(&self, cell: usize, measure: usize) -> Option<(f64, f64)> {
+        self.range_of(self.path(cell, measure), measure)
     }
 
     /// The range of the limit in a cell, were its messages of another size.
@@ -66,7 +118,11 @@ impl<'a> Data<'a> {
 
     fn range_of(&self, path: &Conditions, measure: usize) -> Option<(f64, f64)> {
         let limits: Vec<f64> = match self.study.measures[measure].unit {
-            MeasureUnit::Nanos | MeasureUnit::Share => return None,
+            MeasureUnit::Nanos
+            | MeasureUnit::NanosHeld
+            | MeasureUnit::Times
+            | MeasureUnit::Share
+            | MeasureUnit::Count => return None,
             MeasureUnit::PerS => vec![frame_limit(path)?],
             MeasureUnit::BitsPerS => {
                 let layers = match self.study.measures[measure].counts {
@@ -104,6 +160,28 @@ impl<'a> Data<'a> {
 
     pub(crate) fn value(&self, cell: usize, measure: usize) -> Option<f64> {
         self.study.cells[cell].median(measure)
+    }
+
+    /// Whether the value of a cell is firm.
+    pub(crate) fn firmness(&self, cell: usize, measure: usize) -> Firmness {
+        self.all.cells[cell].firmness_of(measure)
+    }
+
+    /// What the value of a cell tells.
+    fn known(&self, cell: usize, measure: usize) -> Known {
+        self.firmness(cell, measure).known(self.study.measures[measure].unit.more_is_better())
+    }
+
+    /// The value of a cell, or its lower bound; none where it is neither.
+    fn value_or_bound(&self, cell: usize, measure: usize) -> Option<f64> {
+        let is_bound = self.known(cell, measure) == Known::AtLeast;
+        self.value(cell, measure).or_else(|| self.all.cells[cell].median(measure).filter(|_| is_bound))
+    }
+
+    /// Whether the values of a pair stand to each other as its figures do.
+    pub(super) fn decides(&self, pair: &Pair, measure: usize) -> bool {
+        let [one, other] = [pair.a, pair.b].map(|(cell, _)| self.known(cell, measure));
+        one.decides(pair.a.1.total_cmp(&pair.b.1), other)
     }
 
     /// The cells in which a measure was taken, without those of the tester alone.
@@ -162,7 +240,16 @@ impl<'a> Data<'a> {
 
     /// The cells of a measure by the levels of a factor, in the order of the levels; all of them without one.
     pub(crate) fn groups(&self, factor: Option<usize>, measure: usize) -> Vec<Group> {
-        let cells = self.cells(measure);
+        self.grouped(factor, self.cells(measure))
+    }
+
+    /// The same with the cells of which only a lower bound is known.
+    pub(super) fn groups_with_bounds(&self, factor: Option<usize>, measure: usize) -> Vec<Group> {
+        let known = |cell: &usize| !self.is_tester(*cell) && self.value_or_bound(*cell, measure).is_some();
+        self.grouped(factor, (0..self.study.cells.len()).filter(known).collect())
+    }
+
+    fn grouped(&self, factor: Option<usize>, cells: Vec<usize>) -> Vec<Group> {
         let Some(factor) = factor else {
             return vec![Group { name: said!(self.lang, "findings-data-all-results"), cells }];
         };
@@ -180,6 +267,16 @@ impl<'a> Data<'a> {
 
     /// All pairs of cells that differ in this factor only, with its levels `a` and `b`.
     pub(crate) fn pairs(&self, factor: usize, a: usize, b: usize, measure: usize) -> Vec<Pair> {
+        self.paired(factor, a, b, |cell| self.value(cell, measure))
+    }
+
+    /// The same with the cells of which only a lower bound is known.
+    pub(super) fn pairs_with_bounds(&self, factor: usize, a: usize, b: usize, measure: usize) -> Vec<Pair> {
+        self.paired(factor, a, b, |cell| self.value_or_bound(cell, measure))
+    }
+
+    fn paired(&self, factor: usize, a: usize, b: usize, value: impl Fn(usize) -> Option<f64>) -> Vec<Pair> {
+        let value = &value;
         let rest = |cell: usize| {
             let mut levels = self.study.cells[cell].levels.clone();
             levels[factor] = None;
@@ -187,7 +284,7 @@ impl<'a> Data<'a> {
         };
         let of = |level: usize| {
             let is = move |cell: &usize| self.study.cells[*cell].levels[factor] == Some(level);
-            (0..self.study.cells.len()).filter(is).filter_map(move |cell| Some((cell, self.value(cell, measure)?)))
+            (0..self.study.cells.len()).filter(is).filter_map(move |cell| Some((cell, value(cell)?)))
         };
         let others: HashMap<_, _> = of(b).map(|(cell, value)| (rest(cell), (cell, value))).collect();
         of(a).filter_map(|(cell, value)| Some(Pair { a: (cell, value), b: *others.get(&rest(cell))? })).collect()

@@ -32,8 +32,10 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
 /// What becomes of one group's results along a factor.
 pub(super) struct Course {
     pub(super) group: Group,
-    /// Values by ascending level, for each combination of the other factors.
+    /// Values by ascending level, for each combination of the other factors; nothing else differs between its levels.
     blocks: Vec<Vec<f64>>,
+    /// The lowest and the highest level of the blocks.
+    ends: (usize, usize),
     trend: Trend,
     /// The p-value, adjusted for the tests of the study.
     p: f64,
@@ -52,6 +54,11 @@ impl Course {
 
     pub(super) fn p(&self) -> f64 {
         self.p
+    }
+
+    /// The lowest and the highest level between which nothing else differs.
+    pub(super) fn ends(&self) -> (usize, usize) {
+        self.ends
     }
 
     /// Its test by itself.
@@ -79,27 +86,32 @@ pub(super) fn courses(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Cou
     courses
 }
 
+/// What differs between cells beside one factor: levels of the other factors, and what differs together with the factor's own.
+type Rest<'a> = (Vec<Option<usize>>, Option<&'a str>);
+
 /// The same, with p-values that are not adjusted yet.
 fn tested(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Course> {
     let mut courses = Vec::new();
     for mut group in data.groups(data.gathered_by().filter(|by| *by != factor), measure) {
         group.cells.retain(|cell| data.study.cells[*cell].levels[factor].is_some());
-        let mut blocks: BTreeMap<Vec<Option<usize>>, BTreeMap<usize, f64>> = BTreeMap::new();
+        // What differs beside the factor cannot be told from it: levels between which something does are in no block together.
+        let mut blocks: BTreeMap<Rest<'_>, BTreeMap<usize, f64>> = BTreeMap::new();
         for cell in &group.cells {
             let mut rest = data.study.cells[*cell].levels.clone();
             let (Some(level), Some(value)) = (rest[factor].take(), data.value(*cell, measure)) else { continue };
-            blocks.entry(rest).or_default().insert(level, value);
+            let also = data.study.factors[factor].levels[level].also.as_deref();
+            blocks.entry((rest, also)).or_default().insert(level, value);
         }
+        blocks.retain(|_, block| block.len() >= FEWEST_LEVELS);
+        let mut levels = blocks.values().flat_map(BTreeMap::keys).copied();
+        let Some(first) = levels.next() else { continue };
+        let ends = levels.fold((first, first), |(low, high), level| (low.min(level), high.max(level)));
         let blocks: Vec<Vec<f64>> = blocks.into_values().map(|block| block.into_values().collect()).collect();
-        let blocks: Vec<Vec<f64>> = blocks.into_iter().filter(|block| block.len() >= FEWEST_LEVELS).collect();
-        if blocks.is_empty() {
-            continue;
-        }
         let shares: Option<Vec<f64>> =
             group.cells.iter().map(|cell| data.limit(*cell, measure).map(|limit| limit.share)).collect();
         let shares = shares.and_then(extremes).filter(|(_, most)| *most <= 1.0);
         let trend = trend_test(&blocks);
-        courses.push(Course { group, blocks, trend, p: trend.p, least_share: shares.map(|(least, _)| least) });
+        courses.push(Course { group, blocks, ends, trend, p: trend.p, least_share: shares.map(|(least, _)| least) });
     }
     courses
 }
@@ -175,11 +187,8 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
     };
     let clauses: Option<Vec<String>> = growing.iter().map(clause).collect();
     let clauses = clauses.filter(|clauses| !clauses.is_empty())?;
-    let levels: Vec<usize> = growing
-        .iter()
-        .flat_map(|course| course.group.cells.iter().filter_map(|cell| data.study.cells[*cell].levels[factor]))
-        .collect();
-    let (lowest, highest) = (*levels.iter().min()?, *levels.iter().max()?);
+    let lowest = growing.iter().map(|course| course.ends.0).min()?;
+    let highest = growing.iter().map(|course| course.ends.1).max()?;
     let named = &data.study.factors[factor];
     let factor_ratio = match (named.levels[lowest].value, named.levels[highest].value) {
         (Some(low), Some(high)) if low > 0.0 => {
@@ -193,7 +202,7 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
     } else {
         said!(data.lang, "findings-growth-on-all", groups = listed(data.lang, &names))
     };
-    let text = said!(
+    let mut text = said!(
         data.lang,
         "findings-growth-grows",
         on = on,
@@ -204,6 +213,15 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
         ratio = factor_ratio,
         becomes = listed(data.lang, &clauses)
     );
+    // Levels at which something else differs are not part of this.
+    let left_out = || (0..named.levels.len()).filter(|level| !(lowest..=highest).contains(level));
+    let mut also: Vec<String> = left_out().filter_map(|level| named.levels[level].also.clone()).collect();
+    also.dedup();
+    if !also.is_empty() {
+        let levels: Vec<String> = left_out().map(|level| data.name_of(factor, level)).collect();
+        let (levels, also) = (listed(data.lang, &levels), listed(data.lang, &also));
+        text.push_str(&said!(data.lang, "findings-growth-left-out", levels = levels, also = also));
+    }
     let evidence: Vec<Evidence> = growing
         .iter()
         .map(|course| {

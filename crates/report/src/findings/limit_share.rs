@@ -34,7 +34,7 @@ fn of_limit(data: &Data<'_>, measure: usize, limit: CellLimit, as_good: &[usize]
     let named = &data.study.measures[measure];
     let path = data.path(limit.cell, measure);
     let medium = path.medium?;
-    let reached = value(data.value(limit.cell, measure)?, named.unit);
+    let reached = data.shown(limit.cell, measure)?;
     let most = range(data.lang, limit.low, limit.high, named.unit);
     let (of, sizes) = match named.unit {
         MeasureUnit::PerS => {
@@ -55,7 +55,9 @@ fn of_limit(data: &Data<'_>, measure: usize, limit: CellLimit, as_good: &[usize]
             (counted, sizes)
         }
         // Latency and loss have no limit.
-        MeasureUnit::Nanos | MeasureUnit::Share => return None,
+        MeasureUnit::Nanos | MeasureUnit::NanosHeld | MeasureUnit::Times | MeasureUnit::Share | MeasureUnit::Count => {
+            return None;
+        }
     };
     let mtu = path.mtu.unwrap_or(medium.mtu());
     let names = as_good.iter().map(|cell| data.cell_name(*cell, &[])).collect::<Vec<_>>().join("; ");
@@ -68,7 +70,7 @@ fn of_limit(data: &Data<'_>, measure: usize, limit: CellLimit, as_good: &[usize]
         most = most,
         medium = medium
     );
-    let at_least = limit.share < data.value(limit.cell, measure)? / limit.low;
+    let at_least = limit.low < limit.high;
     let against = if at_least { said!(data.lang, "findings-limit-share-of-the-higher-end") } else { String::new() };
     let mtu = if named.unit == MeasureUnit::BitsPerS {
         said!(data.lang, "findings-limit-share-mtu", mtu = grouped(u64::from(mtu)))

@@ -4,15 +4,20 @@ use super::data::{Data, Group};
 use super::growth::{Course, FULL, courses};
 use super::words::{extremes, listed, p_value, share, some_of, value};
 use super::{bound, finding, test};
+use crate::figures;
 use crate::said;
-use linerate_model::{CellLimit, FactorOf, Finding, FindingKind};
+use crate::sentences::sentence;
+use linerate_model::{CellLimit, Evidence, FactorOf, Finding, FindingKind};
 
 /// So many results are named in a sentence.
 const MOST_NAMED: usize = 4;
+/// From this share of its limit in all results on, the wire is named as the limit: what is left is less than rounding, clocks and
+/// pauses between runs take. From [`FULL`] to here the wire is near, and what else limits is bounded.
+pub(super) const WIRE: f64 = 0.97;
 /// What rounds to the whole limit.
 const ALL: f64 = 0.999_5;
 /// Below this share of its limit in all results a wire is not what limits them.
-const IDLE: f64 = 0.5;
+pub(super) const IDLE: f64 = 0.5;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     let groups: Vec<(Group, Vec<CellLimit>)> = data
@@ -24,7 +29,8 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
             Some((group, limits))
         })
         .collect();
-    let (mut wire, mut hosts, mut other, mut part) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut wire, mut near, mut hosts, mut other, mut part) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut found = Vec::new();
     let by_host = data.ordered().filter(|factor| data.study.factors[*factor].of == Some(FactorOf::Host));
     let growing: Vec<(usize, Course)> = by_host
@@ -35,10 +41,13 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
         let Some((least, most)) = extremes(limits.iter().map(|limit| limit.share)) else { continue };
         let grown = growing.iter().find(|(_, course)| course.group.name == group.name);
         match grown {
-            _ if least >= FULL => wire.push((group, limits, least)),
-            Some((factor, course)) => hosts.push((group, most, *factor, course)),
-            None if most < IDLE => other.push((group, limits, most)),
-            None => part.extend(partly(data, measure, group, limits)),
+            _ if least >= WIRE => wire.push((group, limits, least)),
+            _ if least >= FULL => near.push((group, limits, least)),
+            Some((factor, course)) if stays_below(data, measure, *factor, group) => {
+                hosts.push((group, *factor, course));
+            }
+            _ if most < IDLE => other.push((group, limits, most)),
+            _ => part.extend(partly(data, measure, group, limits)),
         }
     }
 
@@ -56,27 +65,30 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
         } else {
             said!(data.lang, "findings-limiter-wire", title = title, on = on, share = share(least))
         };
-        let evidence = wire.iter().map(|(group, limits, least)| {
-            let most = limits.iter().map(|limit| limit.share).fold(0.0, f64::max);
-            let results = said!(data.lang, "findings-limiter-results", results = limits.len());
-            bound(said!(
-                data.lang,
-                "findings-limiter-from-to",
-                group = group.name,
-                results = results,
-                least = share(*least),
-                most = share(most)
-            ))
-        });
+        let evidence = wire.iter().map(|(group, limits, _)| shares_of(data, group, limits));
         found.push(finding(FindingKind::Limiter, text, evidence.collect()));
     }
+    if !near.is_empty() {
+        let least = near.iter().map(|(_, _, least)| *least).fold(1.0, f64::min);
+        let on = names(near.iter().map(|(group, ..)| *group).collect());
+        let text = said!(
+            data.lang,
+            "findings-limiter-near",
+            title = title,
+            on = on,
+            share = share(least),
+            rest = share(1.0 - least)
+        );
+        let evidence = near.iter().map(|(group, limits, _)| shares_of(data, group, limits));
+        found.push(finding(FindingKind::Limiter, sentence(&text), evidence.collect()));
+    }
     if !hosts.is_empty() {
-        let factor = &data.study.factors[hosts[0].2].title;
+        let factor = &data.study.factors[hosts[0].1].title;
         let on = names(hosts.iter().map(|(group, ..)| *group).collect());
         let text = said!(data.lang, "findings-limiter-hosts", title = title, on = on, factor = factor);
-        let evidence = hosts.iter().flat_map(|(group, most, _, course)| {
-            let limits = group.cells.iter().filter_map(|cell| data.limit(*cell, measure));
-            let below = limits.filter(|limit| limit.share < FULL).count();
+        let evidence = hosts.iter().flat_map(|(group, factor_at, course)| {
+            let shares: Vec<f64> = with_factor(data, measure, *factor_at, group).collect();
+            let (lowest, highest) = course.ends();
             [
                 test(
                     &course.test(data.lang),
@@ -86,6 +98,8 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
                         "findings-limiter-grows",
                         group = group.name,
                         factor = factor,
+                        low = data.name_of(*factor_at, lowest),
+                        high = data.name_of(*factor_at, highest),
                         p = p_value(course.p())
                     ),
                 ),
@@ -93,10 +107,8 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
                     data.lang,
                     "findings-limiter-are-below",
                     group = group.name,
-                    below = below,
-                    count = group.cells.len(),
-                    full = share(FULL),
-                    most = share(*most)
+                    count = shares.len(),
+                    most = share(shares.iter().copied().fold(0.0, f64::max))
                 )),
             ]
         });
@@ -121,6 +133,31 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     }
     found.extend(part);
     found
+}
+
+/// The shares of the limit in the cells of a group that have a level of the factor.
+fn with_factor<'a>(
+    data: &'a Data<'_>,
+    measure: usize,
+    factor: usize,
+    group: &'a Group,
+) -> impl Iterator<Item = f64> + 'a {
+    let has = move |cell: &&usize| data.study.cells[**cell].levels[factor].is_some();
+    group.cells.iter().filter(has).filter_map(move |cell| Some(data.limit(*cell, measure)?.share))
+}
+
+/// Whether no result with a level of the factor comes near what the wire can carry: near it the wire may be what limits.
+fn stays_below(data: &Data<'_>, measure: usize, factor: usize, group: &Group) -> bool {
+    with_factor(data, measure, factor, group).all(|share| share < FULL)
+}
+
+/// The shares of the limit in a group, as evidence.
+fn shares_of(data: &Data<'_>, group: &Group, limits: &[CellLimit]) -> Evidence {
+    let (least, most) = extremes(limits.iter().map(|limit| limit.share)).unwrap_or_default();
+    let (least, most) = (share(least), share(most));
+    let shares = if least == most { most } else { figures::range(data.lang, &least, &most) };
+    let results = said!(data.lang, "findings-limiter-results", results = limits.len());
+    bound(said!(data.lang, "findings-limiter-shares", group = group.name, results = results, shares = shares))
 }
 
 /// Results of a group that are far below the limit, while others are not: what limits these is not the wire.

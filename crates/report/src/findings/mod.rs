@@ -2,39 +2,50 @@
 //!
 //! One file for each kind of rule. A rule knows factors, media, transports, prices and the tester's level by what the study says
 //! of them; it knows no study. What no test and no bound supports is not said.
+//!
+//! Rules see firm values only. A ranking also counts a lower bound where it is ahead, and takes it for behind everywhere else.
 
 mod alone;
 mod claims;
+mod clients;
 mod crossover;
 pub(crate) mod data;
 mod growth;
 mod limit_share;
 mod limiter;
+mod message_size;
+mod no_difference;
 mod parts;
 mod price;
 mod ranking;
+mod stated;
 mod tester_limit;
 mod transport;
+mod unpaired;
 mod upgrade;
 pub(crate) mod words;
 
 use crate::language::Language;
 use data::Data;
 use linerate_method::statistics::{Tested, sign_test};
-use linerate_model::{Evidence, Finding, FindingKind, STUDY_SCHEMA, Study, StudyReport};
+use linerate_model::{Evidence, Finding, FindingKind, MeasureUnit, STUDY_SCHEMA, Study, StudyReport};
 use std::borrow::Cow;
 
 /// What a rule looks at, and what it says.
 type Rule = fn(&Data<'_>, usize) -> Vec<Finding>;
 
 /// The rules for one measure, in the order in which a reader wants to hear them: first whether the numbers can be what they seem.
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 15] = [
     claims::findings,
     tester_limit::findings,
     limiter::findings,
     growth::findings,
+    message_size::findings,
     upgrade::findings,
     ranking::findings,
+    unpaired::findings,
+    no_difference::findings,
+    clients::findings,
     crossover::findings,
     transport::findings,
     alone::findings,
@@ -43,15 +54,24 @@ const RULES: [Rule; 11] = [
 ];
 
 /// Those that look at latency and loss as well: to the others more is better, and a medium carries so much and no more.
-const OF_ANY_MEASURE: [Rule; 3] = [growth::findings, ranking::findings, crossover::findings];
+const OF_ANY_MEASURE: [Rule; 5] =
+    [growth::findings, ranking::findings, unpaired::findings, no_difference::findings, crossover::findings];
 
 /// The tests of a rule.
 type Tests = fn(&Data<'_>, usize) -> Vec<Tested>;
 
 /// Of the rules for rates those that test, each test once: the limiter is found by the trends of growth.
-const TESTS: [Tests; 6] =
-    [tester_limit::tests, growth::tests, ranking::tests, crossover::tests, transport::tests, price::tests];
-const TESTS_OF_ANY_MEASURE: [Tests; 3] = [growth::tests, ranking::tests, crossover::tests];
+const TESTS: [Tests; 8] = [
+    tester_limit::tests,
+    growth::tests,
+    message_size::tests,
+    ranking::tests,
+    unpaired::tests,
+    crossover::tests,
+    transport::tests,
+    price::tests,
+];
+const TESTS_OF_ANY_MEASURE: [Tests; 4] = [growth::tests, ranking::tests, unpaired::tests, crossover::tests];
 
 /// The study with the limits of its cells and what its numbers say, in English.
 pub fn studied(study: Study) -> StudyReport {
@@ -68,20 +88,35 @@ pub(crate) fn in_the_language_of<'a>(data: &Data<'_>, report: &'a StudyReport) -
     }
 }
 
+/// What the numbers say. Of those that are not firm only what the rule of comparisons allows ([`linerate_model::Known`]).
 fn findings(data: &Data<'_>) -> Vec<Finding> {
+    if data.study.is_firm() {
+        return of_firm(data);
+    }
+    let firm = data.study.firm_only();
+    of_firm(&Data::with_bounds(data.lang, &firm, data.study))
+}
+
+fn of_firm(data: &Data<'_>) -> Vec<Finding> {
     let rates = |measure: &usize| data.study.measures[*measure].unit.is_rate();
-    let (rates, others): (Vec<usize>, Vec<usize>) = (0..data.study.measures.len()).partition(rates);
+    // Of a published ratio the parts are not known, so only what is stated of it is said.
+    let known = (0..data.study.measures.len()).filter(|of| data.study.measures[*of].unit != MeasureUnit::Times);
+    let (rates, others): (Vec<usize>, Vec<usize>) = known.partition(rates);
     let said = |rules: &'static [Rule], measures: Vec<usize>| {
         rules.iter().flat_map(move |rule| measures.clone().into_iter().flat_map(move |measure| rule(data, measure)))
     };
-    said(&RULES, rates).chain(said(&OF_ANY_MEASURE, others)).chain(parts::findings(data)).collect()
+    let all = 0..data.study.measures.len();
+    let stated = all.flat_map(|measure| stated::findings(data, measure));
+    said(&RULES, rates).chain(said(&OF_ANY_MEASURE, others)).chain(parts::findings(data)).chain(stated).collect()
 }
 
 /// All tests that the rules make. A study asks many questions at once, so all of them are one
 /// family: the chance that a finding of the whole study is false is below 5 %, however many rules look at it.
 fn tests(data: &Data<'_>) -> Vec<Tested> {
     let rates = |measure: &usize| data.study.measures[*measure].unit.is_rate();
-    let (rates, others): (Vec<usize>, Vec<usize>) = (0..data.study.measures.len()).partition(rates);
+    // Of a published ratio the parts are not known, so only what is stated of it is said.
+    let known = (0..data.study.measures.len()).filter(|of| data.study.measures[*of].unit != MeasureUnit::Times);
+    let (rates, others): (Vec<usize>, Vec<usize>) = known.partition(rates);
     let made = |rules: &'static [Tests], measures: Vec<usize>| {
         rules.iter().flat_map(move |rule| measures.clone().into_iter().flat_map(move |measure| rule(data, measure)))
     };

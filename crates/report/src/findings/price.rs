@@ -9,6 +9,7 @@ use crate::said;
 use crate::sentences::sentence;
 use linerate_method::statistics::{SIGNIFICANT, Tested};
 use linerate_model::{Finding, FindingKind, MeasureUnit, Price};
+use std::cmp::Ordering;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     let told =
@@ -18,9 +19,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
 
 pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
     let offers = priced(data).flat_map(|factor| offers(data, measure, factor));
-    offers
-        .flat_map(|offer| [offer.ahead.tested(), offer.chance(offer.at_best()), offer.chance(offer.at_worst())])
-        .collect()
+    offers.flat_map(|offer| [offer.ahead.tested(), offer.at_best().tested(), offer.at_worst().tested()]).collect()
 }
 
 /// The factors of which several levels have a price.
@@ -62,30 +61,40 @@ fn offers(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Offer> {
     offers
 }
 
+/// Pairs in which a unit of the result costs less with the dear level, and in which it costs more; in the others it costs the same.
+#[derive(Clone, Copy)]
+struct Costs {
+    less: usize,
+    more: usize,
+}
+
+impl Costs {
+    /// Its test by itself.
+    fn tested(self) -> Tested {
+        sign_tested(self.less, self.more)
+    }
+}
+
 impl Offer {
-    /// Pairs in which the dear level costs less for what it brings, with prices in its favour.
-    fn at_best(&self) -> usize {
-        self.cheaper(self.price.low, self.cheap.high)
+    /// What the dear level costs for what it brings, with prices in its favour.
+    fn at_best(&self) -> Costs {
+        self.costs(self.price.low, self.cheap.high)
     }
 
     /// The same with prices against it.
-    fn at_worst(&self) -> usize {
-        self.cheaper(self.price.high, self.cheap.low)
+    fn at_worst(&self) -> Costs {
+        self.costs(self.price.high, self.cheap.low)
     }
 
-    fn cheaper(&self, price: f64, cheap: f64) -> usize {
-        self.pairs.iter().filter(|pair| price / pair.a.1 < cheap / pair.b.1).count()
-    }
-
-    /// The test of so many cheaper pairs by itself.
-    fn chance(&self, cheaper: usize) -> Tested {
-        sign_tested(cheaper, self.pairs.len() - cheaper)
+    fn costs(&self, price: f64, cheap: f64) -> Costs {
+        let each = || self.pairs.iter().map(move |pair| (price / pair.a.1).total_cmp(&(cheap / pair.b.1)));
+        let count = |is: Ordering| each().filter(|order| *order == is).count();
+        Costs { less: count(Ordering::Less), more: count(Ordering::Greater) }
     }
 
     fn told(mut self, data: &Data<'_>, measure: usize, factor: usize) -> Option<Finding> {
         let (at_best, at_worst) = (self.at_best(), self.at_worst());
-        let chance = |cheaper: usize| data.adjusted(self.chance(cheaper));
-        let (p_best, p_worst) = (chance(at_best), chance(at_worst));
+        let (p_best, p_worst) = (data.adjusted(at_best.tested()), data.adjusted(at_worst.tested()));
         self.ahead.p = data.adjusted(self.ahead.tested());
         let (one, pairs) = (&self.ahead, &self.pairs);
         let (price, cheap, stratum) = (self.price, self.cheap, self.stratum.as_deref());
@@ -96,12 +105,16 @@ impl Offer {
         let (per, unit) = match data.study.measures[measure].unit {
             MeasureUnit::BitsPerS => (1e6, "Mbit/s".to_owned()),
             MeasureUnit::PerS => (1.0, said!(data.lang, "findings-price-one-a-second")),
-            MeasureUnit::Nanos | MeasureUnit::Share => return None,
+            MeasureUnit::Nanos
+            | MeasureUnit::NanosHeld
+            | MeasureUnit::Times
+            | MeasureUnit::Share
+            | MeasureUnit::Count => return None,
         };
         let dear_cost = extremes(pairs.iter().map(|pair| price.low / (pair.a.1 / per)))?;
         let cheap_cost = extremes(pairs.iter().map(|pair| cheap.high / (pair.b.1 / per)))?;
-        let pays = at_worst * 2 > pairs.len() && p_worst < SIGNIFICANT;
-        let costs_more = at_best * 2 < pairs.len() && p_best < SIGNIFICANT;
+        let pays = at_worst.less > at_worst.more && p_worst < SIGNIFICANT;
+        let costs_more = at_best.more > at_best.less && p_best < SIGNIFICANT;
         let costs = times_range(data.lang, price.low / cheap.high, price.high / cheap.low);
         let of = stratum.map_or_else(String::new, |stratum| said!(data.lang, "findings-price-for", stratum = stratum));
         let more = match one.winner() {
@@ -172,7 +185,7 @@ impl Offer {
                     unit = unit,
                     dear = dear_name,
                     cheap = cheap_name,
-                    favour = favour,
+                    favour = favour.less,
                     pairs = pairs.len(),
                     p = p_value(p)
                 ),

@@ -39,15 +39,15 @@ fn factors<'a>(data: &'a Data<'_>, measure: usize) -> impl Iterator<Item = usize
 /// Which of two values of a measure is ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ahead {
-    /// The higher: of rates.
+    /// The higher: of rates and of what a device holds.
     More,
-    /// The lower: of latency and of what was lost.
+    /// The lower: of times and of what was lost.
     Less,
 }
 
 impl Ahead {
     pub(super) fn of(data: &Data<'_>, measure: usize) -> Self {
-        if data.study.measures[measure].unit.is_rate() { Self::More } else { Self::Less }
+        if data.study.measures[measure].unit.more_is_better() { Self::More } else { Self::Less }
     }
 
     /// The message for this one, of two that hold the same.
@@ -76,6 +76,10 @@ pub(super) struct Match {
     pub(super) wins: usize,
     pub(super) losses: usize,
     pub(super) all: usize,
+    /// Pairs that figures which are not firm leave open. They count against whoever is ahead.
+    open: usize,
+    /// A figure of them is not firm, so that `ratio` is a lower bound of the lead.
+    bounded: bool,
     /// The value of `a` as a multiple of that of `b`, in the middle; infinite where `b` has none.
     pub(super) ratio: f64,
     /// The p-value, adjusted for the tests of the study ([`adjusted`]).
@@ -85,16 +89,45 @@ pub(super) struct Match {
 impl Match {
     /// The match of these pairs, whose p-value still stands by itself.
     pub(super) fn of(ahead: Ahead, a: usize, b: usize, stratum: usize, pairs: &[Pair]) -> Option<Self> {
-        let wins = pairs.iter().filter(|pair| ahead.is(pair.a.1, pair.b.1)).count();
-        let losses = pairs.iter().filter(|pair| ahead.is(pair.b.1, pair.a.1)).count();
-        let some = pairs.iter().filter(|pair| pair.a.1 > 0.0 || pair.b.1 > 0.0);
-        let ratio = median(some.map(|pair| pair.a.1 / pair.b.1).collect())?;
-        Some(Self { a, b, stratum, wins, losses, all: pairs.len(), ratio, p: sign_tested(wins, losses).p })
+        Self::of_known(ahead, a, b, stratum, pairs, |_| true)
+    }
+
+    /// The same of pairs that may be lower bounds: `decides` says which of them show who is ahead.
+    fn of_known(
+        ahead: Ahead,
+        a: usize,
+        b: usize,
+        stratum: usize,
+        pairs: &[Pair],
+        decides: impl Fn(&Pair) -> bool,
+    ) -> Option<Self> {
+        let (decided, open): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(|pair| decides(pair));
+        let wins = decided.iter().filter(|pair| ahead.is(pair.a.1, pair.b.1)).count();
+        let losses = decided.iter().filter(|pair| ahead.is(pair.b.1, pair.a.1)).count();
+        // What is open may be anything: it is taken as the least for whoever is ahead.
+        let least = if wins >= losses { 0.0 } else { f64::INFINITY };
+        let some = decided.iter().filter(|pair| pair.a.1 > 0.0 || pair.b.1 > 0.0).map(|pair| pair.a.1 / pair.b.1);
+        let ratio = median(some.chain(open.iter().map(|_| least)).collect())?;
+        let (all, open) = (pairs.len(), open.len());
+        let found = Self { a, b, stratum, wins, losses, all, open, bounded: open > 0, ratio, p: 1.0 };
+        Some(Self { p: found.tested().p, ..found })
     }
 
     /// Its test by itself.
     pub(super) fn tested(&self) -> Tested {
-        sign_tested(self.wins, self.losses)
+        let (more, fewer) = (self.wins.max(self.losses), self.wins.min(self.losses) + self.open);
+        match self.open {
+            0 => sign_tested(self.wins, self.losses),
+            // The other level may be ahead as well.
+            _ if more <= fewer => Tested { p: 1.0, least: sign_tested(self.all, 0).p },
+            _ => sign_tested(more, fewer),
+        }
+    }
+
+    /// How many times as much the level ahead has, in words.
+    fn lead_in_words(&self, lang: Language) -> String {
+        let words = multiple(lang, self.lead().1);
+        if self.bounded { said!(lang, "firmness-at-least-so-much", times = words) } else { words }
     }
 
     /// The level ahead, where one surely is.
@@ -104,9 +137,20 @@ impl Match {
 
     /// The match in words, the level that is ahead in more pairs first.
     pub(super) fn said(&self, lang: Language, a: &str, b: &str) -> String {
+        if self.is_tied() {
+            return said!(lang, "findings-ranking-tied", a = a, b = b, all = self.all);
+        }
+        let ties = match self.all - self.wins - self.losses - self.open {
+            0 => String::new(),
+            ties => said!(lang, "findings-ranking-ties", ties = ties),
+        };
+        if self.wins == self.losses && self.open == 0 {
+            let each = self.wins;
+            return said!(lang, "findings-ranking-even", a = a, b = b, each = each, all = self.all, ties = ties);
+        }
         let (first, second) = if self.wins >= self.losses { (a, b) } else { (b, a) };
-        let (ahead, ratio) = self.lead();
-        said!(
+        let (ahead, _) = self.lead();
+        let said = said!(
             lang,
             "findings-ranking-is-ahead",
             first = first,
@@ -114,9 +158,20 @@ impl Match {
             ahead = ahead,
             all = self.all,
             behind = self.wins.min(self.losses),
-            median = multiple(lang, ratio),
+            ties = ties,
+            median = self.lead_in_words(lang),
             p = p_value(self.p)
-        )
+        );
+        match self.open {
+            0 if self.bounded => format!("{said} {}", said!(lang, "findings-ranking-lower-bounds")),
+            0 => said,
+            open => format!("{said} {}", said!(lang, "findings-ranking-left-open", open = open)),
+        }
+    }
+
+    /// Whether the two are equal in every pair.
+    pub(super) fn is_tied(&self) -> bool {
+        self.wins == 0 && self.losses == 0 && self.open == 0
     }
 
     /// Pairs that the level ahead wins, and how many times as much it has.
@@ -132,13 +187,13 @@ pub(super) fn adjusted(data: &Data<'_>, mut matches: Vec<Match>) -> Vec<Match> {
 }
 
 /// The groups within which levels of `factor` are compared.
-fn strata(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Group> {
+pub(super) fn strata(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Group> {
     // What a medium can carry hides what a host could: each medium by itself, unless media are what is ranked.
-    data.groups(data.medium_factor().filter(|by| *by != factor), measure)
+    data.groups_with_bounds(data.medium_factor().filter(|by| *by != factor), measure)
 }
 
 /// The levels of `factor` that are compared: all but the tester.
-fn contestants(data: &Data<'_>, factor: usize) -> Vec<usize> {
+pub(super) fn contestants(data: &Data<'_>, factor: usize) -> Vec<usize> {
     let levels = &data.study.factors[factor].levels;
     (0..levels.len()).filter(|level| !levels[*level].tester).collect()
 }
@@ -150,10 +205,13 @@ fn matches(data: &Data<'_>, measure: usize, factor: usize, strata: &[Group]) -> 
     let mut matches = Vec::new();
     for (index, a) in levels.iter().enumerate() {
         for b in &levels[index + 1..] {
-            let pairs = data.pairs(factor, *a, *b, measure);
+            let pairs = data.pairs_with_bounds(factor, *a, *b, measure);
             for (stratum, group) in strata.iter().enumerate() {
                 let within: Vec<Pair> = pairs.iter().copied().filter(|pair| group.cells.contains(&pair.a.0)).collect();
-                matches.extend(Match::of(ahead, *a, *b, stratum, &within));
+                let is_bound =
+                    |pair: &Pair| [pair.a.0, pair.b.0].iter().any(|cell| !data.firmness(*cell, measure).is_firm());
+                let found = Match::of_known(ahead, *a, *b, stratum, &within, |pair| data.decides(pair, measure));
+                matches.extend(found.map(|found| Match { bounded: within.iter().any(is_bound), ..found }));
             }
         }
     }
@@ -222,14 +280,14 @@ fn over_strata(
     let clauses: Vec<String> = same
         .iter()
         .map(|one| {
-            let (ahead, ratio) = one.lead();
+            let (ahead, _) = one.lead();
             said!(
                 data.lang,
                 "findings-ranking-on",
                 group = strata[one.stratum].name,
                 ahead = ahead,
                 all = one.all,
-                median = multiple(data.lang, ratio)
+                median = one.lead_in_words(data.lang)
             )
         })
         .collect();
@@ -246,7 +304,11 @@ fn over_strata(
             said!(data.lang, "findings-ranking-higher-on", groups = on(&against), title = title)
         });
     }
-    let undecided: Vec<&&Match> = matches.iter().filter(|one| one.winner().is_none()).collect();
+    let (tied, undecided): (Vec<&&Match>, Vec<&&Match>) =
+        matches.iter().filter(|one| one.winner().is_none()).partition(|one| one.is_tied());
+    if !tied.is_empty() {
+        text.push_str(&said!(data.lang, "findings-ranking-tied-on", groups = on(&tied)));
+    }
     if !undecided.is_empty() {
         text.push_str(&said!(data.lang, "findings-ranking-neither-on", groups = on(&undecided)));
     }
@@ -257,10 +319,10 @@ fn over_strata(
 /// Two levels that differ over one and the same medium.
 fn same_wire(data: &Data<'_>, measure: usize, factor: usize, one: &Match) -> Option<Finding> {
     let winner = one.winner()?;
-    let (ahead, ratio) = one.lead();
+    let (ahead, _) = one.lead();
     let medium = data.study.factors[factor].levels[winner].path.medium?;
     let (a, b, winner) = (data.name_of(factor, one.a), data.name_of(factor, one.b), data.name_of(factor, winner));
-    let (title, median) = (&data.study.measures[measure].title, multiple(data.lang, ratio));
+    let (title, median) = (&data.study.measures[measure].title, one.lead_in_words(data.lang));
     let text = said!(
         data.lang,
         Ahead::of(data, measure).either("findings-ranking-same-medium-more", "findings-ranking-same-medium-lower"),
@@ -297,27 +359,33 @@ fn order(
     };
     let mut sorted = matched.clone();
     sorted.sort_by_key(|level| std::cmp::Reverse(score(*level)));
-    // Levels of which none is surely ahead of another stand together.
+    // A place ends only where every level up to there is surely ahead of every level after it.
     let mut places: Vec<Vec<usize>> = Vec::new();
-    for level in sorted {
-        match places.last_mut() {
-            Some(place) if place.iter().all(|other| decided(*other, level).is_none()) => place.push(level),
-            _ => places.push(vec![level]),
+    let mut begun = 0;
+    for end in 1..=sorted.len() {
+        let (before, after) = sorted.split_at(end);
+        if before.iter().all(|a| after.iter().all(|b| decided(*a, *b) == Some(*a))) {
+            places.push(sorted[begun..end].to_vec());
+            begun = end;
         }
     }
-    // Only where each place is surely ahead of the next is this an order.
-    let ahead = |pair: &[Vec<usize>]| pair[0].iter().any(|a| pair[1].iter().any(|b| decided(*a, *b) == Some(*a)));
-    if places.len() < 2 || !places.windows(2).all(ahead) {
-        return None;
+    if places.len() < 2 {
+        return some_ahead(data, measure, factor, matches, on);
     }
+    let tied = |place: &[usize]| {
+        let within = |one: &&&Match| place.contains(&one.a) && place.contains(&one.b);
+        matches.iter().filter(within).all(|one| one.is_tied())
+    };
     let said: Vec<String> = places
         .iter()
         .map(|place| {
             let names: Vec<String> = place.iter().map(|level| data.name_of(factor, *level)).collect();
+            let names = listed(data.lang, &names);
             match place.len() {
-                1 => names[0].clone(),
-                2 => said!(data.lang, "findings-ranking-neither-ahead", names = listed(data.lang, &names)),
-                _ => said!(data.lang, "findings-ranking-none-ahead", names = listed(data.lang, &names)),
+                1 => names,
+                _ if tied(place) => said!(data.lang, "findings-ranking-equal", names = names),
+                2 => said!(data.lang, "findings-ranking-neither-ahead", names = names),
+                _ => said!(data.lang, "findings-ranking-none-ahead", names = names),
             }
         })
         .collect();
@@ -325,6 +393,35 @@ fn order(
     let places = said.join(&said!(data.lang, "findings-ranking-then"));
     let key = Ahead::of(data, measure).either("findings-ranking-most-first", "findings-ranking-lowest-first");
     let mut text = said!(data.lang, key, title = title, factor = named, places = places);
+    if let Some(group) = on {
+        text = said!(data.lang, "findings-ranking-on-one", group = group, order = text);
+    }
+    let evidence = matches.iter().map(|one| evidence(data, factor, one, "")).collect();
+    Some(finding(FindingKind::Ranking, sentence(&text), evidence))
+}
+
+/// Who is ahead of whom, where that makes no order of all.
+fn some_ahead(data: &Data<'_>, measure: usize, factor: usize, matches: &[&Match], on: Option<&str>) -> Option<Finding> {
+    let mut ahead: Vec<(usize, Vec<String>)> = Vec::new();
+    for one in matches {
+        let Some(winner) = one.winner() else { continue };
+        let loser = data.name_of(factor, if winner == one.a { one.b } else { one.a });
+        match ahead.iter_mut().find(|(known, _)| *known == winner) {
+            Some((_, losers)) => losers.push(loser),
+            None => ahead.push((winner, vec![loser])),
+        }
+    }
+    let clause = |(winner, losers): &(usize, Vec<String>)| {
+        let (first, others) = (data.name_of(factor, *winner), listed(data.lang, losers));
+        said!(data.lang, "findings-ranking-before", first = first, others = others)
+    };
+    let clauses: Vec<String> = ahead.iter().map(clause).collect();
+    if clauses.is_empty() {
+        return None;
+    }
+    let (title, named) = (&data.study.measures[measure].title, &data.study.factors[factor].title);
+    let key = Ahead::of(data, measure).either("findings-ranking-some-more", "findings-ranking-some-lower");
+    let mut text = said!(data.lang, key, title = title, factor = named, clauses = clauses.join("; "));
     if let Some(group) = on {
         text = said!(data.lang, "findings-ranking-on-one", group = group, order = text);
     }

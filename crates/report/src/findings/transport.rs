@@ -8,6 +8,9 @@ use crate::said;
 use linerate_method::statistics::Tested;
 use linerate_model::{Finding, FindingKind, Medium, Transport};
 
+/// What the medium can carry explains most of a difference from this share of it on, in logarithms.
+const EXPLAINED: f64 = 0.75;
+
 /// The levels of both transports, and the pairs of cells on each medium.
 struct Transports {
     udp: usize,
@@ -60,7 +63,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
             let (low, high) =
                 extremes(ratios.map(|pair| if winner == udp { pair.a.1 / pair.b.1 } else { pair.b.1 / pair.a.1 }))?;
             let (ahead, middle) = one.lead();
-            let text = said!(
+            let mut text = said!(
                 data.lang,
                 "findings-transport-beats",
                 on = on,
@@ -91,7 +94,15 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
                 .iter()
                 .filter_map(|pair| Some(data.limit(pair.a.0, measure)?.high / data.limit(pair.b.0, measure)?.low));
             if let Some((_, most)) = extremes(of_limits) {
-                evidence.push(bound(said!(data.lang, "findings-transport-headers", most = times(data.lang, most))));
+                let shared = within.iter().any(|pair| data.path(pair.a.0, measure).half_duplex == Some(true));
+                evidence.push(bound(if shared {
+                    said!(data.lang, "findings-transport-half-duplex", most = times(data.lang, most))
+                } else {
+                    said!(data.lang, "findings-transport-headers", most = times(data.lang, most))
+                }));
+                if winner == udp && middle > 1.0 && most.ln() >= EXPLAINED * middle.ln() {
+                    text.push_str(&said!(data.lang, "findings-transport-explained", most = times(data.lang, most)));
+                }
             }
             Some(finding(FindingKind::Transport, text, evidence))
         })

@@ -20,8 +20,10 @@ pub(crate) fn value(value: f64, unit: MeasureUnit) -> String {
             let (step, prefix) = figures::prefix(value);
             format!("{} {prefix}bit/s", decimals(value / step, 2))
         }
-        MeasureUnit::Nanos => nanos(value.round() as u64),
+        MeasureUnit::Nanos | MeasureUnit::NanosHeld => nanos(value.round() as u64),
+        MeasureUnit::Times => format!("{} x", decimals(value, 2)),
         MeasureUnit::Share => share(value),
+        MeasureUnit::Count => grouped(value.round() as u64),
     }
 }
 
@@ -34,8 +36,10 @@ pub(crate) fn unit_of(unit: MeasureUnit, most: f64) -> (f64, String) {
     match unit {
         MeasureUnit::BitsPerS => prefixed("bit/s"),
         MeasureUnit::PerS => prefixed("/s"),
+        MeasureUnit::Times => (1.0, "x".to_owned()),
         MeasureUnit::Share => (0.01, "%".to_owned()),
-        MeasureUnit::Nanos => {
+        MeasureUnit::Count => (1.0, String::new()),
+        MeasureUnit::Nanos | MeasureUnit::NanosHeld => {
             let longer = [(1e9, "s"), (1e6, "ms"), (1e3, "us")].into_iter().find(|(one, _)| most >= *one);
             let (one, name) = longer.unwrap_or((1.0, "ns"));
             (one, name.to_owned())

@@ -6,23 +6,26 @@ use crate::language::Language;
 use crate::said;
 use crate::tables::{Column, Table};
 use crate::text::Page;
-use linerate_model::{HeaderField, Layer, Packet, Transport};
+use linerate_model::{Carried, HeaderField, Layer, Packet, Transport};
 
-/// Packets of one form, and which of the message's they are: `Packets 2 to 5 of 6`.
-fn numbered(lang: Language, packets: &[Packet]) -> impl Iterator<Item = (String, &Packet)> {
+/// Packets of one form, and which of the message's they are: `Packets 2 to 5 of 6`; then what answers them on the same medium.
+fn numbered(lang: Language, cell: &LimitCell) -> impl Iterator<Item = (String, &Packet)> {
+    let Carried { packets, acknowledgement, .. } = &cell.carried;
+    let answer = acknowledgement.iter().map(move |packet| (said!(lang, "limits-explanation-acknowledgement"), packet));
     let all: u64 = packets.iter().map(|packet| packet.count).sum();
     let ends = packets.iter().scan(0, |end, packet| {
         *end += packet.count;
         Some(*end)
     });
-    packets.iter().zip(ends).map(move |(packet, end)| {
+    let sent = packets.iter().zip(ends).map(move |(packet, end)| {
         let which = match packet.count {
             _ if all == 1 => said!(lang, "limits-explanation-one-packet"),
             1 => said!(lang, "limits-explanation-packet", end = end, all = all),
             count => said!(lang, "limits-explanation-packets", count = end - count + 1, end = end, all = all),
         };
         (said!(lang, "limits-explanation-order", which = which), packet)
-    })
+    });
+    sent.chain(answer)
 }
 
 /// From bytes to rates, in sentences.
@@ -43,16 +46,27 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
             capacity = capacity
         ));
     }
+    let (messages, wire) = carried.turn();
+    if carried.acknowledgement.is_some() {
+        said.push(said!(
+            lang,
+            "limits-explanation-half-duplex",
+            wire = grouped(at(Layer::Wire)),
+            answer = grouped(wire - messages * at(Layer::Wire)),
+            all = grouped(wire)
+        ));
+    }
     let one = match cell.transport {
+        _ if carried.acknowledgement.is_some() => said!(lang, "limits-explanation-pairs"),
         Transport::Udp => said!(lang, "limits-explanation-messages"),
         Transport::Tcp => said!(lang, "limits-explanation-segments"),
     };
-    let rate = per_second(carried.messages_per_s()).unwrap_or_default();
+    let rate = per_second(carried.messages_per_s() / messages as f64).unwrap_or_default();
     said.push(said!(
         lang,
         "limits-explanation-rate",
         capacity = capacity,
-        wire = grouped(at(Layer::Wire)),
+        wire = grouped(wire),
         value = rate,
         one = one
     ));
@@ -60,8 +74,8 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
         lang,
         "limits-explanation-payload",
         capacity = capacity,
-        payload = grouped(at(Layer::Payload)),
-        wire = grouped(at(Layer::Wire)),
+        payload = grouped(at(Layer::Payload) * messages),
+        wire = grouped(wire),
         payload2 = bits(carried.rate(Layer::Payload), 6),
         share_of_line = percent(carried.share_of_line()).unwrap_or_default()
     ));
@@ -78,7 +92,7 @@ impl Limits {
         for cell in &self.cells {
             page.blank();
             page.heading(&self.explained(lang, cell));
-            for (which, packet) in numbered(lang, &cell.carried.packets) {
+            for (which, packet) in numbered(lang, cell) {
                 page.paragraph("  ", &format!("{which}:"));
                 for HeaderField { name, bytes, layer, source } in &packet.parts {
                     let said = if source.is_empty() { (*name).to_owned() } else { format!("{name} ({source})") };
@@ -94,7 +108,7 @@ impl Limits {
     /// The same as tables, each with what is said below it.
     pub(super) fn explanations(&self, lang: Language) -> Vec<(Table, Vec<String>)> {
         let of_cell = |cell: &LimitCell| {
-            let packets: Vec<_> = numbered(lang, &cell.carried.packets).collect();
+            let packets: Vec<_> = numbered(lang, cell).collect();
             let last = packets.len() - 1;
             let table = |(index, (which, packet)): (usize, &(String, &Packet))| {
                 let row = |part: &HeaderField| {

@@ -101,7 +101,11 @@ impl Limits {
             } else {
                 said!(lang, "limits-without-timestamps")
             };
-            said.push(said!(lang, "limits-note-tcp", timestamps = timestamps));
+            said.push(if first.stack.half_duplex {
+                said!(lang, "limits-note-half-duplex", timestamps = timestamps)
+            } else {
+                said!(lang, "limits-note-tcp", timestamps = timestamps)
+            });
         }
         if self.cells.iter().any(|cell| cell.carried.cells().is_some()) {
             said.push(said!(lang, "limits-note-atm"));

@@ -68,6 +68,7 @@ fn fields(limits: &Limits, cell: &LimitCell) -> Vec<(&'static str, Value)> {
         ("inner_mtu", json!(carried.inner_mtu)),
         ("transport", json!(cell.transport)),
         ("tcp_timestamps", json!(tcp.then_some(stack.tcp_timestamps))),
+        ("half_duplex", json!(stack.half_duplex)),
         ("message_bytes", json!(cell.message_bytes)),
         ("line_bps", json!(stack.medium.line())),
         ("wire_bps", json!(rate(Layer::Wire))),
@@ -93,6 +94,7 @@ fn fields(limits: &Limits, cell: &LimitCell) -> Vec<(&'static str, Value)> {
     }
     if limits.explain {
         fields.push(("explained", json!(carried.packets)));
+        fields.push(("acknowledgement", json!(carried.acknowledgement)));
     }
     fields
 }

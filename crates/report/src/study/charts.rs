@@ -59,7 +59,9 @@ fn axis(data: &Data<'_>, what: &str, measure: usize, most: f64) -> Axis {
     match data.study.measures[measure].unit {
         MeasureUnit::BitsPerS => Axis::rate(what, "bit/s", most),
         MeasureUnit::PerS => Axis::rate(what, "/s", most),
-        MeasureUnit::Nanos => Axis::time(what, most),
+        MeasureUnit::Nanos | MeasureUnit::NanosHeld => Axis::time(what, most),
+        MeasureUnit::Times => Axis::rate(what, "x", most),
+        MeasureUnit::Count => Axis::rate(what, "", most),
         MeasureUnit::Share => Axis::share(what, most),
     }
 }

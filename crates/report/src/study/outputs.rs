@@ -111,8 +111,12 @@ pub fn csv(report: &StudyReport) -> String {
         MeasureUnit::BitsPerS => "bps",
         MeasureUnit::PerS => "per_s",
         MeasureUnit::Nanos => "ns",
+        MeasureUnit::Times => "times",
         MeasureUnit::Share => "share",
+        MeasureUnit::Count => "count",
+        MeasureUnit::NanosHeld => "ns_held",
     };
+    let has_stated = |measure: usize| study.cells.iter().any(|cell| cell.stated.contains_key(&measure));
     let mut text = String::new();
     let factors = study.factors.iter().map(|factor| field(&json!(factor.column)));
     let measures = study.measures.iter().enumerate().flat_map(|(measure, named)| {
@@ -124,17 +128,22 @@ pub fn csv(report: &StudyReport) -> String {
             format!("{name}_limit_high_{unit}"),
             format!("{name}_limit_share"),
         ]
+        .into_iter()
+        .chain(has_stated(measure).then(|| format!("{name}_stated_low_{unit}")))
+        .chain(has_stated(measure).then(|| format!("{name}_stated_high_{unit}")))
         .map(|name| field(&json!(name)))
+        .collect::<Vec<_>>()
     });
     line(&mut text, factors.chain(measures));
     for (index, cell) in study.cells.iter().enumerate() {
-        let repeats = cell.values.iter().map(Vec::len).max().unwrap_or(0);
+        let repeats = cell.values.iter().map(Vec::len).max().unwrap_or(0).max(usize::from(!cell.stated.is_empty()));
         for repeat in 0..repeats {
             let levels = (0..study.factors.len())
                 .map(|factor| field(&json!(study.level(cell, factor).map(|level| &level.name))));
             let values = (0..study.measures.len()).flat_map(|measure| {
                 let reached = cell.values[measure].get(repeat);
                 let limit: Option<CellLimit> = data.limit(index, measure);
+                let stated = data.stated(index, measure);
                 let share = reached.zip(limit).map(|(reached, limit)| reached / limit.high);
                 [
                     json!(reached),
@@ -142,7 +151,11 @@ pub fn csv(report: &StudyReport) -> String {
                     json!(limit.map(|limit| limit.high)),
                     json!(share),
                 ]
+                .into_iter()
+                .chain(has_stated(measure).then(|| json!(stated.and_then(|stated| stated.low))))
+                .chain(has_stated(measure).then(|| json!(stated.and_then(|stated| stated.high))))
                 .map(|value| field(&value))
+                .collect::<Vec<_>>()
             });
             line(&mut text, levels.chain(values));
         }
@@ -167,23 +180,42 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
             let mut ascending = group.cells.clone();
             ascending.sort_by(|a, b| reached(a).total_cmp(&reached(b)));
             let (lowest, highest) = (*ascending.first()?, *ascending.last()?);
-            let (best, worst) = match named.unit.is_rate() {
-                // Of equals the last.
+            let (best, worst) = match named.unit.more_is_better() {
                 true => (highest, lowest),
                 false => (lowest, highest),
             };
             let worst = reached(&worst);
+            // Results that are printed alike are one: none of them is the best.
+            let shown = value(reached(&best), named.unit);
+            let alike: Vec<usize> =
+                group.cells.iter().copied().filter(|cell| value(reached(cell), named.unit) == shown).collect();
             let but: Vec<usize> = data.gathered_by().into_iter().collect();
             let count = match group.cells.len() {
                 1 => said!(lang, "study-only-result"),
-                count if named.unit.is_rate() => {
+                count if count == alike.len() => said!(lang, "study-all-equal", count = count),
+                count if alike.len() > 1 && named.unit.more_is_better() => said!(
+                    lang,
+                    "study-best-shared",
+                    alike = alike.len(),
+                    count = count,
+                    unit = value(worst, named.unit)
+                ),
+                count if alike.len() > 1 => said!(
+                    lang,
+                    "study-least-shared",
+                    alike = alike.len(),
+                    count = count,
+                    unit = value(worst, named.unit)
+                ),
+                count if named.unit.more_is_better() => {
                     said!(lang, "study-best-of-results", count = count, unit = value(worst, named.unit))
                 }
                 count => {
                     said!(lang, "study-least-of-results", count = count, unit = value(worst, named.unit))
                 }
             };
-            let name = data.cell_name(best, &but);
+            let names: Vec<String> = alike.iter().map(|cell| data.cell_name(*cell, &but)).collect();
+            let name = names.join("; ");
             let count = if name.is_empty() { sentence(&count) } else { sentence(&format!("{name}: {count}")) };
             let limit = data.limit(best, measure);
             let share = limit.and_then(|limit| Some((percent(limit.share)?, data.medium(best, measure)?, limit.share)));
@@ -200,12 +232,13 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
                 } else {
                     group.name.clone()
                 }),
-                figure: value(reached(&best), named.unit),
+                figure: data.shown(best, measure).unwrap_or_default(),
                 text: plain(&format!("{count}{share}")),
             })
         })
     };
-    data.measures().flat_map(|(measure, _)| of(measure)).collect()
+    // Of ratios neither the highest nor the lowest is the best.
+    data.measures().filter(|(_, named)| named.unit != MeasureUnit::Times).flat_map(|(measure, _)| of(measure)).collect()
 }
 
 /// How it was measured, where the numbers are from, and how limits are counted.

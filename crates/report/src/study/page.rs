@@ -28,16 +28,23 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
                 }
             }
         }
+        // A picture before the text.
+        @if let Some(first) = charts.first() {
+            section aria-labelledby="charts" {
+                h2 #charts { (said!(lang, "section-charts")) }
+                (figure(lang, first))
+            }
+        }
         @if !findings.is_empty() {
             section aria-labelledby="findings" {
                 h2 #findings { (said!(lang, "study-section-findings")) }
                 ul.findings { @for finding in findings.iter() { (said(lang, finding)) } }
             }
         }
-        @if !charts.is_empty() {
-            section aria-labelledby="charts" {
-                h2 #charts { (said!(lang, "section-charts")) }
-                @for chart in &charts { (figure(lang, chart)) }
+        @if charts.len() > 1 {
+            section aria-labelledby="further-charts" {
+                h2 #further-charts { (said!(lang, "study-section-further-charts")) }
+                @for chart in &charts[1..] { (figure(lang, chart)) }
             }
         }
         section aria-labelledby="tables" {

@@ -5,11 +5,13 @@ use super::pivot::Pivot;
 use crate::figures::{MISSING, percent, plain};
 use crate::findings::data::Data;
 use crate::findings::words::{extremes, range, value};
+use crate::firmness::{bounded, shown, told};
 use crate::language::Language;
 use crate::said;
 use crate::sentences::listed;
 use crate::tables::{Column, Table};
 use linerate_method::statistics::median;
+use linerate_model::Firmness;
 
 /// Rows of a table that a reader looks at.
 const MOST_ROWS: usize = 400;
@@ -122,10 +124,12 @@ fn field(lang: Language, data: &Data<'_>, measure: usize, cells: &[usize]) -> Op
     let reached: Vec<f64> = cells.iter().filter_map(|cell| data.value(*cell, measure)).collect();
     let (low, high) = extremes(reached.iter().copied())?;
     let middle = value(median(reached)?, unit);
+    let firmness = cells.iter().map(|cell| data.firmness(*cell, measure)).fold(Firmness::Firm, Firmness::and);
     if low == high {
-        return Some(middle);
+        return Some(bounded(lang, middle, firmness, unit.more_is_better()));
     }
-    Some(said!(lang, "study-median-and-range", median = middle, range = range(lang, low, high, unit)))
+    let all = said!(lang, "study-median-and-range", median = middle, range = range(lang, low, high, unit));
+    Some(told(lang, all, firmness))
 }
 
 /// Every cell with every measure, its limit and its share of that.
@@ -151,11 +155,15 @@ pub(super) fn of_cells(lang: Language, data: &Data<'_>, caption: &str, measures:
         let mut row = vec![Some(plain(&data.cell_name(*cell, &[])))];
         for measure in measures {
             let unit = data.study.measures[*measure].unit;
-            row.push(data.value(*cell, *measure).map(|reached| value(reached, unit)));
+            row.push(data.shown(*cell, *measure));
             if limited(measure) {
                 let limit = data.limit(*cell, *measure);
                 row.push(limit.map(|limit| range(lang, limit.low, limit.high, unit)));
-                row.push(limit.and_then(|limit| percent(limit.share)));
+                row.push(
+                    limit
+                        .and_then(|limit| percent(limit.share))
+                        .map(|share| shown(share, data.firmness(*cell, *measure))),
+                );
             }
         }
         row

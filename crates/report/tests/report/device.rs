@@ -209,7 +209,9 @@ fn charts(page: &str) -> Vec<(String, Vec<String>)> {
         let labels = figure.split("data-label=\"").skip(1).map(|rest| between(&format!("<{rest}"), "<", "\""));
         (between(figure, "<h3>", "</h3>"), labels.collect())
     };
-    page.split("<figure>").skip(1).map(|rest| chart(rest.split("</figure>").next().unwrap_or_default())).collect()
+    let figures = page.split("<figure>").skip(1).map(|rest| rest.split("</figure>").next().unwrap_or_default());
+    // The picture of the path is no chart of figures.
+    figures.filter(|figure| !figure.contains("class=\"path-picture\"")).map(chart).collect()
 }
 
 #[test]
@@ -221,8 +223,43 @@ fn a_record_without_a_line_or_a_load_has_what_is_left() {
         (cell.device_load, cell.tester_limit, cell.line_share) = (None, None, None);
     }
     let drawn = charts(&html(Language::English, &record));
-    assert_eq!(drawn.iter().map(|(_, labels)| labels.len()).collect::<Vec<_>>(), [7, 7, 42, 21, 7]);
+    assert_eq!(drawn.iter().map(|(_, labels)| labels.len()).collect::<Vec<_>>(), [7, 42, 21, 7]);
     assert!(!markdown(Language::English, &record).contains("device CPU"));
+}
+
+/// One chart has the share of the line by size, with the tester's own limit and the rate at which frames were lost.
+#[test]
+fn throughput_is_one_chart_of_shares_of_the_line() {
+    let page = html(Language::English, &record());
+    let drawn = charts(&page);
+    let shares: Vec<_> = drawn.iter().filter(|(title, _)| title.contains("26.1")).collect();
+    assert_eq!(shares.len(), 1, "{drawn:?}");
+    let (title, labels) = shares[0];
+    assert!(title.starts_with("Throughput as a share of the line"), "{title}");
+    for said in [
+        "64-byte frames: 13.4 % of the line, 200,000 of 1,488,095 frames/s; limit: device",
+        "64-byte frames: the tester reaches 900,000 without the device",
+        "64-byte frames: frames were lost at 200,400 frames/s",
+    ] {
+        assert!(labels.iter().any(|label| label == said), "{said}: {labels:?}");
+    }
+    assert!(page.contains("Throughput from 13.4\u{a0}% of the line (64-byte frames) to 100.0\u{a0}%"), "the answer");
+}
+
+/// A line from one size to the next would show rates that nobody measured.
+#[test]
+fn nothing_is_drawn_between_sizes_but_what_is_calculated() {
+    let mut unknown = record();
+    unknown.plan = Plan::of(Goal::Device(DevicePlan { line: None, ..plan() }));
+    for page in [html(Language::English, &unknown), html(Language::English, &crate::sample::udp_sweep())] {
+        let sizes = page.split("<figure>").skip(1).find(|figure| figure.contains(", bytes"));
+        let sizes = sizes.expect("a chart by size");
+        for class in ["s0", "tester"] {
+            let drawn = sizes.split(&format!("<g class=\"{class}\">")).nth(1);
+            assert!(drawn.is_none_or(|drawn| drawn.starts_with("<polyline class=\"line\" points=\"\">")), "{class}");
+        }
+        assert!(sizes.contains("class=\"mark\""));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::{attempts, copy, device, frames, ladder, nfs, sample};
 use linerate_model::{Caveat, CaveatKind, Record};
-use linerate_report::{Block, Depth, Document, Language, document, html, markdown, text};
+use linerate_report::{Block, Depth, Document, Language, answer, document, html, markdown, text};
 use std::collections::BTreeSet;
 
 /// A form of report in a dozen lines: a plain outline.
@@ -47,9 +47,10 @@ fn records() -> Vec<(String, Record)> {
 fn a_new_form_of_report_is_a_walk_over_the_document() {
     let shown = outline(&of(sample::udp_sweep()));
     let expected = [
-        "a to b\n+ Results\n  udp 64:\n  udp 512:\n  udp 1024:\n  udp 1472:\n+ What limited the results\n",
-        "\n+ Caveats\n  ! both hosts are this machine",
-        "\n+ Figures\n  table: Streams\n+ Charts\n  chart: UDP over IPv4 by message size\n",
+        "a to b\n+ Results\n  From 277 Mbit/s (udp 64) to 956 Mbit/s (udp 1472).\n",
+        "\n+ Caveats (2): both ends on one machine, runs differ widely\n  ! both hosts are this machine",
+        "\n+ Path\n  chart: Path of udp 64\n+ Figures\n  table: Streams\n+ Charts\n  chart: UDP over IPv4 by message size\n",
+        "\n+ Each result in words\n  udp 64:\n  udp 512:\n  udp 1024:\n  udp 1472:\n+ What limited the results\n",
         "\n+ Hosts\n  table: Hosts\n  table: Interfaces that were up\n+ How it was measured\n  Each result is",
     ];
     for part in expected {
@@ -70,11 +71,11 @@ fn sections_stand_in_one_order_in_every_form() {
             .map(|section| format!("<h2 id=\"{}\">{}</h2>", section.id, section.heading))
             .collect();
         assert_in_order(&name, &page, &headings);
-        let drawn = |block: &Block| matches!(block, Block::Chart(_));
+        let drawn = |block: &Block| matches!(block, Block::Chart(chart) if chart.in_a_line().is_none());
         let marked = document.sections.iter().filter(|section| !section.blocks.iter().all(drawn));
         let headings: Vec<String> = marked.map(|section| format!("\n## {}\n", section.heading)).collect();
         assert_in_order(&name, &markdown(Language::English, &record), &headings);
-        let short = document.sections.iter().filter(|section| section.depth == Depth::Summary);
+        let short = document.sections.iter().filter(|section| section.depth != Depth::Full);
         let firsts = short.filter_map(|section| match section.blocks.iter().find(|block| !drawn(block))? {
             Block::Table(table) => Some(format!("\n{}\n", table.caption)),
             _ => Some(format!("\n{}\n", section.heading)),
@@ -98,7 +99,10 @@ fn the_answer_comes_first_then_doubts_then_figures() {
     let mut record = sample::udp_sweep();
     record.caveats = vec![Caveat::new(CaveatKind::FewRuns, "two runs only")];
     let ids: Vec<&str> = of(record).sections.iter().map(|section| section.id).collect();
-    assert_eq!(ids, ["results", "verdicts", "caveats", "figures", "charts", "further", "hosts", "method"]);
+    assert_eq!(
+        ids,
+        ["results", "caveats", "path", "figures", "charts", "in-words", "verdicts", "further", "hosts", "method"]
+    );
 }
 
 #[test]
@@ -120,4 +124,29 @@ fn several_records_are_one_document() {
     };
     let twice = document(Language::English, &[streams.clone(), streams.clone()]);
     assert_eq!(caveats(&twice), caveats(&of(streams)), "the same doubt of two records stands once");
+}
+
+/// What a terminal shows when a run ends: the answer, the doubts in a few words, the path, a table, and where there is more.
+#[test]
+fn the_short_answer_fits_a_terminal() {
+    let few = sample::udp_sweep();
+    for (name, record) in records() {
+        let shown = answer(&record, &Default::default());
+        let lines: Vec<&str> = shown.lines().collect();
+        let rows = record.results.len().max(12);
+        assert!(lines.len() <= 12 + rows, "{name}: {} lines\n{shown}", lines.len());
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{name}: {shown}");
+        let more = shown.split("More: -v").nth(1).unwrap_or_else(|| panic!("{name}: {shown}"));
+        assert!(more.split_whitespace().collect::<String>().contains(&record.id.0), "{name}: {shown}");
+    }
+    let shown = answer(&few, &Default::default());
+    assert!(shown.lines().count() <= 24, "{shown}");
+    let parts =
+        ["Limits of the 4 results", "! both ends on one machine; runs differ widely", " > eth0 > ", "of link", "More:"];
+    assert_in_order("udp_sweep", &shown, &parts.map(str::to_owned));
+    // Why is behind -v.
+    assert!(
+        !shown.contains("What limited the results")
+            && text(&few, &Default::default()).contains("What limited the results")
+    );
 }

@@ -1,5 +1,6 @@
 //! The report's outputs, of records as runs leave them.
 
+mod accessibility;
 mod attempts;
 mod browser;
 mod calls;
@@ -14,9 +15,12 @@ mod limits;
 mod nfs;
 mod outputs;
 mod over_time;
+mod overclaims;
 mod overview;
 mod page_outline;
+mod path;
 mod pictures;
+mod planted;
 mod recorded;
 mod sample;
 mod snapshots;

@@ -2,9 +2,9 @@
 
 use crate::sample;
 use linerate_model::{
-    ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint, Goal, Measurement, NfsClass, NfsOperation,
-    OperationFigures, Outcome, Plan, ReceivedRates, Record, RecordId, Repeats, RpcCall, Summary, TaskKind, TesterLimit,
-    Transport,
+    Bypass, ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint, Goal, Measurement, NfsClass,
+    NfsOperation, OperationFigures, Outcome, Plan, ReceivedRates, Record, RecordId, Repeats, RpcCall, Summary,
+    TaskKind, TesterLimit, Transport,
 };
 use linerate_report::{Style, csv, text};
 use linerate_units::{Nanos, Ratio};
@@ -44,6 +44,8 @@ fn nfs(name: &str, ops: f64, mean_ms: f64) -> Measurement {
     });
     result.tester_limit = Some(TesterLimit {
         record: RecordId("20261121T092900-77aa".to_owned()),
+        bypass: Bypass::Loopback,
+        age: Nanos::default(),
         reached: sample::summary(40_000.0, 0.02),
         share: ops / 40_000.0,
     });

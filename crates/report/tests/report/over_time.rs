@@ -244,17 +244,23 @@ fn a_tcp_stream_has_rate_retransmits_and_round_trip_time() {
 }
 
 #[test]
-fn the_rate_over_time_stands_right_after_the_results() {
+fn the_rate_over_time_stands_right_after_the_path() {
     let document = document(Language::English, &[stream()]);
-    let order: Vec<&str> = document.sections.iter().map(|section| section.id).take(3).collect();
-    assert_eq!(order, ["results", "over-time", "verdicts"]);
+    let order: Vec<&str> = document.sections.iter().map(|section| section.id).take(4).collect();
+    assert_eq!(order, ["results", "caveats", "path", "over-time"]);
+}
+
+/// The charts over time of a page.
+fn figures(page: &str) -> Vec<&str> {
+    let section = page.split("id=\"over-time\"").nth(1).expect("the section");
+    let section = section.split("</section>").next().expect("its end");
+    section.split("<figure>").skip(1).map(|figure| figure.split("</figure>").next().expect("its end")).collect()
 }
 
 #[test]
 fn every_repeat_is_drawn_and_spoilt_ones_look_otherwise() {
     let page = html(Language::English, &stream());
-    let figure = page.split("<figure>").nth(1).expect("the first chart");
-    let figure = figure.split("</figure>").next().expect("its end");
+    let figure = figures(&page)[0];
     for class in ["s0", "s1", "spoilt"] {
         assert_eq!(figure.matches(&format!("<g class=\"{class}\">")).count(), 1, "{class}: {figure}");
     }
@@ -386,7 +392,7 @@ fn a_long_warm_up_does_not_squeeze_the_window() {
         session.series.from_us = -10_000_000;
     }
     let page = html(Language::English, &record);
-    let figure = page.split("<figure>").nth(1).expect("the first chart");
+    let figure = figures(&page)[0];
     let shade =
         figure.split("<g class=\"outside\"><rect").nth(1).expect("a shade").split("</g>").next().expect("its end");
     let width = shade.split(" width=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a width");
@@ -402,8 +408,8 @@ fn the_series_of_two_hosts_are_on_one_axis() {
     attempt.clocks = [(HostName::from("a"), clock(7_000_000_000)), (HostName::from("b"), clock(0))].into();
     attempt.series[1].series.opened_ns += 7_000_000_000 + 50_000_000;
     let page = html(Language::English, &record);
-    let begins = |chart: usize| page.split("<figure>").nth(chart).expect("a chart").contains(">-0.2</text>");
-    assert_eq!([1, 2, 3].map(begins), [true, true, false], "the requests begin at -0.15 s");
+    let begins = |chart: usize| figures(&page)[chart].contains(">-0.2</text>");
+    assert_eq!([0, 1, 2].map(begins), [true, true, false], "the requests begin at -0.15 s");
 }
 
 /// A load without a window has no edges and no shade.

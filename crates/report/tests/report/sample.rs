@@ -1,11 +1,11 @@
 //! Records as runs of linerate leave them, built by hand.
 
 use linerate_model::{
-    AddedDelay, Caveat, CaveatKind, Confidence, CpuCost, CpuCosts, DelayGrade, Detail, Direction, FlowFigures, Host,
-    HostName, Interval, IpVersion, Latency, Limit, LoadedLatency, Loss, LossPlaces, Measurement, Net, NfsMix, NfsTask,
-    Nic, Path, PathLimit, Plan, Quantity, ReceivedRates, Record, RecordId, Repeats, RoundTripsPerMinute, RpcCall,
-    RpcTask, SentRates, Share, StreamTask, Summary, Task, TaskKind, TcpSummary, TesterLimit, Timing, TransactTask,
-    Transport, Trial, Verdict, layer_bytes,
+    AddedDelay, Bypass, Caveat, CaveatKind, Confidence, CpuCost, CpuCosts, DelayGrade, Detail, Direction, FlowFigures,
+    Host, HostName, Interval, IpVersion, Latency, Limit, LoadedLatency, Loss, LossPlaces, Measurement, Net, NfsMix,
+    NfsTask, Nic, Path, PathLimit, Plan, Quantity, ReceivedRates, Record, RecordId, Repeats, RoundTripsPerMinute,
+    RpcCall, RpcTask, SentRates, Share, StreamTask, Summary, Task, TaskKind, TcpSummary, TesterLimit, Timing,
+    TransactTask, Transport, Trial, Verdict, layer_bytes,
 };
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
@@ -272,6 +272,8 @@ pub(crate) fn record(clients: &[&str], server: &str, results: Vec<Measurement>) 
 fn with_tester_limit(mut result: Measurement, reached: f64) -> Measurement {
     result.tester_limit = Some(TesterLimit {
         record: RecordId("20261121T092900-77aa".to_owned()),
+        bypass: Bypass::Cable,
+        age: Nanos::default(),
         reached: summary(reached, 0.02),
         share: result.main.median / reached,
     });

@@ -4,9 +4,9 @@
 
 use crate::page_outline::outline;
 use crate::{attempts, calls, copy, device, frames, ladder, limits, nfs, over_time, recorded, sample, study};
-use linerate_model::{Change, ComparedFigure, Comparison, Interval, Quantity, Record, RecordId, Samples};
+use linerate_model::{Change, ComparedFigure, Comparison, Firmness, Interval, Quantity, Record, RecordId, Samples};
 use linerate_report::limits::Limits;
-use linerate_report::{Language, Style, comparison, csv, explain, html, json, markdown, text};
+use linerate_report::{Language, Style, answer, comparison, csv, explain, html, json, markdown, text};
 use linerate_units::BitRate;
 use serde_json::Value;
 
@@ -40,11 +40,13 @@ fn check_record(folder: &str, record: &Record) {
 /// Compares the words alone, of a record whose charts are like those of others.
 fn check_words(folder: &str, record: &Record) {
     check(folder, "terminal", &text(record, &TERMINAL));
+    check(folder, "answer", &answer(record, &Style { width: 80, ..TERMINAL }));
     check(folder, "markdown", &markdown(Language::English, record));
 }
 
 fn check_in_japanese(folder: &str, record: &Record) {
     check(folder, "terminal-ja", &text(record, &JAPANESE));
+    check(folder, "answer-ja", &answer(record, &Style { width: 80, ..JAPANESE }));
     check(folder, "markdown-ja", &markdown(Language::Japanese, record));
 }
 
@@ -233,7 +235,7 @@ fn limits_of_media() {
     check("limits", "explained-ja", &linerate_report::limits::text(&one, &JAPANESE));
 }
 
-/// A change of each kind, and a figure that had one run only.
+/// A change of each kind, a figure that had one run only, and figures that are not firm.
 #[test]
 fn a_comparison() {
     let figure = |name: &str, quantity, before: f64, after: f64, p: Option<f64>, change| ComparedFigure {
@@ -241,6 +243,12 @@ fn a_comparison() {
         quantity,
         before: sample::summary(before, 0.01),
         after: sample::summary(after, 0.01),
+        before_firmness: Firmness::Firm,
+        after_firmness: if name.ends_with("not firm") {
+            Firmness::NotFirm { offered: Some(0.6) }
+        } else {
+            Firmness::Firm
+        },
         difference: Some(after / before - 1.0),
         tolerance: 0.02,
         interval: p.map(|_| Interval { percent: 90.0, low: after / before - 1.01, high: after / before - 0.99 }),
@@ -264,6 +272,8 @@ fn a_comparison() {
             figure("tcp transactions", Quantity::PerSecond, 20_100.0, 24_310.0, Some(0.012), Change::Better),
             figure("tcp transactions", Quantity::LatencyP50Ns, 51_000.0, 50_000.0, Some(0.21), Change::Undecided),
             figure("tcp transactions", Quantity::LatencyP99Ns, 91_000.0, 88_000.0, None, Change::Undecided),
+            figure("throughput 64, not firm", Quantity::FramesPerS, 1e6, 9e5, Some(0.4), Change::Undecided),
+            figure("latency 64, not firm", Quantity::LatencyP99Ns, 1e6, 9e5, Some(0.4), Change::Undecided),
         ],
         warnings: vec!["kernel of host b: Linux 6.12.1 before, Linux 6.18.44 after".to_owned()],
         remarks: vec!["`udp 512` was measured before only".to_owned()],

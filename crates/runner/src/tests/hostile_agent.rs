@@ -7,8 +7,10 @@ use super::{assert_led, plans, run};
 #[tokio::test(start_paused = true)]
 async fn addresses_that_a_hostile_agent_listens_at_are_not_forwarded() {
     for (liar, address, part) in [
-        ("b", "198.18.7.7:6379", "it was asked to at"),
-        ("b", "127.0.0.1:6379", "it was asked to at"),
+        ("b", "198.18.7.7:6379", "asked to listen at a port of"),
+        ("b", "127.0.0.1:6379", "asked to listen at a port of"),
+        // Its own address, and no port.
+        ("b", "198.18.0.2:0", "asked to listen at a port of 198.18.0.2"),
         // `a` only connects, and claims the link of `b`.
         ("a", "198.18.7.7:6379", "not one of its own"),
     ] {
@@ -19,8 +21,8 @@ async fn addresses_that_a_hostile_agent_listens_at_are_not_forwarded() {
         });
         let ended = run(plans::sweep(1), &agents, None, &mut |_| ()).await;
         let failure = ended.failure.expect("it is refused").to_string();
-        assert!(failure.contains(&format!("{liar}: its agent tells")) && failure.contains(address), "{failure}");
-        assert!(failure.contains(part) && failure.contains("no host was sent there"), "{failure}");
+        assert!(failure.contains(&format!("{liar}: its agent reports")) && failure.contains(address), "{failure}");
+        assert!(failure.contains(part) && failure.contains("no other agent was told this address"), "{failure}");
         let connected = agents.log().iter().any(|entry| entry.told == Told::Ordered(Step::Connect));
         assert!(!connected, "nobody was sent there");
         assert_led(&agents.attempts());

@@ -64,7 +64,9 @@ fn records_are_found_by_words_kind_time_and_end() {
 fn a_study_has_its_finished_runs_alone() {
     let folder = folder();
     let store = open(&folder.path().join("s.db"));
-    let of = |study: &str| Some(StudyRun { study: study.into(), levels: BTreeMap::new(), repeat: 1, set: Vec::new() });
+    let of = |study: &str| {
+        Some(StudyRun { study: study.into(), levels: BTreeMap::new(), repeat: 1, test: None, set: Vec::new() })
+    };
     for (id, study, ending) in [
         ("a", of("lab"), Ending::Finished),
         ("b", of("lab-devices"), Ending::Finished),
@@ -127,4 +129,11 @@ fn a_hundred_thousand_records_are_listed() {
     let start = std::time::Instant::now();
     assert_eq!(store.list(&Query::default(), 99_990, 50).expect("find").len(), 11);
     println!("the last page: {:?}", start.elapsed());
+    let start = std::time::Instant::now();
+    for run in &all[..50] {
+        let (before, after) = (store.before(run).expect("before"), store.after(run).expect("after"));
+        assert_eq!(before.expect("one before").started_unix_ns, run.started_unix_ns - 1);
+        assert_eq!(after.map_or(100_001, |after| after.started_unix_ns), run.started_unix_ns + 1);
+    }
+    println!("neighbours of 50: {:?}", start.elapsed());
 }

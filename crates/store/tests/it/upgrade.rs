@@ -95,6 +95,23 @@ fn an_old_store_is_taken_over_and_a_copy_of_it_kept() {
     }
 }
 
+/// A store from elsewhere may hold anything. An array where an object was due made the upgrade panic.
+#[test]
+fn a_record_whose_content_is_no_object_is_kept_and_said_to_be_unreadable() {
+    for content in [r#"["a"]"#, "7", "null", r#""text""#] {
+        let folder = folder();
+        let path = folder.path().join("results.db");
+        old_store(&path, 2);
+        let old = Connection::open(&path).expect("open");
+        old.execute("UPDATE content SET body = ? WHERE record = 'whole'", [content]).expect("a row");
+        drop(old);
+        let store = open(&path);
+        assert_eq!(store.count(&Query::default()).expect("count"), 3, "{content}: nothing is lost");
+        let error = store.load("whole").expect_err(content).to_string();
+        assert!(error.contains("record whole") && error.contains("results.db"), "{error}");
+    }
+}
+
 #[test]
 fn an_interrupted_run_of_an_old_store_is_resumed() {
     let folder = folder();

@@ -160,7 +160,7 @@ pub(super) fn answer(
     let mut out = vec![0; BUFFER];
     rand::fill(&mut out[..]);
     let mut into = vec![0; BUFFER];
-    let mut strangers: Strangers<Arriving> = Strangers::new(stranger_limits(spec, answering_beside(shared, index)));
+    let mut strangers: Strangers<Arriving> = Strangers::new(stranger_limits(spec, answering_threads(shared, index)));
     // Answered within the window, and since the load began.
     let (mut answered, mut served) = (0u64, 0u64);
     loop {
@@ -188,13 +188,13 @@ pub(super) fn answer(
         let before = served;
         strangers.attend(clock::now(), |mut arriving| {
             match arriving.read(&shared.job.key, whole_bytes(spec), &mut into) {
-                Ok(Greeting::Incomplete) => return Some(arriving),
+                Ok(false) => return Some(arriving),
                 // A connection that fails is the asking end's to count.
-                Ok(Greeting::Known) if serve(shared, spec, arriving, &out, &mut into).is_ok() => {
+                Ok(true) if serve(shared, spec, arriving, &out, &mut into).is_ok() => {
                     answered += u64::from(timeline.in_window(clock::now()));
                     served += 1;
                 }
-                Ok(Greeting::Known) | Err(_) => {}
+                Ok(true) | Err(_) => {}
             }
             None
         });
@@ -219,9 +219,15 @@ pub(super) fn answer(
 }
 
 /// How many threads accept from the listener of flow `index`, its own included.
-fn answering_beside(shared: &Shared, index: usize) -> usize {
+fn answering_threads(shared: &Shared, index: usize) -> usize {
     let end = shared.flows[index].end;
     shared.flows.iter().filter(|flow| flow.end == end && matches!(flow.link, Link::Answer(_))).count()
+}
+
+/// Strangers that may be connected at a time to an end that answers the flows of a path, each on a thread of its own.
+pub(crate) fn strangers(spec: &TransactTask) -> usize {
+    let threads = usize::from(spec.net.flows).max(1);
+    threads * stranger_limits(spec, threads).places
 }
 
 /// All flows of the path may be about to greet, beside as many strangers. The `threads` that share a listener share the places.
@@ -247,28 +253,22 @@ struct Arriving {
     taken: usize,
 }
 
-/// How far a connection's greeting has come.
-enum Greeting {
-    Incomplete,
-    Known,
-}
-
 impl Arriving {
-    /// Reads what is there of `whole` bytes of greeting and request.
-    fn read(&mut self, key: &SessionKey, whole: u64, into: &mut [u8]) -> io::Result<Greeting> {
+    /// Reads what is there of `whole` bytes of greeting and request. Returns whether the greeting is complete and proves the key.
+    fn read(&mut self, key: &SessionKey, whole: u64, into: &mut [u8]) -> io::Result<bool> {
         let length = (into.len() as u64).min(whole - self.taken as u64) as usize;
         let read = match tcp::receive(&self.stream, &mut into[..length], false) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(read) => read,
-            Err(error) if is_timeout(&error) => return Ok(Greeting::Incomplete),
+            Err(error) if is_timeout(&error) => return Ok(false),
             Err(error) => return Err(error),
         };
         let part = read.min(hello::BYTES - self.taken);
         self.greeting[self.taken..][..part].copy_from_slice(&into[..part]);
         self.taken += read;
         match self.taken < hello::BYTES {
-            true => Ok(Greeting::Incomplete),
-            false if Hello::decode(&self.greeting, key).is_some() => Ok(Greeting::Known),
+            true => Ok(false),
+            false if Hello::decode(&self.greeting, key).is_some() => Ok(true),
             false => Err(io::ErrorKind::PermissionDenied.into()),
         }
     }
@@ -311,6 +311,7 @@ mod tests {
     use super::*;
     use crate::flow::Flow;
     use crate::job::Job;
+    use linerate_engine::AllowedPeers;
     use linerate_engine::testing::assignment;
     use linerate_model::{Net, SocketOptions, Task, Timing, TransactStyle, Transport};
     use linerate_units::Nanos;
@@ -347,7 +348,9 @@ mod tests {
         let peer = listener.local_addr().expect("listens");
         let hello = Hello { path: 0, flow: 0, backward: false };
         let flow = Flow { end: 0, hello, client: true, peer, local: peer, link: Link::Dial, round_trip_ns: 0 };
-        let error = ask(&Shared::new(job, timeline, vec![flow]), 0, &spec).expect_err("cannot bind").to_string();
+        let error = ask(&Shared::new(job, timeline, vec![flow], AllowedPeers::default()), 0, &spec)
+            .expect_err("cannot bind")
+            .to_string();
         assert!(error.contains("198.18.255.1") && error.contains("ip address"), "{error}");
     }
 }

@@ -33,7 +33,7 @@ fn asking(spec: &TransactTask, link: Link, peer: SocketAddr) -> Shared {
     let hello = Hello { path: 0, flow: 0, backward: false };
     let flow = Flow { end: 0, hello, client: true, peer, local: peer, link, round_trip_ns: 0 };
     let timeline = job.timeline(clock::now());
-    Shared::new(job, timeline, vec![flow])
+    Shared::new(job, timeline, vec![flow], linerate_engine::AllowedPeers::default())
 }
 
 /// Waits with the answer to a request that comes when the window of `close` is nearly over.

@@ -420,7 +420,7 @@ mod tests {
         let hello = Hello { path: 0, flow: 0, backward: false };
         let link = Link::Udp(asking.try_clone().expect("dup"));
         let flow = Flow { end: 0, hello, client: true, peer, local, link, round_trip_ns };
-        let shared = Shared::new(job, timeline, vec![flow]);
+        let shared = Shared::new(job, timeline, vec![flow], linerate_engine::AllowedPeers::default());
         let done = ask(&shared, 0, &spec, &asking).expect("asks").transactions.expect("asks");
         asking.send(&[]).expect("sends");
         lossy.join().expect("answers");

@@ -29,7 +29,9 @@ pub(super) fn command(folder: &Path) -> Command {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let browser = names.into_iter().find_map(program).expect("the test declares that it needs Chromium");
     let mut command = Command::new("timeout");
+    // It leaves folders behind wherever temporary ones are.
     command
+        .env("TMPDIR", folder)
         .args(["--kill-after=5", "600"])
         .arg(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"])

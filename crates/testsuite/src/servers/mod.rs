@@ -2,15 +2,19 @@
 //!
 //! A test that uses one declares its programs, as in `#[server_test(Root, Program("smbd"))]`.
 
+mod axe;
 pub mod chromium;
 mod ganesha;
+mod iperf3;
 mod open_page;
 mod port;
 mod samba;
 mod snmpd;
 mod tmux;
 
+pub use axe::axe;
 pub use ganesha::Ganesha;
+pub use iperf3::Iperf3;
 pub use open_page::OpenPage;
 pub use samba::{PASSWORD, Samba, USER};
 pub use snmpd::Snmpd;

@@ -92,6 +92,33 @@ fn two_records_are_compared_the_older_first() {
 }
 
 #[test]
+fn a_run_is_held_against_the_one_before_of_the_same_command() {
+    let place = TestView::new();
+    place.keep(&stream_record("first", 1, &[941_000_000, 940_000_000, 942_000_000]));
+    place.keep(&stream_record("second", 2, &[800_000_000, 801_000_000, 799_000_000]));
+    let mut moved = stream_record("third", 3, &[880_000_000, 881_000_000, 879_000_000]);
+    moved.command[0] = "/opt/linerate".into();
+    place.keep(&moved);
+    let mut other = stream_record("other", 4, &[100_000_000]);
+    other.command.push("--zerocopy".into());
+    place.keep(&other);
+
+    let list = place.get("");
+    for (pair, change) in [("with=first&amp;with=second", "-15.0 %"), ("with=second&amp;with=third", "+10.0 %")] {
+        let link = format!("href=\"compare?{pair}\">{change} against the run before");
+        assert!(list.body.contains(&link), "{link}: {}", list.body);
+    }
+    assert_eq!(list.body.matches("against the run before").count(), 2, "other commands are not compared");
+
+    let page = place.get("record?id=second");
+    assert!(page.body.contains("href=\"record?id=first\">Run before<"), "{}", page.body);
+    assert!(page.body.contains("href=\"record?id=third\">Run after<"));
+    assert!(page.body.contains("href=\"compare?with=first&amp;with=second\">Compare with the run before<"));
+    let alone = place.get("record?id=other");
+    assert!(!alone.body.contains(">Run before<") && !alone.body.contains(">Run after<"));
+}
+
+#[test]
 fn a_run_is_watched_until_it_ends() {
     let place = TestView::new();
     let mut run = stream_record("run", 1, &[]);

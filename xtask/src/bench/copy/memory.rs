@@ -51,7 +51,7 @@ fn peak_bytes(lab: &Lab, host: &str) -> Result<u64> {
 /// Whether a process is an agent in a network namespace. Many are of others, and some are gone by now.
 fn is_agent(process: &Path, namespace: &str) -> bool {
     let here = fs::read_link(process.join("ns/net")).is_ok_and(|found| found.as_os_str() == OsStr::new(namespace));
-    here && fs::read(process.join("cmdline")).is_ok_and(|line| line.split(|byte| *byte == 0).nth(1) == Some(b"agent"))
+    here && fs::read(process.join("cmdline")).is_ok_and(|line| line.split(|byte| *byte == 0).nth(1) == Some(b"serve"))
 }
 
 /// The peak of resident memory that a process's status tells, bytes (proc_pid_status(5)).

@@ -1,17 +1,17 @@
 //! `linerate compare --live`: two commands run in turn.
 //!
 //! Pairs alternate in the order A B B A, so that a steady drift favours neither side. Each run is kept as it ends, as a record of
-//! its own; at the end the runs of each side become one record.
+//! its own; at the end the runs of each side become one record. Searches stay records of their own: each has chosen its own trials.
 
 use super::Arguments;
-use crate::arguments::{Results, StorePath};
+use crate::arguments::{Command, Results, StorePath};
 use crate::exit::Failure;
 use crate::hosts::HostBook;
 use crate::inner_command::{asks_for_repeats, measuring};
 use crate::measure::without_secrets;
 use crate::output::{counted, say};
-use linerate_method::{Demands, compare_pairs, merged, replay};
-use linerate_model::{Change, Comparison, Goal, Record, RecordId, RunSummary};
+use linerate_method::{Demands, compare_pairs, compare_searches, merged, replay};
+use linerate_model::{Change, ComparedFigure, Comparison, Goal, Record, RecordId, RunSummary};
 use linerate_runner::Origin;
 use linerate_store::{Ending, Query, Store};
 use tokio::sync::watch;
@@ -100,7 +100,10 @@ impl Live {
     /// Whether more pairs are needed, after so many.
     fn goes_on(&self, runs: &[Vec<Record>; 2], pairs: usize) -> bool {
         let Some(found) = self.compared(runs) else { return false };
-        let undecided = found.figures.iter().filter(|figure| figure.change == Change::Undecided).count();
+        // What is not firm now is not firm in more pairs.
+        let is_firm = |figure: &&ComparedFigure| figure.before_firmness.and(figure.after_firmness).is_firm();
+        let undecided = found.figures.iter().filter(|figure| figure.change == Change::Undecided);
+        let undecided = undecided.filter(is_firm).count();
         if undecided > 0 && pairs < self.most {
             say(&format!(
                 "linerate: after {pairs} pairs {} undecided; more pairs follow",
@@ -112,6 +115,10 @@ impl Live {
 
     fn compared(&self, runs: &[Vec<Record>; 2]) -> Option<Comparison> {
         let pairs = runs[0].len().min(runs[1].len());
+        if runs.iter().flatten().any(is_search) {
+            let [before, after] = [0, 1].map(|side| &runs[side][..pairs]);
+            return (pairs > 0).then(|| compare_searches(before, after, &self.demands));
+        }
         let id = |side: usize| self.id(side, &runs[0]);
         let side = |side: usize| merged(&runs[side][..pairs], id(side));
         Some(compare_pairs(&side(0)?, &side(1)?, &self.demands))
@@ -155,10 +162,10 @@ impl Live {
         let mut record = self.store.load(&row.id.0).map_err(Failure::measure)?;
         replay(&mut record);
         match record.plan.goal {
-            Goal::Sweep(_) => Ok(record),
-            _ => {
-                Err(Failure::usage(format!("{place}a search gives one result without repeats, and cannot be compared")))
-            }
+            Goal::Sweep(_) | Goal::Curve(_) | Goal::Device(_) => Ok(record),
+            Goal::Ladder(_) => Err(Failure::usage(format!(
+                "{place}a ladder gives a result for each layer, and cannot be compared; give the command of one layer"
+            ))),
         }
     }
 
@@ -186,6 +193,16 @@ impl Live {
         }
         Ok(())
     }
+}
+
+/// Whether a run is a search, which cannot be merged with others.
+fn is_search(record: &Record) -> bool {
+    matches!(record.plan.goal, Goal::Curve(_) | Goal::Device(_))
+}
+
+/// The command of a line; none if it cannot be read.
+pub(super) fn inner(line: &str) -> Option<Command> {
+    measuring(&words(line).ok()?, WHERE).ok()
 }
 
 /// The words of a command that runs once each time.

@@ -213,10 +213,10 @@ fn what_is_wrong_is_named_with_its_line() {
         ("{ name = '64' }", "{ name = '64.5' }", ["line 27, field `name`", "is no size of a message", "1472"]),
         ("levels = [{ name = '1500' }, { name = '900' }]", "", ["line 20, field `column`", "has no levels", ""]),
         ("levels = [{ name = '1500' }", "optional = true\nlevels = [{ name = '1500' }", ["line 20", "is optional", ""]),
-        ("metric = 'throughput'", "metric = 'speed'", ["line 31, field `metric`", "`speed` is no metric", "`p99`"]),
-        ("metric = 'throughput'", "metric = 'rpm'", ["line 31, field `metric`", "`rpm` is no metric", "`loss`"]),
+        ("metric = 'throughput'", "metric = 'speed'", ["line 31, field `metric`", "`speed` is no metric", "p99"]),
+        ("metric = 'throughput'", "metric = 'rpm'", ["line 31, field `metric`", "`rpm` is no metric", "loss"]),
         ("metric = 'throughput'", "unit = 'Mbit/s'", ["line 31, field `unit`", "that of the metric", "left out"]),
-        ("metric = 'throughput'", "", ["line 30, field `column`", "has no `metric`", "`throughput`"]),
+        ("metric = 'throughput'", "", ["line 30, field `column`", "has no `metric`", "throughput"]),
         ("metric = 'throughput'", "metric = 'p99'\ncounts = 'ip'", ["line 31", "`counts`", "left out"]),
     ] {
         assert!(STUDY.contains(from), "{from}");
@@ -224,6 +224,84 @@ fn what_is_wrong_is_named_with_its_line() {
         assert!(error.contains("studies/cards.toml"), "{error}");
         assert!(parts.iter().all(|part| error.contains(part)), "{to}: {error}");
     }
+}
+
+/// Two tests in each cell: requests, and the stream.
+fn two_tests() -> String {
+    let test = "test = \"stream a b --udp --size {size} --time '1s'\"\n";
+    let tests = "[[tests]]\nname = 'calls'\ntest = 'transact a b --size {size}'\n\
+                 [[tests]]\nname = 'data'\ntest = 'stream a b --udp --size {size}'\n[[factors]]";
+    let measures =
+        "metric = 'throughput'\ntest = 'data'\n[[measures]]\ncolumn = 'delay'\nmetric = 'p99'\ntest = 'calls'";
+    STUDY.replace(test, "").replacen("[[factors]]", tests, 1).replace("metric = 'throughput'", measures)
+}
+
+#[test]
+fn each_measure_is_taken_from_its_own_test() {
+    let study = parse(&two_tests()).expect("a good study");
+    let runs = study.runs(str::to_owned);
+    assert_eq!(runs.len(), 2 * 32);
+    assert_eq!((runs[0].test[0].as_str(), runs[1].test[0].as_str()), ("transact", "stream"));
+    assert_eq!((runs[0].is.test.as_deref(), runs[0].is.repeat), (Some("calls"), runs[1].is.repeat));
+    assert!(runs[0].name.ends_with("bytes, calls"), "{}", runs[0].name);
+    let columns = |run| study.metrics(run).map(|(column, _)| column).collect::<Vec<_>>();
+    assert_eq!((columns(&runs[0]), columns(&runs[1])), (vec!["delay"], vec!["rate"]));
+    // The stream of the first cell alone: the other measure has no value there, and the study says that runs are missing.
+    let streamed = Record { results: results(0), ..record(&runs[1]) };
+    let gathered = study.gathered(&runs, &[streamed]).expect("one value for each");
+    assert_eq!(gathered.cells.len(), 1);
+    assert_eq!(gathered.cells[0].values, [vec![8e5], vec![]]);
+    assert!(gathered.caveats.iter().any(|caveat| caveat.contains("1 of 64 runs")), "{:?}", gathered.caveats);
+}
+
+#[test]
+fn combinations_that_do_not_exist_are_left_out() {
+    let gaps = "[[without]]\nlink = '10'\nsize = '1472'\n[[without]]\ncard = ['blue card']\nmtu = '900'\n[path]";
+    let study = STUDY.replace("[path]", gaps);
+    let left = runs(&study);
+    // Of 16 cells 4 have the slow link and long messages, 4 the blue card and short packets, 1 both.
+    assert_eq!(left.len(), 2 * (16 - 4 - 4 + 1));
+    assert!(left.iter().all(|run| run.is.levels["link"] != "10" || run.is.levels["size"] != "1472"));
+    for (from, to, parts) in [
+        ("size = '1472'\n[[without", "speed = '1'\n[[without", ["field `without`", "`speed` is no factor", "`size`"]),
+        ("['blue card']", "['blue']", ["field `card`", "`blue` is no level of `card`", "`red card`"]),
+        ("link = '10'\nsize = '1472'", "size = ['1472', '64']", ["field `without`", "leaves no cell", ""]),
+        ("link = '10'\nsize = '1472'", "", ["field `without`", "names no factor", ""]),
+    ] {
+        assert!(study.contains(from), "{from}");
+        let error = parse(&study.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(parts.iter().all(|part| error.contains(part)), "{to}: {error}");
+    }
+}
+
+#[test]
+fn tests_that_nothing_or_nobody_names_are_refused() {
+    let study = two_tests();
+    for (from, to, parts) in [
+        ("test = 'data'", "test = 'date'", ["field `test`", "`date` is no test of this study", "`data`"]),
+        (
+            "metric = 'throughput'\ntest = 'data'",
+            "metric = 'throughput'",
+            ["field `column`", "which `test`", "`calls`"],
+        ),
+        (
+            "metric = 'throughput'\ntest = 'data'",
+            "metric = 'p50'\ntest = 'calls'",
+            ["field `test`", "gives no measure", ""],
+        ),
+        ("name = 'data'", "name = 'calls'", ["field `name`", "`calls` stands twice", ""]),
+        ("repeats = 2", "repeats = 2\ntest = 'stream a b'", ["field `test`", "beside [[tests]]", ""]),
+    ] {
+        assert!(study.contains(from), "{from}");
+        let error = parse(&study.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(parts.iter().all(|part| error.contains(part)), "{to}: {error}");
+    }
+    let error =
+        parse(&STUDY.replace("metric = 'throughput'", "metric = 'throughput'\ntest = 'x'")).expect_err("no tests");
+    assert!(error.to_string().contains("there are none"), "{error}");
+    let neither = STUDY.replace("test = \"stream a b --udp --size {size} --time '1s'\"\n", "");
+    let error = parse(&neither).expect_err("no test").to_string();
+    assert!(error.contains("there is no `test`"), "{error}");
 }
 
 /// What is for one kind of study is refused in the other.
@@ -238,6 +316,8 @@ fn what_is_imported_is_not_run() {
         ("name = 'slow'", "name = 'slow', words = 'x'", ["line 7, field `words`", "which have `[run]`", "left out"]),
         ("[[factors]]\n", "[[factors]]\nset = { person = '{level}' }\n", ["line 6, field `set`", "`[run]`", ""]),
         ("unit = 'Mbit/s'", "metric = 'p99'", ["line 10, field `metric`", "`[run]`", ""]),
+        ("data = 'x.csv'\n", "data = 'x.csv'\n[[without]]\nlink = 'slow'\n", ["field `without`", "`[run]`", ""]),
+        ("data = 'x.csv'\n", "data = 'x.csv'\n[[tests]]\nname = 'x'\ntest = 'x'\n", ["field `tests`", "`[run]`", ""]),
         ("unit = 'Mbit/s'", "", ["line 9, field `column`", "has no `unit`", "Mbit/s"]),
     ] {
         let error = StudyFile::parse(Path::new("x.toml"), &imported.replacen(from, to, 1)).expect_err(to).to_string();

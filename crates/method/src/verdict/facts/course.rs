@@ -18,7 +18,7 @@ const BY_CHANCE: f64 = 0.01;
 /// So many rates are ranked at the most; neighbours are taken together. With more the test has no exact p-value.
 const MOST_RANKED: usize = 24;
 /// A queue that takes less time than this may be the hosts' own, seconds.
-const QUEUE_NOTABLE: f64 = 0.001;
+pub(super) const QUEUE_NOTABLE: f64 = 0.001;
 /// A queue makes the round trip longer by this share of the shortest one at the least.
 const QUEUE_SHARE: f64 = 0.5;
 /// With fewer segments in it, it is no queue: an acknowledgement that waits for a second segment takes as long.

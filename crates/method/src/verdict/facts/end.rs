@@ -2,7 +2,7 @@
 
 use super::median;
 use crate::transfer::{Transfer, transfers};
-use linerate_model::{CoreUse, HostName, Observation, ThreadUse, TrialResult};
+use linerate_model::{CoreUse, HostName, Observation, Task, ThreadUse, TrialResult};
 use linerate_units::Nanos;
 use std::collections::BTreeSet;
 
@@ -53,6 +53,8 @@ pub(crate) struct End {
     pub(crate) interrupts: f64,
     /// Share of the time that this core was busy at all.
     pub(crate) interrupted_core: f64,
+    /// The other end of a stream ran no agent: nothing at all is known of its host.
+    pub(crate) unseen: bool,
 }
 
 /// A thread of the kernel that receives packets.
@@ -90,6 +92,7 @@ impl End {
             checksum_errors: middle(|end| end.checksum_errors),
             interrupts: middle(|end| end.interrupts),
             interrupted_core: middle(|end| end.interrupted_core),
+            unseen: ends.iter().any(|end| end.unseen),
         }
     }
 
@@ -149,6 +152,7 @@ impl End {
             checksum_errors: hosts.iter().map(|host| checksum_errors(host)).fold(0.0, f64::max),
             interrupts,
             interrupted_core,
+            unseen: hosts.is_empty() && matches!(run.trial.task(), Task::Stream(stream) if stream.iperf3.is_some()),
             dropped: if sends { 0.0 } else { all.iter().filter_map(dropped).fold(0.0, f64::max) },
         }
     }

@@ -13,7 +13,7 @@ use super::words::{bits, percent};
 use super::{NOTABLE_LOSS, median};
 use crate::transfer::{rate, transfers};
 use linerate_model::{
-    Arrivals, FlowFigures, Host, HostName, Limit, Measurement, Offered, PathLimit, RateRange, Steadiness, Task,
+    Arrivals, Bypass, FlowFigures, Host, HostName, Limit, Measurement, Offered, PathLimit, RateRange, Steadiness, Task,
     TaskKind, TesterLimit, Transport, TrialResult,
 };
 
@@ -49,8 +49,8 @@ pub(crate) struct FlowFacts {
     pub(crate) message_bytes: u64,
     /// What the tester reached with the device bypassed, and whether the runs of both overlap.
     pub(crate) tester_limit: Option<(TesterLimit, bool)>,
-    /// That was the same measurement, without the device and nothing else.
-    pub(crate) bypassed: bool,
+    /// How that was measured.
+    pub(crate) tester_alone: TesterAlone,
     /// The load asked for; none where it was as much as goes.
     pub(crate) offer: Option<Offer>,
     /// The sending (asking) end.
@@ -93,6 +93,17 @@ pub(crate) enum Work {
     Tcp,
     Udp,
     Transact,
+}
+
+/// How the tester limit was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TesterAlone {
+    /// The same measurement, without the device and nothing else.
+    Cable,
+    /// Each host against itself: the slower one counts, and no interface took part.
+    Loopback,
+    /// NFS, with a server of its own instead of the one under test.
+    OwnServer,
 }
 
 /// The load asked for and what came of it, as shares of it.
@@ -147,8 +158,11 @@ impl FlowFacts {
                 let overlaps = overlap(&tester_limit);
                 (tester_limit, overlaps)
             }),
-            // Of NFS the tester's limit was measured with a server of its own, not with the one under test.
-            bypassed: figures.task != TaskKind::Nfs,
+            tester_alone: match (figures.task, result.tester_limit.as_ref().map(|limit| limit.bypass)) {
+                (TaskKind::Nfs, _) => TesterAlone::OwnServer,
+                (_, Some(Bypass::Loopback)) => TesterAlone::Loopback,
+                _ => TesterAlone::Cable,
+            },
             offer: offer(runs),
             sender: End::of(runs, true),
             receiver: End::of(runs, false),
@@ -222,6 +236,9 @@ impl FlowFacts {
             ));
         }
         for (end, whose) in [(&self.sender, "sending"), (&self.receiver, "receiving")] {
+            if end.unseen {
+                all.push(format!("The {whose} host runs no agent: what limits it was not seen."));
+            }
             if end.busiest_core >= CORE_BUSY && end.occupied() < NEARLY_OCCUPIED {
                 all.push(format!(
                     "A core of the {whose} host was busy for {} of the time, and the load's own threads for {} only.",

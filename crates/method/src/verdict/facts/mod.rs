@@ -17,7 +17,7 @@ pub(crate) use calls::{Calls, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER};
 pub(crate) use copy::{CopyEnd, CopyFacts, MOSTLY_FULL, ServerEnd};
 pub(crate) use course::{GROWN, TcpCourse};
 pub(crate) use end::{AMPLE, End, NEARLY_OCCUPIED, OCCUPIED};
-pub(crate) use flows::{AT_TESTER_LIMIT, FlowFacts, INTERRUPTED, Work};
+pub(crate) use flows::{AT_TESTER_LIMIT, FlowFacts, INTERRUPTED, TesterAlone, Work};
 pub(crate) use interface::InterfaceFacts;
 pub(crate) use loss_pattern::LossPattern;
 pub(crate) use tcp::{FAR, FILLED, HELD_BACK, LIGHT_LOSS, Tcp, USUAL_LOSS};

@@ -3,7 +3,7 @@
 //! How fast a loss-based TCP goes at a given loss and round-trip time is known: Reno by Mathis et al. 1997 ("The Macroscopic
 //! Behavior of the TCP Congestion Avoidance Algorithm", equation 3), CUBIC by RFC 9438 section 5.1.
 
-use super::course::Floor;
+use super::course::{Floor, QUEUE_NOTABLE};
 use super::median;
 use crate::transfer::transfers;
 use linerate_model::{FlowFigures, TcpFlow, TcpSummary, TrialResult};
@@ -29,6 +29,8 @@ const MOSTLY_IN_VAIN: f64 = 0.5;
 const FEWEST_LOSSES: f64 = 5.0;
 /// Waiting for timeouts for so much of the time is what rules the rate.
 const STALLED: f64 = 0.2;
+/// Without such a share of their time, requests would be faster by no more than a run differs from the next.
+const WAIT_SHARE: f64 = 0.2;
 
 /// TCP's own account.
 #[derive(Debug, Clone, Default)]
@@ -131,6 +133,13 @@ impl Tcp {
     /// A queue stood on the path when the window closed. Timeouts make round trips longer too.
     pub(crate) fn queued(&self) -> bool {
         self.floor().is_queue(self.rtt) && !self.is_stalled()
+    }
+
+    /// Whether requests of `response` seconds spend a notable part of that waiting on the path, be it too short for a queue that
+    /// stands.
+    pub(crate) fn holds_up(&self, response: f64) -> bool {
+        let longer = self.rtt - self.min_rtt;
+        longer >= QUEUE_NOTABLE.max(WAIT_SHARE * response) && !self.is_stalled()
     }
 
     /// Bit/s that a loss-based TCP reaches over a path of round-trip time `rtt`.

@@ -32,7 +32,9 @@ pub(super) fn udp(runs: &[&TrialResult]) -> Udp {
         .map(|run| {
             let all = transfers(run);
             let losses = || all.iter().filter_map(|transfer| transfer.loss);
-            let sent = losses().map(|loss| loss.of - loss.places.not_sent - loss.places.sender_queue).sum::<u64>();
+            let sent = losses()
+                .map(|loss| loss.of.saturating_sub(loss.places.not_sent + loss.places.sender_queue))
+                .sum::<u64>();
             let share = |count: u64| count as f64 / sent.max(1) as f64;
             let held = match run.trial.task() {
                 Task::Stream(stream) => stream.net.socket.receive_buffer.map_or(USUAL_BUFFER, |bytes| bytes.get()),

@@ -4,10 +4,11 @@ mod copies;
 mod requests;
 mod streams;
 
-use super::facts::{ClosedLoop, End, FlowFacts, InterfaceFacts, Tcp, Udp, Work};
+use super::facts::{ClosedLoop, End, FlowFacts, InterfaceFacts, Tcp, TesterAlone, Udp, Work};
 use super::of_flows;
-use linerate_model::{Confidence, Limit, PathLimit, RecordId, TesterLimit};
+use linerate_model::{Bypass, Confidence, Limit, PathLimit, RecordId, TesterLimit};
 use linerate_units::BitRate;
+use linerate_units::Nanos;
 
 /// A TCP stream of 500 Mbit/s over a path of unknown speed between idle hosts, with nothing to explain it.
 fn facts() -> FlowFacts {
@@ -18,7 +19,7 @@ fn facts() -> FlowFacts {
         line: None,
         message_bytes: 1448,
         tester_limit: None,
-        bypassed: true,
+        tester_alone: TesterAlone::Cable,
         offer: None,
         sender: end.clone(),
         receiver: end,
@@ -71,10 +72,9 @@ fn one_at_a_time(busy: f64) -> FlowFacts {
 
 fn at_tester_limit(facts: FlowFacts, share: f64) -> FlowFacts {
     let reached = crate::statistics::summary(vec![80e6]).expect("one run");
-    FlowFacts {
-        tester_limit: Some((TesterLimit { record: RecordId("calibration".into()), reached, share }, false)),
-        ..facts
-    }
+    let (record, bypass) = (RecordId("calibration".into()), Bypass::Cable);
+    let limit = TesterLimit { record, bypass, age: Nanos::default(), reached, share };
+    FlowFacts { tester_limit: Some((limit, false)), ..facts }
 }
 
 #[track_caller]

@@ -101,8 +101,22 @@ fn calls_behind_a_queue_of_the_path_wait_for_the_path() {
 }
 
 #[test]
+fn calls_that_wait_on_the_path_for_part_of_their_time_are_not_surely_of_the_latency() {
+    let path = |rtt| Tcp { rtt, min_rtt: 0.020, ..tcp() };
+    let slow = |rtt| {
+        let of = calls(Some(0.000_05));
+        let told = Calls { response: 0.032, round_trip: Some(rtt), ..of.calls.clone().expect("calls") };
+        let closed_loop = Some(ClosedLoop { outstanding: 32.0, latency: 0.032 });
+        FlowFacts { tcp: Some(path(rtt)), calls: Some(told), closed_loop, ..of }
+    };
+    is(&slow(0.0225), Limit::Latency, Confidence::High);
+    assert!(of_flows(&slow(0.0285)).confidence < Confidence::High, "8.5 of 32 ms were spent waiting");
+}
+
+#[test]
 fn the_tester_limit_of_nfs_names_the_tester_and_not_the_device() {
-    let of_nfs = |share| FlowFacts { bypassed: false, ..at_tester_limit(calls(Some(0.0003)), share) };
+    let of_nfs =
+        |share| FlowFacts { tester_alone: TesterAlone::OwnServer, ..at_tester_limit(calls(Some(0.0003)), share) };
     assert_eq!(of_flows(&of_nfs(0.99)).limit, Limit::Tester);
     is(&of_nfs(0.2), Limit::Latency, Confidence::High);
     let weighed = of_flows(&of_nfs(0.2)).weighed;

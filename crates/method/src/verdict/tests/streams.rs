@@ -20,6 +20,22 @@ fn at_the_tester_limit_it_is_the_tester_and_below_it_the_device() {
 }
 
 #[test]
+fn an_estimated_tester_limit_names_the_tester_only_where_nothing_else_was_counted() {
+    let busy = End { busy: 0.5, ..End::default() };
+    let alone = |sender: &End, share| FlowFacts {
+        tester_alone: TesterAlone::Loopback,
+        ..at_tester_limit(FlowFacts { sender: sender.clone(), ..with_line(0.4) }, share)
+    };
+    let at = of_flows(&alone(&busy, 0.99));
+    assert_eq!(at.limit, Limit::Tester, "{at:#?}");
+    assert_ne!(at.confidence, Confidence::High);
+    let below = of_flows(&alone(&busy, 0.5));
+    assert!(![Limit::Tester, Limit::Device].contains(&below.limit), "{below:#?}");
+    let occupied = End { busy: 0.7, waited: 0.25, ..End::default() };
+    assert_eq!(of_flows(&alone(&occupied, 0.99)).limit, Limit::SenderCpu);
+}
+
+#[test]
 fn a_thread_that_always_has_work_is_the_limit_unless_it_kept_its_load() {
     let occupied = End { busy: 0.7, waited: 0.25, ..End::default() };
     let slow = FlowFacts { sender: occupied.clone(), ..facts() };
@@ -45,6 +61,21 @@ fn a_machine_with_too_few_cores_for_both_ends_tells_neither_from_the_other() {
     is(&FlowFacts { receiver, ..one_machine.clone() }, Limit::SenderCpu, Confidence::High);
     let quota = End { throttled: Some((0.9, 0.2)), ..sender };
     is(&FlowFacts { sender: quota, ..one_machine }, Limit::SenderCpu, Confidence::High);
+}
+
+/// An end that nobody watched is not one that had time to spare.
+#[test]
+fn of_an_end_without_an_agent_nothing_is_excluded() {
+    let unseen = End { unseen: true, ..End::default() };
+    let verdict = of_flows(&FlowFacts { receiver: unseen.clone(), ..facts() });
+    let of = |limit| verdict.weighed.iter().find(|weighed| weighed.limit == limit).expect("it is weighed").clone();
+    let receiver = of(Limit::ReceiverCpu);
+    assert_eq!(receiver.support, Support::Unknown);
+    assert!(receiver.text.contains("runs no agent"), "{}", receiver.text);
+    assert_ne!(of(Limit::SenderCpu).support, Support::Unknown);
+    let lossy = FlowFacts { receiver: unseen, ..udp(Udp { wire: 0.4, ..Udp::default() }) };
+    let (seen, unseen) = (of_flows(&FlowFacts { receiver: End::default(), ..lossy.clone() }), of_flows(&lossy));
+    assert!(unseen.confidence <= seen.confidence && unseen.confidence != Confidence::High, "{unseen:?}");
 }
 
 #[test]
@@ -288,7 +319,10 @@ fn loss_rules_where_the_formula_gives_what_was_reached() {
     is(&lossy(0.000_1, 95e6, 0.022, 0.000_1), Limit::Shaper, Confidence::High);
     let bbr = Tcp { congestion: String::from("bbr"), retransmitted: 0.01, flow_bps: 95e6, ..tcp() };
     // A policer lets BBR lose more than that.
-    is(&FlowFacts { tcp: Some(bbr), ..facts() }, Limit::PathLoss, Confidence::Medium);
+    is(&FlowFacts { tcp: Some(bbr.clone()), ..facts() }, Limit::PathLoss, Confidence::Medium);
+    // What was measured with BBR is not advised to be measured with it.
+    let advised = |facts: &FlowFacts| of_flows(facts).next.concat().contains("--congestion bbr");
+    assert!(!advised(&FlowFacts { tcp: Some(bbr), ..facts() }) && advised(&lossy(0.01, 7.1e6, 0.02, 0.02)));
     // Errors come one by one, what a queue drops comes together.
     let lost = |losses| {
         let tcp = Some(TcpCourse { unsent: 1e6, ..TcpCourse::default() });

@@ -37,7 +37,6 @@ fn a_spoofed_source_is_sent_no_more_than_it_sent() {
     let read = attacker.ask("READ", of(RpcCall::Read), &ticket, &args, SOON).expect("is answered");
     assert!(read.len() > 60_000, "with its own source it is");
 
-    let victim = UdpSocket::bind(LOOPBACK).expect("binds");
     let none = Credential::none();
     let null = call(of(RpcCall::Null), &none, &[]);
     let [mut short, mut other] = [null[..12].to_vec(), null.clone()];
@@ -59,6 +58,8 @@ fn a_spoofed_source_is_sent_no_more_than_it_sent() {
     for server in [open.address(), session.address()] {
         let (mut sent, mut received) = (0, 0);
         for request in &requests {
+            // A new socket, so that a late answer to the request before is not taken for one to this.
+            let victim = UdpSocket::bind(LOOPBACK).expect("binds");
             let answer = answer(&victim, request, server);
             assert!(answer.len() <= request.len(), "{} bytes for {} to {request:02x?}", answer.len(), request.len());
             (sent, received) = (sent + request.len(), received + answer.len());

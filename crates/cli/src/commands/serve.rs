@@ -1,0 +1,400 @@
+//! `linerate serve`: lets other machines measure to and from this one.
+
+mod invitations;
+
+use crate::exit::Failure;
+use crate::nfs_service::NfsOptions;
+use crate::output::{print, say};
+use etcetera::{BaseStrategy as _, base_strategy};
+use linerate_agent::{
+    Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, Budget,
+    Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, Timeouts, Token,
+};
+use linerate_engine::AllowedPeers;
+use linerate_iperf3::{Iperf3Service, Report, ServiceLimits};
+use linerate_model::HostName;
+use linerate_oncrpc::RpcService;
+use linerate_units::{BitRate, ByteCount, Nanos};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Let other machines measure to and from this machine
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  linerate serve                             on all addresses; `linerate stream URL` on another machine measures
+  linerate serve --allow-peer 192.0.2.0/24 --max-rate 1Gbit/s
+  linerate serve --iperf3                    serves `iperf3 -c` too, on port 5201
+  linerate serve --listen 127.0.0.1:4747     this machine only
+  linerate serve invite --for 1h             a URL for streams and transactions, for one hour
+
+The agent prints its agent URL, which contains its key. Anyone with the URL can send traffic from and to this machine within
+the limits: treat it as a password, and give others a URL of `linerate serve invite`. Make the port reachable from trusted
+networks only. The kernel chooses data ports for each trial; they serve only connections that prove the trial's key."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<invitations::Command>,
+
+    /// Address and port to listen on [default: port 4747 of all addresses]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+
+    /// Use this inherited listening socket instead
+    #[arg(long, value_name = "FD", conflicts_with = "listen", hide_short_help = true)]
+    listen_fd: Option<i32>,
+
+    /// Host name or address in the agent URL [default: the address listened on; if that is a wildcard, the source
+    /// address, an address of its own, or the name of this host]
+    #[arg(long, value_name = "HOST")]
+    advertise: Option<String>,
+
+    /// Name of this host [default: its host name]
+    #[arg(long)]
+    name: Option<String>,
+
+    /// Address for trial data from other hosts; may be repeated [default: the address at which they reach the agent]
+    #[arg(long, value_name = "ADDRESS")]
+    data_address: Vec<IpAddr>,
+
+    /// Speed of an interface whose driver reports none or a wrong one, for example eth0=1Gbit/s; may be repeated
+    #[arg(long, value_name = "IF=RATE", value_parser = link_speed)]
+    link_speed: Vec<(String, BitRate)>,
+
+    /// Maximum payload rate that trials may send from this host [default: not limited]
+    #[arg(long, value_name = "RATE")]
+    max_rate: Option<BitRate>,
+
+    /// Maximum length of a trial, warm-up included, and of preparing it
+    #[arg(long, value_name = "TIME", default_value = "10min")]
+    max_time: Nanos,
+
+    /// Maximum number of trials at a time
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one::<usize>)]
+    max_trials: usize,
+
+    /// Maximum number of connections or sockets of one trial on this host
+    #[arg(long, value_name = "N", default_value_t = Limits::default().max_flows, value_parser = at_least_one::<u64>)]
+    max_flows: u64,
+
+    /// Maximum memory of all trials together [default: a quarter of this machine's]
+    #[arg(long, value_name = "SIZE")]
+    max_memory: Option<ByteCount>,
+
+    /// Allow trials to send raw frames from these interfaces, with commas between; `all` allows every interface. Use it
+    /// only if their networks are set apart for testing [default: none]
+    #[arg(long, value_name = "INTERFACES")]
+    allow_frames: Option<AllowedInterfaces>,
+
+    /// Allow trials and copies to reach this file server of others (NFS, SMB), at any of its ports and from ports below
+    /// 1024 if this user may bind them. EXPORT is an NFS export from / on, or an SMB share. ADDRESS may be a network;
+    /// `any` allows all servers. May be repeated [default: none]
+    #[arg(long, value_name = "ADDRESS[:EXPORT]")]
+    allow_server: Vec<AllowedServer>,
+
+    /// Allow NFS calls to such servers as this user and group; `any` allows all. May be repeated [default: none]
+    #[arg(long, value_name = "UID[:GID]")]
+    allow_uid: Vec<AllowedUser>,
+
+    /// Keep CAP_NET_ADMIN, for socket buffers beyond net.core.rmem_max and wmem_max, busy polling, and every congestion control
+    /// [default: an agent keeps only the capabilities that its other options need]
+    #[arg(long)]
+    keep_net_admin: bool,
+
+    /// Allow copies to empty this host's caches first (--cache cold), which slows all its programs for a while
+    #[arg(long)]
+    allow_cold_cache: bool,
+
+    /// Allow copies to read and write below this directory; may be repeated [default: none]
+    #[arg(long, value_name = "DIR")]
+    copy_directory: Vec<PathBuf>,
+
+    /// Directory for the temporary folders of copies [default: the first --copy-directory]
+    #[arg(long, value_name = "DIR")]
+    copy_scratch: Option<PathBuf>,
+
+    #[command(flatten)]
+    nfs: NfsOptions,
+
+    /// Network or address that may use this agent and exchange trial data with it; may be repeated [default: any with the
+    /// token]
+    #[arg(long, value_name = "NETWORK", value_parser = network)]
+    allow_peer: Vec<IpNet>,
+
+    /// Network or address that trials may connect to, beside those of --allow-peer; with --allow-peer its hosts may also open
+    /// data connections; may be repeated [default: any but this host, link-local addresses and metadata services]
+    #[arg(long, value_name = "NETWORK", value_parser = network)]
+    allow_target: Vec<IpNet>,
+
+    /// Directory of the certificate and token, which keep the agent URL the same [default: linerate/agent in the user's
+    /// data directory; with --listen-fd none]
+    #[arg(long, value_name = "DIR")]
+    identity: Option<PathBuf>,
+
+    /// Answer null calls of linerate's RPC program on this TCP and UDP port, for example from rpcinfo
+    #[arg(long, value_name = "PORT")]
+    rpc_port: Option<u16>,
+
+    /// Register the RPC program with this host's portmapper (rpcbind), until the agent ends
+    #[arg(long, requires = "rpc_port")]
+    portmap: bool,
+
+    /// Serve clients of iperf3 on this TCP and UDP port [default port: 5201], several at once, and print a line for each. They need
+    /// no secret: --allow-peer, --max-rate, --max-time, --max-trials and --max-flows bind them
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
+    iperf3: Option<u16>,
+
+    /// Make a new certificate and token for this run only
+    #[arg(long, conflicts_with = "identity")]
+    ephemeral: bool,
+}
+
+fn link_speed(text: &str) -> Result<(String, BitRate), String> {
+    let (interface, rate) = text.split_once('=').ok_or("write it like eth0=1Gbit/s")?;
+    let rate: BitRate = rate.parse().map_err(|error| format!("{error}"))?;
+    if rate.get() == 0 { Err("a link of speed 0 carries nothing".to_owned()) } else { Ok((interface.to_owned(), rate)) }
+}
+
+fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number| *number >= T::from(1));
+    number.ok_or_else(|| "give a number of 1 or more".to_owned())
+}
+
+/// A network, or an address as the network of that one host.
+fn network(text: &str) -> Result<IpNet, String> {
+    let address = |_| text.parse::<IpAddr>().map(IpNet::from);
+    text.parse().or_else(address).map_err(|_| "write it like 192.0.2.0/24, 2001:db8::/32 or 192.0.2.1".to_owned())
+}
+
+pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    if let Some(command) = arguments.command.take() {
+        return invitations::run(command);
+    }
+    let listener = match arguments.listen_fd {
+        Some(fd) => linerate_sys::inherited::listener(fd).map_err(Failure::usage)?,
+        None => listener(arguments.listen)?,
+    };
+    let address = listener.local_addr().map_err(Failure::measure)?.ip();
+    let exposed = !address.is_loopback();
+    let memory = arguments.max_memory.unwrap_or_else(|| Budget::default().memory);
+    let budget = Budget { memory, ..Budget::default() };
+    let Secrets { identity, token, invitations } = arguments.secrets()?;
+    let confinement = arguments.confinement();
+    // The service starts threads, which only an agent that was started before binds.
+    let rpc = arguments.rpc_port.map(|port| (SocketAddr::new(address, port), arguments.portmap));
+    let iperf3 = arguments.iperf3.map(|port| (SocketAddr::new(address, port), arguments.iperf3_limits()));
+    let options = AgentOptions {
+        listener,
+        advertise: arguments.advertise,
+        identity,
+        token,
+        invitations,
+        name: arguments.name.map_or_else(system_name, HostName),
+        limits: Limits {
+            max_rate: arguments.max_rate,
+            max_time: arguments.max_time,
+            max_trials: arguments.max_trials,
+            max_flows: arguments.max_flows,
+            budget: budget.clone(),
+            frames: arguments.allow_frames.unwrap_or_default(),
+            cold_cache: arguments.allow_cold_cache,
+            servers: AllowedServers { servers: arguments.allow_server, users: arguments.allow_uid },
+            allowed_peers: arguments.allow_peer.clone(),
+            allowed_targets: arguments.allow_target,
+            ..Limits::default()
+        },
+        timeouts: Timeouts::default(),
+        engines: EngineOptions {
+            folders: AllowedFolders { allowed: arguments.copy_directory, scratch: arguments.copy_scratch },
+            nfs: arguments.nfs.service(&budget)?,
+        },
+        link_speeds: arguments.link_speed.into_iter().collect::<BTreeMap<_, _>>(),
+        data_addresses: arguments.data_address,
+        confinement: Some(confinement),
+    };
+    let agent = Agent::start(options).await.map_err(Failure::measure)?;
+    let service = rpc.map(|(address, registered)| rpc_service(address, registered)).transpose()?;
+    let iperf3 = iperf3.map(|(address, limits)| iperf3_service(address, limits)).transpose()?;
+    if address.is_unspecified() {
+        say("linerate: listens on all addresses; paste this on the other machine, behind `linerate stream`:");
+    }
+    print(&agent.url().to_string());
+    if let Some(confined) = agent.confined() {
+        say(&format!("linerate: confined: {confined}"));
+    }
+    if iperf3.is_some() && exposed && arguments.allow_peer.is_empty() {
+        say(
+            "linerate: any host that reaches iperf3's port may send traffic from and to this machine; --allow-peer NETWORK narrows it",
+        );
+    }
+    if exposed && arguments.allow_peer.is_empty() {
+        say("linerate: any host that has this URL may use the agent; --allow-peer NETWORK narrows it");
+    }
+    // An error here means the sender is gone, and with it the program.
+    let _ = cancel.wait_for(|asked| *asked).await;
+    drop((service, iperf3));
+    agent.shutdown().await;
+    Ok(())
+}
+
+impl Arguments {
+    /// What the agent keeps besides what its limits and folders need.
+    fn confinement(&self) -> Confinement {
+        const PRIVILEGED: u16 = 1024;
+        Confinement {
+            reads: self.kept().ok().flatten().into_iter().collect(),
+            // A portmapper and many NFS servers believe who calls from such a port.
+            low_ports: self.portmap
+                || !self.allow_server.is_empty()
+                || [self.rpc_port, self.iperf3].into_iter().flatten().any(|port| (1..PRIVILEGED).contains(&port)),
+            net_admin: self.keep_net_admin,
+        }
+    }
+
+    /// What clients of iperf3 may have: as much as a session of the agent.
+    fn iperf3_limits(&self) -> ServiceLimits {
+        let peers = match &self.allow_peer[..] {
+            [] => AllowedPeers::default(),
+            networks => AllowedPeers::only(networks.iter().copied()),
+        };
+        ServiceLimits {
+            max_rate: self.max_rate,
+            max_time: self.max_time,
+            max_tests: self.max_trials,
+            max_flows: self.max_flows,
+            peers,
+        }
+    }
+
+    /// Where certificate and token are kept; none if they are for this run only.
+    fn kept(&self) -> Result<Option<PathBuf>, Failure> {
+        match self.identity.is_none() && (self.ephemeral || self.listen_fd.is_some()) {
+            true => Ok(None),
+            false => identity_directory(self.identity.clone()).map(Some),
+        }
+    }
+
+    fn secrets(&self) -> Result<Secrets, Failure> {
+        let Some(directory) = self.kept()? else {
+            let identity = Identity::generate().map_err(Failure::measure)?;
+            return Ok(Secrets { identity, token: Token::generate(), invitations: None });
+        };
+        Ok(Secrets {
+            identity: Identity::load_or_create(&directory).map_err(Failure::usage)?,
+            token: Token::load_or_create(&directory).map_err(Failure::usage)?,
+            invitations: Some(Invitations::of(&directory)),
+        })
+    }
+}
+
+/// What an agent is known by, and who may use it.
+struct Secrets {
+    identity: Identity,
+    token: Token,
+    invitations: Option<Invitations>,
+}
+
+/// The directory that keeps an agent's identity: the one named, else the user's own.
+fn identity_directory(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let own = || {
+        let strategy = base_strategy::choose_base_strategy().map_err(|error| {
+            Failure::usage(format!("{error}; name a directory with --identity, or use --ephemeral"))
+        })?;
+        Ok(strategy.data_dir().join("linerate/agent"))
+    };
+    named.map_or_else(own, Ok)
+}
+
+/// The RPC program at a port of its own.
+fn rpc_service(address: SocketAddr, registered: bool) -> Result<RpcService, Failure> {
+    let mut service = RpcService::start(address).map_err(Failure::measure)?;
+    if registered {
+        service.register().map_err(Failure::measure)?;
+    }
+    let (program, address) = (linerate_oncrpc::PROGRAM, service.address());
+    say(&format!("linerate: RPC program {program}, version {} at {address}, TCP and UDP", linerate_oncrpc::VERSION));
+    Ok(service)
+}
+
+/// A server for clients of iperf3 at a port of its own.
+fn iperf3_service(address: SocketAddr, limits: ServiceLimits) -> Result<Iperf3Service, Failure> {
+    let report = Report(Arc::new(|line: &str| say(&format!("linerate: iperf3 client {line}"))));
+    let service = Iperf3Service::start(address, limits, report).map_err(Failure::measure)?;
+    say(&format!("linerate: serves clients of iperf3 at {}, TCP and UDP", service.address()));
+    Ok(service)
+}
+
+/// Listens where it is asked to, else at port 4747 of all addresses: of both families where the kernel has IPv6.
+fn listener(asked: Option<SocketAddr>) -> Result<TcpListener, Failure> {
+    const PORT: u16 = 4747;
+    let bind = |address: SocketAddr| TcpListener::bind(address).map_err(|error| (address, error));
+    let bound = match asked {
+        Some(address) => bind(address),
+        None => bind((Ipv6Addr::UNSPECIFIED, PORT).into()).or_else(|(address, error)| match error.kind() {
+            ErrorKind::AddrInUse | ErrorKind::PermissionDenied => Err((address, error)),
+            _ => bind((Ipv4Addr::UNSPECIFIED, PORT).into()),
+        }),
+    };
+    bound.map_err(|(address, error)| cannot_listen(address, &error))
+}
+
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
+    let remedy = match error.kind() {
+        ErrorKind::AddrInUse => "another program, perhaps another agent, has that port: stop it or choose another port",
+        ErrorKind::AddrNotAvailable => "no interface of this machine has that address: `ip address` lists them",
+        ErrorKind::PermissionDenied => "ports below 1024 need privilege: choose a higher one",
+        _ => "choose another address with --listen",
+    };
+    Failure::measure(format!("cannot listen on {address}: {error}; {remedy}"))
+}
+
+fn system_name() -> HostName {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "agent".into() } else { name.trim().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn parsed(options: &[&str]) -> Result<Arguments, String> {
+        let line = Line::try_parse_from([&["agent"], options].concat());
+        line.map(|line| line.arguments).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_bare_address_is_a_network_of_one_host() {
+        let allowed = ["192.0.2.1", "--allow-peer", "192.0.2.0/24", "--allow-peer", "2001:db8::1"];
+        let arguments = parsed(&[&["--allow-peer"], &allowed[..]].concat()).expect("networks");
+        let shown: Vec<_> = arguments.allow_peer.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["192.0.2.1/32", "192.0.2.0/24", "2001:db8::1/128"]);
+        for wrong in ["192.0.2.1/33", "box.example", ""] {
+            let error = parsed(&["--allow-peer", wrong]).expect_err("no network");
+            assert!(error.contains("192.0.2.0/24"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_limit_of_flows_can_be_raised() {
+        assert_eq!(parsed(&[]).expect("defaults").max_flows, Limits::default().max_flows);
+        assert_eq!(parsed(&["--max-flows", "500"]).expect("a number").max_flows, 500);
+        for option in ["--max-flows", "--max-trials"] {
+            let error = parsed(&[option, "0"]).expect_err("nothing could run");
+            assert!(error.contains("1 or more"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `iperf3://HOST[:PORT]`: a server of iperf3 in the place of a host with an agent.
+
+use crate::commands::nfs::resolve;
+use linerate_model::{HostName, IpVersion, Iperf3Server};
+
+const SCHEME: &str = "iperf3://";
+
+/// An iperf3 server as given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Iperf3Target {
+    host: String,
+    port: u16,
+}
+
+impl Iperf3Target {
+    /// Reads `iperf3://HOST[:PORT]`, where `[::1]` is an IPv6 address; none if `text` names something else.
+    ///
+    /// # Errors
+    /// The host or the port is missing or wrong.
+    pub(super) fn read(text: &str) -> Result<Option<Self>, String> {
+        let Some(rest) = text.trim().strip_prefix(SCHEME) else { return Ok(None) };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let wrong = || {
+            format!(
+                "`{text}`: write {SCHEME}HOST or {SCHEME}HOST:PORT, and an IPv6 address in brackets, as in {SCHEME}[2001:db8::1]"
+            )
+        };
+        let (host, port) = match rest.strip_prefix('[').map(|rest| rest.split_once(']')) {
+            Some(Some((host, ""))) => (host, None),
+            Some(Some((host, port))) => (host, Some(port.strip_prefix(':').ok_or_else(wrong)?)),
+            Some(None) => return Err(wrong()),
+            None => rest.split_once(':').map_or((rest, None), |(host, port)| (host, Some(port))),
+        };
+        let port = port.map_or(Ok(Iperf3Server::PORT), |port| port.parse().map_err(|_| wrong()))?;
+        if host.is_empty() || port == 0 || host.contains(['/', '@', ',', '?', '#']) {
+            return Err(wrong());
+        }
+        Ok(Some(Self { host: host.to_owned(), port }))
+    }
+
+    /// The name that it goes by in a record.
+    pub(super) fn name(&self) -> HostName {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let port = if self.port == Iperf3Server::PORT { String::new() } else { format!(":{}", self.port) };
+        HostName(format!("{SCHEME}{host}{port}"))
+    }
+
+    /// The server at its address of that family.
+    ///
+    /// # Errors
+    /// It has none.
+    pub(super) fn server(&self, ip: IpVersion, report: bool) -> Result<Iperf3Server, String> {
+        Ok(Iperf3Server { address: resolve(&self.host, ip)?, port: self.port, report })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_told_from_a_host() {
+        let read = |text: &str| Iperf3Target::read(text).map(|target| target.map(|it| (it.name().0, it.port)));
+        for (text, name, port) in [
+            ("iperf3://box", "iperf3://box", 5_201),
+            ("iperf3://192.0.2.1:5201/", "iperf3://192.0.2.1", 5_201),
+            ("iperf3://box.example:5202", "iperf3://box.example:5202", 5_202),
+            ("iperf3://[2001:db8::1]", "iperf3://[2001:db8::1]", 5_201),
+            ("iperf3://[::1]:99", "iperf3://[::1]:99", 99),
+        ] {
+            assert_eq!(read(text), Ok(Some((name.to_owned(), port))), "{text}");
+        }
+        for text in ["b", "local", "linerate://192.0.2.1:4747#x", "iperf3"] {
+            assert_eq!(read(text), Ok(None), "{text}");
+        }
+        for text in [
+            "iperf3://",
+            "iperf3://box:",
+            "iperf3://box:0",
+            "iperf3://box:70000",
+            "iperf3://[::1",
+            "iperf3://[::1]5",
+            "iperf3://a,b",
+            "iperf3://::1",
+            "iperf3://box/path",
+        ] {
+            assert!(read(text).is_err_and(|error| error.contains("iperf3://HOST:PORT")), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_address_is_of_the_family_asked_for() {
+        let target = Iperf3Target::read("iperf3://192.0.2.7").expect("valid").expect("a server");
+        let server = target.server(IpVersion::V4, true).expect("an address");
+        assert_eq!((server.address, server.port, server.report), ([192, 0, 2, 7].into(), 5_201, true));
+        assert!(target.server(IpVersion::V6, false).is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! Expectations (`--expect`): which of them a run meets, told first, and to a build server as it reads them.
+
+use crate::arguments::Results;
+use crate::exit::Failure;
+use crate::measure::has_counted;
+use crate::output::{print, say};
+use linerate_method::{Expectation, Judgement, curve};
+use linerate_model::Record;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A report for a build server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BuildReport {
+    /// JUnit's XML in a file: a test for each result and expectation.
+    JUnit(PathBuf),
+    /// Workflow commands of GitHub on standard output: a line for each expectation that is missed.
+    GitHub,
+}
+
+impl FromStr for BuildReport {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some(("junit", file)) if !file.is_empty() => Ok(Self::JUnit(file.into())),
+            None if text == "github" => Ok(Self::GitHub),
+            _ => Err("expected junit=FILE, as in junit=linerate.xml, or github".to_owned()),
+        }
+    }
+}
+
+/// Tells how records stand to the expectations, before anything else is told of them.
+///
+/// # Errors
+/// An expectation is missed, or a report cannot be written.
+pub(crate) fn tell(records: &[Record], results: &Results) -> Result<(), Failure> {
+    if !records.iter().any(has_counted) {
+        return Ok(());
+    }
+    let judged: Vec<Judgement> = records.iter().flat_map(|record| judge(&results.expect, record)).collect();
+    for judgement in &judged {
+        let line = format!("{}  {}", if judgement.met { "pass" } else { "FAIL" }, judgement.text);
+        if results.are_text() { print(&line) } else { say(&line) }
+    }
+    if !judged.is_empty() && results.are_text() {
+        print("");
+    }
+    for report in &results.report {
+        match report {
+            BuildReport::JUnit(file) => std::fs::write(file, junit(&judged))
+                .map_err(|error| Failure::measure(format!("cannot write {}: {error}", file.display())))?,
+            BuildReport::GitHub => judged.iter().filter(|judgement| !judgement.met).for_each(|missed| {
+                // Standard output may be a record.
+                let line = format!("::error title=linerate --expect::{}", escaped_command(&missed.text));
+                if results.are_text() { print(&line) } else { say(&line) }
+            }),
+        }
+    }
+    if judged.iter().all(|judgement| judgement.met) { Ok(()) } else { Err(Failure::Missed) }
+}
+
+/// Holds each expectation against the results that have its figure.
+fn judge(expectations: &[Expectation], record: &Record) -> Vec<Judgement> {
+    let mut judged = Vec::new();
+    for expectation in expectations {
+        if let Some((plan, found)) = record.device() {
+            judged.extend(expectation.judge_device(plan, found));
+        }
+        let cells = record.plan.cells().iter().filter(|cell| expectation.applies_to(cell));
+        // Of a curve it is the peak that counts.
+        let names: Vec<&str> =
+            cells.map(|cell| cell.name.as_str()).filter(|name| curve::stands(record, name)).collect();
+        for result in record.results.iter().filter(|result| names.contains(&result.name.as_str())) {
+            judged.push(match curve::firmness(record, &result.name).is_firm() {
+                true => expectation.judge(result),
+                false => expectation.judge_not_firm(result),
+            });
+        }
+        if curve::lacks_peak(record) && record.plan.cells().iter().any(|cell| expectation.applies_to(cell)) {
+            judged.push(expectation.missed("", "no load was held"));
+        }
+    }
+    judged
+}
+
+/// The form that build servers read: `testsuite` with a `testcase` each, and a `failure` where one is missed. Names hold no figure, so
+/// that one test keeps its name from run to run.
+fn junit(judged: &[Judgement]) -> String {
+    let failures = judged.iter().filter(|judgement| !judgement.met).count();
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let _ = writeln!(text, "<testsuite name=\"linerate\" tests=\"{}\" failures=\"{failures}\">", judged.len());
+    for Judgement { result, expectation, met, text: said } in judged {
+        let (class, name, said) = (escaped(result), escaped(expectation), escaped(said));
+        let _ = match met {
+            true => writeln!(text, "  <testcase classname=\"{class}\" name=\"{name}\"/>"),
+            false => writeln!(
+                text,
+                "  <testcase classname=\"{class}\" name=\"{name}\"><failure message=\"{said}\"/></testcase>"
+            ),
+        };
+    }
+    text + "</testsuite>\n"
+}
+
+/// Text as the value of an XML attribute; what XML 1.0 has no character for is left out.
+fn escaped(text: &str) -> String {
+    let escape = |character: char| match character {
+        '&' => "&amp;".to_owned(),
+        '<' => "&lt;".to_owned(),
+        '>' => "&gt;".to_owned(),
+        '"' => "&quot;".to_owned(),
+        '\t' | '\n' | '\r' => " ".to_owned(),
+        '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => String::new(),
+        other => other.to_string(),
+    };
+    text.chars().map(escape).collect()
+}
+
+/// Text as the message of a workflow command.
+fn escaped_command(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judgement(result: &str, met: bool) -> Judgement {
+        let (result, expectation) = (result.to_owned(), "loss<=0.1%".to_owned());
+        let text = format!("{result}: 3.000 % {expectation}");
+        Judgement { result, expectation, met, text }
+    }
+
+    #[test]
+    fn junit_has_a_test_for_each_and_escapes_what_xml_means() {
+        let text = junit(&[judgement("udp 64", true), judgement("a<b & \"c\"\u{1}", false)]);
+        assert!(text.contains("tests=\"2\" failures=\"1\""), "{text}");
+        assert!(text.contains("<testcase classname=\"udp 64\" name=\"loss&lt;=0.1%\"/>"), "{text}");
+        let failed = "classname=\"a&lt;b &amp; &quot;c&quot;\" name=\"loss&lt;=0.1%\"><failure message=\"a&lt;b";
+        assert!(text.contains(failed), "{text}");
+    }
+
+    #[test]
+    fn a_message_for_github_is_one_line() {
+        assert_eq!(escaped_command("3 %\nof 5"), "3 %25%0Aof 5");
+    }
+
+    #[test]
+    fn reports_are_named_by_kind() {
+        assert_eq!("junit=a.xml".parse(), Ok(BuildReport::JUnit("a.xml".into())));
+        assert_eq!("github".parse(), Ok(BuildReport::GitHub));
+        for text in ["junit", "junit=", "github=x", "xml"] {
+            assert!(text.parse::<BuildReport>().expect_err(text).contains("junit=FILE"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The tester limit: measured without the device, kept, found again, and what a result at it or below it is then said to be.
+
+use crate::program::{Ran, TestFolder, number, words};
+use linerate_testsuite::lab_test;
+use serde_json::Value;
+
+/// A tester whose own queues limit it, wherever its data go. Both ends have one, as a lab's cable gives them the same offloads.
+const TESTER: &str =
+    "--fault host-queue,at=a,rate=20Mbit/s,queue=64KiB --fault host-queue,at=b,rate=20Mbit/s,queue=64KiB";
+const STREAM: &str = "stream a b --warmup 1s --time 1s --repeats 3";
+
+/// Runs a command in a lab with this device between such hosts.
+fn run(place: &TestFolder, device: &str, command: &str) -> Ran {
+    place.run(&words(&format!("lab {TESTER} --device {device} -- {command}")))
+}
+
+/// The record on standard output of one that measured.
+fn record(ran: &Ran) -> Value {
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    ran.json()
+}
+
+fn limit(record: &Value) -> &str {
+    record["results"][0]["verdict"]["limit"].as_str().expect("a verdict")
+}
+
+#[lab_test]
+fn at_the_limit_of_a_calibration_it_is_the_tester_and_below_it_the_device() {
+    let place = TestFolder::new();
+    let calibration = record(&run(&place, "none", &format!("calibrate --json -- {STREAM}")));
+    assert_eq!(calibration["plan"]["calibration"]["bypass"], "cable", "{}", calibration["plan"]);
+    let id = calibration["id"].as_str().expect("an id");
+
+    let ran = run(&place, "bridge", &format!("{STREAM} --json"));
+    let at = record(&ran);
+    assert!(ran.err.contains(&format!("tester limit of tcp: calibration {id}")), "{}", ran.err);
+    assert_eq!((limit(&at), &at["results"][0]["tester_limit"]["record"]), ("tester", &calibration["id"]), "{at:#}");
+    for (format, shown) in [
+        ("markdown", "of the tester limit"),
+        ("html", "of the tester limit"),
+        ("csv", id),
+        ("text", "of the tester limit"),
+    ] {
+        let report = place.run(&["report", "latest", "--format", format]);
+        assert!(report.out.contains(shown), "{format}: {}{}", report.out, report.err);
+    }
+
+    let below = record(&run(&place, "bridge --shape 5Mbit/s", &format!("{STREAM} --json --calibration {}", &id[..17])));
+    assert_eq!(limit(&below), "device", "{below:#}");
+    assert!(number(&below["results"][0], "/tester_limit/share") < 0.5);
+    let unheld = record(&run(&place, "bridge", &format!("{STREAM} --json --calibration none")));
+    assert!(unheld["results"][0].get("tester_limit").is_none(), "{unheld:#}");
+
+    // What does not fit is named: told of where it was found, refused where it was asked for.
+    let flows = format!("{STREAM} --flows 2 --json");
+    let ran = run(&place, "bridge", &flows);
+    assert!(ran.err.contains(id) && ran.err.contains("flows 1, not 2"), "{}", ran.err);
+    assert!(record(&ran)["results"][0].get("tester_limit").is_none());
+    run(&place, "bridge", &format!("{flows} --calibration {id}"))
+        .says(2, &[id, "flows 1, not 2", "linerate calibrate"]);
+    let changed = format!("lab --device bridge -- {STREAM} --calibration {id}");
+    place.run(&words(&changed)).says(2, &[id, "the queueing discipline of eth0 of a was tbf"]);
+    let others = format!("--hosts 3 -- stream a c --calibration {id}");
+    place.run(&words(&format!("lab {TESTER} {others}"))).says(2, &[id, "other hosts: a and b, not a and c"]);
+    let stream = unheld["id"].as_str().expect("an id");
+    run(&place, "bridge", &format!("{STREAM} --calibration {stream}")).says(2, &[stream, "no calibration"]);
+}
+
+#[lab_test]
+fn hosts_against_themselves_give_an_upper_estimate_and_each_result_says_so() {
+    let place = TestFolder::new();
+    let calibration = record(&run(&place, "bridge", &format!("calibrate --loopback --json -- {STREAM}")));
+    let names: Vec<&Value> = calibration["results"].as_array().expect("results").iter().map(|of| &of["name"]).collect();
+    assert_eq!(names, ["tcp, a alone", "tcp, b alone"]);
+    let ran = run(&place, "bridge", STREAM);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("loopback of each host: an upper estimate"), "{}", ran.err);
+    assert!(ran.out.contains("tester limit by loopback"), "{}", ran.out);
+    let whole = place.run(&["results", "show", "-v"]).out;
+    let whole = whole.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(whole.contains("loopback of each host: an upper estimate"), "{whole}");
+    let record = place.run(&["results", "show", "--json"]).json();
+    let result = &record["results"][0];
+    assert_eq!(result["tester_limit"]["bypass"], "loopback", "{result:#}");
+    assert!(result["caveats"].to_string().contains("loopback-calibration"), "{result:#}");
+    assert!(!["tester", "device"].contains(&limit(&record)), "the loopback has no such queue: {result:#}");
+}
+
+#[test]
+fn what_can_be_no_calibration_is_refused_before_a_host_is_reached() {
+    let place = TestFolder::new();
+    for (command, said) in [
+        ("calibrate", "HOST"),
+        ("calibrate a a", "--loopback"),
+        ("calibrate -- stream a b --rate 5Mbit/s", "leave out --rate"),
+        ("calibrate -- stream a b --prove", "--prove"),
+        ("calibrate -- stream a b --json", "--json"),
+        ("calibrate -- nfs a b", "only stream, transact, rpc and ladder"),
+        ("calibrate -- stream a b --calibration none", "--calibration"),
+        ("calibrate a b -- stream a b", "cannot be used with"),
+        ("stream a b --calibration 2026", "no record 2026"),
+        ("ladder a b --calibration 2026", "linerate calibrate"),
+    ] {
+        place.run(&words(command)).says(2, &[said]);
+    }
+}

@@ -1,0 +1,40 @@
+//! `linerate stream iperf3://HOST`, as a user types it.
+
+use crate::program::{TestFolder, words};
+use linerate_testsuite::server_test;
+use linerate_testsuite::servers::Iperf3;
+
+#[server_test(Program("iperf3"))]
+fn a_stream_to_an_iperf3_server_has_a_whole_record() {
+    let (place, server) = (TestFolder::new(), Iperf3::serve(&[]));
+    let url = format!("iperf3://127.0.0.1:{}", server.port());
+    // Repeats need no help: the server is asked again until it is free.
+    let line = format!("stream {url} --time 300ms --warmup 0s --repeats 2 --direction receive --server-output --json");
+    let record = place.run(&words(&line)).json();
+    let result = &record["results"][0];
+    assert!(result["received"]["payload_bps"]["median"].as_f64() > Some(0.0), "{result}");
+    let kinds: Vec<_> =
+        result["caveats"].as_array().expect("caveats").iter().map(|caveat| caveat["kind"].clone()).collect();
+    assert!(kinds.iter().any(|kind| kind == "one-sided"), "{kinds:?}");
+    let ends = &record["trials"][1]["counts"][0]["flows"][0];
+    assert!(ends["server"]["told"]["server_output_text"].is_string(), "{ends}");
+    assert!(ends["server"]["sent"]["payload_bytes"].as_u64() > Some(0) && ends["client"]["told"].is_null(), "{ends}");
+    let limits = result["verdict"]["weighed"].as_array().expect("limits");
+    let sender = limits.iter().find(|weighed| weighed["limit"] == "sender-cpu").expect("it is weighed");
+    assert_eq!(sender["support"], "unknown", "nobody watched it: {sender}");
+    place.run(&words(&format!("stream {url} --time 300ms --repeats 1"))).says(0, &["Sent", "(warm-up)"]);
+}
+
+#[test]
+fn what_an_iperf3_server_cannot_do_is_said_before_anything_runs() {
+    let place = TestFolder::new();
+    for (line, part) in [
+        ("stream iperf3://127.0.0.1 local", "--direction receive"),
+        ("stream a,b iperf3://127.0.0.1", "one client at a time"),
+        ("stream iperf3://127.0.0.1 --loaded-latency", "needs an agent"),
+        ("stream iperf3://127.0.0.1:port", "iperf3://HOST:PORT"),
+        ("stream local local --server-output", "iperf3://HOST"),
+    ] {
+        place.run(&words(line)).says(2, &[part]);
+    }
+}

@@ -1,0 +1,226 @@
+//! A test from the client's end: from reaching the server to what both ends counted.
+
+use crate::control::{Control, Cookie};
+use crate::cpu::CpuTime;
+use crate::error::Iperf3Error;
+use crate::flows::{self, OPENING};
+use crate::job::Job;
+use crate::parameters::parameters;
+use crate::results::{FlowResult, TestResults, ids};
+use crate::state::State;
+use linerate_engine::{Conductor, Counted, Timeline};
+use linerate_model::{
+    Assignment, Caveat, CaveatKind, Direction, EndCounts, Endpoints, FlowCounts, Ready, Received, RoleCounts, Sent,
+    Transport,
+};
+use linerate_streams::{Bulk, BulkCounts, BulkFlow};
+use linerate_sys::clock;
+use linerate_units::Nanos;
+use serde_json::Value;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// From hearing of the start to the start: the last flow is opened then.
+const LEAD: Nanos = Nanos::from_millis(20);
+/// From the server's word that the test runs to the begin of the load: time to start the threads.
+const THREADS_NS: u64 = 2_000_000;
+/// How long a server may take from the end of one test to the next one's begin, and how soon it is asked again.
+const BETWEEN_TESTS_NS: u64 = 2_000_000_000;
+const AGAIN_NS: u64 = 50_000_000;
+/// The server closes the data flows as soon as it hears of the end. It hears of it so long after the window: calls that straddle the
+/// window's edge have ended then. Senders go on for longer.
+const LATER_NS: u64 = 20_000_000;
+/// How often it is looked whether the window is over, at the latest.
+const LOOK_NS: u64 = 50_000_000;
+
+/// Measures a stream to the server that `assignment` names.
+pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, Iperf3Error> {
+    let job = Job::check(assignment)?;
+    let stop = host.stop().flag();
+    host.listening(Endpoints::new())?;
+    host.preparing(&format!("reaching the iperf3 server {}", job.address()));
+    let cookie = Cookie::draw();
+    let mut control = begun(&job, &cookie, stop)?;
+    control.send(&parameters(&job), "asking for a test")?;
+    control.expect(State::CreateStreams, "asking for a test")?;
+    // The server begins when the last flow is there. That one waits for the start.
+    let all = job.flows();
+    let (last, first) = all.split_last().expect("a stream has a flow");
+    let open = |flow: &(u16, bool), control: &Control<'_>| flows::open(&job, &cookie, *flow, control, stop);
+    let mut flows: Vec<BulkFlow> = first.iter().map(|flow| open(flow, &control)).collect::<Result<_, _>>()?;
+    let start = host.ready(Ready { lead: LEAD, ..Ready::default() })?;
+    if !host.stop().sleep_until(start) {
+        return Err(Iperf3Error::Stopped);
+    }
+    flows.push(open(last, &control)?);
+    control.expect(State::TestStart, OPENING)?;
+    control.expect(State::TestRunning, OPENING)?;
+
+    let (cpu, timeline) = (CpuTime::now(), Timeline::new(clock::now() + THREADS_NS, job.window));
+    // The server fails if a connection closes before it has ended the test.
+    let _held = flows
+        .iter()
+        .map(BulkFlow::keep_open)
+        .collect::<io::Result<Vec<OwnedFd>>>()
+        .map_err(Iperf3Error::socket("dup"))?;
+    let bulk = Bulk::start(assignment, job.path, timeline.clone(), flows, true, host.stop())?;
+    let work = bulk.work();
+    let meters = Arc::clone(&work.meters);
+    host.runs(work);
+    let end = timeline.close() + LATER_NS;
+    while clock::now() < end && !meters.has_ended() {
+        control.look("the test ran")?;
+        if !host.stop().sleep_until(end.min(clock::now() + LOOK_NS)) {
+            return Err(Iperf3Error::Stopped);
+        }
+    }
+    if clock::now() >= timeline.close() {
+        control.tell(State::TestEnd, "the test was to end")?;
+    } else {
+        // A flow has failed. What the server says of it tells more.
+        control.look("the test ran")?;
+    }
+    let own = bulk.join()?;
+    control.expect(State::ExchangeResults, "the test was to end")?;
+    control.send(&own_results(&job, &own, CpuTime::now(), cpu).encode(), "results were told")?;
+    let told = control.receive("results were told")?;
+    let results =
+        TestResults::decode(&told, all.len()).map_err(|reason| control.foreign(reason, "results were told"))?;
+    control.expect(State::DisplayResults, "results were told")?;
+    control.tell(State::Done, "the test ended")?;
+    let (server, caveats) = server_end(&job, &own, &results, told);
+    Ok(Counted {
+        roles: vec![RoleCounts::Flows(Box::new(own.end)), RoleCounts::Flows(Box::new(server))],
+        started_unix_ns: clock::unix_at(timeline.open()),
+        caveats,
+        remains: Vec::new(),
+    })
+}
+
+/// Returns a control connection on which the server has agreed to a test. Between two tests a server is busy for a moment, and does not
+/// listen for another: so it is asked again for a while.
+fn begun<'a>(job: &Job, cookie: &Cookie, stop: &'a AtomicBool) -> Result<Control<'a>, Iperf3Error> {
+    let until = clock::now() + BETWEEN_TESTS_NS;
+    loop {
+        let agreed = Control::open(job, cookie, stop).and_then(|mut control| {
+            control.expect(State::ParameterExchange, "asking for a test")?;
+            Ok(control)
+        });
+        match agreed {
+            Err(Iperf3Error::Busy(_) | Iperf3Error::Unreachable { .. } | Iperf3Error::Broken { .. })
+                if clock::now() < until =>
+            {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Iperf3Error::Stopped);
+                }
+                clock::sleep_until(clock::now() + AGAIN_NS);
+            }
+            agreed => return agreed,
+        }
+    }
+}
+
+/// What this end tells the server, which only prints it.
+fn own_results(job: &Job, own: &BulkCounts, now: CpuTime, begun: CpuTime) -> TestResults {
+    let bytes = job.task.message_bytes.get();
+    let window = |backward: bool| match backward {
+        true => own.end.received.as_ref().map(|received| received.window),
+        false => own.end.sent.as_ref().map(|sent| sent.window),
+    };
+    let received = own.end.received.as_ref();
+    let counted = job.flows().into_iter().zip(ids(job.flows().len())).zip(&own.end.flows);
+    let flow = |(((_, backward), id), flow): (((u16, bool), u64), &FlowCounts)| {
+        let moved = if backward { flow.received_bytes } else { flow.sent_bytes };
+        FlowResult {
+            id,
+            bytes: moved,
+            retransmits: flow.tcp.as_ref().filter(|_| !backward).map(|tcp| tcp.retransmits),
+            jitter: received.filter(|_| backward).and_then(|received| received.jitter).unwrap_or_default(),
+            datagrams: if job.task.net.transport == Transport::Udp { moved / bytes } else { 0 },
+            time: window(backward).unwrap_or_default(),
+            ..FlowResult::default()
+        }
+    };
+    TestResults {
+        cpu: now.since(begun),
+        congestion: own.end.flows.iter().find_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.congestion.clone()),
+        counts_retransmits: job.task.net.transport == Transport::Tcp && job.task.direction != Direction::Receive,
+        flows: counted.map(flow).collect(),
+    }
+}
+
+/// The server's end by what it told, and doubts about that.
+fn server_end(job: &Job, own: &BulkCounts, told: &TestResults, text: Value) -> (EndCounts, Vec<Caveat>) {
+    let udp = job.task.net.transport == Transport::Udp;
+    let message = job.task.message_bytes.get();
+    let flows: Vec<(bool, &FlowResult)> =
+        job.flows().into_iter().map(|(_, backward)| backward).zip(&told.flows).collect();
+    let of = |wanted: bool| flows.iter().filter(move |(backward, _)| *backward == wanted).map(|(_, flow)| *flow);
+    let bytes = |backward| of(backward).map(|flow| flow.bytes).sum::<u64>();
+    let time = |backward| of(backward).map(|flow| flow.time).max().unwrap_or_default();
+    let mut caveats: Vec<Caveat> = other_congestion(job, told).into_iter().collect();
+    let received = own.end.sent.as_ref().map(|sent| {
+        let lost = |flow: &FlowResult| flow.lost.saturating_sub(flow.lost_in_warmup.unwrap_or(0));
+        let lost: u64 = of(false).map(lost).sum();
+        if udp && lost > 0 && job.omit_s > 0 && of(false).any(|flow| flow.lost_in_warmup.is_none()) {
+            let text = "this version of iperf3 does not tell the datagrams that were lost in the warm-up from the others: the loss is \
+                        that of both; measure with --warmup 0s, or use iperf3 3.13 or later on the server";
+            caveats.push(Caveat::new(CaveatKind::Fallback, text));
+        }
+        Received {
+            window: time(false),
+            payload_bytes: bytes(false),
+            messages: bytes(false) / message,
+            arrived: if udp { sent.messages.saturating_sub(lost) } else { 0 },
+            jitter: of(false).map(|flow| flow.jitter).max().filter(|_| udp),
+            io_method: IO_METHOD.to_owned(),
+            ..Received::default()
+        }
+    });
+    let sent = own.end.received.as_ref().map(|received| match udp {
+        // What it sent within this end's window is known by its numbers, and no loss could be told by the count of another window.
+        true => Sent {
+            window: received.window,
+            payload_bytes: own.numbered * message,
+            messages: own.numbered,
+            io_method: IO_METHOD.to_owned(),
+            ..Sent::default()
+        },
+        false => Sent {
+            window: time(true),
+            payload_bytes: bytes(true),
+            messages: bytes(true) / message,
+            io_method: IO_METHOD.to_owned(),
+            ..Sent::default()
+        },
+    });
+    let flow = |(backward, flow): &(bool, &FlowResult)| match backward {
+        true => FlowCounts { sent_bytes: flow.bytes, ..FlowCounts::default() },
+        false => FlowCounts { received_bytes: flow.bytes, ..FlowCounts::default() },
+    };
+    let end = EndCounts {
+        path: job.path,
+        sent,
+        received,
+        flows: flows.iter().map(flow).collect(),
+        told: Some(text),
+        ..EndCounts::default()
+    };
+    (end, caveats)
+}
+
+/// That the server sent with another congestion control than was asked for: iperf3 only warns of it, on its own screen.
+fn other_congestion(job: &Job, told: &TestResults) -> Option<Caveat> {
+    let (asked, used) = (job.task.net.socket.congestion.as_ref()?, told.congestion.as_ref()?);
+    (job.task.direction != Direction::Send && asked != used).then(|| {
+        let text = format!(
+            "the iperf3 server sent with congestion control {used}, for it has no `{asked}`; load its module there (modprobe tcp_{asked})"
+        );
+        Caveat::new(CaveatKind::Fallback, text)
+    })
+}
+
+/// How the server moves its data: it does not tell.
+const IO_METHOD: &str = "iperf3";

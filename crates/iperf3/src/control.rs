@@ -1,0 +1,235 @@
+//! The control connection, at the client's end.
+
+use crate::error::Iperf3Error;
+use crate::job::Job;
+use crate::message;
+use crate::reading::{self, TICK, Unread, is_timeout};
+use crate::state::State;
+use linerate_engine::SocketSpec;
+use linerate_model::{SocketOptions, Transport};
+use linerate_sys::clock;
+use serde_json::Value;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Who has not answered after this does not answer.
+pub(crate) const ANSWER_NS: u64 = 10_000_000_000;
+/// A write gives up after this: texts are short, and a server that takes none has stalled.
+const WRITE: Duration = Duration::from_secs(5);
+
+/// Names a test: 36 letters and digits and a zero byte. Every connection of the test begins with it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cookie(pub(crate) [u8; Cookie::BYTES]);
+
+impl Cookie {
+    pub(crate) const BYTES: usize = 37;
+
+    /// A new one.
+    pub(crate) fn draw() -> Self {
+        const LETTERS: [u8; 32] = *b"abcdefghijklmnopqrstuvwxyz234567";
+        let mut bytes: [u8; Self::BYTES] = rand::random();
+        for byte in &mut bytes {
+            *byte = LETTERS[usize::from(*byte % 32)];
+        }
+        bytes[Self::BYTES - 1] = 0;
+        Self(bytes)
+    }
+}
+
+/// The control connection. Dropping it before the test is over tells the server so.
+#[derive(Debug)]
+pub(crate) struct Control<'a> {
+    stream: TcpStream,
+    server: SocketAddr,
+    stop: &'a AtomicBool,
+    is_over: bool,
+}
+
+impl<'a> Control<'a> {
+    /// Connects to the server and names the test.
+    pub(crate) fn open(job: &Job, cookie: &Cookie, stop: &'a AtomicBool) -> Result<Self, Iperf3Error> {
+        let (server, wanted) = (job.address(), &job.task.net.socket);
+        // The options of a test are for its data.
+        let options = SocketOptions {
+            bind_address: wanted.bind_address,
+            bind_device: wanted.bind_device.clone(),
+            ..SocketOptions::default()
+        };
+        let stream = connected(job, &options, Transport::Tcp, stop)?.into();
+        let mut control = Self { stream, server, stop, is_over: false };
+        let timeouts = |stream: &TcpStream| {
+            stream.set_read_timeout(Some(TICK)).and_then(|()| stream.set_write_timeout(Some(WRITE)))
+        };
+        timeouts(&control.stream).map_err(Iperf3Error::socket("setting timeouts"))?;
+        control.write(&cookie.0, "naming the test")?;
+        Ok(control)
+    }
+
+    /// Waits for the server to say that `wanted` comes next. `doing` says what is being done, as in "starting the test".
+    pub(crate) fn expect(&mut self, wanted: State, doing: &'static str) -> Result<(), Iperf3Error> {
+        let mut byte = [0];
+        self.fill(&mut byte, doing)?;
+        self.judge(byte[0], Some(wanted), doing)
+    }
+
+    /// Looks whether the server has said anything that ends the test.
+    pub(crate) fn look(&mut self, doing: &'static str) -> Result<(), Iperf3Error> {
+        let mut byte = [0];
+        match self.stream.read(&mut byte) {
+            Ok(0) => Err(self.gone("closed the control connection", doing)),
+            Ok(_) => self.judge(byte[0], None, doing),
+            Err(error) if is_timeout(&error) => Ok(()),
+            Err(error) => Err(self.broken(error, doing)),
+        }
+    }
+
+    /// Says that `state` comes next.
+    pub(crate) fn tell(&mut self, state: State, doing: &'static str) -> Result<(), Iperf3Error> {
+        self.write(&[state.byte()], doing)?;
+        self.is_over = state == State::Done;
+        Ok(())
+    }
+
+    /// Sends a JSON text.
+    pub(crate) fn send(&mut self, text: &Value, doing: &'static str) -> Result<(), Iperf3Error> {
+        self.write(&message::encode(text), doing)
+    }
+
+    /// Waits for a JSON text.
+    pub(crate) fn receive(&mut self, doing: &'static str) -> Result<Value, Iperf3Error> {
+        let mut head = [0; 4];
+        self.fill(&mut head, doing)?;
+        let length = message::length(head, message::LONGEST).map_err(|reason| self.foreign(reason, doing))?;
+        let deadline = clock::now() + ANSWER_NS;
+        let text =
+            reading::text(&self.stream, length, deadline, self.stop).map_err(|unread| self.unread(unread, doing))?;
+        message::decode(&text).map_err(|reason| self.foreign(reason, doing))
+    }
+
+    /// What does not speak the protocol, or breaks it.
+    pub(crate) fn foreign(&self, reason: impl Into<String>, doing: &'static str) -> Iperf3Error {
+        Iperf3Error::Foreign { server: self.server, doing, reason: reason.into() }
+    }
+
+    fn gone(&self, reason: impl Into<String>, doing: &'static str) -> Iperf3Error {
+        Iperf3Error::Gone { server: self.server, doing, reason: reason.into() }
+    }
+
+    fn broken(&self, source: io::Error, doing: &'static str) -> Iperf3Error {
+        Iperf3Error::Broken { server: self.server, doing, source }
+    }
+
+    /// Whether what the server said is what is `wanted`.
+    fn judge(&mut self, byte: u8, wanted: Option<State>, doing: &'static str) -> Result<(), Iperf3Error> {
+        let server = self.server;
+        let refused = |reason: String| Err(Iperf3Error::Refused { server, doing, reason });
+        match State::of(byte) {
+            Some(state) if Some(state) == wanted => Ok(()),
+            Some(State::AccessDenied) => {
+                self.is_over = true;
+                Err(Iperf3Error::Busy(self.server))
+            }
+            Some(State::ServerTerminate) => refused("it was ended".to_owned()),
+            Some(State::ServerError) => {
+                let mut numbers = [0; 8];
+                self.fill(&mut numbers, doing)?;
+                let number = |at: usize| i32::from_be_bytes(numbers[at..at + 4].try_into().expect("four bytes"));
+                refused(why(number(0), number(4)))
+            }
+            other => {
+                let said = other.map_or_else(|| format!("byte {byte}"), |state| state.name().to_owned());
+                let instead = wanted.map_or_else(String::new, |wanted| format!(" instead of {}", wanted.name()));
+                Err(self.foreign(format!("it said {said}{instead}"), doing))
+            }
+        }
+    }
+
+    /// Reads as many bytes as `buffer` has.
+    fn fill(&mut self, buffer: &mut [u8], doing: &'static str) -> Result<(), Iperf3Error> {
+        let deadline = clock::now() + ANSWER_NS;
+        reading::fill(&self.stream, buffer, deadline, self.stop).map_err(|unread| self.unread(unread, doing))
+    }
+
+    fn unread(&self, unread: Unread, doing: &'static str) -> Iperf3Error {
+        match unread {
+            Unread::Stopped => Iperf3Error::Stopped,
+            Unread::Silent => self.gone(format!("said nothing for {} s", ANSWER_NS / 1_000_000_000), doing),
+            // As it does where a rate is beyond its limit.
+            Unread::Closed => self.gone("closed the control connection (its own output says why)", doing),
+            Unread::Broken(error) => self.broken(error, doing),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8], doing: &'static str) -> Result<(), Iperf3Error> {
+        self.stream.write_all(bytes).map_err(|error| self.broken(error, doing))
+    }
+}
+
+impl Drop for Control<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            // It says the same to itself when the connection closes, only less politely.
+            let _ = self.stream.write_all(&[State::ClientTerminate.byte()]);
+        }
+    }
+}
+
+/// A socket with `options` that is connected to the server.
+pub(crate) fn connected(
+    job: &Job,
+    options: &SocketOptions,
+    transport: Transport,
+    stop: &AtomicBool,
+) -> Result<socket2::Socket, Iperf3Error> {
+    let server = job.address();
+    let bind = options.bind_address.map(|address| SocketAddr::new(address, 0));
+    let spec = SocketSpec { transport, v6: server.is_ipv6(), options, bind, device: true };
+    let socket = linerate_engine::socket(spec)?;
+    match linerate_engine::connect(&socket, server, clock::now() + ANSWER_NS / 2, stop) {
+        Ok(true) => Ok(socket),
+        Ok(false) => Err(Iperf3Error::Stopped),
+        Err(error) => match linerate_engine::SocketError::connecting(server, error) {
+            Ok(own) => Err(own.into()),
+            Err(error) => Err(Iperf3Error::Unreachable { server, reason: error.to_string() }),
+        },
+    }
+}
+
+/// A server's reason in words: its own number, and that of the system call.
+fn why(own: i32, system: i32) -> String {
+    // Those that depend on what was asked for.
+    let known = match own {
+        123 => Some("it cannot set the segment size: choose another --mss"),
+        124 | 130 | 141 => {
+            Some("it cannot set such socket buffers: choose smaller ones, or raise its net.core.rmem_max and wmem_max")
+        }
+        125 => Some("it cannot set the DSCP"),
+        134 => Some("it does not have the congestion control asked for: choose another --congestion"),
+        142 => Some("it wants a user name and a password (--authorized-users-path), which linerate cannot give"),
+        _ => None,
+    };
+    let call = || format!(" ({})", io::Error::from_raw_os_error(system));
+    let call = if system == 0 { String::new() } else { call() };
+    known.map_or_else(|| format!("it reported error {own}{call}"), |known| format!("{known}{call}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cookie_is_letters_and_a_zero() {
+        let (first, second) = (Cookie::draw().0, Cookie::draw().0);
+        let (last, letters) = first.split_last().expect("37 bytes");
+        assert!(*last == 0 && letters.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()));
+        assert_ne!(first, second);
+    }
+
+    #[test]
+    fn reasons_name_the_option_that_helps() {
+        assert!(why(134, 2).contains("--congestion") && why(134, 2).contains("No such file"));
+        assert_eq!(why(7, 0), "it reported error 7");
+    }
+}

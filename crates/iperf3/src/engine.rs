@@ -1,0 +1,43 @@
+//! The engine: streams whose other end is a server of iperf3.
+
+use crate::client;
+use crate::job::Job;
+use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, ForeignServer, Needs};
+use linerate_model::{Assignment, Power, Task};
+use linerate_streams::Streams;
+
+/// The engine of streams to servers of iperf3.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Iperf3;
+
+impl Engine for Iperf3 {
+    fn name(&self) -> &'static str {
+        "iperf3"
+    }
+
+    fn takes(&self, task: &Task) -> bool {
+        matches!(task, Task::Stream(stream) if stream.iperf3.is_some())
+    }
+
+    fn demand(&self, assignment: &Assignment) -> Result<Demand, EngineError> {
+        let job = Job::check(assignment)?;
+        // The data move as those of any stream do.
+        let demand = Streams.demand(assignment)?;
+        let server = ForeignServer { address: job.server.address, export: EXPORT.to_owned(), user: None };
+        let needs = Needs {
+            powers: [Power::Stream, Power::Servers].into_iter().collect(),
+            servers: vec![server],
+            // The control connection, and each flow's socket once more until the server has ended the test.
+            descriptors: demand.needs.descriptors.saturating_add(demand.flows).saturating_add(1),
+            ..demand.needs
+        };
+        Ok(Demand { needs, ..demand })
+    }
+
+    fn run(&self, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {
+        Ok(client::run(assignment, host).map_err(FailedBy::from)?)
+    }
+}
+
+/// What of a server is used, where an agent's owner names servers that may be reached.
+const EXPORT: &str = "iperf3";

@@ -1,0 +1,42 @@
+//! The protocol of iperf3: streams to its servers, and a server for its clients.
+//!
+//! A test has one control connection over TCP, and data flows of its own to the same port. Bytes on the control connection move both
+//! ends from state to state; twice each end sends a JSON text, with its length before it:
+//!
+//! ```text
+//! client                                             server
+//!   |--- cookie (37 bytes) ---------------------------->|
+//!   |<-- PARAM_EXCHANGE --------------------------------|   or ACCESS_DENIED: another test is under way
+//!   |--- parameters (JSON) ---------------------------->|
+//!   |<-- CREATE_STREAMS --------------------------------|
+//!   |=== each flow: TCP, cookie; UDP, 4 bytes, answered |
+//!   |<-- TEST_START, TEST_RUNNING ----------------------|
+//!   |... data, in the warm-up ("omitted") and after ....|
+//!   |--- TEST_END ------------------------------------->|
+//!   |<-- EXCHANGE_RESULTS ------------------------------|
+//!   |--- results (JSON) ------------------------------->|
+//!   |<-- results (JSON), DISPLAY_RESULTS ---------------|
+//!   |--- IPERF_DONE ----------------------------------->|
+//! ```
+//!
+//! The client ends the test, also where the server sends. The data move in the loops of `linerate-streams`. Checked against iperf3 3.12.
+
+mod client;
+mod control;
+mod cpu;
+mod engine;
+mod error;
+mod flows;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
+mod job;
+mod message;
+mod parameters;
+mod reading;
+mod results;
+mod server;
+mod state;
+
+pub use engine::Iperf3;
+pub use server::{Iperf3Service, Report, ServiceLimits};

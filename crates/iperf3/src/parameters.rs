@@ -1,0 +1,124 @@
+//! What a client asks of a server: the first JSON text of a test.
+
+use crate::job::Job;
+use linerate_model::{Direction, Offered, Transport};
+use serde_json::{Map, Value, json};
+
+/// The version of iperf3 whose protocol is spoken. Servers only print it.
+const VERSION: &str = "3.12";
+
+/// The parameters of the test that `job` asks for.
+pub(crate) fn parameters(job: &Job) -> Value {
+    let task = &job.task;
+    let (net, socket) = (&task.net, &task.net.socket);
+    let mut asked = Map::new();
+    let mut ask = |name: &str, value: Value| asked.insert(name.to_owned(), value);
+    match net.transport {
+        Transport::Tcp => ask("tcp", json!(true)),
+        Transport::Udp => ask("udp", json!(true)),
+    };
+    ask("omit", json!(job.omit_s));
+    ask("time", json!(job.time_s()));
+    ask("num", json!(0));
+    ask("blockcount", json!(0));
+    ask("parallel", json!(net.flows));
+    match task.direction {
+        Direction::Send => None,
+        Direction::Receive => ask("reverse", json!(true)),
+        Direction::Both => ask("bidirectional", json!(true)),
+    };
+    ask("len", json!(task.message_bytes.get()));
+    // Of each flow.
+    let each =
+        task.offered.map_or(0, |offered| bits_per_s(offered, task.message_bytes.get()).div_ceil(net.flows.into()));
+    ask("bandwidth", json!(each));
+    ask("pacing_timer", json!(1_000));
+    if let Some(window) = window(job) {
+        ask("window", json!(window));
+    }
+    if let Some(mss) = socket.mss {
+        ask("MSS", json!(mss));
+    }
+    if let Some(congestion) = &socket.congestion {
+        ask("congestion", json!(congestion));
+    }
+    if let Some(dscp) = socket.dscp {
+        // The upper six bits of the old type of service: RFC 2474 section 3.
+        ask("TOS", json!(u32::from(dscp) << 2));
+    }
+    if net.transport == Transport::Udp {
+        // Numbers of 32 bits wrap within hours.
+        ask("udp_counters_64bit", json!(1));
+    }
+    if job.server.report {
+        ask("get_server_output", json!(1));
+    }
+    ask("client_version", json!(VERSION));
+    Value::Object(asked)
+}
+
+fn bits_per_s(offered: Offered, message_bytes: u64) -> u64 {
+    match offered {
+        Offered::PayloadBps(rate) => rate.get(),
+        Offered::MessagesPerS(rate) => rate.get().saturating_mul(message_bytes).saturating_mul(8),
+    }
+}
+
+/// Bytes of the server's socket buffers, one number for both: of what it does.
+fn window(job: &Job) -> Option<u64> {
+    let socket = &job.task.net.socket;
+    let buffer = match job.task.direction {
+        Direction::Send => socket.receive_buffer,
+        Direction::Receive => socket.send_buffer,
+        Direction::Both => socket.receive_buffer.max(socket.send_buffer),
+    };
+    buffer.map(|buffer| buffer.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::tests::{job, stream};
+    use linerate_model::{Net, SocketOptions, StreamTask};
+    use linerate_units::{BitRate, ByteCount};
+
+    #[test]
+    fn a_plain_test_asks_for_little() {
+        let asked = parameters(&job(stream(Transport::Tcp), 1, 3_000).expect("valid"));
+        let expected = json!({
+            "tcp": true, "omit": 1, "time": 3, "num": 0, "blockcount": 0, "parallel": 1, "len": 131_072, "bandwidth": 0,
+            "pacing_timer": 1_000, "client_version": "3.12",
+        });
+        assert_eq!(asked, expected);
+    }
+
+    #[test]
+    fn every_option_has_iperf3s_name() {
+        let socket = SocketOptions {
+            congestion: Some("bbr".to_owned()),
+            dscp: Some(8),
+            mss: Some(1_400),
+            send_buffer: Some(ByteCount::new(200_000)),
+            receive_buffer: Some(ByteCount::new(100_000)),
+            ..SocketOptions::default()
+        };
+        let plain = stream(Transport::Tcp);
+        let task = StreamTask {
+            net: Net { flows: 4, socket, ..plain.net },
+            offered: Some(Offered::PayloadBps(BitRate::per_second(10_000_000))),
+            ..plain
+        };
+        let asked = |direction| parameters(&job(StreamTask { direction, ..task.clone() }, 0, 1_500).expect("valid"));
+        let receive = asked(Direction::Receive);
+        let of = |name: &str| receive.get(name).cloned().unwrap_or_default();
+        assert_eq!((of("reverse"), of("parallel"), of("bandwidth")), (json!(true), json!(4), json!(2_500_000)));
+        assert_eq!((of("MSS"), of("congestion"), of("TOS")), (json!(1_400), json!("bbr"), json!(32)));
+        // The server sends: its send buffer counts. Time is told in whole seconds.
+        assert_eq!((of("window"), of("time"), of("omit")), (json!(200_000), json!(2), json!(0)));
+        let send = asked(Direction::Send);
+        assert_eq!((send.get("window"), send.get("reverse")), (Some(&json!(100_000)), None));
+        assert_eq!(asked(Direction::Both).get("bidirectional"), Some(&json!(true)));
+        let udp = parameters(&job(stream(Transport::Udp), 0, 1_000).expect("valid"));
+        assert_eq!((udp.get("udp"), udp.get("udp_counters_64bit")), (Some(&json!(true)), Some(&json!(1))));
+    }
+}

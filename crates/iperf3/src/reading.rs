@@ -1,0 +1,64 @@
+//! Reading from a control connection that a stop and a deadline end.
+
+use linerate_sys::clock;
+use std::io::{self, Read as _};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// A read gives up after this, so that a stop is seen: the connection's read timeout.
+pub(crate) const TICK: Duration = Duration::from_millis(20);
+
+/// Why nothing, or not enough, was read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unread {
+    /// The reader was stopped.
+    #[error("it was stopped")]
+    Stopped,
+    /// The deadline came first.
+    #[error("it said nothing in time")]
+    Silent,
+    /// The other end closed the connection.
+    #[error("it closed the control connection")]
+    Closed,
+    /// The connection failed.
+    #[error("it broke the control connection ({0})")]
+    Broken(io::Error),
+}
+
+/// Reads as many bytes as `buffer` has, until `deadline`, from a connection with [`TICK`] as its read timeout.
+pub(crate) fn fill(mut stream: &TcpStream, buffer: &mut [u8], deadline: u64, stop: &AtomicBool) -> Result<(), Unread> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Unread::Stopped);
+        }
+        match stream.read(&mut buffer[filled..]) {
+            Ok(0) => return Err(Unread::Closed),
+            Ok(read) => filled += read,
+            Err(error) if is_timeout(&error) => {
+                if clock::now() >= deadline {
+                    return Err(Unread::Silent);
+                }
+            }
+            Err(error) => return Err(Unread::Broken(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Reads a text of `length` bytes. Who announces much and sends little costs no memory.
+pub(crate) fn text(stream: &TcpStream, length: usize, deadline: u64, stop: &AtomicBool) -> Result<Vec<u8>, Unread> {
+    let (mut text, mut part) = (Vec::new(), [0; 16 << 10]);
+    while text.len() < length {
+        let next = part.len().min(length - text.len());
+        fill(stream, &mut part[..next], deadline, stop)?;
+        text.extend_from_slice(&part[..next]);
+    }
+    Ok(text)
+}
+
+/// A call ended for its timeout.
+pub(crate) fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

@@ -1,0 +1,252 @@
+//! The port: which connections and datagrams belong to which test.
+
+use super::test::Test;
+use super::tests_under_way::{Known, TestsUnderWay};
+use super::{Report, ServiceLimits};
+use crate::control::Cookie;
+use crate::flows::{ANSWER, GREETING};
+use crate::reading::is_timeout;
+use crate::state::State;
+use linerate_engine::{SocketError, Stop, StrangerLimits, Strangers, failed};
+use linerate_model::SocketOptions;
+use linerate_streams::BulkSocket;
+use linerate_sys::clock;
+use linerate_sys::socket::wait_readable;
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+/// How soon a stop and what is due are seen.
+const TICK_NS: u64 = 20_000_000;
+/// Connections that have not named their test.
+const STRANGERS: StrangerLimits = StrangerLimits { places: 64, places_each: 32, time_ns: 5_000_000_000 };
+/// Connections taken at a time.
+const AT_A_TIME: usize = 64;
+/// A UDP flow's buffer unless another is asked for, as for linerate's own streams.
+const UDP_RECEIVE_BUFFER: usize = 4 << 20;
+
+/// A server of iperf3's protocol. Dropping it ends its tests.
+#[derive(Debug)]
+pub struct Iperf3Service {
+    address: SocketAddr,
+    stop: Arc<Stop>,
+    listener: Option<JoinHandle<()>>,
+}
+
+impl Iperf3Service {
+    /// Serves clients at `address`, TCP and UDP, within `limits`, and tells `report` of each test.
+    ///
+    /// # Errors
+    /// The port is taken, or there are no more sockets or threads.
+    pub fn start(address: SocketAddr, limits: ServiceLimits, report: Report) -> Result<Self, SocketError> {
+        let tcp = TcpListener::bind(address).map_err(failed(format!("listening on {address} (TCP)")))?;
+        let address = tcp.local_addr().map_err(failed("getsockname"))?;
+        let udp = datagram_socket(address).map_err(failed(format!("listening on {address} (UDP)")))?;
+        let nonblocking = tcp.set_nonblocking(true).and_then(|()| udp.set_nonblocking(true));
+        nonblocking.map_err(failed("fcntl(O_NONBLOCK)"))?;
+        let stop = Arc::<Stop>::default();
+        let listener = Listener {
+            tcp,
+            udp,
+            address,
+            limits,
+            report,
+            stop: Arc::clone(&stop),
+            under_way: Arc::default(),
+            strangers: Strangers::new(STRANGERS),
+            tests: Vec::new(),
+        };
+        let named = thread::Builder::new().name("iperf3".to_owned());
+        let listener = named.spawn(move || listener.run()).map_err(failed("starting a thread"))?;
+        Ok(Self { address, stop, listener: Some(listener) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Iperf3Service {
+    fn drop(&mut self) {
+        self.stop.set("the service ends".to_owned());
+        // A panic has been printed by its thread; a destructor must not panic again.
+        let _ = self.listener.take().map(JoinHandle::join);
+    }
+}
+
+struct Listener {
+    tcp: TcpListener,
+    udp: UdpSocket,
+    address: SocketAddr,
+    limits: ServiceLimits,
+    report: Report,
+    stop: Arc<Stop>,
+    under_way: Arc<TestsUnderWay>,
+    strangers: Strangers<Newcomer>,
+    tests: Vec<JoinHandle<()>>,
+}
+
+/// A connection that has not named its test.
+struct Newcomer {
+    stream: TcpStream,
+    peer: IpAddr,
+    cookie: [u8; Cookie::BYTES],
+    filled: usize,
+}
+
+impl Listener {
+    fn run(mut self) {
+        while !self.stop.is_set() {
+            let waiting = wait_readable(&[self.tcp.as_fd(), self.udp.as_fd()], TICK_NS);
+            if waiting.is_err() {
+                break;
+            }
+            self.accept();
+            self.greet();
+            self.attend();
+            self.tests.retain(|test| !test.is_finished());
+        }
+        for test in self.tests {
+            // A panic has been printed by its thread.
+            let _ = test.join();
+        }
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..AT_A_TIME {
+            // Also where there are no more descriptors: those under way will close some.
+            let Ok((stream, peer)) = self.tcp.accept() else { return };
+            if self.limits.peers.allow(peer.ip()) && stream.set_nonblocking(true).is_ok() {
+                let newcomer = Newcomer { stream, peer: peer.ip(), cookie: [0; Cookie::BYTES], filled: 0 };
+                self.strangers.take(peer, clock::now(), newcomer);
+            }
+        }
+    }
+
+    /// Reads the cookies of newcomers.
+    fn attend(&mut self) {
+        let mut named = Vec::new();
+        self.strangers.attend(clock::now(), |mut newcomer| {
+            match newcomer.stream.read(&mut newcomer.cookie[newcomer.filled..]) {
+                Ok(0) => return None,
+                Ok(read) => newcomer.filled += read,
+                Err(error) if is_timeout(&error) => (),
+                Err(_) => return None,
+            }
+            if newcomer.filled < Cookie::BYTES {
+                return Some(newcomer);
+            }
+            named.push(newcomer);
+            None
+        });
+        for newcomer in named {
+            self.place(newcomer);
+        }
+    }
+
+    /// Gives a connection that has named its test to that test, or begins one.
+    fn place(&mut self, Newcomer { mut stream, peer, cookie, .. }: Newcomer) {
+        // One address leaves room for others.
+        let most_each = self.limits.max_tests.div_ceil(2).max(1);
+        let place = match self.under_way.take(cookie, peer, self.limits.max_tests) {
+            Known::Flow(flows, options) => {
+                set_options(&SockRef::from(&stream), &options, peer, true);
+                // A test that has ended meanwhile takes none.
+                let _ = flows.send(BulkSocket::Tcp(stream));
+                return;
+            }
+            Known::Begins(place) if self.under_way.from(peer) <= most_each => place,
+            Known::Begins(_) | Known::Full => {
+                let _ = stream.write_all(&[State::AccessDenied.byte()]);
+                return;
+            }
+            Known::Stray => return,
+        };
+        let (limits, stop, report) = (self.limits.clone(), Arc::clone(&self.stop), self.report.clone());
+        let test = Test { control: stream, peer, place, limits, stop, report };
+        let named = thread::Builder::new().name("iperf3 test".to_owned());
+        // Without a thread the connection closes.
+        if let Ok(test) = named.spawn(move || test.serve()) {
+            self.tests.push(test);
+        }
+    }
+
+    /// Makes a flow of each first datagram.
+    fn greet(&self) {
+        let mut datagram = [0; 64];
+        for _ in 0..AT_A_TIME {
+            match self.udp.recv_from(&mut datagram) {
+                Ok((length, peer)) if length == GREETING.len() => self.flow(peer),
+                Ok(_) => (),
+                Err(error) if is_timeout(&error) => return,
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn flow(&self, peer: SocketAddr) {
+        let Some((flows, options)) = self.under_way.take_datagram(peer.ip()) else { return };
+        let made = connected_socket(self.address, peer, &options);
+        // What fails here the client sees as no answer.
+        let Ok(socket) = made else { return };
+        if socket.send(&ANSWER).is_ok() {
+            let _ = flows.send(BulkSocket::Udp(socket));
+        }
+    }
+}
+
+/// A UDP socket at `address` that shares its port with the flows' sockets.
+fn datagram_socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&SockAddr::from(address))?;
+    Ok(socket.into())
+}
+
+/// A flow's own socket: at the service's port, connected to its client. The kernel gives it what comes from there, and all else to the
+/// service's socket.
+fn connected_socket(service: SocketAddr, peer: SocketAddr, options: &SocketOptions) -> std::io::Result<UdpSocket> {
+    let canonical = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+    let any = |address: IpAddr| match (address.is_unspecified(), canonical.ip()) {
+        (true, IpAddr::V4(_)) => Ipv4Addr::UNSPECIFIED.into(),
+        (true, IpAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
+        (false, _) => address.to_canonical(),
+    };
+    // Link-local addresses need their interface, which is in the address as it came.
+    let canonical = if canonical.is_ipv6() { peer } else { canonical };
+    let socket = datagram_socket(SocketAddr::new(any(service.ip()), service.port()))?;
+    let borrowed = SockRef::from(&socket);
+    set_options(&borrowed, options, canonical.ip(), false);
+    if options.receive_buffer.is_none() {
+        borrowed.set_recv_buffer_size(UDP_RECEIVE_BUFFER)?;
+    }
+    socket.connect(canonical)?;
+    Ok(socket)
+}
+
+/// Sets what a client asked for, as far as this host allows it. iperf3 does not fail either, and results tell the congestion control.
+fn set_options(socket: &SockRef<'_>, options: &SocketOptions, peer: IpAddr, is_tcp: bool) {
+    if let Some(dscp) = options.dscp {
+        let tos = u32::from(dscp) << 2;
+        let _ = match peer.to_canonical() {
+            IpAddr::V4(_) => socket.set_tos_v4(tos),
+            IpAddr::V6(_) => socket.set_tclass_v6(tos),
+        };
+    }
+    if let Some(bytes) = options.send_buffer {
+        let _ = socket.set_send_buffer_size(bytes.get() as usize);
+    }
+    if let Some(bytes) = options.receive_buffer {
+        let _ = socket.set_recv_buffer_size(bytes.get() as usize);
+    }
+    if is_tcp {
+        if let Some(congestion) = &options.congestion {
+            let _ = socket.set_tcp_congestion(congestion.as_bytes());
+        }
+        let _ = socket.set_tcp_nodelay(true);
+    }
+}

@@ -1,0 +1,72 @@
+//! A server for clients of iperf3, several at once.
+//!
+//! iperf3's protocol has no secret: whoever reaches the port may have a test. So tests are bounded in number, flows, time and rate, and
+//! data go only to the address that the control connection comes from. A connection that does not name its test in time is closed.
+
+mod flow_counts;
+mod listener;
+mod test;
+mod test_request;
+mod tests_under_way;
+
+pub use listener::Iperf3Service;
+
+use linerate_engine::AllowedPeers;
+use linerate_units::{BitRate, Nanos};
+use std::fmt;
+use std::sync::Arc;
+
+/// What the clients of iperf3 may have.
+#[derive(Debug, Clone)]
+pub struct ServiceLimits {
+    /// Payload bits per second that all tests together may ask this host to send, and to receive; none is no limit. With one, a
+    /// test without a rate is refused.
+    pub max_rate: Option<BitRate>,
+    /// The longest test, warm-up included.
+    pub max_time: Nanos,
+    /// Tests at once.
+    pub max_tests: usize,
+    /// Flows of one test, both directions together.
+    pub max_flows: u64,
+    /// Who may have a test.
+    pub peers: AllowedPeers,
+}
+
+/// Takes a line for each test that has ended.
+#[derive(Clone)]
+pub struct Report(pub Arc<dyn Fn(&str) + Send + Sync>);
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Report")
+    }
+}
+
+/// What fuzzing needs of the private parts.
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing {
+    use super::ServiceLimits;
+    use super::test_request::TestRequest;
+    use linerate_engine::AllowedPeers;
+    use linerate_units::{BitRate, Nanos};
+    use serde_json::Value;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    /// Reads parameters of a test, and weighs them.
+    pub(crate) fn asked(text: &Value) {
+        let Ok(asked) = TestRequest::read(text) else { return };
+        let limits = ServiceLimits {
+            max_rate: Some(BitRate::per_second(1_000_000_000)),
+            max_time: Nanos::from_secs(600),
+            max_tests: 4,
+            max_flows: 128,
+            peers: AllowedPeers::default(),
+        };
+        if asked.check(&limits, (1, 1)).is_ok() {
+            let (sends, receives) = asked.rates();
+            assert!([sends, receives].into_iter().all(|rate| rate.is_some_and(|rate| rate < 1_000_000_000)));
+            assert!(asked.ways().len() <= 128);
+        }
+        let _ = asked.assignment(IpAddr::V4(Ipv4Addr::LOCALHOST), limits.max_time);
+    }
+}

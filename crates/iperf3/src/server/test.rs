@@ -1,0 +1,294 @@
+//! One test, served.
+
+use super::flow_counts::{FlowCounts, in_words};
+use super::test_request::{RequestError, TestRequest};
+use super::tests_under_way::{Slot, Wants};
+use super::{Report, ServiceLimits};
+use crate::cpu::CpuTime;
+use crate::message;
+use crate::reading::{self, TICK, Unread, is_timeout};
+use crate::results::{FlowResult, TestResults};
+use crate::state::State;
+use linerate_engine::{Stop, Timeline};
+use linerate_model::{Direction, Transport, Warmup, Window};
+use linerate_streams::{Bulk, BulkFlow, BulkSocket};
+use linerate_sys::clock;
+use linerate_units::{BitRate, Nanos};
+use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+/// A client has so long for each of its steps.
+const STEP_NS: u64 = 10_000_000_000;
+/// It has so long to end the test after its time, as iperf3 gives it.
+const GRACE: Nanos = Nanos::from_secs(10);
+/// Parameters are short; results have a few hundred bytes for each flow.
+const LONGEST_TEXT: u32 = 256 << 10;
+/// A rate that was agreed may be exceeded by so much, for clocks differ, and by so many bytes at once, for what a client has been kept
+/// from sending it catches up.
+const BEYOND_RATE: f64 = 1.1;
+const BEYOND_BYTES: f64 = 4e6;
+/// A flow that failed before the test ended: the client says why within this time, or does not.
+const FAILED_NS: u64 = 2_000_000_000;
+/// What has not come within this time of the last byte is lost, at the end of a test of so many bytes.
+const LOST_NS: u64 = 500_000_000;
+/// How often the counts are looked at meanwhile.
+const POLL: Duration = Duration::from_millis(2);
+
+/// Why a test came to nothing.
+#[derive(Debug, thiserror::Error)]
+enum Ended {
+    #[error("refused: {}", .0.reason)]
+    Refused(RequestError),
+    #[error("ended early: {0}")]
+    Early(String),
+}
+
+impl From<Unread> for Ended {
+    fn from(unread: Unread) -> Self {
+        Self::Early(unread.to_string())
+    }
+}
+
+impl From<RequestError> for Ended {
+    fn from(error: RequestError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// A test with its client.
+pub(super) struct Test {
+    pub(super) control: TcpStream,
+    pub(super) peer: IpAddr,
+    pub(super) place: Slot,
+    pub(super) limits: ServiceLimits,
+    pub(super) stop: Arc<Stop>,
+    pub(super) report: Report,
+}
+
+impl Test {
+    /// Serves it to its end, and reports what came of it.
+    pub(super) fn serve(mut self) {
+        let said = match self.run() {
+            Ok(words) => words,
+            Err(ended) => {
+                // A client that has gone needs no reason.
+                let _ = match &ended {
+                    Ended::Refused(error) => self.refuse(error),
+                    Ended::Early(_) => self.tell(State::ServerTerminate),
+                };
+                ended.to_string()
+            }
+        };
+        (self.report.0)(&format!("{}: {said}", self.peer.to_canonical()));
+    }
+
+    fn run(&mut self) -> Result<String, Ended> {
+        let early = |error: std::io::Error| Ended::Early(error.to_string());
+        self.control
+            .set_nonblocking(false)
+            .and_then(|()| self.control.set_read_timeout(Some(TICK)))
+            .and_then(|()| self.control.set_write_timeout(Some(Duration::from_nanos(STEP_NS / 2))))
+            .and_then(|()| self.control.set_nodelay(true))
+            .map_err(early)?;
+        self.tell(State::ParameterExchange)?;
+        let asked = TestRequest::read(&self.text()?)?;
+        let (sends, receives) = asked.rates();
+        self.place.admit((sends.unwrap_or(0), receives.unwrap_or(0)), |others| asked.check(&self.limits, others))?;
+        let ways = asked.ways();
+        self.place.wait_for(Wants { transport: asked.transport, missing: ways.len(), socket: asked.socket.clone() });
+        self.tell(State::CreateStreams)?;
+        let flows = self.flows(&asked, &ways)?;
+        let is_udp = asked.transport == Transport::Udp;
+        let sockets: Vec<OwnedFd> = match is_udp {
+            true => Vec::new(),
+            false => flows.iter().map(BulkFlow::keep_open).collect::<Result<_, _>>().map_err(early)?,
+        };
+        let congestion = flows.iter().find_map(|flow| congestion(&flow.socket));
+        self.tell(State::TestStart)?;
+
+        let longest = match asked.time {
+            Some(time) => asked.omit + time + GRACE,
+            None => self.limits.max_time + GRACE,
+        };
+        let (start, cpu) = (clock::now(), CpuTime::now());
+        let timeline = Timeline::new(start, Window { warmup: Warmup::Fixed(Nanos::default()), measure: longest });
+        let stop = Stop::default();
+        let bulk = Bulk::start(&asked.assignment(self.peer, longest), 0, timeline, flows, asked.wide, &stop)
+            .map_err(|failed| Ended::Early(failed.to_string()))?;
+        self.tell(State::TestRunning)?;
+        let counted = self.until_end(&asked, &bulk, &sockets, start + longest.get());
+        let counted = counted.map(|before| (self.all_of(&asked, &bulk, &sockets, &before), before));
+        stop.set("the test is over".to_owned());
+        // It gives no counts of its own, for its window is open.
+        let _ = bulk.join();
+        let (after, before) = counted?;
+
+        let results = after.since(&before, &ways, is_udp);
+        self.exchange(&asked, &results, CpuTime::now(), cpu, congestion)?;
+        Ok(words(&asked, &results, &ways))
+    }
+
+    /// Takes the flows as the client opens them.
+    fn flows(&self, asked: &TestRequest, ways: &[(u16, bool)]) -> Result<Vec<BulkFlow>, Ended> {
+        let deadline = clock::now() + STEP_NS;
+        let mut flows = Vec::new();
+        for (number, backward) in ways {
+            let socket = loop {
+                match self.place.flows.recv_timeout(TICK) {
+                    Ok(socket) => break socket,
+                    Err(RecvTimeoutError::Timeout) if self.stop.is_set() => return Err(Unread::Stopped.into()),
+                    Err(RecvTimeoutError::Timeout) if clock::now() < deadline => (),
+                    Err(_) => {
+                        let (open, all) = (flows.len(), ways.len());
+                        let over = asked.transport;
+                        return Err(Ended::Early(format!("it opened {open} of {all} {over} flows")));
+                    }
+                }
+            };
+            flows.push(BulkFlow { number: *number, backward: *backward, client: false, socket });
+        }
+        Ok(flows)
+    }
+
+    /// Waits for the client to end the test. Returns the counts at the end of the warm-up.
+    fn until_end(
+        &mut self,
+        asked: &TestRequest,
+        bulk: &Bulk,
+        sockets: &[OwnedFd],
+        deadline: u64,
+    ) -> Result<FlowCounts, Ended> {
+        let meters = bulk.work().meters;
+        let start = FlowCounts::now(bulk, sockets);
+        let begun = start.at;
+        let warm = begun + asked.omit.get();
+        let mut before = if asked.omit.is_zero() { Some(start) } else { None };
+        let mut failed = None;
+        loop {
+            let mut byte = [0];
+            match self.control.read(&mut byte) {
+                Ok(0) => return Err(Unread::Closed.into()),
+                Ok(_) => match State::of(byte[0]) {
+                    // An end within the warm-up leaves nothing that counts.
+                    Some(State::TestEnd) => return Ok(before.unwrap_or_else(|| FlowCounts::now(bulk, sockets))),
+                    Some(State::ClientTerminate) => return Err(Ended::Early("the client ended it".to_owned())),
+                    _ => return Err(Ended::Early(format!("it said byte {}", byte[0]))),
+                },
+                Err(error) if is_timeout(&error) => (),
+                Err(error) => return Err(Unread::Broken(error).into()),
+            }
+            let now = clock::now();
+            if before.is_none() && now >= warm {
+                before = Some(FlowCounts::now(bulk, sockets));
+            }
+            if self.stop.is_set() {
+                return Err(Unread::Stopped.into());
+            }
+            if now >= deadline {
+                return Err(Ended::Early("it did not end in its time".to_owned()));
+            }
+            if meters.has_ended() && now >= *failed.get_or_insert(now) + FAILED_NS {
+                return Err(Ended::Early("its flows ended before it did".to_owned()));
+            }
+            let agreed = self.limits.max_rate.and(asked.rates().1);
+            let received = || FlowCounts::now(bulk, sockets).received_bytes() as f64;
+            if let Some(rate) = agreed
+                && received() > rate as f64 / 8.0 * (now - begun) as f64 / 1e9 * BEYOND_RATE + BEYOND_BYTES
+            {
+                let rate = BitRate::per_second(rate);
+                return Err(Ended::Early(format!("it sent more than the {rate} that it had asked for")));
+            }
+        }
+    }
+
+    /// The counts at the end. A client ends a test of so many bytes once it has sent them; the last of them are still on their way then.
+    fn all_of(&self, asked: &TestRequest, bulk: &Bulk, sockets: &[OwnedFd], before: &FlowCounts) -> FlowCounts {
+        let mut last = FlowCounts::now(bulk, sockets);
+        let Some(bytes) = asked.bytes.filter(|_| asked.direction != Direction::Receive) else { return last };
+        let deadline = last.at + STEP_NS / 2;
+        let all = before.received_bytes().saturating_add(bytes);
+        while last.received_bytes() < all && !self.stop.is_set() {
+            std::thread::sleep(POLL);
+            let now = FlowCounts::now(bulk, sockets);
+            if now.at > last.at + LOST_NS || now.at > deadline {
+                break;
+            }
+            if now.received_bytes() > last.received_bytes() {
+                last = now;
+            }
+        }
+        last
+    }
+
+    /// Tells each other what was counted.
+    fn exchange(
+        &mut self,
+        asked: &TestRequest,
+        results: &[FlowResult],
+        now: CpuTime,
+        begun: CpuTime,
+        congestion: Option<String>,
+    ) -> Result<(), Ended> {
+        self.tell(State::ExchangeResults)?;
+        // The client's are for its own screen.
+        self.text()?;
+        let own = TestResults {
+            cpu: now.since(begun),
+            congestion,
+            counts_retransmits: asked.transport == Transport::Tcp && asked.direction != Direction::Send,
+            flows: results.to_vec(),
+        };
+        self.write(&message::encode(&own.encode()))?;
+        self.tell(State::DisplayResults)?;
+        let mut byte = [0];
+        // Whatever it says now, the test is over.
+        let _ = reading::fill(&self.control, &mut byte, clock::now() + STEP_NS, self.stop.flag());
+        Ok(())
+    }
+
+    fn text(&self) -> Result<Value, Ended> {
+        let deadline = clock::now() + STEP_NS;
+        let mut head = [0; 4];
+        reading::fill(&self.control, &mut head, deadline, self.stop.flag())?;
+        let length = message::length(head, LONGEST_TEXT).map_err(Ended::Early)?;
+        let text = reading::text(&self.control, length, deadline, self.stop.flag())?;
+        message::decode(&text).map_err(Ended::Early)
+    }
+
+    fn tell(&self, state: State) -> Result<(), Ended> {
+        self.write(&[state.byte()])
+    }
+
+    fn refuse(&self, error: &RequestError) -> Result<(), Ended> {
+        let mut said = vec![State::ServerError.byte()];
+        said.extend(error.number.to_be_bytes());
+        said.extend(0_i32.to_be_bytes());
+        self.write(&said)
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<(), Ended> {
+        (&self.control).write_all(bytes).map_err(|error| Unread::Broken(error).into())
+    }
+}
+
+/// The congestion control of a flow.
+fn congestion(socket: &BulkSocket) -> Option<String> {
+    let BulkSocket::Tcp(stream) = socket else { return None };
+    let name = socket2::SockRef::from(stream).tcp_congestion().ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
+}
+
+fn words(asked: &TestRequest, results: &[FlowResult], ways: &[(u16, bool)]) -> String {
+    let is_udp = asked.transport == Transport::Udp;
+    let time = results.iter().map(|flow| flow.time).max().unwrap_or_default().as_secs_f64();
+    let each = [false, true].into_iter().filter_map(|backward| in_words(results, ways, backward, is_udp));
+    let each: Vec<String> = each.collect();
+    let flows = if ways.len() == 1 { "1 flow".to_owned() } else { format!("{} flows", ways.len()) };
+    let over = if is_udp { "UDP" } else { "TCP" };
+    format!("{over}, {flows}, {time:.1} s: {}", each.join("; "))
+}

@@ -1,0 +1,198 @@
+//! Streams to Debian's iperf3.
+
+use crate::sessions::{client, counts, ended, session, stream};
+use linerate_engine::testing::Reached;
+use linerate_iperf3::Iperf3;
+use linerate_model::{Direction, EndCounts, Iperf3Server, Net, Offered, SocketOptions, StreamTask, Transport};
+use linerate_testsuite::servers::Iperf3 as Witness;
+use linerate_testsuite::{server_test, wait_until};
+use linerate_units::{BitRate, ByteCount, Nanos};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+/// Payload bits per second.
+fn rate(bytes: u64, window: Nanos) -> f64 {
+    bytes as f64 * 8.0 / window.as_secs_f64()
+}
+
+/// What arrived: at this end and at the server, bit/s. None where that end only sent.
+fn received(own: &EndCounts, told: &EndCounts) -> (Option<f64>, Option<f64>) {
+    let of = |end: &EndCounts| end.received.as_ref().map(|received| rate(received.payload_bytes, received.window));
+    (of(own), of(told))
+}
+
+/// A rate is about what was asked for: a busy machine may be late, and never sends more.
+fn is_about(rate: f64, asked: f64) -> bool {
+    (asked * 0.6..=asked * 1.15).contains(&rate)
+}
+
+#[server_test(Program("iperf3"))]
+fn tcp_and_udp_go_either_way_at_the_rate_asked_for() {
+    let witness = Witness::serve(&[]);
+    for transport in [Transport::Tcp, Transport::Udp] {
+        for direction in [Direction::Send, Direction::Receive, Direction::Both] {
+            for flows in [1, 3] {
+                let plain = stream(transport, witness.port());
+                let task = StreamTask {
+                    net: Net { flows, ..plain.net },
+                    direction,
+                    offered: Some(Offered::PayloadBps(BitRate::per_second(30_000_000))),
+                    ..plain
+                };
+                let what = format!("{transport:?} {direction:?} {flows}");
+                let counted = ended(client(task, 1, 1_000)).unwrap_or_else(|error| panic!("{what}: {error}"));
+                let (own, told) = counts(counted);
+                let (here, there) = received(&own, &told);
+                assert_eq!(
+                    (here.is_some(), there.is_some()),
+                    (direction != Direction::Send, direction != Direction::Receive)
+                );
+                assert_eq!((own.sent.is_some(), told.sent.is_some()), (there.is_some(), here.is_some()), "{what}");
+                for rate in [here, there].into_iter().flatten() {
+                    assert!(is_about(rate, 30e6), "{what}: {rate}");
+                }
+                let ways = if direction == Direction::Both { 2 } else { 1 };
+                assert_eq!(
+                    (own.flows.len(), told.flows.len()),
+                    (flows as usize * ways, flows as usize * ways),
+                    "{what}"
+                );
+                for (from, to) in [(&own, &told), (&told, &own)] {
+                    let (Some(sent), Some(received)) = (&from.sent, &to.received) else { continue };
+                    if transport == Transport::Udp {
+                        assert!(received.arrived <= sent.messages && received.arrived * 2 > sent.messages, "{what}");
+                        assert!(received.jitter.is_some(), "{what}");
+                    }
+                }
+                assert!(told.told.is_some_and(|text| text["streams"].is_array()), "{what}");
+            }
+        }
+    }
+}
+
+#[server_test(Program("iperf3"))]
+fn without_a_rate_both_ends_count_the_same() {
+    let witness = Witness::serve(&[]);
+    for direction in [Direction::Send, Direction::Receive] {
+        let task = StreamTask { direction, ..stream(Transport::Tcp, witness.port()) };
+        let (own, told) = counts(ended(client(task, 0, 1_000)).expect("a result"));
+        let (sender, receiver) = if direction == Direction::Send { (&own, &told) } else { (&told, &own) };
+        let (sent, received) =
+            (sender.sent.as_ref().expect("it sends"), receiver.received.as_ref().expect("it receives"));
+        let share = rate(received.payload_bytes, received.window) / rate(sent.payload_bytes, sent.window);
+        assert!((0.7..1.4).contains(&share), "{sent:?} {received:?}");
+        let tcp = own.flows[0].tcp.as_ref().expect("TCP's own account of this end");
+        assert!(tcp.segments_out + tcp.segments_in > 0, "{tcp:?}");
+    }
+}
+
+#[server_test(Program("iperf3"))]
+fn every_option_reaches_the_server() {
+    let witness = Witness::serve(&[]);
+    let socket = SocketOptions {
+        congestion: Some("reno".to_owned()),
+        dscp: Some(8),
+        mss: Some(1_200),
+        send_buffer: Some(ByteCount::new(100_000)),
+        receive_buffer: Some(ByteCount::new(100_000)),
+        ..SocketOptions::default()
+    };
+    let plain = stream(Transport::Tcp, witness.port());
+    let server = plain.iperf3.clone().map(|server| Iperf3Server { report: true, ..server });
+    let task = StreamTask {
+        net: Net { socket, ..plain.net },
+        direction: Direction::Receive,
+        message_bytes: ByteCount::new(10_000),
+        iperf3: server,
+        ..plain
+    };
+    let (own, told) = counts(ended(client(task, 0, 1_000)).expect("a result"));
+    let text = told.told.expect("what it told");
+    assert_eq!(text["congestion_used"], "reno");
+    let report = text["server_output_text"].as_str().expect("its own report");
+    assert!(report.contains("sender") && report.contains("Cwnd"), "{report}");
+    // Timestamps take 12 bytes of each segment. What arrives was cut by the server's end.
+    let tcp = own.flows[0].tcp.as_ref().expect("TCP_INFO");
+    let segment = own.received.expect("it receives").payload_bytes / tcp.segments_in.max(1);
+    assert!((900..=1_200).contains(&segment), "{segment} bytes a segment");
+}
+
+#[server_test(Program("iperf3"))]
+fn datagrams_that_the_server_loses_are_told() {
+    // The server's socket takes what little its buffer has room for, while the server is stopped.
+    let witness = Witness::serve(&[]);
+    let plain = stream(Transport::Udp, witness.port());
+    let socket = SocketOptions { receive_buffer: Some(ByteCount::new(4_096)), ..SocketOptions::default() };
+    let task = StreamTask { net: Net { socket, ..plain.net }, offload: false, ..plain };
+    let (own, told) = counts(ended(client(task, 0, 1_000)).expect("a result"));
+    let (sent, received) = (own.sent.expect("it sends"), told.received.expect("it receives"));
+    assert!(received.arrived < sent.messages, "at full speed such a buffer overflows: {sent:?} {received:?}");
+    assert!(received.payload_bytes / 1_400 == received.messages && received.messages > 0, "{received:?}");
+}
+
+#[server_test(Program("iperf3"))]
+fn a_server_that_is_busy_says_so_and_serves_again_afterwards() {
+    let witness = Witness::serve(&[]);
+    let port = witness.port().to_string();
+    let mut other = Command::new("iperf3")
+        .args(["-c", "127.0.0.1", "-p", &port, "-t", "60", "-b", "1M"])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("iperf3 starts");
+    wait_until("the other test runs", || witness.said().contains("connected to").then_some(()));
+    let task = || stream(Transport::Tcp, witness.port());
+    let error = ended(client(task(), 0, 200)).expect_err("busy").to_string();
+    assert!(error.contains("busy with another test"), "{error}");
+    other.kill().expect("it is killed");
+    other.wait().expect("it ends");
+    // The server takes a while to see that its client has gone.
+    wait_until("the server is free", || ended(client(task(), 0, 200)).ok());
+}
+
+#[server_test(Program("iperf3"))]
+fn a_server_that_ends_is_named_and_why() {
+    for kills in [false, true] {
+        let mut witness = Witness::serve(&[]);
+        let session = session(client(stream(Transport::Tcp, witness.port()), 0, 60_000));
+        let error = thread::scope(|scope| {
+            let running = scope.spawn(|| session.run(&Iperf3));
+            assert!(session.wait_for(Reached::Running, Duration::from_secs(60)));
+            if kills {
+                witness.kill()
+            } else {
+                witness.interrupt()
+            }
+            running.join().expect("no panic").expect_err("the server has gone").to_string()
+        });
+        assert!(error.contains(&witness.port().to_string()), "{error}");
+        assert!(kills || error.contains("it was ended"), "{error}");
+    }
+}
+
+#[server_test(Program("iperf3"))]
+fn a_test_that_is_stopped_frees_the_server() {
+    let witness = Witness::serve(&[]);
+    for direction in [Direction::Send, Direction::Receive] {
+        let task = StreamTask { direction, ..stream(Transport::Tcp, witness.port()) };
+        let session = session(client(task, 0, 60_000));
+        thread::scope(|scope| {
+            let running = scope.spawn(|| session.run(&Iperf3));
+            assert!(session.wait_for(Reached::Running, Duration::from_secs(60)));
+            session.stop("enough");
+            running.join().expect("no panic").expect_err("it was stopped");
+        });
+        let next = || ended(client(stream(Transport::Tcp, witness.port()), 0, 200)).ok();
+        wait_until("the server is free", next);
+    }
+}
+
+#[server_test(Program("iperf3"))]
+fn a_server_that_refuses_a_rate_without_a_word_is_told() {
+    let witness = Witness::serve(&["--server-bitrate-limit", "1M"]);
+    let offered = Some(Offered::PayloadBps(BitRate::per_second(5_000_000)));
+    let task = StreamTask { offered, ..stream(Transport::Tcp, witness.port()) };
+    let error = ended(client(task, 0, 500)).expect_err("beyond its limit").to_string();
+    assert!(error.contains("closed the control connection (its own output says why)"), "{error}");
+    wait_until("the server has said why", || witness.said().contains("larger than server limit").then_some(()));
+}

@@ -1,0 +1,282 @@
+//! Clients of iperf3, and others, at our own server.
+
+use crate::sessions::{client, counts, ended, stream};
+use linerate_engine::AllowedPeers;
+use linerate_iperf3::{Iperf3Service, Report, ServiceLimits};
+use linerate_model::{Direction, Net, Offered, StreamTask, Transport};
+use linerate_testsuite::{server_test, wait_until};
+use linerate_units::{BitRate, Nanos};
+use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A service on loopback, and the lines that it reported.
+struct Served {
+    service: Iperf3Service,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+fn limits() -> ServiceLimits {
+    ServiceLimits {
+        max_rate: None,
+        max_time: Nanos::from_secs(60),
+        max_tests: 4,
+        max_flows: 16,
+        peers: AllowedPeers::default(),
+    }
+}
+
+impl Served {
+    fn with(limits: ServiceLimits) -> Self {
+        let lines = Arc::<Mutex<Vec<String>>>::default();
+        let report = Report(Arc::new({
+            let lines = Arc::clone(&lines);
+            move |line: &str| lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned())
+        }));
+        let service = Iperf3Service::start((Ipv4Addr::LOCALHOST, 0).into(), limits, report).expect("it listens");
+        Self { service, lines }
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.service.address()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits for a line with this in it.
+    fn says(&self, part: &str) {
+        let found = || self.lines().iter().any(|line| line.contains(part)).then_some(());
+        wait_until(&format!("a line with `{part}` in {:?}", self.lines()), found);
+    }
+
+    /// iperf3 as a client with these options. Returns what it printed as JSON.
+    fn iperf3(&self, options: &[&str]) -> Value {
+        let port = self.address().port().to_string();
+        let run = Command::new("timeout")
+            .args(["30", "iperf3", "-J", "-c", "127.0.0.1", "-p", &port])
+            .args(options)
+            .stdin(Stdio::null())
+            .output()
+            .expect("iperf3 starts");
+        serde_json::from_slice(&run.stdout).unwrap_or_else(|error| {
+            panic!(
+                "{options:?}: {error}: {}{}",
+                String::from_utf8_lossy(&run.stdout),
+                String::from_utf8_lossy(&run.stderr)
+            )
+        })
+    }
+}
+
+/// What iperf3 says of the end of a test, bit/s.
+fn rate(report: &Value, sum: &str) -> f64 {
+    report["end"][sum]["bits_per_second"].as_f64().unwrap_or_else(|| panic!("no {sum} in {report}"))
+}
+
+fn is_about(rate: f64, asked: f64) -> bool {
+    (asked * 0.6..=asked * 1.15).contains(&rate)
+}
+
+#[server_test(Program("iperf3"))]
+fn clients_of_iperf3_measure_either_way_over_tcp_and_udp() {
+    let served = Served::with(limits());
+    for (over, rate_each) in [(&[][..], "10M"), (&["-u"], "10M"), (&["-u", "--udp-counters-64bit"], "10M")] {
+        for (way, sums) in [
+            (&[][..], &["sum_sent", "sum_received"][..]),
+            (&["-R"], &["sum_sent", "sum_received"]),
+            (&["--bidir"], &["sum_sent", "sum_received", "sum_sent_bidir_reverse", "sum_received_bidir_reverse"]),
+        ] {
+            let options = [over, way, &["-t", "1", "-O", "1", "-P", "2", "-b", rate_each]].concat();
+            let report = served.iperf3(&options);
+            assert!(report["error"].is_null(), "{options:?}: {report}");
+            for sum in sums {
+                assert!(is_about(rate(&report, sum), 20e6), "{options:?}: {sum} {}", rate(&report, sum));
+            }
+            if over.first() == Some(&"-u") && way.is_empty() {
+                let sum = &report["end"]["sum"];
+                assert!(sum["packets"].as_u64() > Some(0) && sum["lost_percent"].as_f64() < Some(50.0), "{sum}");
+            }
+        }
+    }
+    assert_eq!(served.lines().len(), 9, "{:?}", served.lines());
+    served.says("127.0.0.1: TCP, 2 flows, 1.0 s: received ");
+    served.says("127.0.0.1: UDP, 4 flows, 1.0 s: received ");
+}
+
+#[server_test(Program("iperf3"))]
+fn options_of_iperf3_clients_are_kept() {
+    let served = Served::with(limits());
+    let options = ["-C", "reno", "-S", "0x20", "-M", "1200", "-w", "100K", "-l", "10K", "-R", "-t", "1", "-b", "5M"];
+    let report = served.iperf3(&options);
+    assert_eq!(report["end"]["sender_tcp_congestion"], "reno", "{report}");
+    // By bytes, not by time.
+    for way in [&[][..], &["-R"]] {
+        let report = served.iperf3(&[&["-n", "1M"][..], way].concat());
+        let bytes = report["end"]["sum_received"]["bytes"].as_u64().unwrap_or_default();
+        assert!(bytes >= 1 << 20, "{way:?}: {report}");
+    }
+}
+
+#[server_test(Program("iperf3"))]
+fn several_clients_are_served_at_once() {
+    let served = Served::with(limits());
+    std::thread::scope(|scope| {
+        let client = |options: &'static [&str]| scope.spawn(|| served.iperf3(options));
+        let both = [client(&["-t", "2", "-b", "5M"]), client(&["-u", "-t", "2", "-b", "5M"])];
+        for report in both.map(|client| client.join().expect("no panic")) {
+            assert!(
+                report["error"].is_null() && is_about(rate(&report, "sum_received"), 5e6)
+                    || report["end"]["sum"].is_object(),
+                "{report}"
+            );
+        }
+    });
+}
+
+#[server_test(Program("iperf3"))]
+fn what_is_not_allowed_is_refused_in_iperf3s_own_words() {
+    let rate = Some(BitRate::per_second(20_000_000));
+    let served =
+        Served::with(ServiceLimits { max_rate: rate, max_time: Nanos::from_secs(5), max_flows: 4, ..limits() });
+    for (options, line) in [
+        (&["-t", "1"][..], "no limit of rate, and 20 Mbit/s is allowed"),
+        (&["-t", "1", "-b", "30M"], "30 Mbit/s"),
+        (&["-t", "6", "-b", "1M"], "it asked for 6 s, and 5 s are allowed"),
+        (&["-t", "1", "-b", "1M", "-P", "5"], "5 flows, and 4 are allowed"),
+    ] {
+        let report = served.iperf3(options);
+        assert!(report["error"].is_string(), "{options:?}: {report}");
+        served.says(line);
+    }
+    assert!(served.iperf3(&["-t", "1", "-b", "1M"])["error"].is_null());
+    let nobody = ServiceLimits { peers: AllowedPeers::only(["198.18.0.0/15".parse().expect("a network")]), ..limits() };
+    let served = Served::with(nobody);
+    assert!(served.iperf3(&["-t", "1"])["error"].is_string());
+    assert_eq!(served.lines(), Vec::<String>::new(), "strangers are not told of");
+}
+
+#[server_test(Program("iperf3"))]
+fn a_client_that_is_killed_or_interrupted_leaves_its_place() {
+    let served = Served::with(ServiceLimits { max_tests: 1, ..limits() });
+    let port = served.address().port().to_string();
+    for signal in ["-INT", "-KILL"] {
+        let log = tempfile::NamedTempFile::new().expect("a file");
+        let mut other = Command::new("iperf3")
+            .args(["-c", "127.0.0.1", "-p", &port, "-t", "60", "-b", "1M", "--forceflush", "--logfile"])
+            .arg(log.path())
+            .spawn()
+            .expect("iperf3 starts");
+        let said = || std::fs::read_to_string(log.path()).unwrap_or_default();
+        // A line for the first second: the test runs.
+        wait_until("the test runs", || said().contains("bits/sec").then_some(()));
+        let mut second = TcpStream::connect(served.address()).expect("connects");
+        second.write_all(&[b'x'; 37]).expect("sent");
+        let mut byte = [0];
+        second.read_exact(&mut byte).expect("an answer");
+        assert_eq!(byte, [0xff], "ACCESS_DENIED");
+        let id = other.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().expect("kill").success());
+        other.wait().expect("it ends");
+        let task = || stream(Transport::Tcp, served.address().port());
+        wait_until("the place is free", || ended(client(task(), 0, 200)).ok());
+    }
+    served.says("ended early: ");
+}
+
+/// Our own client at our own server: no other program is needed.
+#[test]
+fn our_own_client_measures_to_our_own_server() {
+    let served = Served::with(limits());
+    for transport in [Transport::Tcp, Transport::Udp] {
+        for direction in [Direction::Send, Direction::Receive, Direction::Both] {
+            let plain = stream(transport, served.address().port());
+            let task = StreamTask {
+                net: Net { flows: 2, ..plain.net },
+                direction,
+                offered: Some(Offered::PayloadBps(BitRate::per_second(20_000_000))),
+                ..plain
+            };
+            let counted = ended(client(task, 1, 500));
+            let (own, told) = counts(counted.unwrap_or_else(|error| panic!("{transport:?} {direction:?}: {error}")));
+            for end in [own, told] {
+                let Some(received) = end.received else { continue };
+                let rate = received.payload_bytes as f64 * 8.0 / received.window.as_secs_f64();
+                assert!(is_about(rate, 20e6), "{transport:?} {direction:?}: {received:?}");
+            }
+        }
+    }
+    served.says("TCP, 4 flows");
+}
+
+/// A client says on one connection that it has sent all, and the last of it comes on another: which is first is chance.
+#[test]
+fn a_test_of_so_many_bytes_waits_for_the_last() {
+    let served = Served::with(limits());
+    let mut control = TcpStream::connect(served.address()).expect("connects");
+    control.write_all(&[b'b'; 37]).expect("sent");
+    let hears = |control: &mut TcpStream, states: &[u8]| {
+        for state in states {
+            let mut byte = [0];
+            control.read_exact(&mut byte).expect("it goes on");
+            assert_eq!(byte, [*state]);
+        }
+    };
+    let says = |control: &mut TcpStream, text: &Value| {
+        let text = text.to_string();
+        control.write_all(&(text.len() as u32).to_be_bytes()).expect("sent");
+        control.write_all(text.as_bytes()).expect("sent");
+    };
+    hears(&mut control, &[9]);
+    says(&mut control, &serde_json::json!({"tcp": true, "time": 0, "blockcount": 8, "parallel": 1, "len": 10_000}));
+    hears(&mut control, &[10]);
+    let mut data = TcpStream::connect(served.address()).expect("connects");
+    data.write_all(&[b'b'; 37]).expect("sent");
+    hears(&mut control, &[1, 2]);
+    data.write_all(&[0; 30_000]).expect("sent");
+    control.write_all(&[4]).expect("sent");
+    // The end is read meanwhile; if it is not, the bytes are in time, and count as well.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    data.write_all(&[0; 50_000]).expect("sent");
+    hears(&mut control, &[13]);
+    says(&mut control, &serde_json::json!({}));
+    let mut length = [0; 4];
+    control.read_exact(&mut length).expect("a length");
+    let mut text = vec![0; u32::from_be_bytes(length) as usize];
+    control.read_exact(&mut text).expect("results");
+    let results: Value = serde_json::from_slice(&text).expect("JSON");
+    assert_eq!(results["streams"][0]["bytes"], 80_000, "{results}");
+}
+
+#[test]
+fn garbage_and_silence_cost_a_place_for_seconds_at_most() {
+    let served = Served::with(ServiceLimits { max_tests: 1, ..limits() });
+    // Neither shows a cookie, and neither keeps others out.
+    let _silent = TcpStream::connect(served.address()).expect("connects");
+    let mut odd = TcpStream::connect(served.address()).expect("connects");
+    odd.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("sent");
+    for text in [&u32::MAX.to_be_bytes()[..], &[0, 0, 0, 2, b'[', b']'], &[0, 0, 0, 0]] {
+        let mut control = wait_until("a place", || {
+            let mut control = TcpStream::connect(served.address()).ok()?;
+            control.write_all(&[b'a'; 37]).ok()?;
+            let mut byte = [0];
+            control.read_exact(&mut byte).ok()?;
+            (byte[0] == 9).then_some(control)
+        });
+        control.write_all(text).expect("sent");
+        let mut rest = Vec::new();
+        control.read_to_end(&mut rest).expect("it closes");
+        assert_eq!(rest, [11], "SERVER_TERMINATE");
+    }
+    served.says("4294967295 bytes");
+    // A datagram that no test waits for is not answered.
+    let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("binds");
+    stranger.send_to(b"9876", served.address()).expect("sent");
+    let counted = ended(client(stream(Transport::Udp, served.address().port()), 0, 200));
+    counted.expect("the service lives");
+    stranger.set_nonblocking(true).expect("fcntl");
+    assert!(stranger.recv(&mut [0; 8]).is_err(), "nothing came");
+}

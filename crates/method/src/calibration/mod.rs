@@ -1,0 +1,64 @@
+//! Calibrations: what the tester reaches with the device bypassed, and which later runs are compared with it.
+//!
+//! 1. A calibration is a sweep like any other, made of the very trials of a later run (`plan.rs`).
+//! 2. A tester limit depends on the hosts and on the settings of the task, but not on the load that is offered (`settings.rs`).
+//! 3. A calibration fits a run where neither has changed since (`fit.rs`); of several the newest counts (`search.rs`).
+
+mod age;
+mod fit;
+mod plan;
+mod search;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use age::in_words as age_in_words;
+pub use fit::{Fit, Misfit, Uncalibrated, fit};
+pub use plan::{CannotCalibrate, plan, usual};
+pub use search::{Found, Search};
+
+use age::OLD;
+use linerate_model::{
+    Bypass, Calibrated, CalibratedSubject, Caveat, CaveatKind, Record, Summary, TaskKind, TesterLimit,
+};
+use linerate_units::Nanos;
+
+/// Returns what the tester reached in each trial of `record`, a calibration that was made for the run that wants it.
+pub fn calibrated(record: &Record) -> Vec<Calibrated> {
+    let bypass = record.plan.calibration.as_ref().map_or(Bypass::Cable, |calibration| calibration.bypass);
+    let known =
+        |subject, reached| Calibrated { record: record.id.clone(), bypass, age: Nanos::default(), subject, reached };
+    let results = record.results.iter();
+    let mut all: Vec<Calibrated> =
+        results.map(|result| known(CalibratedSubject::Result(result.name.clone()), result.main.clone())).collect();
+    // A tester that was too busy to reach anything says nothing of what it can.
+    let sizes = record.device().into_iter().flat_map(|(_, found)| &found.throughput);
+    for size in sizes.filter(|size| size.frames_per_s > 0.0) {
+        all.push(known(CalibratedSubject::FrameBytes(size.frame_bytes), one(size.frames_per_s)));
+    }
+    all
+}
+
+/// The summary of one rate.
+pub(crate) fn one(rate: f64) -> Summary {
+    Summary { median: rate, low: rate, high: rate, runs: 1, values: vec![rate], interval: None }
+}
+
+/// Doubts about a result of `task` that come of the tester limit it is compared with.
+pub(crate) fn doubts(task: TaskKind, limit: &TesterLimit) -> Vec<Caveat> {
+    let mut all = Vec::new();
+    if limit.age >= OLD {
+        let text = format!(
+            "the tester limit was measured {} before this run, and hosts change: measure it again with `linerate calibrate`",
+            age_in_words(limit.age)
+        );
+        all.push(Caveat::new(CaveatKind::OldCalibration, text));
+    }
+    // Of NFS operations it is measured so on purpose.
+    if limit.bypass == Bypass::Loopback && task != TaskKind::Nfs {
+        let text = "the tester limit is an upper estimate, from the loopback of each host: their interfaces took no part; join the \
+                    hosts by a cable and measure it with `linerate calibrate`";
+        all.push(Caveat::new(CaveatKind::LoopbackCalibration, text));
+    }
+    all
+}

@@ -1,0 +1,269 @@
+//! The values of metrics in what a run found.
+
+use super::{End, Metric};
+use crate::{curve, measure};
+use linerate_model::{
+    CopyFigures, DeviceFound, Firmness, FlowFigures, FrameFlow, FrameLatency, Measurement, Record, Trial,
+};
+use linerate_units::Ratio;
+
+/// Why a run gives no one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoOneValue {
+    /// Its kind of test does not measure that.
+    #[error("the test does not measure that")]
+    NotMeasured,
+    /// It has several.
+    #[error("the test gives {0} results of it, where each run of a study gives one: let a factor name one of them")]
+    Several(usize),
+}
+
+impl Metric {
+    /// Its value in a result: the median of the runs, of latency that of all runs together.
+    pub fn of(self, result: &Measurement) -> Option<f64> {
+        if let Some(copy) = result.copy() {
+            return self.of_copy(copy);
+        }
+        match result.flows() {
+            Some(figures) => self.of_flows(figures),
+            None => self.of_frames(result.frames()),
+        }
+    }
+
+    fn of_copy(self, copy: &CopyFigures) -> Option<f64> {
+        match self {
+            Self::Throughput => Some(copy.bytes_per_s * 8.0),
+            Self::Files => Some(copy.files_per_s),
+            Self::Stage(stage) => copy.stages.get(&stage).map(|share| share.busy),
+            _ => None,
+        }
+    }
+
+    fn of_flows(self, figures: &FlowFigures) -> Option<f64> {
+        let received = figures.received.as_ref();
+        match self {
+            Self::Throughput => received.map(|r| r.payload_bps.median),
+            Self::Packets => received.map(|r| r.packets_per_s.median),
+            Self::Transactions => figures.transactions_per_s.as_ref().map(|t| t.median),
+            // Of nothing sent, nothing lost is no proof.
+            Self::Loss => figures.loss.filter(|loss| loss.of > 0).map(|loss| Ratio::new(loss.lost, loss.of).as_f64()),
+            Self::Jitter => figures.jitter_ns.as_ref().map(|jitter| jitter.median),
+            Self::Share => figures.limit.as_ref().map(|limit| limit.share),
+            Self::Latency(percentile) => figures.latency_ns.as_ref().map(|latency| percentile.of(latency)),
+            Self::Added(at) => figures.loaded_latency.as_ref().map(|probed| at.of(&probed.added_ns)),
+            Self::RoundTrips => figures.loaded_latency.as_ref().map(|probed| probed.rpm.loaded),
+            Self::Class(class, figure) => figures.classes.get(&class).map(|operations| figure.of(operations)),
+            Self::Cpu(End::Sender) => Some(figures.cpu.sender.busiest_thread),
+            Self::Cpu(End::Receiver) => Some(figures.cpu.receiver.busiest_thread),
+            _ => None,
+        }
+    }
+
+    /// Of several flows of frames rates add up, and losses are of all that was sent.
+    fn of_frames(self, flows: &[FrameFlow]) -> Option<f64> {
+        let rate =
+            |of: fn(&FrameFlow) -> Option<f64>| flows.iter().map(of).sum::<Option<f64>>().filter(|_| !flows.is_empty());
+        match self {
+            Self::Throughput => rate(|flow| Some(flow.arrived?.frame_bits_per_s)),
+            Self::Frames => rate(|flow| Some(flow.arrived?.frames_per_s)),
+            Self::Loss => {
+                let sum = |of: fn(&FrameFlow) -> u64| flows.iter().map(of).sum::<u64>();
+                let (sent, lost) = (sum(|flow| flow.sent), sum(|flow| flow.lost));
+                (sent > 0).then(|| Ratio::new(lost, sent).as_f64())
+            }
+            _ => None,
+        }
+    }
+
+    /// Its value at one frame size. Of a loss curve it is the highest loss.
+    pub fn of_device(self, size: u32, found: &DeviceFound) -> Option<f64> {
+        let throughput = found.throughput.iter().find(|cell| cell.frame_bytes == size);
+        let latency = found.latency.iter().find(|cell| cell.frame_bytes == size);
+        let burst = found.burst.iter().find(|cell| cell.frame_bytes == size);
+        let addresses = found.addresses.as_ref().filter(|table| table.frame_bytes == size);
+        match self {
+            Self::Throughput => throughput.map(|cell| cell.bits_per_s),
+            Self::Frames => throughput.map(|cell| cell.frames_per_s),
+            Self::Share => throughput?.line_share,
+            Self::Latency(percentile) => latency.map(|cell| percentile.of(&cell.latency_ns)),
+            Self::Loss => {
+                let curve = found.loss.iter().find(|curve| curve.frame_bytes == size);
+                let of_curve = curve.and_then(|curve| curve.points.iter().map(|p| p.loss_ratio).reduce(f64::max));
+                // What arrived was timed.
+                let timed = |cell: &FrameLatency| cell.lost + cell.latency_ns.count;
+                of_curve.or_else(|| latency.map(|cell| Ratio::new(cell.lost, timed(cell).max(1)).as_f64()))
+            }
+            Self::DeviceCpu => {
+                let loads = [
+                    throughput.and_then(|cell| cell.device_load.as_ref()),
+                    latency.and_then(|cell| cell.device_load.as_ref()),
+                ];
+                loads.into_iter().flatten().find_map(|load| load.cpu)
+            }
+            Self::Echoes => found.echo.iter().find(|cell| cell.frame_bytes == size).map(|cell| cell.answers_per_s),
+            Self::Burst => burst?.frames.as_ref().map(|frames| frames.mean),
+            Self::Buffer => burst?.buffer.as_ref().map(|buffer| buffer.corrected_ns),
+            Self::Recovery => found.recovery.iter().find(|cell| cell.frame_bytes == size)?.mean_ns,
+            Self::Addresses => addresses.map(|table| table.capacity.into()),
+            Self::Learning => addresses?.learning.map(|learning| learning.frames_per_s),
+            Self::Neighbours => {
+                found.hosts.as_ref().filter(|table| table.frame_bytes == size).map(|table| table.held.into())
+            }
+            Self::Packets | Self::Transactions | Self::Files | Self::Jitter | Self::Added(_) | Self::RoundTrips => None,
+            Self::Class(..) | Self::Stage(_) | Self::Cpu(_) => None,
+        }
+    }
+
+    /// Whether that value is firm.
+    pub fn firmness_of_device(self, size: u32, found: &DeviceFound) -> Firmness {
+        let all = |of: &mut dyn Iterator<Item = Firmness>| of.fold(Firmness::Firm, Firmness::and);
+        let timed = || found.latency.iter().filter(|cell| cell.frame_bytes == size).map(|cell| cell.firmness);
+        match self {
+            Self::Throughput | Self::Frames | Self::Share => {
+                all(&mut found.throughput.iter().filter(|cell| cell.frame_bytes == size).map(|cell| cell.firmness))
+            }
+            Self::Loss => {
+                let points = found.loss.iter().filter(|curve| curve.frame_bytes == size).flat_map(|c| &c.points);
+                all(&mut points.map(|point| point.firmness).chain(timed()))
+            }
+            Self::Latency(_) => all(&mut timed()),
+            Self::Echoes => {
+                all(&mut found.echo.iter().filter(|cell| cell.frame_bytes == size).map(|cell| cell.firmness))
+            }
+            Self::Burst | Self::Buffer => {
+                all(&mut found.burst.iter().filter(|cell| cell.frame_bytes == size).map(|cell| cell.firmness))
+            }
+            Self::Recovery => {
+                all(&mut found.recovery.iter().filter(|cell| cell.frame_bytes == size).map(|cell| cell.firmness))
+            }
+            Self::Addresses => all(&mut found.addresses.iter().map(|table| table.firmness)),
+            Self::Learning => {
+                let tables = found.addresses.iter();
+                all(&mut tables.filter_map(|table| table.learning.as_ref()).map(|learning| learning.firmness))
+            }
+            Self::Neighbours => all(&mut found.hosts.iter().map(|table| table.firmness)),
+            _ => Firmness::Firm,
+        }
+    }
+
+    /// The one value that a run gives; none where it measured nothing, as where every datagram was lost.
+    pub fn of_record(self, record: &Record) -> Result<Option<f64>, NoOneValue> {
+        let values: Vec<Option<f64>> = match record.device() {
+            Some((plan, _)) if !self.applies_to_device(&plan.test) => Vec::new(),
+            Some((plan, found)) => plan.sizes.iter().map(|size| self.of_device(size.get(), found)).collect(),
+            None => {
+                // What tests a verdict was not asked for itself, and of a curve it is the peak that counts.
+                let asked = |cell: &&Trial| cell.proves.is_none() && curve::stands(record, &cell.name);
+                let cells = measure::cells(record).into_iter().filter(asked).filter(|cell| self.applies_to(cell));
+                let result = |cell: &Trial| record.results.iter().find(|result| result.name == cell.name);
+                cells.map(|cell| result(cell).and_then(|result| self.of(result))).collect()
+            }
+        };
+        match values[..] {
+            // A curve of which no load was held.
+            [] if curve::lacks_peak(record) => Ok(None),
+            [] => Err(NoOneValue::NotMeasured),
+            [value] => Ok(value),
+            _ => Err(NoOneValue::Several(values.len())),
+        }
+    }
+
+    /// Whether that value is firm.
+    pub fn firmness_of_record(self, record: &Record) -> Firmness {
+        match record.device() {
+            Some((plan, found)) => {
+                let sizes = plan.sizes.iter().map(|size| self.firmness_of_device(size.get(), found));
+                sizes.fold(Firmness::Firm, Firmness::and)
+            }
+            None => {
+                let peak = record.curve().and_then(|(_, found)| found.peak.as_ref());
+                peak.map_or(Firmness::Firm, |peak| peak.firmness)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expect::Expectation;
+    use crate::measure::tests::measure;
+    use linerate_model::{
+        AddressTable, BackToBack, BufferTime, BurstLengths, CopyStage, Detail, NfsClass, OperationFigures, Recovery,
+        StageShare,
+    };
+
+    fn of(name: &str, result: &Measurement) -> Option<f64> {
+        Metric::named(name).expect(name).of(result)
+    }
+
+    #[test]
+    fn operations_by_class_and_stages_of_copies_are_figures() {
+        let mut result = measure(&[], &[crate::transfer::tests::trial(1_000, 0)]);
+        let Detail::Flows(figures) = &mut result.detail else { panic!("a stream") };
+        let reads = OperationFigures { ops_per_s: 250.0, mean_ms: 1.5, p50_ms: 1.0, p99_ms: 9.0, ..Default::default() };
+        figures.classes.insert(NfsClass::Read, reads);
+        figures.cpu.receiver.busiest_thread = 0.75;
+        let read = ["read.rate", "read.mean", "read.p50", "read.p99"].map(|name| of(name, &result));
+        assert_eq!(read, [Some(250.0), Some(1.5e6), Some(1e6), Some(9e6)]);
+        assert_eq!((of("write.p50", &result), of("receiver.cpu", &result)), (None, Some(0.75)));
+
+        let mut copy = CopyFigures::default();
+        copy.stages.insert(CopyStage::Hash, StageShare { busy: 0.25, ..StageShare::default() });
+        result.detail = Detail::Copy(Box::new(copy));
+        assert_eq!((of("stage.hash", &result), of("stage.sync", &result)), (Some(0.25), None));
+    }
+
+    #[test]
+    fn bursts_recovery_and_tables_of_a_device_are_figures() {
+        let caveats = Vec::new;
+        let burst = BackToBack {
+            frame_bytes: 64,
+            throughput_frames_per_s: 1e5,
+            burst_frames_per_s: None,
+            line_frames_per_s: None,
+            frames: Some(BurstLengths { mean: 800.5, min: 800, max: 801, deviation: 0.5, values: vec![800, 801] }),
+            firmness: Firmness::Firm,
+            buffer: Some(BufferTime { implied_ns: 9e6, corrected_ns: 8e6, frames: 700.0 }),
+            verdict: None,
+            caveats: caveats(),
+        };
+        let recovery = Recovery {
+            frame_bytes: 64,
+            throughput_frames_per_s: 1e5,
+            overload_frames_per_s: 1.1e5,
+            firmness: Firmness::Firm,
+            overload_lost: 10,
+            reduced_frames_per_s: 5e4,
+            values_ns: vec![3_000_000],
+            mean_ns: Some(3e6),
+            unrecovered: 0,
+            verdict: None,
+            caveats: caveats(),
+        };
+        let found = DeviceFound { burst: vec![burst], recovery: vec![recovery], ..DeviceFound::default() };
+        let figure = |name: &str| Metric::named(name).expect(name).of_device(64, &found);
+        let figures = ["burst", "buffer", "recovery"].map(figure);
+        assert_eq!(figures, [Some(800.5), Some(8e6), Some(3e6)]);
+        assert_eq!((figure("addresses"), figure("neighbours"), figure("echoes")), (None, None, None));
+        let burst: Expectation = "burst>=800".parse().expect("valid");
+        assert_eq!(burst.metric(), Some(Metric::Burst));
+
+        let table = AddressTable {
+            frame_bytes: 64,
+            learned: 8_192,
+            firmness: Firmness::Firm,
+            own: 2,
+            capacity: 8_194,
+            flooded_at: Some(8_200),
+            learn_frames_per_s: 1e4,
+            learning: None,
+            trials: 9,
+            verdict: None,
+            caveats: caveats(),
+        };
+        let found = DeviceFound { addresses: Some(table), ..DeviceFound::default() };
+        assert_eq!(Metric::Addresses.of_device(64, &found), Some(8_194.0));
+        assert_eq!((Metric::Addresses.of_device(128, &found), Metric::Learning.of_device(64, &found)), (None, None));
+    }
+}
