@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match words[..] {
         ["serve", ..] => agent(&words),
         ["lab", "beside", "path", plan] => Ok(path::serve(&plan.parse()?)?),
-        _ => Err("agent, or lab beside path PLAN".into()),
+        _ => Err("serve, or lab beside path PLAN".into()),
     }
 }
 

@@ -130,7 +130,7 @@ fn a_program_killed_leaves_nothing() {
     let spaces = namespaces_of_agents(&before);
     assert_eq!(spaces.len(), 4);
     // A program in a host ends too.
-    writeln!(program.input.as_mut().expect("open"), "a exec {} agent guest", fake_agent().display()).expect("input");
+    writeln!(program.input.as_mut().expect("open"), "a exec {} serve guest", fake_agent().display()).expect("input");
     wait_until("the program runs", || (agents_told("guest").len() == 1).then_some(()));
     program.kill();
     nothing_stays(&before, &spaces);
