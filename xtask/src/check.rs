@@ -1,4 +1,4 @@
-//! Every check that is no test, in order, each with one line of summary. The first failure ends it.
+//! Every check that is no test, in order, each with one line of summary. All run, so that one run tells all that is wrong.
 
 use anyhow::{Context, Result, bail};
 use std::time::Instant;
@@ -62,14 +62,21 @@ const CHECKS: &[Check] = &[
 /// Runs all checks.
 pub(crate) fn run() -> Result<()> {
     let began = Instant::now();
+    let mut failed = Vec::new();
     for check in CHECKS {
-        make(check)?;
+        if !make(check)? {
+            failed.push(format!("check `{}` failed: {}", check.name, check.remedy));
+        }
+    }
+    if !failed.is_empty() {
+        bail!("{}", failed.join("\n"));
     }
     eprintln!("all checks passed in {:.0} s", began.elapsed().as_secs_f64());
     Ok(())
 }
 
-fn make(check: &Check) -> Result<()> {
+/// Makes one check. Returns whether it passed.
+fn make(check: &Check) -> Result<bool> {
     eprintln!("==> {}: cargo {}", check.name, check.arguments.join(" "));
     let began = Instant::now();
     let status = crate::process::cargo()
@@ -80,8 +87,8 @@ fn make(check: &Check) -> Result<()> {
     let seconds = began.elapsed().as_secs_f64();
     if !status.success() {
         eprintln!("<== {}: FAILED after {seconds:.0} s", check.name);
-        bail!("check `{}` failed: {}", check.name, check.remedy);
+        return Ok(false);
     }
     eprintln!("<== {}: passed in {seconds:.0} s", check.name);
-    Ok(())
+    Ok(true)
 }

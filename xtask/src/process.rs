@@ -96,17 +96,31 @@ impl Running {
     /// # Errors
     ///
     /// [`CommandFailed`] if it ended without success; another error if it is late or the chore is interrupted.
-    pub(crate) fn finish(mut self, limit: Duration) -> Result<Output> {
-        let Some(status) = self.wait(limit, true)? else {
-            bail!("`{}` did not end within {} s", self.what, limit.as_secs());
+    pub(crate) fn finish(self, limit: Duration) -> Result<Output> {
+        let what = self.what.clone();
+        let (status, output) = self.end(limit)?;
+        let Some(status) = status else {
+            bail!("`{what}` did not end within {} s", limit.as_secs());
         };
-        let output = self.output();
         if !status.success() {
             let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
             let said = last_lines(said);
-            return Err(CommandFailed { code: status.code(), said, what: self.what.clone(), status }.into());
+            return Err(CommandFailed { code: status.code(), said, what, status }.into());
         }
         Ok(output)
+    }
+
+    /// Waits for the child to end by itself, and kills it if it is late: then it has no status. Returns what it wrote, too.
+    ///
+    /// # Errors
+    ///
+    /// If the chore is interrupted.
+    pub(crate) fn end(mut self, limit: Duration) -> Result<(Option<ExitStatus>, Output)> {
+        let status = self.wait(limit, true)?;
+        if status.is_none() {
+            self.signal(Signal::SIGKILL);
+        }
+        Ok((status, self.output()))
     }
 
     /// Asks the child to end by `signal`, or kills it after a grace; returns what it wrote.

@@ -1,7 +1,7 @@
 //! The tests, tier by tier. `crates/testsuite` says what belongs to which.
 
 use crate::busy::BusyLoop;
-use crate::process::cargo;
+use crate::process::{Running, cargo, catch_interrupts};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::Value;
@@ -100,6 +100,9 @@ struct Job<'a> {
 /// A program with more tests runs in several parts, so that it does not run alone when all others have ended.
 const MOST_IN_A_JOB: usize = 24;
 
+/// A program that runs longer hangs: on two cores the slowest one takes 3 minutes.
+const MOST_TIME_OF_A_JOB: Duration = Duration::from_secs(600);
+
 /// What test programs said.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Count {
@@ -115,6 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     println!("{} tests: {}", tier.name, tier.covers);
     let began = Instant::now();
     let programs = build()?;
+    catch_interrupts()?;
     println!("built {} test programs in {:.0} s", programs.len(), began.elapsed().as_secs_f64());
 
     let began = Instant::now();
@@ -138,7 +142,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     println!("  {:<28} how often verdicts name a planted limit; half an hour a run", "cargo xtask truth");
     if !failed.is_empty() {
-        bail!("tests failed in {}; their messages are above", failed.join(", "));
+        bail!("failed, with their messages above:\n  {}", failed.join("\n  "));
     }
     Ok(())
 }
@@ -157,26 +161,21 @@ fn parts(tests: &[String]) -> impl Iterator<Item = Vec<String>> {
     (0..parts).map(move |part| tests.iter().skip(part).step_by(parts).cloned().collect())
 }
 
-/// Runs the jobs, so many at once. Returns what all came to, and the names of the programs that failed.
-fn run_jobs<'a>(jobs: &[Job<'a>], at_once: usize) -> Result<(Count, Vec<&'a str>)> {
+/// Runs the jobs, so many at once. Returns what all came to, and the tests that failed.
+fn run_jobs(jobs: &[Job], at_once: usize) -> Result<(Count, Vec<String>)> {
     let waiting = Mutex::new(jobs.iter());
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let work = || {
-        let ended = std::iter::from_fn(next).map(|job| Ok((job.program.name.as_str(), job.run()?)));
-        ended.collect::<Result<Vec<_>>>()
-    };
+    let work = || std::iter::from_fn(next).map(Job::run).collect::<Result<Vec<_>>>();
     let ended = thread::scope(|scope| {
         let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
         workers.into_iter().map(|worker| worker.join().expect("a worker does not panic")).collect::<Result<Vec<_>>>()
     })?;
     let (mut all, mut failed) = (Count::default(), Vec::new());
-    for (name, (count, success)) in ended.into_iter().flatten() {
+    for (count, not_passed) in ended.into_iter().flatten() {
         all.passed += count.passed;
         all.failed += count.failed;
         all.skipped += count.skipped;
-        if !success && !failed.contains(&name) {
-            failed.push(name);
-        }
+        failed.extend(not_passed);
     }
     Ok((all, failed))
 }
@@ -221,24 +220,44 @@ impl Program {
 }
 
 impl Job<'_> {
-    /// Runs the tests, and says in one piece how they ended. Returns what they came to, and whether the program ended well.
-    fn run(&self) -> Result<(Count, bool)> {
+    /// Runs the tests, and says in one piece how they ended. Returns what they came to, and which of them did not pass.
+    fn run(&self) -> Result<(Count, Vec<String>)> {
         let Program { name, file, folder } = self.program;
         let mut command = Command::new(file);
-        command.current_dir(folder).args(["--quiet", "--exact"]).args(&self.tests);
+        command.current_dir(folder).arg("--exact").args(&self.tests);
         let began = Instant::now();
-        let output = command.output().with_context(|| format!("starting {}", file.display()))?;
-        let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        let count = Count::of(&said, &errors);
-        let success = output.status.success();
+        let (status, output) = Running::start(command)?.end(MOST_TIME_OF_A_JOB)?;
+        let (said, errors) = (output.stdout, output.stderr);
+        let mut count = Count::of(&said, &errors);
+        let success = status.is_some_and(|status| status.success());
+        let mut not_passed = Vec::new();
+        if !success {
+            not_passed = self.not_passed(&said);
+            // A program that was killed or that aborted has no summary.
+            count.failed = count.failed.max(u32::try_from(not_passed.len()).unwrap_or(u32::MAX));
+        }
         let details = if success {
             errors.lines().filter(|line| is_skip(line)).map(|line| format!("{line}\n")).collect()
         } else {
             format!("{said}{errors}\n")
         };
-        let state = if success { "" } else { "  FAILED" };
+        let state = match status {
+            Some(_) if success => String::new(),
+            Some(_) => "  FAILED".to_owned(),
+            None => format!("  FAILED: did not end within {} s", MOST_TIME_OF_A_JOB.as_secs()),
+        };
         println!("{details}{name:<20} {:>4} passed in {:>6.1} s{state}", count.passed, began.elapsed().as_secs_f64());
-        Ok((count, success))
+        Ok((count, not_passed))
+    }
+
+    /// The tests that did not pass by what the program wrote: a line for each test that ended. Each has its program's name.
+    fn not_passed(&self, said: &str) -> Vec<String> {
+        let ended = |test: &str, how: &str| said.lines().any(|line| line == format!("test {test} ... {how}"));
+        let of_program = |test: &String| {
+            let how = if ended(test, "FAILED") { "" } else { " (did not end)" };
+            format!("{}: {test}{how}", self.program.name)
+        };
+        self.tests.iter().filter(|test| !ended(test, "ok")).map(of_program).collect()
     }
 }
 
@@ -273,6 +292,15 @@ mod tests {
                       finished in 0.01s\n";
         let count = Count::of(output, "SKIPPED: a::in_lab: it needs root\nother\n");
         assert_eq!(count, Count { passed: 7, failed: 2, skipped: 1 });
+    }
+
+    #[test]
+    fn tests_that_hang_are_named() {
+        let program = Program { name: "lab/it".into(), file: PathBuf::new(), folder: PathBuf::new() };
+        let tests = ["a::passes", "a::passes_late", "a::fails"].map(str::to_owned).to_vec();
+        let job = Job { program: &program, tests };
+        let said = "running 3 tests\ntest a::passes ... ok\ntest a::fails ... FAILED\n";
+        assert_eq!(job.not_passed(said), ["lab/it: a::passes_late (did not end)", "lab/it: a::fails"]);
     }
 
     #[test]

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn junit_has_a_test_for_each_and_escapes_what_xml_means() {
+    fn junit_has_a_test_for_each_and_escapes_xml() {
         let text = junit(&[judgement("udp 64", true), judgement("a<b & \"c\"\u{1}", false)]);
         assert!(text.contains("tests=\"2\" failures=\"1\""), "{text}");
         assert!(text.contains("<testcase classname=\"udp 64\" name=\"loss&lt;=0.1%\"/>"), "{text}");
