@@ -16,6 +16,7 @@ pub mod inherited;
 pub mod landlock;
 pub mod link;
 pub mod memory;
+mod mmsg;
 pub mod namespace;
 pub mod netfilter;
 pub mod netlink;

@@ -1,7 +1,7 @@
 //! Packet sockets: whole frames out of and into one interface. packet(7).
 
-use crate::Error;
 use crate::socket::write_option;
+use crate::{Error, mmsg};
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -144,9 +144,7 @@ impl PacketSocket {
             .collect();
         let mut headers: Vec<libc::mmsghdr> = pieces.iter_mut().map(|piece| header(piece, &mut [])).collect();
         // SAFETY: the headers point to `pieces` and those into `frames`, all of which outlive the call, which only reads.
-        let sent =
-            unsafe { libc::sendmmsg(self.fd.as_raw_fd(), headers.as_mut_ptr(), headers.len() as libc::c_uint, 0) };
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as usize) }
+        unsafe { mmsg::send(self.fd.as_fd(), &mut headers, 0) }
     }
 
     /// Waits up to `milliseconds` for frames.
@@ -207,21 +205,12 @@ impl Incoming {
         self.lengths.clear();
         // SAFETY: the headers point to `pieces` and `control`, those to `frames`; the lengths are those of the buffers,
         // and nothing of it moves before the call returns.
-        let taken = unsafe {
-            libc::recvmmsg(
-                socket.fd.as_raw_fd(),
-                headers.as_mut_ptr(),
-                headers.len() as libc::c_uint,
-                libc::MSG_DONTWAIT,
-                std::ptr::null_mut(),
-            )
+        let taken = match unsafe { mmsg::receive(socket.fd.as_fd(), &mut headers, libc::MSG_DONTWAIT) } {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            taken => taken?,
         };
-        if taken < 0 {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) };
-        }
-        self.lengths.extend(headers[..taken as usize].iter().map(|header| (header.msg_len as usize).min(self.room)));
-        Ok(taken as usize)
+        self.lengths.extend(headers[..taken].iter().map(|header| (header.msg_len as usize).min(self.room)));
+        Ok(taken)
     }
 
     /// The beginning of each frame, and when the kernel had it (nanoseconds since 1970; 0 if it did not say).

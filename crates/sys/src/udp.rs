@@ -2,8 +2,8 @@
 //!
 //! Both batches keep raw pointers into their own buffers and so stay on the thread that made them.
 
-use crate::Error;
 use crate::socket::write_option;
+use crate::{Error, mmsg};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use std::io;
@@ -84,19 +84,9 @@ impl Outgoing {
         self.pieces[end - 1].iov_len = (to - (end - 1) * self.datagrams_per_buffer) * self.datagram_bytes;
         // SAFETY: the headers point to `pieces`, and those into `payload`; neither vector has moved or grown since
         // `new`, all lengths lie within `payload`, and the kernel only reads the buffers.
-        let sent = unsafe {
-            libc::sendmmsg(
-                socket.as_raw_fd(),
-                self.headers[first..end].as_mut_ptr(),
-                (end - first) as libc::c_uint,
-                libc::MSG_NOSIGNAL,
-            )
-        };
+        let sent = unsafe { mmsg::send(socket.as_fd(), &mut self.headers[first..end], libc::MSG_NOSIGNAL) };
         self.pieces[end - 1].iov_len = full;
-        if sent < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(((first + sent as usize) * self.datagrams_per_buffer).min(to) - from)
+        Ok(((first + sent?) * self.datagrams_per_buffer).min(to) - from)
     }
 }
 
@@ -159,19 +149,7 @@ impl Incoming {
         let flags = if spin { libc::MSG_DONTWAIT } else { libc::MSG_WAITFORONE };
         // SAFETY: each header points to an iovec in `_pieces`, that into `payload`, and to a `Control`; none of these
         // vectors has moved or grown since `new`, and the lengths are those of the buffers.
-        let taken = unsafe {
-            libc::recvmmsg(
-                socket.as_raw_fd(),
-                self.headers.as_mut_ptr(),
-                self.headers.len() as libc::c_uint,
-                flags as _,
-                std::ptr::null_mut(),
-            )
-        };
-        if taken < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        self.taken = taken as usize;
+        self.taken = unsafe { mmsg::receive(socket.as_fd(), &mut self.headers, flags) }?;
         Ok(self.taken)
     }
 
