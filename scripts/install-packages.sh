@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the given purposes need and this machine lacks: build, test, bench.
+# Installs what the given purposes need and this machine lacks: build, test, bench, package.
 # Silent if nothing is missing. Debian and its kin only; elsewhere it says what to install.
 set -eu
 
@@ -54,8 +54,22 @@ needs() {
             echo "smbd samba"
             echo "smbclient smbclient"
             ;;
+        package)
+            echo "clang clang"
+            echo "llvm-ar llvm"
+            echo "dpkg-deb dpkg"
+            echo "rpmbuild rpm"
+            # The headers of musl, for C; `:` names another processor's package.
+            echo "/usr/include/x86_64-linux-musl/stdio.h musl-dev:amd64"
+            echo "/usr/include/aarch64-linux-musl/stdio.h musl-dev:arm64"
+            echo "ip iproute2"
+            echo "unshare util-linux"
+            echo "mmdebstrap mmdebstrap"
+            echo "qemu-aarch64-static qemu-user-static"
+            echo "skopeo skopeo"
+            ;;
         *)
-            echo "usage: $0 build|test|bench ..." >&2
+            echo "usage: $0 build|test|bench|package ..." >&2
             exit 2
             ;;
     esac
@@ -122,6 +136,11 @@ fi
 echo "installing$missing" >&2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+for package in $missing; do
+    case "$package" in
+        *:*) $as_root dpkg --add-architecture "${package#*:}" ;;
+    esac
+done
 # shellcheck disable=SC2086 # the package names are words of their own
 if ! { $as_root apt-get -qq update &&
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends $missing; } >"$log" 2>&1; then

@@ -7,6 +7,7 @@ mod check;
 mod deny;
 mod fuzz;
 mod layers;
+mod package;
 mod process;
 mod snapshots;
 mod test;
@@ -41,6 +42,8 @@ enum Chore {
     Deny,
     /// Look for inputs that make a parser of foreign bytes panic, hang or fill memory (libFuzzer).
     Fuzz(fuzz::Arguments),
+    /// Build what is released: static programs, .tar.gz, .deb, .rpm, the image, bills of materials, checksums.
+    Package(package::Arguments),
     /// Write anew the files that tests compare outputs with: snapshots, schemas, rendered studies.
     Snapshots,
     /// Compare linerate with its peers, or measure its own cost.
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Chore::Bpf(arguments) => bpf::run(&arguments),
         Chore::Deny => deny::run(),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
+        Chore::Package(arguments) => package::run(&arguments),
         Chore::Snapshots => snapshots::run(),
         Chore::Bench(bench) => bench::run(&bench),
         Chore::Truth(arguments) => truth::run(&arguments),

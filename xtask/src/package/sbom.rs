@@ -1,0 +1,182 @@
+//! The bill of materials: every crate that the program is linked with, as CycloneDX 1.5 (cyclonedx.org/docs/1.5/json).
+
+use super::{Architecture, Release};
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+/// What `cargo metadata` knows.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    resolve: Resolve,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    id: String,
+    name: String,
+    version: String,
+    license: Option<String>,
+    source: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    pkg: String,
+    dep_kinds: Vec<DependencyKind>,
+}
+
+#[derive(Deserialize)]
+struct DependencyKind {
+    /// None for what is linked; `build` and `dev` are not.
+    kind: Option<String>,
+}
+
+/// `Cargo.lock`, for the sums of the sources.
+#[derive(Deserialize)]
+struct Lock {
+    package: Vec<Locked>,
+}
+
+#[derive(Deserialize)]
+struct Locked {
+    name: String,
+    version: String,
+    checksum: Option<String>,
+}
+
+/// Writes `linerate-VERSION-ARCH.cdx.json`.
+pub(super) fn write(release: &Release, architecture: Architecture) -> Result<PathBuf> {
+    let metadata = metadata(architecture)?;
+    let program = metadata
+        .packages
+        .iter()
+        .find(|package| package.name == "linerate" && package.source.is_none())
+        .context("the workspace has no package `linerate`")?;
+    let linked = linked(&metadata.resolve, &program.id);
+    let sums = sums()?;
+    let reference = |package: &Package| format!("pkg:cargo/{}@{}", package.name, package.version);
+    let mut components: Vec<&Package> = metadata
+        .packages
+        .iter()
+        .filter(|package| package.id != program.id && linked.contains(package.id.as_str()))
+        .collect();
+    components.sort_by_key(|package| (&package.name, &package.version));
+    let components: Vec<_> = components
+        .into_iter()
+        .map(|package| {
+            let mut component = json!({
+                "type": "library",
+                "bom-ref": reference(package),
+                "name": package.name,
+                "version": package.version,
+                "purl": reference(package),
+            });
+            if let Some(licence) = &package.license {
+                // Cargo once wrote `MIT/Apache-2.0`, which SPDX does not know.
+                component["licenses"] = json!([{ "expression": licence.replace('/', " OR ") }]);
+            }
+            if let Some(sum) = sums.get(&(package.name.clone(), package.version.clone())) {
+                component["hashes"] = json!([{ "alg": "SHA-256", "content": sum }]);
+            }
+            component
+        })
+        .collect();
+    let bill = json!({
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "application",
+                "bom-ref": reference(program),
+                "name": "linerate",
+                "version": program.version,
+                "purl": reference(program),
+                "licenses": [{ "expression": program.license }],
+            },
+        },
+        "components": components,
+    });
+    let to = release.out.join(format!("linerate-{}-{}.cdx.json", release.version, architecture.name()));
+    fs::write(&to, format!("{bill:#}\n")).with_context(|| format!("writing {}", to.display()))?;
+    Ok(to)
+}
+
+fn metadata(architecture: Architecture) -> Result<Metadata> {
+    let output = crate::process::cargo()
+        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &architecture.target()])
+        .output()
+        .context("starting `cargo metadata`")?;
+    if !output.status.success() {
+        bail!("`cargo metadata` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    serde_json::from_slice(&output.stdout).context("reading what `cargo metadata` wrote")
+}
+
+/// All packages that `program` is linked with, itself included.
+fn linked<'a>(resolve: &'a Resolve, program: &'a str) -> BTreeSet<&'a str> {
+    let nodes: BTreeMap<&str, &Node> = resolve.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
+    let (mut linked, mut waiting) = (BTreeSet::new(), vec![program]);
+    while let Some(id) = waiting.pop() {
+        if !linked.insert(id) {
+            continue;
+        }
+        for dependency in nodes.get(id).into_iter().flat_map(|node| &node.deps) {
+            if dependency.dep_kinds.iter().any(|kind| kind.kind.is_none()) {
+                waiting.push(&dependency.pkg);
+            }
+        }
+    }
+    linked
+}
+
+/// The sum of each package's source, by name and version.
+fn sums() -> Result<BTreeMap<(String, String), String>> {
+    let lock = fs::read_to_string("Cargo.lock").context("reading Cargo.lock")?;
+    let lock: Lock = toml::from_str(&lock).context("reading Cargo.lock")?;
+    let sum = |locked: Locked| Some(((locked.name, locked.version), locked.checksum?));
+    Ok(lock.package.into_iter().filter_map(sum).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_linked_is_listed() {
+        let node = |id: &str, deps: &[(&str, Option<&str>)]| Node {
+            id: id.to_owned(),
+            deps: deps
+                .iter()
+                .map(|(pkg, kind)| Dependency {
+                    pkg: (*pkg).to_owned(),
+                    dep_kinds: vec![DependencyKind { kind: kind.map(str::to_owned) }],
+                })
+                .collect(),
+        };
+        let resolve = Resolve {
+            nodes: vec![
+                node("program", &[("library", None), ("tests", Some("dev")), ("cc", Some("build"))]),
+                node("library", &[("deep", None), ("program", None)]),
+                node("tests", &[("of-tests", None)]),
+            ],
+        };
+        assert_eq!(linked(&resolve, "program"), BTreeSet::from(["deep", "library", "program"]));
+    }
+}
