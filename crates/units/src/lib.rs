@@ -7,6 +7,11 @@
 //! powers of 1,024). `64K` is 64,000 bytes; `64KiB` is 65,536.
 #![forbid(unsafe_code)]
 
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod bytes;
 mod frame_size;
 mod nanos;
