@@ -599,7 +599,6 @@ comparison-undecided = undecided
 comparison-what-else-differed = What else differed
 comparison-what-would-decide = What would decide
 comparison-worse = worse
-copy-busiest-stage = The busiest stage was { $stage }, { $busy } of the time.
 copy-cache-as-is = caches were left as they were
 copy-cache-cold = caches were emptied before
 copy-cache-warm = the tree was read once before

@@ -578,7 +578,6 @@ comparison-undecided = 未決
 comparison-what-else-differed = ほかに異なる条件
 comparison-what-would-decide = 決着に必要なもの
 comparison-worse = 悪化
-copy-busiest-stage = 最も忙しかった段階は{ $stage }で、時間の { $busy } でした。
 copy-cache-as-is = キャッシュはそのままの状態でした
 copy-cache-cold = 事前にキャッシュを空にしました
 copy-cache-warm = 事前にツリーを 1 回読み込みました

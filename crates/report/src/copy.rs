@@ -146,11 +146,6 @@ pub(crate) fn sentences(lang: Language, task: Option<&CopyTask>, found: &CopyFig
         (false, _) if found.files_verified == found.files => said!(lang, "copy-verified-all-copied"),
         (false, _) => said!(lang, "copy-verified-some", verified = found.files_verified, files = found.files),
     });
-    if let Some(stage) = found.busiest_stage
-        && let Some(busy) = found.stages.get(&stage).and_then(|share| percent(share.busy))
-    {
-        all.push(said!(lang, "copy-busiest-stage", stage = lang.named("stage", stage.name()), busy = busy));
-    }
     if found.faults_total > 0 {
         all.push(said!(lang, "copy-faults", faults = found.faults_total));
     }

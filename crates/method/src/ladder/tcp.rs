@@ -61,12 +61,17 @@ impl Layer for Tcp {
             );
         }
         if retransmitted >= LOSS_WORTH_NAMING {
-            return format!(
+            let find = format!(
                 "TCP ({}) retransmitted {:.1} % of its segments: find where the path loses packets with `linerate stream --udp \
-                 --rate`, and try --congestion bbr, which gives way to loss less",
+                 --rate`",
                 tcp.congestion,
                 percent(retransmitted)
             );
+            return if tcp.congestion.starts_with("bbr") {
+                find
+            } else {
+                find + ", and try --congestion bbr, which gives way to loss less"
+            };
         }
         format!(
             "neither window nor loss held TCP ({}) back: try --flows 4 for more cores, and another --congestion",

@@ -295,11 +295,15 @@ fn the_advice_follows_what_tcp_says_of_itself() {
         ),
         (|flow| flow.send_buffer_limited = Nanos::from_millis(300), "--send-buffer"),
         (|flow| flow.retransmits = 2_000, "retransmitted 2.0 % of its segments"),
+        (|flow| flow.retransmits = 2_000, "and try --congestion bbr"),
         (|_| (), "neither window nor loss"),
     ] {
         let said = flow(change);
         assert!(said.contains(words), "{words}: {said}");
     }
+    // What was measured with BBR is not advised to be measured with it.
+    let bbr = flow(|flow| (flow.retransmits, flow.congestion) = (2_000, "bbr".to_owned()));
+    assert!(bbr.contains("TCP (bbr) retransmitted 2.0 %") && !bbr.contains("--congestion"), "{bbr}");
 }
 
 #[test]

@@ -13,7 +13,10 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         return None;
     }
     let closed = facts.closed_loop?;
-    let text = format!("{:.1} requests in flight at a time took {} each.", closed.outstanding, time(closed.latency));
+    let text = match format!("{:.1}", closed.outstanding).as_str() {
+        "1.0" => format!("1 request in flight at a time took {}.", time(closed.latency)),
+        several => format!("{several} requests in flight at a time took {} each.", time(closed.latency)),
+    };
     if facts.waits.is_some_and(|waits| waits.repeated > NOTABLE_LOSS && waits.in_tail >= TAIL) {
         let text = format!("{text} Much of that went to requests that were lost or sent again.");
         return Some(Opinion::new(Support::Hint, text));

@@ -36,6 +36,16 @@ fn requests_one_after_the_other_wait_for_each_other() {
     is(&FlowFacts { receiver: busy, ..closed }, Limit::ReceiverCpu, Confidence::High);
 }
 
+#[test]
+fn one_request_is_told_in_the_singular() {
+    let told = |facts: &FlowFacts| of_flows(facts).evidence.concat();
+    let one = told(&one_at_a_time(0.2));
+    assert!(one.contains("1 request in flight at a time took ") && !one.contains(" each."), "{one}");
+    let four = ClosedLoop { outstanding: 4.0, latency: 0.002 };
+    let four = told(&FlowFacts { closed_loop: Some(four), ..one_at_a_time(0.2) });
+    assert!(four.contains("4.0 requests in flight at a time took 2 ms each."), "{four}");
+}
+
 /// Four calls in flight at a time on an idle path of 50 us, of which the server has each for `service` of 2 ms.
 fn calls(service: Option<f64>) -> FlowFacts {
     let calls = Calls {
