@@ -18,12 +18,16 @@ use linerate_model::{
 };
 use linerate_units::BitRate;
 
-/// What is not firm, each test's table, and the charts.
+/// The charts, and each test's table.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let tables = tables(lang, record).into_iter().map(Block::Table);
     let charts = device_charts::all(lang, record).into_iter().map(Block::chart);
-    let open = Block::Sentences(firmness::sentences(lang, &figures(lang, record)));
-    Section::answer("device", said!(lang, "device-section"), [open].into_iter().chain(charts).chain(tables).collect())
+    Section::answer("device", said!(lang, "device-section"), charts.chain(tables).collect())
+}
+
+/// Says which figures are not firm.
+pub(crate) fn not_firm(lang: Language, record: &Record) -> Vec<String> {
+    firmness::sentences(lang, &figures(lang, record))
 }
 
 /// The throughput of each frame size and what limited it, of so many sizes at the most.

@@ -16,10 +16,15 @@ use std::collections::BTreeMap;
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let flows: Vec<&FrameFlow> = record.results.iter().flat_map(Measurement::frames).collect();
     let tables = [counts(lang, &flows), rates(lang, &flows), latency(lang, &flows)];
-    let figures: Vec<_> = flows.iter().map(|flow| (named(lang, flow), flow.firmness)).collect();
-    let open = Block::Sentences(firmness::sentences(lang, &figures));
     let tables = tables.into_iter().flatten().map(Block::Table);
-    Section::answer("frames", said!(lang, "frames-section"), [open].into_iter().chain(tables).collect())
+    Section::answer("frames", said!(lang, "frames-section"), tables.collect())
+}
+
+/// Says which flows are not firm.
+pub(crate) fn not_firm(lang: Language, record: &Record) -> Vec<String> {
+    let flows = record.results.iter().flat_map(Measurement::frames);
+    let figures: Vec<_> = flows.map(|flow| (named(lang, flow), flow.firmness)).collect();
+    firmness::sentences(lang, &figures)
 }
 
 /// `20,000 frames/s`.

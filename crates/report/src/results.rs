@@ -24,6 +24,9 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     if record.ladder().is_some() {
         return Section::answer("results", said!(lang, "section-results"), vec![Block::Sentences(sentences)]);
     }
+    // A doubt about the figures comes before them.
+    sentences.extend(device::not_firm(lang, record));
+    sentences.extend(frames::not_firm(lang, record));
     if are_entries(record) {
         entries.extend(nfs::told(&shown).map(|result| entry(lang, &shown, result)));
     } else {

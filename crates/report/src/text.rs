@@ -196,7 +196,7 @@ impl Page {
             Block::Entries(entries) => entries.iter().for_each(|entry| {
                 let lead = sentences::in_a_row(&entry.sentences[..entry.lead.min(entry.sentences.len())]);
                 // A name is what tells several results apart.
-                let figure = entry.figure.as_ref().filter(|figure| !lead.contains(figure.trim_matches(['(', ')'])));
+                let figure = entry.figure.as_ref().filter(|figure| !has_figure(&lead, figure));
                 let figure = figure.map_or_else(String::new, |figure| format!(" {figure}."));
                 self.paragraph("", &format!("{}:{figure} {lead}", entry.name));
             }),
@@ -275,6 +275,18 @@ impl Page {
             self.blank();
         }
     }
+}
+
+/// Whether `text` has the number of `figure`, with its unit or, of a rate of events, with words for it.
+fn has_figure(text: &str, figure: &str) -> bool {
+    let figure = figure.trim_matches(['(', ')']);
+    let figure = figure.strip_suffix(" /s").unwrap_or(figure);
+    let is_digit = |c: char| c.is_ascii_digit();
+    text.match_indices(figure).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + figure.len()..]);
+        !before.trim_end_matches([',', '.']).ends_with(is_digit)
+            && !after.trim_start_matches([',', '.']).starts_with(is_digit)
+    })
 }
 
 /// The table with bars of characters in columns of their own.

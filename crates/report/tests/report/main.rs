@@ -1,6 +1,7 @@
 //! The report's outputs, of records as runs leave them.
 
 mod accessibility;
+mod answers;
 mod attempts;
 mod browser;
 mod calls;
