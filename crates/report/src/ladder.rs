@@ -162,49 +162,53 @@ fn header_of_tcp(lang: Language, ladder: &Ladder) -> Option<String> {
     Some(said!(lang, "ladder-tcp-header", limit = bits(limit)?, of_udp = of_udp, reached = reached))
 }
 
-/// The ladder itself: a bar for each layer, the top one first, with what it lacks of the layer below behind it.
+/// What each layer loses: a bar for each that stands on another, the top one first, with the part that headers alone take.
 fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
+    /// The axis goes so far at least: what is all near zero is not drawn as if it were much.
+    const SHORTEST_AXIS: f64 = 0.05;
     let bars: Vec<Bar> = from_the_top(ladder)
         .filter_map(|layer| {
             let payload = layer.payload_bps.as_ref()?;
-            let own = median(layer)?;
-            let mut segments = vec![Segment { class: SERIES[0], value: own, label: pointed_at(lang, layer, payload)? }];
-            segments.extend(layer.below.and_then(|below| lack(lang, ladder, layer, find(ladder, below)?)));
-            let limit = layer.limit_bps.filter(|_| layer.name != LayerName::Limit).and_then(|limit| {
-                let most = limit.get() as f64;
-                let label = said!(lang, "ladder-point-limit", layer = label(lang, layer.name), most = bits(most)?);
-                Some(Segment { class: "limit", value: most, label })
-            });
+            let below = find(ladder, layer.below?)?;
+            let lost_at = |bps: f64| Some((1.0 - bps / median(below).filter(|bps| *bps > 0.0)?).max(0.0));
+            let lost = lost_at(median(layer)?)?;
+            let widest = ladder.widest_gap.as_ref().is_some_and(|gap| gap.above == layer.name);
+            let class = if widest { "widest" } else { SERIES[0] };
             Some(Bar {
                 name: label(lang, layer.name),
-                segments,
-                spread: (payload.runs > 1).then_some((payload.low, payload.high)),
-                limits: limit.into_iter().collect(),
-                figure: bits(own)?,
+                segments: vec![Segment { class, value: lost, label: pointed_at(lang, layer, payload)? }],
+                spread: (payload.runs > 1).then_some((lost_at(payload.high)?, lost_at(payload.low)?)),
+                limits: headers(lang, layer, below).into_iter().collect(),
+                figure: percent(lost).map(|share| firmness::shown(share, layer.firmness))?,
             })
         })
         .collect();
     if bars.is_empty() {
         return None;
     }
-    let lacking = |class| bars.iter().any(|bar| bar.segments.iter().any(|segment| segment.class == class));
-    let mut legend = vec![(SERIES[0], said!(lang, "ladder-legend-payload"))];
-    if lacking("widest") {
+    let mut legend = vec![(SERIES[0], said!(lang, "ladder-legend-lost"))];
+    if bars.iter().any(|bar| bar.segments.iter().any(|segment| segment.class == "widest")) {
         legend.push(("widest", said!(lang, "ladder-legend-widest")));
     }
-    if lacking("lacking") {
-        legend.push(("lacking", said!(lang, "ladder-legend-lacking")));
-    }
     if bars.iter().any(|bar| !bar.limits.is_empty()) {
-        legend.push(("limit", said!(lang, "ladder-legend-limit")));
+        legend.push(("limit", said!(lang, "ladder-legend-headers")));
     }
-    let reach = |bar: &Bar| {
-        let whole: f64 = bar.segments.iter().map(|segment| segment.value).sum();
-        bar.limits.iter().map(|limit| limit.value).chain(bar.spread.map(|(_, high)| high)).fold(whole, f64::max)
+    let parts = |bar: &Bar| {
+        let marks = bar.segments.iter().chain(&bar.limits).map(|segment| segment.value);
+        marks.chain(bar.spread.map(|(_, most)| most)).collect::<Vec<_>>()
     };
-    let x = Axis::rate(said!(lang, "ladder-axis"), "bit/s", bars.iter().map(reach).fold(0.0, f64::max));
-    let title = caption(lang);
+    let x = Axis::share(&said!(lang, "ladder-axis-lost"), bars.iter().flat_map(parts).fold(SHORTEST_AXIS, f64::max));
+    let title = said!(lang, "ladder-title-lost");
     Some(Chart { legend, drawing: Drawing::Bars { x, bars }, table: table(lang, ladder), title })
+}
+
+/// What the layer's headers alone take of the payload that the line carries for the layer below.
+fn headers(lang: Language, layer: &LadderLayer, below: &LadderLayer) -> Option<Segment> {
+    let (own, beneath) = (layer.limit_bps?.get() as f64, below.limit_bps?.get() as f64);
+    let value = 1.0 - own / beneath;
+    let (name, share) = (label(lang, layer.name), percent(value)?);
+    let label = said!(lang, "ladder-point-headers", layer = name, share = share, below = label(lang, below.name));
+    (value > 0.0).then_some(Segment { class: "limit", value, label })
 }
 
 /// What a layer's bar says.
@@ -222,16 +226,6 @@ fn pointed_at(lang: Language, layer: &LadderLayer, payload: &Summary) -> Option<
     parts.extend(of_line.and_then(percent).map(|share| said!(lang, "ladder-point-of-line", share = share)));
     parts.extend(layer.latency_ns.map(|latency| said!(lang, "ladder-point-p50", time = nanos(latency.p50))));
     Some(parts.join("; "))
-}
-
-/// What a layer lacks of the one below, as a piece of its bar; none if it lacks nothing.
-fn lack(lang: Language, ladder: &Ladder, layer: &LadderLayer, below: &LadderLayer) -> Option<Segment> {
-    let value = median(below)? - median(layer)?;
-    let widest = ladder.widest_gap.as_ref().is_some_and(|gap| gap.above == layer.name);
-    let class = if widest { "widest" } else { "lacking" };
-    let (layer, below) = (label(lang, layer.name), label(lang, below.name));
-    let label = said!(lang, "ladder-point-lacking", layer = layer, payload = bits(value)?, below = below);
-    (value > 0.0).then_some(Segment { class, value, label })
 }
 
 /// The layer that a result's stream is the figure of.

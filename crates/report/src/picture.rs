@@ -109,7 +109,6 @@ fn style() -> String {
     let others = [
         ("limit", "limit"),
         ("tester", "tester"),
-        ("lacking", "rule"),
         ("widest", "warn"),
         ("heat", "s0"),
         ("spoilt", "soft"),

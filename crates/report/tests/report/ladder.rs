@@ -119,6 +119,22 @@ fn the_widest_gap_has_a_colour_of_its_own() {
     assert_eq!(html(Language::English, &record()).matches("<g class=\"widest\">").count(), 1);
 }
 
+/// The chart is of losses: 50.8 % at TCP, of which its larger header takes 1.6 %, and none at UDP.
+#[test]
+fn each_layer_is_drawn_by_what_it_loses() {
+    let page = html(Language::English, &record());
+    let chart = page.split("<h3>Payload lost by each layer</h3>").nth(1).expect("the chart");
+    let chart = chart.split("</svg>").next().expect("its end");
+    let figures: Vec<&str> =
+        chart.split("<text class=\"figure\"").skip(1).filter_map(|rest| rest.split(['>', '<']).nth(1)).collect();
+    assert_eq!(figures, ["50.8 %", "0 %"], "{chart}");
+    assert!(chart.contains("TCP: its headers alone take 1.6 % of the payload of UDP"), "{chart}");
+    // The axis begins at nothing lost and ends past what is lost.
+    let ticks: Vec<&str> =
+        chart.split("<text class=\"tick\"").skip(1).filter_map(|rest| rest.split(['>', '<']).nth(1)).collect();
+    assert!(ticks.first() == Some(&"0") && ticks.last() == Some(&"60"), "{ticks:?}");
+}
+
 #[test]
 fn csv_has_every_layer_once() {
     let text = csv(&record());
