@@ -24,11 +24,12 @@ const MUCH_LOWER: f64 = 3.0;
 /// Bars of one chart.
 const MOST_BARS: usize = 60;
 
-/// All charts; a heat map of the factors that a reader named, or of each host to each other.
+/// All charts; a heat map of the factors that a reader named, of each host to each other, or of the only two factors.
 pub(crate) fn all(lang: Language, data: &Data<'_>, pivot: Option<&Pivot>) -> Vec<Chart> {
     let shapes: Vec<Shape> = data.measures().map(|(measure, _)| Shape::of(data, measure)).collect();
-    let mesh = pivot.cloned().or_else(|| Pivot::mesh(data.study));
-    let mut charts: Vec<Chart> = mesh.iter().flat_map(|pivot| heat::charts(lang, data, pivot)).collect();
+    let two_factors = || Pivot::of_two(data.study).filter(|_| shapes.iter().all(|shape| shape.axis.is_none()));
+    let two = pivot.cloned().or_else(|| Pivot::mesh(data.study)).or_else(two_factors);
+    let mut charts: Vec<Chart> = two.iter().flat_map(|pivot| heat::charts(lang, data, pivot)).collect();
     let lines = shapes.iter().filter(|shape| shape.axis.is_some()).flat_map(|shape| {
         let facets = shape.facets(data, false);
         let shared = top(data, shape.measure, &(0..data.study.cells.len()).collect::<Vec<_>>());

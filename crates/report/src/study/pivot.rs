@@ -92,6 +92,24 @@ impl Pivot {
         mesh.map(|(from, to)| Self { rows: vec![from], rows_implied: false, columns: vec![to] })
     }
 
+    /// The only two factors that have several levels, where levels of each were tried with several of the other: the one with more
+    /// has the rows.
+    pub(super) fn of_two(study: &Study) -> Option<Self> {
+        let levels = |factor: &usize| study.factors[*factor].levels.len();
+        let several: Vec<usize> = (0..study.factors.len()).filter(|factor| levels(factor) > 1).collect();
+        let [one, other] = several[..] else { return None };
+        let varies = |factor: usize, within: usize| {
+            let mut first: BTreeMap<usize, usize> = BTreeMap::new();
+            let pairs = study.cells.iter().filter_map(|cell| Some((cell.levels[within]?, cell.levels[factor]?)));
+            pairs.into_iter().any(|(held, level)| *first.entry(held).or_insert(level) != level)
+        };
+        if !varies(one, other) || !varies(other, one) {
+            return None;
+        }
+        let (rows, columns) = if levels(&other) > levels(&one) { (other, one) } else { (one, other) };
+        Some(Self { rows: vec![rows], rows_implied: false, columns: vec![columns] })
+    }
+
     /// These cells by rows and columns, in the order of the levels.
     pub(super) fn matrix(&self, data: &Data<'_>, cells: &[usize]) -> Matrix {
         let of = |cell: usize, factors: &[usize]| -> Vec<Option<usize>> {

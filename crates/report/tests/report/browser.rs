@@ -72,7 +72,7 @@ fn a_device_test_is_drawn_and_nothing_complains() {
 
 #[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn a_study_is_drawn_and_nothing_complains() {
-    for (name, figures) in [("hirosaki-1998", 5), ("switches-2020", 2), ("filecopy-2003", 1), ("l3switch-2008", 1)] {
+    for (name, figures) in [("hirosaki-1998", 5), ("switches-2020", 2), ("filecopy-2003", 2), ("l3switch-2008", 1)] {
         let (document, console) =
             opened(&linerate_report::study::html(Language::English, &crate::study::published(name), None));
         assert!(document.contains("data-ready=\"yes\""), "{name}: the script did not reach its end: {console:?}");

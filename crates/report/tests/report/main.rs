@@ -26,3 +26,4 @@ mod recorded;
 mod sample;
 mod snapshots;
 mod study;
+mod study_charts;

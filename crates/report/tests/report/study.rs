@@ -511,7 +511,7 @@ fn the_data_come_out_as_they_went_in() {
 }
 
 /// The pivot of these factors.
-fn pivot(report: &StudyReport, rows: &[&str], columns: &[&str]) -> Result<Option<Pivot>, BadPivot> {
+pub(crate) fn pivot(report: &StudyReport, rows: &[&str], columns: &[&str]) -> Result<Option<Pivot>, BadPivot> {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     Pivot::asked(&report.study, &names(rows), &names(columns))
 }
@@ -559,58 +559,6 @@ fn a_factor_that_is_not_there_is_named_with_those_that_are() {
     let said = pivot(&report, &["os"], &["interface", "os"]).expect_err("twice").to_string();
     assert!(said.contains("`os` is named twice"), "{said}");
     assert_eq!(pivot(&report, &[], &[]), Ok(None));
-}
-
-/// Two factors of one pivot, and hosts that measure each other, are drawn as heat maps.
-#[test]
-fn two_factors_are_a_heat_map() {
-    let report = published("switches-2020");
-    let drawn = |report: &StudyReport, pivot: Option<&Pivot>| {
-        let pictures = linerate_report::study_pictures(Language::English, report, pivot);
-        pictures.iter().filter(|picture| picture.svg.contains("class=\"tile\"")).count()
-    };
-    assert_eq!(drawn(&report, None), 0);
-    let asked = pivot(&report, &["payload_bytes"], &["device"]).expect("it has both").expect("a pivot");
-    assert_eq!(drawn(&report, Some(&asked)), 1);
-
-    let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[[factors]]\ncolumn = 'from'\n[[factors]]\ncolumn = 'to'\n\
-        [[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\n";
-    let mesh = reported("x", toml, "from,to,mbps\na,b,941\na,c,94\nb,a,940\nb,c,93\nc,a,92\nc,b,91\n");
-    assert_eq!(drawn(&mesh, None), 1);
-    // Hosts stand in one order both ways, though the data have them in another.
-    let both = pivot(&mesh, &["from"], &["to"]).expect("it has both");
-    let markdown = study::markdown(Language::English, &mesh, both.as_ref());
-    assert!(
-        markdown.contains("| from | a | b | c |") && markdown.contains("| a | \u{2013} | 941 Mbit/s | 94 Mbit/s |"),
-        "{markdown}"
-    );
-    let page = study::html(Language::Japanese, &mesh, None);
-    assert!(page.contains("a, b: mbps 941 Mbit/s") && page.contains("色が濃いほど"), "{page}");
-}
-
-/// Repeats are points; the published studies have none.
-#[test]
-fn every_repeat_is_drawn() {
-    let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[[factors]]\ncolumn = 'device'\n\
-        [[factors]]\ncolumn = 'size'\nunit = 'B'\n[[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\n";
-    let mut csv = "device,size,mbps\n".to_owned();
-    for (index, device) in ["red", "blue"].into_iter().enumerate() {
-        for size in [64, 512, 1472] {
-            (0..5).for_each(|repeat| csv.push_str(&format!("{device},{size},{}\n", size / 2 + 10 * index + repeat)));
-        }
-    }
-    let report = reported("x", toml, &csv);
-    for (lang, title) in
-        [(Language::English, "each run against the median"), (Language::Japanese, "中央値に対する各回")]
-    {
-        let pictures = linerate_report::study_pictures(lang, &report, None);
-        let runs = pictures.iter().find(|picture| picture.svg.contains(title)).expect("a picture of the runs");
-        assert_eq!(runs.svg.matches("class=\"mark\"").count(), 2 * 3 * 5);
-        assert_eq!(runs.svg.matches("class=\"median\"").count(), 2 * 3);
-    }
-    for name in PUBLISHED {
-        assert!(!study::html(Language::English, &published(name), None).contains("class=\"median\""), "{name}");
-    }
 }
 
 /// Names in a study are somebody else's.
