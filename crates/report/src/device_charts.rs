@@ -278,9 +278,8 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
         firmness::shown(per_second(cell.frames_per_s).unwrap_or_else(|| "0".to_owned()), cell.firmness)
     };
     let series = SERIES.into_iter().zip(PERCENTILES).map(|(class, (name, of))| {
-        let place = |cell: &FrameLatency| (f64::from(cell.frame_bytes), of(cell).max(1) as f64);
         let point = |cell: &&FrameLatency| {
-            let (x, y) = place(cell);
+            let (x, y) = (f64::from(cell.frame_bytes), of(cell).max(1) as f64);
             let label = said!(
                 lang,
                 "device-charts-point-latency",
@@ -291,11 +290,8 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
             );
             Point { x, y, spread: None, label }
         };
-        Series {
-            class,
-            line: cells.iter().map(|cell| place(cell)).collect(),
-            points: cells.iter().map(point).collect(),
-        }
+        // What lies between two sizes was not measured.
+        Series { class, line: Vec::new(), points: cells.iter().map(point).collect() }
     });
     let series: Vec<Series> = series.collect();
     let title = said!(lang, "device-charts-title-latency");
@@ -338,7 +334,6 @@ fn buffer(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
         Point { x: f64::from(cell.frame_bytes), y: buffer.corrected_ns, spread: None, label }
     };
     let points: Vec<Point> = cells.iter().map(point).collect();
-    let line = points.iter().map(|point| (point.x, point.y)).collect();
     let row = |(cell, buffer): &(&BackToBack, &BufferTime)| {
         let burst = cell.frames.as_ref().map(|found| grouped(found.mean.round() as u64));
         vec![Some(cell.frame_bytes.to_string()), burst, Some(time(buffer)), Some(frames(buffer.frames))]
@@ -356,7 +351,7 @@ fn buffer(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     };
     let legend = vec![(SERIES[0], said!(lang, "device-charts-legend-buffer"))];
     let x = size_axis(lang, &cells.iter().map(|(cell, _)| cell.frame_bytes.into()).collect::<Vec<_>>());
-    let series = vec![Series { class: SERIES[0], line, points }];
+    let series = vec![Series { class: SERIES[0], line: Vec::new(), points }];
     Some(Chart {
         drawing: Drawing::Lines { x, y: Axis::time(said!(lang, "device-charts-axis-buffer"), most), series },
         title,
@@ -402,8 +397,7 @@ fn load(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
                 );
                 Some(Point { x: f64::from(cell.frame_bytes), y: share * 100.0, spread: None, label })
             };
-            let points: Vec<Point> = cells.iter().filter_map(point).collect();
-            Series { class, line: points.iter().map(|point| (point.x, point.y)).collect(), points }
+            Series { class, line: Vec::new(), points: cells.iter().filter_map(point).collect() }
         })
         .collect();
     let row = |cell: &&Throughput| {

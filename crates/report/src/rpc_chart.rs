@@ -60,11 +60,8 @@ pub(crate) fn chart(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
             spread: (payload.runs > 1).then_some((payload.low, payload.high)),
             label: label(lang, result, payload),
         };
-        series.push(Series {
-            class,
-            line: line.results.iter().map(|(result, payload)| (result.message_bytes as f64, payload.median)).collect(),
-            points: line.results.iter().map(point).collect(),
-        });
+        // What lies between two sizes was not measured.
+        series.push(Series { class, line: Vec::new(), points: line.results.iter().map(point).collect() });
     }
     let title = said!(lang, "rpc-chart-title");
     let row = |(result, payload): &(&FlowResult<'_>, &Summary)| {

@@ -20,7 +20,7 @@
   if (live) {
     const source = new EventSource(live.dataset.events);
     const all = (part, what) => [...part.querySelectorAll(what)];
-    const reach = "[tabindex], summary, a";
+    const reach = "summary, a";
     const renew = (part, content) => {
       const open = all(part, "details").map((one) => one.open);
       const at = all(part, reach).indexOf(document.activeElement);

@@ -1,4 +1,4 @@
-//! Lines along a factor of numbers, grouped bars for the rest, each with what the medium can carry; heat maps and repeats.
+//! Points along a factor of numbers, grouped bars for the rest, each with what the medium can carry; heat maps and repeats.
 
 use super::pivot::Pivot;
 use super::shape::{Facet, Shape};
@@ -133,11 +133,8 @@ fn lines(lang: Language, data: &Data<'_>, shape: &Shape, facet: &Facet, top: f64
             spread: spread(data, *cell, measure),
             label: said(lang, data, *cell, measure),
         };
-        series.push(Series {
-            class,
-            line: cells.iter().map(|cell| (x_of(*cell), y_of(cell))).collect(),
-            points: cells.iter().map(point).collect(),
-        });
+        // What lies between two levels was not measured.
+        series.push(Series { class, line: Vec::new(), points: cells.iter().map(point).collect() });
     }
 
     let mut places: Vec<f64> = facet.cells.iter().map(|cell| x_of(*cell)).collect();

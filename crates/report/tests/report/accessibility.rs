@@ -62,3 +62,43 @@ fn a_planted_fault_is_seen() {
     let found = faults(&axe(), &page, 1_280, false);
     assert!(found.len() == 2 && found[0].contains("color-contrast") && found[1].contains("image-alt"), "{found:?}");
 }
+
+/// Relative luminance of `#rrggbb` (WCAG 2.2).
+fn luminance(colour: &str) -> f64 {
+    let channel = |at: usize| {
+        let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).expect("two hexadecimal digits")) / 255.0;
+        if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+}
+
+/// Colours of marks stand out from the page by 3:1 (WCAG 2.2, 1.4.11), light and dark.
+#[test]
+fn every_colour_of_a_chart_stands_out() {
+    let page = html(Language::English, &sample::udp_sweep());
+    let themes: Vec<&str> = page.split(":root {").skip(1).take(2).collect();
+    assert_eq!(themes.len(), 2, "light and dark");
+    for theme in themes {
+        let colour = |name: &str| {
+            let rest = theme.split_once(&format!("--{name}: ")).unwrap_or_else(|| panic!("no {name}: {theme}")).1;
+            luminance(&rest[..7])
+        };
+        let names = (0..8).map(|series| format!("s{series}")).chain(["limit", "tester", "warn"].map(str::to_owned));
+        for name in names {
+            let (one, other) = (colour(&name), colour("paper"));
+            let contrast = (one.max(other) + 0.05) / (one.min(other) + 0.05);
+            assert!(contrast >= 3.0, "{name}: {contrast:.2}");
+        }
+    }
+}
+
+/// Hundreds of points are no stops of the tab key where no script joins them.
+#[test]
+fn without_a_script_no_point_stops_the_tab_key() {
+    for record in [sample::demonstration(), device::record()] {
+        let page = html(Language::English, &record);
+        let charts: Vec<&str> = page.split("<svg").skip(1).filter_map(|rest| rest.split("</svg>").next()).collect();
+        assert!(charts.iter().any(|chart| chart.contains("class=\"point\"")), "points are drawn");
+        assert!(charts.iter().all(|chart| !chart.contains("tabindex")), "{charts:?}");
+    }
+}

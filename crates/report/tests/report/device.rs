@@ -251,14 +251,26 @@ fn throughput_is_one_chart_of_shares_of_the_line() {
 fn nothing_is_drawn_between_sizes_but_what_is_calculated() {
     let mut unknown = record();
     unknown.plan = Plan::of(Goal::Device(DevicePlan { line: None, ..plan() }));
-    for page in [html(Language::English, &unknown), html(Language::English, &crate::sample::udp_sweep())] {
-        let sizes = page.split("<figure>").skip(1).find(|figure| figure.contains(", bytes"));
-        let sizes = sizes.expect("a chart by size");
-        for class in ["s0", "tester"] {
-            let drawn = sizes.split(&format!("<g class=\"{class}\">")).nth(1);
-            assert!(drawn.is_none_or(|drawn| drawn.starts_with("<polyline class=\"line\" points=\"\">")), "{class}");
+    // By frame size: throughput, latency, buffer and CPU.
+    for (record, charts) in [(unknown, 4), (crate::sample::udp_sweep(), 1), (crate::nfs::rpc(), 1)] {
+        let page = html(Language::English, &record);
+        let is_by_size = |figure: &&str| {
+            ["frame, bytes, FCS counted (log", "message, bytes (log", "unit of data, bytes (log"]
+                .iter()
+                .any(|axis| figure.contains(axis))
+        };
+        let by_size: Vec<&str> = page.split("<figure>").skip(1).filter(is_by_size).collect();
+        assert_eq!(by_size.len(), charts, "{by_size:?}");
+        for sizes in by_size {
+            for class in ["s0", "s1", "s2", "tester"] {
+                let drawn = sizes.split(&format!("<g class=\"{class}\">")).nth(1);
+                assert!(
+                    drawn.is_none_or(|drawn| drawn.starts_with("<polyline class=\"line\" points=\"\">")),
+                    "{class}"
+                );
+            }
+            assert!(sizes.contains("class=\"mark\""));
         }
-        assert!(sizes.contains("class=\"mark\""));
     }
 }
 
