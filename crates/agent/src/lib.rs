@@ -32,6 +32,7 @@ mod ports;
 pub mod private_file;
 mod routes;
 mod serve;
+mod served;
 mod session;
 mod sessions;
 mod slots;

@@ -130,7 +130,7 @@ impl Metrics {
 }
 
 /// Bytes that a role sent and received.
-fn payload(role: &RoleKind, counts: &RoleCounts) -> (u64, u64) {
+pub(crate) fn payload(role: &RoleKind, counts: &RoleCounts) -> (u64, u64) {
     match counts {
         RoleCounts::Flows(end) => {
             let sent = end.flows.iter().map(|flow| flow.sent_bytes).sum();

@@ -289,9 +289,10 @@ async fn clock(Extension(connection): Extension<GatedConnection>) -> Json<ClockR
 async fn open(
     State(shared): State<Arc<Shared>>,
     Extension(grant): Extension<Grant>,
+    Extension(connection): Extension<GatedConnection>,
     Body(assignment): Body<Assignment>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ErrorResponse> {
-    let stages = shared.sessions.open(assignment, &grant)?;
+    let stages = shared.sessions.open(assignment, &grant, connection.peer())?;
     let events = stages.map(|stage| Event::default().json_data(stage));
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
 }

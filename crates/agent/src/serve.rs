@@ -18,7 +18,7 @@ use axum_server::Handle;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
 use linerate_control::{PROTOCOL, PROTOCOL_HEADER};
-use linerate_engine::Engine;
+use linerate_engine::{Engine, Report};
 use linerate_model::{AgentUrl, HostName};
 use linerate_observe::HostOptions;
 use linerate_sys::descriptors;
@@ -65,6 +65,8 @@ pub struct AgentOptions {
     pub link_speeds: BTreeMap<String, BitRate>,
     /// Addresses that others may send trial data to, in order of preference; empty lets the host choose.
     pub data_addresses: Vec<IpAddr>,
+    /// Told of each session that has ended, in a line.
+    pub report: Report,
     /// What it keeps when it gives up all else; none for an agent that is a part of a program that needs more. The thread that
     /// starts the agent is bound too, for good.
     pub confinement: Option<Confinement>,
@@ -89,6 +91,7 @@ impl AgentOptions {
             engines: EngineOptions::default(),
             link_speeds: BTreeMap::new(),
             data_addresses: Vec::new(),
+            report: Report::default(),
             confinement: None,
         })
     }
@@ -161,7 +164,7 @@ impl Agent {
             link_speeds: options.link_speeds,
             data_addresses: options.data_addresses,
         };
-        let sessions = Arc::new(Sessions::new(engines, limits.clone(), timeouts));
+        let sessions = Arc::new(Sessions::new(engines, limits.clone(), timeouts, options.report));
         let shared = Arc::new(Shared { limits, timeouts, host, sessions, credentials });
         let gate = ConnectionGate::new(Arc::clone(&shared), timeouts.unadmitted);
         let app = router(Arc::clone(&shared)).layer(from_fn_with_state(Arc::clone(&shared), admit));

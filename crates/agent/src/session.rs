@@ -17,6 +17,7 @@ use linerate_model::{
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::any::Any;
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -43,8 +44,10 @@ pub(crate) struct Session {
 }
 
 /// Who opened a session, and what binds it therefore.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Opener {
+    /// Where its request came from.
+    pub(crate) host: IpAddr,
     pub(crate) credential: CredentialId,
     /// The agent or the credential has a limit of rate.
     pub(crate) rate_limited: bool,
@@ -483,7 +486,8 @@ mod tests {
         };
         let (flows, needs) = (1, Needs::default());
         let demand = Demand { sends: None, receives: None, time, flows, needs, exclusive: None, set_up };
-        let session = Session::new(&assignment, demand, Opener::default(), AllowedPeers::default());
+        let opener = Opener { host: [192, 0, 2, 9].into(), credential: None, rate_limited: false };
+        let session = Session::new(&assignment, demand, opener, AllowedPeers::default());
         session.reach(Stage::Ready(Ready::default()), Some(Awaited::Start));
         session
     }

@@ -6,11 +6,12 @@
 use crate::admission::admit;
 use crate::grant::{CredentialId, Credentials, Grant};
 use crate::metrics::{Metrics, SessionEvent};
+use crate::served;
 use crate::session::{Bounds, Opener, Outcome, Session, panicked};
 use crate::{Limits, Timeouts};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::{ApiError, Closed, ErrorKind};
-use linerate_engine::{Demand, Engine};
+use linerate_engine::{Demand, Engine, Report};
 use linerate_model::{Assignment, FailureKind, HostCounts, Order, SessionFailure, SessionId, Stage};
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -37,15 +38,17 @@ pub(crate) struct Sessions {
     /// The agent is being shut down.
     closing: AtomicBool,
     pub(crate) metrics: Metrics,
+    /// Told of each session that has ended.
+    report: Report,
 }
 
 impl Sessions {
-    pub(crate) fn new(engines: Vec<Box<dyn Engine>>, limits: Limits, timeouts: Timeouts) -> Self {
+    pub(crate) fn new(engines: Vec<Box<dyn Engine>>, limits: Limits, timeouts: Timeouts, report: Report) -> Self {
         let (held, closing, metrics) = (Mutex::default(), AtomicBool::new(false), Metrics::default());
-        Self { held, engines, limits, timeouts, closing, metrics }
+        Self { held, engines, limits, timeouts, closing, metrics, report }
     }
 
-    /// Begins with a session that the limits allow, and tells its stages. It is stopped when the stream is dropped.
+    /// Begins with a session that the limits allow, as a host at `requester` asks, and tells its stages. It is stopped when the stream is dropped.
     ///
     /// # Errors
     /// The limits forbid the assignment, its name is taken, or it cannot be meant.
@@ -53,20 +56,27 @@ impl Sessions {
         self: &Arc<Self>,
         assignment: Assignment,
         grant: &Grant,
+        requester: IpAddr,
     ) -> Result<impl Stream<Item = Stage> + use<>, ApiError> {
         let task = assignment.task.kind();
-        let admitted = self.admit(&assignment, grant).inspect_err(|_| self.metrics.count(task, SessionEvent::Refused));
+        let admitted =
+            self.admit(&assignment, grant, requester).inspect_err(|_| self.metrics.count(task, SessionEvent::Refused));
         let (session, engine) = admitted?;
         self.metrics.count(task, SessionEvent::Opened);
         let guard = StopOnDrop(Arc::clone(&session));
         let stages = WatchStream::new(session.stages());
+        let assignment = Arc::new(assignment);
         let spawned = std::thread::Builder::new().name("session".into()).spawn({
-            let (sessions, session) = (Arc::clone(self), Arc::clone(&session));
+            let (sessions, session, assignment) = (Arc::clone(self), Arc::clone(&session), Arc::clone(&assignment));
             move || sessions.run(&session, engine, &assignment)
         });
         if let Err(error) = spawned {
             let message = format!("starting a thread for the session: {error}");
-            self.end(&session, Err(SessionFailure { kind: FailureKind::Task, message, remains: Vec::new() }));
+            self.end(
+                &session,
+                &assignment,
+                Err(SessionFailure { kind: FailureKind::Task, message, remains: Vec::new() }),
+            );
         }
         tokio::spawn(Arc::clone(self).tend(session));
         Ok(stages.scan(false, move |ended, stage| {
@@ -153,7 +163,12 @@ impl Sessions {
 
     /// Weighs the assignment against the limits and the other sessions, and holds a place for it. Returns the index of its
     /// engine with it.
-    fn admit(&self, assignment: &Assignment, grant: &Grant) -> Result<(Arc<Session>, usize), ApiError> {
+    fn admit(
+        &self,
+        assignment: &Assignment,
+        grant: &Grant,
+        requester: IpAddr,
+    ) -> Result<(Arc<Session>, usize), ApiError> {
         let task = assignment.task.kind();
         let bad = |message: String| ApiError::new(ErrorKind::BadRequest, message);
         let engine = self.engines.iter().position(|engine| engine.takes(&assignment.task));
@@ -180,7 +195,7 @@ impl Sessions {
         let under_way = under_way.map(|session| (&session.opener.credential, &session.demand));
         admit(&self.limits, grant, task, &demand, under_way)?;
         let rate_limited = self.limits.max_rate.is_some() || grant.max_rate.is_some();
-        let opener = Opener { credential: grant.credential.clone(), rate_limited };
+        let opener = Opener { host: requester.to_canonical(), credential: grant.credential.clone(), rate_limited };
         let peers = self.limits.data_peers().and(grant.data_peers());
         let session = Arc::new(Session::new(assignment, demand, opener, peers));
         held.insert(assignment.id.clone(), Arc::clone(&session));
@@ -201,21 +216,25 @@ impl Sessions {
         if let Ok(counts) = &outcome {
             self.metrics.count_payload(assignment.roles.iter().map(|role| &role.kind), counts);
         }
-        self.end(session, outcome);
+        self.end(session, assignment, outcome);
     }
 
-    /// Settles what a session has come to, after its engine has let go of everything.
-    fn end(&self, session: &Session, outcome: Outcome) {
+    /// Settles what a session has come to, after its engine has let go of everything, and says so.
+    fn end(&self, session: &Session, assignment: &Assignment, outcome: Outcome) {
         let event = match &outcome {
             Ok(_) => SessionEvent::Finished,
             Err(failure) if failure.kind == FailureKind::Stopped => SessionEvent::Stopped,
             Err(_) => SessionEvent::Failed,
         };
         self.metrics.count(session.task, event);
+        let line = served::line(&session.opener, assignment, &outcome);
         // Whoever learns that the session is over finds the oldest gone already.
         let mut held = self.held();
         session.settle(outcome);
         make_room(&mut held);
+        drop(held);
+        // Last, for it may write where nobody reads.
+        (self.report.0)(&line);
     }
 
     /// Stops a session that takes too long, and drops its counts when nobody fetches them.

@@ -2,13 +2,16 @@
 
 use super::*;
 use linerate_control::AgentError;
+use linerate_engine::Report;
 use linerate_model::{
     Direction, EndCounts, FailureKind, HostCounts, LinkId, Listen, Net, Offered, Path, RoleCounts, SeriesQuantity,
     SessionFailure, TransactTask,
 };
+use linerate_testsuite::wait_until;
 use linerate_units::{BitRate, OpRate};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 const LINK: LinkId = LinkId(0);
 
@@ -241,4 +244,35 @@ async fn a_server_that_is_not_there_fails_the_session_with_its_address() {
     };
     assert_eq!((kind, remains), (FailureKind::Task, Vec::new()), "{message}");
     assert!(message.contains(&gone.to_string()), "{message}");
+}
+
+/// What an agent says of its sessions: who asked, for what, the figure; and why one ended early.
+// It waits for lines, which would hold up agents on its own thread.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_session_is_told_in_a_line() {
+    let lines = Arc::<Mutex<Vec<String>>>::default();
+    let report = |lines: &Arc<Mutex<Vec<String>>>| {
+        let lines = Arc::clone(lines);
+        Report(Arc::new(move |line: &str| lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned())))
+    };
+    let (one, two) = (agent(|options| options.report = report(&lines)).await, agent(|_| ()).await);
+    let (a, b) = (connect(&one).await, connect(&two).await);
+    let told = |part: &str| {
+        let has = |line: &String| line.contains(part);
+        wait_until(&format!("a line with `{part}`"), || {
+            lines.lock().unwrap_or_else(PoisonError::into_inner).iter().find(|line| has(line)).cloned()
+        })
+    };
+    let task = Task::Stream(stream(Transport::Tcp));
+    sent_and_received(&a, &b, task.clone()).await;
+    let sent = told("127.0.0.1: stream: sent ");
+    assert!(sent.contains(" ms, ") && sent.ends_with(" Mbit/s") && !sent.contains("received"), "{sent}");
+    let transact =
+        Task::Transact(TransactTask { paths: vec![Path::between("a", "b")], ..TransactTask::plain(Transport::Tcp) });
+    run(&a, &b, transact, Nanos::from_millis(300)).await;
+    told(" requests answered in ");
+    let open = a.open(&server_part("dropped", task, Nanos::from_millis(300))).await.expect("a session");
+    drop(open);
+    told("127.0.0.1: stream: stopped: whoever opened the session closed its connection");
+    assert_eq!(lines.lock().unwrap_or_else(PoisonError::into_inner).len(), 3);
 }

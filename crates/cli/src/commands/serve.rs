@@ -10,13 +10,13 @@ use linerate_agent::{
     Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, Budget,
     Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, Timeouts, Token,
 };
-use linerate_engine::AllowedPeers;
-use linerate_iperf3::{Iperf3Service, Report, ServiceLimits};
-use linerate_model::HostName;
+use linerate_engine::{AllowedPeers, Report};
+use linerate_iperf3::{Iperf3Service, ServiceLimits};
+use linerate_model::{AgentUrl, HostName};
 use linerate_oncrpc::RpcService;
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IsTerminal as _, stdout};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -35,9 +35,11 @@ Examples:
   linerate serve --listen 127.0.0.1:4747     this machine only
   linerate serve invite --for 1h             a URL for streams and transactions, for one hour
 
-The agent prints its agent URL, which contains its key. Anyone with the URL can send traffic from and to this machine within
-the limits: treat it as a password, and give others a URL of `linerate serve invite`. Make the port reachable from trusted
-networks only. The kernel chooses data ports for each trial; they serve only connections that prove the trial's key."
+On a terminal the agent prints the command to type on the other machine, elsewhere its agent URL
+alone, and then a line for each trial that it served. The URL contains its key. Anyone with it can
+send traffic from and to this machine within the limits: treat it as a password, and give others a
+URL of `linerate serve invite`. Make the port reachable from trusted networks only. The kernel
+chooses data ports for each trial; they serve only connections that prove the trial's key."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -217,15 +219,18 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         },
         link_speeds: arguments.link_speed.into_iter().collect::<BTreeMap<_, _>>(),
         data_addresses: arguments.data_address,
+        report: Report(Arc::new(|line: &str| say(&format!("linerate: {line}")))),
         confinement: Some(confinement),
     };
     let agent = Agent::start(options).await.map_err(Failure::measure)?;
     let service = rpc.map(|(address, registered)| rpc_service(address, registered)).transpose()?;
     let iperf3 = iperf3.map(|(address, limits)| iperf3_service(address, limits)).transpose()?;
-    if address.is_unspecified() {
-        say("linerate: listens on all addresses; paste this on the other machine, behind `linerate stream`:");
+    if !exposed {
+        say(&loopback_only(address));
+    } else if stdout().is_terminal() {
+        say("linerate: on the other machine, type:");
     }
-    print(&agent.url().to_string());
+    print(&shown(agent.url(), stdout().is_terminal()));
     if let Some(confined) = agent.confined() {
         say(&format!("linerate: confined: {confined}"));
     }
@@ -299,6 +304,19 @@ struct Secrets {
     identity: Identity,
     token: Token,
     invitations: Option<Invitations>,
+}
+
+/// What an agent prints of its URL: for a person the command to type, in quotes for the shell; a program reads the URL alone.
+fn shown(url: &AgentUrl, is_terminal: bool) -> String {
+    if is_terminal { format!("linerate stream '{url}'") } else { url.to_string() }
+}
+
+/// That nobody else can come, and what to do.
+fn loopback_only(address: IpAddr) -> String {
+    format!(
+        "linerate: ONLY THIS MACHINE can reach this agent: it listens on {address}. Leave --listen out for all addresses, or name one \
+         of the network's"
+    )
 }
 
 /// The directory that keeps an agent's identity: the one named, else the user's own.
@@ -386,6 +404,22 @@ mod tests {
             let error = parsed(&["--allow-peer", wrong]).expect_err("no network");
             assert!(error.contains("192.0.2.0/24"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_person_is_shown_the_command_and_a_program_the_url() {
+        let text = format!("linerate://192.0.2.7:4747#{}.{}", "5b".repeat(16), "e1".repeat(32));
+        let url: AgentUrl = text.parse().expect("an agent URL");
+        assert_eq!([shown(&url, true), shown(&url, false)], [format!("linerate stream '{text}'"), text]);
+    }
+
+    #[test]
+    fn an_agent_on_loopback_says_so_loudly() {
+        let said = loopback_only(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        assert!(
+            said.contains("ONLY THIS MACHINE") && said.contains("127.0.0.1") && said.contains("--listen"),
+            "{said}"
+        );
     }
 
     #[test]

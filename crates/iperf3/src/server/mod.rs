@@ -12,9 +12,8 @@ mod tests_under_way;
 pub use listener::Iperf3Service;
 
 use linerate_engine::AllowedPeers;
+pub use linerate_engine::Report;
 use linerate_units::{BitRate, Nanos};
-use std::fmt;
-use std::sync::Arc;
 
 /// What the clients of iperf3 may have.
 #[derive(Debug, Clone)]
@@ -30,16 +29,6 @@ pub struct ServiceLimits {
     pub max_flows: u64,
     /// Who may have a test.
     pub peers: AllowedPeers,
-}
-
-/// Takes a line for each test that has ended.
-#[derive(Clone)]
-pub struct Report(pub Arc<dyn Fn(&str) + Send + Sync>);
-
-impl fmt::Debug for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Report")
-    }
 }
 
 /// What fuzzing needs of the private parts.
