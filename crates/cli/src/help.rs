@@ -143,4 +143,20 @@ mod tests {
             assert!(has(&command, &|arg| arg.get_help_heading() == Some(group)), "{group}");
         }
     }
+
+    /// clap counts an option that has its value from the environment as given, and then shows it as required in a usage line. So the
+    /// variables are read elsewhere.
+    #[test]
+    fn no_option_is_shown_as_required_where_its_variable_is_set() {
+        fn check(command: &Command) {
+            let read = command.get_arguments().find(|arg| arg.get_env().is_some());
+            assert!(read.is_none(), "{}: {read:?}", command.get_name());
+            command.get_subcommands().for_each(check);
+        }
+        let command = Arguments::command();
+        check(&command);
+        let results = command.find_subcommand("results").expect("a command");
+        let store = results.get_arguments().find(|arg| arg.get_id() == "store").expect("an option");
+        assert!(!store.is_required_set());
+    }
 }

@@ -1,5 +1,7 @@
 //! A progress bar on standard error; silent when that is not a terminal.
 
+mod time_left;
+
 use crate::output::stderr_width;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_model::{FramesTask, HostName, Meter, SessionProgress, Task, Trial};
@@ -7,11 +9,13 @@ use linerate_runner::Event;
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate, grouped};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stderr, stdout};
+use std::time::{Duration, Instant};
+use time_left::TimeLeft;
 
 /// Steps of the bar for one trial.
 const STEPS: u64 = 1_000;
 /// The bar of a run whose number of trials is known.
-const COUNTED: &str = "{bar:24} {percent:>3} %  about {eta} left  {wide_msg}";
+const COUNTED: &str = "{bar:24} {percent:>3} %  {prefix}{wide_msg}";
 /// The same where there is no room for it.
 const NARROW: &str = "{percent:>3} %  {wide_msg}";
 /// Columns that a bar with some words needs.
@@ -25,8 +29,11 @@ pub(crate) struct Bar {
     /// What runs: the trial's name, and what is known so far.
     doing: String,
     shown: Shown,
-    /// How long the measured load takes; none if it runs until it is done.
-    length: Option<Nanos>,
+    /// When the run began, and what its trials take.
+    start: Instant,
+    time: TimeLeft,
+    /// Attempts that were spoilt, and made again.
+    repeats: usize,
     /// Trials done before this one, and how many there will be; none where that is not known.
     done: usize,
     at_most: Option<usize>,
@@ -78,7 +85,9 @@ impl Bar {
             bar: ProgressBar::with_draw_target(Some(STEPS), target),
             doing: String::new(),
             shown: Shown::Received,
-            length: None,
+            start: Instant::now(),
+            time: TimeLeft::default(),
+            repeats: 0,
             done: 0,
             at_most: None,
             files: 0,
@@ -89,10 +98,15 @@ impl Bar {
 
     /// Takes note of an event.
     pub(crate) fn note(&mut self, event: &Event<'_>) {
+        self.note_at(self.start.elapsed(), event);
+    }
+
+    /// The same, of an event at that time since the run began.
+    fn note_at(&mut self, now: Duration, event: &Event<'_>) {
         match event {
             Event::Begins { trial, progress, .. } => {
                 self.shown = Shown::of(trial.task());
-                self.length = length(trial);
+                self.time.begins(now, trial);
                 (self.done, self.at_most) = (progress.done, progress.at_most);
                 (self.files, self.bytes) = (0, 0);
                 self.told.clear();
@@ -105,24 +119,26 @@ impl Bar {
                 self.bar
                     .set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
                 self.bar.set_length(self.at_most.unwrap_or(1).max(self.done + 1) as u64 * STEPS);
-                self.show(&self.doing);
+                self.show(now, "");
             }
             Event::Preparing { host, doing } if !doing.is_empty() => {
-                self.show(&format!("{}  {host}: {doing}", self.doing));
+                self.show(now, &format!("  {host}: {doing}"));
             }
             Event::Preparing { .. } => {}
             Event::Starts { files, bytes } => {
                 (self.files, self.bytes) = (*files, *bytes);
-                // What is made and connected before the start takes time of its own.
-                self.bar.reset_eta();
-                self.show(&self.doing);
+                self.show(now, "");
             }
             Event::Progress { host, progress } => {
                 self.told.insert((*host).clone(), (*progress).clone());
-                self.show(&format!("{}  {}", self.doing, self.rate()));
+                self.show(now, &format!("  {}", self.rate()));
             }
-            Event::Repeating { reason } => self.show(&format!("{}  measured again: {}", self.doing, reason.text)),
-            Event::Started { .. } | Event::Ended { .. } | Event::Concluded { .. } => {}
+            Event::Repeating { reason } => {
+                self.repeats += 1;
+                self.show(now, &format!(": {}", reason.text));
+            }
+            Event::Ended { .. } => self.time.ends(now),
+            Event::Started { .. } | Event::Concluded { .. } => {}
         }
     }
 
@@ -131,23 +147,18 @@ impl Bar {
         self.bar.suspend(write);
     }
 
-    fn show(&self, message: &str) {
-        self.bar.set_position(self.done as u64 * STEPS + self.within());
-        self.bar.set_message(crate::output::visible(message).into_owned());
+    /// Shows the trial with `what` there is to say of it.
+    fn show(&self, now: Duration, what: &str) {
+        let again = if self.repeats > 0 { format!("  measured again {}x", self.repeats) } else { String::new() };
+        let message = format!("{}{again}{what}", self.doing);
+        let share = self.sum(|meter| meter.received_bytes) as f64 / self.bytes.max(1) as f64;
+        let within = (self.time.within(now, share) * STEPS as f64) as u64;
+        self.bar.set_position(self.done as u64 * STEPS + within);
+        let after = self.at_most.map(|all| all.saturating_sub(self.done + 1));
+        let left = after.and_then(|after| self.time.left(now, share, after));
+        self.bar.set_prefix(left.map_or_else(String::new, |left| format!("about {} left  ", time_left::shown(left))));
+        self.bar.set_message(crate::output::visible(&message).into_owned());
         self.bar.tick();
-    }
-
-    /// How much of the trial is done, in steps.
-    fn within(&self) -> u64 {
-        let (done, all) = match self.length {
-            Some(length) => (self.elapsed().get(), length.get()),
-            None => (self.sum(|meter| meter.received_bytes), self.bytes),
-        };
-        u64::try_from(u128::from(done.min(all)) * u128::from(STEPS) / u128::from(all.max(1))).unwrap_or(STEPS)
-    }
-
-    fn elapsed(&self) -> Nanos {
-        self.told.values().filter_map(|told| told.measured).max().unwrap_or_default()
     }
 
     fn sum(&self, count: impl Fn(&Meter) -> u64) -> u64 {
@@ -208,21 +219,44 @@ fn load(frames: &FramesTask) -> Option<FrameRate> {
 mod tests {
     use super::*;
     use linerate_method::Progress;
-    use linerate_model::{StreamTask, Timing, Transport};
+    use linerate_model::{Caveat, CaveatKind, StreamTask, Timing, Transport};
+
+    fn begins(trial: &Trial, done: usize) -> Event<'_> {
+        Event::Begins { trial, attempt: 0, progress: Progress { done, at_most: Some(6), known: String::new() } }
+    }
 
     #[test]
-    fn the_bar_follows_the_trials_done_and_the_meter() {
+    fn the_bar_follows_the_trials_done_and_the_time() {
         let task = Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(1)));
-        let trial = Trial::new("tcp", task, Timing::of(Nanos::default(), Nanos::from_secs(2)));
+        let trial = Trial::new("tcp", task, Timing::of(Nanos::from_secs(1), Nanos::from_secs(3)));
         let mut bar = Bar::new();
-        let progress = Progress { done: 3, at_most: Some(6), known: String::new() };
-        bar.note(&Event::Begins { trial: &trial, attempt: 0, progress });
+        let at = Duration::from_secs;
+        bar.note_at(at(10), &begins(&trial, 3));
         assert_eq!((bar.bar.position(), bar.bar.length()), (3 * STEPS, Some(6 * STEPS)));
+        assert_eq!(bar.bar.prefix(), "about 12 s left  ");
         let meter = Meter { received_bytes: 125_000_000, ..Meter::default() };
         let second = Nanos::from_secs(1);
         let progress = SessionProgress { running: second, measured: Some(second), meter, ..SessionProgress::default() };
-        bar.note(&Event::Progress { host: &"b".into(), progress: &progress });
+        bar.note_at(at(12), &Event::Progress { host: &"b".into(), progress: &progress });
         assert_eq!(bar.bar.position(), 3 * STEPS + STEPS / 2);
+        assert_eq!(bar.bar.prefix(), "about 10 s left  ");
         assert_eq!(bar.rate(), "1 Gbit/s");
+    }
+
+    /// Repeats are a counter. Off a terminal nothing is drawn, and no line of them is written.
+    #[test]
+    fn repeats_are_counted() {
+        let task = Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(1)));
+        let trial = Trial::new("tcp", task, Timing::of(Nanos::default(), Nanos::from_secs(1)));
+        let reason = Caveat::new(CaveatKind::CpuStolen, "the hypervisor took 9 % of a core");
+        let mut bar = Bar::hidden();
+        assert!(bar.bar.is_hidden());
+        for _ in 0..3 {
+            bar.note(&begins(&trial, 0));
+            bar.note(&Event::Repeating { reason: &reason });
+        }
+        assert_eq!(bar.bar.message(), "tcp  measured again 3x: the hypervisor took 9 % of a core");
+        bar.note(&begins(&trial, 1));
+        assert_eq!(bar.bar.message(), "tcp  measured again 3x");
     }
 }
