@@ -421,7 +421,7 @@ impl Sockets {
 #[command(next_help_heading = "Results")]
 pub(crate) struct Results {
     /// Print only the JSON record
-    #[arg(long)]
+    #[arg(long, short = 'J')]
     pub(crate) json: bool,
 
     /// Print all that is known of each result, not its answer alone: why, the doubts in full, every table

@@ -6,25 +6,61 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use linerate_model::HostName;
 use std::ffi::{OsStr, OsString};
 
-/// Flags of iperf3 3.12 that are no flags here, and what takes their place. Those that mean the same have the same letter.
+/// Flags of iperf3 up to 3.21 that are no flags of `linerate stream`, and what takes their place. Those that mean the same have the same
+/// letter.
 const FLAGS: &[(&[&str], &str)] = &[
     (&["-c", "--client"], "name the host without an option: linerate stream HOST"),
     (&["-s", "--server"], "linerate serve"),
-    (&["-p", "--port"], "the port stands behind the host, as in iperf3://HOST:PORT"),
+    (&["-D", "--daemon"], "linerate serve under systemd (linerate-agent.service), or with & in a shell"),
+    (&["-1", "--one-off", "--idle-timeout"], "linerate serve, which serves all clients until it is stopped"),
+    (&["--server-bitrate-limit"], "linerate serve --max-rate"),
+    (&["--server-max-duration"], "linerate serve --max-time"),
     (&["-n", "--bytes", "-k", "--blockcount"], "a run ends by time: -t, --time"),
-    (&["-A", "--affinity"], "--cpus-sender and --cpus-receiver"),
-    (&["-Z", "--zerocopy"], "--send-by sendfile; large TCP messages are sent without a copy anyway"),
-    (&["-J"], "--json; --json-stream for events while the run goes on"),
-    (&["-V"], "--verbose"),
+    (&["-F", "--file"], "linerate copy, which reads and writes files"),
+    (&["-V"], "-v, --verbose"),
+    (&["-d", "--debug"], "-v, --verbose; --json has every count"),
+    (&["-f", "--format"], "units follow the size of a figure; --json has plain numbers"),
+    (&["-T", "--title", "--extra-data"], "nothing: a record has its id and the command that made it"),
+    (&["-I", "--pidfile"], "the shell has the process id: $!"),
+    (&["--timestamps", "--forceflush"], "--json-stream: each event has its time and is written at once"),
+    (&["--json-stream-full-output"], "--json-stream, which ends with the whole record"),
     (&["--bitrate", "--bandwidth", "--fq-rate"], "-b, --rate"),
+    (&["--pacing-timer"], "-b, --rate: each message has its own time"),
     (&["--length"], "-l, --size"),
     (&["--parallel"], "-P, --flows"),
     (&["--omit"], "-O, --warmup"),
     (&["--set-mss"], "-M, --mss"),
+    (&["-N", "--no-delay"], "nothing: TCP_NODELAY is always set"),
     (&["--version4", "--version6"], "-4 and -6"),
+    (&["-L", "--flowlabel"], "left to the kernel, a label for each flow"),
+    (
+        &["--dont-fragment"],
+        "left to the kernel; UDP datagrams may be sent in fragments: -l, --size, up to 1472 bytes avoids them",
+    ),
+    (&["--bind-dev"], "--bind-device"),
+    (&["--cport"], "left to the kernel, a free port for each flow"),
+    (&["--sctp", "-X", "--xbind", "--nstreams", "-m", "--mptcp"], "TCP, or UDP with -u"),
+    (&["--repeating-payload"], "nothing: payload is random, so that no device compresses it"),
+    (&["--udp-counters-64bit"], "nothing: datagrams are always numbered with 64 bits"),
+    (&["--gsro"], "nothing: GSO and GRO are used; --no-offload does without"),
+    (&["--skip-rx-copy"], "--receive-by discard"),
     (&["--get-server-output"], "--server-output"),
     (&["--logfile"], "-o, --out"),
-    (&["--connect-timeout", "--rcv-timeout", "--snd-timeout"], "linerate gives up by itself, and says why"),
+    (
+        &[
+            "--username",
+            "--rsa-public-key-path",
+            "--rsa-private-key-path",
+            "--authorized-users-path",
+            "--time-skew-threshold",
+            "--use-pkcs1-padding",
+        ],
+        "an agent's URL, which holds its key; servers of iperf3 that want a password are not supported",
+    ),
+    (
+        &["--connect-timeout", "--rcv-timeout", "--snd-timeout", "--cntl-ka"],
+        "linerate gives up by itself, and says why",
+    ),
 ];
 
 /// Adds what takes the place of an iperf3 flag to the error about it.
@@ -70,10 +106,9 @@ mod tests {
     fn a_flag_of_iperf3_that_is_none_here_says_what_is() {
         for (flag, advice) in [
             ("-n", "-t, --time"),
-            ("-p", "iperf3://HOST:PORT"),
             ("--bitrate", "-b, --rate"),
-            ("-Z", "--send-by sendfile"),
             ("-c", "linerate stream HOST"),
+            ("-1", "linerate serve"),
         ] {
             let error = parse_from(["linerate", "stream", flag, "b"]).expect_err(flag).to_string();
             assert!(error.contains("of iperf3 is") && error.contains(advice), "{flag}: {error}");
@@ -83,11 +118,31 @@ mod tests {
     }
 
     #[test]
+    fn every_flag_of_iperf3_is_read_or_answered() {
+        // Those of 3.12 and 3.21, apart from -h and -v.
+        let short = "pfiIFABVJdsD1cXubtnklPRwCMN46SLZOTm";
+        let long = "port format interval pidfile file affinity bind bind-dev verbose json json-stream json-stream-full-output logfile \
+            forceflush timestamps rcv-timeout snd-timeout cntl-ka debug server daemon one-off server-bitrate-limit \
+            server-max-duration idle-timeout rsa-private-key-path authorized-users-path time-skew-threshold use-pkcs1-padding \
+            client sctp xbind nstreams udp connect-timeout bitrate pacing-timer fq-rate time bytes blockcount length cport \
+            parallel reverse bidir window congestion set-mss no-delay version4 version6 tos dscp flowlabel zerocopy omit title \
+            extra-data get-server-output udp-counters-64bit gsro skip-rx-copy repeating-payload dont-fragment username \
+            rsa-public-key-path mptcp";
+        let short = short.chars().map(|letter| format!("-{letter}"));
+        let long = long.split_whitespace().map(|flag| format!("--{flag}"));
+        for flag in short.chain(long) {
+            let Err(error) = parse_from(["linerate", "stream", "b", &flag]) else { continue };
+            let unknown = error.kind() == clap::error::ErrorKind::UnknownArgument;
+            assert!(!unknown || error.to_string().contains("of iperf3 is"), "{flag}: {error}");
+        }
+    }
+
+    #[test]
     fn flags_of_iperf3_that_mean_the_same_are_read() {
-        let words = "-u -R -P 4 -t 10 -O 2 -b 5M -l 1200 -i 1 -w 100K -C reno -S 0x20 -4";
+        let words = "-u -R -P 4 -t 10 -O 2 -b 5M -l 1200 -i 1 -w 100K -C reno -S 0x20 -4 -A 0,1 -J";
         let words = ["linerate", "stream"].into_iter().chain(words.split(' ')).chain(["b"]);
         parse_from(words).expect("all mean the same");
-        let tcp = ["linerate", "stream", "--bidir", "-M", "1200", "-B", "192.0.2.1", "b"];
+        let tcp = ["linerate", "stream", "--bidir", "-M", "1200", "-B", "192.0.2.1", "-Z", "-p", "5202", "b"];
         parse_from(tcp).expect("all mean the same");
         for clash in [&["-R", "--bidir"][..], &["-R", "--direction", "send"], &["-w", "1M", "--send-buffer", "1M"]] {
             parse_from([&["linerate", "stream"], clash, &["b"]].concat()).expect_err("one excludes the other");

@@ -23,17 +23,20 @@ Options:
 const RARE_GROUPS: [&str; 4] = ["Sockets", "The device's load", "Existing NFS server", "SMB server"];
 
 /// Single options that few runs need.
-const RARE: [&str; 10] = [
+const RARE: [&str; 13] = [
+    "affinity",
     "interval",
     "json_stream",
     "lang",
     "max_repeats",
     "no_offload",
+    "port",
     "receive_by",
     "resume",
     "sample",
     "send_by",
     "store",
+    "zerocopy",
 ];
 
 /// Returns the command line with all its commands.

@@ -46,6 +46,9 @@ pub(crate) fn parameters(job: &Job) -> Value {
         // The upper six bits of the old type of service: RFC 2474 section 3.
         ask("TOS", json!(u32::from(dscp) << 2));
     }
+    if let Some(core) = server_core(job) {
+        ask("server_affinity", json!(core));
+    }
     if net.transport == Transport::Udp {
         // Numbers of 32 bits wrap within hours.
         ask("udp_counters_64bit", json!(1));
@@ -75,6 +78,17 @@ fn window(job: &Job) -> Option<u64> {
     buffer.map(|buffer| buffer.get())
 }
 
+/// The core that the server's process is pinned to. It has one thread for each flow, or one for all, and takes one core.
+fn server_core(job: &Job) -> Option<u32> {
+    let socket = &job.task.net.socket;
+    let cores = match job.task.direction {
+        Direction::Send => &socket.receiver_cpus,
+        Direction::Receive => &socket.sender_cpus,
+        Direction::Both => return None,
+    };
+    cores.first().copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +114,7 @@ mod tests {
             mss: Some(1_400),
             send_buffer: Some(ByteCount::new(200_000)),
             receive_buffer: Some(ByteCount::new(100_000)),
+            sender_cpus: vec![3],
             ..SocketOptions::default()
         };
         let plain = stream(Transport::Tcp);
@@ -115,7 +130,9 @@ mod tests {
         assert_eq!((of("MSS"), of("congestion"), of("TOS")), (json!(1_400), json!("bbr"), json!(32)));
         // The server sends: its send buffer counts. Time is told in whole seconds.
         assert_eq!((of("window"), of("time"), of("omit")), (json!(200_000), json!(2), json!(0)));
+        assert_eq!(of("server_affinity"), json!(3));
         let send = asked(Direction::Send);
+        assert_eq!(send.get("server_affinity"), None, "the client is pinned");
         assert_eq!((send.get("window"), send.get("reverse")), (Some(&json!(100_000)), None));
         assert_eq!(asked(Direction::Both).get("bidirectional"), Some(&json!(true)));
         let udp = parameters(&job(stream(Transport::Udp), 0, 1_000).expect("valid"));

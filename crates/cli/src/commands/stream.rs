@@ -11,8 +11,8 @@ use crate::measure::measure;
 use iperf3::Iperf3Target;
 use linerate_method::probed;
 use linerate_model::{
-    Direction, IpVersion, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, SendBy, Server, StreamTask, Task,
-    TransactTask, Transport, Trial,
+    Direction, IpVersion, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, SendBy, Server, SocketOptions, StreamTask,
+    Task, TransactTask, Transport, Trial,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
 use std::collections::BTreeSet;
@@ -97,6 +97,20 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "copy", value_parser = choice::<ReceiveBy>(RECEIVE_BY))]
     receive_by: ReceiveBy,
 
+    /// The same as --send-by sendfile
+    #[arg(short = 'Z', long = "zerocopy", conflicts_with = "send_by")]
+    zerocopy: bool,
+
+    /// Core to pin the first host's threads to, and after a comma the second's: --cpus-sender and --cpus-receiver by host, for
+    /// one direction at a time
+    #[arg(short = 'A', long, value_name = "CORE[,CORE]", value_parser = affinity,
+        conflicts_with_all = ["cpus_sender", "cpus_receiver"])]
+    affinity: Option<Affinity>,
+
+    /// Port of an iperf3:// host
+    #[arg(short = 'p', long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+
     /// Ask an iperf3 server for its own report, and keep it in the record
     #[arg(long)]
     server_output: bool,
@@ -128,6 +142,21 @@ const SEND_BY: Choices = &[
 const RECEIVE_BY: Choices =
     &[("copy", "Copied into a buffer, as programs do"), ("discard", "Discarded by the kernel, without a copy")];
 
+/// A core of the first host, and one of the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Affinity {
+    first: u32,
+    second: Option<u32>,
+}
+
+fn affinity(text: &str) -> Result<Affinity, String> {
+    let core = |text: &str| text.parse().map_err(|_| "expected a core, or one for each host, as in 0,1".to_owned());
+    Ok(match text.split_once(',') {
+        Some((first, second)) => Affinity { first: core(first)?, second: Some(core(second)?) },
+        None => Affinity { first: core(text)?, second: None },
+    })
+}
+
 /// `900Mbit/s` is payload; `100kpps` and `100k/s` are messages.
 fn offered(text: &str) -> Result<Offered, String> {
     let zero = || format!("a rate of `{text}` sends nothing");
@@ -155,14 +184,18 @@ impl Arguments {
         let [clients, server] = &pair[..] else {
             return Err("name a sender and a receiver, or a receiver alone".to_owned());
         };
-        if Iperf3Target::read(clients)?.is_some() {
+        if Iperf3Target::read(clients, None)?.is_some() {
             return Err(format!(
                 "{clients} is an iperf3 server, which opens no connections: name it last, and turn the data with --direction receive"
             ));
         }
-        let Some(target) = Iperf3Target::read(server)? else {
+        let Some(target) = Iperf3Target::read(server, self.port)? else {
             if self.server_output {
                 return Err("--server-output is for a server of iperf3, given as iperf3://HOST".to_owned());
+            }
+            if self.port.is_some() {
+                return Err("-p is for a server of iperf3, given as iperf3://HOST; an agent's port stands in its URL"
+                    .to_owned());
             }
             let hosts = host_arguments(&pair)?;
             let paths = hosts.paths();
@@ -199,6 +232,14 @@ impl Arguments {
             Some(_) => self.repetition.timing_after(IPERF3_WARMUP)?,
             None => self.repetition.timing()?,
         };
+        let directions = self.directions();
+        if self.affinity.is_some() && directions.contains(&Direction::Both) {
+            return Err(
+                "-A names a core of each host, which sends and receives with --direction both: give --cpus-sender and \
+                        --cpus-receiver"
+                    .to_owned(),
+            );
+        }
         let time = self.repetition.time;
         if self.loaded_latency.is_some() && time < SHORTEST_PROBED {
             return Err(format!("--time {time} is too short for --loaded-latency; give at least {SHORTEST_PROBED}"));
@@ -210,7 +251,6 @@ impl Arguments {
         // A size asked for twice is one measurement.
         let mut seen = BTreeSet::new();
         sizes.retain(|size| seen.insert(*size));
-        let directions = self.directions();
         let first = |(at, direction): &(usize, &Direction)| !directions[..*at].contains(direction);
         let cells = directions.iter().enumerate().filter(first).map(|(_, direction)| *direction);
         let cells = cells.flat_map(|direction| sizes.iter().map(move |size| (direction, *size)));
@@ -233,6 +273,19 @@ impl Arguments {
             (_, true) => vec![Direction::Both],
             (false, false) => self.direction.clone(),
         }
+    }
+
+    fn send_by(&self) -> SendBy {
+        if self.zerocopy { SendBy::Sendfile } else { self.send_by }
+    }
+
+    fn socket(&self, direction: Direction) -> SocketOptions {
+        let options = self.sockets.options();
+        let Some(Affinity { first, second }) = self.affinity else { return options };
+        let (first, second) = (vec![first], second.into_iter().collect());
+        let (sender_cpus, receiver_cpus) =
+            if direction == Direction::Receive { (second, first) } else { (first, second) };
+        SocketOptions { sender_cpus, receiver_cpus, ..options }
     }
 
     fn is_udp(&self) -> bool {
@@ -290,13 +343,13 @@ impl Arguments {
                 transport: self.over.transport(),
                 ip: self.ip(),
                 flows: self.flows.flows,
-                socket: self.sockets.options(),
+                socket: self.socket(direction),
             },
             message_bytes,
             direction,
             offered: self.rate,
             offload: !self.no_offload,
-            send_by: self.send_by,
+            send_by: self.send_by(),
             receive_by: self.receive_by,
             iperf3: iperf3.cloned(),
         }
@@ -314,6 +367,39 @@ mod tests {
         check::<Transport>(TRANSPORTS);
         check::<SendBy>(SEND_BY);
         check::<ReceiveBy>(RECEIVE_BY);
+    }
+
+    #[test]
+    fn cores_are_pinned_by_host_and_follow_the_data() {
+        let plan = |options: &str| {
+            let line = ["linerate", "stream", "a", "b"].into_iter().chain(options.split(' '));
+            let line = crate::help::parse_from(line).map_err(|error| error.to_string())?;
+            let crate::arguments::Command::Stream(stream) = line.command else { panic!("it is a stream") };
+            let path = Path { client: "a".into(), server: Server::Agent("b".into()) };
+            stream.plan(&[path], None)
+        };
+        let cpus = |options: &str| {
+            let plan = plan(options).expect(options);
+            let of = |cell: &Trial| match &cell.loads[0].task {
+                Task::Stream(stream) => {
+                    (stream.net.socket.sender_cpus.clone(), stream.net.socket.receiver_cpus.clone())
+                }
+                other => panic!("{other:?}"),
+            };
+            plan.cells().iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(cpus("-A 0,3"), [(vec![0], vec![3])]);
+        assert_eq!(cpus("-A 0,3 -R"), [(vec![3], vec![0])]);
+        assert_eq!(cpus("-A 2 --direction send,receive"), [(vec![2], vec![]), (vec![], vec![2])]);
+        for (options, part) in [
+            ("-A 0,3 --bidir", "--cpus-sender"),
+            ("-A 0,3,4", "0,1"),
+            ("-A ,3", "0,1"),
+            ("-A 0 --cpus-sender 1", "cannot be used with"),
+        ] {
+            let error = plan(options).expect_err(options);
+            assert!(error.contains(part), "{options}: {error}");
+        }
     }
 
     #[test]

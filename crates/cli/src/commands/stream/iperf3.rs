@@ -13,11 +13,12 @@ pub(super) struct Iperf3Target {
 }
 
 impl Iperf3Target {
-    /// Reads `iperf3://HOST[:PORT]`, where `[::1]` is an IPv6 address; none if `text` names something else.
+    /// Reads `iperf3://HOST[:PORT]`, where `[::1]` is an IPv6 address; none if `text` names something else. `given` is the port of an
+    /// option, for a text without one.
     ///
     /// # Errors
-    /// The host or the port is missing or wrong.
-    pub(super) fn read(text: &str) -> Result<Option<Self>, String> {
+    /// The host or the port is missing or wrong, or there are two ports.
+    pub(super) fn read(text: &str, given: Option<u16>) -> Result<Option<Self>, String> {
         let Some(rest) = text.trim().strip_prefix(SCHEME) else { return Ok(None) };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let wrong = || {
@@ -31,7 +32,11 @@ impl Iperf3Target {
             Some(None) => return Err(wrong()),
             None => rest.split_once(':').map_or((rest, None), |(host, port)| (host, Some(port))),
         };
-        let port = port.map_or(Ok(Iperf3Server::PORT), |port| port.parse().map_err(|_| wrong()))?;
+        let port = match (port, given) {
+            (Some(_), Some(given)) => return Err(format!("`{text}` has a port already: leave out -p {given}")),
+            (Some(port), None) => port.parse().map_err(|_| wrong())?,
+            (None, given) => given.unwrap_or(Iperf3Server::PORT),
+        };
         if host.is_empty() || port == 0 || host.contains(['/', '@', ',', '?', '#']) {
             return Err(wrong());
         }
@@ -60,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_server_is_told_from_a_host() {
-        let read = |text: &str| Iperf3Target::read(text).map(|target| target.map(|it| (it.name().0, it.port)));
+        let read = |text: &str| Iperf3Target::read(text, None).map(|target| target.map(|it| (it.name().0, it.port)));
         for (text, name, port) in [
             ("iperf3://box", "iperf3://box", 5_201),
             ("iperf3://192.0.2.1:5201/", "iperf3://192.0.2.1", 5_201),
@@ -89,8 +94,15 @@ mod tests {
     }
 
     #[test]
+    fn the_port_may_be_an_option() {
+        let read = |text: &str| Iperf3Target::read(text, Some(99)).map(|target| target.map(|it| it.port));
+        assert_eq!((read("iperf3://box"), read("iperf3://[::1]")), (Ok(Some(99)), Ok(Some(99))));
+        assert!(read("iperf3://box:5201").is_err_and(|error| error.contains("leave out -p 99")));
+    }
+
+    #[test]
     fn the_address_is_of_the_family_asked_for() {
-        let target = Iperf3Target::read("iperf3://192.0.2.7").expect("valid").expect("a server");
+        let target = Iperf3Target::read("iperf3://192.0.2.7", None).expect("valid").expect("a server");
         let server = target.server(IpVersion::V4, true).expect("an address");
         assert_eq!((server.address, server.port, server.report), ([192, 0, 2, 7].into(), 5_201, true));
         assert!(target.server(IpVersion::V6, false).is_err());
