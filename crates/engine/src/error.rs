@@ -1,5 +1,6 @@
 //! Why a socket could not be made or used.
 
+use linerate_model::Transport;
 use linerate_sys::socket::{EMFILE, ENFILE};
 use std::io;
 use std::net::SocketAddr;
@@ -47,6 +48,21 @@ pub fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> SocketError 
 }
 
 impl SocketError {
+    /// Listening on `address` failed with the error that follows. `remedy` is what to do if another program has a port that was asked for
+    /// by its number.
+    pub fn listening(address: SocketAddr, transport: Transport, remedy: &str) -> impl FnOnce(io::Error) -> Self {
+        move |source| {
+            if source.kind() != io::ErrorKind::AddrInUse || address.port() == 0 {
+                return failed(format!("listening on {address} ({transport})"))(source);
+            }
+            Self::InvalidRequest(format!(
+                "another program has port {} ({transport}) of {}: {remedy}",
+                address.port(),
+                address.ip()
+            ))
+        }
+    }
+
     /// Connecting to `peer` failed with `source`: an error if that is this host's fault, `source` again if the peer's.
     pub fn connecting(peer: SocketAddr, source: io::Error) -> Result<Self, io::Error> {
         // connect(2): "all port numbers in the ephemeral port range are currently in use".
@@ -77,6 +93,16 @@ fn remedy(error: &io::Error) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_that_is_taken_is_no_lack_of_ports() {
+        let listening = |port| {
+            let address = SocketAddr::from(([198, 18, 0, 1], port));
+            SocketError::listening(address, Transport::Udp, "stop it")(io::ErrorKind::AddrInUse.into()).to_string()
+        };
+        assert_eq!(listening(5_201), "another program has port 5201 (UDP) of 198.18.0.1: stop it");
+        assert!(listening(0).starts_with("listening on 198.18.0.1:0 (UDP)"), "{}", listening(0));
+    }
 
     #[test]
     fn this_hosts_faults_are_not_the_peers() {

@@ -8,7 +8,7 @@ use crate::flows::{ANSWER, GREETING};
 use crate::reading::is_timeout;
 use crate::state::State;
 use linerate_engine::{SocketError, Stop, StrangerLimits, Strangers, failed};
-use linerate_model::SocketOptions;
+use linerate_model::{SocketOptions, Transport};
 use linerate_streams::BulkSocket;
 use linerate_sys::clock;
 use linerate_sys::socket::wait_readable;
@@ -25,6 +25,9 @@ const TICK_NS: u64 = 20_000_000;
 const STRANGERS: StrangerLimits = StrangerLimits { places: 64, places_each: 32, time_ns: 5_000_000_000 };
 /// Connections taken at a time.
 const AT_A_TIME: usize = 64;
+/// What to do about a port that is taken.
+const TAKEN: &str =
+    "perhaps `iperf3 -s` or another agent, see `ss -tulnp`; stop it, or choose another port, as in --iperf3 5202";
 /// A UDP flow's buffer unless another is asked for, as for linerate's own streams.
 const UDP_RECEIVE_BUFFER: usize = 4 << 20;
 
@@ -42,9 +45,10 @@ impl Iperf3Service {
     /// # Errors
     /// The port is taken, or there are no more sockets or threads.
     pub fn start(address: SocketAddr, limits: ServiceLimits, report: Report) -> Result<Self, SocketError> {
-        let tcp = TcpListener::bind(address).map_err(failed(format!("listening on {address} (TCP)")))?;
+        let listening = |address, transport| SocketError::listening(address, transport, TAKEN);
+        let tcp = TcpListener::bind(address).map_err(listening(address, Transport::Tcp))?;
         let address = tcp.local_addr().map_err(failed("getsockname"))?;
-        let udp = datagram_socket(address).map_err(failed(format!("listening on {address} (UDP)")))?;
+        let udp = datagram_socket(address).map_err(listening(address, Transport::Udp))?;
         let nonblocking = tcp.set_nonblocking(true).and_then(|()| udp.set_nonblocking(true));
         nonblocking.map_err(failed("fcntl(O_NONBLOCK)"))?;
         let stop = Arc::<Stop>::default();

@@ -8,7 +8,7 @@ use linerate_testsuite::{server_test, wait_until};
 use linerate_units::{BitRate, Nanos};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -69,6 +69,19 @@ impl Served {
                 String::from_utf8_lossy(&run.stderr)
             )
         })
+    }
+}
+
+#[test]
+fn a_port_that_another_program_has_is_named_with_who_may_have_it() {
+    let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    for (taken, transport) in [(tcp.local_addr(), "TCP"), (udp.local_addr(), "UDP")] {
+        let address = taken.expect("an address");
+        let report = Report(Arc::new(|_: &str| ()));
+        let error = Iperf3Service::start(address, limits(), report).expect_err("it is taken").to_string();
+        let named = format!("another program has port {} ({transport}) of 127.0.0.1", address.port());
+        assert!(error.contains(&named) && error.contains("iperf3 -s") && error.contains("--iperf3 5202"), "{error}");
     }
 }
 

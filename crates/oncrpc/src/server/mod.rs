@@ -13,13 +13,12 @@ use crate::error::RpcError;
 use crate::greeting::{GREET, GreetingServer, KnownCallers};
 use crate::message::{BadCall, CallMessage, Refused, put_accepted, put_refused, read_call};
 use account::Account;
-use linerate_engine::{AllowedPeers, Timeline};
+use linerate_engine::{AllowedPeers, SocketError, Timeline};
 use linerate_model::{Service, SessionKey, Transport};
 use linerate_sys::clock;
 use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
 use linerate_sys::{affinity, socket};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use std::io;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd as _;
@@ -195,16 +194,8 @@ impl Server {
             // A port whose last connections have only just closed can be taken again.
             socket.set_reuse_address(true).map_err(listening())?;
         }
-        socket.bind(&SockAddr::from(address)).map_err(|error| {
-            if error.kind() == io::ErrorKind::AddrInUse && address.port() != 0 {
-                return RpcError::InvalidRequest(format!(
-                    "another program has port {} ({transport}) of {}: choose another, or 0 for one that is free",
-                    address.port(),
-                    address.ip()
-                ));
-            }
-            listening()(error)
-        })?;
+        let remedy = "choose another, or 0 for one that is free";
+        socket.bind(&SockAddr::from(address)).map_err(SocketError::listening(address, transport, remedy))?;
         Self::on(transport, socket, programs, options)
     }
 
