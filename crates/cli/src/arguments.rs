@@ -46,6 +46,7 @@ Examples:
   linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472
   linerate serve                                 On the other host: prints its agent URL
   linerate stream linerate://host:4747#...       From here to that host, TCP
+  linerate iperf3://192.0.2.5                    To and from a server of iperf3
   linerate stream A B --udp --expect 'loss<=0.1%'
   linerate transact A B --rate 10k               Latency at 10,000 requests per second
   linerate rpc A B --sizes 1K,8K                 ONC RPC over UDP and TCP, by size of the data

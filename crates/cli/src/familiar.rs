@@ -1,5 +1,6 @@
 //! What users of iperf3 type: its flags that linerate writes otherwise, and a host without a command.
 
+use crate::commands::stream::IPERF3;
 use crate::saved_hosts::SavedHosts;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -76,23 +77,27 @@ pub(crate) fn advised(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// What a host alone asks for: streams both ways, and the latency that they add, in some 12 s.
-const QUICK: [&str; 5] = ["--direction=send,receive", "--loaded-latency", "--time=3s", "--warmup=1s", "--repeats=1"];
+/// What a host alone asks for: streams both ways, in some 12 s.
+const QUICK: [&str; 4] = ["--direction=send,receive", "--time=3s", "--warmup=1s", "--repeats=1"];
+/// The latency that they add. No server of iperf3 answers the requests that measure it.
+const LATENCY: &str = "--loaded-latency";
 
 /// The words of a command line; a host in place of a command stands for a quick look at the path to it.
 pub(crate) fn completed(words: Vec<OsString>, is_command: impl Fn(&OsStr) -> bool) -> Vec<OsString> {
     match &words[..] {
         [program, host] if !is_command(host) && host.to_str().is_some_and(is_host) => {
-            let quick = QUICK.map(OsString::from);
+            let latency = host.to_str().is_none_or(|host| !host.starts_with(IPERF3)).then_some(LATENCY);
+            let quick = QUICK.into_iter().chain(latency).map(OsString::from);
             [program.clone(), "stream".into(), host.clone()].into_iter().chain(quick).collect()
         }
         _ => words,
     }
 }
 
-/// Whether a word can only be a host: an agent URL, where one stands, or a saved name.
+/// Whether a word can only be a host: an agent URL, where one stands, a server of iperf3, or a saved name.
 fn is_host(word: &str) -> bool {
     word.starts_with("linerate://")
+        || word.starts_with(IPERF3)
         || word.starts_with('@')
         || word.starts_with("env:")
         || SavedHosts::read().is_ok_and(|saved| saved.find(&HostName::from(word)).is_some())
@@ -154,9 +159,11 @@ mod tests {
     #[test]
     fn a_host_alone_is_looked_at_both_ways() {
         let url = format!("linerate://192.0.2.7:4747#{}.{}", "0".repeat(64), "A".repeat(22));
-        for host in [url.as_str(), "@agent.url", "env:AGENT"] {
+        for host in [url.as_str(), "@agent.url", "env:AGENT", "iperf3://192.0.2.7"] {
             let line = parse_from(["linerate", host]).unwrap_or_else(|error| panic!("{host}: {error}"));
             assert!(matches!(line.command, crate::arguments::Command::Stream(_)), "{host}");
+            let words = super::completed(vec!["linerate".into(), host.into()], |_| false);
+            assert_eq!(words.contains(&super::LATENCY.into()), host != "iperf3://192.0.2.7", "{words:?}");
         }
         let error = parse_from(["linerate", "steam"]).expect_err("no command").to_string();
         assert!(error.contains("stream"), "what was meant is said: {error}");

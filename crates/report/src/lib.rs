@@ -17,6 +17,7 @@ mod copy;
 mod csv;
 mod device;
 mod device_charts;
+mod directions;
 mod document;
 mod doubts;
 mod explain;

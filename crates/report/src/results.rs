@@ -5,7 +5,7 @@ use crate::document::{Block, Entry, Section};
 use crate::figures::{per_second, plain, rate};
 use crate::flow_result::FlowResult;
 use crate::language::Language;
-use crate::{copy, device, frames, nfs, overview, said, sentences, verdicts};
+use crate::{copy, device, directions, frames, nfs, overview, said, sentences, verdicts};
 use linerate_model::{Detail, Measurement, Outcome, Quantity, Record};
 
 /// Results that have an entry each; more of them are rows of a table.
@@ -35,7 +35,8 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     entries.extend(nfs::answer(lang, &shown));
     sentences.extend(device::in_common(lang, record, MOST_ENTRIES));
     entries.extend(device::answers(lang, record, MOST_ENTRIES));
-    let blocks = vec![Block::Sentences(sentences), Block::Entries(entries)];
+    let joint = directions::joint(lang, record).into_iter().collect();
+    let blocks = vec![Block::Sentences(sentences), Block::Entries(entries), Block::Sentences(joint)];
     Section::answer("results", said!(lang, "section-results"), blocks)
 }
 

@@ -9,6 +9,7 @@ use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
 use crate::measure::measure;
 use iperf3::Iperf3Target;
+pub(crate) use iperf3::SCHEME as IPERF3;
 use linerate_method::probed;
 use linerate_model::{
     Direction, IpVersion, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, SendBy, Server, SocketOptions, StreamTask,

@@ -4,8 +4,8 @@ use crate::sample;
 use crate::snapshots::fields;
 use linerate_report::Language;
 
-use linerate_model::{Caveat, CaveatKind, HostName, Plan, Record, Repeats};
-use linerate_report::{Style, csv, html, json, markdown, text};
+use linerate_model::{Caveat, CaveatKind, Confidence, HostName, Limit, Plan, Record, Repeats, Verdict};
+use linerate_report::{Style, answer, csv, html, json, markdown, text};
 
 fn plain(record: &Record) -> String {
     text(record, &Style::default())
@@ -34,6 +34,28 @@ fn a_caveat_of_all_results_names_none() {
     let everywhere = Caveat::new(CaveatKind::FewRuns, "two runs only");
     record.results.iter_mut().for_each(|result| result.caveats.push(everywhere.clone()));
     assert!(plain(&record).contains("! Two runs only.\n"), "{}", plain(&record));
+}
+
+#[test]
+fn both_directions_have_one_verdict() {
+    let said = |change: &dyn Fn(&mut Record)| {
+        let mut record = sample::tcp_directions();
+        let both = record.results.pop().map(|result| result.name);
+        assert_eq!((both.as_deref(), record.results.len()), (Some("tcp both"), 2));
+        for (result, confidence) in record.results.iter_mut().zip([Confidence::High, Confidence::Medium]) {
+            result.verdict = Verdict::new(Limit::Wire, confidence, vec![]);
+        }
+        change(&mut record);
+        flowing(&answer(&record, &Style::default()))
+    };
+    let same = said(&|_| ());
+    assert!(same.contains("Both directions: Limited by the wire (medium confidence)."), "{same}");
+    let differ = said(&|record| record.results[1].verdict.limit = Limit::ReceiverCpu);
+    let sentence =
+        "Sent: Limited by the wire (high confidence). Received: Limited by the receiver's CPU (medium confidence).";
+    assert!(differ.contains(sentence), "{differ}");
+    let one = said(&|record| drop(record.results.pop()));
+    assert!(!one.contains("Both directions") && !one.contains("Received: "), "{one}");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use crate::commands::nfs::resolve;
 use linerate_model::{HostName, IpVersion, Iperf3Server};
 
-const SCHEME: &str = "iperf3://";
+/// What the name of such a server begins with.
+pub(crate) const SCHEME: &str = "iperf3://";
 
 /// An iperf3 server as given.
 #[derive(Debug, Clone, PartialEq, Eq)]
