@@ -2,7 +2,7 @@
 
 use crate::{AllowedInterfaces, AllowedServers, Budget};
 use ipnet::IpNet;
-use linerate_engine::AllowedPeers;
+use linerate_engine::{AllowedPeers, DataPorts};
 use linerate_model::{Power, Powers};
 use linerate_units::{BitRate, Nanos};
 use std::net::IpAddr;
@@ -32,6 +32,8 @@ pub struct Limits {
     pub cold_cache: bool,
     /// Bytes of one request's body.
     pub max_body: usize,
+    /// The ports that sessions listen at.
+    pub data_ports: DataPorts,
     /// Networks whose hosts may use the API and open data connections; empty allows all that have the token, or the session's
     /// key.
     pub allowed_peers: Vec<IpNet>,
@@ -53,6 +55,7 @@ impl Default for Limits {
             servers: AllowedServers::default(),
             cold_cache: false,
             max_body: 256 << 10,
+            data_ports: DataPorts::default(),
             allowed_peers: Vec::new(),
             allowed_targets: Vec::new(),
         }

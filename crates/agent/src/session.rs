@@ -9,7 +9,7 @@ use crate::grant::CredentialId;
 use crate::watching::{Seen, Signal};
 use lead::Lead;
 use linerate_control::{ApiError, ErrorKind};
-use linerate_engine::{AllowedPeers, Counted, Demand, Engine, EngineFailure, FailedBy, Stop, Stopped, Timeline};
+use linerate_engine::{Counted, Demand, Engine, EngineFailure, FailedBy, ListenOptions, Stop, Stopped, Timeline};
 use linerate_model::{
     Assignment, Endpoints, FailureKind, HostCounts, LinkId, Order, SessionFailure, SessionId, SessionProgress, Stage,
     TaskKind,
@@ -34,8 +34,8 @@ pub(crate) struct Session {
     pub(crate) opener: Opener,
     /// The links that it connects to.
     connects: Vec<LinkId>,
-    /// Who may open data connections to it.
-    peers: AllowedPeers,
+    /// How its ends listen.
+    listening: ListenOptions,
     stop: Arc<Stop>,
     orders: Arc<Orders>,
     stage: watch::Sender<Stage>,
@@ -106,8 +106,8 @@ pub(crate) struct Bounds {
 const OVERDUE: Duration = Duration::from_secs(20);
 
 impl Session {
-    /// A session that has not begun, to which `peers` may open data connections.
-    pub(crate) fn new(assignment: &Assignment, demand: Demand, opener: Opener, peers: AllowedPeers) -> Self {
+    /// A session that has not begun, whose ends will listen so.
+    pub(crate) fn new(assignment: &Assignment, demand: Demand, opener: Opener, listening: ListenOptions) -> Self {
         let state = State {
             awaited: None,
             since: Instant::now(),
@@ -135,7 +135,7 @@ impl Session {
             demand,
             opener,
             connects: assignment.connects().collect(),
-            peers,
+            listening,
             stop,
             orders,
             stage: watch::channel(Stage::Preparing { doing: String::new() }).0,
@@ -487,7 +487,7 @@ mod tests {
         let (flows, needs) = (1, Needs::default());
         let demand = Demand { sends: None, receives: None, time, flows, needs, exclusive: None, set_up };
         let opener = Opener { host: [192, 0, 2, 9].into(), credential: None, rate_limited: false };
-        let session = Session::new(&assignment, demand, opener, AllowedPeers::default());
+        let session = Session::new(&assignment, demand, opener, ListenOptions::default());
         session.reach(Stage::Ready(Ready::default()), Some(Awaited::Start));
         session
     }

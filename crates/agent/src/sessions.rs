@@ -11,7 +11,7 @@ use crate::session::{Bounds, Opener, Outcome, Session, panicked};
 use crate::{Limits, Timeouts};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::{ApiError, Closed, ErrorKind};
-use linerate_engine::{Demand, Engine, Report};
+use linerate_engine::{Demand, Engine, ListenOptions, Report};
 use linerate_model::{Assignment, FailureKind, HostCounts, Order, SessionFailure, SessionId, Stage};
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -197,7 +197,8 @@ impl Sessions {
         let rate_limited = self.limits.max_rate.is_some() || grant.max_rate.is_some();
         let opener = Opener { host: requester.to_canonical(), credential: grant.credential.clone(), rate_limited };
         let peers = self.limits.data_peers().and(grant.data_peers());
-        let session = Arc::new(Session::new(assignment, demand, opener, peers));
+        let listening = ListenOptions { peers, ports: self.limits.data_ports };
+        let session = Arc::new(Session::new(assignment, demand, opener, listening));
         held.insert(assignment.id.clone(), Arc::clone(&session));
         Ok((session, engine))
     }

@@ -8,11 +8,11 @@ use crate::block::{BLOCK, Block};
 use crate::control::Control;
 use linerate_engine::greeting::{self, FIELDS, GREETING};
 use linerate_engine::proof::Salt;
-use linerate_engine::{AllowedPeers, StrangerLimits, Strangers};
+use linerate_engine::{AllowedPeers, ListenOptions, StrangerLimits, Strangers};
 use linerate_model::SessionKey;
 use linerate_sys::clock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use socket2::{SockRef, TcpKeepalive};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
@@ -82,10 +82,13 @@ pub(crate) struct LaneListener {
 }
 
 impl LaneListener {
-    /// Listens at `address` for connections of `peers`.
-    pub(crate) fn open(address: IpAddr, peers: AllowedPeers) -> Result<Self, CopyError> {
-        let failed = |source| CopyError::System { call: "bind", object: address.to_string(), source };
-        let listener = TcpListener::bind((address, 0)).map_err(failed)?;
+    /// Listens at `address` as `listening` says.
+    pub(crate) fn open(address: IpAddr, listening: &ListenOptions) -> Result<Self, CopyError> {
+        let failed = |source| CopyError::System { call: "listen", object: address.to_string(), source };
+        let socket =
+            Socket::new(Domain::for_address((address, 0).into()), Type::STREAM, Some(Protocol::TCP)).map_err(failed)?;
+        listening.ports.bind_in(&socket, address)?;
+        let (listener, peers) = (TcpListener::from(socket), listening.peers.clone());
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         Ok(Self { listener, peers, address })
@@ -233,7 +236,7 @@ mod tests {
     #[test]
     fn only_the_key_opens() {
         let control = Control::new(CopyOnError::Continue, Arc::default());
-        let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into(), AllowedPeers::default()).expect("a port");
+        let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into(), &ListenOptions::default()).expect("a port");
         let address = listener.address;
         thread::scope(|scope| {
             let accepted = scope.spawn(|| listener.accept(&KEY, 2, true, &control));
@@ -251,7 +254,7 @@ mod tests {
     #[test]
     fn strangers_behind_a_lane_in_the_queue_do_not_take_its_place() {
         let control = Control::new(CopyOnError::Continue, Arc::default());
-        let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into(), AllowedPeers::default()).expect("a port");
+        let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into(), &ListenOptions::default()).expect("a port");
         let connect = || TcpStream::connect(listener.address).expect("connected");
         let mut lane = connect();
         lane.write_all(&greeting::seal(&KEY, HELLO, &Salt::default(), fields(0))).expect("sent");

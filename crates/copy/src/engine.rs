@@ -95,7 +95,7 @@ impl Copy {
 
         let (mut parts, mut here) = (Vec::with_capacity(controls.len()), Endpoints::new());
         let (mut disks, mut caveats) = (BTreeSet::new(), Vec::new());
-        let peers = host.peers();
+        let listening = host.listen_options();
         for (role, control) in assignment.roles.iter().zip(&controls) {
             let say = |doing: &str| host.preparing(doing);
             let mut preparing = Preparing {
@@ -103,7 +103,7 @@ impl Copy {
                 assignment,
                 folders: &self.folders,
                 control,
-                peers: &peers,
+                listening: &listening,
                 say: &say,
                 disks: &mut disks,
                 scratch,

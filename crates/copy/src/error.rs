@@ -1,5 +1,6 @@
 //! What keeps a copy from being made at all. A file that cannot be copied is a fault, not an error.
 
+use linerate_engine::SocketError;
 use linerate_units::ByteCount;
 use std::io;
 use std::path::Path;
@@ -17,6 +18,9 @@ pub(crate) enum CopyError {
         /// What the system said.
         source: io::Error,
     },
+    /// A socket could not be made or used.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
     /// The agent's owner did not allow the folder.
     #[error(
         "{path}: this agent copies from and to {allowed} only; name a folder below, or start it with `linerate serve \

@@ -62,7 +62,7 @@ impl Prepared {
                 preparing.cold_destination()?;
                 let arrivals = role.listens.iter().map(|listen| {
                     let root = preparing.root(folder.as_ref(), listen.folder.as_deref())?;
-                    Ok((listen.link, root, LaneListener::open(listen.address, preparing.peers.clone())?))
+                    Ok((listen.link, root, LaneListener::open(listen.address, preparing.listening)?))
                 });
                 Self::Destination { arrivals: arrivals.collect::<Result<_, CopyError>>()? }
             }
@@ -90,8 +90,8 @@ impl Prepared {
                         None => folder.again(),
                     };
                     let folder = folder.descriptor().map_err(CopyError::at("dup", &path))?;
-                    let peers = preparing.peers.clone();
-                    let share = NfsShare::start(folder, preparing.assignment.key, listen.address, peers)?;
+                    let listening = preparing.listening.clone();
+                    let share = NfsShare::start(folder, preparing.assignment.key, listen.address, listening)?;
                     Ok((listen.link, share))
                 });
                 Self::FileServer { shares: shares.collect::<Result<_, CopyError>>()? }

@@ -11,7 +11,7 @@ use crate::storage::{self, Storage};
 use crate::tree::Made;
 use crate::ways::path;
 use crate::{Control, CopyError};
-use linerate_engine::AllowedPeers;
+use linerate_engine::ListenOptions;
 use linerate_model::{
     Assignment, Caveat, CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync,
     CopyTask, CopyTree, CopyVerify, FileServer,
@@ -40,7 +40,7 @@ pub(crate) struct Preparing<'a> {
     pub(crate) folders: &'a AllowedFolders,
     pub(crate) control: &'a Arc<Control>,
     /// Who may connect to its links.
-    pub(crate) peers: &'a AllowedPeers,
+    pub(crate) listening: &'a ListenOptions,
     /// Is told what takes a while.
     pub(crate) say: &'a dyn Fn(&str),
     /// Numbers of the devices that its folders are on, as their files have them (`st_dev`).

@@ -3,7 +3,7 @@
 //! An engine is one blocking function with waiting points: it listens, waits for its peers, becomes ready, waits for the start,
 //! works, and returns what it counted. The agent decides when it goes on, watches the host meanwhile, and can stop it at any point.
 
-use crate::{AllowedPeers, Stop, Timeline};
+use crate::{ListenOptions, Stop, Timeline};
 use linerate_model::{Assignment, Caveat, Endpoints, Meter, Power, Powers, Readings, Ready, RoleCounts, Task};
 use linerate_sys::thread::EngineThread;
 use linerate_units::{BitRate, Nanos};
@@ -63,9 +63,9 @@ pub trait Conductor: Sync {
     /// The session was stopped.
     fn sent(&self) -> Result<(), Stopped>;
 
-    /// Who may open data connections to this host's ends.
-    fn peers(&self) -> AllowedPeers {
-        AllowedPeers::default()
+    /// How this host's ends listen: for whom, and at which ports.
+    fn listen_options(&self) -> ListenOptions {
+        ListenOptions::default()
     }
 
     /// Whether a limit of rate binds the session. It then holds for what the engine does beforehand, too.

@@ -7,6 +7,7 @@ mod connect;
 mod contract;
 mod error;
 pub mod greeting;
+mod listening;
 mod path_end;
 mod path_rates;
 mod peers;
@@ -30,6 +31,7 @@ pub use contract::{
     Work,
 };
 pub use error::{FlowsMissing, SocketError, failed};
+pub use listening::{DataPorts, ListenOptions};
 pub use path_end::{PathEnd, Side, path_ends};
 pub use path_rates::{PathRates, bits_per_second};
 pub use peers::AllowedPeers;

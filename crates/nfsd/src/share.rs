@@ -2,8 +2,8 @@
 
 use crate::directory::DirectoryStore;
 use crate::{ServiceTime, cannot_serve, programs};
-use linerate_engine::AllowedPeers;
-use linerate_model::{SessionKey, Transport};
+use linerate_engine::{ListenOptions, SocketSpec};
+use linerate_model::{SessionKey, SocketOptions, Transport};
 use linerate_oncrpc::RpcError;
 use linerate_oncrpc::server::{Server, ServerOptions};
 use std::net::{IpAddr, SocketAddr};
@@ -15,17 +15,26 @@ use std::sync::Arc;
 pub struct NfsShare(Server);
 
 impl NfsShare {
-    /// Serves the open `directory` over TCP at `address`, at a port of the system's choice, to those of `peers` that hold `key`. It takes
+    /// Serves the open `directory` over TCP at `address` as `listening` says, to those that hold `key`. It takes
     /// no path: whoever may write around the directory could make a path lead elsewhere.
     ///
     /// # Errors
     /// It is no directory, `openat2` is not there, or `address` cannot be listened on.
-    pub fn start(directory: OwnedFd, key: SessionKey, address: IpAddr, peers: AllowedPeers) -> Result<Self, RpcError> {
+    pub fn start(
+        directory: OwnedFd,
+        key: SessionKey,
+        address: IpAddr,
+        listening: ListenOptions,
+    ) -> Result<Self, RpcError> {
         let opened = DirectoryStore::new(directory.into());
         let store = opened.map_err(|error| cannot_serve("the folder", &error))?;
-        let address = SocketAddr::new(address, 0);
+        let ListenOptions { peers, ports } = listening;
+        let (plain, v6) = (SocketOptions::default(), address.is_ipv6());
+        let spec = SocketSpec { transport: Transport::Tcp, v6, options: &plain, bind: None, device: false };
+        let socket = linerate_engine::socket(spec)?;
+        ports.bind_in(&socket, address)?;
         let options = ServerOptions { key: Some(key), peers, ..ServerOptions::default() };
-        Server::at(Transport::Tcp, address, programs(Arc::new(store), ServiceTime::default()), options).map(Self)
+        Server::on(Transport::Tcp, socket, programs(Arc::new(store), ServiceTime::default()), options).map(Self)
     }
 
     /// Where it listens.

@@ -12,7 +12,7 @@ use crate::running::Running;
 use crate::running_server::RunningServer;
 use crate::server::Program;
 use linerate_engine::{
-    AllowedPeers, Conductor, Counted, Demand, Engine, EngineError, EngineFailure, Needs, PathRates, Side,
+    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, ListenOptions, Needs, PathRates, Side,
     bits_per_second,
 };
 use linerate_model::{Assignment, Endpoints, Power, Ready, RoleCounts, RpcTask, Task, Transport};
@@ -108,7 +108,7 @@ pub fn demand(protocol: &dyn Protocol, assignment: &Assignment) -> Result<Demand
 /// The task could not be done, or the session was stopped.
 pub fn run(protocol: &dyn Protocol, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {
     let job = Job::check(assignment, protocol)?;
-    let servers = serve(&job, protocol, &host.peers())?;
+    let servers = serve(&job, protocol, &host.listen_options())?;
     let here = servers.iter().map(|server| (server.link, server.address())).collect();
     let there = host.listening(here)?;
     let mut loads = Loads::default();
@@ -128,9 +128,9 @@ pub fn run(protocol: &dyn Protocol, assignment: &Assignment, host: &dyn Conducto
 }
 
 /// Starts the servers of this host's ends. They carry data for nobody but the session.
-fn serve(job: &Job, protocol: &dyn Protocol, peers: &AllowedPeers) -> Result<Vec<RunningServer>, RpcError> {
+fn serve(job: &Job, protocol: &dyn Protocol, listening: &ListenOptions) -> Result<Vec<RunningServer>, RpcError> {
     let servers = job.ends.iter().enumerate().filter_map(|(index, end)| match end.side {
-        Side::Server { link, address } => Some(RunningServer::start(job, protocol, index, (link, address), peers)),
+        Side::Server { link, address } => Some(RunningServer::start(job, protocol, index, (link, address), listening)),
         Side::Client { .. } => None,
     });
     servers.collect()

@@ -5,7 +5,7 @@ use crate::job::Job;
 use crate::load::TICK_NS;
 use crate::protocol::Protocol;
 use crate::server::{Server, ServerMeter, ServerOptions};
-use linerate_engine::{AllowedPeers, SocketSpec, Timeline};
+use linerate_engine::{ListenOptions, SocketSpec, Timeline};
 use linerate_model::{EndCounts, LinkId, Received, Sent, Task, Transport};
 use linerate_observe::interface_of;
 use linerate_sys::clock;
@@ -31,25 +31,25 @@ pub(crate) struct RunningServer {
 }
 
 impl RunningServer {
-    /// Serves end number `end`, on `link` at `address` and a port of the system's choice, to `peers` that hold the session's key.
+    /// Serves end number `end`, on `link` at `address` as `listening` says, to those that hold the session's key.
     pub(crate) fn start(
         job: &Job,
         protocol: &dyn Protocol,
         end: usize,
         (link, address): (LinkId, IpAddr),
-        peers: &AllowedPeers,
+        listening: &ListenOptions,
     ) -> Result<Self, RpcError> {
         let transport = job.transport();
-        let bind = Some(SocketAddr::new(address, 0));
-        let spec = SocketSpec { transport, v6: job.v6(), options: job.socket(), bind, device: false };
+        let spec = SocketSpec { transport, v6: job.v6(), options: job.socket(), bind: None, device: false };
         let socket = linerate_engine::socket(spec)?;
+        listening.ports.bind_in(&socket, address)?;
         let flows = usize::from(job.net().flows);
         let options = ServerOptions {
             threads: flows.min(thread::available_parallelism().map_or(1, usize::from)),
             first: end * flows,
             cpus: job.socket().receiver_cpus.clone(),
             key: Some(job.key),
-            peers: peers.clone(),
+            peers: listening.peers.clone(),
             ..ServerOptions::default()
         };
         let server = Server::on(transport, socket, protocol.programs(job)?, options)?;

@@ -5,7 +5,7 @@ use crate::flow::{Flow, Link};
 use crate::hello::{self, Answer, Greeted, Hello};
 use crate::job::Job;
 use crate::options;
-use linerate_engine::{AllowedPeers, ReplyAllowance, StrangerLimits, Strangers};
+use linerate_engine::{ListenOptions, ReplyAllowance, StrangerLimits, Strangers};
 use linerate_model::{LinkId, Transport};
 use linerate_sys::clock;
 use linerate_sys::socket::{EMFILE, ENFILE, ENOBUFS, ENOMEM, wait_readable};
@@ -43,36 +43,33 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Listens for the flows of end number `end`, on `link` at a port of the system's choice.
+    /// Listens for the flows of end number `end`, on `link` as `listening` says.
     ///
-    /// `peers` may connect. `stop` ends it, together with all others that share it.
+    /// `stop` ends it, together with all others that share it.
     pub(crate) fn listen(
         job: &Arc<Job>,
         end: usize,
         link: LinkId,
         address: IpAddr,
-        peers: &AllowedPeers,
+        listening: &ListenOptions,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, StreamError> {
         let path = job.ends[end].path;
-        let socket = options::socket(job, Some(address), false)?;
+        let socket = options::listening(job, address, listening.ports)?;
         let (arrived, failure) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
         let stop = Arc::clone(stop);
         let mut desk = Desk {
             job: Arc::clone(job),
             end,
             path,
-            peers: peers.clone(),
+            listening: listening.clone(),
             arrived: Arc::clone(&arrived),
             stop: Arc::clone(&stop),
         };
         let (local, listener, run): (_, _, Box<dyn FnOnce() -> Result<(), StreamError> + Send>) = match job.transport()
         {
             Transport::Tcp => {
-                socket
-                    .listen(4_096)
-                    .and_then(|()| socket.set_nonblocking(true))
-                    .map_err(StreamError::socket(format!("listening on {address}")))?;
+                socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
                 let listener = TcpListener::from(socket);
                 let local = listener.local_addr().map_err(StreamError::socket("getsockname"))?;
                 let own = listener.try_clone().map_err(StreamError::socket("dup of the listening socket"))?;
@@ -145,7 +142,7 @@ struct Desk {
     job: Arc<Job>,
     end: usize,
     path: u16,
-    peers: AllowedPeers,
+    listening: ListenOptions,
     arrived: Arc<Mutex<Vec<Flow>>>,
     stop: Arc<AtomicBool>,
 }
@@ -220,7 +217,7 @@ impl Desk {
             }
             match accepted {
                 // A stray connection that cannot be served is dropped: it must not end the trial.
-                Ok((stream, peer)) if self.peers.allow(peer.ip()) && stream.set_nonblocking(true).is_ok() => {
+                Ok((stream, peer)) if self.listening.peers.allow(peer.ip()) && stream.set_nonblocking(true).is_ok() => {
                     let pending = Pending { stream, peer, hello: [0; hello::BYTES], filled: 0 };
                     strangers.take(peer, clock::now(), pending);
                 }
@@ -284,7 +281,7 @@ impl Desk {
             wait_readable(&sockets, TICK_NS)?;
             match listener.recv_from(&mut bytes) {
                 Ok((length, peer)) => {
-                    if self.peers.allow(peer.ip())
+                    if self.listening.peers.allow(peer.ip())
                         && let Some(greeted) = Hello::decode(&bytes[..length], &self.job.key)
                         && allowance.allow(length, hello::BYTES, clock::now())
                         && let Some(answer) = self.answer_for(&mut posts, greeted.hello, peer, local.ip())?
@@ -322,7 +319,7 @@ impl Desk {
         if !self.expects(hello) || self.has(hello) || pending >= PENDING_MAXIMUM {
             return Ok(None);
         }
-        let socket = options::socket(&self.job, Some(address), false)?;
+        let socket = options::listening(&self.job, address, self.listening.ports)?;
         socket.connect(&SockAddr::from(peer)).map_err(StreamError::socket(format!("connecting to {peer}")))?;
         socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
         let socket = UdpSocket::from(socket);
@@ -441,7 +438,7 @@ mod tests {
             let assignment = part(&task, Nanos::from_secs(1), vec![server_role(0, address)], 1);
             let (job, stop) = (Arc::new(Job::check(&assignment).expect("valid")), Arc::default());
             let listen =
-                || Acceptor::listen(&job, 0, LinkId(0), address, &AllowedPeers::default(), &stop).expect("listens");
+                || Acceptor::listen(&job, 0, LinkId(0), address, &ListenOptions::default(), &stop).expect("listens");
             let (first, second) = (listen(), listen());
             drop(first);
             let thread = second.thread.as_ref().expect("it listens");

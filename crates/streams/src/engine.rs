@@ -8,10 +8,10 @@ use crate::job::Job;
 use crate::needs::needs;
 use crate::running::Running;
 use linerate_engine::{
-    AllowedPeers, Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, PathRates, Side,
+    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, ListenOptions, PathRates, Side,
     bits_per_second,
 };
-use linerate_model::{Assignment, Direction, Endpoints, Offered, Ready, StreamTask, Task, TransactTask};
+use linerate_model::{Assignment, Direction, Endpoints, Offered, Ready, StreamTask, Task, TransactTask, Transport};
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Engine for Streams {
 
 fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamError> {
     let job = Arc::new(Job::check(assignment)?);
-    let acceptors = listen(&job, &host.peers())?;
+    let acceptors = listen(&job, &host.listen_options())?;
     let here = acceptors.iter().map(|acceptor| (acceptor.link, acceptor.address)).collect();
     let there = host.listening(here)?;
     let mut flows = connect(&job, &there, host.stop().flag())?;
@@ -64,7 +64,7 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamE
     }
     let job = Arc::into_inner(job).expect("the accepting threads have ended and gave up theirs");
     let timeline = job.timeline(start);
-    let running = Running::spawn(Shared::new(job, timeline.clone(), flows, host.peers()), host.stop())?;
+    let running = Running::spawn(Shared::new(job, timeline.clone(), flows, host.listen_options().peers), host.stop())?;
     host.runs(running.work());
     Ok(Counted {
         roles: running.join()?,
@@ -75,10 +75,14 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamE
 }
 
 /// Listens for the flows of all ends that accept them. They wait for the session's flows, and for nothing else.
-fn listen(job: &Arc<Job>, peers: &AllowedPeers) -> Result<Vec<Acceptor>, StreamError> {
+fn listen(job: &Arc<Job>, listening: &ListenOptions) -> Result<Vec<Acceptor>, StreamError> {
+    if job.transport() == Transport::Udp {
+        let serving = job.ends.iter().filter(|end| !end.is_client());
+        listening.ports.check(serving.map(|end| 1 + job.hellos(end.path).len()).sum())?;
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let servers = job.ends.iter().enumerate().filter_map(|(index, end)| match end.side {
-        Side::Server { link, address } => Some(Acceptor::listen(job, index, link, address, peers, &stop)),
+        Side::Server { link, address } => Some(Acceptor::listen(job, index, link, address, listening, &stop)),
         Side::Client { .. } => None,
     });
     servers.collect()

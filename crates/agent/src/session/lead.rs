@@ -2,7 +2,7 @@
 
 use super::{Awaited, Session};
 use crate::watching::{Seen, Watching};
-use linerate_engine::{AllowedPeers, Conductor, Stop, Stopped, Work};
+use linerate_engine::{Conductor, ListenOptions, Stop, Stopped, Work};
 use linerate_model::{Endpoints, FailureKind, Ready, Sampling, SessionProgress, Stage};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -61,8 +61,8 @@ impl Conductor for Lead<'_> {
         self.session.wait(Stage::Sent, Awaited::Drain, |state| state.all_sent.then_some(()))
     }
 
-    fn peers(&self) -> AllowedPeers {
-        self.session.peers.clone()
+    fn listen_options(&self) -> ListenOptions {
+        self.session.listening.clone()
     }
 
     fn is_rate_limited(&self) -> bool {

@@ -10,7 +10,7 @@ use linerate_agent::{
     Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, Budget,
     Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, Timeouts, Token,
 };
-use linerate_engine::{AllowedPeers, Report};
+use linerate_engine::{AllowedPeers, DataPorts, Report};
 use linerate_iperf3::{Iperf3Service, ServiceLimits};
 use linerate_model::{AgentUrl, HostName};
 use linerate_oncrpc::RpcService;
@@ -33,13 +33,14 @@ Examples:
   linerate serve --allow-peer 192.0.2.0/24 --max-rate 1Gbit/s
   linerate serve --iperf3                    serves `iperf3 -c` too, on port 5201
   linerate serve --listen 127.0.0.1:4747     this machine only
+  linerate serve --data-ports 5000-5010      behind a firewall that lets 4747 and these through, TCP and UDP
   linerate serve invite --for 1h             a URL for streams and transactions, for one hour
 
 On a terminal the agent prints the command to type on the other machine, elsewhere its agent URL
 alone, and then a line for each trial that it served. The URL contains its key. Anyone with it can
 send traffic from and to this machine within the limits: treat it as a password, and give others a
 URL of `linerate serve invite`. Make the port reachable from trusted networks only. The kernel
-chooses data ports for each trial; they serve only connections that prove the trial's key."
+chooses data ports for each trial, unless --data-ports names them; they serve only connections that prove the trial's key."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -65,6 +66,11 @@ pub(crate) struct Arguments {
     /// Address for trial data from other hosts; may be repeated [default: the address at which they reach the agent]
     #[arg(long, value_name = "ADDRESS")]
     data_address: Vec<IpAddr>,
+
+    /// Ports at which trials of this host listen, TCP and UDP, as in 5000-5010, for a firewall that lets these through. A UDP
+    /// flow takes a port of its own [default: the kernel chooses a free one]
+    #[arg(long, value_name = "FIRST-LAST")]
+    data_ports: Option<DataPorts>,
 
     /// Speed of an interface whose driver reports none or a wrong one, for example eth0=1Gbit/s; may be repeated
     #[arg(long, value_name = "IF=RATE", value_parser = link_speed)]
@@ -210,6 +216,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
             servers: AllowedServers { servers: arguments.allow_server, users: arguments.allow_uid },
             allowed_peers: arguments.allow_peer.clone(),
             allowed_targets: arguments.allow_target,
+            data_ports: arguments.data_ports.unwrap_or_default(),
             ..Limits::default()
         },
         timeouts: Timeouts::default(),

@@ -12,6 +12,7 @@ mod device_load;
 #[cfg(feature = "snmp")]
 mod device_snmp;
 mod faults;
+mod firewall;
 mod frames;
 mod hosts;
 mod iperf3;

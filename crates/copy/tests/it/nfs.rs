@@ -1,8 +1,8 @@
 //! Copies to and from an NFS server, linerate's own on loopback: the same tree arrives, and what goes wrong is named.
 
 use crate::pair::{KEY, OPTIONS, assert_same, assignment, census, copier, engine, folder, made, one, role, task};
-use linerate_engine::AllowedPeers;
 use linerate_engine::FailedBy;
+use linerate_engine::ListenOptions;
 use linerate_engine::testing::{Session, run};
 use linerate_model::{
     CopyCounts, CopyExisting, CopyFrom, CopyInto, CopyOptions, CopySync, CopyTree, CopyVerify, FileServer, RoleKind,
@@ -23,7 +23,7 @@ const BY_NFS: CopyOptions = CopyOptions { verify: CopyVerify::ReadBack, sync: Co
 /// Serves `path` to those that show `key`, and says how clients reach it.
 fn serve(path: &Path, key: SessionKey) -> (NfsShare, FileServer) {
     let directory = File::open(path).expect("opened").into();
-    let share = NfsShare::start(directory, key, Ipv4Addr::LOCALHOST.into(), AllowedPeers::default()).expect("served");
+    let share = NfsShare::start(directory, key, Ipv4Addr::LOCALHOST.into(), ListenOptions::default()).expect("served");
     let at = FileServer::AgentNfs(share.address());
     (share, at)
 }

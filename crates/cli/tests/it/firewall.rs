@@ -1,0 +1,140 @@
+//! Trials through a firewall that lets two ranges of ports through, and from behind a router that hides addresses.
+
+use crate::program::{Running, TestFolder, words};
+use linerate_sys::namespace::NetNamespace;
+use linerate_testsuite::{lab_test, program};
+use std::process::{Child, Command, Stdio};
+
+/// A host: a network namespace, and a process in it by which others name it.
+struct Host {
+    network: NetNamespace,
+    process: Child,
+}
+
+/// The process ends; the kernel removes the namespace with it.
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Host {
+    fn new() -> Self {
+        let network = NetNamespace::new().expect("a network namespace");
+        // It lives no longer than this process, which holds the other end of its input.
+        let start = || Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+        let process = network.enter(start).expect("entered").expect("cat starts");
+        let host = Self { network, process };
+        host.does("ip link set lo up");
+        host
+    }
+
+    /// Runs a command, which must succeed.
+    fn does(&self, line: &str) {
+        let [name, arguments @ ..] = &words(line)[..] else { panic!("a command") };
+        let path = program(name).unwrap_or_else(|| panic!("{name} is not installed"));
+        let done = self.network.enter(|| Command::new(path).args(arguments).output());
+        let done = done.expect("entered").expect("it starts");
+        assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// A link to `other`, with an address at each end.
+    fn link(&self, own: (&str, &str), other: &Self, its: (&str, &str)) {
+        let process = other.process.id();
+        self.does(&format!("ip link add {} type veth peer name {} netns {process}", own.0, its.0));
+        for (host, (name, address)) in [(self, own), (other, its)] {
+            host.does(&format!("ip address add {address}/24 dev {name}"));
+            host.does(&format!("ip link set {name} up"));
+        }
+    }
+
+    fn serves(&self, place: &TestFolder, options: &str) -> (Running, String) {
+        let copies = place.path("copies");
+        std::fs::create_dir_all(&copies).expect("a directory");
+        let line = format!("serve --ephemeral --copy-directory {} {options}", copies.display());
+        let mut agent = self.network.enter(|| place.start(&words(&line))).expect("entered");
+        let url = agent.line();
+        (agent, url)
+    }
+
+    /// Runs the program, which must measure.
+    fn measures(&self, place: &TestFolder, line: &str) {
+        let record = self.network.enter(|| place.run(&words(line))).expect("entered");
+        assert_eq!(record.code, Some(0), "{line}: {}", record.err);
+        let record = record.json();
+        let results = record["results"].as_array().expect("results");
+        assert!(
+            !results.is_empty() && results.iter().all(|result| result["main"]["median"].as_f64() > Some(0.0)),
+            "{line}"
+        );
+    }
+}
+
+const SHORT: &str = "--time 200ms --warmup 100ms --repeats 1 --json";
+/// Every kind of trial in which hosts open connections to each other, both ways where it has a direction.
+const TRIALS: [&str; 10] = [
+    "stream URL --direction send,receive,both",
+    "stream URL --udp --rate 10Mbit/s -P 3 --direction send,receive,both",
+    "stream URL --loaded-latency=udp --direction send,receive --time 1s",
+    "transact URL -P 2",
+    "transact URL --udp -P 2",
+    "transact URL --connect",
+    "rpc URL --call read,write --sizes 8K",
+    "nfs URL",
+    "copy --from memory --to discard --tree files=10,bytes=1M local URL --over linerate",
+    "copy --from memory --tree files=10,bytes=1M local URL --over nfs",
+];
+
+fn all_measure(client: &Host, place: &TestFolder, url: &str) {
+    for trial in TRIALS {
+        let short = match (trial.starts_with("copy"), trial.contains("--time")) {
+            (true, _) => "--repeats 1 --json",
+            (_, true) => "--warmup 100ms --repeats 1 --json",
+            _ => SHORT,
+        };
+        client.measures(place, &format!("{} {short}", trial.replace("URL", url)));
+    }
+}
+
+#[lab_test(Program("nft"))]
+fn every_trial_runs_through_a_firewall_that_lets_two_ranges_through() {
+    let (place, client, server) = (TestFolder::new(), Host::new(), Host::new());
+    client.link(("eth0", "10.9.0.1"), &server, ("eth0", "10.9.0.2"));
+    for (hook, device) in [("input", "iif"), ("output", "oif")] {
+        server.does(&format!(
+            "nft table inet wall {{ chain {hook} {{ type filter hook {hook} priority 0; policy drop; {device} lo accept; \
+             tcp dport {{ 4747, 5000-5019 }} accept; tcp sport {{ 4747, 5000-5019 }} accept; \
+             udp dport 5000-5019 accept; udp sport 5000-5019 accept; }}; }}"
+        ));
+    }
+    let (agent, url) = server.serves(&place, "--listen 10.9.0.2:4747 --data-ports 5000-5019");
+    all_measure(&client, &place, &url);
+    // The destination of a copy listens: both hosts have an agent then.
+    let (_here, here) = client.serves(&place, "--listen 10.9.0.1:4747 --data-ports 5000-5019");
+    for way in ["--over linerate", "--over nfs"] {
+        let copy = format!("copy --from memory --tree files=10,bytes=1M {url} {here} {way} --repeats 1 --json");
+        client.measures(&place, &copy);
+    }
+    let flows = format!("stream {url} --udp --rate 10Mbit/s -P 20 {SHORT}");
+    let refused = client.network.enter(|| place.run(&words(&flows))).expect("entered");
+    refused.says(3, &["takes 21 UDP ports", "--data-ports 5000-5019 has 20"]);
+    drop(agent);
+    // Without the range the firewall stops the data.
+    let (_agent, url) = server.serves(&place, "--listen 10.9.0.2:4747");
+    let stopped = client.network.enter(|| place.run(&words(&format!("stream {url} {SHORT}")))).expect("entered");
+    stopped.says(3, &["10.9.0.2"]);
+}
+
+#[lab_test(Program("nft"))]
+fn every_trial_runs_from_behind_address_translation() {
+    let (place, client, router, server) = (TestFolder::new(), Host::new(), Host::new(), Host::new());
+    client.link(("eth0", "192.168.7.2"), &router, ("inside", "192.168.7.1"));
+    router.link(("outside", "10.9.0.1"), &server, ("eth0", "10.9.0.2"));
+    client.does("ip route add default via 192.168.7.1");
+    router.does("sysctl -qw net.ipv4.ip_forward=1");
+    router.does("nft table ip nat { chain out { type nat hook postrouting priority 100; oif outside masquerade; }; }");
+    // The server has no route to the client's own address.
+    let (_agent, url) = server.serves(&place, "--listen 10.9.0.2:4747");
+    all_measure(&client, &place, &url);
+}
