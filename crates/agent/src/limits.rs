@@ -3,7 +3,7 @@
 use crate::{AllowedInterfaces, AllowedServers, Budget};
 use ipnet::IpNet;
 use linerate_engine::{AllowedPeers, DataPorts};
-use linerate_model::{Power, Powers};
+use linerate_model::{Net, Power, Powers};
 use linerate_units::{BitRate, Nanos};
 use std::net::IpAddr;
 
@@ -49,7 +49,7 @@ impl Default for Limits {
             max_rate: None,
             max_time: Nanos::from_secs(600),
             max_trials: 4,
-            max_flows: 128,
+            max_flows: 2 * Net::MOST_FLOWS as u64,
             budget: Budget::default(),
             frames: AllowedInterfaces::default(),
             servers: AllowedServers::default(),

@@ -9,7 +9,7 @@ use crate::expectations::BuildReport;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use linerate_method::{Expectation, Metric};
-use linerate_model::{Arrivals, IpVersion, Plan, Repeats, Sampling, SocketOptions, Timing, Transport, Trial};
+use linerate_model::{Arrivals, IpVersion, Net, Plan, Repeats, Sampling, SocketOptions, Timing, Transport, Trial};
 use linerate_report::Language;
 use linerate_runner::Origin;
 use linerate_store::Store;
@@ -290,7 +290,8 @@ impl Over {
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Flows {
     /// Connections (UDP: sockets) of each client and direction
-    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=128))]
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=i64::from(Net::MOST_FLOWS)))]
     pub(crate) flows: u16,
 }
 

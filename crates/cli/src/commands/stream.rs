@@ -21,6 +21,9 @@ use tokio::sync::watch;
 
 /// What a TCP sender hands over at a time if nothing else is asked.
 const TCP_MESSAGE: u64 = 1 << 20;
+/// The same with more flows than these: each flow has its own message in memory.
+const MANY_FLOWS: u16 = 128;
+const MANY_FLOWS_MESSAGE: u64 = 128 << 10;
 /// The same to an iperf3 server, which receives as much at a time: its own default.
 const IPERF3_MESSAGE: u64 = 128 << 10;
 /// Warm-up where the server must know it beforehand, in whole seconds.
@@ -52,7 +55,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     over: Over,
 
-    /// Message size: a UDP datagram's payload, or one write to a TCP socket [default: UDP 1472 (IPv6: 1452), TCP 1 MiB]
+    /// Message size: a UDP datagram's payload, or one write to a TCP socket [default: UDP 1472 (IPv6: 1452), TCP 1 MiB, or 128
+    /// KiB with more than 128 flows]
     #[arg(long, short = 'l', value_name = "BYTES", conflicts_with = "sizes")]
     size: Option<ByteCount>,
 
@@ -294,7 +298,11 @@ impl Arguments {
     }
 
     fn size(&self, iperf3: Option<&Iperf3Server>) -> ByteCount {
-        let tcp = if iperf3.is_some() { IPERF3_MESSAGE } else { TCP_MESSAGE };
+        let tcp = match iperf3 {
+            Some(_) => IPERF3_MESSAGE,
+            None if self.flows.flows > MANY_FLOWS => MANY_FLOWS_MESSAGE,
+            None => TCP_MESSAGE,
+        };
         let largest_unfragmented = 1500 - u64::from(self.ip().header()) - 8;
         self.size.unwrap_or(ByteCount::new(if self.is_udp() { largest_unfragmented } else { tcp }))
     }

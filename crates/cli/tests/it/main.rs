@@ -20,6 +20,7 @@ mod ladder;
 mod limits;
 mod live;
 mod loaded_latency;
+mod many_flows;
 mod nfs;
 mod nfs_server;
 mod program;
