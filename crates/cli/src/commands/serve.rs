@@ -40,7 +40,8 @@ On a terminal the agent prints the command to type on the other machine, elsewhe
 alone, and then a line for each trial that it served. The URL contains its key. Anyone with it can
 send traffic from and to this machine within the limits: treat it as a password, and give others a
 URL of `linerate serve invite`. Make the port reachable from trusted networks only. The kernel
-chooses data ports for each trial, unless --data-ports names them; they serve only connections that prove the trial's key."
+chooses data ports for each trial, unless --data-ports names them; they serve only connections
+that prove the trial's key."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
