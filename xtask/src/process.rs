@@ -6,10 +6,11 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::fmt;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -71,8 +72,14 @@ pub(crate) struct Running {
     child: Child,
     /// Set once the child was waited for; its process group may be gone then.
     status: Option<ExitStatus>,
-    stdout: Option<JoinHandle<String>>,
-    stderr: Option<JoinHandle<String>>,
+    stdout: Option<Collected>,
+    stderr: Option<Collected>,
+}
+
+/// What comes out of a pipe, by a thread that reads until nobody holds the other end.
+struct Collected {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
 }
 
 impl Running {
@@ -86,8 +93,8 @@ impl Running {
             .process_group(0)
             .spawn()
             .with_context(|| format!("starting `{what}`"))?;
-        let stdout = child.stdout.take().map(collect);
-        let stderr = child.stderr.take().map(collect);
+        let stdout = child.stdout.take().map(Collected::from);
+        let stderr = child.stderr.take().map(Collected::from);
         Ok(Self { what, child, status: None, stdout, stderr })
     }
 
@@ -165,16 +172,21 @@ impl Running {
     }
 
     /// What was written, by the child and by what it started: those may have last words too, for a grace. Then they end.
+    /// Who left the group may hold the pipes for ever: what it writes later is not waited for.
     fn output(&mut self) -> Output {
+        self.wait_for_last_words();
+        self.signal(Signal::SIGKILL);
+        self.wait_for_last_words();
+        let text = |collected: &Option<Collected>| collected.as_ref().map(Collected::text).unwrap_or_default();
+        Output { stdout: text(&self.stdout), stderr: text(&self.stderr) }
+    }
+
+    fn wait_for_last_words(&self) {
         let began = Instant::now();
-        let writes = |reader: &Option<JoinHandle<String>>| reader.as_ref().is_some_and(|reader| !reader.is_finished());
+        let writes = |pipe: &Option<Collected>| pipe.as_ref().is_some_and(|pipe| !pipe.reader.is_finished());
         while (writes(&self.stdout) || writes(&self.stderr)) && began.elapsed() < GRACE {
             thread::sleep(LOOK);
         }
-        self.signal(Signal::SIGKILL);
-        let text =
-            |reader: Option<JoinHandle<String>>| reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
-        Output { stdout: text(self.stdout.take()), stderr: text(self.stderr.take()) }
     }
 }
 
@@ -192,13 +204,30 @@ pub(crate) fn run(command: Command, limit: Duration) -> Result<Output> {
     Running::start(command)?.finish(limit)
 }
 
-fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        // A pipe that breaks leaves what was read so far; the child's status tells the rest.
-        let _ = pipe.read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+impl Collected {
+    fn from(mut pipe: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&bytes);
+        let reader = thread::spawn(move || {
+            let mut piece = vec![0; 64 << 10];
+            // A pipe that breaks leaves what was read so far; the child's status tells the rest.
+            loop {
+                match pipe.read(&mut piece) {
+                    Ok(length @ 1..) => {
+                        kept.lock().unwrap_or_else(PoisonError::into_inner).extend(&piece[..length]);
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                    Ok(_) | Err(_) => return,
+                }
+            }
+        });
+        Self { bytes, reader }
+    }
+
+    /// What came so far.
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
 }
 
 fn describe(command: &Command) -> String {
@@ -240,6 +269,17 @@ mod tests {
         let error = run(shell("sleep 300 & sleep 300"), Duration::from_millis(100)).unwrap_err().to_string();
         assert!(error.contains("did not end within"), "{error}");
         assert!(began.elapsed() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn who_left_the_group_and_holds_the_pipes_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let script = format!("echo out; setsid sleep 300 & echo $! > {}", pid.display());
+        let output = run(shell(&script), Duration::from_secs(60)).unwrap();
+        assert_eq!(output.stdout, "out\n");
+        let pid: i32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
+        nix::sys::signal::kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
     }
 
     #[test]
