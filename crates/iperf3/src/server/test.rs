@@ -120,8 +120,10 @@ impl Test {
         let stop = Stop::default();
         let bulk = Bulk::start(&asked.assignment(self.peer, longest), 0, timeline, flows, asked.wide, &stop)
             .map_err(|failed| Ended::Early(failed.to_string()))?;
+        // Before the client may send: what it sends at once counts as well.
+        let begun = FlowCounts::now(&bulk, &sockets);
         self.tell(State::TestRunning)?;
-        let counted = self.until_end(&asked, &bulk, &sockets, start + longest.get());
+        let counted = self.until_end(&asked, &bulk, &sockets, begun, start + longest.get());
         let counted = counted.map(|before| (self.all_of(&asked, &bulk, &sockets, &before), before));
         stop.set("the test is over".to_owned());
         // It gives no counts of its own, for its window is open.
@@ -155,16 +157,16 @@ impl Test {
         Ok(flows)
     }
 
-    /// Waits for the client to end the test. Returns the counts at the end of the warm-up.
+    /// Waits for the client to end the test. Returns the counts at the end of the warm-up; `start` are those at its beginning.
     fn until_end(
         &mut self,
         asked: &TestRequest,
         bulk: &Bulk,
         sockets: &[OwnedFd],
+        start: FlowCounts,
         deadline: u64,
     ) -> Result<FlowCounts, Ended> {
         let meters = bulk.work().meters;
-        let start = FlowCounts::now(bulk, sockets);
         let begun = start.at;
         let warm = begun + asked.omit.get();
         let mut before = if asked.omit.is_zero() { Some(start) } else { None };
