@@ -105,6 +105,9 @@ fn written(options: &AgentOptions) -> Vec<PathBuf> {
     all
 }
 
+/// The number of kexec_file_load(2) (Linux, asm/unistd_64.h and asm-generic/unistd.h), which crate libc lacks for musl on arm64.
+const KEXEC_FILE_LOAD: libc::c_long = if cfg!(target_arch = "x86_64") { 320 } else { 294 };
+
 /// System calls that no engine makes and that could harm the kernel, other processes or the host; most are rarely used
 /// otherwise, and many were used in attacks.
 fn refused(frames: bool) -> RefusedCalls {
@@ -122,7 +125,7 @@ fn refused(frames: bool) -> RefusedCalls {
         // The host.
         number::SYS_reboot,
         number::SYS_kexec_load,
-        number::SYS_kexec_file_load,
+        KEXEC_FILE_LOAD,
         number::SYS_init_module,
         number::SYS_finit_module,
         number::SYS_delete_module,
