@@ -1,14 +1,17 @@
 //! Records held against each other, for a terminal and for a page.
 
+use crate::charts::{Chart, SERIES, distributions};
 use crate::figures::{MISSING, nanos, per_second, plain, rate};
 use crate::firmness;
-use crate::html::{prose, with_meanings};
+use crate::flow_result::FlowResult;
+use crate::html::{figure, prose, with_meanings};
 use crate::language::Language;
+use crate::runs::{self, Group, Runs};
 use crate::said;
 use crate::sentences::sentence;
 use crate::tables::{Column, Table};
 use crate::text::{Page, Style};
-use linerate_model::{Change, ComparedFigure, Comparison, Firmness, Quantity, RecordId, Samples};
+use linerate_model::{Change, ComparedFigure, Comparison, Firmness, Measurement, Quantity, Record, RecordId, Samples};
 use maud::{Markup, html};
 
 /// Every figure that both sides have, what changed, and with which confidence.
@@ -47,6 +50,47 @@ pub fn comparison_html(lang: Language, found: &Comparison) -> Markup {
             }
         }
     }
+}
+
+/// The distributions of two records over one axis: each run of what both measured, and their response times.
+pub fn comparison_charts(lang: Language, before: &Record, after: &Record) -> Markup {
+    let charts = [compared_runs(lang, before, after), compared_latencies(lang, before, after)];
+    html! { @for chart in charts.iter().flatten() { (figure(lang, chart)) } }
+}
+
+/// The results of `before` that `after` has too.
+fn in_both<'a>(before: &'a Record, after: &'a Record) -> impl Iterator<Item = (&'a Measurement, &'a Measurement)> {
+    before.results.iter().filter_map(|one| Some((one, after.result(&one.name)?)))
+}
+
+fn compared_runs(lang: Language, before: &Record, after: &Record) -> Option<Chart> {
+    let words = [said!(lang, "comparison-before"), said!(lang, "comparison-after")];
+    let alike = in_both(before, after).filter(|(one, other)| one.quantity == other.quantity);
+    let groups = alike.map(|(one, other)| {
+        let pair = SERIES.into_iter().zip([one, other]).zip(words.clone());
+        let members = pair.map(|((class, result), name)| Runs {
+            name,
+            class,
+            unit: result.quantity.unit(),
+            values: result.main.values.clone(),
+            before: Some(one.main.median),
+        });
+        Group { name: plain(&one.name), members: members.collect() }
+    });
+    let legend = SERIES.into_iter().zip(words.clone()).collect();
+    runs::chart(lang, said!(lang, "comparison-title-runs"), "column-result", groups.collect(), legend)
+}
+
+fn compared_latencies(lang: Language, before: &Record, after: &Record) -> Option<Chart> {
+    let latency = |result| FlowResult::of(result).and_then(|flows| flows.figures().latency_ns.as_ref());
+    let both =
+        in_both(before, after).filter_map(|(one, other)| Some((plain(&one.name), latency(one)?, latency(other)?)));
+    let curves = both.flat_map(|(name, one, other)| {
+        let named = |word: String| said!(lang, "comparison-named", name = name, word = word);
+        [(named(said!(lang, "comparison-before")), one), (named(said!(lang, "comparison-after")), other)]
+    });
+    let title = said!(lang, "comparison-title-latency");
+    distributions(lang, title, "column-timed-transaction", curves.collect())
 }
 
 fn ids(side: &[RecordId]) -> String {

@@ -61,7 +61,7 @@ mod text;
 mod verdicts;
 
 pub use charts::Chart;
-pub use comparison::{comparison, comparison_html};
+pub use comparison::{comparison, comparison_charts, comparison_html};
 pub use csv::csv;
 pub use document::{Block, Depth, Document, Entry, Folded, Section, document};
 pub use explain::explain;
@@ -74,6 +74,6 @@ pub use markdown::markdown;
 pub use over_time::{LiveAttempt, LiveTrial, live_charts, live_figures};
 pub use picture::{Picture, pictures, study_pictures};
 pub use records::Records;
-pub use run_summary::{headline, headline_limit};
+pub use run_summary::{headline, headline_limit, sparkline};
 pub use tables::{Column, Table};
 pub use text::{Style, answer, text};

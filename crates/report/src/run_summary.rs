@@ -3,6 +3,7 @@
 use crate::firmness;
 use crate::language::Language;
 use crate::said;
+use crate::text;
 use linerate_model::{Confidence, Headline, HeadlineVerdict, MeasureUnit};
 use linerate_units::{BitRate, Nanos, OpRate, grouped};
 
@@ -18,6 +19,17 @@ pub fn headline(headline: &Headline) -> String {
         MeasureUnit::Count => grouped(whole),
     };
     firmness::shown(figure, headline.firmness)
+}
+
+/// Returns a mark for each figure of the same kind as the last, shares of the highest: `▃▄█`. None of fewer than two.
+pub fn sparkline(headlines: &[&Headline]) -> Option<String> {
+    let last = headlines.last()?;
+    let is_alike = |one: &&&Headline| (&one.result, one.quantity, one.unit) == (&last.result, last.quantity, last.unit);
+    let values: Vec<f64> = headlines.iter().filter(is_alike).map(|one| one.value).collect();
+    let most = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let shares: Vec<Option<f64>> =
+        values.iter().map(|value| Some(value / most).filter(|share| share.is_finite())).collect();
+    (values.len() > 1 && most > 0.0).then(|| text::sparkline(&shares))
 }
 
 /// Returns what limited that figure, with the confidence: `wire (high)`.
@@ -44,6 +56,17 @@ mod tests {
         assert_eq!(of(Quantity::PayloadBps, 941e6), "941 Mbit/s");
         assert_eq!(of(Quantity::LossRatio, 0.0125), "1.250 %");
         assert_eq!(of(Quantity::LossRatio, 0.0), "(0.000 %)", "not firm");
+        let run = |result: &str, value| Headline {
+            result: result.to_owned(),
+            quantity: Quantity::PayloadBps,
+            value,
+            unit: MeasureUnit::BitsPerS,
+            firmness: Firmness::Firm,
+        };
+        let runs = [run("tcp", 1e6), run("udp", 9e6), run("tcp", 4e6), run("tcp", 8e6)];
+        let line = |runs: &[Headline]| sparkline(&runs.iter().collect::<Vec<_>>());
+        assert_eq!(line(&runs).as_deref(), Some("\u{2582}\u{2585}\u{2588}"), "udp is another figure");
+        assert_eq!((line(&runs[..2]), line(&[])), (None, None));
         let verdict = HeadlineVerdict { limit: Limit::Wire, confidence: Confidence::High };
         assert_eq!(headline_limit(Language::English, verdict), "wire (high)");
     }

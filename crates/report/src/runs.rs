@@ -23,6 +23,8 @@ pub(crate) struct Runs {
     pub(crate) unit: MeasureUnit,
     /// One for each run, in the order in which they were made.
     pub(crate) values: Vec<f64>,
+    /// The median of the runs before, which these are shares of; none where they are shares of their own.
+    pub(crate) before: Option<f64>,
 }
 
 /// Results that belong together, under a name if there are others.
@@ -38,6 +40,7 @@ pub(crate) fn of_record(lang: Language, record: &Record) -> Option<Chart> {
         class: SERIES[0],
         unit: result.quantity.unit(),
         values: result.main.values.clone(),
+        before: None,
     };
     let group = Group { name: String::new(), members: record.results.iter().map(runs).collect() };
     let legend = vec![(SERIES[0], said!(lang, "runs-legend"))];
@@ -60,7 +63,11 @@ pub(crate) fn chart(
     if !relative && high == 0.0 {
         return None;
     }
-    let what = if relative { said!(lang, "runs-axis") } else { title.clone() };
+    let what = match (relative, all().any(|runs| runs.before.is_some())) {
+        (true, true) => said!(lang, "runs-axis-before"),
+        (true, false) => said!(lang, "runs-axis"),
+        (false, _) => title.clone(),
+    };
     let strips = groups.iter().map(|group| Strips {
         name: group.name.clone(),
         members: group.members.iter().map(|runs| runs.strip(lang)).collect(),
@@ -106,23 +113,38 @@ impl Runs {
 
     fn is_drawn(&self) -> bool {
         let sane = self.values.iter().all(|value| value.is_finite() && *value >= 0.0);
-        sane && self.values.len() > 1 && (!self.is_relative() || self.median() > 0.0)
+        sane && self.values.len() > 1 && (!self.is_relative() || self.base() > 0.0)
+    }
+
+    /// The value that runs are divided by.
+    fn base(&self) -> f64 {
+        self.before.unwrap_or_else(|| self.median())
     }
 
     /// Where a value is on the axis.
     fn place(&self, value: f64) -> f64 {
-        if self.is_relative() { value / self.median() } else { value }
+        if self.is_relative() { value / self.base() } else { value }
     }
 
     fn strip(&self, lang: Language) -> Strip {
         let run = |(index, reached): (usize, &f64)| {
             let share = percent(self.place(*reached)).filter(|_| self.is_relative());
             let shown = value(*reached, self.unit);
-            let label = match share {
-                Some(share) => {
+            let label = match (share, self.before) {
+                (Some(share), None) => {
                     said!(lang, "runs-point-share", name = self.name, run = index + 1, value = shown, share = share)
                 }
-                None => said!(lang, "runs-point", name = self.name, run = index + 1, value = shown),
+                (Some(share), Some(_)) => {
+                    said!(
+                        lang,
+                        "runs-point-share-before",
+                        name = self.name,
+                        run = index + 1,
+                        value = shown,
+                        share = share
+                    )
+                }
+                (None, _) => said!(lang, "runs-point", name = self.name, run = index + 1, value = shown),
             };
             Run { value: self.place(*reached), label }
         };
@@ -151,7 +173,7 @@ mod tests {
     use super::*;
 
     fn runs(unit: MeasureUnit, values: &[f64]) -> Vec<Group> {
-        let runs = Runs { name: "x".to_owned(), class: "s0", unit, values: values.to_vec() };
+        let runs = Runs { name: "x".to_owned(), class: "s0", unit, values: values.to_vec(), before: None };
         vec![Group { name: "group".to_owned(), members: vec![runs] }]
     }
 

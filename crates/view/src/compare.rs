@@ -8,7 +8,7 @@ use crate::serve::Shared;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use linerate_model::Record;
+use linerate_model::{HeadlineVerdict, Measurement, Record, Verdict};
 use linerate_report::{Language, plain, said};
 use linerate_units::Ratio;
 use maud::{Markup, html};
@@ -90,7 +90,9 @@ fn compared(lang: Language, [before, after]: &[Record; 2], demands: &Demands, sw
                 }
             }
         }
+        (verdicts(lang, before, after))
         p { a href=(other_way) { (said!(lang, "view-the-other-way-round")) } }
+        (linerate_report::comparison_charts(lang, before, after))
         (linerate_report::comparison_html(lang, &found))
         form.filter action="compare" method="get" aria-label=(said!(lang, "view-what-counts")) {
             input type="hidden" name="with" value=(before.id.0);
@@ -100,5 +102,64 @@ fn compared(lang: Language, [before, after]: &[Record; 2], demands: &Demands, sw
             label { (said!(lang, "view-confidence")) input name="confidence" inputmode="decimal" value=(demands.confidence) required; }
             button { (said!(lang, "view-compare-again")) }
         }
+    }
+}
+
+/// What limited each result that both records have: first those whose limit changed.
+fn verdicts(lang: Language, before: &Record, after: &Record) -> Markup {
+    /// Results that are told; of more the table of figures has all.
+    const MOST: usize = 12;
+    let told = |result: &Measurement| {
+        let Verdict { limit, confidence, .. } = result.verdict;
+        linerate_report::headline_limit(lang, HeadlineVerdict { limit, confidence })
+    };
+    let both = before.results.iter().filter_map(|one| Some((one, after.result(&one.name)?)));
+    let (changed, same): (Vec<_>, Vec<_>) = both.partition(|(one, other)| one.verdict.limit != other.verdict.limit);
+    let said = |(one, other): &(&Measurement, &Measurement)| {
+        let (name, was, is) = (plain(&one.name), told(one), told(other));
+        match was == is {
+            true => said!(lang, "view-verdict-same", name = name, verdict = is),
+            false => said!(lang, "view-verdict-changed", name = name, before = was, after = is),
+        }
+    };
+    html! {
+        ul.verdicts aria-label=(said!(lang, "section-verdicts")) {
+            @for pair in changed.iter().take(MOST) { li { strong { (said(pair)) } } }
+            @for pair in same.iter().take(MOST.saturating_sub(changed.len())) { li { (said(pair)) } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::{Confidence, CopyFigures, Detail, Limit, Plan, Quantity, RecordId, Repeats, Summary};
+
+    fn record(verdicts: &[(&str, Limit)]) -> Record {
+        let result = |(name, limit): &(&str, Limit)| Measurement {
+            name: (*name).to_owned(),
+            quantity: Quantity::PayloadBps,
+            main: Summary { median: 1.0, low: 1.0, high: 1.0, runs: 1, values: vec![1.0], interval: None },
+            tester_limit: None,
+            verdict: Verdict::new(*limit, Confidence::High, Vec::new()),
+            caveats: Vec::new(),
+            detail: Detail::Copy(Box::<CopyFigures>::default()),
+        };
+        let plan = Plan::sweep(Vec::new(), Repeats::Times(1));
+        Record { results: verdicts.iter().map(result).collect(), ..Record::new(RecordId("x".into()), plan) }
+    }
+
+    #[test]
+    fn a_limit_that_changed_comes_first() {
+        let before = record(&[("udp", Limit::Wire), ("tcp", Limit::Wire), ("gone", Limit::Wire)]);
+        let after = record(&[("udp", Limit::Wire), ("tcp", Limit::Shaper)]);
+        let told = verdicts(Language::English, &before, &after).into_string();
+        let at = |text: &str| told.find(text).unwrap_or_else(|| panic!("`{text}` is missing in {told}"));
+        let shaper = Language::English.named("limit", Limit::Shaper);
+        assert!(
+            at(&format!("<strong>tcp: wire (high) \u{2192} {shaper} (high)</strong>"))
+                < at("<li>udp: wire (high) before and after</li>")
+        );
+        assert!(!told.contains("gone"));
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn chart(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Ch
             legend.push((class, of_colour.clone()));
         }
         let values = data.study.cells[cell].values[measure].clone();
-        Runs { name: name.map_or(of_colour, plain), class, unit: named.unit, values }
+        Runs { name: name.map_or(of_colour, plain), class, unit: named.unit, values, before: None }
     };
     // All cells: a line along numbers has no room for points beside each other.
     let facets = Shape { axis: None, ..*shape }.facets(data, true);
