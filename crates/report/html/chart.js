@@ -1,5 +1,5 @@
-// What the page does beyond showing: figures at the pointer or the focused point, arrow keys between points, the record
-// as a download, tables opened for print. Without this script the page lacks these and nothing else.
+// What the page does beyond showing: figures at the pointer or the focused point, arrow keys between points, a command
+// to copy, the record as a download, tables opened for print. Without this script the page lacks these and nothing else.
 "use strict";
 (() => {
   const tip = document.createElement("div");
@@ -45,6 +45,23 @@
         next.focus();
       });
     });
+  }
+
+  for (const line of document.querySelectorAll("[data-copy]")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = line.dataset.copy;
+    const code = line.querySelector("code");
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+        button.textContent = line.dataset.copied;
+      } catch {
+        // Without leave to write the clipboard it is selected, for the reader to copy.
+        getSelection().selectAllChildren(code);
+      }
+    });
+    line.append(button);
   }
 
   const record = document.getElementById("record");

@@ -24,11 +24,16 @@ pub struct Link<'a> {
 
 /// The page.
 pub fn html<'a>(lang: Language, records: impl Into<Records<'a>>) -> String {
-    linked_html(lang, records, &[])
+    linked_html(lang, records, &[], None)
 }
 
-/// The page with links at its top.
-pub fn linked_html<'a>(lang: Language, records: impl Into<Records<'a>>, links: &[Link<'_>]) -> String {
+/// The page with links at its top, and the command that measures the same again.
+pub fn linked_html<'a>(
+    lang: Language,
+    records: impl Into<Records<'a>>,
+    links: &[Link<'_>],
+    command: Option<&str>,
+) -> String {
     let Records(records) = records.into();
     let document = document(lang, records);
     let abridged = records.iter().any(abridged::is);
@@ -50,7 +55,21 @@ pub fn linked_html<'a>(lang: Language, records: impl Into<Records<'a>>, links: &
         title: &document.title,
         links,
         about: Some(html! { (document.about) }),
-        main: html! { @for one in &document.sections { (section(lang, one)) } },
+        main: html! {
+            @if let Some(command) = command {
+                p.command data-copy=(said!(lang, "html-copy")) data-copied=(said!(lang, "html-copied")) {
+                    span { (said!(lang, "html-repeat")) } " "
+                    code {
+                        @for (index, word) in command.split(' ').enumerate() {
+                            @if index > 0 { " " }
+                            // A line does not end behind the dashes of an option.
+                            @if word.starts_with("--") { span.option { (word) } } @else { (word) }
+                        }
+                    }
+                }
+            }
+            @for one in &document.sections { (section(lang, one)) }
+        },
         footer: html! {
             (said!(lang, "html-written-by", version = version)) " "
             @if abridged {

@@ -14,7 +14,15 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn before(&self, run: &RunRow) -> Result<Option<RunRow>, StoreError> {
-        self.neighbour(run, &nearest("<", "DESC"))
+        Ok(self.earlier(run, 1)?.pop())
+    }
+
+    /// Returns the finished runs with the arguments of `run` that began before it, newest first, at most `most`.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn earlier(&self, run: &RunRow, most: usize) -> Result<Vec<RunRow>, StoreError> {
+        self.nearest(run, &nearest("<", "DESC"), most)
     }
 
     /// Returns the oldest finished run with the arguments of `run` that began after it.
@@ -22,27 +30,28 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn after(&self, run: &RunRow) -> Result<Option<RunRow>, StoreError> {
-        self.neighbour(run, &nearest(">", "ASC"))
+        Ok(self.nearest(run, &nearest(">", "ASC"), 1)?.pop())
     }
 
-    fn neighbour(&self, run: &RunRow, sql: &str) -> Result<Option<RunRow>, StoreError> {
+    fn nearest(&self, run: &RunRow, sql: &str, most: usize) -> Result<Vec<RunRow>, StoreError> {
         let command = serde_json::Value::from(run.command.clone()).to_string();
         let values = vec![
             Value::from(command),
             Value::from(instant(run.started_unix_ns)),
             Value::from(run.id.0.clone()),
             Value::from(State::Finished.name().to_owned()),
+            Value::from(i64::try_from(most).unwrap_or(i64::MAX)),
         ];
-        Ok(self.rows(sql, values)?.pop())
+        self.rows(sql, values)
     }
 }
 
-/// The nearest finished run on one side in SQL: the side as a comparison, and the order in which it is walked.
+/// The nearest finished runs on one side in SQL: the side as a comparison, and the order in which it is walked.
 fn nearest(side: &str, order: &str) -> String {
     let columns = RunRow::COLUMNS;
     format!(
         "SELECT {columns} FROM run WHERE {ARGUMENTS} = json_remove(?, '$[0]') AND (started_unix_ns, id) {side} (?, ?) \
-         AND state = ? ORDER BY started_unix_ns {order}, id {order} LIMIT 1"
+         AND state = ? ORDER BY started_unix_ns {order}, id {order} LIMIT ?"
     )
 }
 
@@ -58,7 +67,7 @@ mod tests {
         for sql in [nearest("<", "DESC"), nearest(">", "ASC")] {
             let read = store.read(|connection| {
                 let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
-                let steps = statement.query_map(("[]", 1, "a", "finished"), |row| row.get::<_, String>("detail"))?;
+                let steps = statement.query_map(("[]", 1, "a", "finished", 1), |row| row.get::<_, String>("detail"))?;
                 steps.collect::<Result<Vec<_>, _>>()
             });
             let plan = read.expect("explained").join("; ");

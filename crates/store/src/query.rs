@@ -1,6 +1,7 @@
 //! Which runs to find.
 
 use crate::State;
+use linerate_model::Limit;
 use rusqlite::types::Value;
 
 /// Which runs to find; all if nothing is asked.
@@ -17,6 +18,8 @@ pub struct Query {
     pub from_unix_ns: Option<u64>,
     /// Began before, nanoseconds since 1970.
     pub until_unix_ns: Option<u64>,
+    /// The limit of the figure that stands for the run.
+    pub limit: Option<Limit>,
     /// In one of these states; in any if there are none.
     pub states: Vec<State>,
 }
@@ -56,6 +59,9 @@ impl Query {
         }
         if let Some(study) = &self.study {
             demand("study = ?", Value::from(study.clone()));
+        }
+        if let Some(limit) = self.limit {
+            demand("verdict ->> '$.limit' = ?", Value::from(limit.name().to_owned()));
         }
         if let Some(from) = self.from_unix_ns {
             demand("started_unix_ns >= ?", Value::from(instant(from)));

@@ -8,7 +8,7 @@ use crate::watched::{self, Watched as _, WatchedList};
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use linerate_model::Firmness;
+use linerate_model::{Firmness, Headline, Limit};
 use linerate_report::{Language, plain, said};
 use linerate_store::{RunRow, State as RunState};
 use linerate_units::grouped;
@@ -17,11 +17,13 @@ use std::sync::Arc;
 
 /// Records on a page.
 const PAGE: usize = 50;
+/// Runs of the same command that are drawn before a run.
+const EARLIER: usize = 9;
 
 /// What a page of the list shows.
 struct Found {
-    /// Each with the run of the same command before it, if there is one.
-    records: Vec<(RunRow, Option<RunRow>)>,
+    /// Each with the runs of the same command before it, newest first.
+    records: Vec<(RunRow, Vec<RunRow>)>,
     /// All that fit the filter.
     count: usize,
     kinds: Vec<String>,
@@ -40,8 +42,8 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
                     filter.page = filter.page.min(count.div_ceil(PAGE).max(1));
                     let mut records = Vec::with_capacity(PAGE);
                     for run in store.list(query, (filter.page - 1) * PAGE, PAGE)? {
-                        let before = store.before(&run)?;
-                        records.push((run, before));
+                        let earlier = store.earlier(&run, EARLIER)?;
+                        records.push((run, earlier));
                     }
                     (records, count)
                 }
@@ -82,6 +84,14 @@ fn form(lang: Language, filter: &Filter, kinds: &[String]) -> Markup {
             }
             label { (said!(lang, "view-from")) input type="date" name="from" value=(filter.from) {} }
             label { (said!(lang, "view-to")) input type="date" name="to" value=(filter.to) {} }
+            label { (said!(lang, "view-limit"))
+                select name="limit" {
+                    option value="" { (said!(lang, "view-all")) }
+                    @for limit in Limit::ALL {
+                        option value=(limit.name()) selected[limit.name() == filter.limit] { (lang.named("limit", limit)) }
+                    }
+                }
+            }
             label { (said!(lang, "view-ended"))
                 select name="ended" {
                     @for (value, _, words) in ENDED { option value=(value) selected[value == filter.ended] { (lang.tell(words, &[])) } }
@@ -120,15 +130,15 @@ fn records_of(lang: Language, filter: &Filter, found: &Found) -> Markup {
                     data-many=(said!(lang, "view-too-many-ticked")) {}
             }
             ol {
-                @for (run, before) in &found.records { li { (row(lang, run, before.as_ref())) } }
+                @for (run, earlier) in &found.records { li { (row(lang, run, earlier)) } }
             }
         }
         (pages(lang, filter, found.count))
     }
 }
 
-fn row(lang: Language, run: &RunRow, before: Option<&RunRow>) -> Markup {
-    let id = &run.id.0;
+fn row(lang: Language, run: &RunRow, earlier: &[RunRow]) -> Markup {
+    let (id, before) = (&run.id.0, earlier.first());
     let command = page::command(&run.command);
     html! {
         input type="checkbox" name="with" value=(id) aria-label=(said!(lang, "view-compare", id = plain(id)));
@@ -140,6 +150,7 @@ fn row(lang: Language, run: &RunRow, before: Option<&RunRow>) -> Markup {
                 @if run.results > 0 { span { (said!(lang, "view-results", results = run.results)) } }
                 @if run.trials > 0 { span { (said!(lang, "view-trials", trials = run.trials)) } }
                 @if let Some(headline) = &run.headline { span { (plain(&headline.result)) " " (linerate_report::headline(headline)) } }
+                @if let Some((line, words)) = line(lang, run, earlier) { span.spark role="img" aria-label=(words) title=(words) { (line) } }
                 @if let Some((before, change)) = before.and_then(|before| Some((before, change(run, before)?))) {
                     a href=(address("compare", &[("with", &before.id.0), ("with", id)])) { (said!(lang, "view-change", change = change)) }
                 }
@@ -154,6 +165,15 @@ fn row(lang: Language, run: &RunRow, before: Option<&RunRow>) -> Markup {
             }
         }
     }
+}
+
+/// The figures of the runs before and of this one as a line of marks, the oldest first, and what it shows in words.
+fn line(lang: Language, run: &RunRow, earlier: &[RunRow]) -> Option<(String, String)> {
+    let newest = run.headline.as_ref()?;
+    let runs: Vec<&Headline> = earlier.iter().rev().chain([run]).filter_map(|run| run.headline.as_ref()).collect();
+    let line = linerate_report::sparkline(&runs)?;
+    let (count, figure) = (line.chars().count(), linerate_report::headline(newest));
+    Some((line, said!(lang, "view-runs-line", count = count, figure = figure)))
 }
 
 /// Returns the difference of the headline figures as a share of the figure before: `-15.0 %`. None unless both runs ended,

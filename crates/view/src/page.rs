@@ -71,3 +71,27 @@ pub(crate) fn command(words: &[String]) -> String {
     let typed = std::iter::once("linerate").chain(words).collect::<Vec<_>>().join(" ");
     linerate_report::plain(&typed)
 }
+
+/// The same for a shell, which takes each word as it is.
+pub(crate) fn shell_command(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
+    let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    let words = words.iter().skip(1).map(quoted);
+    let typed = std::iter::once("linerate".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
+    linerate_report::plain(&typed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_quoted_for_the_shell() {
+        let words = |text: &[&str]| text.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let typed = words(&["/opt/linerate", "compare", "--live", "stream B", "it's", "", "-t", "10s", "a#b"]);
+        assert_eq!(shell_command(&typed), "linerate compare --live 'stream B' 'it'\\''s' '' -t 10s 'a#b'");
+    }
+}

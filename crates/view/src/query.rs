@@ -2,6 +2,7 @@
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use linerate_model::Limit;
 use linerate_store::{Query, State};
 
 /// The fields of a query, in their order.
@@ -39,6 +40,7 @@ pub(crate) struct Filter {
     pub(crate) from: String,
     pub(crate) to: String,
     pub(crate) ended: String,
+    pub(crate) limit: String,
     /// From 1.
     pub(crate) page: usize,
 }
@@ -60,6 +62,7 @@ impl Filter {
             from: typed("from"),
             to: typed("to"),
             ended: typed("ended"),
+            limit: typed("limit"),
             page: fields.one("page").parse().unwrap_or(1).max(1),
         }
     }
@@ -77,8 +80,16 @@ impl Filter {
     /// The address of a page of what it asks for.
     pub(crate) fn address(&self, page: usize) -> String {
         let page = if page > 1 { page.to_string() } else { String::new() };
-        let Self { text, kind, from, to, ended, .. } = self;
-        let fields = [("text", text), ("kind", kind), ("from", from), ("to", to), ("ended", ended), ("page", &page)];
+        let Self { text, kind, from, to, ended, limit, .. } = self;
+        let fields = [
+            ("text", text),
+            ("kind", kind),
+            ("from", from),
+            ("to", to),
+            ("limit", limit),
+            ("ended", ended),
+            ("page", &page),
+        ];
         address("./", &fields.map(|(name, value)| (name, value.as_str())))
     }
 
@@ -87,7 +98,12 @@ impl Filter {
         let ended = ENDED.iter().find(|(value, ..)| *value == self.ended);
         let (_, states, _) =
             ended.ok_or_else(|| format!("`{}` is not a state: choose finished or unfinished", self.ended))?;
+        let limit = Limit::ALL.into_iter().find(|limit| limit.name() == self.limit);
+        if limit.is_none() && !self.limit.is_empty() {
+            return Err(format!("`{}` is not a limit: choose one of the list, as in wire", self.limit));
+        }
         Ok(Query {
+            limit,
             kind: Some(self.kind.clone()).filter(|kind| !kind.is_empty()),
             from_unix_ns: day(&self.from, 0)?,
             // The last day counts whole.
@@ -122,7 +138,9 @@ mod tests {
 
     #[test]
     fn what_is_read_is_written_again() {
-        let typed = filter("text=a+%26+b%3Ci%3E&kind=stream&from=2026-11-01&to=2026-11-21&ended=finished&page=3&x=y");
+        let typed = filter(
+            "text=a+%26+b%3Ci%3E&kind=stream&from=2026-11-01&to=2026-11-21&ended=finished&limit=wire&page=3&x=y",
+        );
         assert_eq!((typed.text.as_str(), typed.page), ("a & b<i>", 3));
         let again = typed.address(3);
         assert_eq!(filter(again.split_once('?').expect("a query").1), typed);
@@ -141,7 +159,7 @@ mod tests {
         assert!(from < noon && noon < until);
         assert_eq!(until - from, 86_400_000_000_000);
         assert_eq!(filter("from=0001-01-01").query().expect("a day").from_unix_ns, Some(0));
-        for broken in ["from=yesterday", "to=2026-13-01", "to=9999-12-31", "ended=maybe"] {
+        for broken in ["from=yesterday", "to=2026-13-01", "to=9999-12-31", "ended=maybe", "limit=kindness"] {
             assert!(filter(broken).query().is_err(), "{broken}");
         }
     }

@@ -131,6 +131,9 @@ fn a_hundred_thousand_records_are_listed() {
     println!("the last page: {:?}", start.elapsed());
     let start = std::time::Instant::now();
     for run in &all[..50] {
+        let earlier = store.earlier(run, 3).expect("earlier");
+        let begun: Vec<u64> = earlier.iter().map(|run| run.started_unix_ns).collect();
+        assert_eq!(begun, (1..=3).map(|back| run.started_unix_ns - back).collect::<Vec<_>>());
         let (before, after) = (store.before(run).expect("before"), store.after(run).expect("after"));
         assert_eq!(before.expect("one before").started_unix_ns, run.started_unix_ns - 1);
         assert_eq!(after.map_or(100_001, |after| after.started_unix_ns), run.started_unix_ns + 1);

@@ -5,7 +5,7 @@ mod http;
 mod place;
 
 use http::Answer;
-use linerate_model::{Caveat, CaveatKind, Goal, RunSummary, TrialState};
+use linerate_model::{Caveat, CaveatKind, Goal, Limit, RunSummary, TrialState};
 use linerate_store::Ending;
 use linerate_testsuite::wait_until;
 use place::{TestView, attempt, interval, record, stream_record};
@@ -116,6 +116,57 @@ fn a_run_is_held_against_the_one_before_of_the_same_command() {
     assert!(page.body.contains("href=\"compare?with=first&amp;with=second\">Compare with the run before<"));
     let alone = place.get("record?id=other");
     assert!(!alone.body.contains(">Run before<") && !alone.body.contains(">Run after<"));
+}
+
+/// The command to repeat a record stands before its results, quoted for a shell.
+#[test]
+fn a_record_shows_the_command_that_repeats_it() {
+    let place = TestView::new();
+    let mut run = stream_record("run", 1, &[941_000_000]);
+    run.command = ["/opt/linerate", "stream", "alpha", "be ta"].map(str::to_owned).into();
+    place.keep(&run);
+    let page = place.get("record?id=run");
+    assert!(page.at("<code>linerate stream alpha 'be ta'</code>") < page.at("<section"), "{}", page.body);
+    assert!(page.body.contains("data-copy=\"Copy\""));
+}
+
+#[test]
+fn the_list_is_filtered_by_limit_and_draws_the_last_runs() {
+    let place = TestView::new();
+    for (number, (payload, limit)) in
+        [(900_000_000, Limit::Wire), (450_000_000, Limit::Shaper), (900_000_000, Limit::Wire)].into_iter().enumerate()
+    {
+        let mut run = stream_record(&format!("run-{number}"), number as u64 + 1, &[payload]);
+        run.results[0].verdict.limit = limit;
+        place.keep(&run);
+    }
+    let list = place.get("");
+    assert!(
+        list.body.contains(">\u{2588}\u{2585}\u{2588}<") && list.body.contains(">\u{2588}\u{2585}<"),
+        "{}",
+        list.body
+    );
+    assert!(list.body.contains("3 runs of this command, to 900 Mbit/s"));
+    let wire = place.get("?limit=wire").body;
+    assert!(wire.contains("id=run-0") && !wire.contains("id=run-1\"") && wire.contains("id=run-2"), "{wire}");
+    assert!(wire.contains("value=\"wire\" selected") && wire.contains("1 to 2 of 2"), "{wire}");
+    let unknown = place.get("?limit=kindness");
+    assert!(unknown.status == 400 && unknown.body.contains("`kindness` is not a limit"), "{}", unknown.body);
+}
+
+/// Commands and verdicts come first, then both distributions over one axis; means and medians are called so.
+#[test]
+fn what_changed_is_told_before_the_figures() {
+    let place = TestView::new();
+    place.keep(&stream_record("old", 1, &[940_000_000, 941_000_000, 942_000_000]));
+    place.keep(&stream_record("new", 2, &[470_000_000, 471_000_000, 472_000_000]));
+    let page = place.get("compare?with=old&with=new");
+    let verdict = page.at("<li>tcp: cannot tell (low) before and after</li>");
+    let (chart, table) = (page.at("Each run against the median before"), page.at(">before</th>"));
+    assert!(page.at("linerate stream alpha beta") < verdict && verdict < chart && chart < table, "{}", page.body);
+    assert!(page.body.contains("after, run 2: 471 Mbit/s, 50.1 % of the median before"), "{}", page.body);
+    assert!(page.body.contains("before, run 2: 941 Mbit/s, 100.0 % of the median before"), "{}", page.body);
+    assert!(page.body.contains("Before and after are medians of the runs; the change is that of their means."));
 }
 
 #[test]
