@@ -4,9 +4,11 @@
 //! explains more datagrams than are missing, and what no counter explains is unaccounted: lost on a wire or in a device, or dropped
 //! where the kernel does not count.
 
+mod drops;
 mod host_drops;
 
 use crate::transfer::stream_transfers;
+use drops::Drops;
 use host_drops::HostDrops;
 use linerate_model::{
     Caveat, CaveatKind, EndCounts, HostName, Loss, LossPlaces, Observation, PathCounts, StreamTask, Transport,
@@ -15,6 +17,10 @@ use std::collections::BTreeMap;
 
 /// The most segments Linux joins into one packet (UDP_MAX_SEGMENTS).
 const MOST_JOINED: u64 = 64;
+
+/// Why the split between places is an estimate.
+const UNSURE: &str = "hosts dropped packets of which each stands for several datagrams (offload), or is one of several fragments of a \
+    datagram: the split between places is an estimate; to have it exact, measure with --no-offload and datagrams that fit the MTU";
 
 /// Accounts for every missing datagram of a UDP stream: fills the losses of `paths` by what the hosts saw. Returns a caveat
 /// where two places cannot be told apart. TCP is left as it is.
@@ -31,13 +37,7 @@ pub(crate) fn place_losses(
         let place = &mut paths[path];
         *(if forward { &mut place.forward_loss } else { &mut place.backward_loss }) = Some(loss);
     }
-    unsure.then(|| {
-        Caveat::new(
-            CaveatKind::PlaceUnsure,
-            "more than one place dropped packets, and with offload on a dropped packet stands for an unknown number of \
-             datagrams: the split between places is an estimate; measure with --no-offload to have it exact",
-        )
-    })
+    unsure.then(|| Caveat::new(CaveatKind::PlaceUnsure, UNSURE))
 }
 
 /// Each transfer's loss: path, whether it goes from client to server, and the account.
@@ -76,9 +76,11 @@ fn losses(
         let (out, into) = (missing_of(&missing_by_sender, from), missing_of(&missing_by_receiver, to));
         let of_host = missing_by_host[transfer.to];
 
+        let sent = transfer.sender.sent.clone().unwrap_or_default();
         let socket_drops = transfer.receiver.received.as_ref().map_or(0, |received| received.socket_drops);
         let sending = HostDrops::new(sender, transfer.sender.interface.as_ref());
         let receiving = HostDrops::new(receiver, transfer.receiver.interface.as_ref());
+        let ip = receiver.map(|seen| seen.network.ip).unwrap_or_default();
         let drops = Drops {
             // A filter of `clsact` may have dropped what came in and what went out, and counts both as one.
             sender_filter: share(sending.clsact(), out + missing_of(&missing_by_receiver, from)),
@@ -87,40 +89,19 @@ fn losses(
             receiver_filter: share(receiving.clsact(), into + missing_of(&missing_by_sender, to))
                 + share(receiving.ingress(), into)
                 + share(receiver.map_or(0, filtered), of_host),
-            corrupted: share(receiver.map_or(0, corrupted), of_host) + share(receiving.damaged_frames(), into),
-            reassembly: share(receiver.map_or(0, |seen| seen.network.ip.unassembled), of_host),
+            damaged: share(ip.header_errors, of_host) + share(receiving.damaged_frames(), into),
+            checksum: share(receiver.map_or(0, |seen| seen.network.udp.checksum_errors), of_host),
+            unassembled: share(ip.unassembled, of_host),
+            refused_fragments: share(ip.reassembly_failures.saturating_sub(ip.reassembly_timeouts), of_host),
             socket_buffer: buffer_drops(receiver, socket_drops),
         };
-        unsure |= joined_at_most > 1 && missing > 0 && drops.places_joined() > 1;
-
-        let mut left = missing;
-        let mut take = |drops: u64| {
-            let taken = left.min(drops);
-            left -= taken;
-            taken
+        let (places, unsure_here) = match sent.fragments {
+            0 | 1 => drops.of_joined(missing, joined_at_most),
+            each => drops.of_fragments(missing, each),
         };
-        let joined = |drops: u64| drops.saturating_mul(joined_at_most);
-        // Damaged packets and fragments never came joined. The receiver's other drops come before the sender's: where the two NICs are
-        // one veth pair, what the receiver's queue drops is counted as a drop on sending too.
-        let (corrupted, reassembly) = (take(drops.corrupted), take(drops.reassembly));
-        // Filters first: some drivers count what an XDP program drops as a drop of the queue, too.
-        let receiver_filter = take(joined(drops.receiver_filter));
-        let receiver_queue = take(joined(drops.receiver_queue));
-        let socket_buffer = take(joined(drops.socket_buffer));
-        let (sender_filter, sender_queue) = (take(joined(drops.sender_filter)), take(joined(drops.sender_queue)));
-        let sent = transfer.sender.sent.clone().unwrap_or_default();
+        unsure |= unsure_here;
+        let places = LossPlaces { not_sent: sent.not_sent, sender_queue: places.sender_queue + sent.refused, ..places };
         let received = transfer.receiver.received.clone().unwrap_or_default();
-        let places = LossPlaces {
-            not_sent: sent.not_sent,
-            sender_filter,
-            sender_queue: sender_queue + sent.refused,
-            unaccounted: left,
-            corrupted,
-            receiver_queue,
-            receiver_filter,
-            reassembly,
-            socket_buffer,
-        };
         let loss = Loss {
             lost: places.sum(),
             of: sent.messages + sent.refused + sent.not_sent,
@@ -131,28 +112,6 @@ fn losses(
         (transfer.path, transfer.forward, loss)
     });
     (losses.collect(), unsure)
-}
-
-/// What the counters of both hosts say was dropped of one transfer: packets, which may be several datagrams joined.
-struct Drops {
-    sender_filter: u64,
-    sender_queue: u64,
-    receiver_queue: u64,
-    receiver_filter: u64,
-    corrupted: u64,
-    reassembly: u64,
-    socket_buffer: u64,
-}
-
-impl Drops {
-    /// How many places dropped packets that may have been several datagrams joined.
-    fn places_joined(&self) -> usize {
-        let Self { sender_filter, sender_queue, receiver_queue, receiver_filter, socket_buffer, .. } = self;
-        [sender_filter, sender_queue, receiver_queue, receiver_filter, socket_buffer]
-            .into_iter()
-            .filter(|drops| **drops > 0)
-            .count()
-    }
 }
 
 /// So few packets reach no protocol on any host: multicast for groups that it has not joined, and counters read one after the
@@ -168,11 +127,6 @@ pub(crate) fn filtered(seen: &Observation) -> u64 {
 fn missing(sender: &EndCounts, receiver: &EndCounts) -> u64 {
     let sent = sender.sent.as_ref().map_or(0, |s| s.messages);
     sent.saturating_sub(receiver.received.as_ref().map_or(0, |r| r.arrived))
-}
-
-/// Datagrams in which the receiving host found a wrong checksum of UDP, or a wrong header of IP.
-fn corrupted(seen: &Observation) -> u64 {
-    seen.network.udp.checksum_errors + seen.network.ip.header_errors
 }
 
 /// What the receiving sockets dropped for want of room. The kernel counts datagrams with a wrong checksum among `socket_drops` if it
@@ -356,6 +310,22 @@ pub(crate) mod tests {
         });
         assert_eq!((loss.lost, loss.of), (1_055, 10_055));
         assert_eq!((loss.places.not_sent, loss.places.sender_queue, loss.places.unaccounted), (50, 5, 1_000));
+    }
+
+    #[test]
+    fn a_drop_of_a_datagram_in_fragments_stands_for_one_at_the_most() {
+        let mut result = trial(9_000, 1_000);
+        // The sender joins nothing above the MTU.
+        stream_of(&mut result.trial).offload = true;
+        paths_of(&mut result)[0].client.sent.as_mut().expect("it sent").fragments = 6;
+        at_receiver(&mut result, |seen| {
+            seen.interfaces = vec![InterfaceCounters { rx_dropped: 100, ..interface() }];
+            seen.network.ip.unassembled = 400;
+        });
+        let result = placed(result);
+        let places = result.paths()[0].forward_loss.expect("an account").places;
+        assert_eq!((places.receiver_queue, places.reassembly, places.unaccounted), (100, 300, 600));
+        assert_eq!(result.caveats.iter().map(|c| c.kind).collect::<Vec<_>>(), [CaveatKind::PlaceUnsure]);
     }
 
     #[test]

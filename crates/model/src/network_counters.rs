@@ -52,6 +52,10 @@ pub struct IpCounters {
     /// Failures to put fragments together, at the latest 30 s after the first one arrived: ReasmFails.
     #[serde(skip_serializing_if = "is_zero")]
     pub reassembly_failures: u64,
+    /// Of them, packets of which a fragment did not come in time: ReasmTimeout. The others are single fragments that the host refused, as
+    /// for want of memory for reassembly (`net.ipv4.ipfrag_high_thresh`).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reassembly_timeouts: u64,
     /// Packets of which fragments arrived that could not be put together: the failures, and the packets that were incomplete at the
     /// end, less those at the beginning (FRAG inuse in `/proc/net/sockstat` and `sockstat6`).
     #[serde(skip_serializing_if = "is_zero")]

@@ -223,7 +223,8 @@ pub enum Limit {
     SenderCpu,
     /// The receiving host's processor.
     ReceiverCpu,
-    /// The receiving socket's buffer: datagrams found no room in it though the program that reads it had time.
+    /// A buffer of the receiving host: datagrams found no room in the socket's though the program that reads it had time, or their
+    /// fragments none in the memory for reassembly.
     ReceiverBuffer,
     /// The time that a host's kernel spends in soft interrupts: receiving and sending packets for whatever program.
     SoftirqCpu,

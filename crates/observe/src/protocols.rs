@@ -18,6 +18,7 @@ const SNMP: &[&str] = &[
     "Ip ReasmReqds",
     "Ip ReasmOKs",
     "Ip ReasmFails",
+    "Ip ReasmTimeout",
     "Ip FragFails",
     "Tcp InSegs",
     "Tcp OutSegs",
@@ -47,6 +48,7 @@ const SNMP6: &[&str] = &[
     "Ip6ReasmReqds",
     "Ip6ReasmOKs",
     "Ip6ReasmFails",
+    "Ip6ReasmTimeout",
     "Ip6FragFails",
     "Ip6InCEPkts",
     "Udp6NoPorts",
@@ -318,6 +320,7 @@ fn ip(snmp: &Named, snmp6: &Named, netstat: &Named) -> IpCounters {
         receive_discards: sum(discards),
         filtered: sum(filtered),
         reassembly_failures: snmp.of("Ip ReasmFails") + snmp6.of("Ip6ReasmFails"),
+        reassembly_timeouts: snmp.of("Ip ReasmTimeout") + snmp6.of("Ip6ReasmTimeout"),
         unassembled: 0,
         congestion_marked: netstat.of("IpExt InCEPkts") + snmp6.of("Ip6InCEPkts"),
         send_discards: snmp.of("Ip OutDiscards") + snmp6.of("Ip6OutDiscards"),
@@ -368,7 +371,7 @@ mod tests {
 
     const SNMP_TEXT: &str = "Ip: Forwarding DefaultTTL InReceives InHdrErrors InAddrErrors ForwDatagrams InUnknownProtos InDiscards \
         InDelivers OutRequests OutDiscards OutNoRoutes ReasmTimeout ReasmReqds ReasmOKs ReasmFails FragOKs FragFails\n\
-        Ip: 1 64 1000 3 2 0 1 4 900 700 5 6 0 60 10 7 0 8\n\
+        Ip: 1 64 1000 3 2 0 1 4 900 700 5 6 1 60 10 7 0 8\n\
         IcmpMsg: InType3\nIcmpMsg: 463\n\
         Tcp: RtoAlgorithm InSegs OutSegs RetransSegs InErrs OutRsts InCsumErrors\nTcp: 1 50 40 2 9 9 9\n\
         Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors IgnoredMulti MemErrors\n\
@@ -407,7 +410,8 @@ mod tests {
         );
         let ip = counted.ip;
         assert_eq!((ip.received, ip.delivered, ip.header_errors, ip.checksum_errors), (1_030, 920, 3, 2));
-        assert_eq!((ip.address_errors, ip.receive_discards, ip.reassembly_failures), (3, 4, 7));
+        assert_eq!((ip.address_errors, ip.receive_discards), (3, 4));
+        assert_eq!((ip.reassembly_failures, ip.reassembly_timeouts), (7, 1));
         assert_eq!((ip.congestion_marked, ip.send_discards, ip.send_no_routes, ip.too_big), (77, 5, 6, 8));
     }
 

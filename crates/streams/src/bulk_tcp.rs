@@ -95,9 +95,8 @@ pub(crate) fn send(
             window,
             payload_bytes: bytes,
             messages: bytes / message,
-            not_sent: 0,
-            refused: 0,
             io_method: supply.io_method().to_owned(),
+            ..Sent::default()
         }),
         flow: FlowCounts { sent_bytes: bytes, received_bytes: 0, tcp: Some(tcp) },
         ..Outcome::default()

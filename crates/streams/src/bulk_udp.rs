@@ -6,7 +6,7 @@ use crate::datagram::{Numbering, Phase};
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
 use crate::window::Timeline;
-use linerate_model::{FlowCounts, Sent, StreamTask};
+use linerate_model::{FlowCounts, Sent, StreamTask, Transport, ip_packets};
 use linerate_pace::Pace;
 use linerate_sys::socket::{ECONNREFUSED, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
 use linerate_sys::udp::{Incoming, Outgoing};
@@ -53,9 +53,6 @@ const NAP_LOOK_NS: u64 = 1_000_000;
 const QUIET_NS: u64 = 150_000_000;
 /// ... or this much time has passed.
 const STRAGGLE_NS: u64 = 3_000_000_000;
-/// IPv4 and UDP headers (RFC 791 section 3.1, RFC 768); IPv6 has 20 bytes more (RFC 8200 section 3).
-const HEADERS_V4: u32 = 28;
-const HEADERS_V6: u32 = 48;
 
 /// Sends until the cool-down is over.
 pub(crate) fn send(
@@ -83,6 +80,7 @@ pub(crate) fn send(
             messages: sent,
             not_sent,
             refused,
+            fragments: sender.fragments,
             io_method: sender.io_method.to_owned(),
         }),
         flow: FlowCounts { sent_bytes: payload_bytes, ..FlowCounts::default() },
@@ -103,6 +101,8 @@ struct Sender<'a> {
     spec: &'a StreamTask,
     socket: &'a UdpSocket,
     outgoing: Outgoing,
+    /// IP packets that each datagram leaves in; zero where it fits into one.
+    fragments: u64,
     /// Datagrams that share a buffer, and with it the kernel's verdict.
     per_buffer: usize,
     numbering: Numbering,
@@ -121,9 +121,10 @@ impl<'a> Sender<'a> {
     fn new(shared: &'a Shared, index: usize, spec: &'a StreamTask, socket: &'a UdpSocket) -> Result<Self, StreamError> {
         let bytes = spec.message_bytes.get() as usize;
         let v6 = shared.job.v6();
-        let headers = if v6 { HEADERS_V6 } else { HEADERS_V4 };
-        let one_packet = (socket::path_mtu(socket.as_fd(), v6)?.saturating_sub(headers)) as usize;
-        let fits = bytes <= one_packet;
+        let mtu = socket::path_mtu(socket.as_fd(), v6)?;
+        let packets = ip_packets(Transport::Udp, spec.net.ip, bytes as u64, mtu).len() as u64;
+        let fits = packets == 1;
+        let fragments = if fits { 0 } else { packets };
         if !fits {
             socket::allow_fragments(socket.as_fd(), v6)?;
         }
@@ -144,6 +145,7 @@ impl<'a> Sender<'a> {
             spec,
             socket,
             outgoing,
+            fragments,
             per_buffer,
             numbering,
             io_method,

@@ -75,6 +75,26 @@ fn a_planted_drop_is_counted_and_reaches_no_counter() {
     assert!(behind_the_sender > 0.05 * sent, "a tenth is planted: {loss}");
 }
 
+/// 8,192 bytes travel in six fragments. With a loss of 5 %, 26 % of the datagrams lose one of them: 1 - 0.95^6.
+#[lab_test]
+fn datagrams_that_lose_a_fragment_on_the_path_are_lost_in_reassembly() {
+    let record = TestFolder::new().measure(&words(
+        "lab --hosts 2 --device path,loss=5% -- stream a b --udp --size 8192 --rate 500pps --time 1s --repeats 1 --json",
+    ));
+    let path = &counted(&record)["counts"][0]["flows"][0];
+    assert_eq!(number(path, "/client/sent/fragments"), 6.0, "{path}");
+    let loss = &record["results"][0]["loss"];
+    let place = |name: &str| number(loss, &format!("/places/{name}"));
+    let sent = number(loss, "/of") - place("not_sent") - place("sender_queue");
+    assert!(sent > 200.0, "{sent} datagrams are enough to tell: {loss}");
+    // What the machine's input queues dropped, of others too, is taken for lost there. Of 200 draws four standard deviations are half of it.
+    let dropped = number(counted(&record), "/hosts/b/softnet/dropped");
+    let reassembly = place("reassembly");
+    assert!(reassembly > 0.13 * sent - dropped && reassembly < 0.4 * sent, "where they were lost: {loss}");
+    // That all six are lost happens to none.
+    assert!(place("unaccounted") < 0.02 * sent, "where they were lost: {loss}");
+}
+
 #[lab_test]
 fn a_small_socket_buffer_is_where_datagrams_die() {
     let record = TestFolder::new().measure(&words(

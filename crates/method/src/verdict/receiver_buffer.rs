@@ -1,4 +1,5 @@
-//! The receiving socket's buffer: datagrams found no room though the program that reads it had time.
+//! The receiving host's buffers: datagrams found no room in the socket's though the program that reads it had time, or their
+//! fragments none in the memory for reassembly.
 
 use super::Opinion;
 use super::facts::{FlowFacts, Work, percent, time};
@@ -15,6 +16,9 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     }
     let udp = facts.udp?;
     let lost = udp.socket_buffer;
+    if udp.refused_fragments > lost.max(NOTABLE) {
+        return Some(of_reassembly(udp.refused_fragments));
+    }
     let (end, share) = (&facts.receiver, percent(lost));
     if lost <= NOTABLE {
         return Some(Opinion::new(
@@ -41,5 +45,18 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         Opinion::new(support, text)
             .at(LimitPlace::ReceiverApplication)
             .then("A larger buffer (--receive-buffer, net.core.rmem_max) holds what comes in bursts."),
+    )
+}
+
+/// Fragments that the receiving host refused.
+fn of_reassembly(lost: f64) -> Opinion {
+    let text = format!(
+        "{} of the datagrams were lost as the receiving host refused fragments of them: it had no memory left for their reassembly.",
+        percent(lost)
+    );
+    let support = if lost > HEAVY { Support::Strong } else { Support::For };
+    Opinion::new(support, text).at(LimitPlace::ReceiverHost).then(
+        "Datagrams that fit the MTU need no reassembly; more memory for it (net.ipv4.ipfrag_high_thresh, \
+         net.ipv6.ip6frag_high_thresh) holds more fragments.",
     )
 }

@@ -1,5 +1,6 @@
 //! What the ends of a path count: of streams, transactions, RPC and NFS.
 
+use crate::network_counters::is_zero;
 use crate::{Histogram, Loss, NfsOperation, OperationCounts, Service};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
@@ -64,6 +65,9 @@ pub struct Sent {
     pub not_sent: u64,
     /// UDP: datagrams the kernel refused (ENOBUFS and the like). They are part of neither `messages` nor `not_sent`.
     pub refused: u64,
+    /// UDP: IP fragments that each datagram left in; zero where it fitted into one packet.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub fragments: u64,
     /// The means of sending, as in `sendfile` or `sendmmsg + UDP_SEGMENT`.
     pub io_method: String,
 }

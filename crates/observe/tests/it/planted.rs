@@ -197,3 +197,24 @@ fn datagrams_of_which_a_fragment_is_missing_are_counted_before_they_are_given_up
     assert_eq!((ip.received, ip.delivered), (INCOMPLETE + 2, 1));
     assert_eq!((ip.unassembled, ip.reassembly_failures, ip.filtered), (INCOMPLETE, 0, 0));
 }
+
+#[lab_test]
+fn fragments_that_the_host_has_no_memory_for_are_told_from_incomplete_ones() {
+    let planting = Planting::new();
+    let none =
+        || ["low", "high"].map(|end| set_network_setting(&format!("ipv4/ipfrag_{end}_thresh"), "0").expect("set"));
+    assert_eq!(planting.b.enter(none).expect("enter"), [true; 2]);
+    const MORE_FRAGMENTS: u16 = 1 << 13;
+    const DATAGRAMS: u64 = 9;
+    let (seen, _) = planting.seen(|| {
+        let whole = datagram(planting.port(), 1200, 0);
+        let (first, second) = whole.split_at(608);
+        let of = |id| [packet(address(A), id, MORE_FRAGMENTS, first), packet(address(A), id, 608 / 8, second)];
+        planting.send_raw(OWN_HEADER.into(), &(1..=DATAGRAMS as u16).flat_map(of).collect::<Vec<_>>());
+        assert_eq!(read_all(&planting.to, 0), 0);
+    });
+    let ip = seen.network.ip;
+    assert_eq!((ip.received, ip.delivered), (2 * DATAGRAMS, 0));
+    // Each of the fragments is a failure of its own.
+    assert_eq!((ip.reassembly_failures, ip.reassembly_timeouts, ip.unassembled), (2 * DATAGRAMS, 0, 2 * DATAGRAMS));
+}

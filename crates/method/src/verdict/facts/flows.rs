@@ -184,8 +184,10 @@ impl FlowFacts {
 
     /// Share of the datagrams sent that were lost behind the sender.
     pub(crate) fn lost_behind_sender(&self) -> f64 {
-        self.udp
-            .map_or(0.0, |udp| udp.wire + udp.corrupted + udp.receiver_queue + udp.receiver_filter + udp.socket_buffer)
+        self.udp.map_or(0.0, |udp| {
+            let counted = udp.corrupted + udp.receiver_queue + udp.receiver_filter;
+            udp.wire + counted + udp.refused_fragments + udp.socket_buffer
+        })
     }
 
     /// Packets were lost behind the sender, more than by a stumble.

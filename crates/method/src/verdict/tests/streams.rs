@@ -102,6 +102,15 @@ fn a_full_buffer_is_the_readers_fault_only_if_it_had_no_time() {
 }
 
 #[test]
+fn fragments_that_the_receiving_host_refuses_are_not_the_paths_loss() {
+    let refused = udp(Udp { refused_fragments: 0.9, ..Udp::default() });
+    let verdict = of_flows(&refused);
+    assert_eq!((verdict.limit, verdict.place), (Limit::ReceiverBuffer, Some(LimitPlace::ReceiverHost)));
+    // The same share lost on the way.
+    assert_ne!(of_flows(&udp(Udp { wire: 0.9, ..Udp::default() })).limit, Limit::ReceiverBuffer);
+}
+
+#[test]
 fn a_kernel_thread_kept_from_its_core_is_the_receivers_processor() {
     let thread = KernelThread { name: String::from("napi/eth0-7"), own: true, busy: 0.4, waited: 0.3 };
     let kernel = Some(thread.clone());
