@@ -64,6 +64,11 @@ impl<'a> Copied<'a> {
             _ => None,
         }
     }
+
+    /// Files a second, all destinations together.
+    pub(crate) fn files_per_s(&self) -> f64 {
+        figures(self).files_per_s
+    }
 }
 
 /// Bits a second, all destinations together.

@@ -71,6 +71,12 @@ pub(crate) fn probes_beside(run: &TrialResult) -> u64 {
     beside(run).iter().map(|asked| asked.completed + asked.failed).sum()
 }
 
+/// What the probes beside the load of a run were answered; none where none were timed.
+pub(crate) fn loaded(run: &TrialResult) -> Option<Histogram> {
+    let (all, _) = timed(&beside(run));
+    (all.count() > 0).then_some(all)
+}
+
 /// What the probes of all runs amount to; none where none were timed. `idle` are the runs of the probe alone.
 pub(crate) fn loaded_latency(
     transport: Transport,

@@ -111,10 +111,26 @@ pub enum Quantity {
     PerSecond,
     /// Raw frames received per second.
     FramesPerS,
+    /// Files per second of a copy.
+    FilesPerS,
     /// Half of all requests were answered within this, nanoseconds.
     LatencyP50Ns,
     /// 99 % of all requests were answered within this, nanoseconds.
     LatencyP99Ns,
+    /// 99 % of the requests beside a load were answered within this, nanoseconds.
+    LoadedP99Ns,
+    /// Mean response time of reads, nanoseconds.
+    ReadMeanNs,
+    /// Mean response time of writes, nanoseconds.
+    WriteMeanNs,
+    /// Mean response time of all other operations, nanoseconds.
+    OtherMeanNs,
+    /// How long frames go on being lost after an overload, nanoseconds.
+    RecoveryNs,
+    /// How long a device's buffer lasts, nanoseconds.
+    BufferNs,
+    /// How many frames, addresses or neighbours a device holds.
+    Held,
     /// Share of the datagrams that were lost.
     LossRatio,
 }
@@ -124,15 +140,18 @@ impl Quantity {
     pub fn unit(self) -> MeasureUnit {
         match self {
             Self::PayloadBps => MeasureUnit::BitsPerS,
-            Self::PerSecond | Self::FramesPerS => MeasureUnit::PerS,
-            Self::LatencyP50Ns | Self::LatencyP99Ns => MeasureUnit::Nanos,
+            Self::PerSecond | Self::FramesPerS | Self::FilesPerS => MeasureUnit::PerS,
+            Self::LatencyP50Ns | Self::LatencyP99Ns | Self::LoadedP99Ns | Self::RecoveryNs => MeasureUnit::Nanos,
+            Self::ReadMeanNs | Self::WriteMeanNs | Self::OtherMeanNs => MeasureUnit::Nanos,
+            Self::BufferNs => MeasureUnit::NanosHeld,
+            Self::Held => MeasureUnit::Count,
             Self::LossRatio => MeasureUnit::Share,
         }
     }
 
     /// More of it is better.
     pub fn more_is_better(self) -> bool {
-        matches!(self, Self::PayloadBps | Self::PerSecond | Self::FramesPerS)
+        self.unit().more_is_better()
     }
 }
 
@@ -142,8 +161,16 @@ impl fmt::Display for Quantity {
             Self::PayloadBps => "payload",
             Self::PerSecond => "per second",
             Self::FramesPerS => "frames per second",
+            Self::FilesPerS => "files per second",
             Self::LatencyP50Ns => "p50",
             Self::LatencyP99Ns => "p99",
+            Self::LoadedP99Ns => "p99 under load",
+            Self::ReadMeanNs => "mean of reads",
+            Self::WriteMeanNs => "mean of writes",
+            Self::OtherMeanNs => "mean of other operations",
+            Self::RecoveryNs => "recovery",
+            Self::BufferNs => "buffer",
+            Self::Held => "held",
             Self::LossRatio => "lost",
         })
     }

@@ -1,7 +1,7 @@
 //! Records held against each other, for a terminal and for a page.
 
 use crate::charts::{Chart, SERIES, distributions};
-use crate::figures::{MISSING, nanos, per_second, plain, rate};
+use crate::figures::{MISSING, grouped, nanos, per_second, plain, rate};
 use crate::firmness;
 use crate::flow_result::FlowResult;
 use crate::html::{figure, prose, with_meanings};
@@ -11,7 +11,9 @@ use crate::said;
 use crate::sentences::sentence;
 use crate::tables::{Column, Table};
 use crate::text::{Page, Style};
-use linerate_model::{Change, ComparedFigure, Comparison, Firmness, Measurement, Quantity, Record, RecordId, Samples};
+use linerate_model::{
+    Change, ComparedFigure, Comparison, Firmness, MeasureUnit, Measurement, Quantity, Record, RecordId, Samples,
+};
 use maud::{Markup, html};
 
 /// Every figure that both sides have, what changed, and with which confidence.
@@ -182,12 +184,15 @@ fn table(lang: Language, found: &Comparison) -> Table {
 fn row(lang: Language, figure: &ComparedFigure) -> Vec<Option<String>> {
     let show = |value: f64| match figure.quantity {
         Quantity::PayloadBps => rate(value, "bit/s"),
-        Quantity::PerSecond | Quantity::FramesPerS => per_second(value),
-        Quantity::LatencyP50Ns | Quantity::LatencyP99Ns => Some(nanos(value.max(0.0) as u64)),
         Quantity::LossRatio => Some(share(value).trim_start_matches('+').to_owned()),
+        other => match other.unit() {
+            MeasureUnit::PerS => per_second(value),
+            MeasureUnit::Nanos | MeasureUnit::NanosHeld => Some(nanos(value.max(0.0) as u64)),
+            _ => Some(grouped(value.round().max(0.0) as u64)),
+        },
     };
     let bounded =
-        |shown: String, firmness: Firmness| firmness::bounded(lang, shown, firmness, figure.quantity.unit().is_rate());
+        |shown: String, firmness: Firmness| firmness::bounded(lang, shown, firmness, figure.quantity.more_is_better());
     let between = figure
         .interval
         .map(|interval| said!(lang, "comparison-to", low = share(interval.low), high = share(interval.high)));

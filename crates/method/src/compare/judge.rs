@@ -89,7 +89,7 @@ impl Figure {
 
     /// Whether the figures may show that what is after stands so to what was before.
     fn shows(&self, after: Ordering) -> bool {
-        let [before, now] = self.firmness.map(|firmness| firmness.known(self.quantity.unit().is_rate()));
+        let [before, now] = self.firmness.map(|firmness| firmness.known(self.quantity.more_is_better()));
         now.decides(after, before)
     }
 

@@ -1,10 +1,12 @@
 //! The runs of each figure of a record, and how finely each was counted.
 
+use crate::copy::Copied;
+use crate::loaded_latency;
 use crate::offered::Offer;
 use crate::statistics::Sample;
 use crate::task::figure;
 use crate::transfer::{Transfer, transfers};
-use linerate_model::{Firmness, Histogram, Quantity, Record, Task, Transport, Trial, TrialResult};
+use linerate_model::{Firmness, Histogram, NfsClass, Quantity, Record, Task, Transport, Trial, TrialResult};
 
 /// What a TCP receiver is given at a time at most: segments that the network stack has joined.
 const TCP_PIECE: u64 = 64 << 10;
@@ -62,7 +64,25 @@ fn value(trial: &TrialResult, quantity: Quantity) -> Option<f64> {
         Quantity::LatencyP50Ns => latency(trial).map(|all| all.quantile(0.5) as f64),
         Quantity::LatencyP99Ns => latency(trial).map(|all| all.quantile(0.99) as f64),
         Quantity::LossRatio => lost(trial).map(|(lost, of)| lost as f64 / of as f64),
+        Quantity::FilesPerS => Copied::of(trial).map(|copy| copy.files_per_s()),
+        Quantity::LoadedP99Ns => loaded_latency::loaded(trial).map(|all| all.quantile(0.99) as f64),
+        Quantity::ReadMeanNs => of_class(trial, NfsClass::Read).map(|all| all.mean()),
+        Quantity::WriteMeanNs => of_class(trial, NfsClass::Write).map(|all| all.mean()),
+        Quantity::OtherMeanNs => of_class(trial, NfsClass::Other).map(|all| all.mean()),
+        // Searches find these.
+        Quantity::RecoveryNs | Quantity::BufferNs | Quantity::Held => None,
     }
+}
+
+/// The response times of the operations of a class; none where there were none.
+fn of_class(trial: &TrialResult, class: NfsClass) -> Option<Histogram> {
+    let mut all = Histogram::default();
+    for (operation, counts) in transfers(trial).iter().flat_map(|transfer| &transfer.sender.operations) {
+        if operation.class() == class {
+            all.merge(&counts.latency);
+        }
+    }
+    (all.count() > 0).then_some(all)
 }
 
 fn latency(trial: &TrialResult) -> Option<Histogram> {
@@ -89,11 +109,18 @@ fn resolution(trial: &TrialResult, quantity: Quantity) -> f64 {
             let share = (lost as f64 + 0.5) / (of as f64 + 1.0);
             (share * (1.0 - share) / of as f64).sqrt()
         }),
-        Quantity::LatencyP50Ns | Quantity::LatencyP99Ns => {
-            value(trial, quantity).unwrap_or(0.0) * HISTOGRAM_STEP / 12f64.sqrt()
-        }
         Quantity::PayloadBps => of_window(&trial.trial, 8.0 * piece_bytes(&trial.trial)),
-        Quantity::PerSecond | Quantity::FramesPerS => of_window(&trial.trial, 1.0),
+        // A copy has no window: its time is its own.
+        Quantity::PerSecond | Quantity::FramesPerS | Quantity::FilesPerS => of_window(&trial.trial, 1.0),
+        Quantity::LatencyP50Ns
+        | Quantity::LatencyP99Ns
+        | Quantity::LoadedP99Ns
+        | Quantity::ReadMeanNs
+        | Quantity::WriteMeanNs
+        | Quantity::OtherMeanNs
+        | Quantity::RecoveryNs
+        | Quantity::BufferNs
+        | Quantity::Held => value(trial, quantity).unwrap_or(0.0) * HISTOGRAM_STEP / 12f64.sqrt(),
     }
 }
 

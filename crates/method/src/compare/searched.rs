@@ -127,6 +127,20 @@ fn of_device(plan: &DevicePlan, outcome: &DeviceFound) -> Vec<Found> {
         all.extend(latency(Percentile::P99, Quantity::LatencyP99Ns));
         // A loss ratio is compared by its difference, which has no width as a share.
         all.extend(of_size(size, Metric::Loss, Quantity::LossRatio, "loss", 0.0));
+        all.extend(of_size(size, Metric::Echoes, Quantity::PerSecond, "echo", plan.width.as_f64()));
+        all.extend(of_size(size, Metric::Learning, Quantity::PerSecond, "learning", plan.width.as_f64()));
+        // A whole number is known to one.
+        let held = |metric: Metric, what| {
+            let step = metric.of_device(size, outcome).map_or(0.0, |held| 1.0 / held.max(1.0));
+            of_size(size, metric, Quantity::Held, what, step)
+        };
+        all.extend(held(Metric::Burst, "burst"));
+        all.extend(held(Metric::Addresses, "addresses"));
+        all.extend(held(Metric::Neighbours, "neighbours"));
+        // A buffer is worked out of the longest burst, and a recovery of the frames that were lost.
+        let buffer = |burst: Found| of_size(size, Metric::Buffer, Quantity::BufferNs, "buffer", burst.width);
+        all.extend(held(Metric::Burst, "burst").and_then(buffer));
+        all.extend(of_size(size, Metric::Recovery, Quantity::RecoveryNs, "recovery", LATENCY_STEP));
     }
     all
 }

@@ -5,7 +5,8 @@ use super::runs::Runs;
 use super::*;
 use crate::device::tests::plan;
 use linerate_model::{
-    Change, ComparedFigure, DeviceFound, DeviceTest, Firmness, Goal, Outcome, Plan, RecordId, Throughput,
+    BackToBack, BufferTime, BurstLengths, Change, ComparedFigure, DeviceFound, DeviceTest, Firmness, Goal, Outcome,
+    Plan, RecordId, Recovery, Throughput,
 };
 
 const SHORT: Firmness = Firmness::NotFirm { offered: Some(0.6) };
@@ -73,6 +74,54 @@ fn a_lower_bound_is_never_worse_nor_the_same() {
     assert_eq!(change((HIGH, SHORT), (LOW, firm)), Change::Worse, "it was at least so high");
     assert_eq!(change((LOW, SHORT), (HIGH, firm)), Change::Undecided, "it may have been higher");
     assert_eq!(change((LOW, SHORT), (HIGH, SHORT)), Change::Undecided);
+}
+
+/// A test that found this of all that is beyond rates, each at 64 bytes.
+fn beyond_rates(value: f64) -> Record {
+    let mut plan = plan(DeviceTest::Throughput, false);
+    plan.sizes.truncate(1);
+    let (frame_bytes, firmness, caveats) = (64, Firmness::Firm, Vec::new());
+    let burst = BackToBack {
+        frame_bytes,
+        throughput_frames_per_s: 1e5,
+        burst_frames_per_s: None,
+        line_frames_per_s: None,
+        frames: Some(BurstLengths { mean: value, min: 0, max: 0, deviation: 0.0, values: Vec::new() }),
+        firmness,
+        buffer: Some(BufferTime { implied_ns: value, corrected_ns: value, frames: value }),
+        verdict: None,
+        caveats: caveats.clone(),
+    };
+    let recovery = Recovery {
+        frame_bytes,
+        throughput_frames_per_s: 1e5,
+        overload_frames_per_s: 1.1e5,
+        firmness,
+        overload_lost: 1,
+        reduced_frames_per_s: 5e4,
+        values_ns: Vec::new(),
+        mean_ns: Some(value),
+        unrecovered: 0,
+        verdict: None,
+        caveats,
+    };
+    let found = DeviceFound { burst: vec![burst], recovery: vec![recovery], ..DeviceFound::default() };
+    let outcome = Outcome::Device(Box::new(found));
+    Record { outcome, ..Record::new(RecordId("r".into()), Plan::of(Goal::Device(plan))) }
+}
+
+#[test]
+fn what_is_beyond_rates_is_compared_by_what_is_better_of_it() {
+    let side = |scale: f64| -> Vec<Record> { LOW.iter().map(|value| beyond_rates(value * scale)).collect() };
+    let found = compare_searches(&side(1.0), &side(1.5), &Demands::once(0.02, 95.0));
+    let changes: Vec<_> =
+        found.figures.iter().map(|figure| (figure.name.as_str(), figure.quantity, figure.change)).collect();
+    let expected = [
+        ("burst 64", Quantity::Held, Change::Better),
+        ("buffer 64", Quantity::BufferNs, Change::Better),
+        ("recovery 64", Quantity::RecoveryNs, Change::Worse),
+    ];
+    assert_eq!(changes, expected);
 }
 
 #[test]

@@ -181,3 +181,20 @@ fn another_congestion_control_is_a_warning() {
     assert_eq!(found.figures.len(), 1);
     assert_eq!(found.warnings[0], "congestion control: cubic before, bbr after");
 }
+
+#[test]
+fn requests_beside_a_load_are_compared() {
+    // Requests beside a load, of which the slowest take twice as long in the second record.
+    let loaded = |slowest: u64| {
+        let runs = [0, 1, 2].map(|run| {
+            let probes = crate::loaded_latency::tests::asked(&[1_000_000, 1_000_000, slowest + run * 1_000], 0);
+            crate::loaded_latency::tests::run(probes.clone(), probes).1
+        });
+        let cell = runs[0].trial.clone();
+        let plan = Plan::sweep(vec![cell], Repeats::Times(3));
+        Record { trials: runs.to_vec(), ..Record::new(RecordId(String::new()), plan) }
+    };
+    let found = compare(&[loaded(10_000_000)], &[loaded(20_000_000)], &demands(0.02));
+    let figure = found.figures.iter().find(|figure| figure.quantity == Quantity::LoadedP99Ns).expect("it was probed");
+    assert_eq!(figure.change, Change::Worse, "{figure:?}");
+}

@@ -162,7 +162,7 @@ impl Kind for Copies {
     }
 
     fn compared(&self, _task: &Task) -> Vec<Quantity> {
-        vec![Quantity::PayloadBps]
+        vec![Quantity::PayloadBps, Quantity::FilesPerS]
     }
 
     fn measure(&self, cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement {

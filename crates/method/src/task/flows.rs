@@ -30,12 +30,18 @@ impl Kind for Flows {
     }
 
     fn compared(&self, task: &Task) -> Vec<Quantity> {
-        match task {
-            Task::Stream(_) => vec![Quantity::PayloadBps, Quantity::LossRatio],
-            // At a rate asked for, only the time that requests take can change.
-            _ if task.requests_per_s().is_some() => vec![Quantity::LatencyP50Ns, Quantity::LatencyP99Ns],
-            _ => vec![Quantity::PerSecond, Quantity::LatencyP50Ns, Quantity::LatencyP99Ns],
+        if let Task::Stream(_) = task {
+            return vec![Quantity::PayloadBps, Quantity::LossRatio, Quantity::LoadedP99Ns];
         }
+        let mut all = vec![Quantity::LatencyP50Ns, Quantity::LatencyP99Ns];
+        // At a rate asked for, only the time that requests take can change.
+        if task.requests_per_s().is_none() {
+            all.insert(0, Quantity::PerSecond);
+        }
+        if let Task::Nfs(_) = task {
+            all.extend([Quantity::ReadMeanNs, Quantity::WriteMeanNs, Quantity::OtherMeanNs]);
+        }
+        all
     }
 
     fn measure(&self, cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement {
