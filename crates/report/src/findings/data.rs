@@ -243,6 +243,12 @@ impl<'a> Data<'a> {
         self.grouped(factor, self.cells(measure))
     }
 
+    /// The same with the cells of which only a range or a bound is stated.
+    pub(crate) fn groups_with_stated(&self, factor: Option<usize>, measure: usize) -> Vec<Group> {
+        let known = |cell: &usize| !self.is_tester(*cell) && self.span(*cell, measure).is_some();
+        self.grouped(factor, (0..self.study.cells.len()).filter(known).collect())
+    }
+
     /// The same with the cells of which only a lower bound is known.
     pub(super) fn groups_with_bounds(&self, factor: Option<usize>, measure: usize) -> Vec<Group> {
         let known = |cell: &usize| !self.is_tester(*cell) && self.value_or_bound(*cell, measure).is_some();

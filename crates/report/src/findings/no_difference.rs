@@ -31,7 +31,8 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
 fn pairs(data: &Data<'_>, measure: usize, factor: usize, a: usize, b: usize, group: &Group) -> Vec<Pair> {
     // What is stated as about so much is not known to be equal.
     let known = |cell: usize| group.cells.contains(&cell) && data.stated(cell, measure).is_none();
-    let within = |pair: &Pair| known(pair.a.0) && known(pair.b.0);
+    // At zero both are at the floor, whatever else could tell them apart.
+    let within = |pair: &Pair| known(pair.a.0) && known(pair.b.0) && pair.a.1.max(pair.b.1) > 0.0;
     data.pairs(factor, a, b, measure).into_iter().filter(within).collect()
 }
 

@@ -5,9 +5,10 @@ use super::limiter::IDLE;
 use super::words::{listed, range, share};
 use super::{bound, finding};
 use crate::figures::grouped;
+use crate::language::Language;
 use crate::said;
 use crate::sentences::sentence;
-use linerate_model::{Finding, FindingKind, MeasureUnit};
+use linerate_model::{Finding, FindingKind, MeasureUnit, StatedAs, StatedValue};
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     if data.study.measures[measure].unit == MeasureUnit::Times {
@@ -39,10 +40,27 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     found
 }
 
-/// Ratios as they are stated, for each of their cells.
+/// What a stated ratio says of growth; none where it may be growth or not.
+fn change(lang: Language, stated: &StatedValue, ratio: &str) -> Option<String> {
+    let (low, high) = (stated.low.unwrap_or(0.0), stated.high.unwrap_or(f64::INFINITY));
+    match stated.as_a {
+        StatedAs::About if low <= 1.0 && high >= 1.0 => {
+            Some(said!(lang, "findings-stated-does-not-grow", ratio = ratio))
+        }
+        StatedAs::MoreThan if low >= 1.0 => Some(said!(lang, "findings-stated-grows", ratio = ratio)),
+        StatedAs::LessThan if high <= 1.0 => Some(said!(lang, "findings-stated-falls", ratio = ratio)),
+        _ if low > 1.0 => Some(said!(lang, "findings-stated-grows", ratio = ratio)),
+        _ if high < 1.0 => Some(said!(lang, "findings-stated-falls", ratio = ratio)),
+        _ => None,
+    }
+}
+
+/// Ratios as they are stated, for each of their cells, with what they say in words.
 fn ratios(data: &Data<'_>, measure: usize) -> Option<Finding> {
     let clause = |cell: usize| {
         let (ratio, name) = (data.shown(cell, measure)?, data.cell_name(cell, &[]));
+        let in_words = data.stated(cell, measure).and_then(|stated| change(data.lang, stated, &ratio));
+        let ratio = in_words.unwrap_or(ratio);
         Some(if name.is_empty() { ratio } else { format!("{name}: {ratio}") })
     };
     let clauses: Vec<String> = (0..data.study.cells.len()).filter_map(clause).collect();

@@ -1,8 +1,9 @@
-//! Points along a factor of numbers, grouped bars for the rest, each with what the medium can carry; heat maps and repeats.
+//! Points along a factor of numbers (`by_class.rs` joins those of several measures by lines), grouped bars for the rest, each with what
+//! the medium can carry; heat maps and repeats.
 
 use super::pivot::Pivot;
 use super::shape::{Facet, Shape};
-use super::{heat, repeats};
+use super::{by_class, heat, repeats};
 use crate::charts::{Chart, SERIES, size_ticks};
 use crate::figures::{percent, plain};
 use crate::findings::data::Data;
@@ -14,7 +15,7 @@ use crate::tables::Table;
 use linerate_model::{FactorOf, MeasureUnit};
 
 /// Cap on charts; the tables have all.
-const MOST_FACETS: usize = 16;
+pub(super) const MOST_FACETS: usize = 16;
 /// Room beside the first and the last place on a logarithmic axis.
 const ROOM: f64 = 1.12;
 /// Places between the lowest and the highest size at which a limit is drawn.
@@ -30,7 +31,9 @@ pub(crate) fn all(lang: Language, data: &Data<'_>, pivot: Option<&Pivot>) -> Vec
     let two_factors = || Pivot::of_two(data.study).filter(|_| shapes.iter().all(|shape| shape.axis.is_none()));
     let two = pivot.cloned().or_else(|| Pivot::mesh(data.study)).or_else(two_factors);
     let mut charts: Vec<Chart> = two.iter().flat_map(|pivot| heat::charts(lang, data, pivot)).collect();
-    let lines = shapes.iter().filter(|shape| shape.axis.is_some()).flat_map(|shape| {
+    let (classes, alone) = by_class::sorted(data, &shapes);
+    charts.extend(classes.iter().flat_map(|classes| by_class::charts(lang, data, classes)));
+    let lines = alone.into_iter().filter(|shape| shape.axis.is_some()).flat_map(|shape| {
         let facets = shape.facets(data, false);
         let shared = top(data, shape.measure, &(0..data.study.cells.len()).collect::<Vec<_>>());
         let top_of = |facet: &Facet| {
@@ -56,7 +59,7 @@ fn one_unit(data: &Data<'_>) -> bool {
 }
 
 /// An axis of a measure's values, from zero past `most`.
-fn axis(data: &Data<'_>, what: &str, measure: usize, most: f64) -> Axis {
+pub(super) fn axis(data: &Data<'_>, what: &str, measure: usize, most: f64) -> Axis {
     match data.study.measures[measure].unit {
         MeasureUnit::BitsPerS => Axis::rate(what, "bit/s", most),
         MeasureUnit::PerS => Axis::rate(what, "/s", most),
@@ -68,7 +71,7 @@ fn axis(data: &Data<'_>, what: &str, measure: usize, most: f64) -> Axis {
 }
 
 /// The highest that anything of these cells is drawn. Charts beside each other have one scale, but for those it would flatten.
-fn top(data: &Data<'_>, measure: usize, cells: &[usize]) -> f64 {
+pub(super) fn top(data: &Data<'_>, measure: usize, cells: &[usize]) -> f64 {
     let values = cells.iter().flat_map(|cell| &data.study.cells[*cell].values[measure]).copied();
     let limits = cells.iter().filter_map(|cell| data.limit(*cell, measure)).map(|limit| limit.high);
     values.chain(limits).fold(0.0, f64::max)
@@ -84,7 +87,7 @@ fn spread(data: &Data<'_>, cell: usize, measure: usize) -> Option<(f64, f64)> {
 /// What a result says when it is pointed at.
 pub(super) fn said(lang: Language, data: &Data<'_>, cell: usize, measure: usize) -> String {
     let named = &data.study.measures[measure];
-    let reached = data.value(cell, measure).map(|reached| value(reached, named.unit)).unwrap_or_default();
+    let reached = figure(data, cell, measure);
     let limit = data.limit(cell, measure).and_then(|limit| percent(limit.share));
     let share = limit.map_or_else(String::new, |share| said!(lang, "study-charts-point-of-medium", share = share));
     plain(&format!("{}: {} {reached}{share}", data.cell_name(cell, &[]), named.title))
@@ -106,38 +109,73 @@ pub(super) fn class(data: &Data<'_>, shape: &Shape, level: usize) -> &'static st
     if levels.get(level).is_some_and(|level| level.tester) { "tester" } else { SERIES[(level + past) % SERIES.len()] }
 }
 
+/// Cells of one measure along an axis.
+pub(super) struct Line {
+    pub(super) class: &'static str,
+    pub(super) name: String,
+    pub(super) measure: usize,
+    pub(super) cells: Vec<usize>,
+    /// Whether a line joins them. Between two sizes of messages none does: nothing was measured there.
+    pub(super) joined: bool,
+}
+
 fn lines(lang: Language, data: &Data<'_>, shape: &Shape, facet: &Facet, top: f64) -> Chart {
     let (measure, axis) = (shape.measure, shape.axis.unwrap_or_default());
     let (named, factor) = (&data.study.measures[measure], &data.study.factors[axis]);
-    let x_of = |cell: usize| data.level(cell, axis).and_then(|level| level.value).unwrap_or(0.0);
-    let mut members: Vec<(usize, String, Vec<usize>)> = Vec::new();
+    let mut members: Vec<(usize, Line)> = Vec::new();
     for cell in &facet.cells {
         let (level, name) = colour(data, shape, *cell);
-        match members.iter_mut().find(|(known, ..)| *known == level) {
-            Some((.., cells)) => cells.push(*cell),
-            None => members.push((level, name, vec![*cell])),
+        match members.iter_mut().find(|(known, _)| *known == level) {
+            Some((_, line)) => line.cells.push(*cell),
+            None => {
+                let class = class(data, shape, level);
+                members.push((level, Line { class, name, measure, cells: vec![*cell], joined: false }));
+            }
         }
     }
-    members.sort_by_key(|(level, ..)| *level);
-    members.iter_mut().for_each(|(.., cells)| cells.sort_by(|a, b| x_of(*a).total_cmp(&x_of(*b))));
+    members.sort_by_key(|(level, _)| *level);
+    let members = members.into_iter().map(|(_, line)| line).collect();
+    let limits =
+        limit_lines(lang, data, measure, &facet.cells, &place(data, axis), factor.of == Some(FactorOf::Message));
+    let y = self::axis(data, &named.title, measure, top);
+    let title = capital(if facet.name.is_empty() { &named.title } else { &facet.name });
+    let table = table(lang, data, &title, measure, &facet.cells);
+    along(lang, data, axis, y, title, table, limits, members)
+}
 
-    let (mut series, mut legend) =
-        limit_lines(lang, data, measure, &facet.cells, &x_of, factor.of == Some(FactorOf::Message));
-    for (level, name, cells) in &members {
-        let class = class(data, shape, *level);
+/// Where a cell stands on the axis of a factor.
+fn place(data: &Data<'_>, axis: usize) -> impl Fn(usize) -> f64 {
+    move |cell| data.level(cell, axis).and_then(|level| level.value).unwrap_or(0.0)
+}
+
+/// Lines along a factor of numbers, over those of limits.
+#[expect(clippy::too_many_arguments, reason = "each is a part of one chart")]
+pub(super) fn along(
+    lang: Language,
+    data: &Data<'_>,
+    axis: usize,
+    y: Axis,
+    title: String,
+    table: Table,
+    (mut series, mut legend): (Vec<Series>, Vec<(&'static str, String)>),
+    mut lines: Vec<Line>,
+) -> Chart {
+    let (factor, x_of) = (&data.study.factors[axis], place(data, axis));
+    lines.iter_mut().for_each(|line| line.cells.sort_by(|a, b| x_of(*a).total_cmp(&x_of(*b))));
+    for Line { class, name, measure, cells, joined } in &lines {
         legend.push((class, plain(name)));
-        let y_of = |cell: &usize| data.value(*cell, measure).unwrap_or(0.0);
+        let y_of = |cell: &usize| data.value(*cell, *measure).unwrap_or(0.0);
         let point = |cell: &usize| Point {
             x: x_of(*cell),
             y: y_of(cell),
-            spread: spread(data, *cell, measure),
-            label: said(lang, data, *cell, measure),
+            spread: spread(data, *cell, *measure),
+            label: said(lang, data, *cell, *measure),
         };
-        // What lies between two levels was not measured.
-        series.push(Series { class, line: Vec::new(), points: cells.iter().map(point).collect() });
+        let line = cells.iter().filter(|_| *joined).map(|cell| (x_of(*cell), y_of(cell))).collect();
+        series.push(Series { class, line, points: cells.iter().map(point).collect() });
     }
 
-    let mut places: Vec<f64> = facet.cells.iter().map(|cell| x_of(*cell)).collect();
+    let mut places: Vec<f64> = lines.iter().flat_map(|line| &line.cells).map(|cell| x_of(*cell)).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     let (low, high) = (places[0], places[places.len() - 1]);
@@ -161,14 +199,7 @@ fn lines(lang: Language, data: &Data<'_>, shape: &Shape, facet: &Facet, top: f64
         let ticks = places.iter().map(|place| (*place, place.to_string())).collect();
         Axis { title: format!("{}, {unit_of_x}", factor.title), scale: Scale::up_to(high * ROOM), ticks }
     };
-    let y = self::axis(data, &named.title, measure, top);
-    let title = capital(if facet.name.is_empty() { &named.title } else { &facet.name });
-    Chart {
-        drawing: Drawing::Lines { x, y, series },
-        table: table(lang, data, &title, measure, &facet.cells),
-        title,
-        legend,
-    }
+    Chart { drawing: Drawing::Lines { x, y, series }, table, title, legend }
 }
 
 /// The limit of each medium along the axis. Where it is not known which layer is counted, the lowest and the highest it can be.
@@ -283,7 +314,7 @@ fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
 fn measures_beside(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
     let all = (0..data.study.cells.len()).take(MOST_BARS);
     let groups = all.clone().map(|cell| {
-        let members = data.measures().filter(|(measure, _)| data.value(cell, *measure).is_some());
+        let members = data.measures().filter(|(measure, _)| data.span(cell, *measure).is_some());
         let members = members.map(|(measure, named)| {
             member(lang, data, measure, cell, SERIES[measure % SERIES.len()], named.title.clone())
         });
@@ -303,20 +334,31 @@ fn measures_beside(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Cha
     )
 }
 
+/// A result as it was measured or stated.
+fn figure(data: &Data<'_>, cell: usize, measure: usize) -> String {
+    let stated = data.stated(cell, measure).and_then(|_| data.shown(cell, measure));
+    let number = || data.value(cell, measure).map(|reached| value(reached, data.study.measures[measure].unit));
+    stated.or_else(number).unwrap_or_default()
+}
+
 fn member(lang: Language, data: &Data<'_>, measure: usize, cell: usize, class: &'static str, name: String) -> Member {
     let unit = data.study.measures[measure].unit;
-    let reached = data.value(cell, measure).unwrap_or(0.0);
-    let limit = data.limit(cell, measure).zip(data.medium(cell, measure)).map(|(limit, medium)| Segment {
+    let stated = data.stated(cell, measure);
+    // Of a bound the bar is what is sure: all of it below the bound is open.
+    let reached = data.value(cell, measure).or(stated.and_then(|stated| stated.low)).unwrap_or(0.0);
+    let open = stated.and_then(|stated| Some((stated.low.unwrap_or(0.0), stated.high?)));
+    let limit = data.range(cell, measure).filter(|(_, high)| *high > 0.0).zip(data.medium(cell, measure));
+    let limit = limit.map(|((_, high), medium)| Segment {
         class: "limit",
-        value: limit.high,
-        label: said!(lang, "study-charts-medium-limit", medium = medium, unit = value(limit.high, unit)),
+        value: high,
+        label: said!(lang, "study-charts-medium-limit", medium = medium, unit = value(high, unit)),
     });
     Member {
         name: plain(&name),
         segment: Segment { class, value: reached, label: said(lang, data, cell, measure) },
-        spread: spread(data, cell, measure),
+        spread: spread(data, cell, measure).or(open),
         limit,
-        figure: value(reached, unit),
+        figure: figure(data, cell, measure),
     }
 }
 

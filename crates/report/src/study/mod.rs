@@ -1,5 +1,6 @@
 //! A study as a report: summary, findings, tables by factor, charts with the limit of each medium, method, caveats, data.
 
+mod by_class;
 mod charts;
 mod heat;
 mod outputs;

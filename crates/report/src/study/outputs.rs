@@ -175,11 +175,31 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
     let several = data.study.measures.len() > 1;
     let of = |measure: usize| {
         let named = &data.study.measures[measure];
-        data.groups(data.gathered_by(), measure).into_iter().filter_map(move |group| {
+        data.groups_with_stated(data.gathered_by(), measure).into_iter().filter_map(move |mut group| {
+            let but: Vec<usize> = data.gathered_by().into_iter().collect();
+            let title = match several {
+                true => plain(&format!("{}, {}", capital(&named.title), group.name)),
+                false => plain(&group.name),
+            };
+            let known = |cell: &usize| data.value(*cell, measure).is_some();
+            let (numbers, bounds): (Vec<usize>, Vec<usize>) = group.cells.iter().partition(|cell| known(cell));
+            group.cells = numbers;
+            let bound = |cell: &usize| {
+                let (name, shown) = (data.cell_name(*cell, &but), data.shown(*cell, measure)?);
+                Some(if name.is_empty() { shown } else { format!("{name}: {shown}") })
+            };
+            let each: Vec<String> = bounds.iter().filter_map(bound).collect();
+            let stated = match each.is_empty() {
+                true => String::new(),
+                false => said!(lang, "study-only-bounds", each = each.join("; ")),
+            };
             let reached = |cell: &usize| data.value(*cell, measure).unwrap_or(0.0);
             let mut ascending = group.cells.clone();
             ascending.sort_by(|a, b| reached(a).total_cmp(&reached(b)));
-            let (lowest, highest) = (*ascending.first()?, *ascending.last()?);
+            let (Some(lowest), Some(highest)) = (ascending.first().copied(), ascending.last().copied()) else {
+                let figure = data.shown(*bounds.first()?, measure)?;
+                return Some(Said { name: title, figure, text: plain(stated.trim_start()) });
+            };
             let (best, worst) = match named.unit.more_is_better() {
                 true => (highest, lowest),
                 false => (lowest, highest),
@@ -189,7 +209,6 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
             let shown = value(reached(&best), named.unit);
             let alike: Vec<usize> =
                 group.cells.iter().copied().filter(|cell| value(reached(cell), named.unit) == shown).collect();
-            let but: Vec<usize> = data.gathered_by().into_iter().collect();
             let count = match group.cells.len() {
                 1 => said!(lang, "study-only-result"),
                 count if count == alike.len() => said!(lang, "study-all-equal", count = count),
@@ -227,13 +246,9 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
                 }
             });
             Some(Said {
-                name: plain(&if several {
-                    format!("{}, {}", capital(&named.title), group.name)
-                } else {
-                    group.name.clone()
-                }),
+                name: title,
                 figure: data.shown(best, measure).unwrap_or_default(),
-                text: plain(&format!("{count}{share}")),
+                text: plain(&format!("{count}{share}{stated}")),
             })
         })
     };

@@ -30,7 +30,9 @@ pub(super) fn chart(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Ch
         Runs { name: name.map_or(of_colour, plain), class, unit: named.unit, values, before: None }
     };
     // All cells: a line along numbers has no room for points beside each other.
-    let facets = Shape { axis: None, ..*shape }.facets(data, true);
+    let mut facets = Shape { axis: None, ..*shape }.facets(data, true);
+    facets.iter_mut().for_each(|facet| facet.cells.retain(|cell| data.value(*cell, measure).is_some()));
+    facets.retain(|facet| !facet.cells.is_empty());
     let groups: Vec<Group> = match shape.series {
         Some(_) => facets
             .iter()

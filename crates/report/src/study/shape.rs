@@ -39,12 +39,17 @@ impl Shape {
         Self { measure, axis, series }
     }
 
-    /// All cells of the measure that have a level of the axis' factor or, where `without`, that have none.
+    /// All cells of the measure that have a level of the axis' factor or, where `without`, that have none; then also those of which only a
+    /// range or a bound is stated.
     pub(super) fn facets(&self, data: &Data<'_>, without: bool) -> Vec<Facet> {
         let mut facets: Vec<(Vec<Option<usize>>, Facet)> = Vec::new();
         for cell in 0..data.study.cells.len() {
             let on_axis = self.axis.is_some_and(|axis| data.study.cells[cell].levels[axis].is_some());
-            if data.value(cell, self.measure).is_none() || on_axis == without {
+            let known = match without {
+                true => data.span(cell, self.measure).is_some(),
+                false => data.value(cell, self.measure).is_some(),
+            };
+            if !known || on_axis == without {
                 continue;
             }
             let mut rest = data.study.cells[cell].levels.clone();

@@ -45,6 +45,8 @@ fn no_page_has_a_serious_fault() {
     pages.extend(
         study::PUBLISHED.map(|name| (name, linerate_report::study::html(english, &study::published(name), None))),
     );
+    let japanese = linerate_report::study::html(Language::Japanese, &study::published("kdd-1993"), None);
+    pages.push(("kdd-1993, Japanese", japanese));
     for (name, page) in &pages {
         assert_eq!(faults(&script, page, 1_280, true), Vec::<String>::new(), "{name}");
     }

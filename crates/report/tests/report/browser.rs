@@ -72,11 +72,22 @@ fn a_device_test_is_drawn_and_nothing_complains() {
 
 #[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn a_study_is_drawn_and_nothing_complains() {
-    for (name, figures) in [("hirosaki-1998", 5), ("switches-2020", 2), ("filecopy-2003", 2), ("l3switch-2008", 1)] {
-        let (document, console) =
-            opened(&linerate_report::study::html(Language::English, &crate::study::published(name), None));
+    let (english, japanese) = (Language::English, Language::Japanese);
+    for (name, lang, figures) in [
+        ("hirosaki-1998", english, 5),
+        ("kdd-1993", english, 4),
+        ("kdd-1993", japanese, 4),
+        ("switches-2020", english, 2),
+        ("filecopy-2003", english, 2),
+        ("l3switch-2008", english, 1),
+    ] {
+        let (document, console) = opened(&linerate_report::study::html(lang, &crate::study::published(name), None));
         assert!(document.contains("data-ready=\"yes\""), "{name}: the script did not reach its end: {console:?}");
-        assert!(document.contains("Download the study (JSON)") && document.contains("Download the data (CSV)"));
+        let downloads = match lang {
+            Language::English => ["Download the study (JSON)", "Download the data (CSV)"],
+            Language::Japanese => ["（JSON）", "（CSV）"],
+        };
+        assert!(downloads.iter().all(|link| document.contains(link)), "{name}");
         assert_eq!(document.matches("<figure>").count(), figures, "{name}");
         assert_eq!(console, Vec::<String>::new());
     }

@@ -210,26 +210,90 @@ fn a_folders_copy_is_not_limited_by_the_faster_wire() {
 fn of_bounds_and_ratios_the_conclusions_of_1993_follow() {
     let found = findings("kdd-1993");
     // 1: over FDDI the slower receivers get far less than the medium carries.
-    only(&found, "stated", &["N2 has more UDP throughput than N3", "about 100 Mbit/s against at most 40 Mbit/s"]);
-    only(&found, "stated", &["N2 has more UDP throughput than N4", "at most 30 Mbit/s"]);
+    let more = "N2 (SPECint92 109.1) has more UDP throughput than";
+    let of = |low: &str, values: &str| only(&found, "stated", &[&format!("{more} {low}"), values]);
+    of("N3 (SPECint92 59.7)", "about 100 Mbit/s against at most 40 Mbit/s");
+    of("N4 (SPECint92 27.3)", "at most 30 Mbit/s");
     only(&found, "limiter", &["Something other than the wire limits UDP throughput", "FDDI, N3", "FDDI, N4"]);
-    // The two slower ones overlap: no order of them follows.
-    assert!(!found.iter().any(|one| one["text"].as_str().is_some_and(|text| text.contains("N3 has more"))));
+    // The two slower ones overlap: no order of them follows. Nor are they equal where nothing arrives at either.
+    let says = |words: &str| found.iter().any(|one| one["text"].as_str().is_some_and(|text| text.contains(words)));
+    assert!(!says("N3 (SPECint92 59.7) has more"));
+    assert!(!found.iter().any(|one| one["kind"] == "no-difference"), "{found:#?}");
     // 2: over Ethernet all receive about what it carries, in datagrams that it carries whole.
     only(&found, "limit-share", &["about 10 Mbit/s", "Ethernet, N2", "Ethernet, N3", "Ethernet, N4"]);
     // 3: of fragments nothing arrives at the slower ones.
     let parts = ["Up to 1.5 KB has more UDP throughput than above 1.5 KB", "0 bit/s", "above the MTU of 1,500"];
     only(&found, "stated", &parts);
     // 4: RPC fills Ethernet and not FDDI.
-    only(&found, "stated", &["Growth of RPC throughput", "Ethernet: about 1 x; FDDI: more than 1 x"]);
-    only(&found, "stated", &["RPC throughput over FDDI against Ethernet: about 4 x"]);
-    // 5: NFS gains in reading.
-    only(&found, "stated", &["read: more than 2 x; write: less than 2 x; other operations: about 1 x"]);
+    let parts =
+        ["RPC throughput from units of 4 KB to 8 KB", "Ethernet: does not grow (about 1 x)", "FDDI: grows (more"];
+    only(&found, "stated", &parts);
+    only(&found, "stated", &["RPC throughput from Ethernet to FDDI: grows (about 4 x)"]);
+    // 5: NFS gains in reading. Whether it does in writing is not stated.
+    let parts = ["read: grows (more than 2 x)", "write: less than 2 x;", "other operations: does not grow (about 1 x)"];
+    only(&found, "stated", &parts);
     // What is about so much is no claim beyond the medium.
     assert!(!found.iter().any(|one| one["kind"] == "above-limit"));
     let csv = study::csv(&published("kdd-1993"));
     assert!(csv.lines().next().is_some_and(|head| head.contains("udp_throughput_stated_high_bps")), "{csv}");
     assert!(csv.contains("40000000.0"), "{csv}");
+}
+
+/// The page names what is known by its bounds only: in the summary, and as a bar that is open up to the bound.
+#[test]
+fn bounds_are_in_the_summary_and_in_the_charts() {
+    let page = study::html(Language::English, &published("kdd-1993"), None).replace('\u{a0}', " ");
+    let summary = "Only a bound or a range is stated for N3 (SPECint92 59.7), up to 4 KB: at most 40 Mbit/s;";
+    assert!(page.contains(summary), "{page}");
+    for label in [
+        "FDDI, N4 (SPECint92 27.3), up to 4 KB: UDP throughput at most 30 Mbit/s",
+        "read: NFS throughput from Ethernet to FDDI more than 2 x",
+    ] {
+        assert!(page.contains(label), "{label}");
+    }
+}
+
+/// The response times of reads, writes and other operations over two media, as a measured study has them.
+fn curves() -> StudyReport {
+    let toml = "title = 'Curves'\nabout = 'x'\nmethod = 'x'\ndata = 'curves.csv'\n\
+        [[factors]]\ncolumn = 'medium'\n[[factors]]\ncolumn = 'load'\nunit = 'op/s'\n\
+        [[measures]]\ncolumn = 'reads'\nunit = 'times'\n[[measures]]\ncolumn = 'writes'\nunit = 'times'\n\
+        [[measures]]\ncolumn = 'others'\nunit = 'times'\n[[measures]]\ncolumn = 'p99'\nunit = 'times'\n";
+    let lines = [
+        "10,100,3,4,2,9",
+        "10,200,5,6,2,9",
+        "10,400,9,9,4,20",
+        "100,100,1,2,1,5",
+        "100,200,2,3,1,5",
+        "100,400,3,4,2,8",
+    ];
+    let csv = format!("medium,load,reads,writes,others,p99\n{}\n", lines.join("\n"));
+    let mut report = reported("curves", toml, &csv);
+    let metrics = ["read.mean", "write.mean", "other.mean", "p99"];
+    for (measure, metric) in report.study.measures.iter_mut().zip(metrics) {
+        (measure.unit, measure.metric) = (MeasureUnit::Nanos, Some(metric.to_owned()));
+    }
+    report
+}
+
+/// As in figure 4 of the report of 1993: one chart, a colour for each class, dashes for each medium.
+#[test]
+fn classes_of_operations_over_two_media_are_on_one_chart() {
+    let page = study::html(Language::English, &curves(), None);
+    let figures: Vec<&str> = page.split("<figure>").skip(1).collect();
+    assert_eq!(figures.len(), 2, "the classes, and p99 by itself");
+    for (class, name) in [
+        ("s0 dash0", "reads, 10"),
+        ("s0 dash1", "reads, 100"),
+        ("s1 dash0", "writes, 10"),
+        ("s1 dash1", "writes, 100"),
+        ("s2 dash0", "others, 10"),
+        ("s2 dash1", "others, 100"),
+    ] {
+        assert!(figures[0].contains(&format!("<i class=\"{class}\"></i>{name}<")), "{class} {name}: {}", figures[0]);
+        assert_eq!(figures[0].matches(&format!("<g class=\"{class}\">")).count(), 1, "{class}");
+    }
+    assert!(!figures[1].contains("dash"), "{}", figures[1]);
 }
 
 /// No rule knows a study: with every name another, the same findings come of the same numbers.
