@@ -473,9 +473,9 @@ pub(crate) struct Results {
     #[arg(skip)]
     pub(crate) of_study: Option<Origin>,
 
-    /// What the study takes from it: columns, and their metrics.
+    /// What the study takes from it: columns, their metrics, and the lines of its file that name these.
     #[arg(skip)]
-    pub(crate) measures: Vec<(String, Metric)>,
+    pub(crate) measures: Vec<(String, Metric, usize)>,
 }
 
 impl Results {

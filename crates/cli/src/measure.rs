@@ -111,9 +111,9 @@ impl RunRequest {
                 Metric::names(&gives)
             )));
         }
-        if let Some((column, metric)) = results.measures.iter().find(|(_, metric)| !gives(*metric)) {
+        if let Some((column, metric, line)) = results.measures.iter().find(|(_, metric, _)| !gives(*metric)) {
             return Err(Failure::usage(format!(
-                "measure `{column}` has the metric `{metric}`, which this test does not give; expected one of {}",
+                "line {line}, measure `{column}` has the metric `{metric}`, which this test does not give; expected one of {}",
                 Metric::names(&gives)
             )));
         }

@@ -192,7 +192,7 @@ async fn measure(
     let results = Results {
         store: StorePath { store: Some(store.path().to_owned()) },
         of_study: Some(Origin { command: run.command.clone(), study: Some(run.is.clone()), group: None }),
-        measures: study.metrics(run).map(|(column, metric)| (column.to_owned(), metric)).collect(),
+        measures: study.metrics(run).map(|(column, metric, line)| (column.to_owned(), metric, line)).collect(),
         ..Results::default()
     };
     let Job { bench, wanted } = Job::of(run, &results)?;

@@ -1,6 +1,6 @@
 //! Studies that are measured, in labs of their own: interrupted and resumed, waiting for somebody, refused.
 
-use crate::program::TestFolder;
+use crate::program::{TestFolder, children, wait_until_gone};
 use linerate_testsuite::{lab_test, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -89,12 +89,36 @@ fn interrupted_and_resumed_the_table_is_the_same() {
     place.run(&["run", &wrong]).says(2, &["size 8 bytes", "--size 8", "16 to 65507 bytes"]);
 }
 
+/// Nothing can be told or tidied up by a program that is killed. Its lab goes with it, and the runs that it kept count.
+#[lab_test]
+fn a_study_that_was_killed_goes_on_with_what_is_missing() {
+    let place = TestFolder::new();
+    let study = place.file("devices.toml", STUDY);
+    let mut running = place.start(&["run", &study]);
+    wait_until("a run is kept", || (kept(&place) > 0).then_some(()));
+    let lab = children(running.pid());
+    running.kill();
+    wait_until_gone(&lab);
+    let part = place.run(&["report", &study, "--json"]).json();
+    let before = table(&part).len();
+    assert!((1..4).contains(&before), "{before} cells");
+
+    let resumed = place.run(&["run", &study, "--json"]);
+    resumed.says(0, &[&format!("4 runs, of which {before} are kept already"), "4 of 4: "]);
+    let cells = table(&resumed.json());
+    assert!(cells.len() == 4 && cells.iter().all(|(_, values)| *values == [1, 1]), "{cells:?}");
+    assert_eq!(table(&part), cells.into_iter().filter(|cell| table(&part).contains(cell)).collect::<Vec<_>>());
+}
+
 #[lab_test]
 fn a_metric_that_the_test_does_not_give_is_refused_before_it_is_measured() {
     let place = TestFolder::new();
     let study = place.file("devices.toml", &STUDY.replace("metric = 'loss'", "metric = 'read.p99'"));
-    let words =
-        ["devices.toml, link ", "measure `loss` has the metric `read.p99`", "expected one of throughput, packets"];
+    let words = [
+        "devices.toml, link ",
+        "line 25, measure `loss` has the metric `read.p99`",
+        "expected one of throughput, packets",
+    ];
     place.run(&["run", &study]).says(2, &words);
     assert_eq!(kept(&place), 0);
 }

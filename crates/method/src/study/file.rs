@@ -71,9 +71,14 @@ pub(super) struct Source<'a> {
 impl Source<'_> {
     /// The error at a value of the file.
     pub(super) fn fault<T>(&self, at: &Spanned<T>, field: &str, problem: String) -> StudyError {
-        let before = self.text.get(..at.span().start).unwrap_or(self.text);
-        let line = before.matches('\n').count() + 1;
+        let line = self.line(at.span().start);
         StudyError::Field { file: self.file.to_owned(), line, field: field.to_owned(), problem }
+    }
+
+    /// The line of a place in the file, counted from one.
+    pub(super) fn line(&self, place: usize) -> usize {
+        let before = self.text.get(..place).unwrap_or(self.text);
+        before.matches('\n').count() + 1
     }
 }
 

@@ -59,7 +59,8 @@ impl MeasureEntry {
                 let (metric, unit) = self.metric(source)?;
                 let test = tests.of(source, self.test.as_ref(), &self.column)?;
                 let counts = (metric == Metric::Throughput).then(|| tests.counts(test));
-                (unit, counts, Value::Gathered(Gathered { metric, test }))
+                let line = source.line(self.metric.as_ref().map_or(self.column.span(), Spanned::span).start);
+                (unit, counts, Value::Gathered(Gathered { metric, test, line }))
             }
         };
         let column = self.column.into_inner();

@@ -31,6 +31,8 @@ pub(super) struct Gathered {
     pub(super) metric: Metric,
     /// An index into the tests.
     pub(super) test: usize,
+    /// The line of the study's file that names the metric, counted from one.
+    pub(super) line: usize,
 }
 
 /// A test that each cell goes through.
@@ -236,9 +238,10 @@ impl Measured {
         Ok(study)
     }
 
-    /// The column and the metric of each measure that is taken from `run`.
-    pub fn metrics(&self, run: &PlannedRun) -> impl Iterator<Item = (&str, Metric)> {
-        self.measures_of(run).map(|at| (self.study.measures[at].column.as_str(), self.metrics[at].metric))
+    /// The column and the metric of each measure that is taken from `run`, and the line of the study's file that names the metric.
+    pub fn metrics(&self, run: &PlannedRun) -> impl Iterator<Item = (&str, Metric, usize)> {
+        let of = |at: usize| (self.study.measures[at].column.as_str(), self.metrics[at].metric, self.metrics[at].line);
+        self.measures_of(run).map(of)
     }
 
     fn measures_of(&self, run: &PlannedRun) -> impl Iterator<Item = usize> {

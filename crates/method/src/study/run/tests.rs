@@ -244,7 +244,7 @@ fn each_measure_is_taken_from_its_own_test() {
     assert_eq!((runs[0].test[0].as_str(), runs[1].test[0].as_str()), ("transact", "stream"));
     assert_eq!((runs[0].is.test.as_deref(), runs[0].is.repeat), (Some("calls"), runs[1].is.repeat));
     assert!(runs[0].name.ends_with("bytes, calls"), "{}", runs[0].name);
-    let columns = |run| study.metrics(run).map(|(column, _)| column).collect::<Vec<_>>();
+    let columns = |run| study.metrics(run).map(|(column, ..)| column).collect::<Vec<_>>();
     assert_eq!((columns(&runs[0]), columns(&runs[1])), (vec!["delay"], vec!["rate"]));
     // The stream of the first cell alone: the other measure has no value there, and the study says that runs are missing.
     let streamed = Record { results: results(0), ..record(&runs[1]) };
