@@ -1,7 +1,11 @@
 //! The tester limit: measured without the device, kept, found again, and what a result at it or below it is then said to be.
 
 use crate::program::{Ran, TestFolder, number, words};
+use linerate_sys::namespace::NetNamespace;
+use linerate_sys::netlink::Route;
+use linerate_sys::shaping::EthernetShape;
 use linerate_testsuite::lab_test;
+use linerate_units::BitRate;
 use serde_json::Value;
 
 /// A tester whose own queues limit it, wherever its data go. Both ends have one, as a lab's cable gives them the same offloads.
@@ -84,6 +88,76 @@ fn hosts_against_themselves_give_an_upper_estimate_and_each_result_says_so() {
     assert_eq!(result["tester_limit"]["bypass"], "loopback", "{result:#}");
     assert!(result["caveats"].to_string().contains("loopback-calibration"), "{result:#}");
     assert!(!["tester", "device"].contains(&limit(&record)), "the loopback has no such queue: {result:#}");
+}
+
+/// An end of a link of this rate, as of an Ethernet.
+fn ethernet(interface: &str, rate: u64) {
+    let mut route = Route::open().expect("netlink");
+    let link = route.index_of(interface).expect("the interface");
+    let shape = EthernetShape {
+        rate: BitRate::per_second(rate),
+        longest_frame: 1514,
+        burst_bytes: 16 << 10,
+        queue_bytes: 64 << 10,
+    };
+    route.shape(link, &shape).expect("shaped");
+}
+
+/// A host whose queue sends no more than 20 Mbit/s, on port `port` of the switch.
+fn host(switch: &NetNamespace, port: &str, address: &str) -> NetNamespace {
+    let host = NetNamespace::new().expect("a namespace");
+    let join = || {
+        let mut route = Route::open().expect("netlink");
+        route.add_veth("eth0", port, switch, 1500).expect("a link");
+        let link = route.index_of("eth0").expect("its end");
+        route.add_address(link, address.parse().expect("an address"), 24).expect("set");
+        for link in [link, route.index_of("lo").expect("loopback")] {
+            route.set_up(link).expect("up");
+        }
+        ethernet("eth0", 20_000_000);
+    };
+    host.enter(join).expect("enter");
+    let plug = || {
+        let mut route = Route::open().expect("netlink");
+        let (link, bridge) = (route.index_of(port).expect("the port"), route.index_of("br0").expect("the bridge"));
+        route.set_bridge(link, bridge).expect("a port of the bridge");
+        route.set_up(link).expect("up");
+    };
+    switch.enter(plug).expect("enter");
+    host
+}
+
+/// Two programs that serve by their URLs, with a bridge in the place of the cable, and of the device when it is made slow.
+#[lab_test]
+fn agents_by_their_urls_are_held_against_their_calibration() {
+    let place = TestFolder::new();
+    let switch = NetNamespace::new().expect("a namespace");
+    let bridge = || {
+        let mut route = Route::open().expect("netlink");
+        route.add_link("bridge", "br0").expect("a bridge");
+        let bridge = route.index_of("br0").expect("the bridge");
+        route.set_up(bridge).expect("up");
+    };
+    switch.enter(bridge).expect("enter");
+    let addresses = ["198.18.0.1", "198.18.0.2"];
+    let [a, b] = ["pa", "pb"].map(|port| host(&switch, port, addresses[usize::from(port == "pb")]));
+    let serve = |host: &NetNamespace, name: &str, address: &str| {
+        let listen = format!("{address}:0");
+        let words = ["serve", "--ephemeral", "--name", name, "--listen", &listen];
+        host.enter(|| place.start(&words)).expect("enter")
+    };
+    let mut agents = [serve(&a, "left", addresses[0]), serve(&b, "right", addresses[1])];
+    let urls = agents.each_mut().map(|agent| agent.line().trim().to_owned());
+    let run = |line: String| a.enter(|| place.run(&words(&line))).expect("enter");
+
+    let stream = format!("stream {} {} --warmup 1s --time 1s --repeats 3", urls[0], urls[1]);
+    let calibration = record(&run(format!("calibrate --json -- {stream}")));
+    let at = record(&run(format!("{stream} --json")));
+    assert_eq!((limit(&at), &at["results"][0]["tester_limit"]["record"]), ("tester", &calibration["id"]), "{at:#}");
+    switch.enter(|| ethernet("pb", 5_000_000)).expect("enter");
+    let below = record(&run(format!("{stream} --json")));
+    assert_eq!(limit(&below), "device", "{below:#}");
+    assert!(number(&below["results"][0], "/tester_limit/share") < 0.5, "{below:#}");
 }
 
 #[test]
