@@ -17,11 +17,38 @@ const LIMIT: Duration = Duration::from_secs(900);
 /// A stage that is busy less than this is not shown.
 const SHOWN: f64 = 0.1;
 
-/// Each way: its name, what `linerate copy` is told to one client, and to three.
-const WAYS: &[(&str, &str, Option<&str>)] = &[
-    ("linerate", "a b --over linerate", Some("a --to b,c,d --over linerate")),
-    ("nfs", "a b --over nfs", Some("a --to b,c,d --over nfs")),
-    ("path", "a --over path", None),
+/// What so many clients do at the same time.
+pub(super) struct Load {
+    pub(super) clients: u32,
+    /// They write to the one server, read from it, or each serve NFS to the one client: an agent serves NFS only as a destination.
+    pub(super) they: &'static str,
+    /// What `linerate copy` is told.
+    pub(super) words: &'static str,
+}
+
+const fn load(clients: u32, they: &'static str, words: &'static str) -> Load {
+    Load { clients, they, words }
+}
+
+/// Each way, and what is measured of it.
+const WAYS: &[(&str, &[Load])] = &[
+    (
+        "linerate",
+        &[
+            load(1, "read", "a b --over linerate"),
+            load(3, "read", "a --to b,c,d --over linerate"),
+            load(3, "write", "b,c,d a --over linerate"),
+        ],
+    ),
+    (
+        "nfs",
+        &[
+            load(1, "write", "a b --over nfs"),
+            load(3, "serve", "a --to b,c,d --over nfs"),
+            load(3, "write", "b,c,d a --over nfs"),
+        ],
+    ),
+    ("path", &[load(1, "copy", "a --over path")]),
 ];
 
 /// Each link: what it is called, and the rate of the lab's links.
@@ -35,19 +62,19 @@ pub(in crate::bench) fn table(comparison: &Comparison<'_>) -> Result<()> {
     fs::create_dir_all(&scratch).with_context(|| format!("making {}", scratch.display()))?;
     let file = comparison.folder.join("copy-table.md");
     let mut all = format!(
-        "| {} over | link | clients | MB/s together | time | each client's share | busiest stage | stages busy |\n|---|---|---|---|---|---|---|---|\n",
+        "| {} over | link | clients | they | MB/s together | time | each client's share | busiest stage | stages busy |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
         comparison.tree
     );
     print!("{all}");
     let wanted = |way: &str| comparison.only.is_none_or(|only| way.contains(only));
-    for (way, one, three) in WAYS.iter().filter(|(way, ..)| wanted(way)) {
+    for (way, loads) in WAYS.iter().filter(|(way, _)| wanted(way)) {
         // Within one host there is no link.
-        let links = if three.is_some() { LINKS } else { &[("none", None)][..] };
+        let links = if *way == "path" { &[("none", None)][..] } else { LINKS };
         for (link, rate) in links {
-            for (clients, hosts) in [(1, Some(one)), (3, three.as_ref())] {
-                let Some(hosts) = hosts else { continue };
-                let copied = copy(&program, &scratch, comparison, *rate, hosts)?;
-                let row = format!("| {way} | {link} | {clients} | {}", row(&copied));
+            for load in *loads {
+                let copied = copy(&program, &scratch, comparison, *rate, load.words)?;
+                let row = format!("| {way} | {link} | {} | {} | {}", load.clients, load.they, row(&copied));
                 println!("{row}");
                 all += &(row + "\n");
                 // Row by row, so that what was measured before an interrupt is kept.
@@ -57,8 +84,8 @@ pub(in crate::bench) fn table(comparison: &Comparison<'_>) -> Result<()> {
     }
     if wanted("smb") {
         for (link, rate) in LINKS {
-            through_samba(comparison, *rate, &mut |clients, copied| {
-                let row = format!("| smb | {link} | {clients} | {}", row(copied));
+            through_samba(comparison, *rate, &mut |load, copied| {
+                let row = format!("| smb | {link} | {} | {} | {}", load.clients, load.they, row(copied));
                 println!("{row}");
                 all += &(row + "\n");
                 fs::write(&file, &all).with_context(|| format!("writing {}", file.display()))
@@ -70,19 +97,19 @@ pub(in crate::bench) fn table(comparison: &Comparison<'_>) -> Result<()> {
     Ok(())
 }
 
-/// To a share of a Samba server at one host of a lab, and from another of its shares to the three others.
+/// To a share of a Samba server at one host of a lab from one and from three others, and from another of its shares to the three.
 fn through_samba(
     comparison: &Comparison<'_>,
     rate: Option<&str>,
-    take: &mut dyn FnMut(u32, &Copied) -> Result<()>,
+    take: &mut dyn FnMut(&Load, &Copied) -> Result<()>,
 ) -> Result<()> {
     let mut bench = vec!["--bench", "switch"];
     bench.extend(rate.iter().flat_map(|rate| ["--link", rate]));
     let mut ground = Ground::lay(comparison, &bench)?;
-    let (server, one, three) = &THROUGH_SAMBA;
-    let copied = [(1, one), (3, three)].into_iter().try_for_each(|(clients, words)| {
-        let copied = ground.copied(server, words)?;
-        take(clients, &copied)
+    let (server, loads) = &THROUGH_SAMBA;
+    let copied = loads.iter().try_for_each(|load| {
+        let copied = ground.copied(server, load.words)?;
+        take(load, &copied)
     });
     copied.and(ground.lab.down())
 }

@@ -208,7 +208,7 @@ impl Ground {
 pub(super) struct Copied {
     pub(super) time_ns: f64,
     pub(super) bytes_per_s: f64,
-    /// Each destination and its share of the sum of all rates.
+    /// Each client and its share of the sum of all rates: the destinations, or where several write to one server, the sources.
     pub(super) shares: Vec<(String, f64)>,
     /// Stages and their busy shares, in the order of the record.
     pub(super) stages: Vec<(String, f64)>,
@@ -224,9 +224,11 @@ impl Copied {
         if number(&found["faults_total"], "what was not copied")? > 0.0 {
             bail!("linerate left something out: {}", found["faults"]);
         }
-        let shares = found["clients"].as_array().into_iter().flatten().map(|client| {
-            let to = client["to"].as_str().context("a client has no name")?;
-            Ok((to.to_owned(), number(&client["share"], "a client's share")?))
+        let clients = found["clients"].as_array().map_or(&[][..], Vec::as_slice);
+        let to_one = clients.len() > 1 && clients.iter().all(|client| client["to"] == clients[0]["to"]);
+        let shares = clients.iter().map(|client| {
+            let name = client[if to_one { "from" } else { "to" }].as_str().context("a client has no name")?;
+            Ok((name.to_owned(), number(&client["share"], "a client's share")?))
         });
         let stages = found["stages"].as_object().into_iter().flatten();
         let stages = stages.map(|(name, share)| Ok((name.clone(), number(&share["busy"], "a stage's share")?)));
@@ -354,6 +356,9 @@ mod tests {
         assert_eq!((copied.time_ns, copied.busiest.as_str()), (2e9, "send"));
         assert_eq!(copied.shares, [("b".to_owned(), 0.75), ("c".to_owned(), 0.25)]);
         assert!(copied.stages.contains(&("send".to_owned(), 0.9)));
+        let writing =
+            record.replace(r#""to":"b""#, r#""from":"e","to":"a""#).replace(r#""to":"c""#, r#""from":"f","to":"a""#);
+        assert_eq!(Copied::read(&writing).unwrap().shares, [("e".to_owned(), 0.75), ("f".to_owned(), 0.25)]);
         let partly = record.replace(r#""faults_total":0"#, r#""faults_total":3"#);
         assert!(Copied::read(&partly).is_err());
     }

@@ -4,6 +4,8 @@
 //! to copy it to; `TO` and `PORT`, where a server of theirs is to listen; and `SCRATCH`, a folder for files of their own. linerate's
 //! words may hold these too, but for the tree, which it is told in any case.
 
+use super::clients::Load;
+
 /// One way of `linerate copy`.
 pub(super) struct Way {
     pub(super) name: &'static str,
@@ -60,11 +62,31 @@ exec smbd --foreground --no-process-group --configfile "$S/smb.conf""#,
     ends: false,
 };
 
-/// linerate to one client of a Samba server, and from it to three.
-pub(super) const THROUGH_SAMBA: (Tool, &str, &str) = (
+/// linerate's copies to and from a Samba server, by one client and by three.
+pub(super) const THROUGH_SAMBA: (Tool, [Load; 4]) = (
     linerate_smb("linerate copy", ""),
-    "a //$TO:$PORT/into --tree $TREE --over smb --user root --password-file $SCRATCH/samba/password",
-    "//$TO:$PORT/tree --to a,c,d --over smb --user root --password-file $SCRATCH/samba/password",
+    [
+        Load {
+            clients: 1,
+            they: "write",
+            words: "a //$TO:$PORT/into --tree $TREE --over smb --user root --password-file $SCRATCH/samba/password",
+        },
+        Load {
+            clients: 1,
+            they: "read",
+            words: "//$TO:$PORT/tree --to a --over smb --user root --password-file $SCRATCH/samba/password",
+        },
+        Load {
+            clients: 3,
+            they: "read",
+            words: "//$TO:$PORT/tree --to a,c,d --over smb --user root --password-file $SCRATCH/samba/password",
+        },
+        Load {
+            clients: 3,
+            they: "write",
+            words: "a,c,d //$TO:$PORT/into --tree $TREE --over smb --user root --password-file $SCRATCH/samba/password",
+        },
+    ],
 );
 
 const fn linerate_smb(name: &'static str, words: &'static str) -> Tool {
