@@ -2,7 +2,7 @@
 
 use crate::checked::{OutOfRange, check_when_read, within};
 use crate::plan::check_names;
-use crate::{Firmness, IpVersion, Path, Repeats, Summary, Trial, Verdict};
+use crate::{Firmness, IpVersion, Path, Repeats, Summary, Transport, Trial, Verdict};
 use linerate_units::BitRate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,11 +20,11 @@ pub enum LayerName {
     Udp,
     /// A TCP stream.
     Tcp,
-    /// RPC calls that write, over TCP.
+    /// RPC calls that write.
     Rpc,
-    /// NFS reads of large transfers, over TCP.
+    /// NFS reads of large transfers.
     NfsRead,
-    /// NFS writes of large transfers, over TCP.
+    /// NFS writes of large transfers.
     NfsWrite,
     /// A copy of files from one host's storage to the other's.
     Copy,
@@ -60,6 +60,9 @@ pub struct LadderPlan {
     pub ip: IpVersion,
     /// The path's MTU, by which the size of the datagrams was chosen.
     pub mtu: u32,
+    /// What carries RPC and NFS. Over UDP they stand on the layer of UDP, and the copy on that of TCP.
+    #[serde(default = "tcp", skip_serializing_if = "is_tcp")]
+    pub calls_over: Transport,
     /// The trial of the raw-frame layer.
     pub frames: Planned,
     /// The trial that times what raw frames take there and back: a few echo requests; none if it is not to be measured.
@@ -78,6 +81,14 @@ impl LadderPlan {
 }
 
 check_when_read!(LadderPlan);
+
+fn tcp() -> Transport {
+    Transport::Tcp
+}
+
+fn is_tcp(transport: &Transport) -> bool {
+    *transport == Transport::Tcp
+}
 
 /// A trial, or why there can be none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use crate::measure::{Beside, RunRequest, conclude, reach};
 use crate::output::say;
 use linerate_method::calibration::{plan, usual};
 use linerate_method::ladder::LadderRequest;
-use linerate_model::{Calibration, IpVersion, Path, Plan, Planned, SocketOptions};
+use linerate_model::{Calibration, IpVersion, Path, Plan, Planned, SocketOptions, Transport};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use tokio::sync::watch;
@@ -155,6 +155,7 @@ impl Test {
                 mtu,
                 flows: 1,
                 socket: SocketOptions::default(),
+                calls_over: Transport::Tcp,
                 timing: repetition.timing()?,
                 repeats: repetition.repeats()?,
                 frames: missing,

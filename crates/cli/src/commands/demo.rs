@@ -256,6 +256,7 @@ fn plan(path: &Path, mtu: u32, frames: Planned) -> Result<Plan, String> {
         mtu,
         flows: 1,
         socket: SocketOptions::default(),
+        calls_over: Transport::Tcp,
         timing,
         repeats: repetition.repeats()?,
         frames,

@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, ReachedAgents, host_arguments};
 use crate::measure::{Beside, RunRequest, conclude, reach};
 use linerate_method::ladder;
-use linerate_model::{IpVersion, Path, Plan, Planned, Trial};
+use linerate_model::{IpVersion, Path, Plan, Planned, Transport, Trial};
 use linerate_units::Nanos;
 use tokio::sync::watch;
 
@@ -18,6 +18,7 @@ Examples:
   linerate ladder B                          from this machine to B
   linerate ladder A B --time 10s --out ladder.html
   linerate ladder A B -6 --flows 4 --expect 'share>=95%'
+  linerate ladder A B --udp                  RPC and NFS over UDP
   linerate lab --link 100Mbit/s -- ladder a b
 
 Layers from the lowest up: the line's capacity in full frames (calculated), raw frames, UDP in the largest datagrams, TCP, RPC, \
@@ -28,6 +29,10 @@ pub(crate) struct Arguments {
     /// receiver, and this machine is the sender
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     hosts: Vec<String>,
+
+    /// Carry RPC and NFS over UDP instead of TCP
+    #[arg(short, long)]
+    udp: bool,
 
     #[command(flatten)]
     flows: Flows,
@@ -95,6 +100,7 @@ impl Arguments {
             mtu,
             flows: self.flows.flows,
             socket: self.sockets.options(),
+            calls_over: if self.udp { Transport::Udp } else { Transport::Tcp },
             timing: self.repetition.timing()?,
             repeats: self.repetition.repeats()?,
             frames,

@@ -270,6 +270,7 @@ fn the_usual_calibration_serves_streams_transactions_and_a_ladder() {
         mtu: 1500,
         flows: 1,
         socket: SocketOptions::default(),
+        calls_over: Transport::Tcp,
         timing: Timing::when_steady(linerate_units::Nanos::from_secs(1)),
         repeats: Repeats::Times(2),
         frames: Planned::Missing(String::new()),

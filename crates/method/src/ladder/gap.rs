@@ -6,6 +6,7 @@ use linerate_model::{Gap, LayerName, Summary};
 const WITHIN_ERROR: f64 = 0.02;
 
 /// A layer that has a figure.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Standing<'a> {
     pub(super) name: LayerName,
     pub(super) payload_bps: &'a Summary,
@@ -13,10 +14,10 @@ pub(super) struct Standing<'a> {
     pub(super) efficiency: f64,
 }
 
-/// The widest gap between neighbours of `layers`, which go from the ground up; none if none is beyond their spread. Of
+/// The widest gap of `pairs`, each a layer and the one that stands on it, from the ground up; none if none is beyond their spread. Of
 /// equally wide ones the lowest: what stands on it inherits its loss. `advice` says what to try for a layer.
-pub(super) fn widest(layers: &[Standing<'_>], advice: impl Fn(LayerName) -> String) -> Option<Gap> {
-    let gaps = layers.windows(2).filter_map(|pair| between(&pair[0], &pair[1]));
+pub(super) fn widest(pairs: &[(Standing<'_>, Standing<'_>)], advice: impl Fn(LayerName) -> String) -> Option<Gap> {
+    let gaps = pairs.iter().filter_map(|(below, above)| between(below, above));
     let mut gap = gaps.reduce(|widest, gap| if gap.rest > widest.rest { gap } else { widest })?;
     gap.advice = advice(gap.above);
     Some(gap)

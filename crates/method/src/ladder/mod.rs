@@ -63,6 +63,8 @@ pub struct LadderRequest {
     pub flows: u16,
     /// Socket settings.
     pub socket: SocketOptions,
+    /// What carries RPC and NFS.
+    pub calls_over: Transport,
     /// Length of each trial.
     pub timing: Timing,
     /// How often each trial is run.
@@ -115,7 +117,12 @@ struct Figure {
 impl LadderRequest {
     /// Transport, flows and sockets of a trial.
     fn net(&self, transport: Transport, flows: u16) -> Net {
-        Net { transport, ip: self.ip, flows, socket: self.socket.clone() }
+        let socket = match transport {
+            Transport::Tcp => self.socket.clone(),
+            // What only TCP knows is for its layers.
+            Transport::Udp => SocketOptions { congestion: None, mss: None, ..self.socket.clone() },
+        };
+        Net { transport, ip: self.ip, flows, socket }
     }
 
     fn paths(&self) -> Vec<Path> {
@@ -127,12 +134,12 @@ impl LadderRequest {
 pub fn plan(request: &LadderRequest) -> Plan {
     let trials = LAYERS.iter().flat_map(|layer| layer.trials(request));
     let cells = trials.map(|(name, task)| Trial::new(name, task, request.timing)).collect();
-    let LadderRequest { path, ip, mtu, repeats, frames, .. } = request.clone();
+    let LadderRequest { path, ip, mtu, calls_over, repeats, frames, .. } = request.clone();
     let echoes = match &frames {
         Planned::Trial(full) => frames::echoes(full),
         Planned::Missing(_) => None,
     };
-    Plan::of(Goal::Ladder(LadderPlan { cells, repeats, path, ip, mtu, frames, echoes }))
+    Plan::of(Goal::Ladder(LadderPlan { cells, repeats, path, ip, mtu, calls_over, frames, echoes }))
 }
 
 /// The ladder of `plan`, whose `results` stand; `trials` are all attempts.
@@ -152,17 +159,21 @@ fn climb(facts: &Facts<'_>) -> Ladder {
         Some(figure.payload_bps.median)
     });
     let (mut layers, mut standing): (Vec<LadderLayer>, Vec<gap::Standing<'_>>) = (Vec::new(), Vec::new());
+    // Each layer that another stands on, with that one.
+    let mut pairs = Vec::new();
     for (layer, figure) in LAYERS.iter().zip(&figures) {
         layers.push(match figure {
             Ok(figure) => {
                 let own = figure.payload_bps.median;
-                let below = standing.last().map(|below| (below.name, own / below.payload_bps.median));
+                let carries =
+                    |below: &&gap::Standing<'_>| may_stand_on(facts.plan.calls_over, layer.name(), below.name);
+                let on = standing.iter().rev().find(carries).copied();
+                let below = on.map(|below| (below.name, own / below.payload_bps.median));
                 if figure.bears {
-                    standing.push(gap::Standing {
-                        name: layer.name(),
-                        payload_bps: &figure.payload_bps,
-                        efficiency: figure.efficiency,
-                    });
+                    let payload_bps = &figure.payload_bps;
+                    let own = gap::Standing { name: layer.name(), payload_bps, efficiency: figure.efficiency };
+                    pairs.extend(on.map(|below| (below, own)));
+                    standing.push(own);
                 }
                 LadderLayer {
                     name: layer.name(),
@@ -193,10 +204,17 @@ fn climb(facts: &Facts<'_>) -> Ladder {
             },
         });
     }
-    let widest_gap = gap::widest(&standing, |above| {
+    let widest_gap = gap::widest(&pairs, |above| {
         LAYERS.iter().find(|layer| layer.name() == above).map_or_else(String::new, |layer| layer.advice(facts))
     });
     Ladder { line_bps, mtu: facts.plan.mtu, unit: UNIT.to_owned(), layers, widest_gap }
+}
+
+/// Whether a layer may stand on one further down. Calls over UDP do not stand on TCP, nor does the copy, which goes over TCP, on them.
+fn may_stand_on(calls_over: Transport, layer: LayerName, below: LayerName) -> bool {
+    let calls = |name| matches!(name, LayerName::Rpc | LayerName::NfsRead | LayerName::NfsWrite);
+    let apart = calls(layer) && below == LayerName::Tcp || layer == LayerName::Copy && calls(below);
+    calls_over == Transport::Tcp || !apart
 }
 
 /// A layer's figure. Of nothing that arrived there is no share.

@@ -3,7 +3,7 @@
 use super::{Facts, Figure, LadderRequest, Layer, nfs};
 use linerate_model::{LayerName, Task};
 
-const NAME: &str = "nfs tcp read";
+const MIX: &str = "read";
 
 pub(super) struct NfsRead;
 
@@ -13,14 +13,14 @@ impl Layer for NfsRead {
     }
 
     fn trials(&self, request: &LadderRequest) -> Vec<(String, Task)> {
-        nfs::trials(NAME, "read", request)
+        nfs::trials(MIX, request)
     }
 
     fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
-        nfs::figure(NAME, facts)
+        nfs::figure(MIX, facts)
     }
 
     fn advice(&self, facts: &Facts<'_>) -> String {
-        nfs::advice(NAME, facts)
+        nfs::advice(MIX, facts)
     }
 }

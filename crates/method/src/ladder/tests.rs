@@ -25,6 +25,7 @@ fn request() -> LadderRequest {
         mtu: 1500,
         flows: 1,
         socket: SocketOptions::default(),
+        calls_over: Transport::Tcp,
         timing: Timing::of(Nanos::from_millis(100), Nanos::from_secs(1)),
         repeats: Repeats::Times(3),
         frames: Planned::Missing("no port".to_owned()),
@@ -105,8 +106,13 @@ impl Planted {
 
     /// A record of every trial of the plan's cells, in the order in which the method asks for them, and of the raw frames.
     fn measured(&self) -> Record {
+        self.measured_over(Transport::Tcp)
+    }
+
+    /// The same with calls over this transport.
+    fn measured_over(&self, calls_over: Transport) -> Record {
         let full = self.frames.first().map(|run| Planned::Trial(Box::new(run.trial.clone())));
-        let plan = plan(&LadderRequest { frames: full.unwrap_or(request().frames), ..request() });
+        let plan = plan(&LadderRequest { frames: full.unwrap_or(request().frames), calls_over, ..request() });
         let (mut method, mut trials) = (crate::of(&plan, &[]), Vec::new());
         while let Step::Run { trial: spec, again } = method.next() {
             if spec.net().is_none() {
@@ -502,6 +508,27 @@ fn nfs_stands_on_rpc() {
 }
 
 /// TCP says how large the tree is; the copies are as many as the plan has repeats, and their median is the layer's figure.
+#[test]
+fn calls_over_udp_stand_on_udp_and_not_on_tcp() {
+    // TCP gets half of what UDP and the calls do: with calls over TCP they would seem to rise.
+    let planted = Planted { tcp: [400e6; 3], ..Planted::full(950e6, 950e6) };
+    let record = planted.measured_over(Transport::Udp);
+    let ladder = record.ladder().expect("a ladder");
+    let below = |name| layer(ladder, name).below;
+    assert_eq!(below(LayerName::Tcp), Some(LayerName::Udp));
+    assert_eq!(below(LayerName::Rpc), Some(LayerName::Udp));
+    assert_eq!(below(LayerName::NfsRead), Some(LayerName::Rpc));
+    assert_eq!(layer(ladder, LayerName::Rpc).results, ["rpc udp write 8192", "rpc udp null"]);
+    let nets = record.plan.cells().iter().filter(|cell| matches!(cell.task(), Task::Rpc(_) | Task::Nfs(_)));
+    assert!(nets.filter_map(|cell| cell.net()).all(|net| net.transport == Transport::Udp));
+    assert_eq!(named(ladder).map(|(below, above, _)| (below, above)), Some((LayerName::Udp, LayerName::Tcp)));
+    // A record of an earlier version has no such field.
+    let mut plan = serde_json::to_value(&planted.measured().plan).expect("JSON");
+    assert!(!plan.to_string().contains("calls_over"));
+    plan = serde_json::to_value(&record.plan).expect("JSON");
+    assert!(plan.to_string().contains("\"calls_over\":\"udp\""));
+}
+
 #[test]
 fn a_copy_stands_on_top_sized_by_what_tcp_carries() {
     let mut record = Planted::full(UDP, TCP).measured();

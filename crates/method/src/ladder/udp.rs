@@ -2,7 +2,7 @@
 //! the work for each packet that this layer is to show.
 
 use super::{Facts, Figure, LadderRequest, Layer, efficiency, largest_datagram};
-use linerate_model::{IpVersion, LayerName, LossPlaces, Net, SocketOptions, StreamTask, Task, TransactTask, Transport};
+use linerate_model::{IpVersion, LayerName, LossPlaces, StreamTask, Task, TransactTask, Transport};
 use linerate_units::ByteCount;
 
 const TRANSACTIONS: &str = "udp transactions";
@@ -18,9 +18,7 @@ impl Layer for Udp {
 
     fn trials(&self, request: &LadderRequest) -> Vec<(String, Task)> {
         let LadderRequest { ip, mtu, flows, .. } = *request;
-        // What only TCP knows is for the other layer.
-        let socket = SocketOptions { congestion: None, mss: None, ..request.socket.clone() };
-        let net = |flows| Net { socket: socket.clone(), ..request.net(Transport::Udp, flows) };
+        let net = |flows| request.net(Transport::Udp, flows);
         let plain = StreamTask::plain(Transport::Udp, ByteCount::new(largest_datagram(ip, mtu)));
         let stream = StreamTask { paths: request.paths(), net: net(flows), offload: false, ..plain };
         let transact = TransactTask { paths: request.paths(), net: net(1), ..TransactTask::plain(Transport::Udp) };

@@ -108,6 +108,7 @@ fn ladder_plan(ladder: &Value, cells: Vec<Trial>, repeats: Repeats) -> Upgraded<
         path: read(super::path(&ladder["path"], false), "plan.ladder.path")?,
         ip: read(ladder["ip"].clone(), "plan.ladder.ip")?,
         mtu: read(ladder["mtu"].clone(), "plan.ladder.mtu")?,
+        calls_over: linerate_model::Transport::Tcp,
         frames,
         echoes,
     })

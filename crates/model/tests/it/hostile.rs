@@ -216,6 +216,7 @@ fn every_hostile_value_of_a_plan_is_refused_when_it_is_read() {
             path: Path::between("a", "b"),
             ip: IpVersion::V4,
             mtu: 1_500,
+            calls_over: Transport::Udp,
             frames: Planned::Trial(Box::new(cell("frames"))),
             echoes: Some(cell("echoes")),
         }))

@@ -208,6 +208,7 @@ pub(super) fn ladder(times: u32) -> Plan {
         mtu: 1_500,
         flows: 1,
         socket: SocketOptions::default(),
+        calls_over: Transport::Tcp,
         timing: TIMING,
         repeats: Repeats::Times(times),
         // What a line of 1 Gbit/s carries.
