@@ -6,6 +6,7 @@ use crate::commands::{
 };
 use crate::exit::Failure;
 use crate::expectations::BuildReport;
+use crate::hosts::HostBook;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 use linerate_method::{Expectation, Metric};
@@ -120,6 +121,27 @@ impl Command {
             Self::Device(device) => Some(device.results_mut()),
             Self::Frames(frames) => Some(&mut frames.results),
             _ => None,
+        }
+    }
+}
+
+impl Command {
+    /// Chooses the IP version where none is asked for: IPv6 where every host elsewhere is reached by it.
+    pub(crate) fn choose_ip(&mut self, book: &HostBook) {
+        let (family, hosts) = match self {
+            Self::Stream(stream) => (&mut stream.sockets.family, vec![&stream.hosts]),
+            Self::Transact(transact) => (&mut transact.sockets.family, vec![&transact.hosts]),
+            Self::Rpc(rpc) => (&mut rpc.sockets.family, vec![&rpc.hosts]),
+            Self::Nfs(nfs) => (&mut nfs.sockets.family, vec![&nfs.hosts]),
+            Self::Ladder(ladder) => (&mut ladder.sockets.family, vec![&ladder.hosts]),
+            Self::Copy(copy) => {
+                let to = if copy.discards() { None } else { Some(&copy.to) };
+                (&mut copy.family, std::iter::once(&copy.hosts).chain(to).collect())
+            }
+            _ => return,
+        };
+        if !family.ipv4 {
+            family.ipv6 |= book.ip_version(hosts.into_iter().flatten()) == IpVersion::V6;
         }
     }
 }
@@ -239,7 +261,7 @@ pub(crate) struct Family {
     #[arg(short = '6', long = "ipv6", conflicts_with = "ipv4")]
     ipv6: bool,
 
-    /// Use IPv4 (the default)
+    /// Use IPv4 [default: IPv6 if all other hosts of a trial are reached by it; else, and for raw frames, IPv4]
     #[arg(short = '4', long = "ipv4")]
     ipv4: bool,
 }
@@ -338,7 +360,7 @@ impl Requests {
 #[command(next_help_heading = "Sockets")]
 pub(crate) struct Sockets {
     #[command(flatten)]
-    family: Family,
+    pub(crate) family: Family,
 
     /// TCP congestion control at both ends, for example cubic or bbr
     #[arg(long, short = 'C', value_name = "NAME")]

@@ -1,15 +1,16 @@
 //! Hosts on the command line become agents: agent URLs, files and variables that hold them, saved names, `local`, lab hosts.
 
+use crate::commands::stream::iperf3_host;
 use crate::exit::Failure;
 use crate::saved_hosts::{SavedHosts, url_of_variable, urls_of_file};
 use linerate_agent::{
     Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, IpNet, Limits, NfsService,
 };
 use linerate_lab::{Lab, LabError, PathWatch, ReferenceWatch};
-use linerate_model::{AgentUrl, HostName, Path};
+use linerate_model::{AgentUrl, HostName, IpVersion, Path};
 use linerate_runner::{AgentHandle, BenchWatch, ControlAgents};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -196,6 +197,24 @@ impl HostBook {
         vec![sender.map_or_else(|| LOCAL.to_owned(), String::clone), receiver.clone()]
     }
 
+    /// The IP version of trials between `hosts` where none is asked for: IPv6 if every host elsewhere is reached by it. Hosts of a lab have
+    /// both, and use IPv4.
+    pub(crate) fn ip_version<'a>(&self, hosts: impl IntoIterator<Item = &'a String>) -> IpVersion {
+        let by_ipv6 = |host: &str| match iperf3_host(host) {
+            Some(host) => is_reached_by_ipv6(&host),
+            None => arguments_of(host).is_ok_and(|hosts| hosts.iter().all(|host| self.is_reached_by_ipv6(host))),
+        };
+        let elsewhere = hosts.into_iter().flat_map(|hosts| hosts.split(',')).filter(|host| host.trim() != LOCAL);
+        let mut elsewhere = elsewhere.peekable();
+        if elsewhere.peek().is_some() && elsewhere.all(by_ipv6) { IpVersion::V6 } else { IpVersion::V4 }
+    }
+
+    fn is_reached_by_ipv6(&self, host: &HostArgument) -> bool {
+        let saved = || SavedHosts::read().ok()?.find(&host.name).cloned();
+        let url = host.url.clone().or_else(|| if self.lab.is_empty() { saved() } else { None });
+        url.is_some_and(|url| is_reached_by_ipv6(&url.host))
+    }
+
     /// Reaches every agent that takes part.
     pub(crate) async fn gather(&self, hosts: &HostArguments) -> Result<ReachedAgents, Failure> {
         let mut agents = ReachedAgents { control: ControlAgents::default(), local: None, device: self.device.clone() };
@@ -265,6 +284,12 @@ impl HostBook {
     }
 }
 
+/// Whether the address that this system prefers of a host is one of IPv6.
+fn is_reached_by_ipv6(host: &str) -> bool {
+    let found = (host, 0).to_socket_addrs().ok().and_then(|mut all| all.next());
+    found.is_some_and(|address| address.ip().to_canonical().is_ipv6())
+}
+
 /// All folders, as far as the user's own permissions go.
 fn everywhere() -> AllowedFolders {
     AllowedFolders { allowed: vec![PathBuf::from("/")], scratch: Some(std::env::temp_dir()) }
@@ -313,6 +338,25 @@ mod tests {
         assert_eq!(names(&["b"]), Ok(vec!["local>b".to_owned()]));
         assert_eq!(names(&["a,c", "b"]), Ok(vec!["a>b".to_owned(), "c>b".to_owned()]));
         assert!(names(&["a,a", "b"]).is_err() && names(&["a,b", "b"]).is_err() && names(&["a,", "b"]).is_err());
+    }
+
+    #[test]
+    fn trials_use_ipv6_where_every_host_elsewhere_is_reached_by_it() {
+        let url = |host: &str| format!("linerate://{host}:4747#{}.{}", "0f".repeat(16), "ab".repeat(32));
+        let (four, six) = (url("192.0.2.1"), url("[2001:db8::1]"));
+        let book = HostBook::default();
+        let version = |hosts: &[&str]| book.ip_version(&hosts.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>());
+        for hosts in [&[six.as_str()][..], &["local", &six], &[&six, &six], &["iperf3://[2001:db8::1]:99"]] {
+            assert_eq!(version(hosts), IpVersion::V6, "{hosts:?}");
+        }
+        let listed = format!("{six},{four}");
+        for hosts in
+            [&[four.as_str()][..], &["local", "local"], &[&four, &six], &[&listed, &six], &["iperf3://192.0.2.1"]]
+        {
+            assert_eq!(version(hosts), IpVersion::V4, "{hosts:?}");
+        }
+        let lab = HostBook { lab: BTreeMap::from([("b".into(), six.parse().expect("an agent URL"))]), device: None };
+        assert_eq!(lab.ip_version(&["b".to_owned()]), IpVersion::V4);
     }
 
     #[test]

@@ -69,7 +69,7 @@ enum Test {
 }
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
-    let test = arguments.test()?;
+    let test = arguments.test(&book)?;
     let hosts = test.hosts(&book).map_err(Failure::usage)?;
     let paths = hosts.paths();
     let how = |interfaces| if arguments.loopback { Calibration::loopback() } else { Calibration::cable(interfaces) };
@@ -97,13 +97,14 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
 }
 
 impl Arguments {
-    fn test(&self) -> Result<Test, Failure> {
+    fn test(&self, book: &HostBook) -> Result<Test, Failure> {
         if self.command.is_empty() {
             let repetition = Repetition::plain(self.time.unwrap_or(TIME), self.repeats.unwrap_or(REPEATS));
             return Ok(Test::Usual { hosts: self.hosts.clone(), repetition });
         }
         let words = self.command.strip_prefix(&["linerate".to_owned()]).unwrap_or(&self.command);
-        let command = measuring(words, WHERE)?;
+        let mut command = measuring(words, WHERE)?;
+        command.choose_ip(book);
         let calibration: &CalibrationOption = match &command {
             Command::Stream(stream) => &stream.calibration,
             Command::Transact(transact) => &transact.calibration,

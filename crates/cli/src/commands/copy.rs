@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     /// Source and destination; separate several hosts by commas. With --over nfs or smb one end may be a server's
     /// folder
     #[arg(value_name = "HOST|SERVER:/EXPORT|//SERVER/SHARE", num_args = 0..=2)]
-    hosts: Vec<String>,
+    pub(crate) hosts: Vec<String>,
 
     /// What to copy: a folder of the source; like:system, like:photos or like:mail; or files=N,folders=N,bytes=N,seed=N
     /// [default: like:system, or what the server's folder holds]
@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
 
     /// Destinations, separated by commas; or `discard`, which verifies everything and writes nothing
     #[arg(long, value_name = "HOST,...|discard", value_delimiter = ',')]
-    to: Vec<String>,
+    pub(crate) to: Vec<String>,
 
     /// Folder at the destination [default: a temporary folder, removed after the copy]
     #[arg(long, value_name = "DIR")]
@@ -117,7 +117,7 @@ pub(crate) struct Arguments {
     prove: Prove,
 
     #[command(flatten)]
-    family: Family,
+    pub(crate) family: Family,
 
     #[command(flatten)]
     server: Server,
@@ -204,7 +204,7 @@ impl Arguments {
         }
     }
 
-    fn discards(&self) -> bool {
+    pub(crate) fn discards(&self) -> bool {
         self.to.iter().any(|to| to == DISCARD)
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// Sender and receiver: an agent URL, a saved name, `local`, or a lab host's name. If you name one host, it is the
     /// receiver, and this machine is the sender
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
-    hosts: Vec<String>,
+    pub(crate) hosts: Vec<String>,
 
     /// Carry RPC and NFS over UDP instead of TCP
     #[arg(short, long)]
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     repetition: Repetition,
 
     #[command(flatten)]
-    sockets: Sockets,
+    pub(crate) sockets: Sockets,
 
     #[command(flatten)]
     pub(crate) results: Results,

@@ -57,10 +57,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
 
 /// Runs one command with the hosts that `book` knows by name.
 pub(crate) async fn run_command(
-    command: Command,
+    mut command: Command,
     book: HostBook,
     cancel: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
+    command.choose_ip(&book);
     match command {
         Command::Stream(arguments) => stream::run(arguments, book, cancel).await,
         Command::Transact(arguments) => transact::run(arguments, book, cancel).await,

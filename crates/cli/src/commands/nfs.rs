@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     /// which starts a server of its own, or SERVER:/EXPORT. If you name one, it is the server, and this machine is the
     /// client
     #[arg(required = true, num_args = 1..=2, value_name = "HOST|SERVER:/EXPORT")]
-    hosts: Vec<String>,
+    pub(crate) hosts: Vec<String>,
 
     /// Mix of operations: a name, or a TOML file of percentages
     #[arg(long, value_name = "NAME|FILE", default_value = "sfs97-like")]
@@ -100,7 +100,7 @@ pub(crate) struct Arguments {
     repetition: Repetition,
 
     #[command(flatten)]
-    sockets: Sockets,
+    pub(crate) sockets: Sockets,
 
     #[command(flatten)]
     pub(crate) results: Results,

@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
 use crate::measure::measure;
 use iperf3::Iperf3Target;
-pub(crate) use iperf3::SCHEME as IPERF3;
+pub(crate) use iperf3::{SCHEME as IPERF3, host as iperf3_host};
 use linerate_method::probed;
 use linerate_model::{
     Direction, IpVersion, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, SendBy, Server, SocketOptions, StreamTask,
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Sender and receiver: an agent URL, a saved name, `local`, or a lab host's name; separate several senders by commas. If
     /// you name one host, it is the receiver, and this machine is the sender. The receiver may be iperf3://HOST:PORT
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
-    hosts: Vec<String>,
+    pub(crate) hosts: Vec<String>,
 
     #[command(flatten)]
     over: Over,
@@ -127,7 +127,7 @@ pub(crate) struct Arguments {
     repetition: Repetition,
 
     #[command(flatten)]
-    sockets: Sockets,
+    pub(crate) sockets: Sockets,
 
     #[command(flatten)]
     pub(crate) results: Results,

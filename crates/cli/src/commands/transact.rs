@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     /// Client and server: an agent URL, a saved name, `local`, or a lab host's name; separate several clients by commas. If
     /// you name one host, it is the server, and this machine is the client
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
-    hosts: Vec<String>,
+    pub(crate) hosts: Vec<String>,
 
     #[command(flatten)]
     over: Over,
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     repetition: Repetition,
 
     #[command(flatten)]
-    sockets: Sockets,
+    pub(crate) sockets: Sockets,
 
     #[command(flatten)]
     pub(crate) results: Results,

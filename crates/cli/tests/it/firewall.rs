@@ -126,6 +126,27 @@ fn every_trial_runs_through_a_firewall_that_lets_two_ranges_through() {
     stopped.says(3, &["10.9.0.2"]);
 }
 
+#[lab_test]
+fn hosts_that_are_reached_by_ipv6_measure_over_it() {
+    let (place, client, server) = (TestFolder::new(), Host::new(), Host::new());
+    client.link(("eth0", "10.9.0.1"), &server, ("eth0", "10.9.0.2"));
+    for (host, address) in [(&client, "fd00:9::1"), (&server, "fd00:9::2")] {
+        host.does(&format!("ip address add {address}/64 dev eth0 nodad"));
+    }
+    let (_agent, url) = server.serves(&place, "--listen [fd00:9::2]:4747");
+    all_measure(&client, &place, &url);
+    for (option, version) in [("", 6), ("-6", 6), ("-4", 4)] {
+        let line = format!("stream {url} {option} {SHORT}");
+        let ran = client.network.enter(|| place.run(&words(&line))).expect("entered");
+        if version == 4 {
+            ran.says(3, &["has no IPv4 address"]);
+            continue;
+        }
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert_eq!(ran.json()["results"][0]["ip"], version, "{option}");
+    }
+}
+
 #[lab_test(Program("nft"))]
 fn every_trial_runs_from_behind_address_translation() {
     let (place, client, router, server) = (TestFolder::new(), Host::new(), Host::new(), Host::new());

@@ -6,6 +6,11 @@ use linerate_model::{HostName, IpVersion, Iperf3Server};
 /// What the name of such a server begins with.
 pub(crate) const SCHEME: &str = "iperf3://";
 
+/// The host of an iperf3 server; none if `text` names something else, or nothing at all.
+pub(crate) fn host(text: &str) -> Option<String> {
+    Iperf3Target::read(text, None).ok().flatten().map(|target| target.host)
+}
+
 /// An iperf3 server as given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Iperf3Target {
