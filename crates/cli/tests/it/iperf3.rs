@@ -22,7 +22,16 @@ fn a_stream_to_an_iperf3_server_has_a_whole_record() {
     let limits = result["verdict"]["weighed"].as_array().expect("limits");
     let sender = limits.iter().find(|weighed| weighed["limit"] == "sender-cpu").expect("it is weighed");
     assert_eq!(sender["support"], "unknown", "nobody watched it: {sender}");
-    place.run(&words(&format!("stream {url} --time 300ms --repeats 1"))).says(0, &["Sent", "(warm-up)"]);
+    let by_option = format!("stream iperf3://127.0.0.1 -p {} --time 300ms --repeats 1", server.port());
+    place.run(&words(&by_option)).says(0, &["Sent", "(warm-up)"]);
+}
+
+#[server_test(Program("iperf3"))]
+fn a_server_alone_is_looked_at_both_ways() {
+    let (place, server) = (TestFolder::new(), Iperf3::serve(&[]));
+    let looked = place.run(&[&format!("iperf3://127.0.0.1:{}", server.port())]);
+    looked.prints(0, &["tcp: ", "tcp receive: "]);
+    assert!(["Both directions: ", "Sent: "].iter().any(|joint| looked.out.contains(joint)), "{}", looked.out);
 }
 
 #[test]
