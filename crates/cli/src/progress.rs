@@ -6,7 +6,7 @@ use crate::output::stderr_width;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_model::{FramesTask, HostName, Meter, SessionProgress, Task, Trial};
 use linerate_runner::Event;
-use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate, grouped};
+use linerate_units::{BitRate, ByteCount, FrameRate, OpRate, grouped};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stderr, stdout};
 use std::time::{Duration, Instant};
@@ -189,14 +189,6 @@ impl Drop for Bar {
     }
 }
 
-/// How long the measured load runs; none if it runs until it is done.
-pub(crate) fn length(trial: &Trial) -> Option<Nanos> {
-    match (trial.task(), trial.window()) {
-        (Task::Frames(frames), _) => Some(frames.time),
-        (_, window) => window.map(|window| window.measure),
-    }
-}
-
 /// What runs: the bounds of a search so far and the load that is tried, else the trial's name.
 fn doing(trial: &Trial, known: &str) -> String {
     match trial.task() {
@@ -220,6 +212,7 @@ mod tests {
     use super::*;
     use linerate_method::Progress;
     use linerate_model::{Caveat, CaveatKind, StreamTask, Timing, Transport};
+    use linerate_units::Nanos;
 
     fn begins(trial: &Trial, done: usize) -> Event<'_> {
         Event::Begins { trial, attempt: 0, progress: Progress { done, at_most: Some(6), known: String::new() } }

@@ -5,9 +5,8 @@ use super::screen::{DISPLAY, Screen, is_taken};
 use super::state::State;
 use crate::interrupt;
 use crate::output::{say, style};
-use crate::progress::length;
 use linerate_method::Progress;
-use linerate_model::{HostName, Record, StreamEvent, TrialResult};
+use linerate_model::{HostName, Record, StreamEvent, Task, Trial, TrialResult};
 use linerate_report::Language;
 use linerate_runner::{Event, Telling};
 use linerate_units::Nanos;
@@ -158,5 +157,13 @@ fn apply(state: &mut Option<State>, news: News, language: Language) {
         (News::Ended(result), Some(state)) => state.ended(*result),
         // A run tells first that it has started.
         (_, None) => {}
+    }
+}
+
+/// How long the measured load runs; none if it runs until it is done.
+fn length(trial: &Trial) -> Option<Nanos> {
+    match (trial.task(), trial.window()) {
+        (Task::Frames(frames), _) => Some(frames.time),
+        (_, window) => window.map(|window| window.measure),
     }
 }
