@@ -5,6 +5,7 @@
 
 mod licence;
 
+use crate::metadata::{self, Metadata, Package};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,34 +52,6 @@ struct Skip {
     package: String,
 }
 
-/// What `cargo metadata` knows.
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-    resolve: Resolve,
-}
-
-#[derive(Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-/// A package that is used on the platforms asked for.
-#[derive(Deserialize)]
-struct Node {
-    id: String,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct Package {
-    name: String,
-    version: String,
-    id: String,
-    license: Option<String>,
-    /// None in the tree itself.
-    source: Option<String>,
-}
-
 /// Checks the dependencies.
 ///
 /// # Errors
@@ -102,17 +75,9 @@ pub(crate) fn run() -> Result<()> {
 
 /// All packages that are used on any of `targets`.
 fn packages(targets: &[String]) -> Result<Vec<Package>> {
-    let mut command = crate::process::cargo();
-    command.args(["metadata", "--format-version", "1", "--all-features"]);
-    for target in targets {
-        command.args(["--filter-platform", target]);
-    }
-    let output = command.output().context("starting `cargo metadata`")?;
-    if !output.status.success() {
-        bail!("`cargo metadata` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    let Metadata { packages, resolve } =
-        serde_json::from_slice(&output.stdout).context("reading what `cargo metadata` wrote")?;
+    let platforms = targets.iter().flat_map(|target| ["--filter-platform", target]);
+    let arguments: Vec<&str> = std::iter::once("--all-features").chain(platforms).collect();
+    let Metadata { packages, resolve } = metadata::read(&arguments)?;
     let used: BTreeSet<String> = resolve.nodes.into_iter().map(|node| node.id).collect();
     Ok(packages.into_iter().filter(|package| used.contains(&package.id)).collect())
 }

@@ -96,7 +96,7 @@ struct Crate {
 
 /// Checks the workspace around the current folder.
 pub(crate) fn run() -> Result<()> {
-    let crates = workspace(&metadata()?)?;
+    let crates = workspace(&crate::metadata::read(&["--no-deps"])?)?;
     let mut faults = check_arrows(&crates);
     for each in &crates {
         faults.extend(check_source(each)?);
@@ -109,17 +109,6 @@ pub(crate) fn run() -> Result<()> {
         eprintln!("{fault}");
     }
     bail!("{} breaches of the layer rules (xtask/src/layers.rs has them)", faults.len())
-}
-
-fn metadata() -> Result<Value> {
-    let output = crate::process::cargo()
-        .args(["metadata", "--no-deps", "--format-version", "1"])
-        .output()
-        .context("starting `cargo metadata`")?;
-    if !output.status.success() {
-        bail!("`cargo metadata` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    serde_json::from_slice(&output.stdout).context("reading what `cargo metadata` wrote")
 }
 
 fn workspace(metadata: &Value) -> Result<Vec<Crate>> {

@@ -7,6 +7,7 @@ mod check;
 mod deny;
 mod fuzz;
 mod layers;
+mod metadata;
 mod package;
 mod process;
 mod snapshots;

@@ -1,51 +1,13 @@
 //! The bill of materials: every crate that the program is linked with, as CycloneDX 1.5 (cyclonedx.org/docs/1.5/json).
 
 use super::{Architecture, Release};
-use anyhow::{Context, Result, bail};
+use crate::metadata::{self, Metadata, Node, Package, Resolve};
+use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-
-/// What `cargo metadata` knows.
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-    resolve: Resolve,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    id: String,
-    name: String,
-    version: String,
-    license: Option<String>,
-    source: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
-}
-
-#[derive(Deserialize)]
-struct Node {
-    id: String,
-    deps: Vec<Dependency>,
-}
-
-#[derive(Deserialize)]
-struct Dependency {
-    pkg: String,
-    dep_kinds: Vec<DependencyKind>,
-}
-
-#[derive(Deserialize)]
-struct DependencyKind {
-    /// None for what is linked; `build` and `dev` are not.
-    kind: Option<String>,
-}
 
 /// `Cargo.lock`, for the sums of the sources.
 #[derive(Deserialize)]
@@ -62,7 +24,8 @@ struct Locked {
 
 /// Writes `linerate-VERSION-ARCH.cdx.json`.
 pub(super) fn write(release: &Release, architecture: Architecture) -> Result<PathBuf> {
-    let metadata = metadata(architecture)?;
+    let target = architecture.target();
+    let metadata: Metadata = metadata::read(&["--locked", "--filter-platform", &target])?;
     let program = metadata
         .packages
         .iter()
@@ -118,17 +81,6 @@ pub(super) fn write(release: &Release, architecture: Architecture) -> Result<Pat
     Ok(to)
 }
 
-fn metadata(architecture: Architecture) -> Result<Metadata> {
-    let output = crate::process::cargo()
-        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &architecture.target()])
-        .output()
-        .context("starting `cargo metadata`")?;
-    if !output.status.success() {
-        bail!("`cargo metadata` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    serde_json::from_slice(&output.stdout).context("reading what `cargo metadata` wrote")
-}
-
 /// All packages that `program` is linked with, itself included.
 fn linked<'a>(resolve: &'a Resolve, program: &'a str) -> BTreeSet<&'a str> {
     let nodes: BTreeMap<&str, &Node> = resolve.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
@@ -157,6 +109,7 @@ fn sums() -> Result<BTreeMap<(String, String), String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metadata::{Dependency, DependencyKind};
 
     #[test]
     fn only_what_is_linked_is_listed() {
