@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Where an agent in a container keeps its identity; a volume, so that its URL stays the same.
 const IDENTITY: &str = "/var/lib/linerate-agent";
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// Writes `linerate-VERSION-oci.tar`.
 pub(super) fn write(release: &Release, trees: &[Tree]) -> Result<PathBuf> {
@@ -22,11 +23,14 @@ pub(super) fn write(release: &Release, trees: &[Tree]) -> Result<PathBuf> {
     let blobs = layout.join("blobs/sha256");
     fs::create_dir_all(&blobs).with_context(|| format!("making {}", blobs.display()))?;
     let manifests = trees.iter().map(|tree| manifest(release, tree, &blobs)).collect::<Result<Vec<_>>>()?;
-    let index = json!({
-        "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.index.v1+json",
-        "manifests": manifests,
-    });
+    // One name for all processors: the layout's index has an index of the image, from which tools take the manifest they need.
+    let (digest, size) = keep_json(&index(json!(manifests)), release, &blobs)?;
+    let index = index(json!([{
+        "mediaType": INDEX,
+        "digest": digest,
+        "size": size,
+        "annotations": { "org.opencontainers.image.ref.name": release.version },
+    }]));
     fs::write(layout.join("index.json"), index.to_string()).context("writing index.json of the image")?;
     fs::write(layout.join("oci-layout"), json!({ "imageLayoutVersion": "1.0.0" }).to_string())
         .context("writing oci-layout of the image")?;
@@ -34,6 +38,10 @@ pub(super) fn write(release: &Release, trees: &[Tree]) -> Result<PathBuf> {
     tar(release, &layout, ".", &to)?;
     fs::remove_dir_all(&layout).with_context(|| format!("removing {}", layout.display()))?;
     Ok(to)
+}
+
+fn index(manifests: Value) -> Value {
+    json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": manifests })
 }
 
 /// Writes layer, configuration and manifest of one processor. Returns the index's entry.
@@ -78,7 +86,6 @@ fn manifest(release: &Release, tree: &Tree, blobs: &Path) -> Result<Value> {
         "digest": digest,
         "size": size,
         "platform": { "architecture": tree.architecture.debian(), "os": "linux" },
-        "annotations": { "org.opencontainers.image.ref.name": release.version },
     }))
 }
 
