@@ -1,9 +1,9 @@
 //! What is released: static programs, and packages of them for each processor.
 //!
 //! Programs are linked with musl, so that they run on every Linux. C code (SQLite, ring) is compiled by clang with the headers of
-//! musl, and all is linked by the rust-lld of the toolchain: no cross compiler is needed. Every package is the same, byte for byte,
-//! wherever and whenever the same commit is built by the same tools: paths are mapped, and times are those of the commit
-//! (`SOURCE_DATE_EPOCH`, reproducible-builds.org).
+//! musl, and all is linked by the rust-lld of the toolchain: no cross compiler is needed. So that two
+//! builds of one commit can be the same, byte for byte, paths are mapped and times are those of the commit
+//! (`SOURCE_DATE_EPOCH`, reproducible-builds.org); `--again` compares.
 
 mod formats;
 mod image;
