@@ -164,9 +164,11 @@ fn a_planted_service_time_is_measured_from_when_operations_were_due() {
 
 #[test]
 fn operations_under_way_at_the_close_are_timed() {
-    let time = ServiceTime { call: Nanos::from_millis(40), ..ServiceTime::default() };
+    // Longer than the window, so that operations are under way when it closes. NULL would take no time.
+    let time = ServiceTime { call: Nanos::from_millis(400), at_once: Some(16), ..ServiceTime::default() };
     let serve = serving(NfsService { time, ..NfsService::default() });
-    let spec = small(Transport::Tcp, "null");
+    let mut spec = small(Transport::Tcp, "getattr");
+    spec.files = FileSet { files: 2, directories: 1, symlinks: 0, ..spec.files };
     let [client, server] = pair(&spec, 200);
     let result = thread::scope(|scope| {
         let [asked, _served] = [&client, &server].map(|session| scope.spawn(|| session.run(&serve)));
@@ -174,7 +176,7 @@ fn operations_under_way_at_the_close_are_timed() {
     });
     // Two flows with eight operations each; the next ones follow at once.
     let done = faultless(&result);
-    let under_way = result.operations[&NfsOperation::Null].latency.count() - done;
+    let under_way = result.operations[&NfsOperation::Getattr].latency.count() - done;
     assert!((1..=16).contains(&under_way), "{under_way} beside {done}");
     assert_eq!(result.transactions.expect("it asks").latency.count(), done + under_way);
 }
