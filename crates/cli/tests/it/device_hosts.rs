@@ -44,7 +44,7 @@ fn what_the_device_loses_between_hosts_is_told() {
         flows("lab --device reference,loss=1/100 -- frames --ports a:eth0,b:eth0 --count 1000 --rate 1k --json");
     let [sent, _, lost, ..] = counts(&flows[0]);
     // The device loses every hundredth frame; learning frames move its count by a few.
-    assert!(sent > 500.0 && (lost - sent / 100.0).abs() <= 2.0, "{lost} of {sent} were lost");
+    assert!(sent > 100.0 && (lost - sent / 100.0).abs() <= 2.0, "{lost} of {sent} were lost");
 }
 
 #[lab_test]
