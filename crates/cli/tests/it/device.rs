@@ -47,18 +47,19 @@ fn the_device_or_the_line_is_the_limit() {
     let cells = record["outcome"]["throughput"].as_array().expect("a throughput for each size");
     assert_eq!(cells.iter().map(|cell| number(cell, "/frame_bytes")).collect::<Vec<_>>(), [64.0, 512.0]);
     check_throughput("64 bytes", &cells[0]);
-    let limit = if is_firm(&cells[0]) { "device" } else { "tester" };
-    assert_eq!(cells[0]["limit"], limit, "{}", cells[0]["verdict"]);
+    // A tester that is held up is the limit, or cannot tell.
+    let limits: &[&str] = if is_firm(&cells[0]) { &["device"] } else { &["tester", "cannot-tell"] };
+    assert!(limits.iter().any(|limit| cells[0]["limit"] == *limit), "{limits:?}: {}", cells[0]["verdict"]);
     let line = 2e6 / 8.0 / 532.0;
     let found = number(&cells[1], "/frames_per_s");
     assert!((0.0..1.01 * line).contains(&found), "{found} frames/s of {line}");
     // A machine that is held up drops frames of its own, as a slower device does.
-    let limit = match (is_firm(&cells[1]), found >= 0.99 * line) {
-        (false, _) => Some("tester"),
-        (true, true) => Some("wire"),
-        (true, false) => None,
+    let limits: &[&str] = match (is_firm(&cells[1]), found >= 0.99 * line) {
+        (false, _) => &["tester", "cannot-tell"],
+        (true, true) => &["wire"],
+        (true, false) => return,
     };
-    assert!(limit.is_none_or(|limit| cells[1]["limit"] == limit), "{limit:?}: {}", cells[1]["verdict"]);
+    assert!(limits.iter().any(|limit| cells[1]["limit"] == *limit), "{limits:?}: {}", cells[1]["verdict"]);
 }
 
 /// No trial of a goal is longer than --time.

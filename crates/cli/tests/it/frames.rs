@@ -1,6 +1,6 @@
 //! Plain generating and address tables through the command line, in labs of known truth.
 
-use crate::program::{TestFolder, close, number, words};
+use crate::program::{TestFolder, close, frames_sent, number, words};
 use linerate_testsuite::lab_test;
 use serde_json::Value;
 
@@ -30,10 +30,7 @@ fn frames_of_every_template_are_sent_and_counted() {
         for index in [0, 1] {
             let flow = flow(&record, index);
             let counts = ["/sent", "/received", "/lost", "/duplicates", "/reordered"].map(|count| number(flow, count));
-            // A tester that was held up for longer than its device keeps frames sends fewer, and says so.
-            let sent = counts[0];
-            let held_up = flow["caveats"].to_string().contains("below-offered-rate");
-            assert!(sent == 500.0 || held_up && sent < 500.0, "{options}: {flow}");
+            let sent = frames_sent(flow, 500.0);
             assert_eq!(counts, [sent, sent, 0.0, 0.0, 0.0], "{options}: {flow}");
             assert_eq!(number(flow, "/latency_ns/count"), sent, "{options}");
             assert_eq!(number(flow, "/sent_bytes"), number(flow, "/received_bytes"), "{options}");
@@ -87,13 +84,14 @@ fn raw_frames_are_counted_by_the_ports_or_signed() {
         let flow = flow(&record, 0);
         assert_eq!((&flow["by_port_counters"], &flow["latency_ns"]), (&Value::Bool(true), &Value::Null));
         // Neighbours and bridges talk too.
-        let received = number(flow, "/received");
-        assert!((200.0..260.0).contains(&received), "{received}");
+        let (sent, received) = (frames_sent(flow, 200.0), number(flow, "/received"));
+        assert!((sent..sent + 60.0).contains(&received), "{received} of {sent}");
         assert!(flow["caveats"].to_string().contains("port-counters-only"), "{flow}");
     }
     let record = send(&format!("--template hex:{frame} --sign --vary src-mac:50"));
     let signed = flow(&record, 0);
-    assert_eq!([number(signed, "/received"), number(signed, "/latency_ns/count")], [200.0; 2], "{signed}");
+    let sent = frames_sent(signed, 200.0);
+    assert_eq!([number(signed, "/received"), number(signed, "/latency_ns/count")], [sent; 2], "{signed}");
 }
 
 #[test]
@@ -124,6 +122,11 @@ fn a_table_of_addresses_is_found_exactly() {
              --learn-rate 1k --json"
         )));
         let table = &record["outcome"]["addresses"];
+        if table["firmness"]["is"] != "firm" {
+            // A tester that was held up gives a lower bound.
+            assert!(number(table, "/capacity") <= found[0] && table["verdict"]["limit"] == "tester", "{table}");
+            continue;
+        }
         assert_eq!(["/capacity", "/learned", "/own"].map(|count| number(table, count)), found, "{table}");
         assert_eq!(number(table, "/flooded_at"), found[1] + 1.0);
     }

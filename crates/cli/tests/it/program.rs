@@ -278,6 +278,14 @@ pub(crate) fn counted(record: &Value) -> &Value {
 }
 
 /// Demands that `value` is within `share` of `truth`.
+/// The frames that were sent of those that were `due`: all of them, or fewer if the tester was held up, which it says then.
+pub(crate) fn frames_sent(flow: &Value, due: f64) -> f64 {
+    let sent = number(flow, "/sent");
+    let held_up = flow["caveats"].to_string().contains("below-offered-rate");
+    assert!(sent == due || held_up && sent < due, "{sent} of {due} were sent: {flow}");
+    sent
+}
+
 pub(crate) fn close(what: &str, value: f64, truth: f64, share: f64) {
     let off = (value - truth) / truth;
     assert!(off.abs() <= share, "{what}: {value} is {:+.2} % off {truth}", off * 100.0);

@@ -1,7 +1,7 @@
 //! Frames of other forms over a virtual cable: what varies takes exactly its values, checksums stay right, sizes come in
 //! their shares, and raw frames arrive byte for byte.
 
-use crate::ports::{AMPLE, ENGINES, UDP, counted, counts, failure, stream, trial, with_ports};
+use crate::ports::{AMPLE, ENGINES, GENTLE, UDP, counted, counts, failure, stream, trial, with_ports};
 use etherparse::{LaxSlicedPacket, TransportSlice};
 use linerate_model::{
     CaveatKind, FrameEngine, FrameForm, FrameMix, FramePayload, FrameStream, FramesTask, RawFrame, Vary,
@@ -164,7 +164,7 @@ fn what_varies_is_counted_like_any_frame() {
     with_ports(|_| {
         for engine in ENGINES {
             for payload in [UDP, TCP] {
-                let mut wish = counted(128, 5_000, payload, 500);
+                let mut wish = counted(128, GENTLE, payload, 500);
                 wish.headers.vlans = vec![100, 7];
                 wish.form = vary(&["vlan:50", "dst-ip:1000:random"]);
                 let counts = counts(&trial(engine, AMPLE, vec![wish]));
@@ -181,7 +181,7 @@ fn what_varies_is_counted_like_any_frame() {
 fn a_mix_has_its_shares_and_its_bytes() {
     with_ports(|namespace| {
         for engine in ENGINES {
-            let mut wish = stream(0, 0, 1518, Some(6_000), UDP);
+            let mut wish = stream(0, 0, 1518, Some(GENTLE), UDP);
             wish.form.mix = Some(FrameMix::imix());
             wish.count = Some(1_201);
             let seen = captured(engine, wish.clone(), namespace);

@@ -34,10 +34,10 @@ const BEYOND_RATE: f64 = 1.1;
 const BEYOND_BYTES: f64 = 4e6;
 /// A flow that failed before the test ended: the client says why within this time, or does not.
 const FAILED_NS: u64 = 2_000_000_000;
-/// What has not come within this time of the last byte is lost, at the end of a test of so many bytes.
-const LOST_NS: u64 = 500_000_000;
-/// How often the counts are looked at meanwhile.
+/// How often the counts are looked at, at the end of a test of so many bytes.
 const POLL: Duration = Duration::from_millis(2);
+/// What has not come by so many looks after the last byte is lost. Looks and not time: a host that was held up looks late, once.
+const LOST_POLLS: u32 = 250;
 
 /// Why a test came to nothing.
 #[derive(Debug, thiserror::Error)]
@@ -214,14 +214,14 @@ impl Test {
         let Some(bytes) = asked.bytes.filter(|_| asked.direction != Direction::Receive) else { return last };
         let deadline = last.at + STEP_NS / 2;
         let all = before.received_bytes().saturating_add(bytes);
+        let mut without_news = 0;
         while last.received_bytes() < all && !self.stop.is_set() {
             std::thread::sleep(POLL);
             let now = FlowCounts::now(bulk, sockets);
-            if now.at > last.at + LOST_NS || now.at > deadline {
+            let (at, news) = (now.at, now.received_bytes() > last.received_bytes());
+            (last, without_news) = if news { (now, 0) } else { (last, without_news + 1) };
+            if without_news > LOST_POLLS || at > deadline {
                 break;
-            }
-            if now.received_bytes() > last.received_bytes() {
-                last = now;
             }
         }
         last

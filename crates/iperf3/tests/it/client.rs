@@ -22,9 +22,10 @@ fn received(own: &EndCounts, told: &EndCounts) -> (Option<f64>, Option<f64>) {
     (of(own), of(told))
 }
 
-/// A rate is about what was asked for: a busy machine may be late, and never sends more.
+/// A rate is about what was asked for: a sender that is held up leaves some out, and a receiver that is held up when the window opens
+/// counts in it what came before.
 fn is_about(rate: f64, asked: f64) -> bool {
-    (asked * 0.6..=asked * 1.15).contains(&rate)
+    (asked * 0.4..=asked * 1.6).contains(&rate)
 }
 
 #[server_test(Program("iperf3"))]

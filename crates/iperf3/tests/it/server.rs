@@ -91,7 +91,7 @@ fn rate(report: &Value, sum: &str) -> f64 {
 }
 
 fn is_about(rate: f64, asked: f64) -> bool {
-    (asked * 0.6..=asked * 1.15).contains(&rate)
+    (asked * 0.4..=asked * 1.6).contains(&rate)
 }
 
 #[server_test(Program("iperf3"))]

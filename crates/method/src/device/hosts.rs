@@ -59,8 +59,8 @@ pub(crate) struct HostTest {
     search: Longest,
     /// The most hosts that were tried.
     tried: u32,
-    /// The hosts of the last probe in which the tester did not ask for all of them, and the share that it asked for.
-    cut_short: Option<(u32, f64)>,
+    /// The hosts of the last probe in which the tester did not ask for all of them, and how many it left out.
+    cut_short: Option<(u32, u64)>,
     /// Latency of the last probe whose hosts were all held.
     latency: Option<Latency>,
     past: Vec<PastNeighbours>,
@@ -214,14 +214,7 @@ impl HostTest {
         // A tester that is held up may leave out rounds; only who was never asked is not known to be held.
         let unasked = u64::from(hosts).saturating_sub(asked.sent);
         if unasked > 0 {
-            self.cut_short = Some((hosts, asked.sent as f64 / f64::from(hosts)));
-            self.doubt(Caveat::new(
-                CaveatKind::BelowOfferedRate,
-                format!(
-                    "the tester was held up and never asked for {unasked} of {hosts} hosts, so that what it found is a lower bound: give a \
-                     lower --rate, or measure when this host is quiet"
-                ),
-            ));
+            self.cut_short = Some((hosts, unasked));
         }
         let all = unasked == 0 && missed as f64 <= bearable.as_f64() * asked.sent as f64;
         self.search.record(all);
@@ -305,7 +298,16 @@ impl HostTest {
             );
         }
         let open = self.cut_short.filter(|(hosts, _)| lost_at == Some(*hosts));
-        let firmness = open.map_or(Firmness::Firm, |(_, share)| Firmness::NotFirm { offered: Some(share) });
+        let firmness = open.map_or(Firmness::Firm, |(hosts, unasked)| {
+            doubt(
+                CaveatKind::BelowOfferedRate,
+                format!(
+                    "the tester was held up and never asked for {unasked} of {hosts} hosts, so that what it found is a lower bound: give a \
+                     lower --rate, or measure when this host is quiet"
+                ),
+            );
+            Firmness::NotFirm { offered: Some(1.0 - unasked as f64 / f64::from(hosts)) }
+        });
         let verdict = if firmness.is_firm() && held == 0 && lost_at.is_some() {
             let text = String::from("not one host was reached without loss");
             Verdict::new(Limit::CannotTell, Confidence::Low, vec![text])

@@ -19,8 +19,6 @@ use std::time::Duration;
 
 /// A transaction that takes longer has failed.
 const TRANSACTION_NS: u64 = 1_000_000_000;
-/// An accepted connection that has not greeted by then is closed.
-const HELLO_NS: u64 = 250_000_000;
 /// After a failure, so as not to storm a host in trouble.
 const BACK_OFF_NS: u64 = 10_000_000;
 /// The answering threads look at the clock this often.
@@ -236,7 +234,7 @@ fn stranger_limits(spec: &TransactTask, threads: usize) -> StrangerLimits {
     StrangerLimits {
         places: ((2 * flows + 256) / threads).max(PLACES_MINIMUM),
         places_each: ((flows + 64) / threads).max(PLACES_EACH_MINIMUM),
-        time_ns: HELLO_NS,
+        time_ns: TRANSACTION_NS,
     }
 }
 
