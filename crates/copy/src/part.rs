@@ -9,8 +9,9 @@ use crate::storage;
 use crate::ways::linerate::{Arrival, Target};
 use crate::ways::path;
 use crate::{Control, CopyError};
+use linerate_engine::proof::link_key;
 use linerate_model::{
-    Assignment, CopyCounts, CopyOptions, CopySide, CopyStage, CopyTask, Endpoints, FileServer, LinkId, Role, RoleKind,
+    Assignment, CopyCounts, CopyOptions, CopySide, CopyStage, CopyTask, Endpoints, LinkId, Role, RoleKind,
 };
 use linerate_nfsd::NfsShare;
 use std::net::SocketAddr;
@@ -91,7 +92,8 @@ impl Prepared {
                     };
                     let folder = folder.descriptor().map_err(CopyError::at("dup", &path))?;
                     let listening = preparing.listening.clone();
-                    let share = NfsShare::start(folder, preparing.assignment.key, listen.address, listening)?;
+                    let key = link_key(&preparing.assignment.key, listen.link);
+                    let share = NfsShare::start(folder, key, listen.address, listening)?;
                     Ok((listen.link, share))
                 });
                 Self::FileServer { shares: shares.collect::<Result<_, CopyError>>()? }
@@ -129,15 +131,17 @@ impl Prepared {
             let unknown = || CopyError::NoConnection(format!("nobody listens for link {}", link.0));
             there.get(link).copied().ok_or_else(unknown)
         };
-        let (key, options) = (&assignment.key, &task.options);
+        let options = &task.options;
+        let key = |link: &LinkId| link_key(&assignment.key, *link);
         Ok(match self {
             Self::Source { origin, size, links } => {
-                let connect = |link| Target::connect(address(link)?, key, options, control);
+                let connect = |link| Target::connect(address(link)?, &key(link), options, control);
                 Connected::Source { origin, size, targets: links.iter().map(connect).collect::<Result<_, _>>()? }
             }
             Self::Destination { arrivals } => thread::scope(|scope| {
-                let accept = |(_, root, listener)| {
-                    scope.spawn(move || Ok((root, Arrival::accept(listener, key, options, control)?)))
+                let accept = |(link, root, listener)| {
+                    let key = key(&link);
+                    scope.spawn(move || Ok((root, Arrival::accept(listener, &key, options, control)?)))
                 };
                 let threads: Vec<_> = arrivals.into_iter().map(accept).collect();
                 let accepted = threads
@@ -150,8 +154,7 @@ impl Prepared {
             }
             Self::Copier { origin, size, into: Into::Servers(links) } => {
                 let connect = |link| {
-                    let server = FileServer::AgentNfs(address(link)?);
-                    let (storage, path) = storage::connect(&server, assignment, true, control)?;
+                    let (storage, path) = storage::connect_agent(address(link)?, &key(link), control)?;
                     let root = prepare::root(storage, &path, task, assignment, control)?;
                     allowed_folders::check_empty(&*root.storage, &path, options.existing)?;
                     Ok(Some(root))

@@ -1,7 +1,8 @@
 //! This host's ends of paths, as the roles of an assignment name them.
 
 use crate::SocketError;
-use linerate_model::{Assignment, LinkId, Role, RoleKind};
+use crate::proof::link_key;
+use linerate_model::{Assignment, LinkId, Role, RoleKind, SessionKey};
 use std::net::IpAddr;
 
 /// One end of a path at this host.
@@ -34,6 +35,15 @@ impl PathEnd {
     /// Whether this end opens the connections.
     pub fn is_client(self) -> bool {
         matches!(self.side, Side::Client { .. })
+    }
+
+    /// Returns the key that both ends of its link prove, in the session of key `session`. Without a link nobody proves a key, so it
+    /// is the session's own.
+    pub fn key(self, session: &SessionKey) -> SessionKey {
+        match self.side {
+            Side::Client { link: None } => *session,
+            Side::Client { link: Some(link) } | Side::Server { link, .. } => link_key(session, link),
+        }
     }
 }
 

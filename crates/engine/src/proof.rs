@@ -4,7 +4,7 @@
 //! be made to write 16 bytes of the asker's choice to any server (`\r\nFLUSHALL\r\n` to a Redis on loopback). A proof is a keyed
 //! hash over a salt that this host has just drawn, so that nobody else can choose a bit of it.
 
-use linerate_model::SessionKey;
+use linerate_model::{LinkId, SessionKey};
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
@@ -12,6 +12,9 @@ use subtle::ConstantTimeEq as _;
 pub const SALT: usize = 16;
 /// Bytes of a proof.
 pub const PROOF: usize = 16;
+
+/// What the key of a link is a proof for.
+const LINK: [u8; 8] = *b"lnrtlink";
 
 /// Random bytes that make a proof differ from all others.
 pub type Salt = [u8; SALT];
@@ -23,6 +26,12 @@ pub fn proof(key: &SessionKey, purpose: [u8; 8], parts: &[&[u8]]) -> [u8; PROOF]
     context.update(&purpose);
     parts.iter().for_each(|part| context.update(part));
     *context.sign().as_ref().first_chunk().expect("a hash of 32 bytes")
+}
+
+/// Returns the key that both ends of `link` prove. Each link of a session has a key of its own, so that a proof which somebody saw
+/// on its way to one server is none for another server of the session.
+pub fn link_key(session: &SessionKey, link: LinkId) -> SessionKey {
+    SessionKey(proof(session, LINK, &[&link.0.to_be_bytes()]))
 }
 
 /// Whether two secrets are the same. All bytes are compared, so that the time taken tells only their lengths.
@@ -47,5 +56,15 @@ mod tests {
             assert!(!is_same(&own, &other));
         }
         assert!(!is_same(&own, &own[..15]));
+    }
+
+    #[test]
+    fn each_link_of_each_session_has_a_key_of_its_own() {
+        let (one, other) = (SessionKey([1; 16]), SessionKey([2; 16]));
+        let keys = [one, link_key(&one, LinkId(0)), link_key(&one, LinkId(1)), link_key(&other, LinkId(0))];
+        for (index, key) in keys.iter().enumerate() {
+            assert!(!keys[..index].contains(key), "{index}");
+        }
+        assert_eq!(link_key(&one, LinkId(1)), keys[2], "both ends find the same");
     }
 }

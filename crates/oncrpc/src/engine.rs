@@ -84,7 +84,7 @@ impl Protocol for OncRpc {
     }
 
     fn load(&self, job: &Job, opening: &Opening<'_>) -> Result<Arc<dyn Load>, RpcError> {
-        Ok(Arc::new(Calls::new(Self::task(&job.task)?, job.key, opening.server()?)))
+        Ok(Arc::new(Calls::new(Self::task(&job.task)?, opening.key, opening.server()?)))
     }
 
     fn programs(&self, _: &Job) -> Result<Vec<Arc<dyn Program>>, RpcError> {
@@ -171,7 +171,7 @@ fn connect(
     for (index, end) in job.ends.iter().enumerate() {
         let Side::Client { link } = end.side else { continue };
         let server = link.and_then(|link| there.get(&link)).copied();
-        let load = protocol.load(job, &Opening { path: end.path, server, host })?;
+        let load = protocol.load(job, &Opening { path: end.path, key: end.key(&job.key), server, host })?;
         loads.unfinished.push(Arc::clone(&load));
         for number in 0..job.net().flows {
             let (mut caller, local) = open(job, load.server(), host.stop())?;

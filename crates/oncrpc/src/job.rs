@@ -11,7 +11,7 @@ use linerate_units::OpRate;
 pub struct Job {
     /// The session's name.
     pub id: SessionId,
-    /// What its callers show its servers.
+    /// The session's secret; each link has a key of its own, made from it: see [`PathEnd::key`].
     pub key: SessionKey,
     /// Its load.
     pub task: Task,

@@ -5,7 +5,7 @@ use crate::job::Job;
 use crate::load::Load;
 use crate::server::Program;
 use linerate_engine::{Conductor, Needs, PathRates};
-use linerate_model::Task;
+use linerate_model::{SessionKey, Task};
 use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub trait Protocol: Debug + Send + Sync {
 pub struct Opening<'a> {
     /// The path's index in the task.
     pub path: u16,
+    /// What the session's own server is to be shown.
+    pub key: SessionKey,
     /// Where the session's own server listens; `None` if the server runs no agent.
     pub server: Option<SocketAddr>,
     /// Leads the session: it is told what takes a while, and its stop ends that.

@@ -48,7 +48,7 @@ impl RunningServer {
             threads: flows.min(thread::available_parallelism().map_or(1, usize::from)),
             first: end * flows,
             cpus: job.socket().receiver_cpus.clone(),
-            key: Some(job.key),
+            key: Some(job.ends[end].key(&job.key)),
             peers: listening.peers.clone(),
             ..ServerOptions::default()
         };

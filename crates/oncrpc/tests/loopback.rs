@@ -1,12 +1,12 @@
 //! Callers and servers in one process, over loopback: every kind of call, and what goes wrong with them.
 
-use linerate_engine::proof::proof;
+use linerate_engine::proof::{link_key, proof};
 use linerate_engine::testing::one_path::{self, LINK, TIMEOUT, counts, failure, was_stopped};
 use linerate_engine::testing::{Reached, Session};
 use linerate_engine::{Conductor as _, Engine as _};
 use linerate_model::{
-    Arrivals, Assignment, EndCounts, IpVersion, LatencyBuckets, Meter, Net, Readings, Ready, RpcCall, RpcTask,
-    SeriesQuantity, SessionKey, Task, Timing, Transport,
+    Arrivals, Assignment, EndCounts, Endpoints, IpVersion, LatencyBuckets, LinkId, Meter, Net, Readings, Ready,
+    RpcCall, RpcTask, SeriesQuantity, SessionKey, Task, Timing, Transport,
 };
 use linerate_oncrpc::OncRpc;
 use linerate_sys::clock;
@@ -171,7 +171,7 @@ fn calls_sent_again_are_seen_while_they_are() {
             };
             let (_, from) = server.recv_from(&mut call).expect("a greeting");
             // A ticket, and the proof of the key over it and the salt behind the head of the call.
-            let (key, ticket) = (SessionKey([5; 16]), [0; 16]);
+            let (key, ticket) = (link_key(&SessionKey([5; 16]), LINK), [0; 16]);
             answer(&call, from, &[ticket, proof(&key, *b"lnrt-ra1", &[&call[40..56], &ticket])].concat());
             while client.reached() < Reached::Ended {
                 server.set_read_timeout(Some(std::time::Duration::from_millis(50))).expect("sets");
@@ -193,6 +193,28 @@ fn calls_sent_again_are_seen_while_they_are() {
         all.retransmits >= all.operations && all.operations > 0,
         "each is answered once it was sent twice: {all:?}"
     );
+}
+
+/// The attack: a greeting that was seen on its way to one server of a session is sent to another one.
+#[test]
+fn a_greeting_to_another_server_of_the_session_is_refused() {
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let task = RpcTask::plain(transport, RpcCall::Null, ByteCount::new(0));
+        let [mut elsewhere, _] = parts(&task, MEASURE);
+        elsewhere.roles[0].connects = vec![LinkId(LINK.0 + 1)];
+        let [own, server] = pair(&task, MEASURE);
+        let [client, other] = one_path::pair([elsewhere.clone(), elsewhere]);
+        thread::scope(|scope| {
+            let serving = scope.spawn(|| server.run(&OncRpc));
+            let address = own.listening(Endpoints::new()).expect("goes on")[&LINK];
+            let calling = scope.spawn(|| client.run(&OncRpc));
+            other.listening([(LinkId(LINK.0 + 1), address)].into()).expect("goes on");
+            let error = failure(calling.join().expect("no panic"));
+            assert!(error.contains("credential"), "{transport}: {error}");
+            server.stop("enough");
+            assert!(was_stopped(&serving.join().expect("no panic")));
+        });
+    }
 }
 
 #[test]

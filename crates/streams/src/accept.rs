@@ -6,7 +6,7 @@ use crate::hello::{self, Answer, Greeted, Hello};
 use crate::job::Job;
 use crate::options;
 use linerate_engine::{ListenOptions, ReplyAllowance, StrangerLimits, Strangers};
-use linerate_model::{LinkId, Transport};
+use linerate_model::{LinkId, SessionKey, Transport};
 use linerate_sys::clock;
 use linerate_sys::socket::{EMFILE, ENFILE, ENOBUFS, ENOMEM, wait_readable};
 use socket2::{SockAddr, SockRef, Socket};
@@ -60,6 +60,7 @@ impl Acceptor {
         let stop = Arc::clone(stop);
         let mut desk = Desk {
             job: Arc::clone(job),
+            key: job.key_of(end),
             end,
             path,
             listening: listening.clone(),
@@ -140,6 +141,7 @@ impl Drop for Acceptor {
 /// What the accepting thread knows.
 struct Desk {
     job: Arc<Job>,
+    key: SessionKey,
     end: usize,
     path: u16,
     listening: ListenOptions,
@@ -254,7 +256,7 @@ impl Desk {
 
     /// Keeps a connection that greeted rightly, and answers it; closes any other without a word.
     fn admit(&mut self, pending: Pending) -> Result<(), StreamError> {
-        let Some(greeted) = Hello::decode(&pending.hello, &self.job.key) else { return Ok(()) };
+        let Some(greeted) = Hello::decode(&pending.hello, &self.key) else { return Ok(()) };
         let hello = greeted.hello;
         if !self.expects(hello) || self.has(hello) {
             return Ok(());
@@ -263,7 +265,7 @@ impl Desk {
         options::ready(&socket)?;
         let mut stream = TcpStream::from(socket);
         let local = stream.local_addr().map_err(StreamError::socket("getsockname"))?;
-        if stream.write_all(&greeted.answer(&self.job.key, Answer::default())).is_ok() {
+        if stream.write_all(&greeted.answer(&self.key, Answer::default())).is_ok() {
             self.keep(hello, pending.peer, local, Link::Tcp(stream), 0);
         }
         Ok(())
@@ -282,12 +284,12 @@ impl Desk {
             match listener.recv_from(&mut bytes) {
                 Ok((length, peer)) => {
                     if self.listening.peers.allow(peer.ip())
-                        && let Some(greeted) = Hello::decode(&bytes[..length], &self.job.key)
+                        && let Some(greeted) = Hello::decode(&bytes[..length], &self.key)
                         && allowance.allow(length, hello::BYTES, clock::now())
                         && let Some(answer) = self.answer_for(&mut posts, greeted.hello, peer, local.ip())?
                     {
                         // A lost answer is asked for again.
-                        let _ = listener.send_to(&greeted.answer(&self.job.key, answer), peer);
+                        let _ = listener.send_to(&greeted.answer(&self.key, answer), peer);
                     }
                 }
                 Err(error) if is_exhausted(&error) => pause(),
@@ -336,7 +338,7 @@ impl Desk {
     fn attend(&mut self, post: &mut Post) -> Result<bool, StreamError> {
         let mut bytes = [0; hello::BYTES + 1];
         let confirmation = |bytes: &[u8]| {
-            let greeted = Hello::decode(bytes, &self.job.key);
+            let greeted = Hello::decode(bytes, &self.key);
             greeted.filter(|greeted| greeted.hello == post.hello && greeted.nonce == post.nonce)
         };
         match post.socket.peek(&mut bytes).map(|length| confirmation(&bytes[..length])) {
@@ -368,7 +370,7 @@ impl Desk {
 
     /// Answers a confirmation on the flow's own socket.
     fn tell(&self, post: &Post, greeted: &Greeted) {
-        let told = greeted.answer(&self.job.key, Answer { port: 0, nonce: post.nonce });
+        let told = greeted.answer(&self.key, Answer { port: 0, nonce: post.nonce });
         let _ = post.socket.send(&told);
     }
 

@@ -6,7 +6,7 @@ use crate::hello::{self, Answer, Hello};
 use crate::job::Job;
 use crate::options;
 use linerate_engine::proof::Salt;
-use linerate_model::Transport;
+use linerate_model::{SessionKey, Transport};
 use linerate_sys::clock;
 use linerate_sys::socket::wait_readable;
 use socket2::{SockAddr, Socket};
@@ -32,13 +32,14 @@ pub(crate) fn open(
     server: SocketAddr,
     stop: &AtomicBool,
 ) -> Result<Vec<Flow>, StreamError> {
-    let hellos = job.hellos(path);
+    let (hellos, key) = (job.hellos(path), job.key_of(end));
     let next = AtomicUsize::new(0);
     let opened: Mutex<(Vec<Flow>, Option<StreamError>)> = Mutex::default();
     let work = || {
         while let Some(hello) = hellos.get(next.fetch_add(1, Ordering::Relaxed)) {
             let flow = Opening {
                 job,
+                key,
                 end,
                 hello: *hello,
                 salt: rand::random(),
@@ -79,6 +80,7 @@ pub(crate) fn open(
 
 struct Opening<'a> {
     job: &'a Job,
+    key: SessionKey,
     end: usize,
     hello: Hello,
     /// Makes the greeting differ from all others.
@@ -106,9 +108,9 @@ impl Opening<'_> {
         }
         options::ready(&socket)?;
         let mut stream = TcpStream::from(socket);
-        stream.write_all(&self.hello.encode(&self.job.key, &self.salt)).map_err(|error| self.unanswered(&error))?;
+        stream.write_all(&self.hello.encode(&self.key, &self.salt)).map_err(|error| self.unanswered(&error))?;
         let answer = self.read_answer(&mut stream)?;
-        if self.hello.decode_answer(&answer, &self.job.key, &self.salt).is_none() {
+        if self.hello.decode_answer(&answer, &self.key, &self.salt).is_none() {
             return Err(self.unanswered(&"what answered is not this trial's server"));
         }
         let local = stream.local_addr().map_err(StreamError::socket("getsockname"))?;
@@ -142,16 +144,16 @@ impl Opening<'_> {
         socket.connect(&SockAddr::from(self.server)).map_err(connecting(self.server))?;
         let socket = UdpSocket::from(socket);
         socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
-        let key = &self.job.key;
-        let Answer { port, nonce } =
-            self.repeat(&socket, &self.hello.encode(key, &self.salt), |answer| (answer.port != 0).then_some(answer))?;
+        let Answer { port, nonce } = self.repeat(&socket, &self.hello.encode(&self.key, &self.salt), |answer| {
+            (answer.port != 0).then_some(answer)
+        })?;
         let peer = SocketAddr::new(self.server.ip(), port);
         socket.connect(peer).map_err(connecting(peer))?;
         // Proves that the answer came here, and opens the way back through a stateful firewall. Answers to the greeting
         // may still lie here: those have a port.
         let told = Answer { port: 0, nonce };
         let asked = clock::now();
-        self.repeat(&socket, &self.hello.confirmation(key, &self.salt, nonce), |answer| {
+        self.repeat(&socket, &self.hello.confirmation(&self.key, &self.salt, nonce), |answer| {
             (answer == told).then_some(())
         })?;
         let round_trip_ns = clock::now() - asked;
@@ -181,7 +183,7 @@ impl Opening<'_> {
                 wait_readable(&[socket.as_fd()], left)?;
                 match socket.recv(&mut bytes) {
                     Ok(length) => {
-                        let answer = self.hello.decode_answer(&bytes[..length], &self.job.key, &self.salt);
+                        let answer = self.hello.decode_answer(&bytes[..length], &self.key, &self.salt);
                         if let Some(taken) = answer.and_then(&take) {
                             return Ok(taken);
                         }

@@ -38,6 +38,11 @@ impl Job {
         Ok(Self { key: assignment.key, task: assignment.task.clone(), window, ends })
     }
 
+    /// The key that greetings of end number `end` prove.
+    pub(crate) fn key_of(&self, end: usize) -> SessionKey {
+        self.ends[end].key(&self.key)
+    }
+
     /// Transport, flows and sockets.
     pub(crate) fn net(&self) -> &Net {
         self.task.net().expect("streams and transactions have sockets, and `Job::check` takes no other task")

@@ -3,9 +3,10 @@
 use crate::pair::{OPTIONS, alone, assert_same, assignment, ends, engine, folder, made, one, role, task};
 use linerate_copy::{AllowedFolders, Copy};
 use linerate_engine::testing::{Reached, run, sessions};
-use linerate_engine::{Engine as _, FailedBy};
+use linerate_engine::{Conductor as _, Engine as _, FailedBy};
 use linerate_model::{
-    Assignment, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, Ready, Role, RoleCounts, RoleKind,
+    Assignment, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, Endpoints, LinkId, Ready, Role,
+    RoleCounts, RoleKind,
 };
 use linerate_units::{BitRate, Nanos};
 use std::fs;
@@ -99,6 +100,32 @@ fn several_copiers_write_to_folders_that_another_host_serves() {
     }
     for name in ["a", "b"] {
         assert_same(from.path(), &to.path().join(name));
+    }
+}
+
+/// The attack: a greeting that was seen on its way to one host of a copy is sent to another one.
+#[test]
+fn a_greeting_to_another_destination_of_the_copy_is_refused() {
+    let to = tempdir().expect("a folder");
+    for (kind, listens, needle) in [
+        (RoleKind::Source, RoleKind::Destination, "connecting to"),
+        (RoleKind::Copier { folder: None }, RoleKind::FileServer, "credential"),
+    ] {
+        let options = CopyOptions { verify: CopyVerify::ReadBack, ..OPTIONS };
+        let task = task(options, made(TREE), CopyFrom::Memory, CopyInto::Folder(folder(to.path())));
+        let served =
+            sessions([role(listens, &[(0, None)], &[]), role(kind.clone(), &[], &[0])].map(|own| host(&task, own)));
+        let elsewhere = sessions([(); 2].map(|()| host(&task, role(kind.clone(), &[], &[1]))));
+        thread::scope(|scope| {
+            let serving = scope.spawn(|| served[0].run(&engine()));
+            let address = served[1].listening(Endpoints::new()).expect("goes on")[&LinkId(0)];
+            let copying = scope.spawn(|| elsewhere[0].run(&engine()));
+            elsewhere[1].listening([(LinkId(1), address)].into()).expect("goes on");
+            let failure = copying.join().expect("no panic").expect_err("refused");
+            served[0].stop("enough");
+            serving.join().expect("no panic").expect_err("it was stopped");
+            assert!(failure.to_string().contains(needle), "{failure}");
+        });
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactTask) -> Result<
     let flow = &shared.flows[index];
     let mut schedule = schedule(spec, timeline.start(), flow.hello.flow);
     let mut tally = Tally::new(shared, index, spec);
-    let mut out = flow.hello.encode(&shared.job.key, &rand::random()).to_vec();
+    let mut out = flow.hello.encode(&shared.job.key_of(flow.end), &rand::random()).to_vec();
     out.resize(hello::BYTES + spec.request_bytes.get() as usize, 0);
     rand::fill(&mut out[hello::BYTES..]);
     let mut into = vec![0; BUFFER];
@@ -159,6 +159,7 @@ pub(super) fn answer(
     rand::fill(&mut out[..]);
     let mut into = vec![0; BUFFER];
     let mut strangers: Strangers<Arriving> = Strangers::new(stranger_limits(spec, answering_threads(shared, index)));
+    let key = shared.job.key_of(shared.flows[index].end);
     // Answered within the window, and since the load began.
     let (mut answered, mut served) = (0u64, 0u64);
     loop {
@@ -185,7 +186,7 @@ pub(super) fn answer(
         };
         let before = served;
         strangers.attend(clock::now(), |mut arriving| {
-            match arriving.read(&shared.job.key, whole_bytes(spec), &mut into) {
+            match arriving.read(&key, whole_bytes(spec), &mut into) {
                 Ok(false) => return Some(arriving),
                 // A connection that fails is the asking end's to count.
                 Ok(true) if serve(shared, spec, arriving, &out, &mut into).is_ok() => {
@@ -310,8 +311,8 @@ mod tests {
     use crate::flow::Flow;
     use crate::job::Job;
     use linerate_engine::AllowedPeers;
-    use linerate_engine::testing::assignment;
-    use linerate_model::{Net, SocketOptions, Task, Timing, TransactStyle, Transport};
+    use linerate_engine::testing::one_path;
+    use linerate_model::{Net, SocketOptions, Task, TransactStyle, Transport};
     use linerate_units::Nanos;
 
     /// Each of 128 threads once had places of its own: 65,536 together.
@@ -337,9 +338,8 @@ mod tests {
             net: Net { socket, ..Net::plain(Transport::Tcp) },
             ..TransactTask::plain(Transport::Tcp)
         };
-        let timing = Timing::of(Nanos::new(0), Nanos::from_millis(100));
         let task = Task::Transact(spec.clone());
-        let assignment = assignment(task, timing, Vec::new());
+        let assignment = one_path::part(&task, Nanos::from_millis(100), vec![one_path::client_role()], 1);
         let job = Job::check(&assignment).expect("valid");
         let timeline = job.timeline(clock::now());
         let listener = TcpListener::bind("127.0.0.1:0").expect("listens");

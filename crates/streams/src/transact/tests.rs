@@ -4,7 +4,8 @@ use super::*;
 use crate::flow::Flow;
 use crate::hello::{self, Hello};
 use crate::job::Job;
-use linerate_model::{Assignment, SessionId, SessionKey, Task, Timing, TransactStyle, Transport};
+use linerate_engine::testing::one_path;
+use linerate_model::{Assignment, Task, Timing, TransactStyle, Transport};
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::io::{Read as _, Write as _};
@@ -20,15 +21,9 @@ const AFTER_NS: u64 = 50_000_000;
 
 /// A flow that asks from now on.
 fn asking(spec: &TransactTask, link: Link, peer: SocketAddr) -> Shared {
-    let assignment = Assignment {
-        id: SessionId("t".into()),
-        key: SessionKey([1; 16]),
-        task: Task::Transact(spec.clone()),
-        timing: Timing::of(Nanos::default(), Nanos::new(MEASURE_NS)),
-        roles: Vec::new(),
-        password: None,
-        sampling: linerate_model::Sampling::default(),
-    };
+    let (task, measure) = (Task::Transact(spec.clone()), Nanos::new(MEASURE_NS));
+    let part = one_path::part(&task, measure, vec![one_path::client_role()], 1);
+    let assignment = Assignment { timing: Timing::of(Nanos::default(), measure), ..part };
     let job = Job::check(&assignment).expect("valid");
     let hello = Hello { path: 0, flow: 0, backward: false };
     let flow = Flow { end: 0, hello, client: true, peer, local: peer, link, round_trip_ns: 0 };

@@ -1,13 +1,13 @@
 //! Connecting and losing connections over loopback: strangers, lost datagrams, peers that go away, and stops.
 
 use crate::hosts::{
-    TIMEOUT, answered, client, counts, failed_at, failure, flows, greeting, greeting_with, long, pair, part, parts,
-    read_answer, serve_at, server, server_of, start, start_server, stream, was_stopped, window,
+    LINK, TIMEOUT, answered, client, counts, failed_at, failure, flows, greeting, greeting_to, greeting_with, long,
+    pair, part, parts, read_answer, serve_at, server, server_of, start, start_server, stream, was_stopped, window,
 };
 use linerate_engine::Conductor as _;
 use linerate_engine::testing::{Reached, Session, sessions};
 use linerate_model::{
-    Assignment, Direction, Endpoints, Meter, Net, SessionKey, SocketOptions, StreamTask, Task, TransactStyle,
+    Assignment, Direction, Endpoints, LinkId, Meter, Net, SessionKey, SocketOptions, StreamTask, Task, TransactStyle,
     TransactTask, Transport,
 };
 use linerate_streams::Streams;
@@ -21,29 +21,38 @@ use std::time::Duration;
 
 #[test]
 fn strangers_are_turned_away_without_a_word() {
-    for transport in [Transport::Tcp, Transport::Udp] {
+    // Without the session's key; and with it, but made for another server of the session, where somebody may have seen it.
+    let (no_key, elsewhere) = (greeting(6), greeting_to(LinkId(LINK.0 + 1), 5, false, 0));
+    let cases = [Transport::Tcp, Transport::Udp]
+        .into_iter()
+        .flat_map(|transport| [(transport, &no_key), (transport, &elsewhere)]);
+    for (transport, greeting) in cases {
         let (own, theirs) = parts(&Task::Stream(stream(transport)));
         let (client, server) = pair(long(own.clone()), long(theirs));
         thread::scope(|scope| {
             let serving = start(scope, &server);
             let address = server_of(&client);
-            let greeting = greeting(6);
             match transport {
                 Transport::Tcp => {
                     let _silent = TcpStream::connect(address).expect("connects");
                     let mut stranger = TcpStream::connect(address).expect("connects");
-                    stranger.write_all(&greeting).expect("writes");
+                    stranger.write_all(greeting).expect("writes");
                     assert_eq!(stranger.read(&mut [0; 32]).unwrap_or(0), 0, "closed, nothing answered");
                 }
                 Transport::Udp => {
                     let stranger = UdpSocket::bind("127.0.0.1:0").expect("binds");
-                    stranger.send_to(&greeting, address).expect("sends");
+                    stranger.send_to(greeting, address).expect("sends");
                     no_answer(&stranger);
                 }
             }
             if transport == Transport::Tcp {
-                let error = failed_at(Assignment { key: SessionKey([6; 16]), ..own.clone() }, address);
-                assert!(error.contains("did not answer the trial's hello"), "{error}");
+                let mut role = own.roles[0].clone();
+                role.connects = vec![LinkId(LINK.0 + 1)];
+                let (key, roles) = (SessionKey([6; 16]), vec![role]);
+                for stranger in [Assignment { key, ..own.clone() }, Assignment { roles, ..own.clone() }] {
+                    let error = failed_at(stranger, address);
+                    assert!(error.contains("did not answer the trial's hello"), "{error}");
+                }
             }
             // The right one still comes through.
             let connecting = start(scope, &client);

@@ -6,10 +6,10 @@ pub(crate) use linerate_engine::testing::one_path::{
 
 use linerate_engine::Conductor as _;
 use linerate_engine::greeting;
-use linerate_engine::proof::Salt;
+use linerate_engine::proof::{Salt, link_key};
 use linerate_engine::testing::{Reached, Session, one_path};
 use linerate_model::{
-    Assignment, EndCounts, Endpoints, IpVersion, Meter, Net, Ready, Role, SessionKey, StreamTask, Task, Timing,
+    Assignment, EndCounts, Endpoints, IpVersion, LinkId, Meter, Net, Ready, Role, SessionKey, StreamTask, Task, Timing,
     Transport,
 };
 use linerate_streams::Streams;
@@ -89,11 +89,12 @@ pub(crate) fn serve_at(server: &Session, address: SocketAddr) {
 
 /// How a client fails whose server is said to be at `address`.
 pub(crate) fn failed_at(client: Assignment, address: SocketAddr) -> String {
+    let client_links: Vec<_> = client.connects().collect();
     let (client, server) = pair(client.clone(), client);
     thread::scope(|scope| {
         let connecting = start(scope, &client);
         // A client that is refused at once stops both sessions, maybe before this call returns.
-        let _ = server.listening([(LINK, address)].into());
+        let _ = server.listening(client_links.into_iter().map(|link| (link, address)).collect());
         failure(connecting.join().expect("no panic"))
     })
 }
@@ -120,12 +121,18 @@ pub(crate) fn greeting(key: u8) -> Vec<u8> {
 
 /// The same, of a flow to the client if it is `backward`, with the nonce of the answer that was read.
 pub(crate) fn greeting_with(key: u8, backward: bool, nonce: u64) -> Vec<u8> {
-    greeting::seal(&SessionKey([key; 16]), HELLO, &SALT, fields(backward, 0, nonce)).to_vec()
+    greeting_to(LINK, key, backward, nonce)
+}
+
+/// The same, made for the server on `link`.
+pub(crate) fn greeting_to(link: LinkId, key: u8, backward: bool, nonce: u64) -> Vec<u8> {
+    let key = link_key(&SessionKey([key; 16]), link);
+    greeting::seal(&key, HELLO, &SALT, fields(backward, 0, nonce)).to_vec()
 }
 
 /// The nonce in a greeting of the key of fives, and the answer to it.
 pub(crate) fn answered(greeting: &[u8], port: u16, nonce: u64) -> (u64, Vec<u8>) {
-    let key = SessionKey([5; 16]);
+    let key = link_key(&SessionKey([5; 16]), LINK);
     let (salt, fields_read) = greeting::unseal(&key, HELLO, greeting).expect("a greeting");
     let read = u64::from_be_bytes(fields_read[8..].try_into().expect("eight bytes"));
     (read, greeting::seal(&key, ANSWER, &salt, fields(fields_read[4] == 1, port, nonce)).to_vec())
@@ -133,7 +140,7 @@ pub(crate) fn answered(greeting: &[u8], port: u16, nonce: u64) -> (u64, Vec<u8>)
 
 /// The port and the nonce in an answer to [`greeting_with`] the key of fives.
 pub(crate) fn read_answer(answer: &[u8]) -> (u16, u64) {
-    let (salt, fields) = greeting::unseal(&SessionKey([5; 16]), ANSWER, answer).expect("an answer");
+    let (salt, fields) = greeting::unseal(&link_key(&SessionKey([5; 16]), LINK), ANSWER, answer).expect("an answer");
     assert_eq!(salt, SALT, "it answers this greeting");
     (u16::from_be_bytes([fields[6], fields[7]]), u64::from_be_bytes(fields[8..].try_into().expect("eight bytes")))
 }
