@@ -178,6 +178,14 @@ pub(crate) fn local_below(root: &LocalFolder, name: &str, path: &Path) -> Result
     root.folder(name).map_err(CopyError::at("open", &path.join(name)))
 }
 
+/// Refuses a path that leads out of the folder it is below.
+pub(crate) fn check_path(path: &str) -> Result<(), CopyError> {
+    if !crate::entry::is_inside(path.as_bytes()) {
+        return Err(CopyError::Impossible(format!("`{path}` is no folder below the server's")));
+    }
+    Ok(())
+}
+
 fn check_name(name: &str) -> Result<(), CopyError> {
     if !crate::entry::is_inside(name.as_bytes()) || name.contains('/') {
         return Err(CopyError::Impossible(format!("`{name}` cannot be a folder's name")));

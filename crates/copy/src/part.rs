@@ -3,8 +3,7 @@
 use crate::allowed_folders;
 use crate::connection::LaneListener;
 use crate::destination::root::Root;
-use crate::prepare::{self, Preparing, Size};
-use crate::source::Origin;
+use crate::prepare::{self, Preparing, Size, Tree};
 use crate::storage;
 use crate::ways::linerate::{Arrival, Target};
 use crate::ways::path;
@@ -21,9 +20,9 @@ use std::time::Duration;
 
 /// A role that has all it needs on its own host, and listens.
 pub(crate) enum Prepared {
-    Source { origin: Origin, size: Size, links: Vec<LinkId> },
+    Source { links: Vec<(LinkId, Arc<Tree>)> },
     Destination { arrivals: Vec<(LinkId, Option<Root>, LaneListener)> },
-    Copier { origin: Origin, size: Size, into: Into },
+    Copier { trees: Vec<Arc<Tree>>, into: Into },
     FileServer { shares: Vec<(LinkId, NfsShare)> },
 }
 
@@ -37,9 +36,9 @@ pub(crate) enum Into {
 
 /// A role that could begin.
 pub(crate) enum Connected {
-    Source { origin: Origin, size: Size, targets: Vec<Target> },
+    Source { targets: Vec<(Target, Arc<Tree>)> },
     Destination { arrivals: Vec<(Option<Root>, Arrival)> },
-    Copier { origin: Origin, size: Size, roots: Vec<Option<Root>> },
+    Copier { copies: Vec<(Option<Root>, Arc<Tree>)> },
     FileServer { shares: Vec<NfsShare> },
 }
 
@@ -50,10 +49,11 @@ impl Prepared {
     /// A folder is not allowed, not empty or not there, a tree does not fit, a server does not answer, or the session was stopped.
     pub(crate) fn new(role: &Role, preparing: &mut Preparing<'_>) -> Result<Self, CopyError> {
         let existing = preparing.task.options.existing;
+        let destinations: Vec<usize> = role.connects.iter().map(|link| preparing.task.destination_of(*link)).collect();
         let prepared = match &role.kind {
             RoleKind::Source => {
-                let (origin, size) = preparing.origin()?;
-                Self::Source { origin, size, links: role.connects.clone() }
+                let trees = preparing.trees(&destinations)?;
+                Self::Source { links: role.connects.iter().copied().zip(trees).collect() }
             }
             RoleKind::Destination => {
                 let folder = preparing.folder()?;
@@ -67,19 +67,19 @@ impl Prepared {
                 });
                 Self::Destination { arrivals: arrivals.collect::<Result<_, CopyError>>()? }
             }
-            RoleKind::Copier { folder: name } if role.connects.is_empty() => {
+            RoleKind::Copier { folder: name, destination } if role.connects.is_empty() => {
                 let folder = preparing.folder()?;
                 preparing.check_apart(folder.as_ref())?;
                 let root = preparing.root(folder.as_ref(), name.as_deref())?;
                 if let (Some(root), Some((_, path))) = (&root, &folder) {
                     allowed_folders::check_empty(&*root.storage, path, existing)?;
                 }
-                let (origin, size) = preparing.origin()?;
-                Self::Copier { origin, size, into: Into::Root(root) }
+                let trees = preparing.trees(&[usize::from(*destination)])?;
+                Self::Copier { trees, into: Into::Root(root) }
             }
             RoleKind::Copier { .. } => {
-                let (origin, size) = preparing.origin()?;
-                Self::Copier { origin, size, into: Into::Servers(role.connects.clone()) }
+                let trees = preparing.trees(&destinations)?;
+                Self::Copier { trees, into: Into::Servers(role.connects.clone()) }
             }
             RoleKind::FileServer => {
                 let (folder, path) = preparing.served()?;
@@ -134,9 +134,10 @@ impl Prepared {
         let options = &task.options;
         let key = |link: &LinkId| link_key(&assignment.key, *link);
         Ok(match self {
-            Self::Source { origin, size, links } => {
-                let connect = |link| Target::connect(address(link)?, &key(link), options, control);
-                Connected::Source { origin, size, targets: links.iter().map(connect).collect::<Result<_, _>>()? }
+            Self::Source { links } => {
+                let connect =
+                    |(link, tree)| Ok((Target::connect(address(&link)?, &key(&link), options, control)?, tree));
+                Connected::Source { targets: links.into_iter().map(connect).collect::<Result<_, CopyError>>()? }
             }
             Self::Destination { arrivals } => thread::scope(|scope| {
                 let accept = |(link, root, listener)| {
@@ -149,17 +150,17 @@ impl Prepared {
                     .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
                 Ok::<_, CopyError>(Connected::Destination { arrivals: accepted.collect::<Result<_, CopyError>>()? })
             })?,
-            Self::Copier { origin, size, into: Into::Root(root) } => {
-                Connected::Copier { origin, size, roots: vec![root] }
+            Self::Copier { trees, into: Into::Root(root) } => {
+                Connected::Copier { copies: [root].into_iter().zip(trees).collect() }
             }
-            Self::Copier { origin, size, into: Into::Servers(links) } => {
-                let connect = |link| {
+            Self::Copier { trees, into: Into::Servers(links) } => {
+                let connect = |(link, tree)| {
                     let (storage, path) = storage::connect_agent(address(link)?, &key(link), control)?;
                     let root = prepare::root(storage, &path, task, assignment, control)?;
                     allowed_folders::check_empty(&*root.storage, &path, options.existing)?;
-                    Ok(Some(root))
+                    Ok((Some(root), tree))
                 };
-                Connected::Copier { origin, size, roots: links.iter().map(connect).collect::<Result<_, CopyError>>()? }
+                Connected::Copier { copies: links.iter().zip(trees).map(connect).collect::<Result<_, CopyError>>()? }
             }
             Self::FileServer { shares } => {
                 Connected::FileServer { shares: shares.into_iter().map(|(_, share)| share).collect() }
@@ -171,30 +172,32 @@ impl Prepared {
 impl Connected {
     /// Files and bytes that there are to copy from this host, to all others together.
     pub(crate) fn count(&self) -> Size {
-        let ((files, bytes), times) = match self {
-            Self::Source { size, targets, .. } => (*size, targets.len() as u64),
-            Self::Copier { size, roots, .. } => (*size, roots.len() as u64),
-            Self::Destination { .. } | Self::FileServer { .. } => return (0, 0),
+        let trees: Vec<&Tree> = match self {
+            Self::Source { targets } => targets.iter().map(|(_, tree)| &**tree).collect(),
+            Self::Copier { copies } => copies.iter().map(|(_, tree)| &**tree).collect(),
+            Self::Destination { .. } | Self::FileServer { .. } => Vec::new(),
         };
-        (files * times, bytes * times)
+        trees.iter().fold((0, 0), |(files, bytes), tree| (files + tree.size.0, bytes + tree.size.1))
     }
 
     /// Copies from `start` on, a moment of the monotonic clock, to the end.
     pub(crate) fn run(self, start: u64, options: &CopyOptions, control: &Control) -> CopyCounts {
         let sides = match self {
-            Self::Copier { origin, roots, .. } => thread::scope(|scope| {
-                let origin = &origin;
-                let copy = |root| scope.spawn(move || path::copy(origin, root, options, start, control));
-                let sides: Vec<_> = roots.iter().map(|root| copy(root.as_ref())).collect();
+            Self::Copier { copies } => thread::scope(|scope| {
+                let copy = |(root, tree): (Option<Root>, Arc<Tree>)| {
+                    scope.spawn(move || path::copy(&tree.origin, root.as_ref(), options, start, control))
+                };
+                let sides: Vec<_> = copies.into_iter().map(copy).collect();
                 sides.into_iter().map(|side| counted(side, CopyStage::Read, control)).collect()
             }),
             Self::FileServer { shares } => {
                 serve(&shares, control);
                 Vec::new()
             }
-            Self::Source { origin, targets, .. } => thread::scope(|scope| {
-                let origin = &origin;
-                let send = |target: Target| scope.spawn(move || target.send(origin, options, start, control));
+            Self::Source { targets } => thread::scope(|scope| {
+                let send = |(target, tree): (Target, Arc<Tree>)| {
+                    scope.spawn(move || target.send(&tree.origin, options, start, control))
+                };
                 let sides: Vec<_> = targets.into_iter().map(send).collect();
                 sides.into_iter().map(|side| counted(side, CopyStage::Send, control)).collect()
             }),

@@ -50,20 +50,42 @@ pub(crate) struct Preparing<'a> {
     pub(crate) caveats: &'a mut Vec<Caveat>,
 }
 
+/// A tree to read.
+pub(crate) struct Tree {
+    pub(crate) origin: Origin,
+    pub(crate) size: Size,
+}
+
 impl Preparing<'_> {
-    /// The tree to read, with its size.
-    pub(crate) fn origin(&mut self) -> Result<(Origin, Size), CopyError> {
-        let cache = self.task.options.cache;
-        let (storage, path, size): (Box<dyn Storage>, _, _) = match (&self.task.tree, &self.task.from) {
-            (_, CopyFrom::Server(server)) => {
-                let (storage, path) = self.connect(server, false)?;
+    /// The trees for these destinations, by their indices: the same one for all, or one for each.
+    pub(crate) fn trees(&mut self, destinations: &[usize]) -> Result<Vec<Arc<Tree>>, CopyError> {
+        if !self.task.each.is_empty() {
+            return destinations.iter().map(|destination| self.tree(*destination).map(Arc::new)).collect();
+        }
+        let tree = Arc::new(self.tree(0)?);
+        Ok(vec![tree; destinations.len()])
+    }
+
+    /// The tree for a destination.
+    fn tree(&mut self, destination: usize) -> Result<Tree, CopyError> {
+        let (task, cache) = (self.task, self.task.options.cache);
+        let (storage, path, size): (Box<dyn Storage>, _, _) = match (task.tree_to(destination), &task.from) {
+            (tree, CopyFrom::Server(server)) => {
+                let (storage, path) = match tree {
+                    CopyTree::Folder(name) if !task.each.is_empty() => {
+                        allowed_folders::check_path(name)?;
+                        self.connect(&server.below(name), false)?
+                    }
+                    _ => self.connect(server, false)?,
+                };
                 (self.say)("counting the tree");
                 let size = allowed_folders::count(&*storage, &path, self.control)?;
                 (storage, path, size)
             }
             (CopyTree::Made(made), CopyFrom::Memory) => {
                 let size = (made.files, made.bytes.get());
-                return Ok((Origin::Memory(Made::new(*made, || self.control.is_stopped())?), size));
+                let origin = Origin::Memory(Made::new(*made, || self.control.is_stopped())?);
+                return Ok(Tree { origin, size });
             }
             (CopyTree::Made(made), CopyFrom::Files) => {
                 let scratch = self.folders.scratch(made.bytes)?;
@@ -85,7 +107,7 @@ impl Preparing<'_> {
         }
         self.caveats.extend(cache::prepare(cache, Some((&*storage, &path)), self.control)?);
         self.disks.extend(storage.device());
-        Ok((Origin::Folder(storage), size))
+        Ok(Tree { origin: Origin::Folder(storage), size })
     }
 
     /// Writes a made tree.
@@ -169,6 +191,7 @@ impl Preparing<'_> {
 
     /// Refuses a tree that would be copied into itself.
     pub(crate) fn check_apart(&self, destination: Option<&Folder>) -> Result<(), CopyError> {
+        // Within one host there is one tree.
         let (CopyTree::Folder(source), CopyFrom::Files, Some((_, destination))) =
             (&self.task.tree, &self.task.from, destination)
         else {

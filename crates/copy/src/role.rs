@@ -27,7 +27,7 @@ pub(crate) fn check(task: &CopyTask, role: &Role) -> Result<(), CopyError> {
         _ => return impossible("a copy has sources, destinations, copiers and file servers, and no other roles"),
     };
     task.options.check().map_err(|error| CopyError::Impossible(error.to_string()))?;
-    if reads && task.from == CopyFrom::Memory && matches!(task.tree, CopyTree::Folder(_)) {
+    if reads && task.from == CopyFrom::Memory && task.trees().iter().any(|tree| matches!(tree, CopyTree::Folder(_))) {
         return impossible("a folder is read from files; only a made tree, as like:system, can come from memory");
     }
     let discards = writes && task.into == CopyInto::Discard;

@@ -164,6 +164,7 @@ fn clients(plan: &CopyTask, trial: &CopyParts) -> Vec<CopyClient> {
             let time = sent.filter(|sent| sent.complete).map_or(side.time, |sent| sent.time).get();
             let (from, to) = ends(plan, &part.host, source);
             all.push(CopyClient {
+                tree: plan.each.get(tree_index(plan, at, source)).cloned(),
                 from,
                 to,
                 files: side.files,
@@ -179,6 +180,14 @@ fn clients(plan: &CopyTask, trial: &CopyParts) -> Vec<CopyClient> {
         all.iter_mut().for_each(|client| client.share = client.bytes_per_s / sum);
     }
     all
+}
+
+/// The index of the destination whose tree a side of a part is of: a part is a destination, or a host that writes to several.
+fn tree_index(plan: &CopyTask, part: usize, side: usize) -> usize {
+    match (plan.way, &plan.from) {
+        (CopyWay::Linerate, _) | (_, CopyFrom::Server(_)) => part,
+        _ => side,
+    }
 }
 
 /// Who a part's side at `index` got it from, and who got it. Where a file server is an end, the host at the other end counts.
@@ -275,6 +284,7 @@ pub(crate) mod tests {
         CopyTask {
             tree: CopyTree::Folder(String::from("/t")),
             way: CopyWay::Linerate,
+            each: Vec::new(),
             sources: vec!["a".into()],
             destinations: destinations.iter().map(|name| (*name).into()).collect(),
             from: CopyFrom::Files,
@@ -368,6 +378,22 @@ pub(crate) mod tests {
         assert!(found.verified);
         let send = found.stages[&CopyStage::Send];
         assert_eq!((send.busy, send.waiting_for_previous, send.waiting_for_next, send.threads), (0.5, 0.5, 0.0, 4));
+    }
+
+    #[test]
+    fn each_client_has_the_tree_of_its_destination() {
+        let trees = |task: CopyTask, trial: &CopyParts| -> Vec<Option<String>> {
+            clients(&task, trial).iter().map(|client| client.tree.as_ref().map(CopyTree::to_string)).collect()
+        };
+        let each = vec![CopyTree::Folder(String::from("/t/b")), "like:mail,seed=2".parse().expect("a tree")];
+        let own = |task: CopyTask| CopyTask { tree: each[0].clone(), each: each.clone(), ..task };
+        let both = [Some(String::from("/t/b")), Some(String::from("like:mail,seed=2"))];
+        assert_eq!(trees(plan(&["b", "c"]), &trial()), [None, None]);
+        assert_eq!(trees(own(plan(&["b", "c"])), &trial()), both);
+        // One host writes to both, as it does where they serve their folders by NFS.
+        let sides = vec![side(2, 300, CopyStage::Write), side(4, 300, CopyStage::Write)];
+        let written = CopyParts { sources: Vec::new(), destinations: vec![part("a", sides)], servers: Vec::new() };
+        assert_eq!(trees(own(CopyTask { way: CopyWay::Nfs, ..plan(&["b", "c"]) }), &written), both);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the repeats of a copy amount to.
 
-use crate::{CopyFault, CopyStage, HostName, Latency};
+use crate::{CopyFault, CopyStage, CopyTree, HostName, Latency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -100,6 +100,9 @@ pub struct CopyClient {
     pub from: HostName,
     /// The destination.
     pub to: HostName,
+    /// Its tree, where each destination has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<CopyTree>,
     /// Files that came to their names.
     pub files: u64,
     /// Bytes of them.

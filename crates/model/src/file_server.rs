@@ -19,6 +19,21 @@ pub enum FileServer {
     Smb(SmbServer),
 }
 
+impl FileServer {
+    /// The folder `name` below this one.
+    pub fn below(&self, name: &str) -> Self {
+        let mut server = self.clone();
+        match &mut server {
+            Self::Nfs(nfs) => nfs.export = format!("{}/{name}", nfs.export.trim_end_matches('/')),
+            Self::Smb(smb) if smb.folder.is_empty() => name.clone_into(&mut smb.folder),
+            Self::Smb(smb) => smb.folder = format!("{}/{name}", smb.folder),
+            // It serves one folder, and has no path.
+            Self::AgentNfs(_) => {}
+        }
+        server
+    }
+}
+
 /// The port of SMB over TCP (MS-SMB2 1.9).
 pub const SMB_PORT: u16 = 445;
 
@@ -152,6 +167,20 @@ mod tests {
         assert_eq!(shown("192.0.2.5:445", "filer", ""), "//filer/data");
         assert_eq!(shown("192.0.2.5:4450", "filer", "a/b"), "//filer:4450/data/a/b");
         assert_eq!(shown("[2001:db8::1]:4450", "2001:db8::1", ""), "//[2001:db8::1]:4450/data");
+        let filer = |folder: &str| {
+            let address = "192.0.2.5:445".parse().expect("an address");
+            let [name, share, folder, user] = ["filer", "data", folder, "ann"].map(str::to_owned);
+            FileServer::Smb(SmbServer {
+                address,
+                name,
+                share,
+                folder,
+                user,
+                minimum: SmbVersion::default(),
+                sign: false,
+            })
+        };
+        assert_eq!((filer("").below("a"), filer("a").below("b/c")), (filer("a"), filer("a/b/c")));
         assert_eq!(format!("{:?}", Password(String::from("secret"))), "Password(..)");
     }
 }

@@ -139,6 +139,9 @@ pub enum RoleKind {
         /// The folder, below the one asked for, that this host writes to; none writes to the one asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         folder: Option<String>,
+        /// The index of the destination whose tree it reads from a file server.
+        #[serde(default)]
+        destination: u16,
     },
     /// Serves the folder of a copy by NFS on its links, for copiers on other hosts.
     FileServer,

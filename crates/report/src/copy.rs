@@ -8,7 +8,8 @@ use crate::sentences::listed;
 use crate::tables::{Column, Table};
 use crate::tasks;
 use linerate_model::{
-    CopyCache, CopyFault, CopyFigures, CopyFrom, CopyInto, CopyStage, CopySync, CopyTask, CopyVerify, CopyWay, Record,
+    CopyCache, CopyFault, CopyFigures, CopyFrom, CopyInto, CopyStage, CopySync, CopyTask, CopyTree, CopyVerify,
+    CopyWay, Record,
 };
 use linerate_units::ByteCount;
 
@@ -62,7 +63,7 @@ fn clients(lang: Language, found: &CopyFigures) -> Option<Table> {
     if found.clients.len() < 2 {
         return None;
     }
-    let columns = vec![
+    let mut columns = vec![
         Column::new("column-client"),
         Column::new("column-bytes-s"),
         Column::new("column-share"),
@@ -70,17 +71,24 @@ fn clients(lang: Language, found: &CopyFigures) -> Option<Table> {
         Column::new("column-files").ranked(1),
         Column::new("column-bytes").ranked(2),
     ];
+    if found.clients.iter().any(|client| client.tree.is_some()) {
+        columns.push(Column::new("column-tree").ranked(3));
+    }
     let row = |client: &linerate_model::CopyClient| {
-        vec![
+        let mut row = vec![
             Some(said!(lang, "charts-path", from = plain(&client.from.0), to = plain(&client.to.0))),
             bytes_per_s(client.bytes_per_s),
             percent(client.share),
             Some(nanos(client.finished_ns)),
             Some(grouped(client.files)),
             Some(ByteCount::new(client.bytes).to_string()),
-        ]
+            client.tree.as_ref().map(|tree| plain(&tree.to_string())),
+        ];
+        row.truncate(columns.len());
+        row
     };
-    table(said!(lang, "copy-caption-clients"), columns, found.clients.iter().map(row).collect())
+    let rows = found.clients.iter().map(row).collect();
+    table(said!(lang, "copy-caption-clients"), columns, rows)
 }
 
 fn sizes(lang: Language, found: &CopyFigures) -> Option<Table> {
@@ -156,7 +164,7 @@ pub(crate) fn sentences(lang: Language, task: Option<&CopyTask>, found: &CopyFig
 pub(crate) fn parties(lang: Language, plan: &CopyTask) -> String {
     let names =
         |hosts: &[linerate_model::HostName]| listed(lang, &hosts.iter().map(|host| plain(&host.0)).collect::<Vec<_>>());
-    let tree = plain(&plan.tree.to_string());
+    let tree = listed(lang, &plan.trees().iter().map(|tree| plain(&tree.to_string())).collect::<Vec<_>>());
     match plan.way {
         CopyWay::Path => said!(lang, "copy-parties-within", tree = tree, sources = names(&plan.sources)),
         CopyWay::Nfs | CopyWay::Smb if matches!(plan.from, CopyFrom::Server(_)) => {
@@ -210,7 +218,7 @@ pub(crate) fn method(lang: Language, plan: &CopyTask) -> Vec<String> {
 
 /// Rows of a CSV file: each copy, then its stages, clients and size classes. None where nothing was copied.
 pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
-    const COLUMNS: [&str; 16] = [
+    const COLUMNS: [&str; 17] = [
         "record",
         "result",
         "row",
@@ -227,6 +235,7 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
         "waiting_for_next",
         "time_ns_p99",
         "cpu",
+        "tree",
     ];
     let mut rows = Vec::new();
     for (result, found) in record.copies() {
@@ -240,7 +249,8 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
             let cell = |name: &&str| cells.iter().find(|(known, _)| known == name).map(|(_, text)| (*text).clone());
             COLUMNS.iter().map(|name| cell(name).unwrap_or_default()).collect()
         };
-        let tree = tasks::copy(record, &result.name).map(|task| task.tree.to_string());
+        let trees = |task: &CopyTask| task.trees().iter().map(CopyTree::to_string).collect::<Vec<_>>().join("; ");
+        let tree = tasks::copy(record, &result.name).map(trees);
         rows.push(row(&[
             ("row", String::from("copy")),
             ("name", tree.unwrap_or_default()),
@@ -270,6 +280,7 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
                 ("time_ns", client.finished_ns.to_string()),
                 ("bytes_per_s", client.bytes_per_s.to_string()),
                 ("share", client.share.to_string()),
+                ("tree", client.tree.as_ref().map(CopyTree::to_string).unwrap_or_default()),
             ])
         }));
         rows.extend(found.sizes.iter().map(|class| {

@@ -44,6 +44,7 @@ fn unbounded(kind: TaskKind) -> Assignment {
 fn copy() -> CopyTask {
     CopyTask {
         tree: CopyTree::default(),
+        each: Vec::new(),
         way: CopyWay::Linerate,
         sources: vec![HostName::from("a")],
         destinations: vec![HostName::from("b")],
@@ -90,7 +91,7 @@ fn the_reach_to_file_servers_is_lent_only_where_it_was_allowed() {
     let operations =
         NfsTask { server: Some(nfs.clone()), ..NfsTask::plain(Transport::Tcp, NfsMix::named("read").expect("a mix")) };
     let operations = NfsTask { paths: vec![Path::between("a", "b")], ..operations };
-    let copier = RoleKind::Copier { folder: None };
+    let copier = RoleKind::Copier { folder: None, destination: 0 };
     let copies =
         [FileServer::Nfs(nfs), FileServer::Smb(smb), FileServer::AgentNfs(SocketAddr::new(filer, 22))].map(|server| {
             let from = CopyTask { from: CopyFrom::Server(server.clone()), ..copy() };

@@ -36,6 +36,7 @@ Examples:
   linerate copy --tree like:system A B                     a generated tree, written at B and removed again
   linerate copy --tree /srv/data --into /srv/new A B       a real tree, from A to B
   linerate copy --tree like:photos A --to B,C,D            to three hosts at once: the total and each share
+  linerate copy --each like:system,seed=N A --to B,C,D     a tree of its own to each of three hosts
   linerate copy --tree like:system A,C B                   from two hosts at once
   linerate copy --from memory --to discard A B             no storage: the network and the hashing alone
   linerate copy --over path --tree /srv/data --into /mnt/x within this machine, to any mounted file system
@@ -63,6 +64,11 @@ pub(crate) struct Arguments {
     /// [default: like:system, or what the server's folder holds]
     #[arg(long, value_name = "TREE")]
     tree: Option<CopyTree>,
+
+    /// A tree of its own for each destination, instead of --tree: given once for each, in their order; or once with
+    /// seed=N, where N is 1, 2, 3 and so on. From a file server: folders below the one that is named
+    #[arg(long, value_name = "TREE", conflicts_with = "tree")]
+    each: Vec<String>,
 
     /// Way of copying
     #[arg(long, default_value = "linerate", value_parser = choice::<CopyWay>(WAYS))]
@@ -163,11 +169,11 @@ const EXISTING: Choices = &[
 impl Arguments {
     /// Folders that it names.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
-        let tree = match &self.tree {
-            Some(CopyTree::Folder(path)) => Some(path.clone()),
-            Some(CopyTree::Made(_)) | None => None,
-        };
-        let folders = tree.into_iter().filter_map(|path| absolute(path).ok());
+        let each = self.each.iter().filter_map(|text| numbered(text, 1).parse().ok());
+        let folders = self.tree.iter().cloned().chain(each).filter_map(|tree| match tree {
+            CopyTree::Folder(path) => absolute(path).ok(),
+            CopyTree::Made(_) => None,
+        });
         // A destination that is still to be made is made in its parent.
         let into = self.into.clone().and_then(|into| absolute(into).ok()).map(|into| match into.parent() {
             Some(parent) if !into.exists() => parent.to_owned(),
@@ -219,7 +225,9 @@ impl Arguments {
             }
         }
         let into = self.into(&to, if destinations.is_empty() { &sources } else { &destinations })?;
+        let each = self.each(&from, &sources, &to, destinations.len())?;
         let (tree, content) = self.origin(&from, &sources)?;
+        let tree = each.first().cloned().unwrap_or(tree);
         for (end, names) in [(from, &mut sources), (to, &mut destinations)] {
             if let End::Server { name, .. } = end {
                 names.push(name);
@@ -228,6 +236,7 @@ impl Arguments {
         let options = self.options(&tree);
         let task = CopyTask {
             tree,
+            each,
             way: self.over,
             sources,
             destinations,
@@ -254,6 +263,34 @@ impl Arguments {
             (Some(path), None) => Ok(CopyInto::Folder(on_host(path, here(hosts))?)),
             (None, None) => Ok(CopyInto::Scratch),
         }
+    }
+
+    /// The trees of `--each`, one for each destination.
+    fn each(&self, from: &End, hosts: &[HostName], to: &End, destinations: usize) -> Result<Vec<CopyTree>, Failure> {
+        let typed = match &self.each[..] {
+            [] => return Ok(Vec::new()),
+            _ if to.server().is_some() || destinations == 0 => {
+                return Err(Failure::usage("--each is for the hosts that a copy goes to: name them with --to"));
+            }
+            [one] if numbered(one, 1) != *one => (1..=destinations).map(|number| numbered(one, number)).collect(),
+            some if some.len() == destinations => some.to_vec(),
+            some => {
+                return Err(Failure::usage(format!(
+                    "{} trees with --each for {destinations} destinations: give it once for each of them, or once with seed=N, as in \
+                     like:system,seed=N",
+                    some.len()
+                )));
+            }
+        };
+        let read = |text: String| match (text.parse().map_err(Failure::usage)?, from) {
+            (CopyTree::Made(_), End::Server { .. }) => Err(Failure::usage(format!(
+                "{text} is made up: from a file server --each names folders below the one that is named"
+            ))),
+            (tree, End::Server { .. }) => Ok(tree),
+            (CopyTree::Folder(path), End::Hosts(_)) => Ok(CopyTree::Folder(on_host(&path, here(hosts))?)),
+            (tree, End::Hosts(_)) => Ok(tree),
+        };
+        typed.into_iter().map(read).collect()
     }
 
     /// What is copied and where it is read: by `hosts`, or from a server's folder.
@@ -300,6 +337,15 @@ impl Arguments {
     }
 }
 
+/// A tree of `--each` for the destination of this number.
+fn numbered(text: &str, number: usize) -> String {
+    let words = text.split(',').map(|word| match word {
+        "seed=N" => format!("seed={number}"),
+        _ => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
 /// Whether all of them are this machine.
 fn here(names: &[HostName]) -> bool {
     names.iter().all(|name| name.0 == LOCAL)
@@ -321,7 +367,7 @@ fn on_host(path: &str, here: bool) -> Result<String, Failure> {
 fn check(task: &CopyTask) -> Result<(), Failure> {
     let CopyOptions { verify, existing, .. } = task.options;
     let refuse = |why: &str| Err(Failure::usage(why));
-    if matches!(task.tree, CopyTree::Folder(_)) && task.from == CopyFrom::Memory {
+    if task.trees().iter().any(|tree| matches!(tree, CopyTree::Folder(_))) && task.from == CopyFrom::Memory {
         return refuse("--from memory makes content up: it goes with a made tree, as like:system, not with a folder");
     }
     if task.into == CopyInto::Discard && verify == CopyVerify::ReadBack {
@@ -338,13 +384,14 @@ fn check(task: &CopyTask) -> Result<(), Failure> {
 
 /// A tree below itself would be copied without end. Only where both ends are one machine can that be seen.
 fn apart(task: &CopyTask, agents: &ReachedAgents) -> Result<(), Failure> {
-    let (CopyTree::Folder(tree), CopyInto::Folder(into)) = (&task.tree, &task.into) else { return Ok(()) };
+    let CopyInto::Folder(into) = &task.into else { return Ok(()) };
     let machine = |name: &HostName| agents.find(name).ok().map(|agent| agent.host.boot_id.clone());
     let shared = task.sources.iter().any(|source| task.destinations.iter().any(|to| machine(to) == machine(source)));
-    if shared && Path::new(into).starts_with(tree) {
-        return Err(Failure::usage(format!("{into} is inside {tree}: the copy would copy itself")));
-    }
-    Ok(())
+    let above = task.trees().iter().find_map(|tree| match tree {
+        CopyTree::Folder(tree) => (shared && Path::new(into).starts_with(tree)).then_some(tree),
+        CopyTree::Made(_) => None,
+    });
+    above.map_or(Ok(()), |tree| Err(Failure::usage(format!("{into} is inside {tree}: the copy would copy itself"))))
 }
 
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {

@@ -86,6 +86,44 @@ fn one_source_serves_three_clients_at_once() {
     assert_eq!(last, number(&record, "/results/0/time_ns"));
 }
 
+/// Trees of different seeds, and trees of different sizes: each client gets its own.
+#[lab_test]
+fn each_client_gets_a_tree_of_its_own() {
+    let place = TestFolder::new();
+    let line = "lab --hosts 4 -- copy --each files=30,folders=3,bytes=300k,seed=N a --to b,c,d --repeats 1 --json";
+    let record = place.measure(&words(line));
+    let trees = |record: &Value| -> Vec<u64> {
+        let clients = record["results"][0]["clients"].as_array().expect("clients");
+        clients.iter().map(|client| number(client, "/tree/made/seed") as u64).collect()
+    };
+    assert_eq!((trees(&record), number(&record, "/results/0/files")), (vec![1, 2, 3], 90.0));
+    assert_eq!(record["results"][0]["verified"], true);
+    for over in ["linerate", "nfs"] {
+        let line = format!(
+            "lab --hosts 3 -- copy --over {over} --each files=30,folders=3,bytes=300k --each files=50,folders=3,bytes=1M,seed=9 \
+             --from memory a --to b,c --repeats 1 --json"
+        );
+        let record = place.measure(&words(&line));
+        let clients = record["results"][0]["clients"].as_array().expect("clients");
+        let files: Vec<f64> = clients.iter().map(|client| number(client, "/files")).collect();
+        assert_eq!((files, trees(&record)), (vec![30.0, 50.0], vec![1, 9]), "{over}");
+        assert_eq!(number(&record, "/results/0/bytes"), 1.3e6, "{over}");
+    }
+}
+
+#[test]
+fn trees_of_the_wrong_number_are_refused() {
+    let place = TestFolder::new();
+    let refused = |line: &str, why: &[&str]| place.run(&words(line)).says(2, why);
+    refused("copy --each /a --each /b local --to local", &["2 trees", "1 destinations", "seed=N"]);
+    refused("copy --over path --each /a --into /b local", &["--each", "--to"]);
+    refused("copy --each like:system,seed=N --tree /a local --to local", &["--each", "--tree"]);
+    refused(
+        "copy --over smb --user guest --each like:system,seed=N //127.0.0.1/data --to local",
+        &["seed=1", "folders below"],
+    );
+}
+
 #[lab_test]
 fn several_sources_each_get_a_folder() {
     let place = TestFolder::new();

@@ -95,6 +95,10 @@ fn a_tree_goes_to_a_server_of_other_hands_and_comes_back() {
     assert!(census(&exported) == census(&place.path("back")), "what comes back is what was there");
     let dropped = run(&place, &server, "copy --over nfs 127.0.0.1:/run/export/new --to discard --repeats 1 --json");
     assert_eq!(number(&dropped.json(), "/results/0/bytes"), number(&back, "/results/0/bytes"));
+    let deep = "copy --over nfs 127.0.0.1:/run/export --each new --to local --into own --json";
+    assert_eq!(number(&run(&place, &server, deep).json(), "/results/0/files"), 5.0);
+    assert!(census(&exported) == census(&place.path("own")), "the folder below the server's");
+    run(&place, &server, "copy --over nfs 127.0.0.1:/run/export --each ../etc --to discard").says(3, &["../etc"]);
     fs::remove_dir_all(exported).expect("removed");
     assert_eq!(server.export(), before, "all else is as it was");
 

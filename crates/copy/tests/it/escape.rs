@@ -91,7 +91,7 @@ fn a_swapped_folder_is_never_left_by_a_share() {
         let into = CopyInto::Folder(folder(&scene.data()));
         let task = task(options(), made("files=2,folders=1,bytes=2k"), CopyFrom::Memory, into);
         let server = role(RoleKind::FileServer, &[(0, None)], &[]);
-        let copier = role(RoleKind::Copier { folder: None }, &[], &[0]);
+        let copier = role(RoleKind::Copier { folder: None, destination: 0 }, &[], &[0]);
         let assignments = [server, copier].map(|role| assignment(&task, vec![role]));
         run(&scene.engine(), assignments).into_iter().all(|counted| counted.is_ok())
     };

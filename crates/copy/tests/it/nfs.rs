@@ -32,7 +32,7 @@ fn serve(path: &Path, key: SessionKey) -> (NfsShare, FileServer) {
 fn copy_to_serving_host(options: CopyOptions, from: &Path, exported: &Path) -> CopyCounts {
     let task = task(options, CopyTree::Folder(folder(from)), CopyFrom::Files, CopyInto::Folder(folder(exported)));
     let server = role(RoleKind::FileServer, &[(0, None)], &[]);
-    let copier = role(RoleKind::Copier { folder: None }, &[], &[0]);
+    let copier = role(RoleKind::Copier { folder: None, destination: 0 }, &[], &[0]);
     let [server, copier]: [_; 2] =
         run(&engine(), [server, copier].map(|role| assignment(&task, vec![role]))).try_into().expect("two sessions");
     // It ends by itself when its client is gone.

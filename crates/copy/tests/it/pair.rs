@@ -47,7 +47,17 @@ pub(crate) fn made(text: &str) -> CopyTree {
 
 pub(crate) fn task(options: CopyOptions, tree: CopyTree, from: CopyFrom, into: CopyInto) -> CopyTask {
     let (sources, destinations) = (vec!["a".into()], vec!["b".into()]);
-    CopyTask { tree, way: CopyWay::Linerate, sources, destinations, from, into, options, ip: IpVersion::V4 }
+    CopyTask {
+        tree,
+        each: Vec::new(),
+        way: CopyWay::Linerate,
+        sources,
+        destinations,
+        from,
+        into,
+        options,
+        ip: IpVersion::V4,
+    }
 }
 
 /// A role that listens on some links and connects others. Each link to listen on may have a folder of its own.
@@ -107,7 +117,7 @@ pub(crate) fn copy(
 
 /// The session of a host that copies from what it reaches to what it reaches.
 pub(crate) fn copier(options: CopyOptions, tree: CopyTree, from: CopyFrom, into: CopyInto) -> Session {
-    let role = role(RoleKind::Copier { folder: None }, &[], &[]);
+    let role = role(RoleKind::Copier { folder: None, destination: 0 }, &[], &[]);
     sessions([assignment(&task(options, tree, from, into), vec![role])]).remove(0)
 }
 

@@ -92,7 +92,7 @@ fn several_copiers_write_to_folders_that_another_host_serves() {
     let options = CopyOptions { verify: CopyVerify::ReadBack, ..OPTIONS };
     let tree = CopyTree::Folder(folder(from.path()));
     let task = task(options, tree, CopyFrom::Files, CopyInto::Folder(folder(to.path())));
-    let copier = |link: u16| host(&task, role(RoleKind::Copier { folder: None }, &[], &[link]));
+    let copier = |link: u16| host(&task, role(RoleKind::Copier { folder: None, destination: 0 }, &[], &[link]));
     let server = host(&task, role(RoleKind::FileServer, &[(0, Some("a")), (1, Some("b"))], &[]));
     for counted in run(&engine(), [copier(0), copier(1), server]) {
         let counts = one(counted.expect("copied"));
@@ -175,7 +175,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_opened() {
     };
     let source = || role(RoleKind::Source, &[], &[0]);
     let destination = || role(RoleKind::Destination, &[(0, None)], &[]);
-    let copier = || role(RoleKind::Copier { folder: None }, &[], &[]);
+    let copier = || role(RoleKind::Copier { folder: None, destination: 0 }, &[], &[]);
     let server = || role(RoleKind::FileServer, &[(0, None)], &[]);
     refused(&|task| task.options.lanes = 0, source(), "choose 1 to 64");
     refused(&|task| task.options.lanes = 65, destination(), "choose 1 to 64");

@@ -15,7 +15,7 @@ pub(crate) fn counterproof(cell: &Trial, result: &Measurement) -> Option<Trial> 
     if stays && task.options.existing != CopyExisting::Replace {
         return None;
     }
-    let made = matches!(task.tree, CopyTree::Made(_)) && task.from == CopyFrom::Files;
+    let made = task.trees().iter().all(|tree| matches!(tree, CopyTree::Made(_))) && task.from == CopyFrom::Files;
     let written = task.into != CopyInto::Discard;
     let (change, task, expects) = match result.verdict.leading() {
         Limit::StorageRead if made => ("content from memory", from_memory(task), Expects::Rise),

@@ -44,6 +44,7 @@ pub(crate) fn copy_of(plan: &LadderPlan, bytes: u64) -> Trial {
     };
     let task = CopyTask {
         tree: CopyTree::Made(tree),
+        each: Vec::new(),
         way: CopyWay::Linerate,
         sources: vec![plan.path.client.clone()],
         destinations: vec![plan.path.server.name().clone()],

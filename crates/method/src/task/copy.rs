@@ -5,8 +5,8 @@ use super::{Addresses, Assigned, Context, Joined, Kind, Parts};
 use crate::copy;
 use linerate_model::{
     CopyCounts, CopyFault, CopyFrom, CopyInto, CopyOnError, CopyPart, CopyParts, CopySide, CopyStage, CopyTask,
-    CopyWay, Counts, Host, HostName, LinkId, Listen, Load, Measurement, Quantity, Role, RoleCounts, RoleKind, Task,
-    Trial, TrialResult,
+    CopyWay, Counts, Host, HostName, Listen, Load, Measurement, Quantity, Role, RoleCounts, RoleKind, Task, Trial,
+    TrialResult,
 };
 
 pub(super) struct Copies;
@@ -39,8 +39,8 @@ struct Member<'a> {
 fn members(task: &CopyTask) -> Vec<Member<'_>> {
     let role =
         |end, kind: fn(&HostName) -> RoleKind| move |(index, host)| Member { host, end, kind: kind(host), index };
-    let here = |_: &HostName| RoleKind::Copier { folder: None };
-    let apart = |host: &HostName| RoleKind::Copier { folder: Some(folder_of(host)) };
+    let here = |_: &HostName| RoleKind::Copier { folder: None, destination: 0 };
+    let apart = |host: &HostName| RoleKind::Copier { folder: Some(folder_of(host)), destination: 0 };
     let (sources, destinations) = (task.sources.iter().enumerate(), task.destinations.iter().enumerate());
     match (task.way, &task.from, &task.into) {
         (CopyWay::Linerate, ..) => {
@@ -49,7 +49,13 @@ fn members(task: &CopyTask) -> Vec<Member<'_>> {
         }
         (CopyWay::Path, ..) => sources.map(role(End::Destination, here)).collect(),
         (CopyWay::Nfs | CopyWay::Smb, CopyFrom::Server(_), _) => {
-            destinations.map(role(End::Destination, here)).collect()
+            let reader = |(index, host)| Member {
+                host,
+                end: End::Destination,
+                kind: RoleKind::Copier { folder: None, destination: index as u16 },
+                index,
+            };
+            destinations.map(reader).collect()
         }
         (CopyWay::Nfs | CopyWay::Smb, _, CopyInto::Server(_)) if task.sources.len() > 1 => {
             sources.map(role(End::Destination, apart)).collect()
@@ -68,11 +74,6 @@ fn folder_of(source: &HostName) -> String {
     source.0.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
 }
 
-/// The link of a pair.
-fn link(task: &CopyTask, source: usize, destination: usize) -> LinkId {
-    LinkId((destination * task.sources.len() + source) as u16)
-}
-
 impl Kind for Copies {
     fn assign(&self, load: &Load, at: &dyn Addresses) -> Result<Assigned, String> {
         let task = task(load)?;
@@ -85,14 +86,14 @@ impl Kind for Copies {
                 RoleKind::Destination | RoleKind::FileServer => {
                     for (source, from) in task.sources.iter().enumerate() {
                         role.listens.push(Listen {
-                            link: link(task, source, index),
+                            link: task.link(source, index),
                             address: at.data_address(host, from, task.ip)?,
                             folder: (task.sources.len() > 1).then(|| folder_of(from)),
                         });
                     }
                 }
                 _ if linked => {
-                    role.connects.extend((0..task.destinations.len()).map(|to| link(task, index, to)));
+                    role.connects.extend((0..task.destinations.len()).map(|to| task.link(index, to)));
                 }
                 _ => {}
             }

@@ -319,19 +319,21 @@ fn each_pair_of_source_and_destination_has_a_link() {
 
 #[test]
 fn where_a_file_server_is_an_end_one_host_does_all() {
-    let copier = |folder: Option<&str>| RoleKind::Copier { folder: folder.map(str::to_owned) };
-    let alone = |host, folder| (host, vec![(copier(folder), vec![], vec![])]);
+    let copier =
+        |folder: Option<&str>, destination| RoleKind::Copier { folder: folder.map(str::to_owned), destination };
+    let alone = |host, folder| (host, vec![(copier(folder, 0), vec![], vec![])]);
+    let reader = |host, destination| (host, vec![(copier(None, destination), vec![], vec![])]);
     let path = cut(copy(CopyWay::Path, &["a"], &[], CopyFrom::Files, CopyInto::Folder("/m".into())));
     assert_eq!(roles(&path), [alone("a", None)]);
     let read = cut(copy(CopyWay::Nfs, &["filer"], &["b", "c"], CopyFrom::Server(filer()), CopyInto::Scratch));
-    assert_eq!(roles(&read), [alone("b", None), alone("c", None)]);
+    assert_eq!(roles(&read), [reader("b", 0), reader("c", 1)]);
     let written = cut(copy(CopyWay::Smb, &["a", "b"], &["filer"], CopyFrom::Files, CopyInto::Server(filer())));
     assert_eq!(roles(&written), [alone("a", Some("a")), alone("b", Some("b"))]);
     let by_one = cut(copy(CopyWay::Smb, &["a"], &["filer"], CopyFrom::Files, CopyInto::Server(filer())));
     assert_eq!(roles(&by_one), [alone("a", None)]);
     let served = cut(copy(CopyWay::Nfs, &["a"], &["b", "c"], CopyFrom::Files, CopyInto::Scratch));
     let server = |link| vec![(RoleKind::FileServer, vec![link], vec![])];
-    let all = [("b", server(0)), ("c", server(1)), ("a", vec![(copier(None), vec![], vec![0, 1])])];
+    let all = [("b", server(0)), ("c", server(1)), ("a", vec![(copier(None, 0), vec![], vec![0, 1])])];
     assert_eq!(roles(&served), all);
 }
 

@@ -1,11 +1,12 @@
 //! A folder tree that is copied.
 
 use crate::checked::{OutOfRange, check_when_read, within};
-use crate::{FileServer, HostName, IpVersion};
+use crate::{FileServer, HostName, IpVersion, LinkId};
 use linerate_units::ByteCount;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::slice;
 use std::str::FromStr;
 
 /// A copy to make.
@@ -14,6 +15,10 @@ use std::str::FromStr;
 pub struct CopyTask {
     /// What is copied.
     pub tree: CopyTree,
+    /// The tree of each destination, in their order, where each has its own; `tree` is the first of them then. From a file
+    /// server they are folders below the one of the server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each: Vec<CopyTree>,
     /// How its bytes get from source to destination.
     pub way: CopyWay,
     /// Hosts that have the tree; the name of the file server where one has it.
@@ -286,9 +291,36 @@ impl CopyTask {
     /// Most sources, and most destinations.
     const MOST_HOSTS: usize = 1_024;
 
+    /// All trees: one for each destination, or one for all.
+    pub fn trees(&self) -> &[CopyTree] {
+        if self.each.is_empty() { slice::from_ref(&self.tree) } else { &self.each }
+    }
+
+    /// The tree that goes to a destination, by its index.
+    pub fn tree_to(&self, destination: usize) -> &CopyTree {
+        self.each.get(destination).unwrap_or(&self.tree)
+    }
+
+    /// The link of a source and a destination, by their indices.
+    pub fn link(&self, source: usize, destination: usize) -> LinkId {
+        LinkId((destination * self.sources.len() + source) as u16)
+    }
+
+    /// The index of the destination at the end of a link.
+    pub fn destination_of(&self, link: LinkId) -> usize {
+        usize::from(link.0) / self.sources.len().max(1)
+    }
+
     fn check(&self) -> Result<(), OutOfRange> {
         within("sources", self.sources.len(), 0..=Self::MOST_HOSTS)?;
-        within("destinations", self.destinations.len(), 0..=Self::MOST_HOSTS)
+        within("destinations", self.destinations.len(), 0..=Self::MOST_HOSTS)?;
+        if self.each.is_empty() || self.each.len() == self.destinations.len() {
+            return Ok(());
+        }
+        let (trees, hosts) = (self.each.len(), self.destinations.len());
+        Err(OutOfRange(format!(
+            "{trees} trees for {hosts} destinations: each destination has one of its own, or all the same"
+        )))
     }
 }
 

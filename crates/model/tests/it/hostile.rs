@@ -37,6 +37,7 @@ fn copy() -> Value {
     assignment(
         Task::Copy(CopyTask {
             tree: CopyTree::default(),
+            each: vec![CopyTree::default()],
             way: CopyWay::Linerate,
             sources: vec!["a".into()],
             destinations: vec!["b".into()],
@@ -116,13 +117,14 @@ fn every_hostile_value_of_a_request_is_refused_when_it_is_read() {
     let nfs =
         || measured(Task::Nfs(NfsTask { arrivals: Arrivals::Even, ..NfsTask::plain(Transport::Tcp, mix.clone()) }));
     let most = json!(u64::MAX);
-    let cases: [(&dyn Fn() -> Value, &str, Value); 65] = [
+    let cases: [(&dyn Fn() -> Value, &str, Value); 66] = [
         (&copy, "/task/tree/made/folders", most.clone()),
         (&copy, "/task/tree/made/files", json!(0)),
         (&copy, "/task/tree/made/files", json!(-1)),
         (&copy, "/task/tree/made/bytes", most.clone()),
         (&copy, "/task/options/lanes", json!(0)),
         (&copy, "/task/options/lanes", json!(65)),
+        (&copy, "/task/each", json!([{ "folder": "/a" }, { "folder": "/b" }])),
         (&copy, "/task/sources", json!(vec!["a"; 1_025])),
         (&copy, "/task/destinations", json!(vec!["a"; 1_025])),
         (&stream, "/task/message_bytes", json!(0)),

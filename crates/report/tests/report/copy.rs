@@ -11,6 +11,7 @@ use linerate_report::{Language, csv, html};
 pub(crate) fn record() -> Record {
     let task = Task::Copy(CopyTask {
         tree: "like:system".parse::<CopyTree>().expect("a tree"),
+        each: Vec::new(),
         way: CopyWay::Linerate,
         sources: vec!["a".into()],
         destinations: vec!["b".into(), "=c".into()],
@@ -30,6 +31,7 @@ pub(crate) fn record() -> Record {
     let client = |to: &str, share, finished_ns| CopyClient {
         from: "a".into(),
         to: to.into(),
+        tree: None,
         files: 6_578,
         bytes: 680_000_000,
         finished_ns,
@@ -78,6 +80,18 @@ pub(crate) fn record() -> Record {
 fn names_of_files_are_escaped() {
     let page = html(Language::English, &record());
     assert!(page.contains("&lt;b&gt;/x") && !page.contains("<b>/x"));
+}
+
+/// Where each client has a tree of its own, the table of clients and the rows name it.
+#[test]
+fn each_clients_own_tree_is_told() {
+    let mut record = record();
+    assert!(!html(Language::English, &record).contains("like:mail") && !csv(&record).contains("like:mail"));
+    let Detail::Copy(found) = &mut record.results[0].detail else { panic!("a copy") };
+    found.clients[1].tree = Some("like:mail,seed=2".parse::<CopyTree>().expect("a tree"));
+    let page = html(Language::English, &record);
+    assert!(page.contains("<td>like:mail,seed=2") || page.contains(">like:mail,seed=2<"), "{page}");
+    assert!(csv(&record).lines().any(|row| row.contains("client,a to =c") && row.ends_with("\"like:mail,seed=2\"")));
 }
 
 #[test]

@@ -106,6 +106,7 @@ pub(super) fn nfs() -> Plan {
 pub(super) fn copy(sources: &[&str], on_error: CopyOnError, times: u32) -> Plan {
     let task = CopyTask {
         tree: "files=10,folders=1,bytes=1M".parse().expect("a tree"),
+        each: Vec::new(),
         way: CopyWay::Linerate,
         sources: sources.iter().map(|name| HostName::from(*name)).collect(),
         destinations: vec!["b".into()],
