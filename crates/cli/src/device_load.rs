@@ -1,4 +1,4 @@
-//! `--device-snmp` and `--device-agent`: from whom the device's own load is read.
+//! `--device-snmp`, `--device-agent` and `--server-agent`: from whom the own load of a device or a server is read.
 
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, ReachedAgents};
@@ -23,6 +23,56 @@ pub(crate) struct LoadSource {
     device_agent: Option<String>,
 }
 
+/// The server's load.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "The server's load")]
+pub(crate) struct ServerLoadSource {
+    /// Read the CPU and disk use of the file server from the linerate agent on it: its agent URL, a saved name, or a lab
+    /// host's name
+    #[arg(long, value_name = "HOST")]
+    server_agent: Option<String>,
+}
+
+impl ServerLoadSource {
+    /// Reaches the agent on the server, if one is named. `clients` are the hosts that ask the server.
+    pub(crate) async fn watch(
+        &self,
+        book: &HostBook,
+        agents: &mut ReachedAgents,
+        clients: &HostArguments,
+    ) -> Result<Option<DeviceWatch>, Failure> {
+        match &self.server_agent {
+            Some(host) => by_agent("--server-agent", "server", host, book, agents, clients).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The option, if it is given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        self.server_agent.as_ref().map(|_| "--server-agent")
+    }
+}
+
+/// Reaches the agent `host` on the device or server that `option` names. `testers` are the hosts that measure.
+async fn by_agent(
+    option: &str,
+    what: &str,
+    host: &str,
+    book: &HostBook,
+    agents: &mut ReachedAgents,
+    testers: &HostArguments,
+) -> Result<DeviceWatch, Failure> {
+    let name = book.admit(host, agents).await?;
+    if testers.has(&name) {
+        return Err(Failure::usage(format!(
+            "{option} {name}: that is the tester itself; give the agent that runs on the {what}"
+        )));
+    }
+    let device = agents.find(&name)?;
+    let hosts = agents.control.hosts();
+    Ok(DeviceWatch::of_agent(device, hosts.iter().filter(|host| testers.has(&host.name))))
+}
+
 impl LoadSource {
     /// Reaches the device, if it is to be watched. `testers` are the hosts whose ports test it.
     pub(crate) async fn watch(
@@ -40,14 +90,6 @@ impl LoadSource {
             return Ok(Some(DeviceWatch::Snmp(Box::new(watcher))));
         }
         let Some(host) = &self.device_agent else { return Ok(None) };
-        let name = book.admit(host, agents).await?;
-        if testers.has(&name) {
-            return Err(Failure::usage(format!(
-                "--device-agent {name}: that is the tester itself; give the agent that runs on the device"
-            )));
-        }
-        let device = agents.find(&name)?;
-        let hosts = agents.control.hosts();
-        Ok(Some(DeviceWatch::of_agent(device, hosts.iter().filter(|host| testers.has(&host.name)))))
+        by_agent("--device-agent", "device", host, book, agents, testers).await.map(Some)
     }
 }

@@ -1,6 +1,6 @@
-//! What a device under test said of its own load while a trial ran.
+//! What a device under test, or a file server, said of its own load while a trial ran.
 
-use crate::{CoreUse, InterfaceCounters, Series};
+use crate::{CoreUse, DiskUse, InterfaceCounters, Series};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,12 @@ pub struct DeviceLoad {
     pub softirq: Option<f64>,
     /// Interfaces that counted anything.
     pub interfaces: Vec<DeviceInterface>,
+    /// Disks that had work; none where it does not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskUse>,
+    /// It is on the machine of a host that measures, whose own work is in these figures.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shares_machine: bool,
     /// The course of it, from the answers within the trial, by the device's own clock; none where it was not asked again and again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
@@ -71,4 +77,7 @@ pub struct HostCounters {
     pub cores: Vec<CoreUse>,
     /// Interfaces that counted anything.
     pub interfaces: Vec<InterfaceCounters>,
+    /// Its disks.
+    #[serde(default)]
+    pub disks: Vec<DiskUse>,
 }

@@ -147,6 +147,21 @@ pub struct DiskUse {
     pub busy: Nanos,
 }
 
+impl DiskUse {
+    /// What it did since `before`. Counters that went back have begun anew.
+    pub fn since(&self, before: &Self) -> Self {
+        let grown = |of: fn(&Self) -> u64| of(self).checked_sub(of(before)).unwrap_or_else(|| of(self));
+        Self {
+            name: self.name.clone(),
+            reads: grown(|disk| disk.reads),
+            read_bytes: grown(|disk| disk.read_bytes),
+            writes: grown(|disk| disk.writes),
+            written_bytes: grown(|disk| disk.written_bytes),
+            busy: self.busy - before.busy,
+        }
+    }
+}
+
 /// An interface's counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceCounters {

@@ -29,7 +29,7 @@ pub struct TrialResult {
     /// Each host's clock against the runner's. It puts all series on one axis.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clocks: BTreeMap<HostName, ClockOffset>,
-    /// What the device said of its own load meanwhile; none if it was not asked.
+    /// What the device, or a file server with an agent on it, said of its own load meanwhile; none if it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_load: Option<DeviceLoad>,
     /// Doubts about this attempt.

@@ -1,11 +1,13 @@
 //! The disks that hold given folders: what they did, from `/sys/dev/block/*/stat` (Documentation/block/stat.rst).
 
-use crate::proc::{ProcFile, growth};
+use crate::proc::ProcFile;
 use linerate_model::DiskUse;
 use linerate_units::Nanos;
 use nix::sys::stat::{major, minor};
 use std::fs;
 
+/// The disks of a host.
+const BLOCK: &str = "/sys/block";
 /// The file counts in these, whatever the disk's own are.
 const SECTOR: u64 = 512;
 
@@ -24,6 +26,15 @@ impl Disk {
         Some(Self { name, stat: ProcFile::open(&format!("{folder}/stat")) })
     }
 
+    /// All that this host has. Parts of a disk count with it.
+    pub(crate) fn all() -> Vec<Self> {
+        let names = fs::read_dir(BLOCK).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let mut all: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+        all.sort_unstable();
+        let disk = |name: String| Self { stat: ProcFile::open(&format!("{BLOCK}/{name}/stat")), name };
+        all.into_iter().map(disk).collect()
+    }
+
     /// What it has done since it was there; none where that cannot be read.
     pub(crate) fn read(&self) -> Option<DiskUse> {
         parse(&self.name, &self.stat.read()?)
@@ -32,17 +43,7 @@ impl Disk {
 
 /// What passed since `before`, of each disk that could be read both times.
 pub(crate) fn since(after: &[Option<DiskUse>], before: &[Option<DiskUse>]) -> Vec<DiskUse> {
-    let passed = |(now, then): (&Option<DiskUse>, &Option<DiskUse>)| {
-        let (now, then) = (now.as_ref()?, then.as_ref()?);
-        Some(DiskUse {
-            name: now.name.clone(),
-            reads: growth(then.reads, now.reads),
-            read_bytes: growth(then.read_bytes, now.read_bytes),
-            writes: growth(then.writes, now.writes),
-            written_bytes: growth(then.written_bytes, now.written_bytes),
-            busy: now.busy - then.busy,
-        })
-    };
+    let passed = |(now, then): (&Option<DiskUse>, &Option<DiskUse>)| Some(now.as_ref()?.since(then.as_ref()?));
     after.iter().zip(before).filter_map(passed).collect()
 }
 
@@ -73,6 +74,12 @@ mod tests {
         assert_eq!((used.writes, used.written_bytes), (5, 64 * 512));
         assert_eq!(used.busy, Nanos::from_millis(300));
         assert_eq!(parse("sda1", "10 0 16"), None);
+    }
+
+    #[test]
+    fn all_disks_are_those_of_the_system() {
+        let listed = fs::read_dir(BLOCK).map_or(0, |all| all.flatten().count());
+        assert_eq!(Disk::all().iter().filter_map(Disk::read).count(), listed);
     }
 
     #[test]

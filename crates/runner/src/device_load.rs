@@ -1,12 +1,12 @@
-//! The device's own load beside each trial: read by SNMP, or from a linerate agent on the device.
+//! The own load of the device, or of a file server, beside each trial: read by SNMP, or from a linerate agent on it.
 
 use crate::AgentHandle;
 use crate::clock::Clock;
 use futures_util::future::BoxFuture;
 use linerate_control::{AgentError, Client};
 use linerate_model::{
-    CoreUse, DeviceInterface, DeviceLoad, Host, HostCounters, InterfaceCounters, Readings, Sampling, Series,
-    SeriesBuilder, SeriesQuantity, Task, Trial, TrialResult,
+    CopyParts, CoreUse, DeviceInterface, DeviceLoad, DiskUse, Host, HostCounters, InterfaceCounters, Readings,
+    Sampling, Series, SeriesBuilder, SeriesQuantity, Task, Trial, TrialResult,
 };
 use linerate_observe::snmp::Watcher;
 use linerate_units::Nanos;
@@ -21,6 +21,8 @@ use tokio::time::sleep;
 const POLLS: u64 = 50;
 const CLOSEST: Duration = Duration::from_millis(50);
 const WIDEST: Duration = Duration::from_millis(500);
+/// The same where nobody knows how long the trial will take.
+const OPEN_ENDED: Duration = Duration::from_millis(100);
 
 /// Follows a device from trial to trial. What it does not say is a note of the load, never a failure of the trial.
 pub enum DeviceWatch {
@@ -119,7 +121,10 @@ struct Sample {
 
 impl AgentWatch {
     fn start(&mut self, trial: &Trial) {
-        let every = Duration::from_nanos(length(trial).0.get() / POLLS).clamp(CLOSEST, WIDEST);
+        let every = match length(trial).0.get() {
+            0 => OPEN_ENDED,
+            length => Duration::from_nanos(length / POLLS).clamp(CLOSEST, WIDEST),
+        };
         let (stop, stopped) = oneshot::channel();
         let log = tokio::spawn(follow(Arc::clone(&self.counters), self.clock, every, stopped));
         self.polls = Some(Polls { began: self.clock.now(), stop, log });
@@ -137,6 +142,7 @@ impl AgentWatch {
         };
         let (from, to) = sending(result, polls.began, ended);
         log.report(&mut load, from, to);
+        load.shares_machine = self.one_machine;
         if self.one_machine {
             load.notes.push(
                 "the device runs on the tester's machine: its CPU figures are the machine's, and hold the tester's own \
@@ -160,10 +166,19 @@ fn length(trial: &Trial) -> (Nanos, Nanos) {
 /// When the trial sent, by this host's clock. The tester's clock is believed as far as it can be right: sending began after the
 /// trial was asked for, and ended so long before its result came.
 fn sending(result: &TrialResult, asked: Nanos, answered: Nanos) -> (Nanos, Nanos) {
-    let (time, settle) = length(&result.trial);
+    let (time, settle) = match result.copy() {
+        Some(parts) => (copied_for(parts), Nanos::default()),
+        None => length(&result.trial),
+    };
     let latest = Nanos::new(answered.get().saturating_sub((time + settle).get())).max(asked);
     let from = Nanos::new(result.started_unix_ns).clamp(asked, latest);
     (from, from + time)
+}
+
+/// How long a copy took.
+fn copied_for(parts: &CopyParts) -> Nanos {
+    let sides = parts.destinations.iter().flat_map(|part| &part.counted.sides);
+    sides.map(|side| side.time).max().unwrap_or_default()
 }
 
 /// Asks again and again, until it is told to stop or nobody waits for the answers any more.
@@ -282,6 +297,12 @@ fn add_difference(load: &mut DeviceLoad, before: &HostCounters, after: &HostCoun
         .map(|now| interface_since(now, before.interfaces.iter().find(|then| then.name == now.name).unwrap_or(&none)))
         .filter(|interface| !interface.is_silent())
         .collect();
+    let disk = |now: &DiskUse| {
+        let then = before.disks.iter().find(|then| then.name == now.name)?;
+        let used = now.since(then);
+        (used.reads + used.writes > 0).then_some(used)
+    };
+    load.disks = after.disks.iter().filter_map(disk).collect();
 }
 
 fn interface_since(now: &InterfaceCounters, then: &InterfaceCounters) -> DeviceInterface {
@@ -301,12 +322,16 @@ fn interface_since(now: &InterfaceCounters, then: &InterfaceCounters) -> DeviceI
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{FramesTask, Timing};
+    use linerate_model::{CopyCounts, CopyPart, CopySide, FramesTask, Timing};
 
     const MS: u64 = 1_000_000;
 
-    /// A device whose second core is busy a quarter of the time, and that forwards a frame a microsecond, asked each 100 ms
-    /// from time 0.
+    fn idle_disk() -> DiskUse {
+        DiskUse { name: "sdb".into(), reads: 9, ..DiskUse::default() }
+    }
+
+    /// A device whose second core is busy a quarter of the time and one of whose disks half of it, and that forwards a frame a
+    /// microsecond, asked each 100 ms from time 0.
     fn log(samples: u64) -> Log {
         let sample = |index: u64| {
             let at = index * 100 * MS;
@@ -330,6 +355,10 @@ mod tests {
                     at: Nanos::new(at),
                     cores: vec![core(0, 0), core(1, at / 4)],
                     interfaces: vec![port, idle],
+                    disks: vec![
+                        DiskUse { name: "sda".into(), reads: at / MS, busy: Nanos::new(at / 2), ..idle_disk() },
+                        idle_disk(),
+                    ],
                 },
             }
         };
@@ -345,6 +374,8 @@ mod tests {
         assert_eq!((load.cpu, load.busiest_cpu, load.softirq), (Some(0.125), Some(0.25), Some(0.125)));
         assert_eq!(load.interfaces.len(), 1, "{:?}", load.interfaces);
         assert_eq!(load.interfaces[0].in_frames, 900_000);
+        let [disk] = &load.disks[..] else { panic!("the other disk had no work: {:?}", load.disks) };
+        assert_eq!((disk.name.as_str(), disk.reads, disk.busy), ("sda", 900, Nanos::new(450 * MS)));
         assert_eq!(load.notes, Vec::<String>::new());
         let series = load.series.expect("it was asked several times");
         assert_eq!((series.len(), series.window), (9, load.window));
@@ -380,5 +411,18 @@ mod tests {
             let placed = sending(&result(started * 1_000 * MS), second(10), second(15));
             assert_eq!(placed, (second(from), second(from + 2)), "{started}");
         }
+    }
+
+    /// Nobody knows beforehand how long a copy takes.
+    #[test]
+    fn a_copy_took_as_long_as_its_last_destination() {
+        let second = Nanos::from_secs;
+        let part = |times: &[u64]| {
+            let sides = times.iter().map(|time| CopySide { time: second(*time), ..CopySide::default() }).collect();
+            CopyPart { host: "b".into(), counted: CopyCounts { sides, faults: Vec::new(), faults_total: 0 } }
+        };
+        let parts =
+            CopyParts { sources: vec![part(&[9])], destinations: vec![part(&[2]), part(&[3, 1])], servers: Vec::new() };
+        assert_eq!(copied_for(&parts), second(3));
     }
 }

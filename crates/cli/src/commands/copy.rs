@@ -6,6 +6,7 @@ mod share;
 use super::nfs::Server;
 use crate::arguments::{Family, Prove, Results};
 use crate::choice::{Choices, choice};
+use crate::device_load::ServerLoadSource;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, LOCAL, ReachedAgents, together};
 use crate::measure::{Beside, RunRequest, conclude, reach};
@@ -130,6 +131,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     smb: SmbUser,
+
+    #[command(flatten)]
+    server_load: ServerLoadSource,
 
     #[command(flatten)]
     pub(crate) results: Results,
@@ -402,15 +406,16 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
         _ => None,
     };
     let asked = RunRequest::of_plan(&arguments.results, &arguments.plan(task.clone(), repeats))?;
-    let agents = reach(&book, &hosts, cancel.clone()).await?;
+    let mut agents = reach(&book, &hosts, cancel.clone()).await?;
     if arguments.lanes.is_none() && task.way == CopyWay::Path {
         task.options.lanes = lanes_within(&task, &agents);
     }
-    let ended = match apart(&task, &agents) {
-        Ok(()) => {
-            let beside = Beside { password, ..Beside::default() };
-            asked.run(arguments.plan(task, repeats), &agents, beside, cancel).await
-        }
+    let device = match apart(&task, &agents) {
+        Ok(()) => arguments.server_load.watch(&book, &mut agents, &hosts).await,
+        Err(failure) => Err(failure),
+    };
+    let ended = match device {
+        Ok(device) => asked.run(arguments.plan(task, repeats), &agents, Beside { password, device }, cancel).await,
         Err(failure) => Err(failure),
     };
     agents.close().await;

@@ -8,6 +8,7 @@ pub(super) use server::Server;
 pub(super) use target::{Target, named, resolve};
 
 use crate::arguments::{Over, Repetition, Results, Sockets};
+use crate::device_load::ServerLoadSource;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, ReachedAgents, all_listed, host_arguments};
 use crate::measure::{Beside, RunRequest, conclude, reach};
@@ -92,6 +93,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     server: Server,
 
+    #[command(flatten)]
+    server_load: ServerLoadSource,
+
     /// Do not measure the tester limit first
     #[arg(long)]
     no_tester_limit: bool,
@@ -131,11 +135,18 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
     let (hosts, paths, server) = arguments.ends(&book).map_err(Failure::usage)?;
     let mut plan = arguments.plan(paths, server).map_err(Failure::usage)?;
     let asked = RunRequest::of_plan(&arguments.results, &plan)?;
-    let agents = reach(&book, &hosts, cancel.clone()).await?;
+    let mut agents = reach(&book, &hosts, cancel.clone()).await?;
+    let device = match arguments.server_load.watch(&book, &mut agents, &hosts).await {
+        Ok(device) => device,
+        Err(failure) => {
+            agents.close().await;
+            return Err(failure);
+        }
+    };
     if !arguments.no_tester_limit && !asked.resumes() {
         plan.calibrated = tester_limits(&plan, &asked, &agents, &cancel).await;
     }
-    let ended = asked.run(plan, &agents, Beside::default(), cancel).await;
+    let ended = asked.run(plan, &agents, Beside { device, ..Beside::default() }, cancel).await;
     agents.close().await;
     conclude(&ended?, &arguments.results)
 }
@@ -167,7 +178,7 @@ impl Arguments {
             return Err("name a client and a server, or a server alone".to_owned());
         };
         let Target::Server { server, export } = Target::read(server)? else {
-            if let Some(option) = self.server.given() {
+            if let Some(option) = self.server.given().or(self.server_load.given()) {
                 return Err(format!("{option} is for a server that is there already, given as SERVER:/export"));
             }
             let hosts = host_arguments(&pair)?;

@@ -175,6 +175,34 @@ fn one_share_is_read_by_three_hosts_at_once() {
     assert!(!ran.out.contains(PASSWORD), "the password is in the record");
 }
 
+/// The server's own agent says what its processor did while the clients waited. Here it is on the client's machine, so that it cannot
+/// raise confidence.
+#[server_test(Root, Program("smbd"), Program("smbpasswd"))]
+fn the_load_of_a_server_is_read_from_its_agent() {
+    let samba = Samba::start();
+    let place = TestFolder::new();
+    let mut agent = place.start(&["serve", "--ephemeral", "--listen", "127.0.0.1:0"]);
+    let url = agent.line();
+    let tree = ["--tree", "files=800,folders=20,bytes=80M", "--from", "memory", "--server-agent", &url];
+    let ran = run(&place, &[&tree[..], &[&share(&samba, "open/new")]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let record = ran.json();
+    let load = &record["trials"][0]["device_load"];
+    assert_eq!((load["source"].as_str(), load["shares_machine"].as_bool()), (Some("agent"), Some(true)), "{load}");
+    assert!(number(load, "/busiest_cpu") > 0.0, "{load}");
+    // The questions fall within the copy.
+    let (window, time) = (number(load, "/window"), number(&record, "/results/0/time_ns"));
+    assert!(window > 0.0 && window <= time, "{window} of {time}");
+    let weighed = record["results"][0]["verdict"]["weighed"].as_array().expect("limits");
+    let server = weighed.iter().find(|one| one["limit"] == "server").expect("the server is weighed");
+    assert!(server["text"].as_str().is_some_and(|text| text.contains("By the server's agent")), "{server}");
+    assert_ne!(server["support"], "strong");
+
+    run(&place, &["--from", "memory", "--server-agent", "local", &share(&samba, "open/other")])
+        .says(2, &["--server-agent local", "the tester itself", "runs on the server"]);
+    place.run(&["copy", "--server-agent", &url, "local"]).says(2, &["--server-agent is for a server"]);
+}
+
 #[server_test(Root, Program("smbd"), Program("smbpasswd"))]
 fn who_may_not_is_told_why() {
     let samba = Samba::start();

@@ -6,7 +6,8 @@
 //! took far longer than the path's round trip while the link and the caller had time.
 
 use super::facts::{
-    Calls, CopyFacts, FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, ServerEnd, percent, time,
+    Calls, CopyFacts, FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, OCCUPIED, ServerEnd, ServerLoad,
+    percent, time,
 };
 use super::{Opinion, processor, support};
 use linerate_model::{CopyStage, LimitPlace, NfsClass, Support};
@@ -36,6 +37,15 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     // A quota that stops it does so whatever else was taken; and where its host had time, a call's time in it is its own.
     let sure = facts.receiver.is_throttled() || facts.idle_despite_steal();
     Some(said.at(LimitPlace::Server).despite_steal_if(sure).then(NEXT))
+}
+
+/// Whether the server's own agent saw its disk or a core full while its clients waited for it. Nothing else raises confidence: of a
+/// server that nobody looks at, what the path to it takes is not told apart.
+fn with_load(waited: Support, load: Option<&ServerLoad>) -> (Support, String) {
+    let Some(load) = load else { return (waited, String::new()) };
+    let full = load.fullest() >= OCCUPIED && !load.shared;
+    let support = if full && waited >= Support::For { Support::Strong } else { waited };
+    (support, load.in_words())
 }
 
 fn by_its_account(facts: &FlowFacts, calls: &Calls, share: f64) -> Opinion {
@@ -74,14 +84,13 @@ fn from_outside(facts: &FlowFacts, calls: &Calls) -> Opinion {
     );
     let in_use = facts.line.as_ref().map(|line| line.share);
     let idle = in_use.is_some_and(|share| share < LINK_IN_USE) && facts.sender.busy < NEARLY_OCCUPIED && !facts.loses();
-    Opinion::new(
-        match (trips >= MANY_ROUND_TRIPS, idle) {
-            (true, true) => Support::For,
-            (true, false) => Support::Hint,
-            (false, _) => Support::Against,
-        },
-        text,
-    )
+    let waited = match (trips >= MANY_ROUND_TRIPS, idle) {
+        (true, true) => Support::For,
+        (true, false) => Support::Hint,
+        (false, _) => Support::Against,
+    };
+    let (support, load) = with_load(waited, calls.server.as_ref());
+    Opinion::new(support, text + &load)
 }
 
 /// Which class was slow, where another was not.
@@ -102,7 +111,7 @@ fn classes(calls: &Calls) -> String {
 }
 
 /// The file server that a copy is read from or written to: the stages that ask it waited for its answers. What the path to it
-/// takes of that is not told apart, so confidence is never high.
+/// takes of that is not told apart, so confidence is high only where an agent on the server saw its disk or a core full.
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     use CopyStage::{Create, List, Open, Read, Sync, Write};
     let (share, what) = match facts.server? {
@@ -112,8 +121,9 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
             ((written + facts.blocked(Sync)).min(1.0), "Writing")
         }
     };
-    let text = format!("{what} waited for the server's answers for {} of the time.", percent(share));
+    let (support, load) = with_load(support(share).min(Support::For), facts.server_load.as_ref());
+    let text = format!("{what} waited for the server's answers for {} of the time.{load}", percent(share));
     let next = "More lanes (--lanes) ask more at a time; `linerate nfs` or `linerate stream` to the same host tells a slow server \
                 from a slow path.";
-    Some(Opinion::new(support(share).min(Support::For), text).at(LimitPlace::Server).then(next))
+    Some(Opinion::new(support, text).at(LimitPlace::Server).then(next))
 }

@@ -50,7 +50,7 @@ impl ReadCounters for Reader {
             }
             let busy = Nanos::new(at.get() / 4);
             let core = CoreUse { user: busy, idle: at - busy, ..CoreUse::default() };
-            Ok(HostCounters { at, cores: vec![core], interfaces: Vec::new() })
+            Ok(HostCounters { at, cores: vec![core], ..HostCounters::default() })
         })
     }
 }

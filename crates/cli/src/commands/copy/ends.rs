@@ -67,9 +67,11 @@ pub(super) fn read(arguments: &Arguments) -> Result<Ends, Failure> {
         _ => return Err(Failure::usage("destinations are named twice: behind the source, and with --to")),
     };
     if sources.server().or(destinations.server()).is_none()
-        && let Some(option) = arguments.server.given()
+        && let Some(option) = arguments.server.given().or(arguments.server_load.given())
     {
-        return Err(Failure::usage(format!("{option} is for a server that is there already, given as SERVER:/EXPORT")));
+        return Err(Failure::usage(format!(
+            "{option} is for a server that is there already, given as SERVER:/EXPORT or //SERVER/SHARE"
+        )));
     }
     let share = matches!(sources.server().or(destinations.server()), Some(FileServer::Smb(_)));
     if let Some(option) = arguments.smb.given().filter(|_| !share) {

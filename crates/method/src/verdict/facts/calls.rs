@@ -1,5 +1,6 @@
 //! What is known of calls to a server, of RPC and NFS: how long they took, and how much of that the server had them.
 
+use super::server_load::ServerLoad;
 use crate::statistics::median;
 use crate::transfer::transfers;
 use linerate_model::{FlowFigures, NfsClass, Task, TrialResult};
@@ -24,6 +25,8 @@ pub(crate) struct Calls {
     pub(crate) per_s: f64,
     /// The path's shortest round trip, seconds; none over UDP.
     pub(crate) round_trip: Option<f64>,
+    /// What an agent on the server counted meanwhile.
+    pub(crate) server: Option<ServerLoad>,
     /// NFS: how long operations of each class took, seconds.
     pub(crate) classes: Vec<(NfsClass, f64)>,
 }
@@ -47,6 +50,7 @@ impl Calls {
             under_way: (per_s * response).min(f64::from(slots) * paths),
             per_s,
             round_trip: median(trips.collect()),
+            server: ServerLoad::of(runs),
             classes: result.classes.iter().map(|(class, figures)| (*class, figures.mean_ms / 1e3)).collect(),
         })
     }

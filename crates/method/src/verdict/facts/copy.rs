@@ -1,6 +1,7 @@
 //! What the rules weigh of a copy: where the stages of its slowest pair spent their time, and what their hosts saw.
 
 use super::end::THROTTLED;
+use super::server_load::ServerLoad;
 use super::tcp::Tcp;
 use crate::copy::{Copied, LastPair, last_pair, shares};
 use crate::measure::tcp_of;
@@ -27,6 +28,8 @@ pub(crate) struct CopyFacts {
     pub(crate) writes: bool,
     /// A file server is the end that it is read from, or written to.
     pub(crate) server: Option<ServerEnd>,
+    /// What an agent on that server counted meanwhile.
+    pub(crate) server_load: Option<ServerLoad>,
     /// It goes from host to host.
     pub(crate) crosses: bool,
     /// One thread does all stages of a lane in turn, so that their times add up; but for `list`, which has its own.
@@ -98,6 +101,7 @@ impl CopyFacts {
             reads: task.from == CopyFrom::Files,
             writes: task.into != CopyInto::Discard && server != Some(ServerEnd::Written),
             server,
+            server_load: ServerLoad::of(&[result]).filter(|_| server.is_some()),
             crosses,
             in_turn: task.way == CopyWay::Path,
             reads_back: task.options.verify == CopyVerify::ReadBack,

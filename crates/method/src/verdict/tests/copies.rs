@@ -1,6 +1,6 @@
 //! Each rule of copies against facts that are made up for it, and what the whole makes of them.
 
-use super::super::facts::{CopyEnd, CopyFacts, ServerEnd, Tcp};
+use super::super::facts::{CopyEnd, CopyFacts, ServerEnd, ServerLoad, Tcp};
 use super::super::of_copy;
 use linerate_model::{Confidence, CopyStage, Limit, StageShare, Support, Verdict, WorkShare};
 use linerate_units::BitRate;
@@ -18,6 +18,7 @@ fn facts() -> CopyFacts {
         reads: true,
         writes: true,
         server: None,
+        server_load: None,
         crosses: true,
         in_turn: false,
         reads_back: false,
@@ -190,4 +191,28 @@ fn who_waits_for_a_file_server_is_not_limited_by_storage_of_its_own_and_never_su
     assert!(said.weighed.iter().all(|one| one.limit != Limit::StorageWrite), "{said:#?}");
     let waits = [(CopyStage::Read, share(0.98, 0.05, 0.0))];
     is(&CopyFacts { reads: false, server: Some(ServerEnd::Read), ..with(&waits) }, Limit::Server, Confidence::Medium);
+}
+
+/// Who waits for a server does not know why: its agent does, if its disk or a core was full.
+#[test]
+fn a_server_whose_agent_saw_its_disk_or_a_core_full_is_named_surely() {
+    let waits = [(CopyStage::Write, share(0.98, 0.05, 0.0))];
+    let disk = |busy| Some((String::from("sda"), busy));
+    let idle = ServerLoad { disk: disk(0.3), core: Some(0.2), shared: false };
+    let written = |load: &ServerLoad| CopyFacts {
+        writes: false,
+        server: Some(ServerEnd::Written),
+        server_load: Some(load.clone()),
+        ..with(&waits)
+    };
+    let full = ServerLoad { disk: disk(0.97), ..idle.clone() };
+    let said = is(&written(&full), Limit::Server, Confidence::High);
+    assert!(said.evidence[0].contains("its disk sda was busy for 97 %"), "{said:#?}");
+    is(&written(&ServerLoad { core: Some(0.95), ..idle.clone() }), Limit::Server, Confidence::High);
+    is(&written(&idle), Limit::Server, Confidence::Medium);
+    // What is counted on a client's machine may be the client's own work.
+    let said = is(&written(&ServerLoad { shared: true, ..full.clone() }), Limit::Server, Confidence::Medium);
+    assert!(said.evidence[0].contains("shares its machine with a client"), "{said:#?}");
+    // A full disk that nobody waits for limits nothing.
+    is(&CopyFacts { stages: facts().stages, ..written(&full) }, Limit::CannotTell, Confidence::Low);
 }

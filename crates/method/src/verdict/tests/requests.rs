@@ -1,6 +1,6 @@
 //! Transactions and calls to a server.
 
-use super::super::facts::{Calls, Course, Offer, TcpCourse, Waits};
+use super::super::facts::{Calls, Course, Offer, ServerLoad, TcpCourse, Waits};
 use super::*;
 
 #[test]
@@ -55,6 +55,7 @@ fn calls(service: Option<f64>) -> FlowFacts {
         under_way: 4.0,
         per_s: 2_000.0,
         round_trip: Some(0.000_05),
+        server: None,
         classes: Vec::new(),
     };
     let closed_loop = Some(ClosedLoop { outstanding: 4.0, latency: 0.002 });
@@ -139,6 +140,12 @@ fn a_server_without_an_account_is_named_with_medium_confidence_at_most() {
     is(&idle, Limit::Server, Confidence::Medium);
     is_open(&FlowFacts { line: None, ..idle.clone() }, &[Limit::Server]);
     is_open(&FlowFacts { line: with_line(0.7).line, ..idle.clone() }, &[Limit::Server]);
+    let mut seen = idle.clone();
+    let load = ServerLoad { disk: None, core: Some(0.97), shared: false };
+    seen.calls.as_mut().expect("calls").server = Some(load.clone());
+    is(&seen, Limit::Server, Confidence::High);
+    seen.calls.as_mut().expect("calls").server = Some(ServerLoad { core: Some(0.3), ..load });
+    is(&seen, Limit::Server, Confidence::Medium);
     let mut near = idle.clone();
     near.calls.as_mut().expect("calls").round_trip = Some(0.001);
     is(&near, Limit::Latency, Confidence::High);
