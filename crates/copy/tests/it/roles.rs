@@ -109,7 +109,7 @@ fn a_greeting_to_another_destination_of_the_copy_is_refused() {
     let to = tempdir().expect("a folder");
     for (kind, listens, needle) in [
         (RoleKind::Source, RoleKind::Destination, "connecting to"),
-        (RoleKind::Copier { folder: None }, RoleKind::FileServer, "credential"),
+        (RoleKind::Copier { folder: None, destination: 0 }, RoleKind::FileServer, "credential"),
     ] {
         let options = CopyOptions { verify: CopyVerify::ReadBack, ..OPTIONS };
         let task = task(options, made(TREE), CopyFrom::Memory, CopyInto::Folder(folder(to.path())));
