@@ -7,7 +7,7 @@ use linerate_agent::{
     Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, IpNet, Limits, NfsService,
 };
 use linerate_lab::{Lab, LabError, PathWatch, ReferenceWatch};
-use linerate_model::{AgentUrl, HostName, IpVersion, Path};
+use linerate_model::{AgentUrl, HostName, IpVersion, Message, Path, message};
 use linerate_runner::{AgentHandle, BenchWatch, ControlAgents};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, ToSocketAddrs as _};
@@ -37,7 +37,7 @@ impl LabDevice {
         lab.path().map(Self::Path).or_else(|| lab.reference().map(Arc::new).map(Self::Reference))
     }
 
-    fn ask(&self) -> Result<Option<String>, LabError> {
+    fn ask(&self) -> Result<Option<Message>, LabError> {
         match self {
             Self::Path(path) => path.missed(),
             Self::Reference(device) => device.missed(),
@@ -46,8 +46,10 @@ impl LabDevice {
 }
 
 impl BenchWatch for LabDevice {
-    fn missed(&self) -> Option<String> {
-        self.ask().unwrap_or_else(|error| Some(format!("{error}; do not rely on this result")))
+    fn missed(&self) -> Option<Message> {
+        self.ask().unwrap_or_else(|error| {
+            Some(message!("bench-not-asked", "{error}; do not rely on this result", error = error.to_string()))
+        })
     }
 }
 

@@ -211,7 +211,7 @@ fn load(frames: &FramesTask) -> Option<FrameRate> {
 mod tests {
     use super::*;
     use linerate_method::Progress;
-    use linerate_model::{Caveat, CaveatKind, StreamTask, Timing, Transport};
+    use linerate_model::{Caveat, CaveatKind, Message, StreamTask, Timing, Transport};
     use linerate_units::Nanos;
 
     fn begins(trial: &Trial, done: usize) -> Event<'_> {
@@ -241,7 +241,7 @@ mod tests {
     fn repeats_are_counted() {
         let task = Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(1)));
         let trial = Trial::new("tcp", task, Timing::of(Nanos::default(), Nanos::from_secs(1)));
-        let reason = Caveat::new(CaveatKind::CpuStolen, "the hypervisor took 9 % of a core");
+        let reason = Caveat::new(CaveatKind::CpuStolen, Message::untranslated("the hypervisor took 9 % of a core"));
         let mut bar = Bar::hidden();
         assert!(bar.bar.is_hidden());
         for _ in 0..3 {

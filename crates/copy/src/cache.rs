@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::entry::Kind;
 use crate::source::walk::Walk;
 use crate::storage::{OpenFile, Storage};
-use linerate_model::{Caveat, CaveatKind, CopyCache};
+use linerate_model::{Caveat, CaveatKind, CopyCache, message};
 use linerate_sys::HeldFile;
 use std::io;
 use std::path::Path;
@@ -41,19 +41,34 @@ pub(crate) fn prepare(
         (CopyCache::Cold, folder) => {
             nix::unistd::sync();
             let Err(error) = DROP_CACHES.write(b"3\n") else { return Ok(Vec::new()) };
-            let Some((folder, path)) = folder else { return Ok(vec![stands_in(&error, "nothing")]) };
+            let Some((folder, path)) = folder else { return Ok(vec![not_dropped(&error, false)]) };
             each_file(folder, path, control, |file| {
                 // The caveat says that it is only advice.
                 file.forget();
             })?;
-            Ok(vec![stands_in(&error, "advice for each file (posix_fadvise), which leaves names and inodes cached,")])
+            Ok(vec![not_dropped(&error, true)])
         }
     }
 }
 
-fn stands_in(error: &io::Error, what: &str) -> Caveat {
-    let path = DROP_CACHES.path();
-    let text = format!("{path} cannot be written ({error}), so {what} stood in for dropping the caches: run as root");
+/// Says that the caches could not be dropped, and whether advice for each file stood in for that.
+fn not_dropped(error: &io::Error, advised: bool) -> Caveat {
+    let (path, error) = (DROP_CACHES.path(), error.to_string());
+    let text = match advised {
+        true => message!(
+            "caveat-cache-advice",
+            "{path} cannot be written ({error}), so advice for each file (posix_fadvise), which leaves names and \
+             inodes cached, stood in for dropping the caches: run as root",
+            path,
+            error
+        ),
+        false => message!(
+            "caveat-cache-not-dropped",
+            "{path} cannot be written ({error}), so nothing stood in for dropping the caches: run as root",
+            path,
+            error
+        ),
+    };
     Caveat::new(CaveatKind::Fallback, text)
 }
 

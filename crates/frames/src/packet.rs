@@ -7,7 +7,7 @@ use crate::plan::{Plan, deal};
 use crate::progress::Progress;
 use crate::signature::{BYTES, Signature};
 use crate::trial::{Attempt, Counts, FCS, LEAD, LOOK};
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent, Histogram};
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent, Histogram, message};
 use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
 use linerate_sys::{Error, affinity, clock};
 use linerate_units::Nanos;
@@ -105,10 +105,12 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     for (socket, port) in ears.iter().zip(&plan.ports) {
         let missed = socket.overflowed()?;
         if missed > 0 {
-            let text = format!(
-                "port {}: {missed} frames found no room in the receiving socket and are not counted: this host is the \
-                 limit, not the device; use XDP or a lower rate",
-                port.interface
+            let text = message!(
+                "caveat-no-room-in-socket",
+                "port {port}: {missed} frames found no room in the receiving socket and are not counted: this \
+                 host is the limit, not the device; use XDP or a lower rate",
+                port = &port.interface,
+                missed = missed
             );
             caveats.push(Caveat::new(CaveatKind::TesterLimit, text));
         }

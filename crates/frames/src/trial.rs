@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::{FrameError, learning, packet, xdp};
 use linerate_engine::{Conductor, Stopped, Work};
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesTask, Ready};
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesTask, Ready, message};
 use linerate_sys::netlink::{Link, Route};
 use linerate_sys::packet::PacketSocket;
 use linerate_sys::{Error, clock};
@@ -162,9 +162,11 @@ fn by_engine(engine: FrameEngine, attempt: &Attempt<'_>) -> Result<Counts, Frame
         FrameEngine::Auto => match xdp::possible_for(attempt.plan).and_then(|()| xdp::run(attempt)) {
             Err(error) if falls_back(&error) => {
                 let mut counts = packet::run(attempt)?;
-                let text = format!(
-                    "packet sockets were used instead of XDP ({error}): they send and receive far fewer frames a second; compare \
-                     with a trial port to port before blaming the device"
+                let text = message!(
+                    "caveat-packet-sockets",
+                    "packet sockets were used instead of XDP ({error}): they send and receive far fewer frames a \
+                     second; compare with a trial port to port before blaming the device",
+                    error = error.to_string()
                 );
                 counts.caveats.push(Caveat::new(CaveatKind::Fallback, text));
                 Ok(counts)
@@ -187,10 +189,11 @@ fn count_by_ports(plan: &Plan, before: &[Link], counts: &mut Counts) -> Result<(
         // Some drivers count no Ethernet header in their bytes.
         result.bytes = stream.wish.bytes(result.received);
         result.by_port_counters = true;
-        let text = format!(
-            "the frames to port {} carry no signature: what its own counter rose by is all that is known, other traffic \
-             included; duplicates, order, flooding and latency are not known",
-            port.interface
+        let text = message!(
+            "caveat-port-counters-only",
+            "the frames to port {port} carry no signature: what its own counter rose by is all that is known, \
+             other traffic included; duplicates, order, flooding and latency are not known",
+            port = &port.interface
         );
         counts.caveats.push(Caveat::new(CaveatKind::PortCountersOnly, text));
     }

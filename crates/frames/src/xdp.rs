@@ -6,7 +6,9 @@ use crate::taken::VirtualLinks;
 use crate::trial::{Attempt, Counts, FCS, LEAD, LOOK};
 use crate::{FrameError, FrameError::NoXdp};
 use linerate_engine::Stopped;
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent};
+use linerate_model::{
+    Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent, message,
+};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
 use linerate_sys::xdp::{HEAD, Lane, Receiver, Reception, TransmitFrame, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, affinity, bpf, clock};
@@ -236,10 +238,12 @@ fn batch(plan: &Plan, streams: &[usize]) -> u32 {
 
 fn generic(plan: &Plan, link: u32, why: &Error) -> Caveat {
     let port = plan.ports.iter().find(|port| port.link == link).map_or("?", |port| port.interface.as_str());
-    let text = format!(
-        "port {port}: its driver does not take XDP programs ({}), so frames are counted later, in the kernel's generic \
-         path: it is slower, and latencies hold more of this host",
-        why.source
+    let text = message!(
+        "caveat-xdp-generic",
+        "port {port}: its driver does not take XDP programs ({why}), so frames are counted later, in the kernel's \
+         generic path: it is slower, and latencies hold more of this host",
+        port,
+        why = why.source.to_string()
     );
     Caveat::new(CaveatKind::Fallback, text)
 }

@@ -11,7 +11,7 @@ use crate::state::State;
 use linerate_engine::{Conductor, Counted, Timeline};
 use linerate_model::{
     Assignment, Caveat, CaveatKind, Direction, EndCounts, Endpoints, FlowCounts, Ready, Received, RoleCounts, Sent,
-    Transport,
+    Transport, message,
 };
 use linerate_streams::{Bulk, BulkCounts, BulkFlow};
 use linerate_sys::clock;
@@ -165,8 +165,12 @@ fn server_end(job: &Job, own: &BulkCounts, told: &TestResults, text: Value) -> (
         let lost = |flow: &FlowResult| flow.lost.saturating_sub(flow.lost_in_warmup.unwrap_or(0));
         let lost: u64 = of(false).map(lost).sum();
         if udp && lost > 0 && job.omit_s > 0 && of(false).any(|flow| flow.lost_in_warmup.is_none()) {
-            let text = "this version of iperf3 does not tell the datagrams that were lost in the warm-up from the others: the loss is \
-                        that of both; measure with --warmup 0s, or use iperf3 3.13 or later on the server";
+            let text = message!(
+                "caveat-iperf3-warm-up-loss",
+                "this version of iperf3 does not tell the datagrams that were lost in the warm-up from the \
+                 others: the loss is that of both; measure with --warmup 0s, or use iperf3 3.13 or later on the \
+                 server"
+            );
             caveats.push(Caveat::new(CaveatKind::Fallback, text));
         }
         Received {
@@ -215,8 +219,12 @@ fn server_end(job: &Job, own: &BulkCounts, told: &TestResults, text: Value) -> (
 fn other_congestion(job: &Job, told: &TestResults) -> Option<Caveat> {
     let (asked, used) = (job.task.net.socket.congestion.as_ref()?, told.congestion.as_ref()?);
     (job.task.direction != Direction::Send && asked != used).then(|| {
-        let text = format!(
-            "the iperf3 server sent with congestion control {used}, for it has no `{asked}`; load its module there (modprobe tcp_{asked})"
+        let text = message!(
+            "caveat-iperf3-congestion",
+            "the iperf3 server sent with congestion control {used}, for it has no `{asked}`; load its module \
+             there (modprobe tcp_{asked})",
+            used,
+            asked
         );
         Caveat::new(CaveatKind::Fallback, text)
     })

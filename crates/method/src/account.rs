@@ -11,7 +11,8 @@ use crate::transfer::stream_transfers;
 use drops::Drops;
 use host_drops::HostDrops;
 use linerate_model::{
-    Caveat, CaveatKind, EndCounts, HostName, Loss, LossPlaces, Observation, PathCounts, StreamTask, Transport,
+    Caveat, CaveatKind, EndCounts, HostName, Loss, LossPlaces, Message, Observation, PathCounts, StreamTask, Transport,
+    message,
 };
 use std::collections::BTreeMap;
 
@@ -19,8 +20,14 @@ use std::collections::BTreeMap;
 const MOST_JOINED: u64 = 64;
 
 /// Why the split between places is an estimate.
-const UNSURE: &str = "hosts dropped packets of which each stands for several datagrams (offload), or is one of several fragments of a \
-    datagram: the split between places is an estimate; to have it exact, measure with --no-offload and datagrams that fit the MTU";
+fn unsure_split() -> Message {
+    message!(
+        "caveat-place-unsure",
+        "hosts dropped packets of which each stands for several datagrams (offload), or is one of several \
+         fragments of a datagram: the split between places is an estimate; to have it exact, measure with \
+         --no-offload and datagrams that fit the MTU"
+    )
+}
 
 /// Accounts for every missing datagram of a UDP stream: fills the losses of `paths` by what the hosts saw. Returns a caveat
 /// where two places cannot be told apart. TCP is left as it is.
@@ -37,7 +44,7 @@ pub(crate) fn place_losses(
         let place = &mut paths[path];
         *(if forward { &mut place.forward_loss } else { &mut place.backward_loss }) = Some(loss);
     }
-    unsure.then(|| Caveat::new(CaveatKind::PlaceUnsure, UNSURE))
+    unsure.then(|| Caveat::new(CaveatKind::PlaceUnsure, unsure_split()))
 }
 
 /// Each transfer's loss: path, whether it goes from client to server, and the account.

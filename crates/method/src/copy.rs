@@ -11,7 +11,7 @@ use crate::verdict::{self, CopyFacts};
 use linerate_model::{
     Caveat, CaveatKind, Confidence, CopyClient, CopyFigures, CopyFrom, CopyPart, CopyParts, CopySide, CopyStage,
     CopyTask, CopyVerify, CopyWay, Detail, Host, HostName, Limit, Measurement, Quantity, SizeClass, SizeClassTimes,
-    StageShare, StageTime, Task, Trial, TrialResult, Verdict, WorkShare,
+    StageShare, StageTime, Task, Trial, TrialResult, Verdict, WorkShare, message,
 };
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
@@ -96,15 +96,20 @@ fn doubts(copies: &[Copied<'_>], hosts: &[Host]) -> Vec<Caveat> {
     let shared = machines.iter().enumerate().any(|(at, one)| !one.is_empty() && machines[..at].contains(one));
     let mut all: Vec<Caveat> = Vec::new();
     if shared {
-        let text = "source and destination are one machine, which shared its cores, storage and caches between them: copy \
-                    between two machines to know what one of them can do";
+        let text = message!(
+            "caveat-shared-machine-copy",
+            "source and destination are one machine, which shared its cores, storage and caches between them: \
+             copy between two machines to know what one of them can do"
+        );
         all.push(Caveat::new(CaveatKind::SharedMachine, text));
     }
     let skipped = copies.iter().map(|copied| links_skipped(copied.parts)).max().unwrap_or_default();
     if skipped > 0 {
-        let text = format!(
-            "the tree's symbolic links were left out ({skipped} of them) and are in no figure: --links copy copies them, and names \
-             each where the destination cannot hold it"
+        let text = message!(
+            "caveat-links-left-out",
+            "the tree's symbolic links were left out ({skipped} of them) and are in no figure: --links copy \
+             copies them, and names each where the destination cannot hold it",
+            skipped = skipped
         );
         all.push(Caveat::new(CaveatKind::LeftOut, text));
     }

@@ -6,10 +6,10 @@ use crate::statistics::summary;
 use crate::task::Context;
 use linerate_model::{
     Caveat, CaveatKind, Confidence, Detail, FlowRate, FrameCounts, FrameEngine, FrameFlow, FrameForm, FrameStream,
-    FrameStreamCounts, FramesRun, FramesTask, HostName, Limit, Measurement, PortName, PortPair, Quantity, Task, Timing,
-    Trial, TrialResult, Verdict,
+    FrameStreamCounts, FramesRun, FramesTask, HostName, Limit, Measurement, MessageValue, PortName, PortPair, Quantity,
+    Task, Timing, Trial, TrialResult, Verdict, message,
 };
-use linerate_units::{FrameRate, FrameSize, Nanos, grouped};
+use linerate_units::{FrameRate, FrameSize, Nanos};
 
 /// Frames to be sent as they are asked for, without a search.
 #[derive(Debug, Clone)]
@@ -96,7 +96,7 @@ pub(crate) fn measure(cell: &Trial, runs: &[&TrialResult], _with: &Context<'_>) 
         main: summary(figures).expect("a cell is measured only when it has runs"),
         tester_limit: None,
         verdict: verdict.cloned().unwrap_or_else(|| {
-            Verdict::new(Limit::CannotTell, Confidence::Low, vec![String::from("no stream was sent")])
+            Verdict::new(Limit::CannotTell, Confidence::Low, vec![message!("frames-no-stream", "no stream was sent")])
         }),
         caveats,
         detail: Detail::Frames { flows },
@@ -111,12 +111,14 @@ fn flow(run: &FramesRun<'_>, stream: &FrameStream, counts: &FrameStreamCounts) -
     if !offer.is_whole() {
         caveats.push(Caveat::new(
             CaveatKind::BelowOfferedRate,
-            format!(
-                "{} of {} frames that were due were sent, {} a second: less than was asked for, because this host was held up \
-                 or cannot send so many; ask for a lower rate, or measure when it is quiet",
-                grouped(counts.sent),
-                grouped(counts.intended),
-                whole(offered.map_or(0.0, |offered| offered.frames_per_s))
+            message!(
+                "caveat-frames-below-rate",
+                "{sent} of {due} frames that were due were sent, {per_s} a second: less than was asked for, \
+                 because this host was held up or cannot send so many; ask for a lower rate, or measure when it is \
+                 quiet",
+                sent = MessageValue::Count(counts.sent),
+                due = MessageValue::Count(counts.intended),
+                per_s = whole(offered.map_or(0.0, |offered| offered.frames_per_s))
             ),
         ));
     }

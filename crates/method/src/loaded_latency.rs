@@ -4,7 +4,7 @@ use crate::measure::latency_of;
 use crate::statistics::summary;
 use linerate_model::{
     AddedDelay, Caveat, CaveatKind, Counts, DelayGrade, Histogram, Load, LoadedLatency, PathCounts,
-    RoundTripsPerMinute, Task, Timing, TransactTask, Transactions, Transport, Trial, TrialResult, Window,
+    RoundTripsPerMinute, Task, Timing, TransactTask, Transactions, Transport, Trial, TrialResult, Window, message,
 };
 use linerate_units::Nanos;
 
@@ -135,8 +135,11 @@ fn added(idle: &Histogram, loaded: &Histogram, share: f64) -> i64 {
 pub(crate) fn doubts(result: &LoadedLatency, runs: &[&TrialResult], idle: &[&TrialResult]) -> Vec<Caveat> {
     let mut found = Vec::new();
     if result.added_ns.p50 < 0 {
-        let text = "the idle path answered later than the loaded one: cores that sleep between requests take time to wake, and \
-                    the idle latency has it; compare the loaded latency, or keep the cores awake";
+        let text = message!(
+            "caveat-idle-slower",
+            "the idle path answered later than the loaded one: cores that sleep between requests take time to \
+             wake, and the idle latency has it; compare the loaded latency, or keep the cores awake"
+        );
         found.push(Caveat::new(CaveatKind::IdleWakeup, text));
     }
     let pairs = pairs(runs, idle);
@@ -144,9 +147,12 @@ pub(crate) fn doubts(result: &LoadedLatency, runs: &[&TrialResult], idle: &[&Tri
     let unsent: u64 = probes.map(|asked| asked.not_sent).sum();
     let due = result.idle_ns.count + result.loaded_ns.count;
     if unsent as f64 > due as f64 * UNSENT_BEARABLE {
-        let text = format!(
-            "{unsent} of {due} requests that time the path could not be sent when they were due and count as unanswered: the \
-             asking host was held up; measure when it is less busy"
+        let text = message!(
+            "caveat-probes-not-sent",
+            "{unsent} of {due} requests that time the path could not be sent when they were due and count as \
+             unanswered: the asking host was held up; measure when it is less busy",
+            unsent = unsent,
+            due = due
         );
         found.push(Caveat::new(CaveatKind::BelowOfferedRate, text));
     }

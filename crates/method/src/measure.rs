@@ -25,7 +25,7 @@ use linerate_model::{
     Calibrated, CalibratedSubject, Caveat, CaveatKind, Confidence, Detail, EndCounts, FlowFigures, Histogram, Host,
     Latency, Limit, Loss, Measurement, PairPart, PathLimit, Plan, Quantity, ReceivedRates, Record, Repeats, SentRates,
     Share, StreamTask, Summary, Task, TaskKind, TcpFlow, TcpSummary, TesterLimit, Transport, Trial, TrialResult,
-    Verdict, ip_packets, layer_bytes, tcp_overhead, tcp_packet,
+    Verdict, ip_packets, layer_bytes, message, tcp_overhead, tcp_packet,
 };
 use std::collections::BTreeSet;
 
@@ -138,8 +138,11 @@ pub(crate) fn measurement(cell: &Trial, runs: &[&TrialResult], with: &Context<'_
     result.caveats = caveats(&result, &figures, cell, &path, runs, with);
     result.verdict = verdict::of_flows(&FlowFacts::of(&result, &figures, runs, with.hosts));
     if result.verdict.limit == Limit::Tester {
-        let text =
-            "the result is at the tester's limit: the device may do more than this tester can show; use faster hosts";
+        let text = message!(
+            "caveat-tester-limit",
+            "the result is at the tester's limit: the device may do more than this tester can show; use \
+                 faster hosts"
+        );
         result.caveats.push(Caveat::new(CaveatKind::TesterLimit, text));
     }
     if let Some(limit) = &result.tester_limit {

@@ -30,7 +30,7 @@ fn is_of_one_run(caveat: &Caveat) -> bool {
 mod tests {
     use super::*;
     use crate::transfer::tests::{spec, trial};
-    use linerate_model::Plan;
+    use linerate_model::{Message, Plan};
 
     #[test]
     fn runs_of_their_own_become_repeats_of_one_record() {
@@ -39,7 +39,7 @@ mod tests {
                 trials: vec![trial(arrived, 0)],
                 ..Record::new(RecordId(id.into()), Plan::sweep(vec![spec()], Repeats::Times(1)))
             };
-            record.caveats.push(Caveat::new(CaveatKind::NotMeasured, "the same doubt"));
+            record.caveats.push(Caveat::new(CaveatKind::NotMeasured, Message::untranslated("the same doubt")));
             replay(&mut record);
             record
         };

@@ -2,8 +2,10 @@
 //!
 //! A trial that did not shows nothing of the rate asked for. It says only what became of the load that was really offered.
 
-use linerate_model::{Confidence, Firmness, FrameStream, FrameStreamCounts, FramesRun, Limit, Verdict};
-use linerate_units::{Nanos, grouped};
+use linerate_model::{
+    Confidence, Firmness, FrameStream, FrameStreamCounts, FramesRun, Limit, Message, MessageValue, Verdict, message,
+};
+use linerate_units::Nanos;
 
 /// Share of its load that a trial may lack and still count as one that offered it. RFC 2544 allows for none; clocks and the
 /// ends of a trial take a little.
@@ -82,16 +84,27 @@ impl Offer {
     }
 
     /// What the tester sent of what was due, as the end of a sentence: `the tester sent 607,889 of the 744,048 frames due`.
-    pub(crate) fn told(&self) -> String {
-        let (due, sent) = (grouped(self.due), grouped(self.sent));
+    pub(crate) fn told(&self) -> Message {
+        let [due, sent] = [self.due, self.sent].map(MessageValue::Count);
         match (self.sent >= self.due, self.is_whole()) {
-            (true, true) => format!("the tester sent all {due} frames due"),
+            (true, true) => message!("offered-all", "the tester sent all {due} frames due", due),
             (true, false) => {
-                format!("the tester sent the {due} frames due at {:.1} % of their rate", self.share * 100.0)
+                message!(
+                    "offered-all-slower",
+                    "the tester sent the {due} frames due at {share} of their rate",
+                    due,
+                    share = MessageValue::percent(self.share, 1)
+                )
             }
-            (false, true) => format!("the tester sent {sent} of the {due} frames due"),
+            (false, true) => message!("offered-part", "the tester sent {sent} of the {due} frames due", sent, due),
             (false, false) => {
-                format!("the tester sent {sent} of the {due} frames due, {:.1} % of the rate", self.share * 100.0)
+                message!(
+                    "offered-part-slower",
+                    "the tester sent {sent} of the {due} frames due, {share} of the rate",
+                    sent,
+                    due,
+                    share = MessageValue::percent(self.share, 1)
+                )
             }
         }
     }
@@ -103,16 +116,19 @@ impl Offer {
             return say(Limit::Tester, Confidence::Medium, self.told());
         }
         if self.lost() == 0 {
-            let text = format!(
-                "all {} frames that were sent arrived: offer a higher load to find the limit",
-                grouped(self.sent)
+            let text = message!(
+                "frames-all-arrived",
+                "all {count} frames that were sent arrived: offer a higher load to find the limit",
+                count = MessageValue::Count(self.sent)
             );
             return say(Limit::OfferedLoad, Confidence::High, text);
         }
-        let text = format!(
-            "{} of {} frames that were sent did not arrive, provided that the receiving port lost none of them",
-            grouped(self.lost()),
-            grouped(self.sent)
+        let text = message!(
+            "frames-not-arrived",
+            "{lost} of {sent} frames that were sent did not arrive, provided that the receiving port lost none of \
+             them",
+            lost = MessageValue::Count(self.lost()),
+            sent = MessageValue::Count(self.sent)
         );
         say(Limit::Device, Confidence::Medium, text)
     }
@@ -122,16 +138,32 @@ impl Offer {
 /// device. A number that is not firm is a lower bound.
 pub(crate) fn of_number(what: &str, held: u64, too_many: Option<u64>, firmness: Firmness) -> Verdict {
     if !firmness.is_firm() {
-        let text = format!("{} {what} were held; the tester did not send all that more of them take", grouped(held));
+        let text = message!(
+            "number-not-firm",
+            "{held} {what} were held; the tester did not send all that more of them take",
+            held = MessageValue::Count(held),
+            what = MessageValue::term("counted", what)
+        );
         return Verdict::new(Limit::Tester, Confidence::Medium, vec![text]);
     }
     match too_many {
         Some(too_many) => {
-            let text = format!("{} {what} were held, {} were not", grouped(held), grouped(too_many));
+            let text = message!(
+                "number-held",
+                "{held} {what} were held, {too_many} were not",
+                held = MessageValue::Count(held),
+                what = MessageValue::term("counted", what),
+                too_many = MessageValue::Count(too_many)
+            );
             Verdict::new(Limit::Device, Confidence::High, vec![text])
         }
         None => {
-            let text = format!("all {} {what} that were tried were held", grouped(held));
+            let text = message!(
+                "number-all-held",
+                "all {held} {what} that were tried were held",
+                held = MessageValue::Count(held),
+                what = MessageValue::term("counted", what)
+            );
             Verdict::new(Limit::OfferedLoad, Confidence::High, vec![text])
         }
     }

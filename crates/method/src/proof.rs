@@ -12,8 +12,8 @@ pub(crate) use settle::{bypassed, settle};
 use crate::task::kind_of;
 use crate::verdict::{FlowFacts, NOTABLE_LOSS, bits};
 use linerate_model::{
-    Counterproof, Direction, Expects, FlowFigures, Host, Limit, LimitPlace, Load, Measurement, Net, Offered, PairPart,
-    RpcTask, StreamTask, Task, TransactStyle, TransactTask, Transport, Trial, TrialResult,
+    Counterproof, Direction, Expects, FlowFigures, Host, Limit, LimitPlace, Load, Measurement, Message, Net, Offered,
+    PairPart, RpcTask, StreamTask, Task, TransactStyle, TransactTask, Transport, Trial, TrialResult, message,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate};
 
@@ -40,7 +40,9 @@ const NEARLY_ALL: f64 = 0.95;
 /// Packets with less payload grow too much by their headers: shapers do not agree in which of them they count.
 const LARGE_PACKET: u64 = 1_000;
 /// What it shows if data in the other direction are no slower.
-const WIDE_RETURN: &str = "that the return path carries as much as the forward path";
+fn wide_return() -> Message {
+    message!("proof-wide-return", "that the return path carries as much as the forward path")
+}
 /// The share of what came through that a path must carry without loss if that was all it let through.
 const BELOW: f64 = 0.9;
 
@@ -99,28 +101,28 @@ pub(crate) fn tests_of(cell: &Trial, result: &Measurement, runs: &[&TrialResult]
 /// The same with one thing changed.
 struct Test {
     task: Task,
-    change: String,
+    change: Message,
     expects: Expects,
     /// What the limit is if the contrary comes out, where that is known.
     otherwise: Option<Limit>,
     /// What the contrary shows, in words.
-    contrary: Option<&'static str>,
+    contrary: Option<Message>,
     /// The expected outcome only rules the contrary out.
     only_excludes: bool,
 }
 
 impl Test {
-    fn new(task: Task, change: impl Into<String>, expects: Expects) -> Self {
-        Self { task, change: change.into(), expects, otherwise: None, contrary: None, only_excludes: false }
+    fn new(task: Task, change: Message, expects: Expects) -> Self {
+        Self { task, change, expects, otherwise: None, contrary: None, only_excludes: false }
     }
 
     /// The contrary shows `what`.
-    fn else_it_shows(self, what: &'static str) -> Self {
+    fn else_it_shows(self, what: Message) -> Self {
         Self { contrary: Some(what), ..self }
     }
 
     /// The expected outcome only rules out `what` the contrary shows.
-    fn only_excludes(self, what: &'static str) -> Self {
+    fn only_excludes(self, what: Message) -> Self {
         Self { only_excludes: true, ..self.else_it_shows(what) }
     }
 
@@ -131,7 +133,6 @@ impl Test {
     /// The trial. Loads beside the measured one have told what they were to tell.
     fn of(self, cell: &Trial) -> Trial {
         let Self { task, change, expects, otherwise, contrary, only_excludes } = self;
-        let contrary = contrary.map(str::to_owned);
         let (of, part) = (cell.name.clone(), PairPart::Changed);
         Trial {
             name: changed_name(&cell.name, &change),
@@ -155,7 +156,9 @@ impl Subject<'_> {
         let tcp = self.stream.net.transport == Transport::Tcp;
         let tests = match self.result.verdict.leading() {
             Limit::OfferedLoad => {
-                vec![Some(self.with("no limit to the load", Expects::Rise, |stream| stream.offered = None))]
+                vec![Some(self.with(message!("change-no-limit", "no limit to the load"), Expects::Rise, |stream| {
+                    stream.offered = None
+                }))]
             }
             Limit::Wire if tcp => vec![self.more_flows(Expects::Same)],
             Limit::PathLoss if tcp => {
@@ -166,7 +169,7 @@ impl Subject<'_> {
             Limit::PathLoss => vec![self.half_the_load(), self.at_minimum_mtu()],
             Limit::Shaper if self.result.verdict.place == Some(LimitPlace::ReturnPath) => {
                 vec![
-                    self.reversed(Expects::Fall).map(|test| test.else_it_shows(WIDE_RETURN)),
+                    self.reversed(Expects::Fall).map(|test| test.else_it_shows(wide_return())),
                     self.more_flows(Expects::Same),
                 ]
             }
@@ -178,7 +181,8 @@ impl Subject<'_> {
             Limit::Shaper => vec![self.more_flows(Expects::Same), self.smaller_packets()],
             Limit::Window | Limit::SendBuffer => vec![self.more_in_flight(), self.other_control(Expects::Same)],
             Limit::ReceiverBuffer => {
-                let change = format!("a receive buffer of {} MiB", LARGE_BUFFER >> 20);
+                let change =
+                    message!("change-receive-buffer", "a receive buffer of {mib} MiB", mib = LARGE_BUFFER >> 20);
                 let larger =
                     |stream: &mut StreamTask| stream.net.socket.receive_buffer = Some(ByteCount::new(LARGE_BUFFER));
                 vec![Some(self.with(change, Expects::Rise, larger))]
@@ -202,7 +206,7 @@ impl Subject<'_> {
         tests.into_iter().flatten().take(MOST_TESTS).collect()
     }
 
-    fn with(&self, change: impl Into<String>, expects: Expects, make: impl FnOnce(&mut StreamTask)) -> Test {
+    fn with(&self, change: Message, expects: Expects, make: impl FnOnce(&mut StreamTask)) -> Test {
         let mut stream = self.stream.clone();
         make(&mut stream);
         Test::new(Task::Stream(stream), change, expects)
@@ -215,7 +219,11 @@ impl Subject<'_> {
 
     fn more_flows(&self, expects: Expects) -> Option<Test> {
         let (before, after) = (self.stream.net.flows, self.stream.net.flows.checked_mul(FLOWS)?);
-        Some(self.with(format!("{after} flows instead of {before}"), expects, |stream| stream.net.flows = after))
+        Some(self.with(
+            message!("change-flows", "{after} flows instead of {before}", after, before),
+            expects,
+            |stream| stream.net.flows = after,
+        ))
     }
 
     /// Loss by chance does not care for the load; a path that is full loses nothing of half of what it carried.
@@ -225,14 +233,16 @@ impl Subject<'_> {
             Some(Offered::MessagesPerS(rate)) => Offered::MessagesPerS(FrameRate::per_second(rate.get() / 2)),
             None => Offered::PayloadBps(self.of_each_path(0.5)?),
         };
-        let test = self.with("half the load", Expects::LossStays, |stream| stream.offered = Some(offered));
+        let test = self.with(message!("change-half-load", "half the load"), Expects::LossStays, |stream| {
+            stream.offered = Some(offered)
+        });
         Some(test.else_it_is(Limit::Shaper))
     }
 
     /// Of datagrams, what came through at once must come through by itself.
     fn just_below(&self) -> Option<Test> {
         let below = self.of_each_path(BELOW)?;
-        let change = format!("a load of {}", bits(self.received()? * BELOW));
+        let change = message!("change-load", "a load of {rate}", rate = bits(self.received()? * BELOW));
         let test = self.with(change, Expects::LossGoes, |stream| stream.offered = Some(Offered::PayloadBps(below)));
         Some(test.else_it_is(Limit::PathLoss))
     }
@@ -241,7 +251,11 @@ impl Subject<'_> {
     /// loses its share of them too; a policer lets them all through, however TCP's bursts fared with it.
     fn evenly(&self, expects: Expects) -> Option<Test> {
         let (rate, bytes) = (self.of_each_path(BELOW)?, u64::from(self.figures.tcp.as_ref()?.mss));
-        let change = format!("evenly spaced datagrams at {}", bits(self.received()? * BELOW));
+        let change = message!(
+            "change-even-datagrams",
+            "evenly spaced datagrams at {rate}",
+            rate = bits(self.received()? * BELOW)
+        );
         Some(self.with(change, expects, |stream| {
             stream.net.transport = Transport::Udp;
             stream.message_bytes = ByteCount::new(bytes.max(StreamTask::UDP_MINIMUM));
@@ -270,7 +284,11 @@ impl Subject<'_> {
             (Some(facts), Some(tcp)) => {
                 let at_odds = facts.is_heavy() || facts.is_stalled();
                 let is_larger = tcp.mss > u32::from(MINIMUM_MTU_SEGMENT);
-                let change = format!("segments of {MINIMUM_MTU_SEGMENT} bytes");
+                let change = message!(
+                    "change-segments",
+                    "segments of {minimum_mtu_segment} bytes",
+                    minimum_mtu_segment = MINIMUM_MTU_SEGMENT
+                );
                 (at_odds && is_larger).then(|| {
                     let set = |stream: &mut StreamTask| stream.net.socket.mss = Some(MINIMUM_MTU_SEGMENT);
                     self.with(change, Expects::LossStays, set)
@@ -278,14 +296,23 @@ impl Subject<'_> {
             }
             _ => {
                 let lost = self.figures.loss.map_or(0.0, |loss| loss.places.unaccounted as f64 / loss.of.max(1) as f64);
-                let change = format!("datagrams of {MINIMUM_MTU_DATAGRAM} bytes");
+                let change = message!(
+                    "change-datagrams",
+                    "datagrams of {minimum_mtu_datagram} bytes",
+                    minimum_mtu_datagram = MINIMUM_MTU_DATAGRAM
+                );
                 (lost >= NEARLY_ALL && message > MINIMUM_MTU_DATAGRAM).then(|| {
                     let set = |stream: &mut StreamTask| stream.message_bytes = ByteCount::new(MINIMUM_MTU_DATAGRAM);
                     self.with(change, Expects::LossStays, set)
                 })
             }
         };
-        test.map(|test| test.only_excludes("that the path loses large packets only: a path MTU black hole"))
+        test.map(|test| {
+            test.only_excludes(message!(
+                "proof-black-hole",
+                "that the path loses large packets only: a path MTU black hole"
+            ))
+        })
     }
 
     /// Packets with half the payload. A limit of bits lets through the same with all headers, a limit of packets about half.
@@ -307,8 +334,9 @@ impl Subject<'_> {
             }
         };
         (payload >= LARGE_PACKET && whole).then(|| {
-            let test = self.with(format!("packets of {half} bytes"), Expects::SameOnWire, set);
-            test.else_it_is(Limit::Shaper).else_it_shows("a limit of packets, not of bits")
+            let test = self.with(message!("change-packets", "packets of {half} bytes", half), Expects::SameOnWire, set);
+            test.else_it_is(Limit::Shaper)
+                .else_it_shows(message!("proof-packet-limit", "a limit of packets, not of bits"))
         })
     }
 
@@ -317,7 +345,7 @@ impl Subject<'_> {
         let larger = self.stream.message_bytes.get() * 2;
         (self.stream.net.transport == Transport::Udp && larger <= ETHERNET_DATAGRAM).then(|| {
             let set = |stream: &mut StreamTask| stream.message_bytes = ByteCount::new(larger);
-            self.with(format!("messages of {larger} bytes"), Expects::Rise, set)
+            self.with(message!("change-messages", "messages of {larger} bytes", larger), Expects::Rise, set)
         })
     }
 
@@ -331,7 +359,7 @@ impl Subject<'_> {
         let socket = &self.stream.net.socket;
         let pinned = !socket.sender_cpus.is_empty() || !socket.receiver_cpus.is_empty();
         let set = |stream: &mut StreamTask| stream.direction = direction;
-        (!pinned).then(|| self.with("data in the other direction", expects, set))
+        (!pinned).then(|| self.with(message!("change-other-direction", "data in the other direction"), expects, set))
     }
 
     /// A host without time has none in the other role either.
@@ -360,7 +388,7 @@ impl Subject<'_> {
         let ends: Vec<&Host> = ends.filter_map(|end| self.hosts.iter().find(|host| host.name == *end)).collect();
         let offered = |name: &str| ends.iter().all(|host| host.congestion_controls.iter().any(|own| own == name));
         let other = others.iter().find(|name| !ends.is_empty() && offered(name))?;
-        let change = format!("congestion control {other}");
+        let change = message!("change-congestion", "congestion control {other}", other = *other);
         Some(self.with(change, expects, |stream| stream.net.socket.congestion = Some((*other).to_owned())))
     }
 
@@ -369,9 +397,13 @@ impl Subject<'_> {
         if socket.receive_buffer.is_none() && socket.send_buffer.is_none() {
             return self.more_flows(Expects::Rise);
         }
-        Some(self.with("buffers of the system's own size", Expects::Rise, |stream| {
-            (stream.net.socket.receive_buffer, stream.net.socket.send_buffer) = (None, None);
-        }))
+        Some(self.with(
+            message!("change-system-buffers", "buffers of the system's own size"),
+            Expects::Rise,
+            |stream| {
+                (stream.net.socket.receive_buffer, stream.net.socket.send_buffer) = (None, None);
+            },
+        ))
     }
 
     /// Fewer calls for each byte. TCP's stops to matter at some length; UDP's is a packet of its own.
@@ -383,7 +415,7 @@ impl Subject<'_> {
         };
         (2 * bytes <= larger || self.stream.net.transport == Transport::Udp && bytes < larger).then(|| {
             let set = |stream: &mut StreamTask| stream.message_bytes = ByteCount::new(larger);
-            self.with(format!("messages of {larger} bytes"), Expects::Rise, set)
+            self.with(message!("change-messages", "messages of {larger} bytes", larger), Expects::Rise, set)
         })
     }
 
@@ -392,24 +424,30 @@ impl Subject<'_> {
         let cores = u16::try_from(self.facts.spare_cores_at(self.result.verdict.leading())?).ok()?;
         let (before, after) = (self.stream.net.flows, self.stream.net.flows.checked_add(cores)?);
         let set = |stream: &mut StreamTask| stream.net.flows = after;
-        (after > before).then(|| self.with(format!("{after} flows instead of {before}"), Expects::Rise, set))
+        (after > before).then(|| {
+            self.with(message!("change-flows", "{after} flows instead of {before}", after, before), Expects::Rise, set)
+        })
     }
 }
 
 fn of_transact(transact: &TransactTask, limit: Limit) -> Option<Test> {
-    let with = |change: String, changed: TransactTask| Some(Test::new(Task::Transact(changed), change, Expects::Rise));
+    let with = |change: Message, changed: TransactTask| Some(Test::new(Task::Transact(changed), change, Expects::Rise));
     match limit {
-        Limit::OfferedLoad => {
-            with(String::from("one request after the other"), TransactTask { rate: None, ..transact.clone() })
-        }
+        Limit::OfferedLoad => with(
+            message!("change-one-request", "one request after the other"),
+            TransactTask { rate: None, ..transact.clone() },
+        ),
         Limit::Latency if transact.style == TransactStyle::Persistent => {
             let outstanding = transact.outstanding.checked_mul(OUTSTANDING)?;
-            with(format!("{outstanding} requests at a time"), TransactTask { outstanding, ..transact.clone() })
+            with(
+                message!("change-requests", "{outstanding} requests at a time", outstanding),
+                TransactTask { outstanding, ..transact.clone() },
+            )
         }
         Limit::Latency => {
             let flows = transact.net.flows.checked_mul(FLOWS)?;
             let net = Net { flows, ..transact.net.clone() };
-            with(format!("{flows} flows"), TransactTask { net, ..transact.clone() })
+            with(message!("change-all-flows", "{flows} flows", flows), TransactTask { net, ..transact.clone() })
         }
         _ => None,
     }
@@ -418,15 +456,21 @@ fn of_transact(transact: &TransactTask, limit: Limit) -> Option<Test> {
 fn of_rpc(rpc: &RpcTask, limit: Limit, figures: &FlowFigures) -> Option<Test> {
     // On a line that is nearly full, more calls have no room to show that they were what was missing.
     let has_room = figures.limit.as_ref().is_none_or(|line| line.share * pairs::RISEN < ROOM);
-    let with = |change: String, expects, changed: RpcTask| Some(Test::new(Task::Rpc(changed), change, expects));
+    let with = |change: Message, expects, changed: RpcTask| Some(Test::new(Task::Rpc(changed), change, expects));
     let more = |times, expects| {
         let outstanding = rpc.outstanding.checked_mul(times)?;
-        with(format!("{outstanding} calls at a time"), expects, RpcTask { outstanding, ..rpc.clone() })
+        with(
+            message!("change-calls", "{outstanding} calls at a time", outstanding),
+            expects,
+            RpcTask { outstanding, ..rpc.clone() },
+        )
     };
     match limit {
-        Limit::OfferedLoad => {
-            with(String::from("one call after the other"), Expects::Rise, RpcTask { rate: None, ..rpc.clone() })
-        }
+        Limit::OfferedLoad => with(
+            message!("change-one-call", "one call after the other"),
+            Expects::Rise,
+            RpcTask { rate: None, ..rpc.clone() },
+        ),
         Limit::Latency if has_room => more(OUTSTANDING, Expects::Rise),
         Limit::Wire => more(FLOWS, Expects::Same),
         _ => None,

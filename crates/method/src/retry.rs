@@ -5,7 +5,7 @@
 
 use crate::contract::Again;
 use crate::task::spoilt;
-use linerate_model::{Caveat, CaveatKind, Standing, TrialResult};
+use linerate_model::{Caveat, CaveatKind, Standing, TrialResult, message};
 
 /// Repeats of one spoilt trial, at the most.
 const MOST: u32 = 4;
@@ -76,9 +76,12 @@ impl Retry {
     /// Says how many of `trials` were run again; none where none was.
     pub fn caveat(&self, trials: usize) -> Option<Caveat> {
         (self.repeated > 0).then(|| {
-            let text = format!(
-                "{} of {trials} trials were run again because something held up the tester; measure on a quieter machine to be done sooner",
-                self.repeated
+            let text = message!(
+                "caveat-repeated",
+                "{repeated} of {trials} trials were run again because something held up the tester; measure on a \
+                 quieter machine to be done sooner",
+                repeated = self.repeated,
+                trials
             );
             Caveat::new(CaveatKind::Repeated, text)
         })
@@ -133,7 +136,7 @@ mod tests {
     }
 
     fn doubt() -> Caveat {
-        Caveat::new(CaveatKind::CpuStolen, "the hypervisor took time")
+        Caveat::new(CaveatKind::CpuStolen, linerate_model::Message::untranslated("the hypervisor took time"))
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::replay::tell_repeats;
 use crate::task::{figure, kind_of};
 use linerate_model::{
     Calibrated, Caveat, CaveatKind, Host, Measurement, Outcome, Plan, Record, Repeats, RunSummary, Trial, TrialResult,
+    message,
 };
 use std::collections::BTreeSet;
 
@@ -238,7 +239,12 @@ pub(crate) fn tell_untested(record: &mut Record) {
         .filter_map(|result| {
             let test = result.trial.proves.as_ref()?;
             let name = changed_name(&test.of, &test.change);
-            let text = format!("a verdict was not put to this test: {name}: {}", result.failure()?);
+            let text = message!(
+                "caveat-not-put-to-test",
+                "a verdict was not put to this test: {name}: {why}",
+                name,
+                why = result.failure()?
+            );
             Some(Caveat::new(CaveatKind::NotMeasured, text))
         })
         .collect();
@@ -261,7 +267,9 @@ mod tests {
     use crate::loaded_latency::probed;
     use crate::loaded_latency::tests::{MS, asked, run};
     use crate::transfer::tests::{spec, stream_of, trial};
-    use linerate_model::{Offered, PairPart, RecordId, Repeats, Standing, StreamTask, TransactTask, Transport};
+    use linerate_model::{
+        Message, Offered, PairPart, RecordId, Repeats, Standing, StreamTask, TransactTask, Transport,
+    };
     use linerate_units::{BitRate, ByteCount};
 
     fn plan(repeats: Repeats) -> Plan {
@@ -332,7 +340,7 @@ mod tests {
         for alone_ms in [10, 30] {
             let (idle, loaded) = run(asked(&[alone_ms * MS; 100], 0), asked(&[(alone_ms + 10) * MS; 100], 0));
             // What is spoilt is run again by itself.
-            let reason = Caveat::new(CaveatKind::CpuStolen, "stolen");
+            let reason = Caveat::new(CaveatKind::CpuStolen, Message::untranslated("stolen"));
             let spoilt = TrialResult { standing: Standing::Spoilt { reason }, ..loaded.clone() };
             for result in [idle, spoilt, loaded] {
                 assert_eq!(next(&sweep).as_ref(), Some(&result.trial));
@@ -402,7 +410,7 @@ mod tests {
         assert_eq!(take(&mut sweep, measured), []);
         assert_eq!(sweep.progress().at_most, Some(13));
         let unchanged = as_found(&next(&sweep).expect("a test"), 50);
-        let reason = Caveat::new(CaveatKind::CpuStolen, "stolen");
+        let reason = Caveat::new(CaveatKind::CpuStolen, Message::untranslated("stolen"));
         assert_eq!(take(&mut sweep, TrialResult { standing: Standing::Spoilt { reason }, ..unchanged.clone() }), []);
         assert_eq!(next(&sweep).as_ref(), Some(&unchanged.trial));
         assert_eq!(take(&mut sweep, unchanged.clone()), []);
@@ -461,7 +469,10 @@ mod tests {
         crate::replay(&mut record);
         assert!(record.result(&name).is_none() && record.results == sweep.results() && record.results.len() == 1);
         let told = format!("a verdict was not put to this test: {name}: b: datagrams are barred");
-        assert_eq!(record.caveats.iter().map(|caveat| &caveat.text).collect::<Vec<_>>(), [&told]);
+        assert_eq!(
+            record.caveats.iter().map(|caveat| &caveat.text).collect::<Vec<_>>(),
+            [&Message::untranslated(told)]
+        );
         let failed = TrialResult::failed(measured.trial.clone(), 0, "b: refused");
         assert_eq!(Sweep::new(&record.plan, &[]).record(&failed), After::End);
     }

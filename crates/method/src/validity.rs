@@ -2,7 +2,7 @@
 
 use crate::offered::is_whole;
 use crate::transfer::transfers;
-use linerate_model::{Caveat, CaveatKind, Observation, Offered, Task, TrialResult};
+use linerate_model::{Caveat, CaveatKind, MessageValue, Observation, Offered, Task, TrialResult, message};
 use linerate_units::Nanos;
 
 /// CPU time taken by the hypervisor above which a trial says more of the neighbours than of the path.
@@ -24,10 +24,12 @@ pub(crate) fn stolen(result: &TrialResult) -> Option<Caveat> {
     (steal > STEAL_BEARABLE).then(|| {
         Caveat::new(
             CaveatKind::CpuStolen,
-            format!(
-                "the hypervisor took {:.0} % of {host}'s CPU time: the figures are lower than this host can do; \
+            message!(
+                "caveat-cpu-stolen",
+                "the hypervisor took {share} of {host}'s CPU time: the figures are lower than this host can do; \
                  measure again when the machine is quiet",
-                steal * 100.0
+                share = MessageValue::percent(steal, 0),
+                host = host
             ),
         )
     })
@@ -54,11 +56,12 @@ pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
         (seconds > 0.0 && !is_whole(got / asked)).then(|| {
             Caveat::new(
                 CaveatKind::BelowOfferedRate,
-                format!(
-                    "host {} sent {:.1} % of the rate asked for: the path or the sender does not take more; ask for a lower \
-                     rate to measure at a steady load",
-                    transfer.from,
-                    got / asked * 100.0
+                message!(
+                    "caveat-below-rate",
+                    "host {host} sent {share} of the rate asked for: the path or the sender does not take more; \
+                     ask for a lower rate to measure at a steady load",
+                    host = transfer.from,
+                    share = MessageValue::percent(got / asked, 1)
                 ),
             )
         })
@@ -75,10 +78,14 @@ pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
             let seconds = window.as_secs_f64();
             seconds > 0.0 && (seconds - asked).abs() > asked * OFF_BEARABLE
         })?;
-        let text = format!(
-            "host {host} {did} for {:.2} s instead of {asked:.2} s, because its threads waited for a core at the edges of the \
-             window; the rate is that of this time; measure longer (--time)",
-            window.as_secs_f64()
+        let text = message!(
+            "caveat-off-window",
+            "host {host} {did} for {seconds} s instead of {asked} s, because its threads waited for a core at the \
+             edges of the window; the rate is that of this time; measure longer (--time)",
+            host = host,
+            did = MessageValue::term("did", did),
+            seconds = MessageValue::number(window.as_secs_f64(), 2),
+            asked = MessageValue::number(asked, 2)
         );
         Some(Caveat::new(CaveatKind::OffWindow, text))
     })
@@ -99,11 +106,17 @@ pub(crate) fn few_round_trips(result: &TrialResult) -> Option<Caveat> {
         .max()?;
     (round_trip.saturating_mul(FEWEST_ROUND_TRIPS) > window.get()).then(|| {
         let enough = (round_trip.saturating_mul(FEWEST_ROUND_TRIPS)).div_ceil(1_000_000_000);
-        let text = format!(
-            "the window of {window} had time for {} {named} of {} one after the other, fewer than {FEWEST_ROUND_TRIPS}: one loss, \
-             or what was in flight at its edges, weighs in the figure; measure longer (--time {enough}s)",
-            window.get() / round_trip,
-            Nanos::new(round_trip),
+        let text = message!(
+            "caveat-few-round-trips",
+            "the window of {window} had time for {count} {named} of {time} one after the other, fewer than \
+             {fewest_round_trips}: one loss, or what was in flight at its edges, weighs in the figure; measure \
+             longer (--time {enough}s)",
+            window = window,
+            count = window.get() / round_trip,
+            named = MessageValue::term("trips", named),
+            time = Nanos::new(round_trip),
+            fewest_round_trips = FEWEST_ROUND_TRIPS,
+            enough = enough
         );
         Caveat::new(CaveatKind::FewRoundTrips, text)
     })
@@ -117,10 +130,13 @@ fn unasked(result: &TrialResult) -> Option<Caveat> {
         (due > 0 && !is_whole(1.0 - asked.not_sent as f64 / due as f64)).then(|| {
             Caveat::new(
                 CaveatKind::BelowOfferedRate,
-                format!(
-                    "{} of {due} requests that were due were never sent: {} or the path does not take that rate, and the \
-                     latencies are those of the others only; ask for a lower --rate",
-                    asked.not_sent, transfer.from
+                message!(
+                    "caveat-requests-not-sent",
+                    "{unsent} of {due} requests that were due were never sent: {host} or the path does not take \
+                     that rate, and the latencies are those of the others only; ask for a lower --rate",
+                    unsent = asked.not_sent,
+                    due = due,
+                    host = transfer.from
                 ),
             )
         })

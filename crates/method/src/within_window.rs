@@ -1,7 +1,7 @@
 //! What the series of a trial say of its window: whether the load was steady in it, and how far its rate ranged.
 
 use crate::interval_rates::{Interval, judged_by, mean_rate};
-use linerate_model::{Caveat, CaveatKind, RateRange, Series, SeriesQuantity, TrialResult};
+use linerate_model::{Caveat, CaveatKind, MessageValue, RateRange, Series, SeriesQuantity, TrialResult, message};
 
 /// A window is judged from so many intervals or more.
 const FEWEST: usize = 8;
@@ -36,12 +36,15 @@ pub(crate) fn unsteady(result: &TrialResult) -> Option<Caveat> {
         let ((one, error_one), (other, error_other)) = (mean_rate(first, unit), mean_rate(second, unit));
         let apart = (one - other).abs();
         (apart > DIFFERENCE * one.max(other) && apart > ERRORS * error_one.hypot(error_other)).then(|| {
-            let text = format!(
-                "host {} {did} {:.0} % {} in the second half of the window than in the first: the load was not steady, and the \
-                 figure depends on when it was measured; warm up longer (--warmup) or measure longer (--time)",
-                session.host,
-                apart / one.max(f64::MIN_POSITIVE) * 100.0,
-                if other > one { "more" } else { "less" },
+            let text = message!(
+                "caveat-not-steady",
+                "host {host} {did} {share} {more} in the second half of the window than in the first: the load \
+                 was not steady, and the figure depends on when it was measured; warm up longer (--warmup) or \
+                 measure longer (--time)",
+                host = &session.host,
+                did = MessageValue::term("did", did),
+                share = MessageValue::percent(apart / one.max(f64::MIN_POSITIVE), 0),
+                more = MessageValue::term("amount", if other > one { "more" } else { "less" })
             );
             Caveat::new(CaveatKind::NotSteady, text)
         })

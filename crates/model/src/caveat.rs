@@ -1,5 +1,6 @@
 //! A doubt about a result: not an error, but something its reader must know.
 
+use crate::Message;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +10,14 @@ pub struct Caveat {
     /// What kind of doubt.
     pub kind: CaveatKind,
     /// The doubt with its numbers, and what to do about it.
-    pub text: String,
+    #[serde(flatten)]
+    pub text: Message,
 }
 
 impl Caveat {
     /// A doubt of `kind`.
-    pub fn new(kind: CaveatKind, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into() }
+    pub fn new(kind: CaveatKind, text: Message) -> Self {
+        Self { kind, text }
     }
 }
 

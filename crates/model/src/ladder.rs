@@ -2,7 +2,7 @@
 
 use crate::checked::{OutOfRange, check_when_read, within};
 use crate::plan::check_names;
-use crate::{Firmness, IpVersion, Path, Repeats, Summary, Transport, Trial, Verdict};
+use crate::{Firmness, IpVersion, Message, Path, Repeats, Summary, Transport, Trial, Verdict};
 use linerate_units::BitRate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -142,7 +142,7 @@ pub struct LadderLayer {
     pub results: Vec<String>,
     /// Why it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub missing: Option<String>,
+    pub missing: Option<Message>,
 }
 
 /// Time of a request and its response, nanoseconds.
@@ -169,6 +169,7 @@ pub struct Gap {
     pub headers: f64,
     /// The rest, by which gaps are compared.
     pub rest: f64,
-    /// What to try next.
-    pub advice: String,
+    /// What to try next; none where nothing is known to help.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Message>,
 }

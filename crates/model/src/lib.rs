@@ -33,6 +33,7 @@ mod loaded_latency;
 mod loss;
 mod measurement;
 mod medium;
+mod message;
 mod neighbours;
 mod network_counters;
 mod observation;
@@ -92,6 +93,7 @@ pub use measurement::{
     SentRates, Share, TcpSummary, TesterLimit,
 };
 pub use medium::{AtmService, Medium, Sonet, UnknownMedium};
+pub use message::{Message, MessagePart, MessageValue};
 pub use neighbours::{NeighbourTable, PastNeighbours};
 pub use network_counters::{ConntrackCounters, IpCounters, NetworkCounters, TcpCounters, UdpCounters};
 pub use observation::{

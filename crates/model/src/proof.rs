@@ -1,6 +1,6 @@
 //! A verdict put to the test: the same measurement with one thing changed.
 
-use crate::{Interval, Limit};
+use crate::{Interval, Limit, Message};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub struct Counterproof {
     /// The cell whose verdict it tests.
     pub of: String,
     /// The one thing changed, as in `4 flows instead of 1`.
-    pub change: String,
+    pub change: Message,
     /// Which trial of a pair it is.
     pub part: PairPart,
     /// What comes out if the verdict is right.
@@ -20,7 +20,7 @@ pub struct Counterproof {
     pub otherwise: Option<Limit>,
     /// What the contrary shows, as in `a limit of packets, not of bits`; none where it speaks against the limit and shows no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contrary: Option<String>,
+    pub contrary: Option<Message>,
     /// The expected outcome only rules the contrary out. It does not support the limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_excludes: bool,

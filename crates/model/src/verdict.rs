@@ -1,6 +1,6 @@
 //! What limited a result.
 
-use crate::Proof;
+use crate::{Message, Proof};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -22,10 +22,10 @@ pub struct Verdict {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Limit>,
     /// Why, in sentences with numbers.
-    pub evidence: Vec<String>,
+    pub evidence: Vec<Message>,
     /// What to try next, in sentences; empty where nothing is known to help.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub next: Vec<String>,
+    pub next: Vec<Message>,
     /// Every limit that was weighed, in the order of the path from the load to the device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weighed: Vec<Weighed>,
@@ -36,7 +36,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// A verdict that nothing else was weighed for.
-    pub fn new(limit: Limit, confidence: Confidence, evidence: Vec<String>) -> Self {
+    pub fn new(limit: Limit, confidence: Confidence, evidence: Vec<Message>) -> Self {
         Self {
             limit,
             place: None,
@@ -172,7 +172,8 @@ pub struct Weighed {
     /// Which way it speaks.
     pub support: Support,
     /// Why, in a sentence with numbers; where it cannot be weighed, what was missing.
-    pub text: String,
+    #[serde(flatten)]
+    pub text: Message,
 }
 
 /// Which way the facts speak for a limit.

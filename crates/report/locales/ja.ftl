@@ -1120,6 +1120,7 @@ loss-place-unaccounted = どのカウンタにも現れない損失（回線上�
 loss-place-unknown = 場所不明
 mesh-from = 送信元
 mesh-to = 宛先
+message-in-english = （英語）{ $text }
 method-age-days = { $count } 日
 method-age-hours = { $count } 時間
 method-age-minutes = { $count ->

@@ -4,8 +4,8 @@ use crate::document::{Block, Entry, Section};
 use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
-use crate::sentences::sentence;
-use linerate_model::{CaveatKind, Record, Standing};
+use crate::sentences::message;
+use linerate_model::{CaveatKind, Message, Record, Standing};
 
 /// Entries a reader sees; the other ones are only counted.
 const MOST: usize = 20;
@@ -16,7 +16,7 @@ struct Group<'a> {
     /// What spoilt them; none where they failed.
     kind: Option<CaveatKind>,
     /// Why, in the record's words: those of the first attempt.
-    why: &'a str,
+    why: Message,
     attempts: usize,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
             Some(_) => said!(lang, "attempts-of-trial-spoilt", attempts = group.attempts),
             None => said!(lang, "attempts-of-trial-failed", attempts = group.attempts),
         };
-        Entry::new(plain(group.trial), vec![what, sentence(group.why)])
+        Entry::new(plain(group.trial), vec![what, message(lang, &group.why)])
     };
     let entries = groups.iter().take(MOST).map(entry).collect();
     let blocks = vec![Block::Sentences(sentences), Block::Entries(entries)];
@@ -55,8 +55,8 @@ fn groups(record: &Record) -> Vec<Group<'_>> {
     for attempt in &record.trials {
         let (kind, why) = match &attempt.standing {
             Standing::Counted => continue,
-            Standing::Spoilt { reason } => (Some(reason.kind), reason.text.as_str()),
-            Standing::Failed { reason } => (None, reason.as_str()),
+            Standing::Spoilt { reason } => (Some(reason.kind), reason.text.clone()),
+            Standing::Failed { reason } => (None, Message::untranslated(reason)),
         };
         let trial = attempt.trial.name.as_str();
         // The numbers in a doubt's text differ from attempt to attempt; its kind does not.

@@ -3,7 +3,7 @@
 use crate::language::Language;
 use crate::over_time::{self, EvidenceRun};
 use crate::said;
-use crate::sentences::sentence;
+use crate::sentences::message;
 use crate::text::sparkline;
 use crate::text::{Page, Style};
 use crate::verdicts;
@@ -38,7 +38,7 @@ pub fn explain(record: &Record, style: &Style) -> String {
 
 fn reasons(lang: Language, page: &mut Page, verdict: &Verdict) {
     for evidence in &verdict.evidence {
-        page.paragraph("  ", &sentence(evidence));
+        page.paragraph("  ", &message(lang, evidence));
     }
     if !verdict.weighed.is_empty() {
         page.paragraph("  ", &said!(lang, "explain-weighed"));
@@ -46,10 +46,10 @@ fn reasons(lang: Language, page: &mut Page, verdict: &Verdict) {
     for weighed in &verdict.weighed {
         let head =
             format!("    {:<23}{:<9}", lang.named("limit", weighed.limit), lang.named("support", weighed.support));
-        page.paragraph(&head, &sentence(&weighed.text));
+        page.paragraph(&head, &message(lang, &weighed.text));
     }
     for next in &verdict.next {
-        page.paragraph(&format!("  {} ", said!(lang, "explain-next")), &sentence(next));
+        page.paragraph(&format!("  {} ", said!(lang, "explain-next")), &message(lang, next));
     }
 }
 

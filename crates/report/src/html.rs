@@ -123,7 +123,7 @@ fn blocks(lang: Language, section: &Section) -> Markup {
                 Block::Table(table) if table.is_of_words() => div.words { (scrolling(lang, table)) },
                 Block::Table(table) => (with_meanings(lang, table)),
                 Block::Chart(chart) => (figure(lang, chart)),
-                Block::Caveats(all) => (caveats(all)),
+                Block::Caveats(all) => (caveats(lang, all)),
             }
         }
     }
@@ -168,13 +168,13 @@ fn told(lang: Language, entry: &Entry) -> Markup {
     }
 }
 
-fn caveats(all: &[(String, Caveat)]) -> Markup {
+fn caveats(lang: Language, all: &[(String, Caveat)]) -> Markup {
     html! {
         ul.caveats {
             @for (names, caveat) in all {
                 li {
                     @if !names.is_empty() { b { (names) ": " } }
-                    (prose(&sentences::sentence(&caveat.text)))
+                    (prose(&sentences::message(lang, &caveat.text)))
                 }
             }
         }

@@ -104,7 +104,7 @@ fn answer(lang: Language, ladder: &Ladder) -> Vec<String> {
 /// What headers take, what to try, and layers that are quicker than they should be.
 fn explanation(lang: Language, ladder: &Ladder) -> Vec<String> {
     let mut all: Vec<String> = gap(lang, ladder).into_iter().skip(1).collect();
-    all.extend(ladder.widest_gap.as_ref().map(|gap| sentences::sentence(&gap.advice)));
+    all.extend(ladder.widest_gap.as_ref().and_then(|gap| Some(sentences::message(lang, gap.advice.as_ref()?))));
     all.extend(header_of_tcp(lang, ladder));
     let above_udp = |layer: &&LadderLayer| {
         layer.below == Some(LayerName::Udp) && layer.share_of_layer_below.is_some_and(|share| share > RISES)
@@ -130,7 +130,8 @@ fn gap(lang: Language, ladder: &Ladder) -> Vec<String> {
 
 /// Each layer that was not measured, and why.
 fn missing(lang: Language, ladder: &Ladder) -> impl Iterator<Item = String> {
-    let missing = ladder.layers.iter().filter_map(|layer| Some((layer.name, plain(layer.missing.as_ref()?))));
+    let missing =
+        ladder.layers.iter().filter_map(move |layer| Some((layer.name, plain(&lang.message(layer.missing.as_ref()?)))));
     missing.map(move |(name, why)| match name {
         LayerName::Limit => sentences::sentence(&said!(lang, "ladder-line-unknown", why = why)),
         name => sentences::sentence(&said!(lang, "ladder-not-measured", layer = label(lang, name), why = why)),

@@ -4,7 +4,7 @@
 
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
-use linerate_model::{DelayGrade, Medium, RecordId, Transport};
+use linerate_model::{DelayGrade, Medium, Message, MessagePart, MessageValue, RecordId, Transport};
 use linerate_units::{BitRate, ByteCount, Nanos, grouped};
 use std::fmt;
 use std::str::FromStr;
@@ -13,6 +13,8 @@ use unic_langid::LanguageIdentifier;
 
 const ENGLISH: &str = include_str!("../locales/en.ftl");
 const JAPANESE: &str = include_str!("../locales/ja.ftl");
+/// What records say, which has its English text beside its key, where it is made (`linerate_model::message!`).
+const MESSAGES_IN_JAPANESE: &str = include_str!("../locales/messages.ja.ftl");
 
 /// A language that reports come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,11 +84,44 @@ impl Language {
         self.pattern(&key, None, &[]).unwrap_or(own)
     }
 
+    /// What a record says. A text that this language does not have, as of a record that an older version wrote, is given in
+    /// English and marked as such.
+    pub fn message(self, message: &Message) -> String {
+        let told: Option<Vec<String>> = message.parts.iter().map(|part| self.part(part)).collect();
+        match (self, told) {
+            (Self::English, _) => message.text.clone(),
+            (Self::Japanese, Some(parts)) if !parts.is_empty() => parts.concat(),
+            _ => crate::said!(self, "message-in-english", text = message.text),
+        }
+    }
+
+    /// One part of a message; none if its key is not known, or its text holds what it does not have.
+    fn part(self, part: &MessagePart) -> Option<String> {
+        let held: Vec<(&str, Held)> =
+            part.values.iter().map(|(name, value)| (name.as_str(), self.value(value).held())).collect();
+        let (text, is_whole) = self.formatted(&part.key, None, &held)?;
+        is_whole.then_some(text)
+    }
+
+    fn value(self, value: &MessageValue) -> String {
+        match value {
+            MessageValue::Term { kind, name } => self.named(kind, name),
+            MessageValue::Message(message) => self.message(message),
+            own => own.to_string(),
+        }
+    }
+
     fn pattern(self, key: &str, attribute: Option<&str>, held: &[(&str, Held)]) -> Option<String> {
+        // What is missing among the arguments is shown by its name: a test sees to it that nothing is.
+        self.formatted(key, attribute, held).map(|(text, _)| text)
+    }
+
+    /// The text of a key, and whether it has all that it holds.
+    fn formatted(self, key: &str, attribute: Option<&str>, held: &[(&str, Held)]) -> Option<(String, bool)> {
         static ENGLISH_WORDS: LazyLock<FluentBundle<FluentResource>> =
-            LazyLock::new(|| bundle(Language::English, ENGLISH));
+            LazyLock::new(|| bundle(Language::English, &[ENGLISH]));
         static JAPANESE_WORDS: LazyLock<FluentBundle<FluentResource>> =
-            LazyLock::new(|| bundle(Language::Japanese, JAPANESE));
+            LazyLock::new(|| bundle(Language::Japanese, &[JAPANESE, MESSAGES_IN_JAPANESE]));
         let bundle = match self {
             Self::English => &ENGLISH_WORDS,
             Self::Japanese => &JAPANESE_WORDS,
@@ -97,15 +132,14 @@ impl Language {
             None => message.value()?,
         };
         let args: FluentArgs<'_> = held.iter().map(|(name, value)| (*name, value.0.clone())).collect();
-        // What is missing among the arguments is shown by its name: a test sees to it that nothing is.
-        Some(bundle.format_pattern(pattern, Some(&args), &mut Vec::new()).into_owned())
+        let mut errors = Vec::new();
+        let text = bundle.format_pattern(pattern, Some(&args), &mut errors).into_owned();
+        Some((text, errors.is_empty()))
     }
 }
 
 /// The words of one language.
-fn bundle(language: Language, source: &str) -> FluentBundle<FluentResource> {
-    // A message that cannot be read is left out; a test reads them all.
-    let resource = FluentResource::try_new(source.to_owned()).unwrap_or_else(|(resource, _)| resource);
+fn bundle(language: Language, sources: &[&str]) -> FluentBundle<FluentResource> {
     let tag: LanguageIdentifier = language.tag().parse().expect("a tag of BCP 47");
     let mut bundle = FluentBundle::new_concurrent(vec![tag]);
     bundle.set_use_isolating(false);
@@ -113,7 +147,11 @@ fn bundle(language: Language, source: &str) -> FluentBundle<FluentResource> {
         FluentValue::Number(number) => Some(grouped(number.value as u64)),
         _ => None,
     }));
-    bundle.add_resource_overriding(resource);
+    for source in sources {
+        // A message that cannot be read is left out; a test reads them all.
+        let resource = FluentResource::try_new((*source).to_owned()).unwrap_or_else(|(resource, _)| resource);
+        bundle.add_resource_overriding(resource);
+    }
     bundle
 }
 

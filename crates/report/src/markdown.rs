@@ -36,7 +36,9 @@ fn push_section(lang: Language, text: &mut String, section: &Section) {
                 push_rows(lang, text, table);
             }
             Block::Caveats(caveats) => {
-                caveats.iter().for_each(|(names, caveat)| push_item(text, names, &sentences::sentence(&caveat.text)));
+                caveats
+                    .iter()
+                    .for_each(|(names, caveat)| push_item(text, names, &sentences::message(lang, &caveat.text)));
             }
             Block::Chart(chart) => {
                 chart.in_a_line().iter().for_each(|line| push_item(text, &chart.title, line));

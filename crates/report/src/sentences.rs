@@ -9,8 +9,8 @@ use crate::said;
 use crate::tables::timed;
 use crate::{calls, copy, frames, loaded_latency, nfs, tasks};
 use linerate_model::{
-    Bypass, Caveat, Confidence, Detail, Direction, Latency, Limit, Loss, LossPlaces, Measurement, Record, Repeats,
-    Summary, TaskKind,
+    Bypass, Caveat, Confidence, Detail, Direction, Latency, Limit, Loss, LossPlaces, Measurement, Message, Record,
+    Repeats, Summary, TaskKind,
 };
 use linerate_units::Ratio;
 
@@ -325,6 +325,11 @@ pub(crate) fn busiest_threads(lang: Language, result: &FlowResult<'_>) -> Option
         return None;
     }
     Some(said!(lang, "figures-two-shares", sender = whole(sender)?, receiver = whole(receiver)?))
+}
+
+/// What a record says, as sentences in the reader's language.
+pub(crate) fn message(lang: Language, message: &Message) -> String {
+    sentence(&lang.message(message))
 }
 
 /// A text of a record as a sentence: with a capital and a full stop.

@@ -213,7 +213,7 @@ impl Page {
     fn caveat(&mut self, names: &str, caveat: &Caveat) {
         let of = if names.is_empty() { String::new() } else { format!("{names}: ") };
         let start = self.text.len();
-        self.paragraph("  ! ", &format!("{of}{}", sentences::sentence(&caveat.text)));
+        self.paragraph("  ! ", &format!("{of}{}", sentences::message(self.language, &caveat.text)));
         if self.colour {
             let mark = self.styled("33", "!");
             self.text.replace_range(start + 2..start + 3, &mark);

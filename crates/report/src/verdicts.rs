@@ -4,7 +4,7 @@ use crate::abridged;
 use crate::document::{Block, Entry, Folded, Section};
 use crate::figures::plain;
 use crate::language::Language;
-use crate::sentences::{listed, sentence};
+use crate::sentences::{listed, message, sentence};
 use crate::{device, frames, nfs, said};
 use linerate_model::{Confidence, Limit, LimitPlace, Measurement, Record, Steadiness, Verdict};
 use linerate_units::BitRate;
@@ -33,10 +33,10 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
 
 fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
     let course = verdict.steadiness.map(|steadiness| sentence(&course(lang, steadiness)));
-    let why = verdict.evidence.iter().chain(&verdict.next).map(|text| sentence(text));
+    let why = verdict.evidence.iter().chain(&verdict.next).map(|text| message(lang, text));
     let weighed = verdict.weighed.iter().map(|weighed| {
         let (limit, support) = (lang.named("limit", weighed.limit), lang.named("support", weighed.support));
-        (format!("{limit} ({support})"), sentence(&weighed.text))
+        (format!("{limit} ({support})"), message(lang, &weighed.text))
     });
     let folded = Folded { heading: said!(lang, "verdicts-weighed"), entries: weighed.collect() };
     Entry {

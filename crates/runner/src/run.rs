@@ -6,8 +6,8 @@ use crate::session::Sessions;
 use crate::{Agents, DeviceWatch, RunError};
 use linerate_method::{After, Again, Progress, Retry, Step, spoilt};
 use linerate_model::{
-    Caveat, CaveatKind, HostName, Password, Plan, Record, RecordId, Sampling, SessionProgress, Standing, StudyRun,
-    Trial, TrialResult,
+    Caveat, CaveatKind, HostName, Message, Password, Plan, Record, RecordId, Sampling, SessionProgress, Standing,
+    StudyRun, Trial, TrialResult, message,
 };
 use linerate_store::{Ending, LiveRun, Store};
 use linerate_units::Nanos;
@@ -107,7 +107,7 @@ pub struct Run<'a> {
 /// Something between the hosts whose limits were planted, as the path of a lab is.
 pub trait BenchWatch: Sync {
     /// Says what limits it did not keep since this was last asked; none if it kept them.
-    fn missed(&self) -> Option<String>;
+    fn missed(&self) -> Option<Message>;
 }
 
 /// A run that ended early and goes on.
@@ -185,14 +185,30 @@ impl Run<'_> {
         record.caveats.append(&mut lasting.remains);
         if let Some(first) = lasting.missed.first() {
             let (missed, all) = (lasting.missed.len(), record.trials.len());
-            record.caveats.push(Caveat::new(CaveatKind::BenchLimits, format!("in {missed} of {all} trials {first}")));
+            record.caveats.push(Caveat::new(
+                CaveatKind::BenchLimits,
+                message!(
+                    "caveat-bench-limits",
+                    "in {missed} of {all} trials {first}",
+                    missed,
+                    all,
+                    first = first.clone()
+                ),
+            ));
         }
         if let Some(trials) = resumed_at {
-            let text = format!("the run was resumed after {trials} attempts: the network may have changed in between");
+            let text = message!(
+                "caveat-resumed",
+                "the run was resumed after {trials} attempts: the network may have changed in between",
+                trials
+            );
             record.caveats.push(Caveat::new(CaveatKind::Interrupted, text));
         }
         if let Some(error) = &failure {
-            record.caveats.push(Caveat::new(CaveatKind::Interrupted, format!("the run ended early: {error}")));
+            record.caveats.push(Caveat::new(
+                CaveatKind::Interrupted,
+                message!("caveat-ended-early", "the run ended early: {error}", error = error.to_string()),
+            ));
         }
         let ending = match &failure {
             None => Ending::Finished,
@@ -256,7 +272,7 @@ struct Lasting {
     /// The latest exchanges of times, which serve two trials.
     clocks: ClockExchanges,
     /// Of each trial in which the bench did not keep its limits, how.
-    missed: Vec<String>,
+    missed: Vec<Message>,
     /// How the hosts sample the next one.
     sampling: Sampling,
 }

@@ -10,7 +10,7 @@ use futures_util::future::{join_all, try_join_all};
 use linerate_method::{Joining, SteadyState, assign, drains, join, survives};
 use linerate_model::{
     Assignment, Caveat, CaveatKind, Endpoints, HostName, LinkId, Load, Order, Password, Ready, Sampling, SessionId,
-    SessionKey, SessionProgress, Stage, Trial, TrialResult, Warmup,
+    SessionKey, SessionProgress, Stage, Trial, TrialResult, Warmup, message,
 };
 use linerate_units::Nanos;
 use std::cell::{Cell, RefCell};
@@ -463,7 +463,7 @@ fn is_done(stage: &Stage) -> bool {
 }
 
 fn left_behind(host: &HostName, text: &str) -> Caveat {
-    Caveat::new(CaveatKind::LeftBehind, format!("{host}: {text}"))
+    Caveat::new(CaveatKind::LeftBehind, message!("caveat-left-behind-on-host", "{host}: {text}", host, text))
 }
 
 /// The order of the stages.

@@ -64,7 +64,7 @@ impl Telling {
     fn end_attempt(&mut self, result: &TrialResult) -> Vec<StreamEvent> {
         let (state, reason) = match &result.standing {
             Standing::Counted => (TrialState::Counted, None),
-            Standing::Spoilt { reason } => (TrialState::Spoilt, Some(reason.text.clone())),
+            Standing::Spoilt { reason } => (TrialState::Spoilt, Some(reason.text.text.clone())),
             Standing::Failed { reason } => (TrialState::Failed, Some(reason.clone())),
         };
         let ended = self.trial(&result.trial, result.attempt, state, reason);

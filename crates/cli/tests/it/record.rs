@@ -36,7 +36,7 @@ fn every_promised_field_is_there() {
         "/caveats/0/text",
         "/verdict/limit",
         "/verdict/confidence",
-        "/verdict/evidence/0",
+        "/verdict/evidence/0/text",
     ];
     let stream = [
         "/received/payload_bps/median",

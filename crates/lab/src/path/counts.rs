@@ -1,6 +1,6 @@
 //! What a path did to the frames, and whether it kept up.
 
-use linerate_model::HostName;
+use linerate_model::{HostName, Message, message};
 use linerate_units::{Nanos, Ratio};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -79,19 +79,34 @@ impl PathCounts {
     }
 
     /// Says how the path did not do what was planted; none if it did.
-    pub fn warning(&self) -> Option<String> {
+    pub fn warning(&self) -> Option<Message> {
         let sum = |of: fn(&DirectionCounts) -> u64| self.to.values().map(of).sum::<u64>();
         let (sent, late) = (sum(|counts| counts.sent), sum(|counts| counts.late));
         let unplanned = sum(|counts| counts.unplanned) + self.missed;
         let often = late > LATE_FRAMES && Ratio::new(late, sent) > LATE_SHARE;
-        let late = often.then(|| format!("{late} of {sent} frames left more than 100 us late, up to {}", self.latest));
-        let lost = (unplanned > 0).then(|| format!("{unplanned} frames were lost that no limit of it loses"));
-        let problems: Vec<_> = late.into_iter().chain(lost).collect();
-        (!problems.is_empty()).then(|| {
-            let problems = problems.join(", and ");
-            format!("the path did not keep up: {problems}; do not rely on this result, give the machine less to do")
-        })
+        let late = often.then(|| {
+            message!(
+                "bench-late",
+                "{late} of {sent} frames left more than 100 us late, up to {latest}",
+                late,
+                sent,
+                latest = self.latest
+            )
+        });
+        let lost = (unplanned > 0)
+            .then(|| message!("bench-lost", "{frames} frames were lost that no limit of it loses", frames = unplanned));
+        let problems = both(late.into_iter().chain(lost))?;
+        Some(message!(
+            "bench-path",
+            "the path did not keep up: {problems}; do not rely on this result, give the machine less to do",
+            problems
+        ))
     }
+}
+
+/// Several problems as one text; none of none.
+pub(crate) fn both(problems: impl Iterator<Item = Message>) -> Option<Message> {
+    problems.reduce(|first, further| message!("bench-and", "{first}, and {further}", first, further))
 }
 
 #[cfg(test)]

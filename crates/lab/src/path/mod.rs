@@ -15,6 +15,7 @@ mod model;
 mod stations;
 mod watch;
 
+pub(crate) use counts::both;
 pub use counts::{DirectionCounts, PathCounts};
 pub use limits::{Alternation, PathLimits};
 pub use watch::PathWatch;

@@ -2,6 +2,7 @@
 
 use super::{ASK, PathCounts};
 use crate::LabError;
+use linerate_model::Message;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
@@ -36,7 +37,7 @@ impl PathWatch {
     /// # Errors
     ///
     /// Fails if the path's process has ended.
-    pub fn missed(&self) -> Result<Option<String>, LabError> {
+    pub fn missed(&self) -> Result<Option<Message>, LabError> {
         let now = self.ask()?;
         let mut asked = self.asked.lock().map_err(|_| LabError::Down)?;
         let warning = now.clone().since(&asked).warning();

@@ -5,7 +5,9 @@
 
 use super::HeldUp;
 use crate::LabError;
+use crate::path::both;
 use crate::wiring::Wiring;
+use linerate_model::{Message, message};
 use linerate_sys::Error;
 use linerate_sys::namespace::NetNamespace;
 use linerate_sys::netlink::Route;
@@ -36,22 +38,23 @@ impl ReferenceCounts {
     }
 
     /// Says how the device did not keep its limits; none if it did.
-    pub fn warning(&self) -> Option<String> {
-        let problems: Vec<_> = [
-            (self.ahead, "found no room at its ports"),
-            (self.behind, "found no room at the ports of the tester"),
-            (self.held_up, "were dropped because it was held up"),
-        ]
-        .into_iter()
-        .filter(|(frames, _)| *frames > 0)
-        .map(|(frames, what)| format!("{frames} frames {what}"))
-        .collect();
-        (!problems.is_empty()).then(|| {
-            let problems = problems.join(", and ");
-            format!(
-                "the reference device did not keep its limits: {problems}; do not rely on this result, give the machine less to do"
-            )
-        })
+    pub fn warning(&self) -> Option<Message> {
+        let ReferenceCounts { ahead, behind, held_up } = *self;
+        let problems = [
+            (ahead, message!("bench-no-room-ahead", "{ahead} frames found no room at its ports", ahead)),
+            (
+                behind,
+                message!("bench-no-room-behind", "{behind} frames found no room at the ports of the tester", behind),
+            ),
+            (held_up, message!("bench-held-up", "{held_up} frames were dropped because it was held up", held_up)),
+        ];
+        let problems = both(problems.into_iter().filter(|(frames, _)| *frames > 0).map(|(_, problem)| problem))?;
+        Some(message!(
+            "bench-reference",
+            "the reference device did not keep its limits: {problems}; do not rely on this result, give the \
+             machine less to do",
+            problems
+        ))
     }
 }
 
@@ -126,7 +129,7 @@ impl ReferenceWatch {
     /// # Errors
     ///
     /// Fails if the kernel does not tell its counters.
-    pub fn missed(&self) -> Result<Option<String>, LabError> {
+    pub fn missed(&self) -> Result<Option<Message>, LabError> {
         let now = self.wiring.reference().map_or(Ok(ReferenceCounts::default()), Counters::read)?;
         let mut asked = self.asked.lock().map_err(|_| LabError::Down)?;
         let warning = now.since(*asked).warning();

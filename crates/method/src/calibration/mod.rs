@@ -19,7 +19,7 @@ pub use search::{Found, Search};
 
 use age::OLD;
 use linerate_model::{
-    Bypass, Calibrated, CalibratedSubject, Caveat, CaveatKind, Record, Summary, TaskKind, TesterLimit,
+    Bypass, Calibrated, CalibratedSubject, Caveat, CaveatKind, Record, Summary, TaskKind, TesterLimit, message,
 };
 use linerate_units::Nanos;
 
@@ -48,16 +48,21 @@ pub(crate) fn one(rate: f64) -> Summary {
 pub(crate) fn doubts(task: TaskKind, limit: &TesterLimit) -> Vec<Caveat> {
     let mut all = Vec::new();
     if limit.age >= OLD {
-        let text = format!(
-            "the tester limit was measured {} before this run, and hosts change: measure it again with `linerate calibrate`",
-            age_in_words(limit.age)
+        let text = message!(
+            "caveat-old-calibration",
+            "the tester limit was measured {age} before this run, and hosts change: measure it again with \
+             `linerate calibrate`",
+            age = age_in_words(limit.age)
         );
         all.push(Caveat::new(CaveatKind::OldCalibration, text));
     }
     // Of NFS operations it is measured so on purpose.
     if limit.bypass == Bypass::Loopback && task != TaskKind::Nfs {
-        let text = "the tester limit is an upper estimate, from the loopback of each host: their interfaces took no part; join the \
-                    hosts by a cable and measure it with `linerate calibrate`";
+        let text = message!(
+            "caveat-loopback-calibration",
+            "the tester limit is an upper estimate, from the loopback of each host: their interfaces took no \
+             part; join the hosts by a cable and measure it with `linerate calibrate`"
+        );
         all.push(Caveat::new(CaveatKind::LoopbackCalibration, text));
     }
     all

@@ -75,7 +75,7 @@ fn the_same_hosts_with_the_same_settings_fit_whatever_load_is_offered() {
     let fit = fitted(&record, &[spec()], &hosts(), 3).expect("it fits");
     assert_eq!((rates(&fit.limits), fit.missing.len()), (vec![8e6], 0));
     let limit = &fit.limits[0];
-    assert_eq!((limit.bypass, age_in_words(limit.age).as_str()), (Bypass::Cable, "3 days"));
+    assert_eq!((limit.bypass, age_in_words(limit.age).text.as_str()), (Bypass::Cable, "3 days"));
     assert_eq!(limit.subject, CalibratedSubject::Result("udp 1000".into()));
     // A name is no setting, and a rate asks for less than there is.
     let mut slower = Trial { name: "slower".into(), ..spec() };

@@ -3,7 +3,7 @@
 use crate::proof::changed_name;
 use linerate_model::{
     CopyExisting, CopyFrom, CopyInto, CopyTask, CopyTree, CopyVerify, CopyWay, Counterproof, Expects, Limit, Load,
-    Measurement, PairPart, Task, Trial,
+    Measurement, PairPart, Task, Trial, message,
 };
 
 /// The trial that would test the verdict on the copies of `cell`; none where leaving storage out is inconclusive. Content of a
@@ -18,21 +18,31 @@ pub(crate) fn counterproof(cell: &Trial, result: &Measurement) -> Option<Trial> 
     let made = task.trees().iter().all(|tree| matches!(tree, CopyTree::Made(_))) && task.from == CopyFrom::Files;
     let written = task.into != CopyInto::Discard;
     let (change, task, expects) = match result.verdict.leading() {
-        Limit::StorageRead if made => ("content from memory", from_memory(task), Expects::Rise),
-        Limit::StorageWrite if written => ("nothing written", discarded(task), Expects::Rise),
-        Limit::Wire | Limit::Shaper if made && written => {
-            ("content from memory and nothing written", discarded(&from_memory(task)), Expects::Same)
+        Limit::StorageRead if made => {
+            (message!("change-from-memory", "content from memory"), from_memory(task), Expects::Rise)
         }
-        Limit::Wire | Limit::Shaper if made => ("content from memory", from_memory(task), Expects::Same),
-        Limit::Wire | Limit::Shaper if written => ("nothing written", discarded(task), Expects::Same),
+        Limit::StorageWrite if written => {
+            (message!("change-nothing-written", "nothing written"), discarded(task), Expects::Rise)
+        }
+        Limit::Wire | Limit::Shaper if made && written => (
+            message!("change-neither", "content from memory and nothing written"),
+            discarded(&from_memory(task)),
+            Expects::Same,
+        ),
+        Limit::Wire | Limit::Shaper if made => {
+            (message!("change-from-memory", "content from memory"), from_memory(task), Expects::Same)
+        }
+        Limit::Wire | Limit::Shaper if written => {
+            (message!("change-nothing-written", "nothing written"), discarded(task), Expects::Same)
+        }
         _ => return None,
     };
     Some(Trial {
-        name: changed_name(&cell.name, change),
+        name: changed_name(&cell.name, &change),
         loads: vec![Load { task: Task::Copy(task), timing: cell.load().timing }],
         proves: Some(Counterproof {
             of: cell.name.clone(),
-            change: change.to_owned(),
+            change,
             part: PairPart::Changed,
             expects,
             otherwise: None,

@@ -18,7 +18,7 @@ use crate::offered::{is_whole, of_number};
 use crate::search::{Bisect, BisectGoal, Counted, Search as _};
 use linerate_model::{
     AddressTable, Caveat, CaveatKind, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FramesRun,
-    FramesTask, LearningRate, Mac, Trial, TrialResult, Vary, VaryField, VaryOrder,
+    FramesTask, LearningRate, Mac, Trial, TrialResult, Vary, VaryField, VaryOrder, message,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 
@@ -230,30 +230,36 @@ impl AddressTest {
         if self.ageing > Nanos::default() && both > self.ageing {
             self.doubt(Caveat::new(
                 CaveatKind::PlaceUnsure,
-                format!(
-                    "showing and finding {} addresses takes longer than the {} after which the device forgets them: some may \
-                     have aged out; give a higher --learn-rate or fewer addresses (--most)",
-                    set.count, self.ageing
+                message!(
+                    "caveat-addresses-aged",
+                    "showing and finding {count} addresses takes longer than the {time} after which the device \
+                     forgets them: some may have aged out; give a higher --learn-rate or fewer addresses (--most)",
+                    count = set.count,
+                    time = self.ageing
                 ),
             ));
         }
         if shown < u64::from(set.count) {
             self.doubt(Caveat::new(
                 CaveatKind::BelowOfferedRate,
-                format!(
-                    "the tester showed the device only {shown} of {} addresses: what it was not shown it could not learn; \
-                     give a lower --learn-rate",
-                    set.count
+                message!(
+                    "caveat-addresses-not-shown",
+                    "the tester showed the device only {shown} of {count} addresses: what it was not shown it \
+                     could not learn; give a lower --learn-rate",
+                    shown = shown,
+                    count = set.count
                 ),
             ));
         }
         if lost > 0 {
             self.doubt(Caveat::new(
                 CaveatKind::PlaceUnsure,
-                format!(
-                    "{lost} of {} frames to learned addresses were lost, and those addresses are not counted as kept: give a \
-                     lower --learn-rate",
-                    set.count
+                message!(
+                    "caveat-addresses-lost",
+                    "{lost} of {count} frames to learned addresses were lost, and those addresses are not counted \
+                     as kept: give a lower --learn-rate",
+                    lost = lost,
+                    count = set.count
                 ),
             ));
         }
@@ -315,14 +321,21 @@ impl AddressTest {
         if self.rates.is_none() {
             caveats.push(Caveat::new(
                 CaveatKind::PlaceUnsure,
-                "how fast the device learns was not measured: that takes addresses it has forgotten; give its ageing time \
-                 (--ageing), which is then waited for after each trial",
+                message!(
+                    "caveat-learning-not-measured",
+                    "how fast the device learns was not measured: that takes addresses it has forgotten; give its \
+                     ageing time (--ageing), which is then waited for after each trial"
+                ),
             ));
         }
         if self.too_many().is_none() {
             caveats.push(Caveat::new(
                 CaveatKind::PlaceUnsure,
-                format!("all of {learned} addresses were kept: the table may hold more; ask for more (--most)"),
+                message!(
+                    "caveat-all-addresses-kept",
+                    "all of {learned} addresses were kept: the table may hold more; ask for more (--most)",
+                    learned
+                ),
             ));
         }
         let learning = self.rates.as_ref().map(|(search, _)| {

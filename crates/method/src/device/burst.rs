@@ -11,7 +11,7 @@ use crate::offered::{is_whole, of_number};
 use crate::search::Longest;
 use linerate_model::{
     BackToBack, BufferTime, BurstLengths, Caveat, CaveatKind, DevicePlan, Firmness, FrameStreamCounts, FramesRun,
-    FramesTask, Limit, Throughput,
+    FramesTask, Limit, Message, MessageValue, Throughput, message,
 };
 use linerate_units::{BitRate, FrameSize, Nanos, Ratio};
 
@@ -63,26 +63,34 @@ impl BurstTest {
     }
 
     /// Why a buffer cannot be seen: nothing is ever held back in it.
-    fn inapplicable(&self) -> Option<String> {
+    fn inapplicable(&self) -> Option<Message> {
         let Some(throughput) = self.throughput.as_ref().filter(|found| found.frames_per_s > 0.0) else {
-            return Some("without a throughput no buffer can be worked out".to_owned());
+            return Some(message!("burst-no-throughput", "without a throughput no buffer can be worked out"));
         };
         let rate = whole(throughput.frames_per_s);
         let at_tester_limit = throughput.tester_limit.as_ref().is_some_and(|limit| limit.share >= AT_TESTER_LIMIT);
         // RFC 9004 section 5.1: only sizes whose throughput is below the maximum frame rate are tested.
         match (throughput.limit, throughput.lost_at_frames_per_s) {
-            (Limit::Wire, _) => {
-                Some(format!("the throughput of {rate} frames/s is the maximum frame rate: no burst fills a buffer"))
+            (Limit::Wire, _) => Some(message!(
+                "burst-line-rate",
+                "the throughput of {rate} frames/s is the maximum frame rate: no burst fills a buffer",
+                rate
+            )),
+            _ if at_tester_limit => Some(message!(
+                "burst-at-tester-limit",
+                "the tester cannot send much faster than the {rate} frames/s that the device carries: none of its \
+                 bursts fills a buffer",
+                rate = rate
+            )),
+            _ if !throughput.firmness.is_firm() => Some(message!(
+                "burst-not-firm",
+                "the throughput of {rate} frames/s is not firm, since the tester cannot send all that is due at \
+                 higher rates: no buffer follows from it",
+                rate = rate
+            )),
+            (_, None) => {
+                Some(message!("burst-no-loss", "up to the highest rate, {rate} frames/s, no frame was lost", rate))
             }
-            _ if at_tester_limit => Some(format!(
-                "the tester cannot send much faster than the {rate} frames/s that the device carries: none of its bursts \
-                 fills a buffer"
-            )),
-            _ if !throughput.firmness.is_firm() => Some(format!(
-                "the throughput of {rate} frames/s is not firm, since the tester cannot send all that is due at higher rates: \
-                 no buffer follows from it"
-            )),
-            (_, None) => Some(format!("up to the highest rate, {rate} frames/s, no frame was lost")),
             _ => None,
         }
     }
@@ -157,57 +165,73 @@ impl BurstTest {
         let line = lines(plan, self.size);
         let sent = mean(self.found.iter().filter_map(|found| found.rate));
         let frames = lengths(self.found.iter().map(|found| found.frames).collect());
-        let mut say = |kind, text: String| caveats.push(Caveat::new(kind, text));
+        let mut say = |kind, text: Message| caveats.push(Caveat::new(kind, text));
         let mut buffer = None;
         if let Some(why) = self.inapplicable() {
-            say(CaveatKind::NotMeasured, format!("bursts were not tried: {why}"));
+            say(CaveatKind::NotMeasured, message!("caveat-bursts-not-tried", "bursts were not tried: {why}", why));
         } else if let (Some(frames), Some(sent)) = (&frames, sent) {
             // RFC 9004 section 5.4, with the rate of the bursts in place of the maximum frame rate unless they reach it.
             let rate = line.filter(|line| sent >= AT_LINE * line).unwrap_or(sent);
             buffer = buffer_of(frames.mean, rate, throughput);
             if buffer.is_none() {
-                let text = format!(
-                    "the bursts came at {} frames/s, no faster than the throughput of {}: no buffer follows from \
-                     their length",
-                    whole(rate),
-                    whole(throughput)
+                let text = message!(
+                    "caveat-bursts-too-slow",
+                    "the bursts came at {rate} frames/s, no faster than the throughput of {throughput}: no buffer \
+                     follows from their length",
+                    rate = whole(rate),
+                    throughput = whole(throughput)
                 );
                 say(CaveatKind::NotMeasured, text);
             } else if line.is_none_or(|line| rate < line) {
-                let of = line.map_or_else(
-                    || "the line's is unknown".to_owned(),
-                    |line| format!("the line's is {}", whole(line)),
-                );
-                let text = format!(
-                    "the bursts came at {} frames/s, all that the tester can ({of}); buffer times are worked out with that \
-                     rate",
-                    whole(rate)
-                );
+                let rate = whole(rate);
+                let text = match line {
+                    Some(line) => message!(
+                        "caveat-bursts-below-line",
+                        "the bursts came at {rate} frames/s, all that the tester can (the line's is {line}); \
+                         buffer times are worked out with that rate",
+                        rate,
+                        line = whole(line)
+                    ),
+                    None => message!(
+                        "caveat-bursts-line-unknown",
+                        "the bursts came at {rate} frames/s, all that the tester can (the line's is unknown); \
+                         buffer times are worked out with that rate",
+                        rate
+                    ),
+                };
                 say(CaveatKind::BelowOfferedRate, text);
             }
         } else {
-            say(CaveatKind::NotMeasured, "not even two frames in a row came back".to_owned());
+            say(
+                CaveatKind::NotMeasured,
+                message!("caveat-no-burst-came-back", "not even two frames in a row came back"),
+            );
         }
         if self.found.iter().any(|found| found.unlimited) {
-            let text = format!(
-                "bursts of {LONGEST} came back whole, and longer ones were not tried: the buffer may be larger"
+            let text = message!(
+                "caveat-bursts-unlimited",
+                "bursts of {longest} came back whole, and longer ones were not tried: the buffer may be larger",
+                longest = LONGEST
             );
             say(CaveatKind::NotMeasured, text);
         }
         if !self.found.is_empty() && self.repeats < STANDARD_REPEATS {
-            let text = format!(
-                "the number of searches was {}; RFC 2544 section 26.4 asks for {STANDARD_REPEATS}: give --repeats \
-                 {STANDARD_REPEATS} for a figure to be compared with others",
-                self.found.len()
+            let text = message!(
+                "caveat-few-searches",
+                "the number of searches was {searches}; RFC 2544 section 26.4 asks for {standard_repeats}: give \
+                 --repeats {standard_repeats} for a figure to be compared with others",
+                searches = self.found.len(),
+                standard_repeats = STANDARD_REPEATS
             );
             say(CaveatKind::ShortTrial, text);
         }
         let firmness = self.found.iter().fold(Firmness::Firm, |all, found| all.and(found.firmness));
         if let Some(share) = firmness.offered() {
-            let text = format!(
-                "the tester was held up in bursts again and again, once for {:.1} % of the time: the lengths are lower bounds; \
-                 keep other work off its sending cores, and measure again",
-                (1.0 - share) * 100.0
+            let text = message!(
+                "caveat-bursts-held-up",
+                "the tester was held up in bursts again and again, once for {share} of the time: the lengths are \
+                 lower bounds; keep other work off its sending cores, and measure again",
+                share = MessageValue::percent(1.0 - share, 1)
             );
             say(CaveatKind::BelowOfferedRate, text);
         }

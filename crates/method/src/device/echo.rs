@@ -2,7 +2,7 @@
 //! from a port to the device and back to the same port.
 
 use super::throughput::ThroughputTest;
-use linerate_model::{CaveatKind, DevicePlan, EchoRate, FramesRun};
+use linerate_model::{CaveatKind, DevicePlan, EchoRate, FramesRun, message};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use std::net::IpAddr;
 
@@ -35,10 +35,11 @@ impl EchoTest {
         let echo = |found: linerate_model::Throughput| {
             let mut caveats = found.caveats;
             for caveat in caveats.iter_mut().filter(|caveat| caveat.kind == CaveatKind::NotCalibrated) {
-                caveat.text = format!(
-                    "how many frames the tester's port can send and take in is not known: `linerate device calibrate \
-                     --sizes {}` between two of its ports measures it",
-                    found.frame_bytes
+                caveat.text = message!(
+                    "caveat-echo-not-calibrated",
+                    "how many frames the tester's port can send and take in is not known: `linerate device \
+                     calibrate --sizes {bytes}` between two of its ports measures it",
+                    bytes = found.frame_bytes
                 );
             }
             EchoRate {

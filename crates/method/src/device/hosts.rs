@@ -29,8 +29,8 @@ use crate::offered::{Offer, of_number};
 use crate::search::Longest;
 use linerate_model::{
     Caveat, CaveatKind, Confidence, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FrameStreamCounts,
-    FramesRun, FramesTask, Latency, Limit, Mac, MacRule, NeighbourTable, PastNeighbours, SimulatedHosts, Trial, Vary,
-    VaryField, VaryOrder, Verdict,
+    FramesRun, FramesTask, Latency, Limit, Mac, MacRule, Message, NeighbourTable, PastNeighbours, SimulatedHosts,
+    Trial, Vary, VaryField, VaryOrder, Verdict, message,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 use std::net::IpAddr;
@@ -269,47 +269,60 @@ impl HostTest {
     pub(crate) fn outcome(&self, plan: &DevicePlan) -> NeighbourTable {
         let (held, lost_at) = self.bounds();
         let mut caveats = self.caveats.clone();
-        let mut doubt = |kind, text: String| caveats.push(Caveat::new(kind, text));
+        let mut doubt = |kind, text: Message| caveats.push(Caveat::new(kind, text));
         if lost_at.is_none() {
             doubt(
                 CaveatKind::NotMeasured,
-                format!(
-                    "all of {held} hosts were held: the router may hold more, and what happens then was not seen; ask for \
-                         more (--most), in a wider network if need be"
+                message!(
+                    "caveat-all-hosts-held",
+                    "all of {held} hosts were held: the router may hold more, and what happens then was not seen; \
+                     ask for more (--most), in a wider network if need be",
+                    held = held
                 ),
             );
         } else if held == 0 {
             doubt(
                 CaveatKind::NotMeasured,
-                "not one host was reached without loss: see whether the router has the network of the second port, and give a \
-                 lower --rate".to_owned(),
+                message!(
+                    "caveat-no-host-reached",
+                    "not one host was reached without loss: see whether the router has the network of the second \
+                     port, and give a lower --rate"
+                ),
             );
         } else if plan.ports.len() < 3 {
             doubt(
                 CaveatKind::NotMeasured,
-                "whether frames flood past the number held was not seen: that takes a third port on the router"
-                    .to_owned(),
+                message!(
+                    "caveat-flooding-not-seen",
+                    "whether frames flood past the number held was not seen: that takes a third port on the router"
+                ),
             );
         }
         if self.past.iter().any(|past| past.recovery_ns.is_none()) {
             doubt(
                 CaveatKind::NotMeasured,
-                "after an overload held hosts were lost until the end of the trial: give a longer --time".to_owned(),
+                message!(
+                    "caveat-hosts-lost-to-end",
+                    "after an overload held hosts were lost until the end of the trial: give a longer --time"
+                ),
             );
         }
         let open = self.cut_short.filter(|(hosts, _)| lost_at == Some(*hosts));
         let firmness = open.map_or(Firmness::Firm, |(hosts, unasked)| {
             doubt(
                 CaveatKind::BelowOfferedRate,
-                format!(
-                    "the tester was held up and never asked for {unasked} of {hosts} hosts, so that what it found is a lower bound: give a \
-                     lower --rate, or measure when this host is quiet"
+                message!(
+                    "caveat-hosts-not-asked",
+                    "the tester was held up and never asked for {unasked} of {hosts} hosts, so that what it found \
+                     is a lower bound: give a lower --rate, or measure when this host is quiet",
+                    unasked = unasked,
+                    hosts = hosts
                 ),
             );
             Firmness::NotFirm { offered: Some(1.0 - unasked as f64 / f64::from(hosts)) }
         });
         let verdict = if firmness.is_firm() && held == 0 && lost_at.is_some() {
-            let text = String::from("not one host was reached without loss");
+            let text = message!("hosts-none-reached", "not one host was reached without loss");
             Verdict::new(Limit::CannotTell, Confidence::Low, vec![text])
         } else {
             of_number("hosts", held.into(), lost_at.map(u64::from), firmness)

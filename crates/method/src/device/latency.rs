@@ -4,7 +4,7 @@
 
 use super::{doubts, latency, load, sum};
 use crate::offered::Offer;
-use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameLatency, FramesRun, TrialResult};
+use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameLatency, FramesRun, TrialResult, message};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
 /// The test at one size.
@@ -49,7 +49,11 @@ impl LatencyTest {
             if !offer.is_whole() {
                 caveats.push(Caveat::new(
                     CaveatKind::BelowOfferedRate,
-                    format!("{}: the latency is that of the lower load; ask for a lower --rate", offer.told()),
+                    message!(
+                        "caveat-latency-lower-load",
+                        "{offered}: the latency is that of the lower load; ask for a lower --rate",
+                        offered = offer.told()
+                    ),
                 ));
             }
             FrameLatency {

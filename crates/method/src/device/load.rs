@@ -1,19 +1,22 @@
 //! What is to be doubted of the device's own account of its load.
 
-use linerate_model::{Caveat, CaveatKind, DeviceLoad};
+use linerate_model::{Caveat, CaveatKind, DeviceLoad, Message, message};
 
 /// The doubts about the load of one trial. A device that was not asked leaves none.
 pub(crate) fn doubts(load: Option<&DeviceLoad>) -> Vec<Caveat> {
     let Some(load) = load else { return Vec::new() };
-    let doubt = |text: String| Caveat::new(CaveatKind::DeviceLoad, text);
-    let mut doubts: Vec<Caveat> =
-        load.notes.iter().map(|note| doubt(format!("the device's own load: {note}"))).collect();
+    let doubt = |text: Message| Caveat::new(CaveatKind::DeviceLoad, text);
+    let mut doubts: Vec<Caveat> = load
+        .notes
+        .iter()
+        .map(|note| doubt(message!("caveat-device-note", "the device's own load: {note}", note)))
+        .collect();
     if load.cpu.is_none() {
-        doubts.push(doubt(
-            "the device's CPU use is not known of the trial that counts: many devices renew that figure only every 5 s; \
-             give --time 10s or longer"
-                .to_owned(),
-        ));
+        doubts.push(doubt(message!(
+            "caveat-device-cpu-unknown",
+            "the device's CPU use is not known of the trial that counts: many devices renew that figure only \
+                 every 5 s; give --time 10s or longer"
+        )));
     }
     doubts
 }

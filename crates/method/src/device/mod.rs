@@ -27,10 +27,10 @@ use hosts::HostTest;
 use latency::LatencyTest;
 use linerate_model::{
     Calibrated, CalibratedSubject, Caveat, CaveatKind, DeviceFound, DevicePlan, DeviceTest, DirectionCounts, FrameForm,
-    FrameStream, FrameStreamCounts, FramesRun, FramesTask, Latency, Outcome, Record, RunSummary, Task, Throughput,
-    Timing, Trial, TrialResult,
+    FrameStream, FrameStreamCounts, FramesRun, FramesTask, Latency, MessageValue, Outcome, Record, RunSummary, Task,
+    Throughput, Timing, Trial, TrialResult, message,
 };
-use linerate_units::{FrameRate, FrameSize, Nanos, grouped};
+use linerate_units::{FrameRate, FrameSize, Nanos};
 use loss::LossTest;
 use recovery::RecoveryTest;
 use std::net::IpAddr;
@@ -88,8 +88,10 @@ fn parts(plan: &DevicePlan) -> Vec<Part> {
 fn left_out(plan: &DevicePlan) -> Option<Caveat> {
     let left_out = matches!(plan.test, DeviceTest::All { .. }) && plan.has_several_hosts();
     left_out.then(|| {
-        let text =
-            "latency was not measured: the ports are of hosts whose clocks differ; give ports of one host for it";
+        let text = message!(
+            "caveat-latency-several-clocks",
+            "latency was not measured: the ports are of hosts whose clocks differ; give ports of one host for it"
+        );
         Caveat::new(CaveatKind::NotMeasured, text)
     })
 }
@@ -383,23 +385,35 @@ const UNKNOWN_LINE: u64 = 200_000_000;
 pub(crate) fn spoilt(run: &FramesRun<'_>) -> Option<Caveat> {
     let steal = run.result.hosts.values().map(steal).fold(0.0, f64::max);
     if steal > STEAL_BEARABLE {
-        let text =
-            format!("the hypervisor took {:.0} % of the tester's CPU time in {}", steal * 100.0, run.result.trial.name);
-        return Some(Caveat::new(CaveatKind::CpuStolen, format!("{text}: measure again when the machine is quiet")));
+        let text = message!(
+            "caveat-tester-cpu-stolen",
+            "the hypervisor took {share} of the tester's CPU time in {trial}: measure again when the machine \
+                 is quiet",
+            share = MessageValue::percent(steal, 0),
+            trial = &run.result.trial.name
+        );
+        return Some(Caveat::new(CaveatKind::CpuStolen, text));
     }
     let offer = Offer::of(run);
     if let Some(time) = offer.held_up {
-        let (name, share) = (&run.result.trial.name, offer.share * 100.0);
-        let text = format!("{name}: the tester offered {share:.2} % of the rate it was to, held up for {time} in all");
-        return Some(Caveat::new(
-            CaveatKind::BelowOfferedRate,
-            format!("{text}: something else ran on its sending core"),
-        ));
+        let text = message!(
+            "caveat-tester-held-up",
+            "{trial}: the tester offered {share} of the rate it was to, held up for {time} in all: something else \
+             ran on its sending core",
+            trial = &run.result.trial.name,
+            share = MessageValue::percent(offer.share, 2),
+            time
+        );
+        return Some(Caveat::new(CaveatKind::BelowOfferedRate, text));
     }
     let more = run.counts.streams.iter().find(|stream| stream.received > stream.sent)?;
-    let text = format!(
-        "{}: more frames arrived ({}) than were sent ({}), which no device can do: look for a loop or another tester",
-        run.result.trial.name, more.received, more.sent
+    let text = message!(
+        "caveat-more-frames-arrived",
+        "{trial}: more frames arrived ({received}) than were sent ({sent}), which no device can do: look for a \
+         loop or another tester",
+        trial = &run.result.trial.name,
+        received = more.received,
+        sent = more.sent
     );
     Some(Caveat::new(CaveatKind::OtherTraffic, text))
 }
@@ -437,8 +451,8 @@ pub(crate) fn latency_of(timed: &linerate_model::Histogram) -> Option<Latency> {
 }
 
 /// A rate for a sentence: `254,311`.
-pub(crate) fn whole(rate: f64) -> String {
-    grouped(rate.round() as u64)
+pub(crate) fn whole(rate: f64) -> MessageValue {
+    MessageValue::Count(rate.round() as u64)
 }
 
 /// Doubts that hold for every test of this plan.
@@ -447,10 +461,11 @@ fn doubts(plan: &DevicePlan) -> Vec<Caveat> {
     if plan.final_time < STANDARD_TRIAL {
         doubts.push(Caveat::new(
             CaveatKind::ShortTrial,
-            format!(
-                "the trial that decided took {}; RFC 2544 section 24 asks for 60 s: give --time 60s for a figure to be \
-                 compared with others",
-                plan.final_time
+            message!(
+                "caveat-short-trial",
+                "the trial that decided took {time}; RFC 2544 section 24 asks for 60 s: give --time 60s for a \
+                 figure to be compared with others",
+                time = plan.final_time
             ),
         ));
     }

@@ -4,9 +4,9 @@ use super::{TesterLimit, directions, doubts, highest_load};
 use crate::offered::Offer;
 use linerate_model::{
     Caveat, CaveatKind, Confidence, DevicePlan, DirectionCounts, Firmness, FrameStreamCounts, FramesRun, FramesTask,
-    Limit, Recovery, Throughput, Verdict,
+    Limit, Message, MessageValue, Recovery, Throughput, Verdict, message,
 };
-use linerate_units::{FrameRate, FrameSize, Nanos, grouped};
+use linerate_units::{FrameRate, FrameSize, Nanos};
 
 /// The test at one size.
 #[derive(Debug, Clone)]
@@ -72,15 +72,16 @@ impl RecoveryTest {
     }
 
     /// Why the device cannot be overloaded.
-    fn inapplicable(&self) -> Option<String> {
+    fn inapplicable(&self) -> Option<Message> {
         if self.throughput == 0 {
-            return Some("no rate is known that the device carries".to_owned());
+            return Some(message!("recovery-no-rate", "no rate is known that the device carries"));
         }
         (self.loads.overload.get() <= self.throughput).then(|| {
-            format!(
-                "the throughput of {} frames/s is all that the line or the tester can offer; nothing more overloads the \
-                 device",
-                grouped(self.throughput)
+            message!(
+                "recovery-no-overload",
+                "the throughput of {rate} frames/s is all that the line or the tester can offer; nothing more \
+                 overloads the device",
+                rate = MessageValue::Count(self.throughput)
             )
         })
     }
@@ -116,13 +117,21 @@ impl RecoveryTest {
         let offer = Offer::of(run);
         self.of_runs = self.of_runs.and(offer.firmness());
         if !offer.is_whole() {
-            let text = format!("{}: both loads are those that it reached", offer.told());
+            let text = message!(
+                "caveat-both-loads-lower",
+                "{offered}: both loads are those that it reached",
+                offered = offer.told()
+            );
             doubt(Caveat::new(CaveatKind::BelowOfferedRate, text));
         }
         if directions(run).iter().skip(half).any(|way: &DirectionCounts| way.reordered > 0) {
             doubt(Caveat::new(
                 CaveatKind::PlaceUnsure,
-                "frames arrived out of order: what seems lost last may have come later, so the times may be too long",
+                message!(
+                    "caveat-recovery-out-of-order",
+                    "frames arrived out of order: what seems lost last may have come later, so the times may be \
+                     too long"
+                ),
             ));
         }
         self.next().is_none()
@@ -140,27 +149,44 @@ impl RecoveryTest {
         let values_ns: Vec<u64> = self.runs.iter().filter_map(|run| run.recovery).collect();
         let overload_lost = self.runs.iter().map(|run| run.overload_lost).sum();
         if let Some(why) = self.inapplicable() {
-            caveats.push(Caveat::new(CaveatKind::NotMeasured, format!("recovery was not measured: {why}")));
+            caveats.push(Caveat::new(
+                CaveatKind::NotMeasured,
+                message!("caveat-recovery-not-measured", "recovery was not measured: {why}", why),
+            ));
         } else if overload_lost == 0 {
-            let text = "the overload lost no frame, so there was nothing to recover from: give a longer --time";
+            let text = message!(
+                "caveat-overload-lost-nothing",
+                "the overload lost no frame, so there was nothing to recover from: give a longer --time"
+            );
             caveats.push(Caveat::new(CaveatKind::NotMeasured, text));
         }
         let unrecovered = self.runs.iter().filter(|run| run.recovery.is_none()).count() as u32;
         if unrecovered > 0 {
-            let text = format!("in {unrecovered} of {} runs frames were lost until the end", self.runs.len());
-            caveats.push(Caveat::new(CaveatKind::NotMeasured, format!("{text}: give a longer --time")));
+            let text = message!(
+                "caveat-not-recovered",
+                "in {unrecovered} of {runs} runs frames were lost until the end: give a longer --time",
+                unrecovered,
+                runs = self.runs.len()
+            );
+            caveats.push(Caveat::new(CaveatKind::NotMeasured, text));
         }
-        let tester = |text: &str| Verdict::new(Limit::Tester, Confidence::Medium, vec![text.to_owned()]);
+        let tester = |text: Message| Verdict::new(Limit::Tester, Confidence::Medium, vec![text]);
         let verdict = self.inapplicable().is_none().then(|| match overload_lost {
-            _ if !self.of_runs.is_firm() => tester("the tester did not offer both loads in every run"),
-            _ if !self.of_throughput.is_firm() => tester("the throughput that both loads follow from is not firm"),
+            _ if !self.of_runs.is_firm() => {
+                tester(message!("recovery-loads-not-offered", "the tester did not offer both loads in every run"))
+            }
+            _ if !self.of_throughput.is_firm() => tester(message!(
+                "recovery-throughput-not-firm",
+                "the throughput that both loads follow from is not firm"
+            )),
             0 => Verdict::new(
                 Limit::OfferedLoad,
                 Confidence::High,
-                vec![String::from("no frame was lost in the overload")],
+                vec![message!("recovery-no-loss", "no frame was lost in the overload")],
             ),
             lost => {
-                let text = format!("the overload cost {} frames", grouped(lost));
+                let text =
+                    message!("recovery-overload", "the overload cost {lost} frames", lost = MessageValue::Count(lost));
                 Verdict::new(Limit::Device, Confidence::High, vec![text])
             }
         });

@@ -10,7 +10,7 @@ use crate::offered::Offer;
 use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Probe, Search};
 use linerate_model::{
     Caveat, CaveatKind, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, Firmness, FrameTesterLimit, FramesRun,
-    GoalBounds, SearchGoal, Throughput,
+    GoalBounds, SearchGoal, Throughput, message,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 
@@ -275,12 +275,18 @@ impl ThroughputTest {
         match (&plan.test, &tester_limit) {
             (DeviceTest::Calibrate, _) => caveats.push(Caveat::new(
                 CaveatKind::TesterLimit,
-                "this is the tester limit, measured without the device: no result through a device can be higher",
+                message!(
+                    "caveat-is-tester-limit",
+                    "this is the tester limit, measured without the device: no result through a device can be higher"
+                ),
             )),
             (_, None) => caveats.push(Caveat::new(
                 CaveatKind::NotCalibrated,
-                "the tester's limit at this size is not known: connect its ports by a cable and run `linerate device \
-                 calibrate` with the same ports and sizes, then measure again",
+                message!(
+                    "caveat-not-calibrated",
+                    "the tester's limit at this size is not known: connect its ports by a cable and run `linerate \
+                     device calibrate` with the same ports and sizes, then measure again"
+                ),
             )),
             _ => {}
         }
@@ -351,15 +357,16 @@ fn shortened(goal: &GoalBounds) -> Vec<Caveat> {
     if goal.final_time >= whole.final_time {
         return Vec::new();
     }
-    let text = format!(
-        "goal {}: trials took {}, {} at a load together, instead of {} and {}: give --time {}s for a figure to be compared \
-         with others",
-        whole.name,
-        goal.final_time,
-        goal.duration_sum,
-        whole.final_time,
-        whole.duration_sum,
-        whole.final_time.get() / 1_000_000_000
+    let text = message!(
+        "caveat-goal-short",
+        "goal {goal}: trials took {time}, {sum} at a load together, instead of {whole_time} and {whole_sum}: give \
+         --time {seconds}s for a figure to be compared with others",
+        goal = whole.name,
+        time = goal.final_time,
+        sum = goal.duration_sum,
+        whole_time = whole.final_time,
+        whole_sum = whole.duration_sum,
+        seconds = whole.final_time.get() / 1_000_000_000
     );
     vec![Caveat::new(CaveatKind::ShortTrial, text)]
 }

@@ -4,7 +4,9 @@ use super::{copy, frames};
 use crate::copy::{CELL, is_complete};
 use crate::repeat::{Need, need};
 use crate::task::figure;
-use linerate_model::{Caveat, CaveatKind, LadderPlan, LayerName, Measurement, Planned, Trial, TrialResult};
+use linerate_model::{
+    Caveat, CaveatKind, LadderPlan, LayerName, Measurement, Message, Planned, Trial, TrialResult, message,
+};
 use std::collections::BTreeMap;
 
 /// What became of those trials.
@@ -15,11 +17,11 @@ pub(super) struct Beside<'a> {
     /// Runs of the echo requests.
     pub(super) echoes: Vec<&'a TrialResult>,
     /// Why there are no echoes any more.
-    untimed: Option<String>,
+    untimed: Option<Message>,
     /// Copies that came to their end.
     pub(super) copies: Vec<&'a TrialResult>,
     /// Layers that cannot be measured, and why.
-    pub(super) without: BTreeMap<LayerName, String>,
+    pub(super) without: BTreeMap<LayerName, Message>,
 }
 
 impl<'a> Beside<'a> {
@@ -28,7 +30,7 @@ impl<'a> Beside<'a> {
         let (frames, echoes, copies, without) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
         let mut all = Self { plan, frames, echoes, untimed: None, copies, without };
         if let Planned::Missing(why) = &plan.frames {
-            all.without.insert(LayerName::Frames, why.clone());
+            all.without.insert(LayerName::Frames, Message::untranslated(why));
         }
         trials.iter().for_each(|result| all.take(result));
         all
@@ -44,7 +46,7 @@ impl<'a> Beside<'a> {
         let named = |trial: &Trial| trial.name == result.trial.name;
         let full = matches!(&self.plan.frames, Planned::Trial(full) if named(full));
         let echoes = self.plan.echoes.as_ref().is_some_and(named);
-        let failure = result.failure().map(str::to_owned);
+        let failure = result.failure().map(Message::untranslated);
         match (full, echoes, failure) {
             (true, _, Some(why)) => drop(self.without.insert(LayerName::Frames, why)),
             (_, true, Some(why)) => self.untimed = Some(why),
@@ -56,7 +58,7 @@ impl<'a> Beside<'a> {
             (_, true, None) => {
                 let answered = result.frames().is_some_and(|run| run.counts.streams.iter().any(|s| s.received > 0));
                 if !answered {
-                    self.untimed = Some(String::from("the receiving host answers no echo requests"));
+                    self.untimed = Some(message!("ladder-no-echo", "the receiving host answers no echo requests"));
                 }
                 self.echoes.push(result);
             }
@@ -74,8 +76,11 @@ impl<'a> Beside<'a> {
         }
         let all = parts.sources.iter().chain(&parts.destinations);
         let fault = all.flat_map(|part| &part.counted.faults).next();
-        let why = fault.map_or("it did not come to its end", |fault| &fault.reason);
-        self.without.insert(LayerName::Copy, why.to_owned());
+        let why = match fault {
+            Some(fault) => Message::untranslated(&fault.reason),
+            None => message!("ladder-copy-incomplete", "it did not come to its end"),
+        };
+        self.without.insert(LayerName::Copy, why);
     }
 
     /// Whether echo requests time the raw frames.
@@ -109,10 +114,19 @@ impl<'a> Beside<'a> {
     /// Doubts about raw frames, each kind once.
     pub(super) fn doubts(&self) -> Vec<Caveat> {
         let runs = self.frames.iter().chain(&self.echoes);
-        let of_frames = |caveat: &Caveat| Caveat::new(caveat.kind, format!("raw frames: {}", caveat.text));
+        let of_frames = |caveat: &Caveat| {
+            Caveat::new(
+                caveat.kind,
+                message!("caveat-of-raw-frames", "raw frames: {caveat}", caveat = caveat.text.clone()),
+            )
+        };
         let mut all: Vec<Caveat> = runs.flat_map(|run| &run.caveats).map(of_frames).collect();
         if let Some(why) = &self.untimed {
-            let text = format!("raw frames: how long they take there and back is not known: {why}");
+            let text = message!(
+                "caveat-raw-frames-untimed",
+                "raw frames: how long they take there and back is not known: {why}",
+                why = why.clone()
+            );
             all.push(Caveat::new(CaveatKind::NotMeasured, text));
         }
         all.sort();

@@ -6,7 +6,7 @@ use crate::contract::{After, Again, Method, Progress, Step};
 use crate::measure::measurements;
 use crate::replay::tell_repeats;
 use crate::sweep::{Sweep, tell, tell_untested};
-use linerate_model::{Caveat, CaveatKind, Host, LadderPlan, Outcome, Plan, Record, RunSummary, TrialResult};
+use linerate_model::{Caveat, CaveatKind, Host, LadderPlan, Outcome, Plan, Record, RunSummary, TrialResult, message};
 
 /// Runs the trials of a ladder. A layer that cannot be measured is no reason to lose the others: it is noted, and the run goes
 /// on.
@@ -66,7 +66,12 @@ impl Method for Climb {
         let failed = record.trials.iter().filter(|run| run.trial.proves.is_none() && run.trial.net().is_some());
         let unmeasured: Vec<Caveat> = failed
             .filter_map(|run| {
-                let text = format!("{} was not measured: {}", run.trial.name, run.failure()?);
+                let text = message!(
+                    "caveat-not-measured",
+                    "{trial} was not measured: {why}",
+                    trial = &run.trial.name,
+                    why = run.failure()?
+                );
                 Some(Caveat::new(CaveatKind::NotMeasured, text))
             })
             .collect();

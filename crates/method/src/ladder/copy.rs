@@ -4,13 +4,13 @@
 //! The tree is made for it, of as many bytes as TCP carries in a second, so that a slow path need not be waited for and a fast one
 //! shows what it can. Heads of files and the end of the copy are part of its figure: that is what a copy costs.
 
-use super::{Facts, Figure, Layer, UNMEASURED, efficiency, tcp};
+use super::{Facts, Figure, Layer, efficiency, tcp, unmeasured};
 use crate::copy::CELL;
 use crate::task::Context;
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree,
-    CopyVerify, CopyWay, Firmness, LadderPlan, LayerName, Limit, MadeTree, Measurement, Task, Timing, Transport,
-    TreeKind, Trial,
+    CopyVerify, CopyWay, Firmness, LadderPlan, LayerName, Limit, MadeTree, Measurement, Message, Task, Timing,
+    Transport, TreeKind, Trial, message,
 };
 use linerate_units::ByteCount;
 
@@ -76,12 +76,14 @@ impl Layer for Copy {
         LayerName::Copy
     }
 
-    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
-        let unmeasured = match facts.failed.get(tcp::STREAM) {
-            Some(_) => "its size follows from what TCP carries, which was not measured",
-            None => UNMEASURED,
+    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, Message> {
+        let why = match facts.failed.get(tcp::STREAM) {
+            Some(_) => {
+                message!("ladder-copy-unsized", "its size follows from what TCP carries, which was not measured")
+            }
+            None => unmeasured(),
         };
-        let found = found(facts).ok_or(unmeasured)?;
+        let found = found(facts).ok_or(why)?;
         Ok(Figure {
             payload_bps: found.main,
             efficiency: efficiency(Transport::Tcp, facts.plan.ip, FILE, facts.plan.mtu),
@@ -93,20 +95,30 @@ impl Layer for Copy {
         })
     }
 
-    fn advice(&self, facts: &Facts<'_>) -> String {
+    fn advice(&self, facts: &Facts<'_>) -> Option<Message> {
         let limit = found(facts).map(|found| found.verdict.limit);
         let tried = match limit {
             Some(Limit::StorageRead) => {
-                "the source's storage is slower than the path: `linerate copy --from memory` leaves it out"
+                message!(
+                    "ladder-next-copy-source",
+                    "the source's storage is slower than the path: `linerate copy --from memory` leaves it out"
+                )
             }
             Some(Limit::StorageWrite) => {
-                "the destination's storage is slower than the path: `linerate copy --to discard` leaves it out, --sync none does not \
-                 wait until all is durable"
+                message!(
+                    "ladder-next-copy-destination",
+                    "the destination's storage is slower than the path: `linerate copy --to discard` leaves it \
+                     out, --sync none does not wait until all is durable"
+                )
             }
             _ => {
-                "`linerate copy --from memory --to discard` leaves both ends' storage out; try --lanes 4 for more cores"
+                message!(
+                    "ladder-next-copy",
+                    "`linerate copy --from memory --to discard` leaves both ends' storage out; try --lanes 4 for \
+                     more cores"
+                )
             }
         };
-        tried.to_owned()
+        Some(tried)
     }
 }

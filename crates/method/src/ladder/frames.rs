@@ -7,14 +7,14 @@
 //! Two hosts have two clocks. So what a frame takes there and back is timed by the sending port alone: by echo requests, which the
 //! kernel of the receiving host answers before any socket hears of them.
 
-use super::{Facts, Figure, Layer, UNMEASURED, efficiency, largest_datagram, line_payload, udp};
+use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload, udp, unmeasured};
 use crate::offered::Offer;
 use crate::statistics::summary;
 use crate::task::spoilt;
 use linerate_model::{
     Confidence, Firmness, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream, FrameStreamCounts,
-    FramesTask, Histogram, IpVersion, LayerLatency, LayerName, Limit, Summary, Task, Timing, Transport, Trial,
-    TrialResult, Verdict,
+    FramesTask, Histogram, IpVersion, LayerLatency, LayerName, Limit, Message, MessageValue, Summary, Task, Timing,
+    Transport, Trial, TrialResult, Verdict, message,
 };
 use linerate_units::{BitRate, FrameRate, FrameSize};
 
@@ -61,16 +61,20 @@ impl Layer for Frames {
         LayerName::Frames
     }
 
-    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
+    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, Message> {
         let (ip, mtu) = (facts.plan.ip, facts.plan.mtu);
         let full = &facts.beside.frames;
         if full.is_empty() {
-            return Err(UNMEASURED.to_owned());
+            return Err(unmeasured());
         }
         let sound: Vec<&TrialResult> = full.iter().copied().filter(|run| spoilt(run).is_none()).collect();
         let runs = sound.iter().map(|result| payload_bps(result, ip, mtu)).collect();
-        let payload_bps = summary(runs)
-            .ok_or("something else held up what sends the frames in every trial; measure when the machine is quiet")?;
+        let payload_bps = summary(runs).ok_or_else(|| {
+            message!(
+                "ladder-frames-held-up",
+                "something else held up what sends the frames in every trial; measure when the machine is quiet"
+            )
+        })?;
         let verdict = verdict(facts, &sound, &payload_bps);
         Ok(Figure {
             // What the sending port did not give is no loss of the path.
@@ -84,10 +88,12 @@ impl Layer for Frames {
         })
     }
 
-    fn advice(&self, _facts: &Facts<'_>) -> String {
-        "no socket is in the way here: test the device on the path by itself with `linerate device throughput`, and the \
-         tester's own ports with `linerate device calibrate`"
-            .to_owned()
+    fn advice(&self, _facts: &Facts<'_>) -> Option<Message> {
+        Some(message!(
+            "ladder-next-frames",
+            "no socket is in the way here: test the device on the path by itself with `linerate device \
+             throughput`, and the tester's own ports with `linerate device calibrate`"
+        ))
     }
 }
 
@@ -139,29 +145,47 @@ fn verdict(facts: &Facts<'_>, trials: &[&TrialResult], payload_bps: &Summary) ->
     let share = facts.line().map(|line| (line, payload_bps.median / line_payload(line, facts.plan.ip, facts.plan.mtu)));
     let (limit, confidence, text) = match share {
         Some((line, share)) if share >= FULL => {
-            let text = format!(
-                "The receiving port got {:.1} % of the payload that a line of {line} can carry in full frames at MTU {}.",
-                share * 100.0,
-                facts.plan.mtu
+            let text = message!(
+                "raw-frames-wire",
+                "The receiving port got {share} of the payload that a line of {line} can carry in full frames at \
+                 MTU {mtu}.",
+                share = MessageValue::percent(share, 1),
+                line,
+                mtu = facts.plan.mtu
             );
             (Limit::Wire, Confidence::High, text)
         }
         // What UDP got over the same path, each datagram a packet, the path can carry.
         _ if let Some(udp) = udp.filter(|udp| udp.low * FULL > payload_bps.high) => {
             let udp = BitRate::per_second(udp.median as u64);
-            let text = format!(
-                "UDP got more over the same path ({udp}): what sends or counts the frames ({engine}) is slower."
+            let text = message!(
+                "raw-frames-udp-more",
+                "UDP got more over the same path ({udp}): what sends or counts the frames ({engine}) is slower.",
+                udp,
+                engine = engine.to_string()
             );
             (Limit::Tester, Confidence::Medium, text)
         }
         _ if (lost as f64) < sent as f64 * NO_LOSS => {
-            let text = format!(
-                "Of {due} frames due {sent} were sent and {lost} of those lost: the sending port gave no more (by {engine})."
+            let text = message!(
+                "raw-frames-port",
+                "Of {due} frames due {sent} were sent and {lost} of those lost: the sending port gave no more (by \
+                 {engine}).",
+                due,
+                sent,
+                lost,
+                engine = engine.to_string()
             );
             (Limit::Tester, Confidence::Medium, text)
         }
         _ => {
-            let text = format!("{lost} of {sent} frames were lost on the way or at the receiving port (by {engine}).");
+            let text = message!(
+                "raw-frames-lost",
+                "{lost} of {sent} frames were lost on the way or at the receiving port (by {engine}).",
+                lost,
+                sent,
+                engine = engine.to_string()
+            );
             (Limit::CannotTell, Confidence::Low, text)
         }
     };

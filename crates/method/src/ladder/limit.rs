@@ -2,7 +2,7 @@
 //! that loses nothing shows 100 % at raw frames and at UDP.
 
 use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload};
-use linerate_model::{Firmness, LayerName, Summary, Transport};
+use linerate_model::{Firmness, LayerName, Message, Summary, Transport, message};
 
 pub(super) struct Limit;
 
@@ -11,11 +11,14 @@ impl Layer for Limit {
         LayerName::Limit
     }
 
-    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
-        let line = facts.line().ok_or(
-            "no link speed is known on this path; tell the agents with --link-speed IF=RATE to see each layer's share of \
-             the line",
-        )?;
+    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, Message> {
+        let line = facts.line().ok_or_else(|| {
+            message!(
+                "ladder-no-link-speed",
+                "no link speed is known on this path; tell the agents with --link-speed IF=RATE to see each \
+                 layer's share of the line"
+            )
+        })?;
         let (ip, mtu) = (facts.plan.ip, facts.plan.mtu);
         let most = line_payload(line, ip, mtu);
         Ok(Figure {
@@ -29,8 +32,8 @@ impl Layer for Limit {
         })
     }
 
-    fn advice(&self, _facts: &Facts<'_>) -> String {
+    fn advice(&self, _facts: &Facts<'_>) -> Option<Message> {
         // Nothing is below the ground.
-        String::new()
+        None
     }
 }

@@ -27,8 +27,8 @@ pub(crate) use frames::echoes;
 use beside::Beside;
 use linerate_model::{
     Firmness, FlowFigures, Goal, Host, IpVersion, Ladder, LadderLayer, LadderPlan, Latency, LayerLatency, LayerName,
-    Measurement, Net, Path, PathLimit, Plan, Planned, Repeats, SocketOptions, StreamTask, Summary, Task, Timing,
-    Transport, Trial, TrialResult, Verdict, layer_bytes,
+    Measurement, Message, Net, Path, PathLimit, Plan, Planned, Repeats, SocketOptions, StreamTask, Summary, Task,
+    Timing, Transport, Trial, TrialResult, Verdict, layer_bytes, message,
 };
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
@@ -36,7 +36,9 @@ use std::collections::BTreeMap;
 /// What all layers' rates count.
 const UNIT: &str = "payload bit/s";
 /// Why a layer has no figure where nothing went wrong with it.
-const UNMEASURED: &str = "the run ended before it was measured";
+fn unmeasured() -> Message {
+    message!("ladder-not-reached", "the run ended before it was measured")
+}
 
 /// The layers, from the ground up.
 const LAYERS: [&dyn Layer; 8] = [
@@ -84,10 +86,10 @@ trait Layer: Sync {
     }
 
     /// What it came to, or why it has no figure.
-    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String>;
+    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, Message>;
 
     /// What to try where it delivers less than the layer below.
-    fn advice(&self, facts: &Facts<'_>) -> String;
+    fn advice(&self, facts: &Facts<'_>) -> Option<Message>;
 }
 
 /// What a layer draws its figure from.
@@ -152,7 +154,7 @@ fn found(plan: &LadderPlan, hosts: &[Host], results: &[Measurement], trials: &[T
 /// Every layer in turn, each beside the one below, and the widest gap between them.
 fn climb(facts: &Facts<'_>) -> Ladder {
     let line_bps = facts.line();
-    let figures: Vec<Result<Figure, String>> = LAYERS.iter().map(|layer| figure(*layer, facts)).collect();
+    let figures: Vec<Result<Figure, Message>> = LAYERS.iter().map(|layer| figure(*layer, facts)).collect();
     // The ground's payload, where the line's speed is known.
     let ground = LAYERS.iter().zip(&figures).find_map(|(layer, figure)| {
         let figure = figure.as_ref().ok().filter(|_| layer.name() == LayerName::Limit)?;
@@ -205,7 +207,7 @@ fn climb(facts: &Facts<'_>) -> Ladder {
         });
     }
     let widest_gap = gap::widest(&pairs, |above| {
-        LAYERS.iter().find(|layer| layer.name() == above).map_or_else(String::new, |layer| layer.advice(facts))
+        LAYERS.iter().find(|layer| layer.name() == above).and_then(|layer| layer.advice(facts))
     });
     Ladder { line_bps, mtu: facts.plan.mtu, unit: UNIT.to_owned(), layers, widest_gap }
 }
@@ -218,12 +220,16 @@ fn may_stand_on(calls_over: Transport, layer: LayerName, below: LayerName) -> bo
 }
 
 /// A layer's figure. Of nothing that arrived there is no share.
-fn figure(layer: &dyn Layer, facts: &Facts<'_>) -> Result<Figure, String> {
+fn figure(layer: &dyn Layer, facts: &Facts<'_>) -> Result<Figure, Message> {
     if let Some(why) = facts.beside.without.get(&layer.name()) {
         return Err(why.clone());
     }
     let figure = layer.figure(facts)?;
-    if figure.payload_bps.median > 0.0 { Ok(figure) } else { Err("nothing arrived at the receiver".to_owned()) }
+    if figure.payload_bps.median > 0.0 {
+        Ok(figure)
+    } else {
+        Err(message!("ladder-nothing-arrived", "nothing arrived at the receiver"))
+    }
 }
 
 impl Facts<'_> {
@@ -246,8 +252,8 @@ impl Facts<'_> {
         stream: &str,
         transactions: &str,
         efficiency: impl Fn(&FlowFigures) -> f64,
-    ) -> Result<Figure, String> {
-        let unmeasured = || self.failed.get(stream).cloned().unwrap_or_else(|| UNMEASURED.to_owned());
+    ) -> Result<Figure, Message> {
+        let unmeasured = || self.failed.get(stream).map_or_else(self::unmeasured, Message::untranslated);
         let result = self.result(stream).ok_or_else(unmeasured)?;
         let figures = result.flows().ok_or_else(unmeasured)?;
         let received = figures.received.as_ref().ok_or_else(unmeasured)?;

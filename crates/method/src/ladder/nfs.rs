@@ -2,7 +2,9 @@
 //! server in memory. Their headers, about 130 bytes a call, are half a per cent of a transfer: within the error of a gap.
 
 use super::{Facts, Figure, LadderRequest, efficiency};
-use linerate_model::{FileSet, LadderPlan, NfsMix, NfsTask, Task, Transport, tcp_packet};
+use linerate_model::{
+    FileSet, LadderPlan, Message, MessageValue, NfsMix, NfsTask, Task, Transport, message, tcp_packet,
+};
 use linerate_units::ByteCount;
 
 /// What clients ask for at a time as a rule, and small enough that dozens cross a slow line in a window.
@@ -48,7 +50,7 @@ pub(super) fn trials(mix: &str, request: &LadderRequest) -> Vec<(String, Task)> 
 }
 
 /// The figure of the result of that mix. A request of one byte has no counterpart here.
-pub(super) fn figure(mix: &str, facts: &Facts<'_>) -> Result<Figure, String> {
+pub(super) fn figure(mix: &str, facts: &Facts<'_>) -> Result<Figure, Message> {
     let LadderPlan { ip, mtu, calls_over: over, .. } = *facts.plan;
     facts.streamed(&name(over, mix), "", |result| {
         let packet = result.tcp.as_ref().map_or(mtu, |tcp| tcp_packet(ip, tcp.mss).min(mtu));
@@ -57,9 +59,9 @@ pub(super) fn figure(mix: &str, facts: &Facts<'_>) -> Result<Figure, String> {
 }
 
 /// What to try.
-pub(super) fn advice(mix: &str, facts: &Facts<'_>) -> String {
+pub(super) fn advice(mix: &str, facts: &Facts<'_>) -> Option<Message> {
     let over = facts.plan.calls_over;
-    let Some(result) = facts.flows(&name(over, mix)) else { return String::new() };
+    let result = facts.flows(&name(over, mix))?;
     let options = match over {
         Transport::Tcp => "--transfer-size 256KiB",
         Transport::Udp => "--udp --transfer-size 32KiB",
@@ -67,14 +69,19 @@ pub(super) fn advice(mix: &str, facts: &Facts<'_>) -> String {
     let (asking, serving) = (result.cpu.sender.busiest_thread, result.cpu.receiver.busiest_thread);
     let (end, busy) = if asking >= serving { ("asking", asking) } else { ("serving", serving) };
     if busy >= BUSY {
-        return format!(
-            "the {end} thread was busy for {:.0} % of the time: larger transfers (`linerate nfs {options}`) or \
+        return Some(message!(
+            "ladder-next-nfs-busy",
+            "the {end} thread was busy for {busy} of the time: larger transfers (`linerate nfs {options}`) or \
              --flows 4",
-            busy * 100.0
-        );
+            end = MessageValue::term("ladder-end", end),
+            busy = MessageValue::percent(busy, 0),
+            options
+        ));
     }
-    format!(
-        "each transfer waits for its reply: `linerate nfs {options} --outstanding 32` shows whether larger ones or more in flight \
-         make up for it"
-    )
+    Some(message!(
+        "ladder-next-nfs",
+        "each transfer waits for its reply: `linerate nfs {options} --outstanding 32` shows whether larger ones \
+         or more in flight make up for it",
+        options = options
+    ))
 }

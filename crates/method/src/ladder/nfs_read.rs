@@ -1,7 +1,7 @@
 //! NFS reads: file data from the server's memory.
 
 use super::{Facts, Figure, LadderRequest, Layer, nfs};
-use linerate_model::{LayerName, Task};
+use linerate_model::{LayerName, Message, Task};
 
 const MIX: &str = "read";
 
@@ -16,11 +16,11 @@ impl Layer for NfsRead {
         nfs::trials(MIX, request)
     }
 
-    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
+    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, Message> {
         nfs::figure(MIX, facts)
     }
 
-    fn advice(&self, facts: &Facts<'_>) -> String {
+    fn advice(&self, facts: &Facts<'_>) -> Option<Message> {
         nfs::advice(MIX, facts)
     }
 }

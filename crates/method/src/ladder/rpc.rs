@@ -2,7 +2,9 @@
 //! calls' own: their headers, and the processor time of a call and its reply; over UDP also that of fragments.
 
 use super::{Facts, Figure, LadderRequest, Layer, efficiency};
-use linerate_model::{LadderPlan, LayerName, RpcCall, RpcTask, Task, Transport, tcp_packet};
+use linerate_model::{
+    LadderPlan, LayerName, Message, MessageValue, RpcCall, RpcTask, Task, Transport, message, tcp_packet,
+};
 use linerate_units::ByteCount;
 
 /// The largest unit that most RPC programs use, and small enough that hundreds cross a slow line in a window.
@@ -42,7 +44,7 @@ impl Layer for Rpc {
         ]
     }
 
-    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
+    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, Message> {
         let LadderPlan { ip, mtu, calls_over: over, .. } = *facts.plan;
         let [writing, null] = names(over);
         facts.streamed(writing, null, |result| {
@@ -53,10 +55,10 @@ impl Layer for Rpc {
         })
     }
 
-    fn advice(&self, facts: &Facts<'_>) -> String {
+    fn advice(&self, facts: &Facts<'_>) -> Option<Message> {
         let over = facts.plan.calls_over;
         let [writing, _] = names(over);
-        let Some(result) = facts.flows(writing) else { return String::new() };
+        let result = facts.flows(writing)?;
         let (option, larger) = match over {
             Transport::Tcp => ("--tcp", "64K,1M"),
             Transport::Udp => ("--udp", "32K,60K"),
@@ -64,15 +66,22 @@ impl Layer for Rpc {
         let (calling, serving) = (result.cpu.sender.busiest_thread, result.cpu.receiver.busiest_thread);
         let (end, busy) = if calling >= serving { ("calling", calling) } else { ("serving", serving) };
         if busy >= BUSY {
-            return format!(
-                "the {end} thread was busy for {:.0} % of the time: larger calls (`linerate rpc {option} --sizes {larger}`) or \
-                 --flows 4",
-                busy * 100.0
-            );
+            return Some(message!(
+                "ladder-next-rpc-busy",
+                "the {end} thread was busy for {busy} of the time: larger calls (`linerate rpc {option} --sizes \
+                 {larger}`) or --flows 4",
+                end = MessageValue::term("ladder-end", end),
+                busy = MessageValue::percent(busy, 0),
+                option,
+                larger
+            ));
         }
-        format!(
-            "each call waits for its reply: `linerate rpc {option} --sizes {larger} --outstanding 64` shows whether more calls in \
-             flight or larger ones make up for it"
-        )
+        Some(message!(
+            "ladder-next-rpc",
+            "each call waits for its reply: `linerate rpc {option} --sizes {larger} --outstanding 64` shows \
+             whether more calls in flight or larger ones make up for it",
+            option = option,
+            larger = larger
+        ))
     }
 }

@@ -2,7 +2,9 @@
 //! that no host can win back.
 
 use super::{Facts, Figure, LadderRequest, Layer, efficiency};
-use linerate_model::{LayerName, StreamTask, Task, TransactTask, Transport, tcp_packet};
+use linerate_model::{
+    LayerName, Message, MessageValue, StreamTask, Task, TransactTask, Transport, message, tcp_packet,
+};
 use linerate_units::ByteCount;
 
 pub(super) const STREAM: &str = "tcp";
@@ -33,7 +35,7 @@ impl Layer for Tcp {
         vec![(STREAM.to_owned(), Task::Stream(stream)), (TRANSACTIONS.to_owned(), Task::Transact(transact))]
     }
 
-    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
+    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, Message> {
         let (ip, mtu) = (facts.plan.ip, facts.plan.mtu);
         facts.streamed(STREAM, TRANSACTIONS, |result| {
             // Segments may be smaller than the path allows (--mss).
@@ -42,40 +44,42 @@ impl Layer for Tcp {
         })
     }
 
-    fn advice(&self, facts: &Facts<'_>) -> String {
-        let Some(tcp) = facts.flows(STREAM).and_then(|flows| flows.tcp.as_ref()) else { return String::new() };
-        let percent = |share: f64| share * 100.0;
+    fn advice(&self, facts: &Facts<'_>) -> Option<Message> {
+        let tcp = facts.flows(STREAM).and_then(|flows| flows.tcp.as_ref())?;
         let retransmitted = tcp.retransmits as f64 / tcp.segments.max(1) as f64;
         if tcp.receive_window_limited >= STALL_WORTH_NAMING {
-            return format!(
-                "the receiver's window stalled TCP for {:.0} % of the time: try a larger --receive-buffer (and \
+            return Some(message!(
+                "ladder-next-window",
+                "the receiver's window stalled TCP for {share} of the time: try a larger --receive-buffer (and \
                  net.ipv4.tcp_rmem), or --flows 4",
-                percent(tcp.receive_window_limited)
-            );
+                share = MessageValue::percent(tcp.receive_window_limited, 0)
+            ));
         }
         if tcp.send_buffer_limited >= STALL_WORTH_NAMING {
-            return format!(
-                "the send buffer stalled TCP for {:.0} % of the time: try a larger --send-buffer (and net.ipv4.tcp_wmem), or \
-                 --flows 4",
-                percent(tcp.send_buffer_limited)
-            );
+            return Some(message!(
+                "ladder-next-send-buffer",
+                "the send buffer stalled TCP for {share} of the time: try a larger --send-buffer (and \
+                 net.ipv4.tcp_wmem), or --flows 4",
+                share = MessageValue::percent(tcp.send_buffer_limited, 0)
+            ));
         }
         if retransmitted >= LOSS_WORTH_NAMING {
-            let find = format!(
-                "TCP ({}) retransmitted {:.1} % of its segments: find where the path loses packets with `linerate stream --udp \
-                 --rate`",
-                tcp.congestion,
-                percent(retransmitted)
+            let find = message!(
+                "ladder-next-loss",
+                "TCP ({congestion}) retransmitted {share} of its segments: find where the path loses packets with \
+                 `linerate stream --udp --rate`.",
+                congestion = &tcp.congestion,
+                share = MessageValue::percent(retransmitted, 1)
             );
-            return if tcp.congestion.starts_with("bbr") {
-                find
-            } else {
-                find + ", and try --congestion bbr, which gives way to loss less"
-            };
+            let or_bbr = (!tcp.congestion.starts_with("bbr"))
+                .then(|| message!("ladder-next-bbr", "Also try --congestion bbr, which gives way to loss less."));
+            return Some(find.and(or_bbr));
         }
-        format!(
-            "neither window nor loss held TCP ({}) back: try --flows 4 for more cores, and another --congestion",
-            tcp.congestion
-        )
+        Some(message!(
+            "ladder-next-tcp",
+            "neither window nor loss held TCP ({congestion}) back: try --flows 4 for more cores, and another \
+             --congestion",
+            congestion = &tcp.congestion
+        ))
     }
 }

@@ -2,7 +2,7 @@
 //! the work for each packet that this layer is to show.
 
 use super::{Facts, Figure, LadderRequest, Layer, efficiency, largest_datagram};
-use linerate_model::{IpVersion, LayerName, LossPlaces, StreamTask, Task, TransactTask, Transport};
+use linerate_model::{IpVersion, LayerName, LossPlaces, Message, StreamTask, Task, TransactTask, Transport, message};
 use linerate_units::ByteCount;
 
 const TRANSACTIONS: &str = "udp transactions";
@@ -25,14 +25,14 @@ impl Layer for Udp {
         vec![(stream_name(ip, mtu), Task::Stream(stream)), (TRANSACTIONS.to_owned(), Task::Transact(transact))]
     }
 
-    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, String> {
+    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, Message> {
         let (ip, mtu) = (facts.plan.ip, facts.plan.mtu);
         facts.streamed(&stream_name(ip, mtu), TRANSACTIONS, |result| {
             efficiency(Transport::Udp, ip, result.message_bytes, mtu)
         })
     }
 
-    fn advice(&self, facts: &Facts<'_>) -> String {
+    fn advice(&self, facts: &Facts<'_>) -> Option<Message> {
         let result = facts.flows(&stream_name(facts.plan.ip, facts.plan.mtu));
         let loss =
             result.and_then(|result| result.loss).filter(|loss| loss.lost as f64 > loss.of as f64 * LOSS_WORTH_NAMING);
@@ -40,23 +40,35 @@ impl Layer for Udp {
             loss.map(|loss| loss.places).unwrap_or_default();
         let text = match [socket_buffer, receiver_queue, unaccounted].into_iter().max() {
             None | Some(0) => {
-                "the sending socket does not keep up with the work for each packet: try --flows 4, a larger MTU, or let the \
-                 kernel cut datagrams (`linerate stream --udp` does, where it can)"
+                message!(
+                    "ladder-next-udp",
+                    "the sending socket does not keep up with the work for each packet: try --flows 4, a larger \
+                     MTU, or let the kernel cut datagrams (`linerate stream --udp` does, where it can)"
+                )
             }
             Some(most) if most == socket_buffer => {
-                "datagrams are lost in the receiver's socket buffer: try --receive-buffer 8M, --flows 4, or other cores for \
-                 the receiving threads (--cpus-receiver)"
+                message!(
+                    "ladder-next-socket-buffer",
+                    "datagrams are lost in the receiver's socket buffer: try --receive-buffer 8M, --flows 4, or \
+                     other cores for the receiving threads (--cpus-receiver)"
+                )
             }
             Some(most) if most == receiver_queue => {
-                "datagrams are lost in the receiver's NIC or kernel queue: spread them over its cores (--flows 4 with several \
-                 receive queues), or raise its ring and net.core.netdev_max_backlog"
+                message!(
+                    "ladder-next-receiver-queue",
+                    "datagrams are lost in the receiver's NIC or kernel queue: spread them over its cores \
+                     (--flows 4 with several receive queues), or raise its ring and net.core.netdev_max_backlog"
+                )
             }
             Some(_) => {
-                "datagrams are lost on the way: find the rate that passes whole with `linerate stream --udp --rate`, and test \
-                 the device on the path with `linerate device throughput`"
+                message!(
+                    "ladder-next-udp-loss",
+                    "datagrams are lost on the way: find the rate that passes whole with `linerate stream --udp \
+                     --rate`, and test the device on the path with `linerate device throughput`"
+                )
             }
         };
-        text.to_owned()
+        Some(text)
     }
 }
 

@@ -9,8 +9,8 @@ use crate::transfer::transfers;
 use crate::validity::{few_round_trips, off_window, shortfall, stolen};
 use crate::within_window::unsteady;
 use linerate_model::{
-    Caveat, CaveatKind, Direction, FlowFigures, Measurement, Nic, ReceiveBy, Task, TaskKind, Transport, Trial,
-    TrialResult, ip_packets,
+    Caveat, CaveatKind, Direction, FlowFigures, Measurement, Message, MessageValue, Nic, ReceiveBy, Task, TaskKind,
+    Transport, Trial, TrialResult, ip_packets, message,
 };
 
 /// Runs that differ by more than this share of their median cannot carry a decision.
@@ -37,13 +37,16 @@ pub(super) fn caveats(
     found.extend(runs.iter().find_map(|run| unsteady(run)));
     found.extend(figures.loaded_latency.iter().flat_map(|probed| doubts(probed, runs, with.idle)));
     found.extend(nfs::doubts(runs));
-    let mut add = |kind, text: &str| found.push(Caveat::new(kind, text));
+    let mut add = |kind, text: Message| found.push(Caveat::new(kind, text));
 
     if path.shared_machine {
         add(
             CaveatKind::SharedMachine,
-            "both ends ran on one machine and shared its cores: two machines may reach more; CPU use of the whole host is \
-             that of both ends",
+            message!(
+                "caveat-shared-machine",
+                "both ends ran on one machine and shared its cores: two machines may reach more; CPU use of the \
+                 whole host is that of both ends"
+            ),
         );
     }
     let made_up = |nic: &&&Nic| nic.speed.is_none() && !nic.driver.is_empty();
@@ -58,79 +61,101 @@ pub(super) fn caveats(
             _ => false,
         };
         if joins {
-            let text = format!(
-                "interface {} ({}) passes joined segments on whole and never cuts them into packets: the rate is one of memory, not \
-                 of packets on a wire; give the lab link a rate (--link) or measure with --no-offload",
-                nic.name, nic.driver
+            let text = message!(
+                "caveat-offload-not-on-wire",
+                "interface {interface} ({driver}) passes joined segments on whole and never cuts them into \
+                 packets: the rate is one of memory, not of packets on a wire; give the lab link a rate (--link) \
+                 or measure with --no-offload",
+                interface = &nic.name,
+                driver = &nic.driver
             );
-            add(CaveatKind::OffloadNotOnWire, &text);
+            add(CaveatKind::OffloadNotOnWire, text);
         }
     }
     if path.line.is_none() && figures.received.is_some() && figures.task != TaskKind::Nfs {
         add(
             CaveatKind::UnknownLinkSpeed,
-            "no link speed is known on this path, so no share of it can be given; tell the agents with --link-speed \
-             IF=RATE",
+            message!(
+                "caveat-unknown-link-speed",
+                "no link speed is known on this path, so no share of it can be given; tell the agents with \
+                 --link-speed IF=RATE"
+            ),
         );
     }
     if figures.limit.as_ref().is_some_and(|limit| limit.share > ABOVE_LIMIT) {
         add(
             CaveatKind::AboveLimit,
-            "more was delivered in the window than the line carries in that time: data that had waited for a retransmission \
-             before the window was delivered within it; measure longer (--time)",
+            message!(
+                "caveat-above-limit",
+                "more was delivered in the window than the line carries in that time: data that had waited for a \
+                 retransmission before the window was delivered within it; measure longer (--time)"
+            ),
         );
     }
     match cell.task() {
         Task::Stream(stream) if stream.receive_by == ReceiveBy::Discard => add(
             CaveatKind::Discarded,
-            "the receiver let the kernel throw its data away uncopied: a program that uses its data gets less",
+            message!(
+                "caveat-discarded",
+                "the receiver let the kernel throw its data away uncopied: a program that uses its data gets less"
+            ),
         ),
         Task::Transact(transact) if !transact.busy_poll && figures.cpu.receiver.busiest_core < AWAKE => add(
             CaveatKind::IdleWakeup,
-            "cores slept between requests, so the time to wake them is in every latency; compare only with runs made the \
-             same way, or measure with --busy-poll",
+            message!(
+                "caveat-idle-wakeup",
+                "cores slept between requests, so the time to wake them is in every latency; compare only with \
+                 runs made the same way, or measure with --busy-poll"
+            ),
         ),
         _ => {}
     }
     if let Task::Stream(stream) = cell.task()
         && let Some(path) = stream.paths.iter().find(|path| path.server.agent().is_none())
     {
-        let text = format!(
-            "the server {} runs no agent: its end is what it told of itself, over a window of its own, and its host was not watched, so the verdict \
-             goes by one side; run `linerate serve` there to see both",
-            path.server.name()
+        let text = message!(
+            "caveat-one-sided",
+            "the server {server} runs no agent: its end is what it told of itself, over a window of its own, and \
+             its host was not watched, so the verdict goes by one side; run `linerate serve` there to see both",
+            server = path.server.name()
         );
-        add(CaveatKind::OneSided, &text);
+        add(CaveatKind::OneSided, text);
     }
     if result.main.spread() > SPREAD_BEARABLE {
-        let text = format!(
-            "the runs differ by {:.0} % of their median: ask for more (--repeats, or --confidence 95 --within 2.5%) or \
-             longer ones (--time)",
-            result.main.spread() * 100.0
+        let text = message!(
+            "caveat-wide-spread",
+            "the runs differ by {spread} of their median: ask for more (--repeats, or --confidence 95 --within \
+             2.5%) or longer ones (--time)",
+            spread = MessageValue::percent(result.main.spread(), 0)
         );
-        add(CaveatKind::WideSpread, &text);
+        add(CaveatKind::WideSpread, text);
     }
     if result.main.runs < 3 {
-        let text = format!(
-            "{} only: too few to know the spread; make three runs or more",
-            if result.main.runs == 1 { "one run" } else { "two runs" }
-        );
-        add(CaveatKind::FewRuns, &text);
+        let text = match result.main.runs {
+            1 => message!("caveat-one-run", "one run only: too few to know the spread; make three runs or more"),
+            _ => message!("caveat-two-runs", "two runs only: too few to know the spread; make three runs or more"),
+        };
+        add(CaveatKind::FewRuns, text);
     }
     if let Need::Exhausted(width) = need(&with.repeats, &result.main.values) {
-        let text = format!(
-            "after {} runs the mean is known to +-{:.1} % only, not as narrowly as asked; ask for longer runs (--time)",
-            result.main.runs,
-            width * 100.0
+        let text = message!(
+            "caveat-not-converged",
+            "after {runs} runs the mean is known to +-{width} only, not as narrowly as asked; ask for longer runs \
+             (--time)",
+            runs = result.main.runs,
+            width = MessageValue::percent(width, 1)
         );
-        add(CaveatKind::NotConverged, &text);
+        add(CaveatKind::NotConverged, text);
     }
     if let Some(direction) = figures.direction
         && direction != Direction::Both
         && other_traffic(cell, path.mtu, runs)
     {
-        let text = "other traffic crossed the receiving interface during the window: the path was shared, and its capacity \
-                    with it; measure when it is quiet";
+        let text = message!(
+            "caveat-other-traffic",
+            "other traffic crossed the receiving interface during the window: the path was shared, and its \
+             capacity with it; measure when it is quiet"
+        );
         found.push(Caveat::new(CaveatKind::OtherTraffic, text));
     }
     found.sort();

@@ -4,7 +4,7 @@ use super::over_all;
 use crate::transfer::{Transfer, rate};
 use linerate_model::{
     Caveat, CaveatKind, EndCounts, NfsClass, NfsOperation, OperationCounts, OperationFigures, ReceivedRates,
-    TrialResult,
+    TrialResult, message,
 };
 use std::collections::BTreeMap;
 
@@ -83,7 +83,11 @@ pub(super) fn received(runs: &[&TrialResult]) -> Option<ReceivedRates> {
 /// Flows that ended early.
 pub(super) fn doubts(runs: &[&TrialResult]) -> Vec<Caveat> {
     let cut = clients(runs).find_map(|end| end.broken.as_ref()).map(|why| {
-        let text = format!("a flow ended before its window did, and what was due later counts as not sent: {why}");
+        let text = message!(
+            "caveat-flow-ended",
+            "a flow ended before its window did, and what was due later counts as not sent: {why}",
+            why
+        );
         Caveat::new(CaveatKind::CutShort, text)
     });
     cut.into_iter().collect()

@@ -219,7 +219,7 @@ mod tests {
     /// Pairs of an unchanged and a changed rate; the changed runs met `limit`.
     fn pairs(expects: Expects, rates: &[(f64, f64)], limit: Limit) -> Pairs {
         let result = |part, rate: fn(&(f64, f64)) -> f64| {
-            let (of, change) = ("a".to_owned(), "b".to_owned());
+            let (of, change) = ("a".to_owned(), linerate_model::Message::untranslated("b"));
             let (otherwise, contrary, only_excludes) = (None, None, false);
             let proves = Counterproof { of, change, part, expects, otherwise, contrary, only_excludes };
             let cell = Trial { proves: Some(proves), ..spec() };

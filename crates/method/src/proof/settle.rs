@@ -3,8 +3,8 @@
 use super::pairs::Pairs;
 use crate::verdict::{bits, percent};
 use linerate_model::{
-    Bypass, Confidence, Counterproof, Detail, Expects, Interval, Limit, Measurement, Proof, Quantity, RecordId,
-    TaskKind, Verdict,
+    Bypass, Confidence, Counterproof, Detail, Expects, Interval, Limit, Measurement, Message, MessageValue, Proof,
+    Quantity, RecordId, TaskKind, Verdict, message,
 };
 
 /// Settles the verdicts on `results` that pairs of trials put to the test, and notes where the comparison with a calibration was
@@ -41,70 +41,119 @@ fn weigh(verdict: &mut Verdict, limit: Limit, pairs: &Pairs) {
         false => pairs.figures().map(|figures| figures.median).into(),
     };
     let said = match by_loss {
-        true => {
-            let then = format!("{} of {:.0} {}", percent(after), lost_then.of, lost_then.what);
-            format!("{then} were lost instead of {}", percent(before))
-        }
-        false => match (&pairs.unchanged.detail, pairs.unchanged.quantity) {
-            (Detail::Copy(_), _) => format!("the copy went at {} instead of {}", bits(after), bits(before)),
-            _ if pairs.test.expects == Expects::SameOnWire => {
-                format!("the rate with all headers was {} instead of {}", bits(after), bits(before))
+        true => message!(
+            "proof-lost",
+            "{after} of {count} {what} were lost instead of {before}",
+            after = percent(after),
+            count = MessageValue::number(lost_then.of, 0),
+            what = MessageValue::term("counted", lost_then.what),
+            before = percent(before)
+        ),
+        false => {
+            let rates = (bits(after), bits(before));
+            match (&pairs.unchanged.detail, pairs.unchanged.quantity) {
+                (Detail::Copy(_), _) => {
+                    message!(
+                        "proof-copy",
+                        "the copy went at {after} instead of {before}",
+                        after = rates.0,
+                        before = rates.1
+                    )
+                }
+                _ if pairs.test.expects == Expects::SameOnWire => message!(
+                    "proof-with-headers",
+                    "the rate with all headers was {after} instead of {before}",
+                    after = rates.0,
+                    before = rates.1
+                ),
+                (_, Quantity::PayloadBps) => {
+                    message!(
+                        "proof-result",
+                        "the result was {after} instead of {before}",
+                        after = rates.0,
+                        before = rates.1
+                    )
+                }
+                _ => message!(
+                    "proof-transactions",
+                    "there were {after} transactions/s instead of {before}",
+                    after = MessageValue::number(after, 0),
+                    before = MessageValue::number(before, 0)
+                ),
             }
-            (_, Quantity::PayloadBps) => format!("the result was {} instead of {}", bits(after), bits(before)),
-            _ => format!("there were {after:.0} transactions/s instead of {before:.0}"),
-        },
+        }
     };
     let (count, decision) = (pairs.count(), pairs.decision());
     let ratio = if by_loss { None } else { pairs.ratio() };
     let proof = Proof { by: pairs.changed.name.clone(), before, after, pairs: count, ratio, held: decision.held() };
-    let said = format!("With {} {said} ({}){}", pairs.test.change, in_words(count, ratio), named(pairs));
+    let change = pairs.test.change.clone();
+    let said = named(pairs, message!("proof-in-pairs", "{said} ({pairs})", said, pairs = in_words(count, ratio)));
     if verdict.leading() != limit {
         // An earlier test has named another; this one was of the first.
         verdict.proofs.push(proof);
-        verdict.evidence.push(format!("{said}."));
+        verdict.evidence.push(message!("proof", "With {change} {said}.", change, said));
         return;
     }
-    take(verdict, limit, proof, &said, &pairs.test);
+    take(verdict, limit, proof, said, &pairs.test);
 }
 
-/// What limited the changed measurement, where that is what the test is of.
-fn named(pairs: &Pairs) -> String {
+/// What came out, with what limited the changed measurement where that is what the test is of.
+fn named(pairs: &Pairs, said: Message) -> Message {
     match (pairs.test.expects, pairs.changed.verdict.limit) {
-        (Expects::Names(_), Limit::CannotTell) => String::from(" and what limited it cannot be told"),
-        (Expects::Names(_), limit) => format!(" and limited by the {limit}"),
-        _ => String::new(),
+        (Expects::Names(_), Limit::CannotTell) => {
+            message!("proof-and-cannot-tell", "{said} and what limited it cannot be told", said)
+        }
+        (Expects::Names(_), limit) => message!("proof-and-limited", "{said} and limited by the {limit}", said, limit),
+        _ => said,
     }
 }
 
 /// `in 3 pairs, 0.98 to 1.02 times`.
-fn in_words(pairs: u32, ratio: Option<Interval>) -> String {
-    let pairs = if pairs == 1 { String::from("in 1 pair") } else { format!("in {pairs} pairs") };
-    ratio.map_or(pairs.clone(), |ratio| format!("{pairs}, {} to {} times", times(ratio.low), times(ratio.high)))
+fn in_words(pairs: u32, ratio: Option<Interval>) -> Message {
+    let in_pairs = match pairs {
+        1 => message!("proof-one-pair", "in 1 pair"),
+        _ => message!("proof-pairs", "in {pairs} pairs", pairs),
+    };
+    match ratio {
+        Some(Interval { low, high, .. }) => {
+            message!(
+                "proof-ratio",
+                "{pairs}, {low} to {high} times",
+                pairs = in_pairs,
+                low = times(low),
+                high = times(high)
+            )
+        }
+        None => in_pairs,
+    }
 }
 
 /// A ratio with two decimals, or one or none where it is large.
-fn times(ratio: f64) -> String {
+fn times(ratio: f64) -> MessageValue {
     match ratio {
-        100.0.. => format!("{ratio:.0}"),
-        10.0.. => format!("{ratio:.1}"),
-        _ => format!("{ratio:.2}"),
+        100.0.. => MessageValue::number(ratio, 0),
+        10.0.. => MessageValue::number(ratio, 1),
+        _ => MessageValue::number(ratio, 2),
     }
 }
 
 /// Lets `verdict` take what came of `test`, which is of `limit`, `said` in words.
-fn take(verdict: &mut Verdict, limit: Limit, proof: Proof, said: &str, test: &Counterproof) {
+fn take(verdict: &mut Verdict, limit: Limit, proof: Proof, said: Message, test: &Counterproof) {
     let held = proof.held;
-    let judged = match (held, &test.contrary) {
-        (Some(true), Some(contrary)) if test.only_excludes => format!("which rules out {contrary}"),
-        (Some(true), _) => String::from("as it must be if this is the limit"),
-        (Some(false), Some(contrary)) => format!("which shows {contrary}"),
-        (Some(false), None) => String::from("which speaks against this limit"),
-        (None, _) => String::from("which is inconclusive"),
+    let judged = match (held, test.contrary.clone()) {
+        (Some(true), Some(contrary)) if test.only_excludes => {
+            message!("proof-rules-out", "which rules out {contrary}", contrary)
+        }
+        (Some(true), _) => message!("proof-as-it-must", "as it must be if this is the limit"),
+        (Some(false), Some(contrary)) => message!("proof-shows", "which shows {contrary}", contrary),
+        (Some(false), None) => message!("proof-against", "which speaks against this limit"),
+        (None, _) => message!("proof-inconclusive", "which is inconclusive"),
     };
     // The first test tells most: where it was inconclusive, other limits have not been ruled out.
     let in_doubt = verdict.proofs.iter().any(|proof| proof.held.is_none());
     verdict.proofs.push(proof);
-    verdict.evidence.push(format!("{said}, {judged}."));
+    let change = test.change.clone();
+    verdict.evidence.push(message!("proof-judged", "With {change} {said}, {judged}.", change, said, judged));
     match (held, test.otherwise) {
         (Some(true), _) if in_doubt || test.only_excludes => {}
         // It was open: a test that would have named the other limit has excluded it.

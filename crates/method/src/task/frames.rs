@@ -5,7 +5,7 @@ use crate::{device, frames};
 use linerate_model::{
     Caveat, CaveatKind, Counts, FrameCounts, FrameEngine, FramePartCounts, FrameStreamCounts, FramesArrived,
     FramesSent, FramesTask, HostName, Load, Measurement, Quantity, Role, RoleCounts, RoleKind, Task, Trial,
-    TrialResult,
+    TrialResult, message,
 };
 
 pub(super) struct Frames;
@@ -46,9 +46,12 @@ impl Kind for Frames {
         let (mut load, mut caveats) = (load.clone(), Vec::new());
         if sharing {
             load.task = Task::Frames(FramesTask { engine: FrameEngine::PacketSocket, ..task.clone() });
-            let text = "packet sockets were used instead of XDP, because both sending hosts are one machine, where two XDP senders would \
-                        take each other's core: they send and receive far fewer frames a second; send one way, or from two \
-                        machines";
+            let text = message!(
+                "caveat-packet-sockets-one-machine",
+                "packet sockets were used instead of XDP, because both sending hosts are one machine, where two \
+                 XDP senders would take each other's core: they send and receive far fewer frames a second; send \
+                 one way, or from two machines"
+            );
             caveats.push(Caveat::new(CaveatKind::Fallback, text));
         }
         let role = |own| Role { kind: RoleKind::Ports { own, tag: 0 }, listens: Vec::new(), connects: Vec::new() };

@@ -11,7 +11,7 @@ mod tests;
 use crate::validity::stolen;
 use linerate_model::{
     Calibrated, Caveat, CaveatKind, Counts, Host, HostCounts, HostName, IpVersion, Load, Measurement, Observation,
-    Quantity, Repeats, Role, RoleKind, SessionSeries, Standing, Task, TaskKind, Trial, TrialResult,
+    Quantity, Repeats, Role, RoleKind, SessionSeries, Standing, Task, TaskKind, Trial, TrialResult, message,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -207,11 +207,15 @@ pub fn join(trial: &Trial, attempt: u32, loads: Vec<Joining>) -> Result<TrialRes
                 return Err(format!("{host}: {why}"));
             }
             let own = |caveat: &Caveat| match several {
-                true => Caveat::new(caveat.kind, format!("on {host}: {}", caveat.text)),
+                true => Caveat::new(
+                    caveat.kind,
+                    message!("caveat-on-host", "on {host}: {caveat}", host, caveat = caveat.text.clone()),
+                ),
                 false => caveat.clone(),
             };
             result.caveats.extend(counted.caveats.iter().map(own));
-            let left = |what: &String| Caveat::new(CaveatKind::LeftBehind, what.clone());
+            let left =
+                |what: &String| Caveat::new(CaveatKind::LeftBehind, message!("caveat-left-behind", "{what}", what));
             result.caveats.extend(counted.remains.iter().map(left));
             // A host that takes part in several loads is told of once, by the one that is measured.
             let series = counted.series.clone();

@@ -127,14 +127,14 @@ fn the_ends_of_a_path_are_joined_and_its_losses_placed() {
         let mut a = counted(vec![RoleCounts::Flows(Box::new(client.clone()))], 50);
         a.remains = remains.iter().map(|what| (*what).to_owned()).collect();
         let mut b = counted(vec![RoleCounts::Flows(Box::new(server.clone()))], 40);
-        b.caveats = vec![Caveat::new(CaveatKind::Fallback, "recv stood in")];
+        b.caveats = vec![Caveat::new(CaveatKind::Fallback, linerate_model::Message::untranslated("recv stood in"))];
         joining(vec![("b", Ok(b)), ("a", Ok(a))])
     };
     let result = join(&spec(), 2, ends(&["b:/tmp/x was not removed"])).expect("both ends are there");
     assert_eq!(result.paths()[0].forward_loss.map(|loss| (loss.lost, loss.places.unaccounted)), Some((1_000, 1_000)));
     assert_eq!((result.attempt, result.started_unix_ns, result.hosts.len()), (2, 40, 2));
     let doubts: Vec<(CaveatKind, &str)> =
-        result.caveats.iter().map(|doubt| (doubt.kind, doubt.text.as_str())).collect();
+        result.caveats.iter().map(|doubt| (doubt.kind, doubt.text.text.as_str())).collect();
     assert_eq!(
         doubts,
         [(CaveatKind::Fallback, "on b: recv stood in"), (CaveatKind::LeftBehind, "b:/tmp/x was not removed")]
@@ -270,7 +270,10 @@ fn the_senders_and_the_receivers_counts_become_one() {
 fn a_doubt_names_its_host_and_the_slower_engine_is_the_wholes() {
     let [a, mut b] = both_ways();
     part_of(&mut b).engine = FrameEngine::PacketSocket;
-    b.caveats.push(Caveat::new(CaveatKind::Fallback, "packet sockets were used instead of XDP"));
+    b.caveats.push(Caveat::new(
+        CaveatKind::Fallback,
+        linerate_model::Message::untranslated("packet sockets were used instead of XDP"),
+    ));
     let result = joined([a, b]).expect("both hosts are there");
     assert_eq!(result.frames().map(|run| run.counts.engine), Some(FrameEngine::PacketSocket));
     assert_eq!(result.caveats[0].text, "on b: packet sockets were used instead of XDP");

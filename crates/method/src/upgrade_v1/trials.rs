@@ -7,8 +7,8 @@ use crate::ladder::copy_of;
 use crate::loaded_latency::idle_trial;
 use crate::proof::changed_name;
 use linerate_model::{
-    Caveat, CaveatKind, CopyTask, Counterproof, Counts, EndCounts, Expects, FrameCounts, Goal, HostName, Observation,
-    PairPart, PathCounts, Plan, Planned, Standing, Task, Transactions, Trial, TrialResult,
+    Caveat, CaveatKind, CopyTask, Counterproof, Counts, EndCounts, Expects, FrameCounts, Goal, HostName, Message,
+    Observation, PairPart, PathCounts, Plan, Planned, Standing, Task, Transactions, Trial, TrialResult, message,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub(super) fn of(record: &Value, plan: &Plan) -> Upgraded<Vec<TrialResult>> {
         }
     }
     for test in entries(get(record, "copy_tests")) {
-        let change: String = read(test["change"].clone(), "the change of a test")?;
+        let change: Message = read(test["change"].clone(), "the change of a test")?;
         let expects: Expects = read(test["expects"].clone(), "what a test expects")?;
         let task: CopyTask = read(test["plan"].clone(), "the plan of a test")?;
         let name = changed_name(CELL, &change);
@@ -109,7 +109,7 @@ fn flows(result: &Value) -> Upgraded<Vec<TrialResult>> {
                 }
             }
             if let Value::String(what) = take(end, "remains") {
-                caveats.push(Caveat::new(CaveatKind::LeftBehind, what));
+                caveats.push(Caveat::new(CaveatKind::LeftBehind, message!("caveat-left-behind", "{what}", what)));
             }
         }
         let [forward, backward] = ["forward_loss", "backward_loss"].map(|way| loss(take(&mut path, way)));
@@ -171,7 +171,9 @@ fn copy(parts: &Value, trial: &Trial) -> Upgraded<TrialResult> {
             started.push(read::<u64>(take(counted, "started_unix_ns"), "a copy's time")?);
             result.hosts.insert(host.clone(), observation(take(counted, "observation"))?);
             for caveat in read::<Vec<Caveat>>(take(counted, "caveats"), "caveats")? {
-                result.caveats.push(Caveat::new(caveat.kind, format!("on {host}: {}", caveat.text)));
+                result
+                    .caveats
+                    .push(Caveat::new(caveat.kind, Message::untranslated(format!("on {host}: {}", caveat.text))));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{AT_TESTER_LIMIT, FlowFacts, TesterAlone, percent};
-use linerate_model::{LimitPlace, Support};
+use linerate_model::{LimitPlace, Support, message};
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let (tester_limit, overlaps) = facts.tester_limit.as_ref()?;
@@ -15,18 +15,28 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         return None;
     }
     if reached_it {
-        return Some(Opinion::new(Support::Against, "With the device bypassed the same hosts reached no more."));
+        return Some(Opinion::new(
+            Support::Against,
+            message!("device-reached-no-more", "With the device bypassed the same hosts reached no more."),
+        ));
     }
     if facts.tester_alone == TesterAlone::Loopback {
-        let text = format!(
-            "Against themselves, without interfaces or a device, both hosts reached more: this is {share} of the slower one."
+        let text = message!(
+            "device-loopback-reached-more",
+            "Against themselves, without interfaces or a device, both hosts reached more: this is {share} of the \
+             slower one.",
+            share
         );
         return Some(Opinion::new(Support::Hint, text).at(LimitPlace::Device));
     }
-    let text = format!("With the device bypassed the same hosts reached more: this is {share} of that.");
+    let text = message!(
+        "device-reached-more",
+        "With the device bypassed the same hosts reached more: this is {share} of that.",
+        share
+    );
     Some(
         Opinion::new(Support::Strong, text)
             .at(LimitPlace::Device)
-            .then("A faster device, or fewer things for it to do, carries more."),
+            .then(message!("device-next", "A faster device, or fewer things for it to do, carries more.")),
     )
 }

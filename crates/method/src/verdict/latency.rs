@@ -3,7 +3,7 @@
 
 use super::Opinion;
 use super::facts::{FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, NOTABLE_LOSS, Work, time};
-use linerate_model::Support;
+use linerate_model::{MessageValue, Support, message};
 
 /// With so much of the time in the slow tail, a request takes what the loss costs.
 const TAIL: f64 = 0.25;
@@ -13,19 +13,32 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         return None;
     }
     let closed = facts.closed_loop?;
-    let text = match format!("{:.1}", closed.outstanding).as_str() {
-        "1.0" => format!("1 request in flight at a time took {}.", time(closed.latency)),
-        several => format!("{several} requests in flight at a time took {} each.", time(closed.latency)),
+    let text = match MessageValue::number(closed.outstanding, 1) {
+        one if one.to_string() == "1.0" => {
+            message!("latency-one-request", "1 request in flight at a time took {time}.", time = time(closed.latency))
+        }
+        several => message!(
+            "latency-requests",
+            "{several} requests in flight at a time took {time} each.",
+            several,
+            time = time(closed.latency)
+        ),
     };
     if facts.waits.is_some_and(|waits| waits.repeated > NOTABLE_LOSS && waits.in_tail >= TAIL) {
-        let text = format!("{text} Much of that went to requests that were lost or sent again.");
+        let text = text.and(message!("latency-lost", "Much of that went to requests that were lost or sent again."));
         return Some(Opinion::new(Support::Hint, text));
     }
     if facts.tcp.as_ref().is_some_and(|tcp| tcp.queued() || tcp.holds_up(closed.latency)) {
-        return Some(Opinion::new(Support::Hint, format!("{text} Part of that was spent in a queue on the path.")));
+        return Some(Opinion::new(
+            Support::Hint,
+            text.and(message!("latency-queue", "Part of that was spent in a queue on the path.")),
+        ));
     }
     if facts.sender.is_throttled() || facts.receiver.is_throttled() {
-        return Some(Opinion::new(Support::Against, format!("{text} A host was stopped by its CPU quota meanwhile.")));
+        return Some(Opinion::new(
+            Support::Against,
+            text.and(message!("latency-quota", "A host was stopped by its CPU quota meanwhile.")),
+        ));
     }
     if let Some(calls) = &facts.calls {
         let elsewhere = match (calls.in_server(), calls.round_trip) {
@@ -35,15 +48,24 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         };
         let waits = calls.overlap() && (facts.sender.is_kept_waiting() || facts.receiver.is_kept_waiting());
         if waits {
-            return Some(Opinion::new(Support::Hint, format!("{text} Part of that was spent waiting for a core.")));
+            return Some(Opinion::new(
+                Support::Hint,
+                text.and(message!("latency-core", "Part of that was spent waiting for a core.")),
+            ));
         }
         if elsewhere {
-            return Some(Opinion::new(Support::Against, format!("{text} Most of that is not the path's time.")));
+            return Some(Opinion::new(
+                Support::Against,
+                text.and(message!("latency-elsewhere", "Most of that is not the path's time.")),
+            ));
         }
     }
     // What the hypervisor took, it may have taken while they were at work.
     let occupied = facts.sender.busy.max(facts.receiver.busy) + facts.steal;
-    let next = "More requests at a time (--outstanding, --flows) fill the path; --busy-poll shortens each.";
+    let next = message!(
+        "latency-next",
+        "More requests at a time (--outstanding, --flows) fill the path; --busy-poll shortens each."
+    );
     // Where the hosts are occupied all the time, it is their time that a request takes.
     Some(if occupied >= NEARLY_OCCUPIED {
         Opinion::new(Support::Hint, text).then(next)

@@ -34,17 +34,17 @@ mod wire;
 pub(crate) use facts::{CopyFacts, FlowFacts, NOTABLE_LOSS, bits, percent};
 
 use facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED};
-use linerate_model::{Confidence, Limit, LimitPlace, Steadiness, Support, Verdict, Weighed};
+use linerate_model::{Confidence, Limit, LimitPlace, Message, Steadiness, Support, Verdict, Weighed, message};
 
 /// What a rule says of its limit.
 #[derive(Debug, Clone, PartialEq)]
 struct Opinion {
     support: Support,
-    text: String,
+    text: Message,
     /// Where on the path the limit is; none where that is not known.
     place: Option<LimitPlace>,
     /// What to try, if it is the limit.
-    next: &'static str,
+    next: Option<Message>,
     /// Nothing was counted that grows with this limit: it is what is left when others are excluded.
     by_elimination: bool,
     /// Share of what this limit allows that was used, 0 to 1; none where it has no measure.
@@ -54,24 +54,16 @@ struct Opinion {
 }
 
 impl Opinion {
-    fn new(support: Support, text: impl Into<String>) -> Self {
-        Self {
-            support,
-            text: text.into(),
-            place: None,
-            next: "",
-            by_elimination: false,
-            used: None,
-            despite_steal: false,
-        }
+    fn new(support: Support, text: Message) -> Self {
+        Self { support, text, place: None, next: None, by_elimination: false, used: None, despite_steal: false }
     }
 
     fn at(self, place: LimitPlace) -> Self {
         Self { place: Some(place), ..self }
     }
 
-    fn then(self, next: &'static str) -> Self {
-        Self { next, ..self }
+    fn then(self, next: Message) -> Self {
+        Self { next: Some(next), ..self }
     }
 
     /// Marks an opinion that only says that nothing else explains the result.
@@ -158,7 +150,7 @@ struct Circumstances {
     /// Share of a host's time that the hypervisor took.
     steal: f64,
     /// What was seen besides and nobody explained: with it, what is left over by elimination is hardly known.
-    unexplained: Vec<String>,
+    unexplained: Vec<Message>,
     steadiness: Option<Steadiness>,
 }
 
@@ -222,15 +214,21 @@ fn judge(opinions: Vec<(Limit, Opinion)>, circumstances: &Circumstances) -> Verd
     });
     let also = also.map(|(other, _)| *other).collect();
     let mut evidence = vec![best.text.clone()];
-    evidence.extend(rivals.iter().map(|(other, rival)| format!("The {other} may also limit it. {}", rival.text)));
+    evidence.extend(rivals.iter().map(|(other, rival)| {
+        message!("verdict-also", "The {other} may also limit it.", other = *other).and(rival.text.clone())
+    }));
     if unexplained {
         evidence.extend(circumstances.unexplained.iter().cloned());
     }
     if stolen {
         let took = percent(circumstances.steal);
-        evidence.push(format!("The hypervisor took {took} of a host's time, which may have contributed."));
+        evidence.push(message!(
+            "verdict-stolen",
+            "The hypervisor took {took} of a host's time, which may have contributed.",
+            took
+        ));
     }
-    let next = [best.next].into_iter().filter(|next| !next.is_empty()).map(str::to_owned).collect();
+    let next = best.next.iter().cloned().collect();
     Verdict {
         limit: *limit,
         place: best.place,
@@ -256,8 +254,7 @@ fn undecided(opinions: &[(Limit, Opinion)]) -> Verdict {
         (true, false) => true,
     });
     let evidence = told.map(|(_, opinion)| opinion.text.clone()).collect();
-    let mut next: Vec<String> = open.iter().map(|(_, opinion)| opinion.next.to_owned()).collect();
-    next.retain(|text| !text.is_empty());
+    let mut next: Vec<Message> = open.iter().filter_map(|(_, opinion)| opinion.next.clone()).collect();
     next.dedup();
     Verdict {
         also: open.iter().map(|(limit, _)| *limit).collect(),

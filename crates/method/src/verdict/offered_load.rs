@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{FlowFacts, NOTABLE_LOSS, percent};
-use linerate_model::Support;
+use linerate_model::{Support, message};
 
 /// A load is met within the error of the clocks and of the receiver's window.
 const MET: f64 = 0.99;
@@ -10,12 +10,23 @@ const MET: f64 = 0.99;
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let offer = facts.offer?;
     let lost = facts.lost_behind_sender();
-    let text =
-        format!("{} of the load asked for was sent, and {} arrived.", percent(offer.sent), percent(offer.arrived));
+    let text = message!(
+        "offered-load-sent",
+        "{sent} of the load asked for was sent, and {arrived} arrived.",
+        sent = percent(offer.sent),
+        arrived = percent(offer.arrived)
+    );
     Some(if offer.arrived >= MET && lost <= NOTABLE_LOSS {
-        Opinion::new(Support::Strong, format!("{} of the load asked for arrived.", percent(offer.arrived.min(1.0))))
-            .then("Ask for a higher --rate, or for none, to find what the path carries.")
-            .despite_steal()
+        Opinion::new(
+            Support::Strong,
+            message!(
+                "offered-load-arrived",
+                "{share} of the load asked for arrived.",
+                share = percent(offer.arrived.min(1.0))
+            ),
+        )
+        .then(message!("offered-load-next", "Ask for a higher --rate, or for none, to find what the path carries."))
+        .despite_steal()
     } else if offer.is_nearly_met() && lost <= NOTABLE_LOSS {
         Opinion::new(Support::Hint, text)
     } else {

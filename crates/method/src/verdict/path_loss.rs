@@ -12,7 +12,7 @@ use super::facts::{
     percent, time,
 };
 use super::{Opinion, support};
-use linerate_model::{LimitPlace, Support};
+use linerate_model::{LimitPlace, Message, MessageValue, Support, message};
 
 /// Loss is not the path's where the receiving host counted so much of it.
 const MOST_COUNTED: f64 = 0.5;
@@ -28,10 +28,12 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
             let tcp = facts.tcp.as_ref()?;
             let counted = facts.receiver.checksum_errors + facts.inbound.filtered;
             if tcp.retransmitted > 0.0 && counted >= MOST_COUNTED * tcp.retransmitted {
-                let text = format!(
-                    "{} of the segments were retransmitted, and the receiving host itself dropped {} of what came.",
-                    percent(tcp.retransmitted),
-                    percent(counted)
+                let text = message!(
+                    "path-loss-counted",
+                    "{retransmitted} of the segments were retransmitted, and the receiving host itself dropped \
+                     {dropped} of what came.",
+                    retransmitted = percent(tcp.retransmitted),
+                    dropped = percent(counted)
                 );
                 Some(Opinion::new(Support::Against, text))
             } else {
@@ -45,7 +47,11 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
 /// Loss under a copy, while data waited to be sent and the destination had none.
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     let opinion = of_tcp(facts.path()?, None)?.at(LimitPlace::ForwardPath);
-    let next = "Measure the path alone: `linerate stream --prove` between the same hosts tells a bad path from one that is full.";
+    let next = message!(
+        "path-loss-next-copy",
+        "Measure the path alone: `linerate stream --prove` between the same hosts tells a bad path from one that \
+         is full."
+    );
     let support = opinion.support.min(support(facts.held_on_path()));
     Some(Opinion { support, ..opinion }.despite_steal().then(next))
 }
@@ -53,12 +59,18 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
 /// Requests of which some were lost, and which waited for time-outs.
 fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
     let Waits { repeated, in_tail } = facts.waits?;
-    let text = format!(
-        "{} of the requests were lost or sent again, and {} of the time of all went to those slower than the median.",
-        percent(repeated),
-        percent(in_tail)
+    let text = message!(
+        "path-loss-requests",
+        "{lost} of the requests were lost or sent again, and {tail} of the time of all went to those slower than \
+         the median.",
+        lost = percent(repeated),
+        tail = percent(in_tail)
     );
-    let next = "Look for loss on the path (linerate stream --udp at a low --rate counts it): each lost request waits for a time-out.";
+    let next = message!(
+        "path-loss-next-requests",
+        "Look for loss on the path (linerate stream --udp at a low --rate counts it): each lost request waits for \
+         a time-out."
+    );
     let support = match (repeated > NOTABLE_LOSS, in_tail) {
         (false, _) => Support::Against,
         (true, MOST_OF_TIME..) => Support::Strong,
@@ -75,56 +87,107 @@ fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
 
 fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
     let lost = facts.udp?.wire;
-    let text = format!("{} of the datagrams were lost between the two hosts", percent(lost));
+    let share = percent(lost);
     if lost <= NOTABLE_LOSS {
-        return Some(Opinion::new(Support::Against, text + "."));
+        return Some(Opinion::new(Support::Against, lost_between(share)));
     }
     let kept = facts.offer.is_some_and(|offer| offer.sent >= 0.99);
-    let (support, pattern) = match facts.loss_pattern() {
-        // The pattern tells chance from a policer only at low loss: at high loss a small change of rate outweighs chance.
-        _ if lost > USUAL_LOSS => (Support::Hint, "."),
-        Some(LossPattern::ByChance) if kept => (Support::For, ", one by one as by chance."),
-        Some(LossPattern::ByChance) => (Support::Hint, ", one by one as by chance."),
-        Some(LossPattern::Clustered) => (Support::Hint, ", many at a time as where a queue overflows."),
-        Some(LossPattern::Regular) => (Support::Against, ", at regular intervals as where a rate is exceeded."),
-        None => (Support::Hint, "."),
+    // The pattern tells chance from a policer only at low loss: at high loss a small change of rate outweighs chance.
+    let pattern = facts.loss_pattern().filter(|_| lost <= USUAL_LOSS);
+    let (support, text) = match pattern {
+        Some(LossPattern::ByChance) => (
+            if kept { Support::For } else { Support::Hint },
+            message!(
+                "path-loss-by-chance",
+                "{share} of the datagrams were lost between the two hosts, one by one as by chance.",
+                share
+            ),
+        ),
+        Some(LossPattern::Clustered) => (
+            Support::Hint,
+            message!(
+                "path-loss-clustered",
+                "{share} of the datagrams were lost between the two hosts, many at a time as where a queue \
+                 overflows.",
+                share
+            ),
+        ),
+        Some(LossPattern::Regular) => (
+            Support::Against,
+            message!(
+                "path-loss-regular",
+                "{share} of the datagrams were lost between the two hosts, at regular intervals as where a rate \
+                 is exceeded.",
+                share
+            ),
+        ),
+        None => (Support::Hint, lost_between(share)),
     };
-    Some(Opinion::new(support, text + pattern).then(
-        "Measure at half the --rate: if the loss stays, the path loses packets at any load; if it goes, the path was full.",
-    ))
+    Some(Opinion::new(support, text).then(message!(
+        "path-loss-next-datagrams",
+        "Measure at half the --rate: if the loss stays, the path loses packets at any load; if it goes, the path \
+         was full."
+    )))
+}
+
+fn lost_between(share: MessageValue) -> Message {
+    message!("path-loss-datagrams", "{share} of the datagrams were lost between the two hosts.", share)
 }
 
 fn of_tcp(tcp: &Tcp, pattern: Option<LossPattern>) -> Option<Opinion> {
-    let text = format!("{} of the segments were retransmitted.", percent(tcp.retransmitted));
+    let text = message!(
+        "path-loss-retransmitted",
+        "{share} of the segments were retransmitted.",
+        share = percent(tcp.retransmitted)
+    );
     if tcp.retransmitted <= 0.0 {
         return Some(Opinion::new(Support::Against, text));
     }
     let next = match tcp.goes_by_loss() {
         true => {
-            "The same rate over UDP tells (--prove): loss that stays is the path's (errors, optics, duplex, radio), and \
-             --congestion bbr holds its rate against it; loss that goes is of a path that is full."
+            message!(
+                "path-loss-next-tcp-bbr",
+                "The same rate over UDP tells (--prove): loss that stays is the path's (errors, optics, duplex, \
+                 radio), and --congestion bbr holds its rate against it; loss that goes is of a path that is \
+                 full."
+            )
         }
         // It is what was measured with: no advice.
         false => {
-            "The same rate over UDP tells (--prove): loss that stays is the path's (errors, optics, duplex, radio); loss that \
-             goes is of a path that is full."
+            message!(
+                "path-loss-next-tcp",
+                "The same rate over UDP tells (--prove): loss that stays is the path's (errors, optics, duplex, \
+                 radio); loss that goes is of a path that is full."
+            )
         }
     };
     if tcp.is_reordered() {
-        let text = format!(
-            "{text} The receiver had already got {} of these: segments overtook one another, and TCP took that for loss.",
-            percent(tcp.in_vain)
+        let text = text.and(message!(
+            "path-loss-reordered",
+            "The receiver had already got {share} of these: segments overtook one another, and TCP took that for \
+             loss.",
+            share = percent(tcp.in_vain)
+        ));
+        let next = message!(
+            "path-loss-next-reordered",
+            "Measure over UDP (linerate stream --udp at a low --rate): it counts what overtakes and what is lost."
         );
-        let next =
-            "Measure over UDP (linerate stream --udp at a low --rate): it counts what overtakes and what is lost.";
         return Some(Opinion::new(Support::Hint, text).then(next));
     }
     let text = match tcp.stalled {
         0.0 => text,
-        stalled => format!("{text} For {} of the time TCP waited for a timeout.", percent(stalled)),
+        stalled => text.and(message!(
+            "path-loss-stalled",
+            "For {share} of the time TCP waited for a timeout.",
+            share = percent(stalled)
+        )),
     };
     if !tcp.goes_by_loss() {
-        let text = format!("{text} {} does not take loss for congestion.", tcp.congestion);
+        let text = text.and(message!(
+            "path-loss-not-by-loss",
+            "{congestion} does not take loss for congestion.",
+            congestion = &tcp.congestion
+        ));
         let support = match tcp.retransmitted {
             _ if tcp.is_heavy() || tcp.is_stalled() => Support::Hint,
             lost if lost <= NOTABLE_LOSS || tcp.queued() => Support::Against,
@@ -135,15 +198,20 @@ fn of_tcp(tcp: &Tcp, pattern: Option<LossPattern>) -> Option<Opinion> {
         return Some(Opinion::new(support, text).then(next));
     }
     let allowed = tcp.allowed(tcp.rtt);
-    let text = format!(
-        "{text} At that loss and a round trip of {} TCP ({}) goes at about {}.",
-        time(tcp.rtt),
-        tcp.congestion,
-        bits(allowed)
-    );
+    let text = text.and(message!(
+        "path-loss-allowed",
+        "At that loss and a round trip of {time} TCP ({congestion}) goes at about {rate}.",
+        time = time(tcp.rtt),
+        congestion = &tcp.congestion,
+        rate = bits(allowed)
+    ));
     if tcp.queued() {
         // A queue that fills loses packets too, few if it is long: then the loss follows from the rate.
-        let text = format!("{text} But a queue was full: without it a round trip takes {}.", time(tcp.min_rtt));
+        let text = text.and(message!(
+            "path-loss-queue",
+            "But a queue was full: without it a round trip takes {time}.",
+            time = time(tcp.min_rtt)
+        ));
         let support = if tcp.retransmitted > NOTABLE_LOSS { Support::Hint } else { Support::Against };
         return Some(Opinion::new(support, text).then(next));
     }

@@ -5,7 +5,7 @@ use super::Opinion;
 use super::facts::{
     Calls, CopyEnd, CopyFacts, End, FlowFacts, INTERRUPTED, NEARLY_OCCUPIED, OCCUPIED, Work, percent, time,
 };
-use linerate_model::{CopyStage, Support, WorkShare};
+use linerate_model::{CopyStage, MessageValue, Support, WorkShare, message};
 
 /// Drops by the NIC or the input queue beyond this are more than a burst now and then. (TCP takes a quarter of the rate away
 /// at a loss of this order over any but the shortest path.)
@@ -21,35 +21,40 @@ pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
         Work::Tcp => of_stream(facts, end, "receiving"),
         Work::Udp => hint_if_both_wait(facts, of_end(end, "receiving")),
     };
-    let next =
-        "A faster core, larger messages, or receiving spread over more cores (--flows, the NIC's queues) takes more.";
+    let next = message!(
+        "receiver-cpu-next",
+        "A faster core, larger messages, or receiving spread over more cores (--flows, the NIC's queues) takes more."
+    );
     if own.support < Support::Strong
         && let Some(thread) = facts.late_kernel_thread()
     {
-        let text = format!(
-            "The kernel's thread that receives ({}) was on a core for {} of the time and waited for one for {}.",
-            thread.name,
-            percent(thread.busy),
-            percent(thread.waited)
+        let text = message!(
+            "receiver-cpu-kernel-thread",
+            "The kernel's thread that receives ({thread}) was on a core for {busy} of the time and waited for one \
+             for {waited}.",
+            thread = &thread.name,
+            busy = percent(thread.busy),
+            waited = percent(thread.waited)
         );
         return Opinion::new(at_most(thread.waited, thread.busy), text).then(next);
     }
     let overflowed = facts.udp.map_or(0.0, |udp| udp.socket_buffer);
     if own.support < Support::Strong && overflowed > DROPPED && facts.reader_is_late() {
-        let text = format!(
-            "{} Meanwhile {} of the datagrams found no room in the socket's buffer.",
-            own.text,
-            percent(overflowed)
-        );
+        let text = own.text.and(message!(
+            "receiver-cpu-overflowed",
+            "Meanwhile {share} of the datagrams found no room in the socket's buffer.",
+            share = percent(overflowed)
+        ));
         return Opinion::new(at_most(end.waited, end.busy), text).then(next);
     }
     let dropped = facts.udp.map_or(end.dropped, |udp| udp.receiver_queue);
     if own.support < Support::Strong && dropped > DROPPED {
-        let text = format!(
-            "The receiving host dropped {} of the packets in its NIC or input queue; its busiest core was busy for {} of the \
-             time.",
-            percent(dropped),
-            percent(end.busiest_core)
+        let text = message!(
+            "receiver-cpu-dropped",
+            "The receiving host dropped {dropped} of the packets in its NIC or input queue; its busiest core was \
+             busy for {busy} of the time.",
+            dropped = percent(dropped),
+            busy = percent(end.busiest_core)
         );
         let support = if end.busiest_core >= CORE_BUSY { Support::Strong } else { Support::For };
         return Opinion::new(support, text).then(next);
@@ -74,30 +79,39 @@ pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
     if !facts.outrun_the_path() {
         // A core that has time for nothing but them is the limit, and not the thread that they ran on top of.
         if facts.sender.is_full_of_interrupts() || facts.receiver.is_full_of_interrupts() {
-            let text = format!("{} Soft interrupts filled a core of the host meanwhile.", opinion.text);
+            let text = opinion
+                .text
+                .and(message!("cpu-soft-interrupts-filled", "Soft interrupts filled a core of the host meanwhile."));
             return Opinion::new(opinion.support.min(Support::Hint), text);
         }
         return match end.interruptible {
             INTERRUPTED.. => {
                 let most = percent(end.interruptible);
-                let text = format!("{} Up to {most} of that may have been soft interrupts.", opinion.text);
+                let text = opinion.text.and(message!(
+                    "cpu-soft-interrupts-of-that",
+                    "Up to {most} of that may have been soft interrupts.",
+                    most
+                ));
                 Opinion::new(opinion.support.min(Support::For), text)
             }
             _ => opinion,
         };
     }
     let why = match &facts.tcp {
-        Some(tcp) => format!(
-            "But what was sent stood in a queue on the path, where a round trip grew from {} to {}, and the receiver's window was open.",
-            time(tcp.min_rtt),
-            time(tcp.rtt)
+        Some(tcp) => message!(
+            "cpu-queue-on-path",
+            "But what was sent stood in a queue on the path, where a round trip grew from {least} to {loaded}, \
+             and the receiver's window was open.",
+            least = time(tcp.min_rtt),
+            loaded = time(tcp.rtt)
         ),
-        None => format!(
-            "But {} of that at the least were soft interrupts, those of a queue that lets packets go.",
-            percent(facts.sender.interrupted)
+        None => message!(
+            "cpu-queue-lets-go",
+            "But {share} of that at the least were soft interrupts, those of a queue that lets packets go.",
+            share = percent(facts.sender.interrupted)
         ),
     };
-    Opinion::new(Support::Against, format!("{} {why}", opinion.text))
+    Opinion::new(Support::Against, opinion.text.and(why))
 }
 
 /// Lowers the `opinion` of one end to a hint where both ends share a machine and the threads of both waited for a core: the cores
@@ -108,12 +122,13 @@ fn hint_if_both_wait(facts: &FlowFacts, opinion: Opinion) -> Opinion {
     if opinion.support <= Support::Hint || !both_wait || sender.is_throttled() || receiver.is_throttled() {
         return opinion;
     }
-    let text = format!(
-        "{} Both ends are on one machine, and the threads of both waited for a core ({} and {} of the time).",
-        opinion.text,
-        percent(sender.waited),
-        percent(receiver.waited)
-    );
+    let text = opinion.text.and(message!(
+        "cpu-both-wait",
+        "Both ends are on one machine, and the threads of both waited for a core ({sender} and {receiver} of the \
+         time).",
+        sender = percent(sender.waited),
+        receiver = percent(receiver.waited)
+    ));
     Opinion::new(Support::Hint, text)
 }
 
@@ -125,24 +140,33 @@ pub(super) fn of_requests(facts: &FlowFacts, end: &End) -> End {
 /// What the time says that the stages at one end of a copy took of the processor.
 pub(super) fn of_stages(facts: &CopyFacts, end: &CopyEnd, stages: &[CopyStage], whose: &str) -> Option<Opinion> {
     if let Some((share, cores)) = end.throttled.filter(|_| end.is_throttled()) {
-        let text =
-            format!("The {whose} CPU quota ({cores:.2} of a core) was used up in {} of its periods.", percent(share));
+        let text = message!(
+            "cpu-quota-of-copy",
+            "The {whose} CPU quota ({cores} of a core) was used up in {share} of its periods.",
+            whose = MessageValue::term("whose", whose),
+            cores = MessageValue::number(cores, 2),
+            share = percent(share)
+        );
         return Some(Opinion::new(Support::Strong, text).despite_steal());
     }
     let (stage, WorkShare { cpu, queued, .. }) = facts.computes(stages)?;
-    let mut text = format!(
-        "Of the {whose} stages, {} used the CPU most: it was on a core for {} of the time and waited for one for {}.",
-        stage.name(),
-        percent(cpu),
-        percent(queued)
+    let mut text = message!(
+        "cpu-stage",
+        "Of the {whose} stages, {stage} used the CPU most: it was on a core for {busy} of the time and waited for \
+         one for {waited}.",
+        whose = MessageValue::term("whose", whose),
+        stage,
+        busy = percent(cpu),
+        waited = percent(queued)
     );
     let mut share = cpu + queued;
     if facts.in_turn {
         let (own, all) = (facts.computed(stages), facts.computed(&CopyStage::ALL));
-        text += &format!(
-            " A lane does all stages in turn: together they had a core or waited for one for {}.",
-            percent(all)
-        );
+        text = text.and(message!(
+            "cpu-lane",
+            "A lane does all stages in turn: together they had a core or waited for one for {share}.",
+            share = percent(all)
+        ));
         // The end that takes more of it is what to make faster.
         share = if own >= all / 2.0 { all } else { own };
     }
@@ -159,23 +183,37 @@ pub(super) fn of_end(end: &End, does: &str) -> Opinion {
     if end.unseen {
         return Opinion::new(
             Support::Unknown,
-            format!("The {does} host runs no agent, so its processor was not watched."),
+            message!(
+                "cpu-unseen",
+                "The {does} host runs no agent, so its processor was not watched.",
+                does = MessageValue::term("does", does)
+            ),
         );
     }
     if let Some((share, cores)) = end.throttled.filter(|_| end.is_throttled()) {
-        let text = format!(
-            "The {does} host's CPU quota ({cores:.2} of a core) was used up in {} of its periods.",
-            percent(share)
+        let text = message!(
+            "cpu-quota",
+            "The {does} host's CPU quota ({cores} of a core) was used up in {share} of its periods.",
+            does = MessageValue::term("does", does),
+            cores = MessageValue::number(cores, 2),
+            share = percent(share)
         );
         return Opinion::new(Support::Strong, text).despite_steal();
     }
     let text = match end.waited {
-        0.01.. => format!(
-            "The {does} threads were on a core for {} of the time and waited for one for {}.",
-            percent(end.busy),
-            percent(end.waited)
+        0.01.. => message!(
+            "cpu-busy-and-waited",
+            "The {does} threads were on a core for {busy} of the time and waited for one for {waited}.",
+            does = MessageValue::term("does", does),
+            busy = percent(end.busy),
+            waited = percent(end.waited)
         ),
-        _ => format!("The {does} threads were on a core for {} of the time.", percent(end.busy)),
+        _ => message!(
+            "cpu-busy",
+            "The {does} threads were on a core for {busy} of the time.",
+            does = MessageValue::term("does", does),
+            busy = percent(end.busy)
+        ),
     };
     let support = match end.occupied() {
         OCCUPIED.. => at_most(end.waited, end.busy),

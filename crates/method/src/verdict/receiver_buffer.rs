@@ -3,7 +3,7 @@
 
 use super::Opinion;
 use super::facts::{FlowFacts, Work, percent, time};
-use linerate_model::{LimitPlace, Support};
+use linerate_model::{LimitPlace, Support, message};
 
 /// Losing less than this in a buffer is a stumble now and then.
 const NOTABLE: f64 = 0.0005;
@@ -23,40 +23,50 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if lost <= NOTABLE {
         return Some(Opinion::new(
             Support::Against,
-            format!("{share} of the datagrams found no room in the socket's buffer."),
+            message!("receiver-buffer-little", "{share} of the datagrams found no room in the socket's buffer.", share),
         ));
     }
-    let text = format!(
-        "{share} of the datagrams found no room in the socket's buffer, which holds about {} of what came, while the receiving \
-         threads were occupied for {} of the time.",
-        time(udp.buffer_time),
-        percent(end.occupied())
+    let text = message!(
+        "receiver-buffer-overflowed",
+        "{share} of the datagrams found no room in the socket's buffer, which holds about {time} of what came, \
+         while the receiving threads were occupied for {occupied} of the time.",
+        share,
+        time = time(udp.buffer_time),
+        occupied = percent(end.occupied())
     );
     if facts.reader_is_late() {
-        return Some(Opinion::new(Support::Against, format!("{text} They are too slow, or kept from their core.")));
+        return Some(Opinion::new(
+            Support::Against,
+            text.and(message!("receiver-buffer-too-slow", "They are too slow, or kept from their core.")),
+        ));
     }
     if facts.sender.is_throttled() {
-        let text = format!("{text} But the sender, let run only now and then, sends all at once when it can.");
+        let text = text.and(message!(
+            "receiver-buffer-throttled-sender",
+            "But the sender, let run only now and then, sends all at once when it can."
+        ));
         return Some(Opinion::new(Support::Hint, text));
     }
     let asked = facts.offer.is_some_and(|offer| offer.sent >= 0.99);
     let support = if lost > HEAVY || asked { Support::Strong } else { Support::For };
-    Some(
-        Opinion::new(support, text)
-            .at(LimitPlace::ReceiverApplication)
-            .then("A larger buffer (--receive-buffer, net.core.rmem_max) holds what comes in bursts."),
-    )
+    Some(Opinion::new(support, text).at(LimitPlace::ReceiverApplication).then(message!(
+        "receiver-buffer-next",
+        "A larger buffer (--receive-buffer, net.core.rmem_max) holds what comes in bursts."
+    )))
 }
 
 /// Fragments that the receiving host refused.
 fn of_reassembly(lost: f64) -> Opinion {
-    let text = format!(
-        "{} of the datagrams were lost as the receiving host refused fragments of them: it had no memory left for their reassembly.",
-        percent(lost)
+    let text = message!(
+        "receiver-buffer-reassembly",
+        "{share} of the datagrams were lost as the receiving host refused fragments of them: it had no memory \
+         left for their reassembly.",
+        share = percent(lost)
     );
     let support = if lost > HEAVY { Support::Strong } else { Support::For };
-    Opinion::new(support, text).at(LimitPlace::ReceiverHost).then(
+    Opinion::new(support, text).at(LimitPlace::ReceiverHost).then(message!(
+        "receiver-buffer-next-reassembly",
         "Datagrams that fit the MTU need no reassembly; more memory for it (net.ipv4.ipfrag_high_thresh, \
-         net.ipv6.ip6frag_high_thresh) holds more fragments.",
-    )
+         net.ipv6.ip6frag_high_thresh) holds more fragments."
+    ))
 }

@@ -3,7 +3,7 @@
 use super::Opinion;
 use super::facts::{CopyFacts, FlowFacts};
 use super::processor::{of_receiver, of_stages};
-use linerate_model::{CopyStage, LimitPlace};
+use linerate_model::{CopyStage, LimitPlace, message};
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     // Where calls are answered, the receiver is the server, whatever it has too little of.
@@ -14,7 +14,10 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     const STAGES: [CopyStage; 5] =
         [CopyStage::Receive, CopyStage::Verify, CopyStage::Create, CopyStage::Write, CopyStage::Sync];
-    let next = "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) takes more.";
+    let next = message!(
+        "receiver-cpu-next-copy",
+        "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) takes more."
+    );
     of_stages(facts, &facts.destination, &STAGES, "destination's")
         .map(|opinion| opinion.at(LimitPlace::ReceiverHost).then(next))
 }

@@ -2,7 +2,7 @@
 
 use super::facts::{CopyFacts, FlowFacts, NEARLY_OCCUPIED, Tcp, TcpCourse, Work, bits, percent, time};
 use super::{Opinion, support};
-use linerate_model::{LimitPlace, Support};
+use linerate_model::{LimitPlace, Message, MessageValue, Support, message};
 
 /// Held back for most of the time with data to send.
 const MOSTLY: f64 = 0.5;
@@ -13,8 +13,13 @@ const EMPTIED: f64 = 0.4;
 /// So little in flight may be one message.
 const SEGMENTS: f64 = 4.0;
 
-const NEXT: &str = "A larger send buffer (--send-buffer, or none so that the system grows it up to net.ipv4.tcp_wmem), or more flows, \
-                    fills the path.";
+fn advice() -> Message {
+    message!(
+        "send-buffer-next",
+        "A larger send buffer (--send-buffer, or none so that the system grows it up to net.ipv4.tcp_wmem), or \
+         more flows, fills the path."
+    )
+}
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.work != Work::Tcp {
@@ -26,7 +31,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let sender = &facts.sender;
     let busy = sender.occupied() >= NEARLY_OCCUPIED || sender.is_kept_waiting() || sender.is_throttled();
     if facts.offer.is_some() || busy {
-        let text = format!("{text} Its buffer is not seen to be full: the program writes no faster.");
+        let text = text
+            .and(message!("send-buffer-not-full", "Its buffer is not seen to be full: the program writes no faster."));
         return Some(Opinion::new(Support::Against, text));
     }
     let emptied = facts.tcp_course().filter(|course| empties(tcp, course));
@@ -38,23 +44,24 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
             OFTEN.. => Support::For,
             _ => Support::Against,
         };
-        return Some(Opinion::new(support, text).at(LimitPlace::SenderApplication).then(NEXT));
+        return Some(Opinion::new(support, text).at(LimitPlace::SenderApplication).then(advice()));
     };
-    let text = format!(
-        "{text} At {} and a round trip of {} about {:.0} bytes of a flow were in flight, and only {:.0} waited to be sent: \
-         the program was kept from writing more.",
-        bits(tcp.flow_bps),
-        time(tcp.rtt),
-        tcp.flight(),
-        course.unsent
-    );
+    let text = text.and(message!(
+        "send-buffer-in-flight",
+        "At {rate} and a round trip of {time} about {flight} bytes of a flow were in flight, and only {unsent} \
+         waited to be sent: the program was kept from writing more.",
+        rate = bits(tcp.flow_bps),
+        time = time(tcp.rtt),
+        flight = MessageValue::number(tcp.flight(), 0),
+        unsent = MessageValue::number(course.unsent, 0)
+    ));
     // What is lost is kept in the buffer until it has been retransmitted, so what is in flight does not tell. The kernel counts the time.
     let support = match tcp.buffer_limited {
         _ if !facts.loses() => Support::Strong,
         OFTEN.. => Support::For,
         _ => Support::Hint,
     };
-    let opinion = Opinion::new(support, text).at(LimitPlace::SenderApplication).used(1.0).then(NEXT);
+    let opinion = Opinion::new(support, text).at(LimitPlace::SenderApplication).used(1.0).then(advice());
     Some(opinion.despite_steal_if(facts.idle_despite_steal()))
 }
 
@@ -74,12 +81,19 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         OFTEN.. => Support::For,
         _ => Support::Against,
     };
-    let next = "More lanes (--lanes), or a larger send buffer at the system (net.ipv4.tcp_wmem), fill the path.";
+    let next = message!(
+        "send-buffer-next-copy",
+        "More lanes (--lanes), or a larger send buffer at the system (net.ipv4.tcp_wmem), fill the path."
+    );
     let opinion =
         Opinion::new(support(facts.held_on_path()).min(most), held_back(tcp)).at(LimitPlace::SenderApplication);
     Some(opinion.despite_steal().then(next))
 }
 
-fn held_back(tcp: &Tcp) -> String {
-    format!("The send buffer held TCP back for {} of the time with data to send.", percent(tcp.buffer_limited))
+fn held_back(tcp: &Tcp) -> Message {
+    message!(
+        "send-buffer-held-back",
+        "The send buffer held TCP back for {share} of the time with data to send.",
+        share = percent(tcp.buffer_limited)
+    )
 }

@@ -3,7 +3,7 @@
 use super::Opinion;
 use super::facts::{CopyFacts, FlowFacts, Work, percent};
 use super::processor::{of_end, of_requests, of_stages, of_stream};
-use linerate_model::{CopyStage, LimitPlace, Support};
+use linerate_model::{CopyStage, LimitPlace, Support, message};
 
 /// A sender that kept so much of its load is fast enough for it.
 const KEPT: f64 = 0.99;
@@ -22,33 +22,43 @@ fn of_sender(facts: &FlowFacts) -> Option<Opinion> {
     if let Some(offer) = facts.offer.filter(|offer| offer.sent >= KEPT) {
         return Some(Opinion::new(
             Support::Against,
-            format!("The sender kept {} of the load asked for.", percent(offer.sent.min(1.0))),
+            message!(
+                "sender-cpu-kept",
+                "The sender kept {share} of the load asked for.",
+                share = percent(offer.sent.min(1.0))
+            ),
         ));
     }
     let lost = facts.lost_behind_sender();
     if lost > OUTRUN && end.is_throttled() {
-        let text = format!(
-            "{} {} of what it sent at once when it could was lost behind it.",
-            of_end(end, "sending").text,
-            percent(lost)
-        );
+        let text = of_end(end, "sending").text.and(message!(
+            "sender-cpu-lost-at-once",
+            "{share} of what it sent at once when it could was lost behind it.",
+            share = percent(lost)
+        ));
         return Some(Opinion::new(Support::For, text));
     }
     if lost > OUTRUN {
-        let text =
-            format!("{} of what was sent was lost behind the sender: a faster one would lose more.", percent(lost));
+        let text = message!(
+            "sender-cpu-lost-behind",
+            "{share} of what was sent was lost behind the sender: a faster one would lose more.",
+            share = percent(lost)
+        );
         return Some(Opinion::new(Support::Against, text));
     }
-    Some(
-        of_stream(facts, end, "sending")
-            .then("A faster core, a larger message, offloads, or more flows on more cores (--flows) send more."),
-    )
+    Some(of_stream(facts, end, "sending").then(message!(
+        "sender-cpu-next",
+        "A faster core, a larger message, offloads, or more flows on more cores (--flows) send more."
+    )))
 }
 
 /// The processor of a copy's source.
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     const STAGES: [CopyStage; 5] =
         [CopyStage::List, CopyStage::Open, CopyStage::Read, CopyStage::Hash, CopyStage::Send];
-    let next = "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) sends more.";
+    let next = message!(
+        "sender-cpu-next-copy",
+        "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) sends more."
+    );
     of_stages(facts, &facts.source, &STAGES, "source's").map(|opinion| opinion.at(LimitPlace::SenderHost).then(next))
 }

@@ -10,7 +10,7 @@ use super::facts::{
     percent, time,
 };
 use super::{Opinion, processor, support};
-use linerate_model::{CopyStage, LimitPlace, NfsClass, Support};
+use linerate_model::{CopyStage, LimitPlace, Message, MessageValue, NfsClass, Support, message};
 
 /// With so many of the calls in flight in the server, nothing else could make them much faster.
 const NEARLY_ALL: f64 = 0.8;
@@ -19,8 +19,12 @@ const LINK_IN_USE: f64 = 0.5;
 /// One class takes so many times as long as another: it is for the storage, not for the server as a whole.
 const CLASSES_APART: f64 = 3.0;
 
-const NEXT: &str =
-    "Look at the server: its disks (iostat), its threads (nfsstat -s) and its processor. The path has room.";
+fn advice() -> Message {
+    message!(
+        "server-next",
+        "Look at the server: its disks (iostat), its threads (nfsstat -s) and its processor. The path has room."
+    )
+}
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let calls = facts.calls.as_ref()?;
@@ -30,22 +34,22 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     };
     let processor = processor::of_receiver(facts);
     let said = if processor.support >= Support::Hint && processor.support >= time.support {
-        Opinion::new(processor.support, format!("{} {}", processor.text, time.text))
+        Opinion::new(processor.support, processor.text.and(time.text))
     } else {
-        Opinion::new(time.support, format!("{} {}", time.text, processor.text))
+        Opinion::new(time.support, time.text.and(processor.text))
     };
     // A quota that stops it does so whatever else was taken; and where its host had time, a call's time in it is its own.
     let sure = facts.receiver.is_throttled() || facts.idle_despite_steal();
-    Some(said.at(LimitPlace::Server).despite_steal_if(sure).then(NEXT))
+    Some(said.at(LimitPlace::Server).despite_steal_if(sure).then(advice()))
 }
 
 /// Whether the server's own agent saw its disk or a core full while its clients waited for it. Nothing else raises confidence: of a
 /// server that nobody looks at, what the path to it takes is not told apart.
-fn with_load(waited: Support, load: Option<&ServerLoad>) -> (Support, String) {
-    let Some(load) = load else { return (waited, String::new()) };
+fn with_load(waited: Support, load: Option<&ServerLoad>) -> (Support, Option<Message>) {
+    let Some(load) = load else { return (waited, None) };
     let full = load.fullest() >= OCCUPIED && !load.shared;
     let support = if full && waited >= Support::For { Support::Strong } else { waited };
-    (support, load.in_words())
+    (support, Some(load.in_words()))
 }
 
 fn by_its_account(facts: &FlowFacts, calls: &Calls, share: f64) -> Opinion {
@@ -56,14 +60,15 @@ fn by_its_account(facts: &FlowFacts, calls: &Calls, share: f64) -> Opinion {
         _ => Support::Against,
     };
     let service = calls.service.unwrap_or_default();
-    let text = format!(
-        "Of {:.1} calls in flight at a time the server had {:.1} ({}), each for {}.{}",
-        calls.under_way,
-        calls.under_way * share,
-        percent(share),
-        time(service),
-        classes(calls)
-    );
+    let text = message!(
+        "server-account",
+        "Of {calls} calls in flight at a time the server had {own} ({share}), each for {time}.",
+        calls = MessageValue::number(calls.under_way, 1),
+        own = MessageValue::number(calls.under_way * share, 1),
+        share = percent(share),
+        time = time(service)
+    )
+    .and(classes(calls));
     Opinion::new(support, text)
 }
 
@@ -71,17 +76,22 @@ fn by_its_account(facts: &FlowFacts, calls: &Calls, share: f64) -> Opinion {
 fn from_outside(facts: &FlowFacts, calls: &Calls) -> Opinion {
     let response = time(calls.response);
     let Some(round_trip) = calls.round_trip else {
-        let text = format!(
-            "How long the server had each call is not known, nor the path's round trip (UDP); one took {response}."
+        let text = message!(
+            "server-unknown",
+            "How long the server had each call is not known, nor the path's round trip (UDP); one took {response}.",
+            response
         );
         return Opinion::new(Support::Unknown, text);
     };
     let trips = calls.response / round_trip;
-    let text = format!(
-        "A call took {response}, {trips:.1} times the path's round trip of {}.{}",
-        time(round_trip),
-        classes(calls)
-    );
+    let text = message!(
+        "server-call",
+        "A call took {response}, {trips} times the path's round trip of {round_trip}.",
+        response,
+        trips = MessageValue::number(trips, 1),
+        round_trip = time(round_trip)
+    )
+    .and(classes(calls));
     let in_use = facts.line.as_ref().map(|line| line.share);
     let idle = in_use.is_some_and(|share| share < LINK_IN_USE) && facts.sender.busy < NEARLY_OCCUPIED && !facts.loses();
     let waited = match (trips >= MANY_ROUND_TRIPS, idle) {
@@ -90,23 +100,30 @@ fn from_outside(facts: &FlowFacts, calls: &Calls) -> Opinion {
         (false, _) => Support::Against,
     };
     let (support, load) = with_load(waited, calls.server.as_ref());
-    Opinion::new(support, text + &load)
+    Opinion::new(support, text.and(load))
 }
 
 /// Which class was slow, where another was not.
-fn classes(calls: &Calls) -> String {
+fn classes(calls: &Calls) -> Option<Message> {
     let by_time = |a: &&(NfsClass, f64), b: &&(NfsClass, f64)| a.1.total_cmp(&b.1);
     let (slowest, fastest) = (calls.classes.iter().max_by(by_time), calls.classes.iter().min_by(by_time));
     match (slowest, fastest) {
         (Some((slow, longest)), Some((fast, shortest))) if *longest > CLASSES_APART * shortest => {
             let name = |class: &NfsClass| match class {
-                NfsClass::Read => "reads",
-                NfsClass::Write => "writes",
-                NfsClass::Other => "other operations",
+                NfsClass::Read => MessageValue::term("operations", "reads"),
+                NfsClass::Write => MessageValue::term("operations", "writes"),
+                NfsClass::Other => MessageValue::term("operations", "other operations"),
             };
-            format!(" To their callers {} took {}, {} {}.", name(slow), time(*longest), name(fast), time(*shortest))
+            Some(message!(
+                "server-classes",
+                "To their callers {slow} took {slow_time}, {fast} {fast_time}.",
+                slow = name(slow),
+                slow_time = time(*longest),
+                fast = name(fast),
+                fast_time = time(*shortest)
+            ))
         }
-        _ => String::new(),
+        _ => None,
     }
 }
 
@@ -114,16 +131,30 @@ fn classes(calls: &Calls) -> String {
 /// takes of that is not told apart, so confidence is high only where an agent on the server saw its disk or a core full.
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     use CopyStage::{Create, List, Open, Read, Sync, Write};
-    let (share, what) = match facts.server? {
-        ServerEnd::Read => (facts.most_blocked(&[List, Open, Read]).1, "Reading"),
+    let (share, text) = match facts.server? {
+        ServerEnd::Read => {
+            let (_, share) = facts.most_blocked(&[List, Open, Read]);
+            let waited = percent(share);
+            (
+                share,
+                message!("server-reading", "Reading waited for the server's answers for {waited} of the time.", waited),
+            )
+        }
         ServerEnd::Written => {
             let (_, written) = facts.most_blocked(&[Create, Write]);
-            ((written + facts.blocked(Sync)).min(1.0), "Writing")
+            let share = (written + facts.blocked(Sync)).min(1.0);
+            let waited = percent(share);
+            (
+                share,
+                message!("server-writing", "Writing waited for the server's answers for {waited} of the time.", waited),
+            )
         }
     };
+    let next = message!(
+        "server-next-copy",
+        "More lanes (--lanes) ask more at a time; `linerate nfs` or `linerate stream` to the same host tells a \
+         slow server from a slow path."
+    );
     let (support, load) = with_load(support(share).min(Support::For), facts.server_load.as_ref());
-    let text = format!("{what} waited for the server's answers for {} of the time.{load}", percent(share));
-    let next = "More lanes (--lanes) ask more at a time; `linerate nfs` or `linerate stream` to the same host tells a slow server \
-                from a slow path.";
-    Some(Opinion::new(support, text).at(LimitPlace::Server).then(next))
+    Some(Opinion::new(support, text.and(load)).at(LimitPlace::Server).then(next))
 }

@@ -5,7 +5,7 @@ use super::facts::{
     NEARLY_OCCUPIED, NOTABLE_LOSS, OCCUPIED, Tcp, TcpCourse, USUAL_LOSS, Work, bits, percent, time,
 };
 use super::{Opinion, support};
-use linerate_model::{CopyStage, LimitPlace, Steadiness, Support};
+use linerate_model::{CopyStage, LimitPlace, Message, MessageValue, Steadiness, Support, message};
 
 /// No path is so bad that it loses this share by chance, and still carries what it does.
 const MOST: f64 = 0.5;
@@ -19,22 +19,31 @@ const RETURN_LOSS: f64 = 0.1;
 const MOST_FILTERED: f64 = 0.5;
 /// A filter that drops less than this on the way out does not hold the result back.
 const FILTERED_OUT: f64 = 0.005;
-/// Why a path is not seen behind a window.
-const WINDOW_FULL: &str = "The receiver's window was full: what the path would let through is not seen.";
+fn window_full() -> Message {
+    message!("shaper-window-full", "The receiver's window was full: what the path would let through is not seen.")
+}
 
-const NEXT: &str = "Ask who runs the path for a shaper, a policer or a slower link on it; a run at a lower --rate without loss \
-                    bounds what it lets through.";
+fn advice() -> Message {
+    message!(
+        "shaper-next",
+        "Ask who runs the path for a shaper, a policer or a slower link on it; a run at a lower --rate without \
+         loss bounds what it lets through."
+    )
+}
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.line.as_ref().is_some_and(|line| line.share >= NEARLY_FULL) {
-        return Some(Opinion::new(Support::Against, "A link of known speed is full."));
+        return Some(Opinion::new(Support::Against, message!("shaper-line-full", "A link of known speed is full.")));
     }
     if facts.queue_drains_at_line_speed() {
-        return Some(Opinion::new(Support::Against, "What waits to be sent leaves at the speed of the line."));
+        return Some(Opinion::new(
+            Support::Against,
+            message!("shaper-line-speed", "What waits to be sent leaves at the speed of the line."),
+        ));
     }
     let opinion = match (at_a_host(facts), facts.work) {
         (Some(own), _) => own,
-        (None, Work::Udp) => of_datagrams(facts)?.at(LimitPlace::ForwardPath).then(NEXT),
+        (None, Work::Udp) => of_datagrams(facts)?.at(LimitPlace::ForwardPath).then(advice()),
         (None, Work::Tcp) => of_tcp(facts)?,
         (None, Work::Transact) => of_requests(facts)?,
     };
@@ -48,16 +57,21 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
 /// A shaper at one of the hosts themselves, which its own queue shows.
 fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
     let text = |interface: &InterfaceFacts, whose: &str| {
-        format!(
-            "Packets stood in the queue of interface {} of the {whose} host for {} of the time, and it held them back {:.0} times a \
-             second.",
-            interface.name,
-            percent(interface.waiting),
-            interface.held_back_per_s
+        message!(
+            "shaper-at-host",
+            "Packets stood in the queue of interface {interface} of the {whose} host for {share} of the time, and \
+             it held them back {per_s} times a second.",
+            interface = &interface.name,
+            whose = MessageValue::term("whose", whose),
+            share = percent(interface.waiting),
+            per_s = MessageValue::number(interface.held_back_per_s, 0)
         )
     };
     if facts.outbound.is_shaped() {
-        let next = "Look at the sending host's own queueing discipline (tc qdisc): it has a rate set.";
+        let next = message!(
+            "shaper-next-sender",
+            "Look at the sending host's own queueing discipline (tc qdisc): it has a rate set."
+        );
         let opinion = Opinion::new(Support::Strong, text(&facts.outbound, "sending"));
         return Some(opinion.at(LimitPlace::SenderQueue).then(next));
     }
@@ -66,22 +80,37 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
         .map_or_else(|| facts.tcp.as_ref().map_or(0.0, |tcp| tcp.retransmitted), |_| facts.lost_behind_sender());
     let filtered = facts.udp.map_or(facts.inbound.filtered, |udp| udp.receiver_filter);
     if filtered > NOTABLE_LOSS && lost > NOTABLE_LOSS && filtered >= MOST_FILTERED * lost {
-        let text = format!(
-            "Filters of the receiving host dropped {} of the packets that came, and {} of all were lost.",
-            percent(filtered),
-            percent(lost)
+        let text = message!(
+            "shaper-receiver-filter",
+            "Filters of the receiving host dropped {filtered} of the packets that came, and {lost} of all were lost.",
+            filtered = percent(filtered),
+            lost = percent(lost)
         );
-        let next = "Look at the receiving host's packet filters (tc filter, nft list ruleset, iptables -L -v): one has a rate set.";
+        let next = message!(
+            "shaper-next-receiver-filter",
+            "Look at the receiving host's packet filters (tc filter, nft list ruleset, iptables -L -v): one has a \
+             rate set."
+        );
         return Some(Opinion::new(Support::Strong, text).at(LimitPlace::ReceiverHost).then(next));
     }
     if facts.outbound.filtered > FILTERED_OUT {
-        let text = format!("Filters of the sending host dropped {} of the packets.", percent(facts.outbound.filtered));
-        let next = "Look at the sending host's packet filters (tc filter show dev IF egress): one has a rate set.";
+        let text = message!(
+            "shaper-sender-filter",
+            "Filters of the sending host dropped {share} of the packets.",
+            share = percent(facts.outbound.filtered)
+        );
+        let next = message!(
+            "shaper-next-sender-filter",
+            "Look at the sending host's packet filters (tc filter show dev IF egress): one has a rate set."
+        );
         return Some(Opinion::new(Support::Strong, text).at(LimitPlace::SenderQueue).then(next));
     }
     // Of a stream nothing but acknowledgements goes back.
     if facts.work == Work::Tcp && facts.inbound.is_shaped() {
-        let next = "Look at the receiving host's own queueing discipline (tc qdisc): acknowledgements wait in it.";
+        let next = message!(
+            "shaper-next-receiver",
+            "Look at the receiving host's own queueing discipline (tc qdisc): acknowledgements wait in it."
+        );
         let opinion = Opinion::new(Support::Strong, text(&facts.inbound, "receiving"));
         return Some(opinion.at(LimitPlace::ReturnPath).then(next));
     }
@@ -91,12 +120,28 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
 /// Requests that carry data, and stood in a queue of the path.
 fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
     let tcp = facts.tcp.as_ref()?;
-    let queue = format!("a round trip grew from {} to {}", time(tcp.min_rtt), time(tcp.rtt));
+    let (least, loaded) = (time(tcp.min_rtt), time(tcp.rtt));
     if !tcp.queued() {
         let holds_up = facts.closed_loop.is_some_and(|closed| tcp.holds_up(closed.latency));
         return Some(match holds_up {
-            true => Opinion::new(Support::Hint, format!("Requests waited on the path for a while: {queue}.")),
-            false => Opinion::new(Support::Against, format!("No queue stood on the path: {queue}.")),
+            true => Opinion::new(
+                Support::Hint,
+                message!(
+                    "shaper-requests-waited",
+                    "Requests waited on the path for a while: a round trip grew from {least} to {loaded}.",
+                    least,
+                    loaded
+                ),
+            ),
+            false => Opinion::new(
+                Support::Against,
+                message!(
+                    "shaper-no-queue",
+                    "No queue stood on the path: a round trip grew from {least} to {loaded}.",
+                    least,
+                    loaded
+                ),
+            ),
         });
     }
     if let Some(busy) = hosts_are_busy(facts) {
@@ -104,9 +149,15 @@ fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
     }
     let course = facts.tcp_course();
     let stands = course.is_some_and(TcpCourse::queue_stands);
-    let text = format!("What requests and answers carry stood in a queue on the path, where {queue}.");
+    let text = message!(
+        "shaper-requests-queued",
+        "What requests and answers carry stood in a queue on the path, where a round trip grew from {least} to \
+         {loaded}.",
+        least,
+        loaded
+    );
     let opinion = Opinion::new(if stands { Support::Strong } else { Support::For }, text);
-    Some(opinion.at(LimitPlace::ForwardPath).then(NEXT))
+    Some(opinion.at(LimitPlace::ForwardPath).then(advice()))
 }
 
 /// A path that lets through less of a copy than its hosts would send and take: data waited to be sent while the other end had none.
@@ -115,67 +166,92 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         return None;
     }
     if facts.line.is_some_and(|(_, share)| share >= MOSTLY_FULL) {
-        return Some(Opinion::new(Support::Against, "A link of known speed is full."));
+        return Some(Opinion::new(Support::Against, message!("shaper-line-full", "A link of known speed is full.")));
     }
     if facts.source.is_throttled() || facts.destination.is_throttled() {
         return Some(Opinion::new(
             Support::Against,
-            "A host had no time to spare, so what the path would let through is not seen.",
+            message!(
+                "shaper-busy-host",
+                "A host had no time to spare, so what the path would let through is not seen."
+            ),
         ));
     }
     let (sending, starved) = (facts.blocked(CopyStage::Send), facts.starved(CopyStage::Receive));
-    let text = format!(
-        "Data waited to be sent for {} of the time, while the destination had none for {}.",
-        percent(sending),
-        percent(starved)
+    let text = message!(
+        "shaper-copy-waited",
+        "Data waited to be sent for {waited} of the time, while the destination had none for {starved}.",
+        waited = percent(sending),
+        starved = percent(starved)
     );
     let (most, why) = match facts.path() {
         Some(tcp) => of_connections(tcp),
         // Delay, loss and small windows look the same from here: no more than a good sign.
-        None => (Support::For, String::new()),
+        None => (Support::For, None),
     };
-    let next = "Measure the path alone: `linerate stream` between the same hosts distinguishes a shaper from loss, delay and windows.";
-    let opinion = Opinion::new(support(facts.held_on_path()).min(most), text + &why).at(LimitPlace::ForwardPath);
+    let next = message!(
+        "shaper-next-copy",
+        "Measure the path alone: `linerate stream` between the same hosts distinguishes a shaper from loss, delay \
+         and windows."
+    );
+    let opinion = Opinion::new(support(facts.held_on_path()).min(most), text.and(why)).at(LimitPlace::ForwardPath);
     Some(opinion.despite_steal().then(next))
 }
 
 /// How well what TCP says of a copy's connections supports a shaper at the most, and why.
-fn of_connections(tcp: &Tcp) -> (Support, String) {
+fn of_connections(tcp: &Tcp) -> (Support, Option<Message>) {
     let held_back = tcp.window_limited + tcp.buffer_limited;
+    let lost = || percent(tcp.retransmitted);
+    let like_policer =
+        || message!("shaper-copy-like-policer", "TCP lost {lost}, as by a policer or a bad path.", lost = lost());
     if held_back >= HELD_BACK {
-        return (Support::Against, format!(" TCP was held back by windows and buffers for {}.", percent(held_back)));
+        let why = message!(
+            "shaper-copy-held-back",
+            "TCP was held back by windows and buffers for {share}.",
+            share = percent(held_back)
+        );
+        return (Support::Against, Some(why));
     }
     if tcp.fills_window() {
-        return (Support::Against, format!(" {WINDOW_FULL}"));
+        return (Support::Against, Some(window_full()));
     }
     if tcp.queued() {
-        let why = format!(
-            " Meanwhile a round trip grew from {} to {} in a queue on the path.",
-            time(tcp.min_rtt),
-            time(tcp.rtt)
+        let why = message!(
+            "shaper-copy-queue",
+            "Meanwhile a round trip grew from {least} to {loaded} in a queue on the path.",
+            least = time(tcp.min_rtt),
+            loaded = time(tcp.rtt)
         );
-        return (if tcp.retransmitted <= NOTABLE_LOSS { Support::Strong } else { Support::For }, why);
+        return (if tcp.retransmitted <= NOTABLE_LOSS { Support::Strong } else { Support::For }, Some(why));
     }
-    let lost = percent(tcp.retransmitted);
     let allows_more = tcp.retransmitted <= 0.0 || tcp.allowed(tcp.min_rtt) / tcp.active() >= FAR && !tcp.is_heavy();
-    match tcp.goes_by_loss() {
-        _ if tcp.is_stalled() => (Support::Hint, format!(" TCP lost {lost}, and waited for timeouts.")),
-        true if !allows_more => (Support::Hint, format!(" TCP lost {lost}, as by a policer or a bad path.")),
+    let (support, why) = match tcp.goes_by_loss() {
+        _ if tcp.is_stalled() => {
+            let why = message!("shaper-copy-stalled", "TCP lost {lost}, and waited for timeouts.", lost = lost());
+            (Support::Hint, why)
+        }
+        true if !allows_more => (Support::Hint, like_policer()),
         false if tcp.retransmitted <= NOTABLE_LOSS => {
-            (Support::For, String::from(" No window, buffer or loss explains it."))
+            (Support::For, message!("shaper-copy-unexplained", "No window, buffer or loss explains it."))
         }
-        false if tcp.retransmitted <= LIGHT_LOSS => {
-            (Support::Hint, format!(" TCP lost {lost}, as by a policer or a bad path."))
+        false if tcp.retransmitted <= LIGHT_LOSS => (Support::Hint, like_policer()),
+        _ => {
+            let why = message!("shaper-copy-allows-more", "TCP lost {lost}, which would allow more.", lost = lost());
+            (Support::For, why)
         }
-        _ => (Support::For, format!(" TCP lost {lost}, which would allow more.")),
-    }
+    };
+    (support, Some(why))
 }
 
 fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
     let udp = facts.udp?;
     let (lost, taken_late) = (udp.wire, udp.receiver_queue + udp.socket_buffer);
     if taken_late > NOTABLE_LOSS && taken_late >= lost {
-        let text = format!("The path delivered more than the receiver took: {} was lost there.", percent(taken_late));
+        let text = message!(
+            "shaper-receiver-took-less",
+            "The path delivered more than the receiver took: {share} was lost there.",
+            share = percent(taken_late)
+        );
         return Some(Opinion::new(Support::Against, text));
     }
     let sender = facts.sender.occupied();
@@ -183,32 +259,60 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
         if let Some(busy) = hosts_are_busy(facts) {
             return Some(busy);
         }
+        let (occupied, reached) = (percent(sender), bits(facts.reached));
         let (support, text) = match sender < NEARLY_OCCUPIED {
-            true => (Support::Strong, "had time to spare"),
-            false if facts.outrun_the_path() => {
-                (Support::For, "were held up by soft interrupts, those of a queue on the path")
-            }
-            false => (Support::Hint, "had little time to spare"),
+            true => (
+                Support::Strong,
+                message!(
+                    "shaper-sender-had-time",
+                    "The sending threads had time to spare (occupied for {occupied}), but were not let send more \
+                     than {reached}.",
+                    occupied,
+                    reached
+                ),
+            ),
+            false if facts.outrun_the_path() => (
+                Support::For,
+                message!(
+                    "shaper-sender-held-up",
+                    "The sending threads were held up by soft interrupts, those of a queue on the path (occupied \
+                     for {occupied}), but were not let send more than {reached}.",
+                    occupied,
+                    reached
+                ),
+            ),
+            false => (
+                Support::Hint,
+                message!(
+                    "shaper-sender-had-little-time",
+                    "The sending threads had little time to spare (occupied for {occupied}), but were not let \
+                     send more than {reached}.",
+                    occupied,
+                    reached
+                ),
+            ),
         };
-        let text = format!(
-            "The sending threads {text} (occupied for {}), but were not let send more than {}.",
-            percent(sender),
-            facts.reached_in_words()
-        );
         return Some(Opinion::new(support, text));
     }
-    let text = match lost <= USUAL_LOSS {
-        true => format!("{} came through", facts.reached_in_words()),
-        false => format!(
-            "{} of the datagrams were lost between the two hosts; {} came through",
-            percent(lost),
-            facts.reached_in_words()
+    let reached = bits(facts.reached);
+    let through = match &facts.line {
+        Some(line) => message!(
+            "shaper-came-through-of-links",
+            "{reached} came through, {share} of what the links are known to carry.",
+            reached,
+            share = percent(line.share)
         ),
+        None => message!("shaper-came-through", "{reached} came through.", reached),
     };
-    let room = facts
-        .line
-        .as_ref()
-        .map_or(String::new(), |line| format!(", {} of what the links are known to carry", percent(line.share)));
+    let text = match lost <= USUAL_LOSS {
+        true => through,
+        false => message!(
+            "shaper-datagrams-lost",
+            "{share} of the datagrams were lost between the two hosts.",
+            share = percent(lost)
+        )
+        .and(through),
+    };
     let support = match lost {
         MOST.. => Support::Strong,
         USUAL_LOSS.. => Support::For,
@@ -216,7 +320,7 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
         NOTABLE_LOSS.. => Support::Hint,
         _ => Support::Against,
     };
-    Some(Opinion::new(support, format!("{text}{room}.")))
+    Some(Opinion::new(support, text))
 }
 
 /// A host without time to spare hides what the path would let through.
@@ -229,7 +333,13 @@ fn hosts_are_busy(facts: &FlowFacts) -> Option<Opinion> {
         || ends.iter().any(|end| end.is_throttled())
         || facts.late_kernel_thread().is_some();
     busy.then(|| {
-        Opinion::new(Support::Against, "A host had no time to spare, so what the path would let through is not seen.")
+        Opinion::new(
+            Support::Against,
+            message!(
+                "shaper-busy-host",
+                "A host had no time to spare, so what the path would let through is not seen."
+            ),
+        )
     })
 }
 
@@ -240,49 +350,77 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
         return Some(busy);
     }
     if tcp.fills_window() {
-        return Some(Opinion::new(Support::Against, WINDOW_FULL));
+        return Some(Opinion::new(Support::Against, window_full()));
     }
     if facts.is_starting_up() {
-        let text = "The rate still rose when the window closed: what the path would let through is not seen.";
+        let text = message!(
+            "shaper-start-up",
+            "The rate still rose when the window closed: what the path would let through is not seen."
+        );
         return Some(Opinion::new(Support::Against, text));
     }
     if facts.lost_on_return >= RETURN_LOSS && tcp.retransmitted <= facts.lost_on_return / 2.0 {
-        let text = format!(
-            "{} of the packets that the receiving host sent back did not reach the sending one, and {} of the segments were \
-             retransmitted: acknowledgements came too slowly.",
-            percent(facts.lost_on_return),
-            percent(tcp.retransmitted)
+        let text = message!(
+            "shaper-return-loss",
+            "{lost} of the packets that the receiving host sent back did not reach the sending one, and \
+             {retransmitted} of the segments were retransmitted: acknowledgements came too slowly.",
+            lost = percent(facts.lost_on_return),
+            retransmitted = percent(tcp.retransmitted)
         );
-        let next = "Measure the other direction (--direction receive): the return path carries little.";
+        let next = message!(
+            "shaper-next-return",
+            "Measure the other direction (--direction receive): the return path carries little."
+        );
         return Some(Opinion::new(Support::Strong, text).at(LimitPlace::ReturnPath).then(next));
     }
     let held_back = tcp.window_limited + tcp.buffer_limited;
     if held_back >= HELD_BACK {
-        let text = format!("TCP was held back by windows and buffers for {} of the time.", percent(held_back));
+        let text = message!(
+            "shaper-held-back",
+            "TCP was held back by windows and buffers for {share} of the time.",
+            share = percent(held_back)
+        );
         return Some(Opinion::new(Support::Against, text));
     }
-    let spare = if busiest < OCCUPIED { "The hosts had time to spare" } else { "The hosts were ahead of the path" };
-    let through =
-        format!("{spare} (occupied for {}), and the path let through {}", percent(busiest), bits(tcp.flow_bps));
-    let opinion = on_path(facts, tcp, &through);
+    let (occupied, rate) = (percent(busiest), bits(tcp.flow_bps));
+    let through = match busiest < OCCUPIED {
+        true => message!(
+            "shaper-hosts-had-time",
+            "The hosts had time to spare (occupied for {occupied}), and the path let through {rate}.",
+            occupied,
+            rate
+        ),
+        false => message!(
+            "shaper-hosts-ahead",
+            "The hosts were ahead of the path (occupied for {occupied}), and the path let through {rate}.",
+            occupied,
+            rate
+        ),
+    };
+    let opinion = on_path(facts, tcp);
+    let opinion = Opinion { text: through.and(opinion.text), ..opinion };
     Some(match facts.queues_on_return() {
-        Some(_) if opinion.by_elimination => opinion.then(NEXT),
+        Some(_) if opinion.by_elimination => opinion.then(advice()),
         Some((there, back)) if opinion.support >= Support::For => {
-            let text = format!(
-                "{} Data took {} to the receiver, and the rest of the round trip {}: acknowledgements wait on their way back.",
-                opinion.text,
-                time(there),
-                time(back)
+            let text = opinion.text.and(message!(
+                "shaper-return-queue",
+                "Data took {there} to the receiver, and the rest of the round trip {back}: acknowledgements wait \
+                 on their way back.",
+                there = time(there),
+                back = time(back)
+            ));
+            let next = message!(
+                "shaper-next-return",
+                "Measure the other direction (--direction receive): the return path carries little."
             );
-            let next = "Measure the other direction (--direction receive): the return path carries little.";
             Opinion { text, ..opinion }.at(LimitPlace::ReturnPath).then(next)
         }
-        _ => opinion.at(LimitPlace::ForwardPath).then(NEXT),
+        _ => opinion.at(LimitPlace::ForwardPath).then(advice()),
     })
 }
 
 /// What stands on the path of TCP whose hosts have time: a queue, congestion marks, loss, or nothing that is seen.
-fn on_path(facts: &FlowFacts, tcp: &Tcp, through: &str) -> Opinion {
+fn on_path(facts: &FlowFacts, tcp: &Tcp) -> Opinion {
     let busiest = facts.sender.occupied().max(facts.receiver.occupied());
     let course = facts.tcp_course();
     // Of what is lost more often the receiver's acknowledgements come late, which makes round trips grow as well.
@@ -298,60 +436,87 @@ fn on_path(facts: &FlowFacts, tcp: &Tcp, through: &str) -> Opinion {
         (false, _) => Support::For,
     };
     if let Some(course) = course.filter(|course| course.marked > MARKED) {
-        let text = format!("{through}, where {} of the segments were marked for congestion.", percent(course.marked));
+        let share = percent(course.marked);
+        let text = message!("shaper-marked", "{share} of the segments were marked for congestion there.", share);
         return Opinion::new(strong, text);
     }
     if tcp.queued() || course.is_some_and(TcpCourse::queue_stands) {
-        let how_long = course.map_or(String::new(), |course| format!(" for {} of the time", percent(course.queued)));
-        let text = format!(
-            "{through} while a round trip grew from {} to {} in a queue on it{how_long}.",
-            time(tcp.min_rtt),
-            time(tcp.rtt)
-        );
+        let (least, loaded) = (time(tcp.min_rtt), time(tcp.rtt));
+        let text = match course {
+            Some(course) => message!(
+                "shaper-queue-for",
+                "Meanwhile a round trip grew from {least} to {loaded} in a queue on it for {share} of the time.",
+                least,
+                loaded,
+                share = percent(course.queued)
+            ),
+            None => message!(
+                "shaper-queue",
+                "Meanwhile a round trip grew from {least} to {loaded} in a queue on it.",
+                least,
+                loaded
+            ),
+        };
         return Opinion::new(strong, text);
     }
     if tcp.is_reordered() {
-        let text = format!("{through}, where segments overtook one another and TCP took that for loss.");
+        let text = message!("shaper-reordered", "Segments overtook one another there, and TCP took that for loss.");
         return Opinion::new(Support::Hint, text);
     }
-    let lost = percent(tcp.retransmitted);
-    let alike = "as by a policer, which at one load looks like a bad path";
+    let lost = || percent(tcp.retransmitted);
+    let like_policer = || {
+        message!(
+            "shaper-like-policer",
+            "TCP lost {lost}, as by a policer, which at one load looks like a bad path.",
+            lost = lost()
+        )
+    };
     if tcp.is_stalled() {
-        let text = format!("{through}; TCP lost {lost} and waited for timeouts for {}, {alike}.", percent(tcp.stalled));
+        let text = message!(
+            "shaper-stalled",
+            "TCP lost {lost} and waited for timeouts for {share}, as by a policer, which at one load looks like a \
+             bad path.",
+            lost = lost(),
+            share = percent(tcp.stalled)
+        );
         return Opinion::new(Support::Hint, text);
     }
     if !tcp.goes_by_loss() {
         return match tcp.retransmitted {
-            lost if tcp.is_heavy() => {
-                let lost = percent(lost);
-                Opinion::new(Support::For, format!("{through} and lost {lost}, more than a bad path does."))
+            _ if tcp.is_heavy() => {
+                let text = message!("shaper-heavy", "TCP lost {lost}, more than a bad path does.", lost = lost());
+                Opinion::new(Support::For, text)
             }
-            lost if lost > NOTABLE_LOSS => {
-                Opinion::new(Support::Hint, format!("{through} and lost {}, {alike}.", percent(lost)))
-            }
+            lost if lost > NOTABLE_LOSS => Opinion::new(Support::Hint, like_policer()),
             // Who has work for most of the time may have been short of it in each burst.
             _ if busiest >= NEARLY_OCCUPIED => {
-                Opinion::new(Support::Hint, format!("{through}, with no window or buffer to explain it."))
-                    .by_elimination()
+                let text = message!("shaper-no-window-or-buffer", "No window or buffer explains it.");
+                Opinion::new(Support::Hint, text).by_elimination()
             }
-            _ => Opinion::new(Support::For, format!("{through}, with no window, buffer or loss to explain it."))
-                .by_elimination(),
+            _ => {
+                let text = message!("shaper-nothing-else", "No window, buffer or loss explains it.");
+                Opinion::new(Support::For, text).by_elimination()
+            }
         };
     }
     let room = tcp.allowed(tcp.min_rtt) / tcp.active();
     if facts.loss_pattern() == Some(LossPattern::Clustered) && tcp.retransmitted > NOTABLE_LOSS {
-        let text = format!(
-            "{through} and lost {lost}, in clusters as by a policer, a queue that overflows or bursts of errors."
+        let text = message!(
+            "shaper-clustered",
+            "TCP lost {lost}, in clusters as by a policer, a queue that overflows or bursts of errors.",
+            lost = lost()
         );
         return Opinion::new(Support::Hint, text);
     }
     // A TCP that goes by loss grows until something is lost or waits. Where nothing does, it has not met the path's limit.
     if tcp.retransmitted <= 0.0 {
-        return Opinion::new(Support::Hint, format!("{through}, and neither a queue nor a loss shows why."));
+        let text = message!("shaper-neither", "Neither a queue nor a loss shows why.");
+        return Opinion::new(Support::Hint, text);
     }
     if room >= FAR && !tcp.is_heavy() {
         let support = if busiest >= NEARLY_OCCUPIED { Support::Hint } else { Support::For };
-        return Opinion::new(support, format!("{through}; the loss of {lost} would allow more.")).by_elimination();
+        let text = message!("shaper-allows-more", "The loss of {lost} would allow more.", lost = lost());
+        return Opinion::new(support, text).by_elimination();
     }
-    Opinion::new(Support::Hint, format!("{through}, and lost {lost}, {alike}."))
+    Opinion::new(Support::Hint, like_policer())
 }

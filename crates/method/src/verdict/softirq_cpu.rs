@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{FlowFacts, NEARLY_OCCUPIED, NOTABLE_LOSS, Work, percent};
-use linerate_model::{LimitPlace, Support};
+use linerate_model::{LimitPlace, MessageValue, Support, message};
 
 /// A core with so much of its time in interrupts takes no more packets.
 const FULL: f64 = 0.9;
@@ -21,11 +21,16 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         () => Some(LimitPlace::SenderHost),
     };
     let whose = match place {
-        Some(LimitPlace::SenderHost) => "of the sending host",
-        Some(_) => "of the receiving host",
-        None => "of the machine",
+        Some(LimitPlace::SenderHost) => "sending host",
+        Some(_) => "receiving host",
+        None => "machine",
     };
-    let text = format!("A core {whose} spent {} of its time on soft interrupts.", percent(share));
+    let text = message!(
+        "softirq-cpu-share",
+        "A core of the {whose} spent {share} of its time on soft interrupts.",
+        whose = MessageValue::term("whose", whose),
+        share = percent(share)
+    );
     // Of requests one after the other an interrupt is part of each, and no queue of them stands.
     let in_turn = facts.work == Work::Transact && facts.closed_loop.is_some_and(|closed| closed.outstanding < 2.0);
     let full = share >= FULL || facts.sender.is_full_of_interrupts() || facts.receiver.is_full_of_interrupts();
@@ -35,8 +40,10 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         NEARLY_FULL.. if facts.sender.occupied().max(facts.receiver.occupied()) < NEARLY_OCCUPIED => Support::Hint,
         _ => Support::Against,
     };
-    let opinion = Opinion::new(support, text).used(share).then(
-        "Spread receiving over more cores (the NIC's queues, RPS), use larger packets, or enable the interface's offloads.",
-    );
+    let opinion = Opinion::new(support, text).used(share).then(message!(
+        "softirq-cpu-next",
+        "Spread receiving over more cores (the NIC's queues, RPS), use larger packets, or enable the interface's \
+         offloads."
+    ));
     Some(Opinion { place, ..opinion })
 }

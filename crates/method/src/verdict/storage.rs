@@ -2,20 +2,28 @@
 
 use super::Opinion;
 use super::facts::{CopyEnd, percent};
-use linerate_model::Support;
+use linerate_model::{Message, MessageValue, Support, message};
 
 /// Threads that a quota stops look as if they waited for what they were about to do.
-pub(super) fn stopped(does: &str) -> Opinion {
-    let text =
-        format!("The host that {does} was stopped by its CPU quota, so waiting for storage cannot be told from that.");
+pub(super) fn stopped(end: &str) -> Opinion {
+    let text = message!(
+        "storage-stopped",
+        "The {whose} host was stopped by its CPU quota, so waiting for storage cannot be told from that.",
+        whose = MessageValue::term("whose", end)
+    );
     Opinion::new(Support::Unknown, text)
 }
 
 /// What the disk itself counted, where there is one, and what the kernel says of those that wait for it.
-pub(super) fn of_disk(end: &CopyEnd) -> String {
-    let Some((name, busy)) = &end.disk else { return String::new() };
-    let stalled = end
-        .stalled
-        .map(|share| format!(", and at least one task of that host waited for storage for {}", percent(share)));
-    format!("; its disk {name} was busy for {}{}", percent(*busy), stalled.unwrap_or_default())
+pub(super) fn of_disk(end: &CopyEnd) -> Option<Message> {
+    let (disk, busy) = end.disk.as_ref()?;
+    let busy = message!("storage-disk", "Its disk {disk} was busy for {busy}.", disk, busy = percent(*busy));
+    let stalled = end.stalled.map(|share| {
+        message!(
+            "storage-stalled",
+            "At least one task of that host waited for storage for {share}.",
+            share = percent(share)
+        )
+    });
+    Some(busy.and(stalled))
 }

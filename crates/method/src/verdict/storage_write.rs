@@ -3,14 +3,14 @@
 use super::facts::{CopyFacts, percent};
 use super::storage::{of_disk, stopped};
 use super::{Opinion, support};
-use linerate_model::{CopyStage, LimitPlace};
+use linerate_model::{CopyStage, LimitPlace, message};
 
 pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
     if !facts.writes {
         return None;
     }
     if facts.destination.is_throttled() {
-        return Some(stopped("writes"));
+        return Some(stopped("writing"));
     }
     let mut beside = vec![CopyStage::Create, CopyStage::Write];
     beside.extend(facts.reads_back.then_some(CopyStage::Verify));
@@ -19,15 +19,23 @@ pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
     // What is made durable at the end comes after all that is written: there the times add up.
     let synced = if facts.syncs_each { 0.0 } else { facts.blocked(CopyStage::Sync) };
     let share = (written + synced).min(1.0);
-    let disk = of_disk(&facts.destination);
-    let text = format!(
-        "Stage {} waited for the destination's storage for {} of the time, stage sync for {}{disk}.",
-        stage?.name(),
-        percent(written),
-        percent(synced)
+    let text = message!(
+        "storage-write-waited",
+        "Stage {stage} waited for the destination's storage for {written} of the time, stage sync for {synced}.",
+        stage = stage?,
+        written = percent(written),
+        synced = percent(synced)
     );
-    let next = "Copy with --to discard to know what the rest of the path can do; a faster disk, or leaving it to the system \
-                when data is made durable (--sync none), writes more.";
+    let next = message!(
+        "storage-write-next",
+        "Copy with --to discard to know what the rest of the path can do; a faster disk, or leaving it to the \
+         system when data is made durable (--sync none), writes more."
+    );
     // What the hypervisor took looks like waiting.
-    Some(Opinion::new(support(share - facts.steal), text).at(LimitPlace::Storage).then(next).despite_steal())
+    Some(
+        Opinion::new(support(share - facts.steal), text.and(of_disk(&facts.destination)))
+            .at(LimitPlace::Storage)
+            .then(next)
+            .despite_steal(),
+    )
 }

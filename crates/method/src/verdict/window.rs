@@ -2,7 +2,7 @@
 
 use super::facts::{CopyFacts, End, FILLED, FlowFacts, NEARLY_OCCUPIED, Tcp, Work, bits, percent, time};
 use super::{Opinion, support};
-use linerate_model::{LimitPlace, Support};
+use linerate_model::{LimitPlace, Message, MessageValue, Support, message};
 
 /// Held back for most of the time with data to send.
 const MOSTLY: f64 = 0.5;
@@ -23,16 +23,22 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     // A reader without time leaves the same trace.
     let slow = |end: &End| end.occupied() >= NEARLY_OCCUPIED || end.is_throttled();
     if slow(&facts.receiver) || slow(&facts.sender) {
-        return Some(Opinion::new(Support::Against, format!("{text} But a host had no time to read or write faster.")));
+        return Some(Opinion::new(
+            Support::Against,
+            text.and(message!("window-busy-host", "But a host had no time to read or write faster.")),
+        ));
     }
     let flight = tcp.flight();
-    let text = format!(
-        "{text} At {} and a round trip of {} about {flight:.0} bytes were in flight; the receiver's window was {:.0}, the congestion window {:.0}.",
-        bits(tcp.flow_bps),
-        time(tcp.rtt),
-        tcp.peer_window,
-        tcp.congestion_window
-    );
+    let text = text.and(message!(
+        "window-in-flight",
+        "At {rate} and a round trip of {time} about {flight} bytes were in flight; the receiver's window was \
+         {window}, the congestion window {congestion}.",
+        rate = bits(tcp.flow_bps),
+        time = time(tcp.rtt),
+        flight = MessageValue::number(flight, 0),
+        window = MessageValue::number(tcp.peer_window, 0),
+        congestion = MessageValue::number(tcp.congestion_window, 0)
+    ));
     let support = match tcp.window_limited {
         _ if full => Support::Strong,
         // While the system still enlarges the receiver's buffer, as at the start, that grows with the rate.
@@ -45,7 +51,11 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         _ => Support::For,
     };
     let used = (flight / tcp.peer_window.max(1.0)).min(1.0);
-    let next = "A larger receive buffer (--receive-buffer, or none so that the system grows it), or more flows, fills the path.";
+    let next = message!(
+        "window-next",
+        "A larger receive buffer (--receive-buffer, or none so that the system grows it), or more flows, fills \
+         the path."
+    );
     let opinion = Opinion::new(support, text).at(LimitPlace::ReceiverApplication).used(used).then(next);
     Some(opinion.despite_steal_if(facts.idle_despite_steal()))
 }
@@ -59,12 +69,19 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         OFTEN.. => Support::For,
         _ => Support::Against,
     };
-    let next = "More lanes (--lanes), or a larger receive buffer at the system (net.ipv4.tcp_rmem), fill the path.";
+    let next = message!(
+        "window-next-copy",
+        "More lanes (--lanes), or a larger receive buffer at the system (net.ipv4.tcp_rmem), fill the path."
+    );
     let opinion =
         Opinion::new(support(facts.held_on_path()).min(most), held_back(tcp)).at(LimitPlace::ReceiverApplication);
     Some(opinion.despite_steal().then(next))
 }
 
-fn held_back(tcp: &Tcp) -> String {
-    format!("The receiver's window held TCP back for {} of the time with data to send.", percent(tcp.window_limited))
+fn held_back(tcp: &Tcp) -> Message {
+    message!(
+        "window-held-back",
+        "The receiver's window held TCP back for {share} of the time with data to send.",
+        share = percent(tcp.window_limited)
+    )
 }

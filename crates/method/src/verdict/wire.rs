@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{CopyFacts, FlowFacts, MOSTLY_FULL, Work, percent};
-use linerate_model::{PathLimit, Support};
+use linerate_model::{Message, MessageValue, PathLimit, Support, message};
 
 /// A line this full has no room that a better host could use: what is left is within the error of the clock and of the
 /// receiver's window.
@@ -18,49 +18,57 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         return None;
     }
     if let Some(line) = &facts.declared_too_slow {
-        let text = format!(
-            "The result is {} of what a line of {} can carry: the declared speed of an interface is wrong.",
-            percent(line.share),
-            line.line_bps
+        let text = message!(
+            "wire-declared-wrong",
+            "The result is {share} of what a line of {line} can carry: the declared speed of an interface is wrong.",
+            share = percent(line.share),
+            line = line.line_bps
         );
         return Some(Opinion::new(Support::Against, text));
     }
     let Some(line) = &facts.line else {
         return Some(Opinion::new(
             Support::Unknown,
-            "The speed of no link is known, so a full wire cannot be told from a slow host (tell the agents with \
-             --link-speed).",
+            message!(
+                "wire-unknown",
+                "The speed of no link is known, so a full wire cannot be told from a slow host (tell the agents \
+                 with --link-speed)."
+            ),
         ));
     };
     // Frames that were counted are no less than what the line carried; between two calls there may be a gap.
     // Whatever others sent fills the line too.
     let others = facts.outbound.others.max(facts.inbound.others);
     if facts.work != Work::Transact && others >= SHARED && line.share < FULL && line.share / (1.0 - others) >= FULL {
-        let text = format!(
-            "{} Other traffic was {} of what the interface carried, so the line was full.",
-            carried(facts, line),
-            percent(others)
-        );
-        let next = "Measure while nothing else uses the line, or use a faster link.";
+        let text = carried(facts, line).and(message!(
+            "wire-other-traffic",
+            "Other traffic was {share} of what the interface carried, so the line was full.",
+            share = percent(others)
+        ));
+        let next = message!("wire-next-shared", "Measure while nothing else uses the line, or use a faster link.");
         return Some(Opinion::new(Support::Strong, text).used(1.0).then(next).despite_steal());
     }
     let full = if facts.calls.as_ref().is_some_and(|calls| calls.nfs) { NEARLY_FULL } else { FULL };
     Some(match line.share {
         share if share >= full => Opinion::new(Support::Strong, carried(facts, line))
             .used(share.min(1.0))
-            .then("A faster link, or larger messages if they are small, carries more.")
+            .then(message!("wire-next", "A faster link, or larger messages if they are small, carries more."))
             .despite_steal(),
         _ if facts.queue_drains_at_line_speed() => {
-            let text = format!(
-                "{} Packets stood in the queue of interface {} for {} of the time, and left at the line's speed.",
-                carried(facts, line),
-                facts.outbound.name,
-                percent(facts.outbound.waiting)
-            );
+            let text = carried(facts, line).and(message!(
+                "wire-queue",
+                "Packets stood in the queue of interface {interface} for {share} of the time, and left at the \
+                 line's speed.",
+                interface = &facts.outbound.name,
+                share = percent(facts.outbound.waiting)
+            ));
             Opinion::new(Support::For, text).used(line.share)
         }
         NEARLY_FULL.. => Opinion::new(Support::Hint, carried(facts, line)),
-        _ => Opinion::new(Support::Against, format!("{} of what the wire can carry was used.", percent(line.share))),
+        _ => Opinion::new(
+            Support::Against,
+            message!("wire-used", "{share} of what the wire can carry was used.", share = percent(line.share)),
+        ),
     })
 }
 
@@ -72,37 +80,50 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     let Some((line, share)) = facts.line else {
         return Some(Opinion::new(
             Support::Unknown,
-            "The speed of no link is known, so a full wire cannot be told from a shaper (tell the agents with --link-speed).",
+            message!(
+                "wire-unknown-copy",
+                "The speed of no link is known, so a full wire cannot be told from a shaper (tell the agents with \
+                 --link-speed)."
+            ),
         ));
     };
-    let text = format!("Frames filled {} of a line of {line}, by the interface's counters.", percent(share));
+    let text = message!(
+        "wire-filled",
+        "Frames filled {share} of a line of {line}, by the interface's counters.",
+        share = percent(share),
+        line
+    );
     let support = match share {
         NEARLY_FULL.. => Support::Strong,
         MOSTLY_FULL.. => Support::For,
         _ => Support::Against,
     };
-    Some(Opinion::new(support, text).then("A faster link carries more.").despite_steal())
+    Some(Opinion::new(support, text).then(message!("wire-next-copy", "A faster link carries more.")).despite_steal())
 }
 
-fn carried(facts: &FlowFacts, line: &PathLimit) -> String {
+fn carried(facts: &FlowFacts, line: &PathLimit) -> Message {
     if facts.calls.as_ref().is_some_and(|calls| calls.nfs) {
-        return format!(
-            "Frames filled {} of a line of {}, by the interface's counters.",
-            percent(line.share),
-            line.line_bps
+        return message!(
+            "wire-filled",
+            "Frames filled {share} of a line of {line}, by the interface's counters.",
+            share = percent(line.share),
+            line = line.line_bps
         );
     }
     // TCP fills its segments whatever it is handed.
     let carriers = match facts.work {
-        Work::Udp => format!("datagrams of {} bytes", facts.message_bytes),
-        Work::Tcp => String::from("full segments"),
-        Work::Transact => format!("calls of {} bytes", facts.message_bytes),
+        Work::Udp => message!("wire-datagrams", "datagrams of {bytes} bytes", bytes = facts.message_bytes),
+        Work::Tcp => message!("wire-segments", "full segments"),
+        Work::Transact => message!("wire-calls", "calls of {bytes} bytes", bytes = facts.message_bytes),
     };
-    format!(
-        "The receiver got {:.1} % of the {} payload that a line of {} can carry in {carriers} at MTU {}.",
-        line.share * 100.0,
-        line.payload_bps,
-        line.line_bps,
-        line.mtu
+    message!(
+        "wire-payload",
+        "The receiver got {share} of the {payload} payload that a line of {line} can carry in {carriers} at MTU \
+         {mtu}.",
+        share = MessageValue::percent(line.share, 1),
+        payload = line.payload_bps,
+        line = line.line_bps,
+        carriers,
+        mtu = line.mtu
     )
 }

@@ -81,11 +81,19 @@ fn records() -> &'static BTreeMap<String, Record> {
     &RECORDS
 }
 
-/// Leaves out doubts that the first format did not know, whether a figure is firm, duplicates that TCP was told of, and verdicts: their
+/// Leaves out doubts that the first format did not know, what messages consist of besides their text, whether a figure is firm, duplicates that TCP was told of, and verdicts: their
 /// rules weigh more now than these records hold.
 fn comparable(value: Value) -> Value {
     const NEW: [&str; 2] = ["few-round-trips", "not-steady"];
     match value {
+        // A message was its text alone.
+        Value::Object(mut message) if message.get("text").is_some_and(Value::is_string) => {
+            message.remove("parts");
+            match message.len() {
+                1 => message.remove("text").unwrap_or_default(),
+                _ => Value::Object(message),
+            }
+        }
         Value::Object(members) => {
             // `bypass` and `age` are of tester limits.
             const NEW: [&str; 6] = ["verdict", "firmness", "sent_share", "dsacks", "bypass", "age"];
@@ -173,7 +181,7 @@ fn renamed(value: Value) -> Value {
         ("share_of_below", "share_of_layer_below"),
         ("frames_per_s_of_ceiling", "frames_per_s_of_tester_limit"),
     ];
-    const WORDS: [(&str, &str); 31] = [
+    const WORDS: [(&str, &str); 32] = [
         (", or a lab's link made up for a rest before it", ""),
         ("the tester's own ceiling", "the tester limit"),
         ("nothing is known of the spread", "too few to know the spread"),
@@ -187,6 +195,10 @@ fn renamed(value: Value) -> Value {
             ", because its threads waited for a core at the edges of the window",
         ),
         ("had work for", "was busy for"),
+        (
+            "--rate`, and try --congestion bbr, which gives way to loss less",
+            "--rate`. Also try --congestion bbr, which gives way to loss less.",
+        ),
         ("some task of that host", "at least one task of that host"),
         ("To write files waited", "Stage write waited"),
         ("To read files waited", "Stage read waited"),

@@ -44,7 +44,7 @@ pub(super) fn of_trial<'a>(lang: Language, record: &'a Record, trial: &str) -> V
                 (class, said!(lang, "over-time-run", run = run - 1))
             }
             Standing::Spoilt { reason } => {
-                let reason = plain(reason.text.trim_end_matches('.'));
+                let reason = plain(lang.message(&reason.text).trim_end_matches(['.', '\u{3002}']));
                 let attempt = result.attempt + 1;
                 ("spoilt", said!(lang, "over-time-spoilt", run = run, attempt = attempt, reason = reason))
             }

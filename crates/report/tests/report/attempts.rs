@@ -1,7 +1,7 @@
 //! What a reader learns of attempts whose figures do not count.
 
 use crate::sample;
-use linerate_model::{Caveat, CaveatKind, Record, Standing, TrialResult};
+use linerate_model::{Caveat, CaveatKind, Message, Record, Standing, TrialResult};
 use linerate_report::{Language, markdown};
 
 /// An attempt at the trial of that index.
@@ -13,7 +13,10 @@ fn attempt(record: &Record, cell: usize, attempt: u32, standing: Standing) -> Tr
 pub(crate) fn record() -> Record {
     let mut record = sample::udp_sweep();
     let spoilt = |percent: u32| Standing::Spoilt {
-        reason: Caveat::new(CaveatKind::CpuStolen, format!("the hypervisor took {percent} % of host a's CPU time")),
+        reason: Caveat::new(
+            CaveatKind::CpuStolen,
+            Message::untranslated(format!("the hypervisor took {percent} % of host a's CPU time")),
+        ),
     };
     let failed = Standing::Failed { reason: "agent b: no answer within 10 s".to_owned() };
     record.trials = vec![

@@ -4,7 +4,7 @@ use crate::sample;
 use linerate_model::{
     Confidence, CopyCache, CopyClient, CopyExisting, CopyFault, CopyFigures, CopyFrom, CopyInto, CopyLinks,
     CopyOnError, CopyOptions, CopyStage, CopySync, CopyTask, CopyTree, CopyVerify, CopyWay, Detail, IpVersion, Limit,
-    Measurement, Plan, Quantity, Record, Repeats, StageShare, Task, Timing, Trial, Verdict,
+    Measurement, Message, Plan, Quantity, Record, Repeats, StageShare, Task, Timing, Trial, Verdict,
 };
 use linerate_report::{Language, csv, html};
 
@@ -67,7 +67,11 @@ pub(crate) fn record() -> Record {
         quantity: Quantity::PayloadBps,
         main: sample::summary(640e6, 0.025),
         tester_limit: None,
-        verdict: Verdict::new(Limit::StorageWrite, Confidence::High, vec!["stage write waited for storage".into()]),
+        verdict: Verdict::new(
+            Limit::StorageWrite,
+            Confidence::High,
+            vec![Message::untranslated("stage write waited for storage")],
+        ),
         caveats: vec![],
         detail: Detail::Copy(Box::new(found)),
     };

@@ -4,7 +4,7 @@ use crate::sample;
 use linerate_model::{
     BackToBack, BufferTime, BurstLengths, Confidence, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness,
     FrameHeaders, FrameLatency, FramePayload, FrameTesterLimit, Goal, Latency, Limit, LossCurve, LossPoint, Mac,
-    Outcome, Plan, PortPair, Record, RecordId, Throughput, Verdict,
+    Message, Outcome, Plan, PortPair, Record, RecordId, Throughput, Verdict,
 };
 use linerate_report::Language;
 use linerate_report::{csv, html, markdown};
@@ -189,7 +189,7 @@ pub(crate) fn not_firm() -> Record {
             (limit.frames_per_s, limit.share) = (202_000.0, 0.99);
         }
         cell.limit = Limit::Tester;
-        cell.verdict = Verdict::new(Limit::Tester, Confidence::Medium, vec![evidence.to_owned()]);
+        cell.verdict = Verdict::new(Limit::Tester, Confidence::Medium, vec![Message::untranslated(evidence)]);
     }
     found.latency.truncate(2);
     found.latency[0].firmness = Firmness::NotFirm { offered: Some(0.9) };

@@ -1,7 +1,7 @@
 //! The document that every form of report walks: a new form is a walk over it, and knows no record.
 
 use crate::{attempts, copy, device, frames, ladder, nfs, sample};
-use linerate_model::{Caveat, CaveatKind, Record};
+use linerate_model::{Caveat, CaveatKind, Message, Record};
 use linerate_report::{Block, Depth, Document, Language, answer, document, html, markdown, text};
 use std::collections::BTreeSet;
 
@@ -97,7 +97,7 @@ fn assert_in_order(name: &str, whole: &str, parts: &[String]) {
 #[test]
 fn the_answer_comes_first_then_doubts_then_figures() {
     let mut record = sample::udp_sweep();
-    record.caveats = vec![Caveat::new(CaveatKind::FewRuns, "two runs only")];
+    record.caveats = vec![Caveat::new(CaveatKind::FewRuns, Message::untranslated("two runs only"))];
     let ids: Vec<&str> = of(record).sections.iter().map(|section| section.id).collect();
     assert_eq!(
         ids,

@@ -3,7 +3,8 @@
 use crate::sample;
 use linerate_model::{
     Caveat, CaveatKind, Confidence, Detail, Firmness, FlowRate, FrameEngine, FrameFlow, FrameHeaders, FramePayload,
-    FrameStream, FramesTask, Limit, Mac, Measurement, Plan, Quantity, Record, Repeats, Task, Timing, Trial, Verdict,
+    FrameStream, FramesTask, Limit, Mac, Measurement, Message, Plan, Quantity, Record, Repeats, Task, Timing, Trial,
+    Verdict,
 };
 use linerate_report::csv;
 use linerate_units::{FrameRate, FrameSize, Nanos};
@@ -40,7 +41,10 @@ fn flow(from: &str, to: &str, lost: u64) -> FrameFlow {
             Confidence::High,
             vec![],
         )),
-        caveats: vec![Caveat::new(CaveatKind::PortCountersOnly, format!("port {to} counted frames of others"))],
+        caveats: vec![Caveat::new(
+            CaveatKind::PortCountersOnly,
+            Message::untranslated(format!("port {to} counted frames of others")),
+        )],
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn record() -> Record {
         payload_bps: None,
         share_of_line: None,
         limit_bps: None,
-        missing: Some("there is no port".to_owned()),
+        missing: Some(linerate_model::Message::untranslated("there is no port")),
         ..layer(LayerName::Frames, ground.clone(), UDP, None)
     };
     let layers = vec![
@@ -63,7 +63,7 @@ pub(crate) fn record() -> Record {
         factor: UDP / TCP * 2.0,
         headers: UDP / TCP,
         rest: 2.0,
-        advice: "try --flows 4".to_owned(),
+        advice: Some(linerate_model::Message::untranslated("try --flows 4")),
     };
     let mut record = sample::record(&["a"], "b", vec![udp, tcp]);
     record.outcome = Outcome::Ladder(Ladder {

@@ -1,7 +1,7 @@
 //! A record of thousands of results.
 
 use crate::sample;
-use linerate_model::{Caveat, CaveatKind, Record, Transport};
+use linerate_model::{Caveat, CaveatKind, Message, Record, Transport};
 use linerate_report::Language;
 
 /// A sweep's record with so many results in place of its own, no two alike.
@@ -11,7 +11,10 @@ pub(crate) fn record(results: usize) -> Record {
         .map(|number| {
             let share = 0.3 + 0.6 * number as f64 / results as f64;
             let mut result = sample::stream(&format!("tcp case {number}"), Transport::Tcp, 1448, share);
-            result.caveats = vec![Caveat::new(CaveatKind::WideSpread, format!("the runs differ by {number} Mbit/s"))];
+            result.caveats = vec![Caveat::new(
+                CaveatKind::WideSpread,
+                Message::untranslated(format!("the runs differ by {number} Mbit/s")),
+            )];
             result
         })
         .collect();

@@ -13,6 +13,7 @@ mod ladder;
 mod language;
 mod large;
 mod limits;
+mod messages;
 mod nfs;
 mod outputs;
 mod over_time;

@@ -4,7 +4,7 @@ use crate::sample;
 use crate::snapshots::fields;
 use linerate_report::Language;
 
-use linerate_model::{Caveat, CaveatKind, Confidence, HostName, Limit, Plan, Record, Repeats, Verdict};
+use linerate_model::{Caveat, CaveatKind, Confidence, HostName, Limit, Message, Plan, Record, Repeats, Verdict};
 use linerate_report::{Style, answer, csv, html, json, markdown, text};
 
 fn plain(record: &Record) -> String {
@@ -31,7 +31,7 @@ fn visible(page: &str) -> String {
 #[test]
 fn a_caveat_of_all_results_names_none() {
     let mut record = sample::udp_sweep();
-    let everywhere = Caveat::new(CaveatKind::FewRuns, "two runs only");
+    let everywhere = Caveat::new(CaveatKind::FewRuns, Message::untranslated("two runs only"));
     record.results.iter_mut().for_each(|result| result.caveats.push(everywhere.clone()));
     assert!(plain(&record).contains("! Two runs only.\n"), "{}", plain(&record));
 }
@@ -49,10 +49,10 @@ fn both_directions_have_one_verdict() {
         flowing(&answer(&record, &Style::default()))
     };
     let same = said(&|_| ());
-    assert!(same.contains("Both directions: Limited by the wire (medium confidence)."), "{same}");
+    assert!(same.contains("Both directions: limited by the wire (medium confidence)."), "{same}");
     let differ = said(&|record| record.results[1].verdict.limit = Limit::ReceiverCpu);
     let sentence =
-        "Sent: Limited by the wire (high confidence). Received: Limited by the receiver's CPU (medium confidence).";
+        "Sent: limited by the wire (high confidence). Received: limited by the receiver's CPU (medium confidence).";
     assert!(differ.contains(sentence), "{differ}");
     let one = said(&|record| drop(record.results.pop()));
     assert!(!one.contains("Both directions") && !one.contains("Received: "), "{one}");
@@ -176,9 +176,9 @@ fn hostile() -> Record {
     for (index, result) in record.results.iter_mut().enumerate() {
         result.name = format!("=cmd {attack}{index}");
         for caveat in &mut result.caveats {
-            caveat.text = attack.to_owned();
+            caveat.text = Message::untranslated(attack);
         }
-        result.verdict.evidence = vec![attack.to_owned()];
+        result.verdict.evidence = vec![Message::untranslated(attack)];
         let figures = sample::figures(result);
         for share in &mut figures.shares {
             share.from = attack.to_owned();

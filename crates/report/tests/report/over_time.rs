@@ -3,7 +3,7 @@
 use crate::{copy, frames, sample};
 use linerate_method::probed;
 use linerate_model::{
-    Caveat, CaveatKind, ClockOffset, Counts, Goal, HostName, LatencyBuckets, Nic, Record, Series,
+    Caveat, CaveatKind, ClockOffset, Counts, Goal, HostName, LatencyBuckets, Message, Nic, Record, Series,
     SeriesQuantity as Quantity, SessionSeries, Standing, Timing, Track, TransactTask, Transport, TrialResult,
 };
 use linerate_report::{Block, Chart, Language, document, html};
@@ -60,7 +60,12 @@ fn attempt(record: &Record, number: u32, standing: Standing, series: Vec<Session
 }
 
 fn spoilt() -> Standing {
-    Standing::Spoilt { reason: Caveat::new(CaveatKind::CpuStolen, "the hypervisor took 7 % of host a's CPU time") }
+    Standing::Spoilt {
+        reason: Caveat::new(
+            CaveatKind::CpuStolen,
+            Message::untranslated("the hypervisor took 7 % of host a's CPU time"),
+        ),
+    }
 }
 
 /// Bytes per interval of a rate in Mbit/s.

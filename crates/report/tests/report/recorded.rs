@@ -8,12 +8,16 @@ use linerate_method::{read_record, replay};
 use linerate_model::Record;
 use std::path::Path;
 
+/// The file of that name, as it is.
+pub(crate) fn text(name: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records").join(name).with_extension("json");
+    std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
 /// The record of that name, with its results.
 pub(crate) fn record(name: &str) -> Record {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records").join(name).with_extension("json");
-    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let mut record = read_record(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    assert!(record.results.is_empty(), "{}: a record without results is smaller, and is replayed", file.display());
+    let mut record = read_record(&text(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(record.results.is_empty(), "{name}: a record without results is smaller, and is replayed");
     replay(&mut record);
     record
 }

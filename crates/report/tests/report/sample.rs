@@ -2,10 +2,10 @@
 
 use linerate_model::{
     AddedDelay, Bypass, Caveat, CaveatKind, Confidence, CpuCost, CpuCosts, DelayGrade, Detail, Direction, FlowFigures,
-    Host, HostName, Interval, IpVersion, Latency, Limit, LoadedLatency, Loss, LossPlaces, Measurement, Net, NfsMix,
-    NfsTask, Nic, Path, PathLimit, Plan, Quantity, ReceivedRates, Record, RecordId, Repeats, RoundTripsPerMinute,
-    RpcCall, RpcTask, SentRates, Share, StreamTask, Summary, Task, TaskKind, TcpSummary, TesterLimit, Timing,
-    TransactTask, Transport, Trial, Verdict, layer_bytes,
+    Host, HostName, Interval, IpVersion, Latency, Limit, LoadedLatency, Loss, LossPlaces, Measurement, Message, Net,
+    NfsMix, NfsTask, Nic, Path, PathLimit, Plan, Quantity, ReceivedRates, Record, RecordId, Repeats,
+    RoundTripsPerMinute, RpcCall, RpcTask, SentRates, Share, StreamTask, Summary, Task, TaskKind, TcpSummary,
+    TesterLimit, Timing, TransactTask, Transport, Trial, Verdict, layer_bytes,
 };
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
@@ -262,8 +262,10 @@ pub(crate) fn record(clients: &[&str], server: &str, results: Vec<Measurement>) 
         results,
         caveats: vec![Caveat::new(
             CaveatKind::SharedMachine,
-            "Both hosts are this machine (2 cores), so sending and receiving shared its cores; measure between two machines \
+            Message::untranslated(
+                "Both hosts are this machine (2 cores), so sending and receiving shared its cores; measure between two machines \
              to know what one of them can do.",
+            ),
         )],
         ..Record::new(RecordId("20261121T093000-4f2a".to_owned()), plan)
     }
@@ -281,7 +283,7 @@ fn with_tester_limit(mut result: Measurement, reached: f64) -> Measurement {
 }
 
 fn judged(mut result: Measurement, limit: Limit, evidence: &str) -> Measurement {
-    result.verdict = Verdict::new(limit, Confidence::High, vec![evidence.to_owned()]);
+    result.verdict = Verdict::new(limit, Confidence::High, vec![Message::untranslated(evidence)]);
     result
 }
 
@@ -307,7 +309,9 @@ pub(crate) fn udp_sweep() -> Record {
     ];
     let noisy = Caveat::new(
         CaveatKind::WideSpread,
-        "The runs differ by more than 5 %; repeat with a longer --time or more --repeats on a quiet machine.",
+        Message::untranslated(
+            "The runs differ by more than 5 %; repeat with a longer --time or more --repeats on a quiet machine.",
+        ),
     );
     results[0].caveats.push(noisy.clone());
     results[1].caveats.push(noisy);
@@ -422,7 +426,9 @@ pub(crate) fn unknown_link() -> Record {
     figures(&mut result).limit = None;
     result.caveats.push(Caveat::new(
         CaveatKind::UnknownLinkSpeed,
-        "The speed of eth0 is unknown (driver veth), so no share of it can be given; name it with --link-speed.",
+        Message::untranslated(
+            "The speed of eth0 is unknown (driver veth), so no share of it can be given; name it with --link-speed.",
+        ),
     ));
     let mut record = record(&["a"], "b", vec![result]);
     record.hosts.iter_mut().for_each(|host| host.nics[0].speed = None);

@@ -12,8 +12,8 @@ use tokio::sync::watch;
 struct Scripted(Mutex<VecDeque<Option<&'static str>>>);
 
 impl BenchWatch for Scripted {
-    fn missed(&self) -> Option<String> {
-        self.0.lock().expect("no panic").pop_front().flatten().map(str::to_owned)
+    fn missed(&self) -> Option<linerate_model::Message> {
+        self.0.lock().expect("no panic").pop_front().flatten().map(linerate_model::Message::untranslated)
     }
 }
 
@@ -36,7 +36,7 @@ async fn caveat(said: [Option<&'static str>; 4]) -> Option<String> {
     let record = run.execute(&mut |_| (), cancel).await.record;
     assert_eq!(record.trials.len(), 2);
     assert!(bench.0.lock().expect("no panic").is_empty(), "it was asked before and after each trial");
-    record.caveats.into_iter().find(|caveat| caveat.kind == CaveatKind::BenchLimits).map(|caveat| caveat.text)
+    record.caveats.into_iter().find(|caveat| caveat.kind == CaveatKind::BenchLimits).map(|caveat| caveat.text.text)
 }
 
 #[tokio::test(start_paused = true)]

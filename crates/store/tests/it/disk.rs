@@ -2,7 +2,7 @@
 
 use crate::feed::{begins, start};
 use crate::sample::{folder, open, record, summary, trial};
-use linerate_model::{Caveat, CaveatKind, RecordId, TrialResult};
+use linerate_model::{Caveat, CaveatKind, Message, RecordId, TrialResult};
 use linerate_store::{Query, State, Store, StoreError};
 use linerate_testsuite::{lab_test, wait_until};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -52,8 +52,10 @@ fn a_full_disk_is_named_and_costs_only_the_trial_at_hand() {
         let mut live = store.begin(&record("full", 1)).expect("begin");
         let mut stored = 0;
         let error = loop {
-            let big =
-                TrialResult { caveats: vec![Caveat::new(CaveatKind::Fallback, "x".repeat(20_000))], ..trial(stored) };
+            let big = TrialResult {
+                caveats: vec![Caveat::new(CaveatKind::Fallback, Message::untranslated("x".repeat(20_000)))],
+                ..trial(stored)
+            };
             match live.trial(&big, &summary(stored as f64)) {
                 Ok(()) => stored += 1,
                 Err(error) => break error,

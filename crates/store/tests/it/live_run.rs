@@ -1,7 +1,7 @@
 //! Runs are told apart: measured, ended, killed; and those that did not finish are resumed.
 
 use crate::sample::{folder, folder_in_memory, open, record, summary, trial};
-use linerate_model::{Caveat, CaveatKind, Record, RecordId};
+use linerate_model::{Caveat, CaveatKind, Message, Record, RecordId};
 use linerate_store::{Ending, Query, State, Store, StoreError};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{BufRead as _, BufReader, Lines};
@@ -151,7 +151,10 @@ fn a_run_that_did_not_finish_is_resumed_as_it_began_with_its_trials() {
     let begun = record("one", 1);
     let mut live = store.begin(&begun).expect("begin");
     live.trial(&trial(0), &summary(1.0)).expect("trial");
-    let interrupted = Record { caveats: vec![Caveat::new(CaveatKind::Interrupted, "by its user")], ..begun.clone() };
+    let interrupted = Record {
+        caveats: vec![Caveat::new(CaveatKind::Interrupted, Message::untranslated("by its user"))],
+        ..begun.clone()
+    };
     live.end(&interrupted, Ending::Interrupted).expect("end");
     assert_eq!(store.load("one").expect("load").caveats, interrupted.caveats);
 

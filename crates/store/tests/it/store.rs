@@ -1,7 +1,7 @@
 //! Records come back as they were stored, under names that may be shortened.
 
 use crate::sample::{folder, open, record, summary, trial};
-use linerate_model::{Caveat, CaveatKind, RecordId, RunSummary};
+use linerate_model::{Caveat, CaveatKind, Message, RecordId, RunSummary};
 use linerate_store::{Ending, Query, State, Store, StoreError};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -12,14 +12,14 @@ fn a_record_comes_back_as_it_was_stored() {
     let path = folder.path().join("new/deep/results.db");
     let store = open(&path);
     let mut whole = record("20261121T093000-4f2a", 1_795_253_400_123_456_789);
-    whole.caveats.push(Caveat::new(CaveatKind::NotCalibrated, "known before it began"));
+    whole.caveats.push(Caveat::new(CaveatKind::NotCalibrated, Message::untranslated("known before it began")));
     let mut live = store.begin(&whole).expect("begin");
     for number in 0..3 {
         whole.trials.push(trial(number));
         live.trial(&whole.trials[number as usize], &summary(1.0 / 3.0)).expect("trial");
         assert_eq!(store.load("latest").expect("load"), whole, "while it runs");
     }
-    whole.caveats = vec![Caveat::new(CaveatKind::FewRuns, "three runs")];
+    whole.caveats = vec![Caveat::new(CaveatKind::FewRuns, Message::untranslated("three runs"))];
     live.end(&whole, Ending::Finished).expect("end");
 
     assert_eq!(store.load(&whole.id.0).expect("load"), whole);

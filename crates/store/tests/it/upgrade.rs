@@ -1,7 +1,7 @@
 //! Stores of formats 1 and 2 become stores of this format, and nothing is lost.
 
 use crate::sample::{folder, open, record, trial};
-use linerate_model::{Caveat, CaveatKind, Record};
+use linerate_model::{Caveat, CaveatKind, Message, Record};
 use linerate_store::{Query, State, Store, StoreError};
 use rusqlite::{Connection, params};
 use std::path::Path;
@@ -51,7 +51,7 @@ fn old_store(path: &Path, format: i64) -> [Record; 2] {
     }
     let whole = record("whole", 5);
     let mut stopped = record("stopped", 6);
-    stopped.caveats.push(Caveat::new(CaveatKind::Interrupted, "the run ended early"));
+    stopped.caveats.push(Caveat::new(CaveatKind::Interrupted, Message::untranslated("the run ended early")));
     for (record, finished) in [(&whole, true), (&stopped, false)] {
         let body = serde_json::to_string(record).expect("JSON");
         insert(&old, &record.id.0, record.started_unix_ns as i64, finished, &body);

@@ -1,7 +1,7 @@
 //! The pages in a real browser: they render, nothing complains, nothing leaves.
 
 use crate::place::{TestView, attempt, interval, stream_record, trial};
-use linerate_model::{Caveat, CaveatKind, RunSummary, TrialState};
+use linerate_model::{Caveat, CaveatKind, Message, RunSummary, TrialState};
 use linerate_store::Ending;
 use linerate_testsuite::servers::{OpenPage, chromium};
 use linerate_testsuite::{server_test, wait_until};
@@ -110,7 +110,7 @@ fn a_watched_run_renews_itself_and_becomes_its_report() {
     live.trial(&trial(941_000_000), &RunSummary::default()).expect("trial");
     feed.tell(attempt(0, TrialState::Counted));
     page("the trial is done", &has("1 of 3"));
-    run.caveats.push(Caveat::new(CaveatKind::Interrupted, "the run ended early: interrupted"));
+    run.caveats.push(Caveat::new(CaveatKind::Interrupted, Message::untranslated("the run ended early: interrupted")));
     live.end(&run, Ending::Interrupted).expect("end");
     drop(feed);
     page("it becomes its report", &has("Download the record (JSON)"));

@@ -5,7 +5,7 @@ mod http;
 mod place;
 
 use http::Answer;
-use linerate_model::{Caveat, CaveatKind, Goal, Limit, RunSummary, TrialState};
+use linerate_model::{Caveat, CaveatKind, Goal, Limit, Message, RunSummary, TrialState};
 use linerate_store::Ending;
 use linerate_testsuite::wait_until;
 use place::{TestView, attempt, interval, record, stream_record};
@@ -185,7 +185,7 @@ fn a_run_is_watched_until_it_ends() {
     live.trial(&place::trial(941_000_000), &RunSummary::default()).expect("trial");
     events.wait_for("live-progress", "2 of 3");
     assert!(place.get("record?id=run").body.contains("2 of 3"));
-    run.caveats.push(Caveat::new(CaveatKind::Interrupted, "the run ended early: interrupted"));
+    run.caveats.push(Caveat::new(CaveatKind::Interrupted, Message::untranslated("the run ended early: interrupted")));
     live.end(&run, Ending::Interrupted).expect("end");
     events.wait_for("ended", "kept");
     let page = place.get("record?id=run");

@@ -132,7 +132,7 @@ fn found_by(mut router: Router, most: u32, ports: usize) -> NeighbourTable {
 }
 
 fn caveat<'a>(found: &'a NeighbourTable, words: &str) -> Option<&'a str> {
-    found.caveats.iter().map(|caveat| caveat.text.as_str()).find(|text| text.contains(words))
+    found.caveats.iter().map(|caveat| caveat.text.text.as_str()).find(|text| text.contains(words))
 }
 
 #[test]

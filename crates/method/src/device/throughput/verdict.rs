@@ -3,8 +3,7 @@
 use super::{AT_TESTER_LIMIT, NEAR, Shown, ThroughputTest, Tried};
 use crate::device::whole;
 use crate::proof::bypassed;
-use linerate_model::{Confidence, DevicePlan, DeviceTest, FrameTesterLimit, Limit, Verdict};
-use linerate_units::grouped;
+use linerate_model::{Confidence, DevicePlan, DeviceTest, FrameTesterLimit, Limit, MessageValue, Verdict, message};
 
 /// With so many times the result, it is the device rather than the tester that gives way, only not quite where.
 const NEAR_ENOUGH: f64 = 1.25;
@@ -22,21 +21,31 @@ impl ThroughputTest {
         if let Some(lines) = lines
             && shown.at_line
         {
-            let text = format!("{} frames/s are {:.1} % of what the line carries", whole(rate), rate / lines * 100.0);
+            let text = message!(
+                "throughput-wire",
+                "{rate} frames/s are {share} of what the line carries",
+                rate = whole(rate),
+                share = MessageValue::percent(rate / lines, 1)
+            );
             return say(Limit::Wire, Confidence::High, vec![text]);
         }
         if plan.test == DeviceTest::Calibrate && shown.firmness.is_firm() {
-            let text = format!("without a device between its ports the tester reached {} frames/s", whole(rate));
+            let text = message!(
+                "throughput-calibrated",
+                "without a device between its ports the tester reached {rate} frames/s",
+                rate = whole(rate)
+            );
             return say(Limit::Tester, Confidence::High, vec![text]);
         }
         if let Some(tester_limit) = tester_limit
             && tester_limit.share >= AT_TESTER_LIMIT
         {
-            let text = format!(
-                "{} frames/s are {:.1} % of the tester's limit of {} frames/s: the device may carry more",
-                whole(rate),
-                tester_limit.share * 100.0,
-                whole(tester_limit.frames_per_s)
+            let text = message!(
+                "throughput-tester",
+                "{rate} frames/s are {share} of the tester's limit of {limit} frames/s: the device may carry more",
+                rate = whole(rate),
+                share = MessageValue::percent(tester_limit.share, 1),
+                limit = whole(tester_limit.frames_per_s)
             );
             let proofs = vec![bypassed(&tester_limit.record, rate, tester_limit.frames_per_s)];
             return Verdict { proofs, ..say(Limit::Tester, Confidence::Medium, vec![text]) };
@@ -57,21 +66,27 @@ impl ThroughputTest {
             .min_by(|one, other| let_through(one).total_cmp(&let_through(other)))
             .filter(|trial| failed.is_some_and(|failed| let_through(trial) <= failed * NEAR_ENOUGH));
         let (Some(failed), Some(gave_way)) = (failed, gave_way) else {
-            let text = format!("no trial that the tester offered shows what ends the rate of {} frames/s", whole(rate));
+            let text = message!(
+                "throughput-open",
+                "no trial that the tester offered shows what ends the rate of {rate} frames/s",
+                rate = whole(rate)
+            );
             return say(Limit::CannotTell, Confidence::Low, vec![text]);
         };
-        let sent = format!(
-            "at {} frames/s {}, and {} did not come back",
-            grouped(gave_way.load().get()),
-            gave_way.offer.told(),
-            grouped(gave_way.offer.lost())
+        let sent = message!(
+            "throughput-lost",
+            "at {rate} frames/s {offered}, and {lost} did not come back",
+            rate = MessageValue::Count(gave_way.load().get()),
+            offered = gave_way.offer.told(),
+            lost = MessageValue::Count(gave_way.offer.lost())
         );
         match tester_limit {
             Some(tester_limit) => {
-                let room = format!(
-                    "with the device bypassed the tester reached {} frames/s, {:.1} times as many",
-                    whole(tester_limit.frames_per_s),
-                    tester_limit.frames_per_s / rate.max(1.0)
+                let room = message!(
+                    "throughput-room",
+                    "with the device bypassed the tester reached {rate} frames/s, {times} times as many",
+                    rate = whole(tester_limit.frames_per_s),
+                    times = MessageValue::number(tester_limit.frames_per_s / rate.max(1.0), 1)
                 );
                 let near = let_through(gave_way) <= failed * NEAR;
                 let proofs = vec![bypassed(&tester_limit.record, rate, tester_limit.frames_per_s)];
@@ -79,9 +94,12 @@ impl ThroughputTest {
                 Verdict { proofs, ..say(Limit::Device, confidence, vec![sent, room]) }
             }
             None => {
-                let missing =
-                    "whether the tester's receiving port could have taken them is not known: it was not calibrated";
-                say(Limit::CannotTell, Confidence::Low, vec![sent, missing.to_owned()])
+                let missing = message!(
+                    "throughput-not-calibrated",
+                    "whether the tester's receiving port could have taken them is not known: it was not \
+                         calibrated"
+                );
+                say(Limit::CannotTell, Confidence::Low, vec![sent, missing])
             }
         }
     }
@@ -91,23 +109,37 @@ impl ThroughputTest {
         let rate = whole(shown.rate);
         let decided = shown.decided.filter(|trial| !trial.offer.is_whole());
         let Some(short) = decided.or_else(|| self.short_at(shown.bounds.unoffered?)) else {
-            let text = format!("no frame was lost up to the highest rate tried, {rate} frames/s");
+            let text =
+                message!("throughput-no-loss", "no frame was lost up to the highest rate tried, {rate} frames/s", rate);
             return Verdict::new(Limit::CannotTell, Confidence::Low, vec![text]);
         };
-        let lost = match short.offer.lost() {
-            0 => String::new(),
-            lost => format!(", and {} did not come back", grouped(lost)),
+        let (rate_then, offered) = (MessageValue::Count(short.load().get()), short.offer.told());
+        let text = match short.offer.lost() {
+            0 => message!("throughput-offered", "at {rate} frames/s {offered}", rate = rate_then, offered),
+            lost => message!(
+                "throughput-lost",
+                "at {rate} frames/s {offered}, and {lost} did not come back",
+                rate = rate_then,
+                offered,
+                lost = MessageValue::Count(lost)
+            ),
         };
-        let text = format!("at {} frames/s {}{lost}", grouped(short.load().get()), short.offer.told());
         let bound = match shown.rate > 0.0 {
-            true => format!("{rate} frames/s are a lower bound: so many were offered without more loss than allowed"),
-            false => "no rate was offered without more loss than allowed".to_owned(),
+            true => message!(
+                "throughput-lower-bound",
+                "{rate} frames/s are a lower bound: so many were offered without more loss than allowed",
+                rate
+            ),
+            false => message!("throughput-no-rate", "no rate was offered without more loss than allowed"),
         };
         let next = match short.offer.held_up {
-            Some(time) => format!(
-                "the tester was held up for {time} in that trial: keep other work off its sending cores, and measure again"
+            Some(time) => message!(
+                "throughput-next-held-up",
+                "the tester was held up for {time} in that trial: keep other work off its sending cores, and \
+                 measure again",
+                time
             ),
-            None => "use a faster tester, or larger frames".to_owned(),
+            None => message!("throughput-next-faster", "use a faster tester, or larger frames"),
         };
         let (limit, confidence) = match shown.rate > 0.0 {
             true => (Limit::Tester, Confidence::Medium),

@@ -9,12 +9,12 @@ use super::loss_pattern::LossPattern;
 use super::tcp::{HELD_BACK, Tcp, tcp};
 use super::udp::{Udp, udp};
 use super::waits::Waits;
-use super::words::{bits, percent};
+use super::words::percent;
 use super::{NOTABLE_LOSS, median};
 use crate::transfer::{rate, transfers};
 use linerate_model::{
-    Arrivals, Bypass, FlowFigures, Host, HostName, Limit, Measurement, Offered, PathLimit, RateRange, Steadiness, Task,
-    TaskKind, TesterLimit, Transport, TrialResult,
+    Arrivals, Bypass, FlowFigures, Host, HostName, Limit, Measurement, Message, MessageValue, Offered, PathLimit,
+    RateRange, Steadiness, Task, TaskKind, TesterLimit, Transport, TrialResult, message,
 };
 
 /// A sender that has the processor sends, and does so in system calls: even through a device of the same host these take two fifths of its
@@ -230,38 +230,50 @@ impl FlowFacts {
 
     /// What was seen at the hosts and has no part in any rule, in sentences: a core that others kept busy, other traffic, packets that
     /// the sending host itself dropped.
-    pub(crate) fn unexplained(&self) -> Vec<String> {
+    pub(crate) fn unexplained(&self) -> Vec<Message> {
         let mut all = Vec::new();
         if self.declared_too_slow.is_some() {
-            all.push(String::from(
-                "The declared speed of an interface is wrong, so a full line cannot be told from a shaper.",
+            all.push(message!(
+                "unexplained-declared-speed",
+                "The declared speed of an interface is wrong, so a full line cannot be told from a shaper."
             ));
         }
         for (end, whose) in [(&self.sender, "sending"), (&self.receiver, "receiving")] {
             if end.unseen {
-                all.push(format!("The {whose} host runs no agent: what limits it was not seen."));
+                all.push(message!(
+                    "unexplained-no-agent",
+                    "The {whose} host runs no agent: what limits it was not seen.",
+                    whose = MessageValue::term("whose", whose)
+                ));
             }
             if end.busiest_core >= CORE_BUSY && end.occupied() < NEARLY_OCCUPIED {
-                all.push(format!(
-                    "A core of the {whose} host was busy for {} of the time, and the load's own threads for {} only.",
-                    percent(end.busiest_core),
-                    percent(end.occupied())
+                all.push(message!(
+                    "unexplained-busy-core",
+                    "A core of the {whose} host was busy for {busy} of the time, and the load's own threads for \
+                     {own} only.",
+                    whose = MessageValue::term("whose", whose),
+                    busy = percent(end.busiest_core),
+                    own = percent(end.occupied())
                 ));
             }
         }
         for (interface, whose) in [(&self.outbound, "sending"), (&self.inbound, "receiving")] {
             if interface.is_shared() {
-                all.push(format!(
-                    "Of what interface {} of the {whose} host carried, {} was other traffic.",
-                    interface.name,
-                    percent(interface.others)
+                all.push(message!(
+                    "unexplained-other-traffic",
+                    "Of what interface {interface} of the {whose} host carried, {share} was other traffic.",
+                    interface = &interface.name,
+                    whose = MessageValue::term("whose", whose),
+                    share = percent(interface.others)
                 ));
             }
             if interface.dropped > NOTABLE_LOSS {
-                all.push(format!(
-                    "The queue of interface {} of the {whose} host dropped {} of its packets.",
-                    interface.name,
-                    percent(interface.dropped)
+                all.push(message!(
+                    "unexplained-queue-dropped",
+                    "The queue of interface {interface} of the {whose} host dropped {share} of its packets.",
+                    interface = &interface.name,
+                    whose = MessageValue::term("whose", whose),
+                    share = percent(interface.dropped)
                 ));
             }
         }
@@ -321,14 +333,6 @@ impl FlowFacts {
     pub(crate) fn idle_despite_steal(&self) -> bool {
         let ends = [&self.sender, &self.receiver];
         ends.iter().all(|end| end.occupied() + self.steal < NEARLY_OCCUPIED && !end.is_throttled())
-    }
-
-    /// The result in words.
-    pub(crate) fn reached_in_words(&self) -> String {
-        match self.work {
-            Work::Transact => format!("{:.0} transactions/s", self.reached),
-            Work::Tcp | Work::Udp => bits(self.reached),
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::words::percent;
 use crate::statistics::median;
-use linerate_model::{DeviceLoad, TrialResult};
+use linerate_model::{DeviceLoad, Message, MessageValue, TrialResult, message};
 use std::collections::BTreeMap;
 
 /// A server's own load: medians over the runs.
@@ -39,14 +39,38 @@ impl ServerLoad {
         self.disk.as_ref().map_or(0.0, |(_, share)| *share).max(self.core.unwrap_or_default())
     }
 
-    /// A sentence after others.
-    pub(crate) fn in_words(&self) -> String {
-        let disk = self.disk.as_ref().map(|(name, share)| format!("its disk {name} was busy for {}", percent(*share)));
-        let core = self.core.map(|share| format!("its busiest core for {}", percent(share)));
-        let seen: Vec<String> = disk.into_iter().chain(core).collect();
-        let shared =
-            if self.shared { " It shares its machine with a client, whose work is in these figures." } else { "" };
-        format!(" By the server's agent, {} of the time.{shared}", seen.join(" and "))
+    /// The server's load in words.
+    pub(crate) fn in_words(&self) -> Message {
+        let core = self.core.map(percent);
+        let disk = self.disk.as_ref().map(|(name, share)| (MessageValue::Name(name.clone()), percent(*share)));
+        let seen = match (disk, core) {
+            (Some((disk, busy)), Some(core)) => Some(message!(
+                "server-agent-disk-core",
+                "By the server's agent, its disk {disk} was busy for {busy} and its busiest core for {core} of the time.",
+                disk,
+                busy,
+                core
+            )),
+            (Some((disk, busy)), None) => Some(message!(
+                "server-agent-disk",
+                "By the server's agent, its disk {disk} was busy for {busy} of the time.",
+                disk,
+                busy
+            )),
+            (None, Some(core)) => Some(message!(
+                "server-agent-core",
+                "By the server's agent, its busiest core was busy for {core} of the time.",
+                core
+            )),
+            (None, None) => None,
+        };
+        let shared = self.shared.then(|| {
+            message!(
+                "server-agent-shared",
+                "The server shares its machine with a client, whose work is in these figures."
+            )
+        });
+        seen.unwrap_or_default().and(shared)
     }
 }
 

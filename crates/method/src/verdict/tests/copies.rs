@@ -102,8 +102,7 @@ fn what_the_disk_and_those_who_wait_for_it_show_is_said() {
     let source = CopyEnd { disk, stalled: Some(0.88), ..CopyEnd::default() };
     let said = is(&CopyFacts { source, ..with(&blocked) }, Limit::StorageRead, Confidence::High);
     assert!(
-        said.evidence[0]
-            .contains("vda was busy for 93 %, and at least one task of that host waited for storage for 88 %")
+        said.evidence[0].contains("vda was busy for 93 %. At least one task of that host waited for storage for 88 %")
     );
 }
 

@@ -1,0 +1,228 @@
+//! What records say: each message has a Japanese text, and what has none says so.
+
+use crate::{recorded, sample};
+use linerate_model::{Message, MessageValue, Record, message};
+use linerate_report::{Language, Style};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+const JAPANESE: &str = include_str!("../../locales/messages.ja.ftl");
+
+/// The texts of pages, which are found by their keys in the same way.
+const PAGES: &str = include_str!("../../locales/ja.ftl");
+
+/// Words that messages hold, by the kinds of [`MessageValue::term`]. `ja.ftl` has those of limits and stages.
+const TERMS: [&str; 8] = ["amount", "counted", "did", "does", "ladder-end", "operations", "trips", "whose"];
+
+/// The Japanese texts by their keys.
+fn japanese() -> BTreeMap<&'static str, &'static str> {
+    let lines = JAPANESE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut all = BTreeMap::new();
+    for line in lines {
+        let (key, text) = line.split_once(" = ").unwrap_or_else(|| panic!("{line}: no message"));
+        assert!(all.insert(key, text).is_none(), "{key}: twice");
+        assert!(!PAGES.contains(&format!("\n{key} = ")), "{key} is in ja.ftl too");
+    }
+    all
+}
+
+/// The English messages of the source: the keys with their texts, and the names of their values.
+fn english() -> Vec<(String, String, BTreeSet<String>)> {
+    let mut all = Vec::new();
+    for file in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")) {
+        // The macro itself is told of here.
+        if file.ends_with("model/src/message.rs") {
+            continue;
+        }
+        let source = std::fs::read_to_string(&file).expect("a source");
+        for call in source.split("message!(").skip(1) {
+            let Some((key, rest)) = literal(call) else { continue };
+            let (text, rest) = literal(rest).unwrap_or_else(|| panic!("{key}: no English text"));
+            all.push((key, text, names(rest)));
+        }
+    }
+    all
+}
+
+/// The Rust sources below a folder, tests outside of `src` left out.
+fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        match entry.is_dir() {
+            true if !entry.ends_with("tests") => all.extend(sources(&entry)),
+            false if entry.extension().is_some_and(|ending| ending == "rs") => all.push(entry),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// The string literal that `source` begins with, as it reads, and what stands behind it.
+fn literal(source: &str) -> Option<(String, &str)> {
+    let source = source.trim_start_matches([',', ' ', '\n']).strip_prefix('"')?;
+    let (text, rest) = source.split_once('"')?;
+    // A backslash at the end of a line joins it with the next; messages hold no other one.
+    let lines: Vec<&str> = text.split("\\\n").collect();
+    let joined = lines.iter().enumerate().map(|(at, line)| if at == 0 { line } else { line.trim_start() });
+    Some((joined.collect(), rest))
+}
+
+/// The names of a message's values: what stands before `=`, or alone, between the commas of the call.
+fn names(rest: &str) -> BTreeSet<String> {
+    let (mut depth, mut names, mut word) = (0, BTreeSet::new(), String::new());
+    for letter in rest.chars() {
+        match letter {
+            ')' if depth == 0 => break,
+            '(' | '{' | '[' => depth += 1,
+            ')' | '}' | ']' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 && letter == ',' {
+            names.insert(std::mem::take(&mut word));
+        } else {
+            word.push(letter);
+        }
+    }
+    names.insert(word);
+    let name = |word: &String| word.split('=').next().map(|name| name.trim().to_owned());
+    names.iter().filter_map(name).filter(|name| !name.is_empty()).collect()
+}
+
+/// The names in the holes of a text, between `open` and the end of the name.
+fn held(text: &str, open: &str) -> BTreeSet<String> {
+    let name = |rest: &str| rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>();
+    text.split(open).skip(1).map(name).filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn every_message_has_a_japanese_text_with_the_same_values() {
+    let (english, japanese) = (english(), japanese());
+    assert!(english.len() > 300, "{}", english.len());
+    let mut texts: BTreeMap<&str, &str> = BTreeMap::new();
+    for (key, text, values) in &english {
+        let told = japanese.get(key.as_str()).unwrap_or_else(|| panic!("{key} has no Japanese text"));
+        assert_eq!(&held(text, "{"), values, "{key}: the values of the English text");
+        assert_eq!(&held(told, "{ $"), values, "{key}: the values of the Japanese text");
+        let known = texts.entry(key).or_insert(text);
+        assert_eq!(known, text, "{key} has two English texts");
+    }
+    let is_term = |key: &str| TERMS.iter().any(|kind| key.starts_with(&format!("{kind}-")));
+    let unused: Vec<&str> = japanese.keys().copied().filter(|key| !texts.contains_key(key) && !is_term(key)).collect();
+    assert_eq!(unused, Vec::<&str>::new());
+}
+
+/// All that a record says.
+fn said(record: &Record) -> Vec<&Message> {
+    let of_results = record.results.iter().flat_map(|result| {
+        let verdict = &result.verdict;
+        let weighed = verdict.weighed.iter().map(|weighed| &weighed.text);
+        let caveats = result.caveats.iter().map(|caveat| &caveat.text);
+        verdict.evidence.iter().chain(&verdict.next).chain(weighed).chain(caveats)
+    });
+    record.caveats.iter().map(|caveat| &caveat.text).chain(of_results).collect()
+}
+
+const RECORDS: [&str; 19] = [
+    "copy-fault",
+    "copy-proven",
+    "device-addresses",
+    "device-all",
+    "device-calibrate",
+    "device-echo",
+    "device-hosts",
+    "device-throughput",
+    "frames",
+    "ladder-interrupted",
+    "nfs-curve-interrupted",
+    "nfs",
+    "rpc",
+    "stream-interrupted",
+    "stream-loaded-latency",
+    "stream-proven",
+    "stream-tcp",
+    "stream-udp",
+    "transact",
+];
+
+#[test]
+fn what_records_say_is_told_in_japanese() {
+    let mut seen = 0;
+    for name in RECORDS {
+        let (file, record) = (recorded::text(name), recorded::record(name));
+        // What the file holds itself, an older version wrote.
+        let is_older = |message: &Message| file.contains(&serde_json::json!(message.text).to_string());
+        for message in said(&record).into_iter().filter(|message| !is_older(message)) {
+            let told = Language::Japanese.message(message);
+            assert!(!told.contains("（英語）"), "{}: {message}", record.id.0);
+            assert!(!told.contains(['{', '}']), "{}: {told}", record.id.0);
+            for english in [" the ", " of ", " was ", "sending", "receiving"] {
+                assert!(!told.contains(english), "{}: {told}", record.id.0);
+            }
+            assert_eq!(Language::English.message(message), message.text);
+            seen += 1;
+        }
+    }
+    assert!(seen > 200, "{seen}");
+}
+
+#[test]
+fn terms_are_told_in_japanese() {
+    for (kind, names) in [
+        ("amount", &["more", "less"][..]),
+        ("counted", &["addresses", "datagrams", "frames in a row", "hosts", "segments"]),
+        ("did", &["completed", "received", "sent"]),
+        ("does", &["answering", "asking", "receiving", "sending"]),
+        ("ladder-end", &["asking", "calling", "serving"]),
+        ("operations", &["reads", "writes", "other operations"]),
+        ("trips", &["responses", "round trips"]),
+        ("whose", &["sending", "receiving", "sending host", "receiving host", "machine", "source's", "destination's"]),
+        ("whose", &["reading", "writing"]),
+    ] {
+        for name in names {
+            assert_ne!(Language::Japanese.named(kind, name), *name, "{kind}");
+        }
+    }
+}
+
+/// Records of older versions hold sentences, and those of later ones may hold keys that are not known here.
+#[test]
+fn what_is_known_in_english_only_is_shown_so_and_marked() {
+    let unknown = r#"{"text": "It was so.", "parts": [{"key": "of-a-later-version"}]}"#;
+    let lacking = r#"{"text": "It was so.", "parts": [{"key": "verdict-also"}]}"#;
+    for json in [r#""It was so.""#, unknown, lacking] {
+        let message: Message = serde_json::from_str(json).expect("a message");
+        assert_eq!(Language::English.message(&message), "It was so.", "{json}");
+        assert_eq!(Language::Japanese.message(&message), "（英語）It was so.", "{json}");
+    }
+    let mut record = sample::demonstration();
+    record.results[0].verdict.evidence = vec![Message::untranslated("it was so")];
+    for language in Language::ALL {
+        let style = Style { language, ..Style::default() };
+        let all = [
+            linerate_report::html(language, &record),
+            linerate_report::markdown(language, &record),
+            linerate_report::explain(&record, &style),
+        ];
+        for shown in all {
+            let shown = shown.split("<script").next().expect("a page").replace('\u{a0}', " ");
+            assert_eq!(shown.contains("（英語）it was so"), language == Language::Japanese, "{shown}");
+            assert_eq!(shown.contains("It was so."), language == Language::English, "{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_message_within_a_message_is_told_in_its_language_too() {
+    let inner = message!(
+        "caveat-resumed",
+        "the run was resumed after {trials} attempts: the network may have changed in between",
+        trials = 3_u32
+    );
+    let outer = |caveat: Message| message!("caveat-on-host", "on {host}: {caveat}", host = "a", caveat);
+    let told = Language::Japanese.message(&outer(inner));
+    assert_eq!(told, "a: 測定は 3 回の試行の後に再開しました。その間にネットワークが変わった可能性があります。");
+    let older = Language::Japanese.message(&outer(Message::untranslated("it was so")));
+    assert_eq!(older, "a: （英語）it was so");
+    let message = Message::told("wire-used", String::from("x"), [("share", MessageValue::share(0.0213))]);
+    assert_eq!(Language::Japanese.message(&message), "回線が運べる量の 2.1 % が使われました。");
+}
