@@ -1,5 +1,5 @@
 // What the page does beyond showing: figures at the pointer or the focused point, arrow keys between points, a command
-// to copy, the record as a download, tables opened for print. Without this script the page lacks these and nothing else.
+// to copy, the record as a download. Without this script the page lacks these and nothing else.
 "use strict";
 (() => {
   const tip = document.createElement("div");
@@ -24,6 +24,12 @@
   };
 
   for (const svg of document.querySelectorAll("svg")) {
+    // A line is easier to point at than it is to see.
+    for (const run of svg.querySelectorAll(".run")) {
+      const reach = run.cloneNode();
+      reach.setAttribute("class", "reach");
+      run.before(reach);
+    }
     const points = [...svg.querySelectorAll(".point")];
     points.forEach((point, index) => {
       // The browser's own tooltip would lie over ours.
@@ -73,13 +79,6 @@
   link.download = name.replace(/[^A-Za-z0-9._-]/g, "_");
   link.textContent = record.dataset.label;
   document.getElementById("download").append(link);
-
-  let shut = [];
-  addEventListener("beforeprint", () => {
-    shut = [...document.querySelectorAll("details:not([open])")];
-    shut.forEach((details) => (details.open = true));
-  });
-  addEventListener("afterprint", () => shut.forEach((details) => (details.open = false)));
 
   document.documentElement.dataset.ready = "yes";
 })();

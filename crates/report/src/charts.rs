@@ -30,8 +30,8 @@ impl Chart {
         self.drawing.drawn(&self.title)
     }
 
-    /// The SVG element for narrow screens, where it is another one.
-    pub(crate) fn drawn_narrow(&self) -> Option<Markup> {
+    /// The SVG element for narrow screens.
+    pub(crate) fn drawn_narrow(&self) -> Markup {
         self.drawing.drawn_narrow(&self.title)
     }
 

@@ -200,12 +200,8 @@ pub(crate) fn figure(lang: Language, chart: &Chart) -> Markup {
                 h3 { (chart.title) }
                 ul { @for (class, meaning) in &chart.legend { li { i class=(class) {} (meaning) } } }
             }
-            @if let Some(narrow) = chart.drawn_narrow() {
-                div.drawing.wide { (chart.drawn()) }
-                div.drawing.narrow { (narrow) }
-            } @else {
-                div.drawing { (chart.drawn()) }
-            }
+            div.drawing.wide { (chart.drawn()) }
+            div.drawing.narrow { (chart.drawn_narrow()) }
             details {
                 summary { (said!(lang, "html-as-table")) }
                 (scrolling(lang, &chart.table))

@@ -4,21 +4,28 @@
 //! reader, and because colours must follow the page's light or dark theme. kuva 0.6, which draws well otherwise, writes neither
 //! focusable points nor anything for a style sheet to hold on to.
 
+mod bars;
 mod groups;
 mod heat;
+mod layout;
+mod lines;
 mod path;
+mod rows;
 mod stacks;
 mod steps;
 mod strips;
 
+pub(crate) use bars::{Bar, Segment};
 pub(crate) use groups::{Bars, Member};
 pub(crate) use heat::{Field, Heat, MOST_COLUMNS};
+pub(crate) use lines::{Point, Series};
 pub(crate) use path::{HostOnPath, PathDrawing, Role, Station};
 pub(crate) use stacks::{StackedRun, StackedRuns, StackedShare};
 pub(crate) use steps::{PLOT, Stretch, Trace, Traces};
 pub(crate) use strips::{Run, Strip, Strips};
 
 use crate::figures::{nanos, prefix};
+use layout::Layout;
 use maud::{Markup, html};
 
 /// What a chart draws.
@@ -51,45 +58,32 @@ impl Drawing {
 
     /// The SVG element, called by the chart's title.
     pub(crate) fn drawn(&self, title: &str) -> Markup {
-        match self {
-            Self::Lines { x, y, series } => lines(title, x, y, series),
-            Self::Bars { x, bars } => self::bars(title, x, bars),
-            Self::Groups { x, groups } => groups::groups(title, x, groups),
-            Self::Strips { x, groups } => strips::strips(title, x, groups),
-            Self::Heat(map) => heat::heat(title, map),
-            Self::Steps(chart) => steps::steps(title, chart),
-            Self::Stacks(chart) => stacks::stacks(title, chart),
-            Self::Path(path) => path.wide(title),
-        }
+        self.laid_out(title, Layout::Wide)
     }
 
-    /// The SVG element for narrow screens, where it is another one.
-    pub(crate) fn drawn_narrow(&self, title: &str) -> Option<Markup> {
+    /// The SVG element for narrow screens.
+    pub(crate) fn drawn_narrow(&self, title: &str) -> Markup {
+        self.laid_out(title, Layout::Narrow)
+    }
+
+    fn laid_out(&self, title: &str, layout: Layout) -> Markup {
         match self {
-            Self::Path(path) => Some(path.narrow(title)),
-            _ => None,
+            Self::Lines { x, y, series } => lines::lines(title, layout, x, y, series),
+            Self::Bars { x, bars } => bars::bars(title, layout, x, bars),
+            Self::Groups { x, groups } => groups::groups(title, layout, x, groups),
+            Self::Strips { x, groups } => strips::strips(title, layout, x, groups),
+            Self::Heat(map) => heat::heat(title, layout, map),
+            Self::Steps(chart) => steps::steps(title, layout, chart),
+            Self::Stacks(chart) => stacks::stacks(title, layout, chart),
+            Self::Path(path) => path.drawn(title, layout),
         }
     }
 }
 
-/// Size of a chart in its own units, which are pixels at full width.
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 360.0;
-const RIGHT: f64 = WIDTH - 18.0;
-const TOP: f64 = 34.0;
 /// Top of bars, which have no title above them.
 const BARS_TOP: f64 = 8.0;
 /// Height of the axis below bars.
 const BELOW: f64 = 50.0;
-const BOTTOM: f64 = HEIGHT - 50.0;
-/// Left edge of the plot where numbers stand beside it.
-const LEFT: f64 = 74.0;
-/// Width of a character, about.
-const CHARACTER: f64 = 7.3;
-/// Longest name beside a bar, characters.
-const NAME_CHARS: usize = 26;
-/// Height of one bar with its space.
-const BAR: f64 = 34.0;
 
 /// How values become places on an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -167,21 +161,13 @@ impl Axis {
     /// A linear axis around what lies between `low` and `high`, near each other and maybe far from zero. `one` is the value of its
     /// unit.
     pub(crate) fn around(what: &str, (one, unit): (f64, &str), low: f64, high: f64) -> Self {
-        /// Room for what is written below it, pixels.
-        const ROOM: f64 = 400.0;
         // What is all the same is not drawn as if it were far apart.
         let room = ((high - low) * 0.05).max(if high > 0.0 { high * 0.01 } else { one });
         let (low, high) = ((low - room).max(0.0), high + room);
         let step = step(high - low);
         let (first, last) = ((low / step).floor(), (high / step).ceil());
-        let mut ticks: Vec<(f64, String)> = (first as i64..=last as i64)
-            .map(|count| count as f64 * step)
-            .map(|value| (value, trimmed(value / one)))
-            .collect();
-        let widest = ticks.iter().map(|(_, text)| text.len() + 2).max().unwrap_or(0) as f64 * CHARACTER;
-        if widest * ticks.len() as f64 > ROOM {
-            ticks = ticks.into_iter().step_by(2).collect();
-        }
+        let counts = first as i64..=last as i64;
+        let ticks = counts.map(|count| count as f64 * step).map(|value| (value, trimmed(value / one))).collect();
         Self { title: format!("{what}, {unit}"), scale: Scale::Between(first * step, last * step), ticks }
     }
 }
@@ -208,137 +194,15 @@ fn trimmed(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A point that a reader can reach.
-pub(crate) struct Point {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-    /// Lowest and highest run.
-    pub(crate) spread: Option<(f64, f64)>,
-    /// What it says when it is pointed at.
-    pub(crate) label: String,
-}
-
-/// A line, and the points on it that can be reached.
-pub(crate) struct Series {
-    /// Style sheet class: colour and dashes.
-    pub(crate) class: &'static str,
-    pub(crate) line: Vec<(f64, f64)>,
-    pub(crate) points: Vec<Point>,
-}
-
-/// Lines over two axes.
-fn lines(title: &str, x: &Axis, y: &Axis, all: &[Series]) -> Markup {
-    let px = |value: f64| LEFT + x.scale.place(value) * (RIGHT - LEFT);
-    let py = |value: f64| BOTTOM - y.scale.place(value) * (BOTTOM - TOP);
-    html! {
-        svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="group" aria-label=(title) {
-            @for (value, text) in &y.ticks {
-                line.grid x1=(at(LEFT)) x2=(at(RIGHT)) y1=(at(py(*value))) y2=(at(py(*value))) {}
-                text.tick x=(at(LEFT - 8.0)) y=(at(py(*value) + 4.0)) text-anchor="end" { (text) }
-            }
-            @for (value, text) in &x.ticks {
-                line.notch x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(BOTTOM)) y2=(at(BOTTOM + 5.0)) {}
-                text.tick x=(at(px(*value))) y=(at(BOTTOM + 20.0)) text-anchor="middle" { (text) }
-            }
-            line.axis x1=(at(LEFT)) x2=(at(RIGHT)) y1=(at(BOTTOM)) y2=(at(BOTTOM)) {}
-            text.title x=(at((LEFT + RIGHT) / 2.0)) y=(at(HEIGHT - 8.0)) text-anchor="middle" { (x.title) }
-            text.title x="0" y="14" { (y.title) }
-            @for series in all {
-                g class=(series.class) {
-                    @let line: Vec<String> =
-                        series.line.iter().map(|(x, y)| format!("{},{}", at(px(*x)), at(py(*y)))).collect();
-                    polyline.line points=(line.join(" ")) {}
-                    @for point in &series.points {
-                        @if let Some((low, high)) = point.spread {
-                            path.whisker d=(format!(
-                                "M{0} {1}H{2}M{3} {1}V{4}M{0} {4}H{2}",
-                                at(px(point.x) - 5.0), at(py(low)), at(px(point.x) + 5.0), at(px(point.x)), at(py(high))
-                            )) {}
-                        }
-                        (reachable(&point.label, html! {
-                            circle.hit cx=(at(px(point.x))) cy=(at(py(point.y))) r="14" {}
-                            circle.mark cx=(at(px(point.x))) cy=(at(py(point.y))) r="4.5" {}
-                        }))
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// A piece of a bar.
-pub(crate) struct Segment {
-    pub(crate) class: &'static str,
-    pub(crate) value: f64,
-    pub(crate) label: String,
-}
-
-/// A horizontal bar of one or more pieces.
-pub(crate) struct Bar {
-    pub(crate) name: String,
-    pub(crate) segments: Vec<Segment>,
-    /// Lowest and highest run.
-    pub(crate) spread: Option<(f64, f64)>,
-    /// Limits as lines across the bar.
-    pub(crate) limits: Vec<Segment>,
-    /// The figure at the bar's end.
-    pub(crate) figure: String,
-}
-
-/// Horizontal bars over one axis.
-fn bars(title: &str, x: &Axis, all: &[Bar]) -> Markup {
-    let longest = |text: fn(&Bar) -> &str| all.iter().map(|bar| text(bar).chars().count()).max().unwrap_or(0);
-    let left = 12.0 + CHARACTER * longest(|bar| &bar.name).min(NAME_CHARS) as f64;
-    // Figures stand at the end of their bar: leave room for the longest.
-    let right = RIGHT - CHARACTER * longest(|bar| &bar.figure) as f64;
-    let px = |value: f64| left + x.scale.place(value) * (right - left);
-    let bottom = BARS_TOP + BAR * all.len() as f64;
-    let height = bottom + BELOW;
-    html! {
-        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(title) {
-            (axis_below(x, left, right, bottom))
-            @for (index, bar) in all.iter().enumerate() {
-                @let top = BARS_TOP + BAR * index as f64 + 6.0;
-                @let middle = top + (BAR - 12.0) / 2.0;
-                text.name x=(at(left - 10.0)) y=(at(middle + 4.5)) text-anchor="end" { (short(&bar.name)) }
-                @let ends = bar.segments.iter().scan(0.0, |end, segment| { *end += segment.value; Some(*end) });
-                @for (segment, end) in bar.segments.iter().zip(ends) {
-                    @let start = px(end - segment.value);
-                    g class=(segment.class) {
-                        (reachable(&segment.label, html! {
-                            rect.bar x=(at(start)) y=(at(top))
-                                width=(at((px(end) - start).max(1.5))) height=(at(BAR - 12.0)) {}
-                        }))
-                    }
-                }
-                @if let Some((low, high)) = bar.spread { (whisker(px(low), px(high), middle)) }
-                @for limit in &bar.limits {
-                    g class=(limit.class) {
-                        (reachable(&limit.label, html! {
-                            @let place = px(limit.value);
-                            rect.hit x=(at(place - 5.0)) y=(at(top - 4.0)) width="10" height=(at(BAR - 4.0)) {}
-                            line.line x1=(at(place)) x2=(at(place)) y1=(at(top - 4.0)) y2=(at(top + BAR - 8.0)) {}
-                        }))
-                    }
-                }
-                @let far = bar.limits.iter().map(|limit| limit.value).chain(bar.spread.map(|(_, high)| high));
-                @let far = far.fold(bar.segments.iter().map(|segment| segment.value).sum::<f64>(), f64::max);
-                text.figure x=(at(px(far) + 8.0)) y=(at(middle + 4.5)) { (bar.figure) }
-            }
-            line.axis x1=(at(left)) x2=(at(left)) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
-        }
-    }
-}
-
 /// The axis of what lies horizontally: its lines from top to bottom, its figures and its title below.
-fn axis_below(x: &Axis, left: f64, right: f64, bottom: f64) -> Markup {
+fn axis_below(layout: Layout, x: &Axis, left: f64, right: f64, bottom: f64) -> Markup {
     let px = |value: f64| left + x.scale.place(value) * (right - left);
     html! {
-        @for (value, text) in &x.ticks {
-            line.grid x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
-            text.tick x=(at(px(*value))) y=(at(bottom + 18.0)) text-anchor="middle" { (text) }
+        @for (place, text) in layout::apart(x, px) {
+            line.grid x1=(at(place)) x2=(at(place)) y1=(at(BARS_TOP)) y2=(at(bottom)) {}
+            text.tick x=(at(place)) y=(at(bottom + 18.0)) text-anchor="middle" { (text) }
         }
-        text.title x=(at((left + right) / 2.0)) y=(at(bottom + BELOW - 8.0)) text-anchor="middle" { (x.title) }
+        (layout.title_below(&x.title, (left + right) / 2.0, bottom + BELOW - 8.0))
     }
 }
 
@@ -357,14 +221,6 @@ fn reachable(label: &str, mark: Markup) -> Markup {
 /// A coordinate, to a tenth of a pixel.
 fn at(place: f64) -> String {
     if place.is_finite() { trimmed((place * 10.0).round() / 10.0) } else { "0".to_owned() }
-}
-
-/// A name as long as there is room for beside a bar.
-fn short(name: &str) -> String {
-    if name.chars().count() <= NAME_CHARS {
-        return name.to_owned();
-    }
-    name.chars().take(NAME_CHARS - 1).chain(['\u{2026}']).collect()
 }
 
 #[cfg(test)]

@@ -355,7 +355,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 
 /// `text` in lines of at most `width` columns. They are broken between words, and within those where a language may be (UAX
 /// 14), but not between a number and its unit; what is longer than a line is broken in itself.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in figures::words(text) {
         let mut space = " ";

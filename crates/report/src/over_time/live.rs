@@ -243,7 +243,7 @@ mod tests {
         let open = drawn(vec![attempt(1, TrialState::Begins, 2, 4)]);
         assert!(open.contains("seconds from the opening of the window") && open.contains("excluded"), "{open}");
         let next = drawn(vec![attempt(1, TrialState::Counted, 2, 4), attempt(2, TrialState::Begins, 2, 2)]);
-        assert_eq!(next.matches("path class=\"run\"").count(), 6, "beside the first, in the time before its window");
+        assert_eq!(next.matches("path class=\"run\"").count(), 12, "beside the first, in the time before its window");
     }
 
     #[test]
@@ -256,8 +256,8 @@ mod tests {
             attempt(2, TrialState::Begins, 1, 2),
         ];
         let drawn = live_charts(lang, &trial(attempts)).into_string();
-        // Rate, retransmits and round-trip time.
-        assert_eq!((drawn.matches("<svg").count(), drawn.matches("path class=\"run\"").count()), (3, 9));
+        // Rate, retransmits and round-trip time, each for wide and for narrow screens.
+        assert_eq!((drawn.matches("<svg").count(), drawn.matches("path class=\"run\"").count()), (6, 18));
         assert!(drawn.contains("run 2, not counted: too &lt;busy&gt;") && !drawn.contains("<tcp>"), "{drawn}");
         let udp = LiveTrial { transport: Some(Transport::Udp), ..trial(vec![attempt(1, TrialState::Begins, 0, 2)]) };
         assert!(!live_charts(lang, &udp).into_string().contains("retransmits"));

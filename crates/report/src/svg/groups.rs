@@ -1,8 +1,9 @@
 //! Grouped bars: each group under its name, a bar for each of its members, so that long names find room on a phone too.
 
-use super::{
-    Axis, BARS_TOP, BELOW, CHARACTER, NAME_CHARS, RIGHT, Segment, WIDTH, at, axis_below, reachable, short, whisker,
-};
+use super::layout::{Layout, columns_in, width_of};
+use super::rows::Rows;
+use super::{Axis, BARS_TOP, BELOW, Segment, at, axis_below, reachable, whisker};
+use crate::text::cut;
 use maud::{Markup, html};
 
 /// Height of a bar with its space, and of a group's name.
@@ -35,31 +36,31 @@ impl Member {
 }
 
 /// Horizontal bars in groups over one axis.
-pub(super) fn groups(title: &str, x: &Axis, all: &[Bars]) -> Markup {
+pub(super) fn groups(title: &str, layout: Layout, x: &Axis, all: &[Bars]) -> Markup {
     let members = || all.iter().flat_map(|bars| &bars.members);
-    let names = members().map(|member| member.name.chars().count()).max().unwrap_or(0).min(NAME_CHARS);
-    let figures = members().map(|member| member.figure.chars().count()).max().unwrap_or(0);
-    let left = 12.0 + CHARACTER * names as f64;
-    let right = RIGHT - CHARACTER * figures as f64;
+    let rows = Rows::of(layout, x, members().map(|member| &*member.name), members().map(|member| &*member.figure), 0.0);
+    let (left, right, width) = (rows.left, rows.right, layout.width());
     let px = |value: f64| left + x.scale.place(value) * (right - left);
-    let height_of = |bars: &Bars| NAME + BAR * bars.members.len() as f64;
+    let row = BAR + rows.head();
+    let height_of = |bars: &Bars| NAME + row * bars.members.len() as f64;
     let bottom = BARS_TOP + all.iter().map(height_of).sum::<f64>() + 6.0;
-    let height = bottom + BELOW;
+    let height = bottom + BELOW + layout.further_lines(&x.title);
     let tops = all.iter().scan(BARS_TOP, |top, bars| {
         let mine = *top;
         *top += height_of(bars);
         Some(mine)
     });
     html! {
-        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(title) {
-            (axis_below(x, left, right, bottom))
+        svg viewBox=(format!("0 0 {width} {height}")) role="group" aria-label=(title) {
+            (axis_below(layout, x, left, right, bottom))
             @for (bars, top) in all.iter().zip(tops) {
-                text.name.group x="0" y=(at(top + 17.0)) { (bars.name) }
+                text.name.group x="0" y=(at(top + 17.0)) { (cut(&bars.name, columns_in(width))) }
                 line.axis x1=(at(left)) x2=(at(left)) y1=(at(top + NAME - 2.0)) y2=(at(top + height_of(bars) - 2.0)) {}
                 @for (index, member) in bars.members.iter().enumerate() {
-                    @let top = top + NAME + BAR * index as f64;
+                    @let head = top + NAME + row * index as f64;
+                    @let top = head + rows.head();
                     @let middle = top + BAR / 2.0 - 2.0;
-                    text.tick x=(at(left - 10.0)) y=(at(middle + 4.5)) text-anchor="end" { (short(&member.name)) }
+                    (rows.name("tick", &member.name, &member.figure, (head, middle)))
                     g class=(member.segment.class) {
                         (reachable(&member.segment.label, html! {
                             rect.bar x=(at(left)) y=(at(top))
@@ -78,9 +79,9 @@ pub(super) fn groups(title: &str, x: &Axis, all: &[Bars]) -> Markup {
                     }
                     // Behind the bar; behind its limit only where that would be written over.
                     @let end = px(member.spread.map_or(member.segment.value, |(_, high)| high.max(member.segment.value)));
-                    @let room = CHARACTER * member.figure.chars().count() as f64 + 12.0;
+                    @let room = width_of(&member.figure) + 12.0;
                     @let crossed = member.limit.as_ref().map(|limit| px(limit.value)).filter(|place| (end..end + room).contains(place));
-                    text.figure x=(at(crossed.unwrap_or(end) + 8.0)) y=(at(middle + 4.5)) { (member.figure) }
+                    (rows.figure(&member.figure, crossed.unwrap_or(end) + 8.0, (head, middle)))
                 }
             }
         }

@@ -2,12 +2,11 @@
 //!
 //! It is drawn twice: beside each other for wide pages, print and files, and below each other for narrow screens.
 
-use super::{WIDTH, at, reachable};
+use super::layout::{Layout, WIDE};
+use super::{at, reachable};
 use crate::text::cut;
 use maud::{Markup, html};
 
-/// Width for narrow screens, pixels: that of a phone.
-const NARROW: f64 = 340.0;
 /// Width of a host, and of the space between it and what lies between the hosts.
 const HOST: f64 = 222.0;
 const GAP: f64 = 22.0;
@@ -141,8 +140,16 @@ impl PathDrawing {
         sender.chain([(None, &self.between)]).chain(receiver)
     }
 
+    /// The picture for a layout.
+    pub(super) fn drawn(&self, title: &str, layout: Layout) -> Markup {
+        match layout {
+            Layout::Wide => self.wide(title),
+            Layout::Narrow => self.narrow(title),
+        }
+    }
+
     /// The hosts beside each other. Data goes down in the sender and up in the receiver, as through their protocol stacks.
-    pub(super) fn wide(&self, title: &str) -> Markup {
+    fn wide(&self, title: &str) -> Markup {
         let down: Vec<&Station> = self.sender.stations.iter().collect();
         let up: Vec<&Station> = self.receiver.stations.iter().rev().collect();
         let rows = down.len().max(up.len());
@@ -163,7 +170,7 @@ impl PathDrawing {
                 Some(own)
             })
             .collect();
-        let right = WIDTH - HOST;
+        let right = WIDE - HOST;
         let middle = tops.last().zip(heights.last()).map_or(NAME, |(top, height)| top + height / 2.0);
         let column = |stations: &[&Station], x: f64, is_down: bool| {
             let first = rows - stations.len();
@@ -180,7 +187,7 @@ impl PathDrawing {
             }
         };
         html! {
-            svg.path-picture viewBox=(format!("0 0 {WIDTH} {}", at(bottom + 2.0))) role="group" aria-label=(title) {
+            svg.path-picture viewBox=(format!("0 0 {WIDE} {}", at(bottom + 2.0))) role="group" aria-label=(title) {
                 desc { (self.description) }
                 (frame(&self.sender.name, 0.0, 0.0, HOST, bottom))
                 (column(&down, 0.0, true))
@@ -194,7 +201,8 @@ impl PathDrawing {
     }
 
     /// One below the other, in the order in which data passes them.
-    pub(super) fn narrow(&self, title: &str) -> Markup {
+    fn narrow(&self, title: &str) -> Markup {
+        let width = Layout::Narrow.width();
         let height = |host: &HostOnPath| {
             let stations = host.stations.iter().map(Station::height).sum::<f64>();
             NAME + stations + ARROW * (host.stations.len().saturating_sub(1)) as f64 + AROUND
@@ -202,7 +210,7 @@ impl PathDrawing {
         let (first, second) = (height(&self.sender), height(&self.receiver));
         let between = first + ARROW;
         let last = between + self.between.height() + ARROW;
-        let centre = NARROW / 2.0;
+        let centre = width / 2.0;
         let host = |host: &HostOnPath, top: f64, tall: f64| {
             let tops = host.stations.iter().scan(top + NAME, |next, station| {
                 let own = *next;
@@ -210,19 +218,19 @@ impl PathDrawing {
                 Some(own)
             });
             html! {
-                (frame(&host.name, 0.0, top, NARROW, tall))
+                (frame(&host.name, 0.0, top, width, tall))
                 @for (index, (station, y)) in host.stations.iter().zip(tops).enumerate() {
-                    (station.drawn(AROUND, y, NARROW - 2.0 * AROUND, station.height()))
+                    (station.drawn(AROUND, y, width - 2.0 * AROUND, station.height()))
                     @if index > 0 { (arrow_down(centre, (y - ARROW, y))) }
                 }
             }
         };
         html! {
-            svg.path-picture viewBox=(format!("0 0 {NARROW} {}", at(last + second + 2.0))) role="group" aria-label=(title) {
+            svg.path-picture viewBox=(format!("0 0 {width} {}", at(last + second + 2.0))) role="group" aria-label=(title) {
                 desc { (self.description) }
                 (host(&self.sender, 0.0, first))
                 (arrow_down(centre, (first, between)))
-                (self.between.drawn(AROUND, between, NARROW - 2.0 * AROUND, self.between.height()))
+                (self.between.drawn(AROUND, between, width - 2.0 * AROUND, self.between.height()))
                 (arrow_down(centre, (last - ARROW, last)))
                 (host(&self.receiver, last, second))
             }

@@ -1,13 +1,16 @@
 //! Quantities over time: a line of steps for each, what lies outside the measured window shaded.
 
-use super::{Axis, RIGHT, WIDTH, at, reachable};
+use super::layout::{Layout, WIDE, apart};
+use super::{Axis, BELOW, at, reachable};
 use maud::{Markup, html};
 
-/// Height, and the edges of the plot. Narrow screens get larger letters: there is room for them.
-const HEIGHT: f64 = 300.0;
-const TOP: f64 = 38.0;
-const BOTTOM: f64 = HEIGHT - 58.0;
+/// Top of the plot.
+const TOP: f64 = 34.0;
+/// Left and right edge of wide plots: those of all charts over time are the same, so that one moment stands below itself.
 const LEFT: f64 = 84.0;
+const RIGHT: f64 = WIDE - 18.0;
+/// Left edge of narrow ones.
+const NARROW_LEFT: f64 = 64.0;
 
 /// A value from one moment to another, seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,59 +43,76 @@ pub(crate) struct Traces {
 /// Width of the plot, pixels at full width.
 pub(crate) const PLOT: f64 = RIGHT - LEFT;
 
+/// Left and right edge of a plot over time.
+pub(super) fn edges(layout: Layout) -> (f64, f64) {
+    match layout {
+        Layout::Wide => (LEFT, RIGHT),
+        Layout::Narrow => (NARROW_LEFT, layout.right()),
+    }
+}
+
 /// Lines of steps over their axes.
-pub(super) fn steps(title: &str, chart: &Traces) -> Markup {
-    let px = |value: f64| LEFT + chart.x.scale.place(value) * PLOT;
-    let py = |value: f64| BOTTOM - chart.y.scale.place(value) * (BOTTOM - TOP);
+pub(super) fn steps(title: &str, layout: Layout, chart: &Traces) -> Markup {
+    let ((left, right), width) = (edges(layout), layout.width());
+    let top = TOP + layout.further_lines(&chart.y.title);
+    let tall = match layout {
+        Layout::Wide => 208.0,
+        Layout::Narrow => 150.0,
+    };
+    let bottom = top + tall;
+    let height = bottom + BELOW + layout.further_lines(&chart.x.title);
+    let px = |value: f64| left + chart.x.scale.place(value) * (right - left);
+    let py = |value: f64| bottom - chart.y.scale.place(value) * tall;
     html! {
-        svg.over-time viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="group" aria-label=(title) {
+        svg.over-time viewBox=(format!("0 0 {width} {height}")) role="group" aria-label=(title) {
             @if let Some((opened, closed)) = chart.window {
                 g.outside {
-                    @for (from, to) in [(LEFT, px(opened)), (px(closed), RIGHT)] {
+                    @for (from, to) in [(left, px(opened)), (px(closed), right)] {
                         @if to - from > 0.5 {
-                            rect x=(at(from)) y=(at(TOP)) width=(at(to - from)) height=(at(BOTTOM - TOP)) {}
+                            rect x=(at(from)) y=(at(top)) width=(at(to - from)) height=(at(tall)) {}
                         }
                     }
                 }
             }
             @for (value, text) in &chart.y.ticks {
-                line.grid x1=(at(LEFT)) x2=(at(RIGHT)) y1=(at(py(*value))) y2=(at(py(*value))) {}
-                text.tick x=(at(LEFT - 8.0)) y=(at(py(*value) + 4.5)) text-anchor="end" { (text) }
+                line.grid x1=(at(left)) x2=(at(right)) y1=(at(py(*value))) y2=(at(py(*value))) {}
+                text.tick x=(at(left - 8.0)) y=(at(py(*value) + 4.5)) text-anchor="end" { (text) }
             }
-            (seconds_below(&chart.x, LEFT, BOTTOM))
-            line.axis x1=(at(LEFT)) x2=(at(RIGHT)) y1=(at(BOTTOM)) y2=(at(BOTTOM)) {}
-            text.title x="0" y="18" { (chart.y.title) }
+            (seconds_below(layout, &chart.x, bottom))
+            line.axis x1=(at(left)) x2=(at(right)) y1=(at(bottom)) y2=(at(bottom)) {}
+            (layout.title_above(&chart.y.title))
             @if let Some((opened, closed)) = chart.window {
                 @for edge in [px(opened), px(closed)] {
-                    line.edge x1=(at(edge)) x2=(at(edge)) y1=(at(TOP)) y2=(at(BOTTOM)) {}
+                    line.edge x1=(at(edge)) x2=(at(edge)) y1=(at(top)) y2=(at(bottom)) {}
                 }
             }
             @if let Some((value, label)) = &chart.limit {
                 g.limit {
                     (reachable(label, html! {
-                        line.line x1=(at(LEFT)) x2=(at(RIGHT)) y1=(at(py(*value))) y2=(at(py(*value))) {}
+                        line.line x1=(at(left)) x2=(at(right)) y1=(at(py(*value))) y2=(at(py(*value))) {}
                     }))
                 }
             }
             @for trace in &chart.traces {
                 @let line = line(&trace.stretches, px, py);
                 g class=(trace.class) {
-                    (reachable(&trace.label, html! { path.reach d=(line) {} path.run d=(line) {} }))
+                    (reachable(&trace.label, html! { path.run d=(line) {} }))
                 }
             }
         }
     }
 }
 
-/// The axis of seconds below a plot from `left` to the right edge.
-pub(super) fn seconds_below(x: &Axis, left: f64, bottom: f64) -> Markup {
-    let px = |value: f64| left + x.scale.place(value) * (RIGHT - left);
+/// The axis of seconds below a plot.
+pub(super) fn seconds_below(layout: Layout, x: &Axis, bottom: f64) -> Markup {
+    let (left, right) = edges(layout);
+    let px = |value: f64| left + x.scale.place(value) * (right - left);
     html! {
-        @for (value, text) in &x.ticks {
-            line.notch x1=(at(px(*value))) x2=(at(px(*value))) y1=(at(bottom)) y2=(at(bottom + 5.0)) {}
-            text.tick x=(at(px(*value))) y=(at(bottom + 22.0)) text-anchor="middle" { (text) }
+        @for (place, text) in apart(x, px) {
+            line.notch x1=(at(place)) x2=(at(place)) y1=(at(bottom)) y2=(at(bottom + 5.0)) {}
+            text.tick x=(at(place)) y=(at(bottom + 20.0)) text-anchor="middle" { (text) }
         }
-        text.title x=(at((left + RIGHT) / 2.0)) y=(at(bottom + 50.0)) text-anchor="middle" { (x.title) }
+        (layout.title_below(&x.title, (left + right) / 2.0, bottom + BELOW - 8.0))
     }
 }
 

@@ -1,11 +1,16 @@
 //! Strips: each run of a result as a point on a line of its own, so that a reader sees how they lie, and their median across it.
 
-use super::{Axis, BARS_TOP, BELOW, CHARACTER, NAME_CHARS, RIGHT, WIDTH, at, axis_below, reachable, short};
+use super::layout::{Layout, columns_in};
+use super::rows::Rows;
+use super::{Axis, BARS_TOP, BELOW, at, axis_below, reachable};
+use crate::text::cut;
 use maud::{Markup, html};
 
 /// Height of a strip, and of a group's name.
 const STRIP: f64 = 28.0;
 const NAME: f64 = 24.0;
+/// Space before the figures.
+const SPACE: f64 = 12.0;
 /// Radius of a point, and the distance from which two points are seen apart.
 const RADIUS: f64 = 4.0;
 const APART: f64 = 7.5;
@@ -40,34 +45,37 @@ impl Strips {
         if self.name.is_empty() { 0.0 } else { NAME }
     }
 
-    fn height(&self) -> f64 {
-        self.head() + STRIP * self.members.len() as f64
+    fn height(&self, strip: f64) -> f64 {
+        self.head() + strip * self.members.len() as f64
     }
 }
 
 /// Strips in groups over one axis.
-pub(super) fn strips(title: &str, x: &Axis, all: &[Strips]) -> Markup {
+pub(super) fn strips(title: &str, layout: Layout, x: &Axis, all: &[Strips]) -> Markup {
     let members = || all.iter().flat_map(|group| &group.members);
-    let names = members().map(|member| member.name.chars().count()).max().unwrap_or(0).min(NAME_CHARS);
-    let figures = members().map(|member| member.figure.chars().count()).max().unwrap_or(0);
-    let left = 12.0 + CHARACTER * names as f64;
-    let right = RIGHT - CHARACTER * figures as f64 - 12.0;
+    let rows =
+        Rows::of(layout, x, members().map(|member| &*member.name), members().map(|member| &*member.figure), SPACE);
+    let (left, right, width) = (rows.left, rows.right, layout.width());
     let px = |value: f64| left + x.scale.place(value) * (right - left);
-    let bottom = BARS_TOP + all.iter().map(Strips::height).sum::<f64>() + 6.0;
-    let height = bottom + BELOW;
+    let strip = STRIP + rows.head();
+    let bottom = BARS_TOP + all.iter().map(|group| group.height(strip)).sum::<f64>() + 6.0;
+    let height = bottom + BELOW + layout.further_lines(&x.title);
     let tops = all.iter().scan(BARS_TOP, |top, group| {
         let mine = *top;
-        *top += group.height();
+        *top += group.height(strip);
         Some(mine)
     });
     html! {
-        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(title) {
-            (axis_below(x, left, right, bottom))
+        svg viewBox=(format!("0 0 {width} {height}")) role="group" aria-label=(title) {
+            (axis_below(layout, x, left, right, bottom))
             @for (group, top) in all.iter().zip(tops) {
-                @if !group.name.is_empty() { text.name.group x="0" y=(at(top + 17.0)) { (group.name) } }
+                @if !group.name.is_empty() {
+                    text.name.group x="0" y=(at(top + 17.0)) { (cut(&group.name, columns_in(width))) }
+                }
                 @for (index, member) in group.members.iter().enumerate() {
-                    @let middle = top + group.head() + STRIP * (index as f64 + 0.5);
-                    text.tick x=(at(left - 10.0)) y=(at(middle + 4.5)) text-anchor="end" { (short(&member.name)) }
+                    @let head = top + group.head() + strip * index as f64;
+                    @let middle = head + rows.head() + STRIP / 2.0;
+                    (rows.name("tick", &member.name, &member.figure, (head, middle)))
                     g class=(member.class) {
                         // Behind the points: of an odd number of runs one lies on it.
                         (reachable(&member.median.label, html! {
@@ -82,7 +90,7 @@ pub(super) fn strips(title: &str, x: &Axis, all: &[Strips]) -> Markup {
                             }))
                         }
                     }
-                    text.figure x=(at(right + 12.0)) y=(at(middle + 4.5)) { (member.figure) }
+                    (rows.figure(&member.figure, right + SPACE, (head, middle)))
                 }
             }
         }

@@ -3,7 +3,7 @@
 use crate::sample;
 use linerate_report::Language;
 use linerate_testsuite::server_test;
-use linerate_testsuite::servers::{OpenPage, chromium};
+use linerate_testsuite::servers::chromium;
 use std::time::Duration;
 
 /// The document after its scripts ran, and what was written to the browser's console.
@@ -138,36 +138,4 @@ fn a_page_of_a_thousand_results_opens_and_has_its_figures_to_download() {
     assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
     assert!(document.contains("Download the figures (CSV)") && document.contains(".csv\""));
     assert_eq!(console, Vec::<String>::new());
-}
-
-/// Engineers look before they read: the first picture stands on the first screen.
-#[server_test(Program("chromium|chromium-browser|google-chrome"))]
-fn the_first_picture_of_every_page_is_within_700_pixels() {
-    let recorded = ["stream-tcp", "stream-udp", "stream-proven", "copy-proven", "device-throughput", "transact", "nfs"];
-    let mut records: Vec<(String, linerate_model::Record)> =
-        recorded.iter().map(|name| ((*name).to_owned(), crate::recorded::record(name))).collect();
-    records.extend([
-        ("ladder".to_owned(), crate::ladder::record()),
-        ("device".to_owned(), crate::device::record()),
-        ("not firm".to_owned(), crate::device::not_firm()),
-        ("curve".to_owned(), crate::nfs::record()),
-        ("copy".to_owned(), crate::copy::record()),
-        ("demonstration".to_owned(), sample::demonstration()),
-    ]);
-    let mut pages: Vec<(String, String)> =
-        records.iter().map(|(name, record)| (name.clone(), linerate_report::html(Language::English, record))).collect();
-    for name in crate::study::PUBLISHED {
-        let page = linerate_report::study::html(Language::English, &crate::study::published(name), None);
-        pages.push((name.to_owned(), page));
-    }
-    let folder = tempfile::tempdir().expect("a folder for the pages");
-    let file = folder.path().join("page.html");
-    let tops = "document.body.innerHTML.length > 0 && document.querySelector('figure').getBoundingClientRect().top";
-    for (name, page) in pages {
-        std::fs::write(&file, page).expect("the page is written");
-        let profile = tempfile::tempdir().expect("a folder for the browser");
-        let mut open = OpenPage::open(profile.path(), &format!("file://{}", file.display()), (1_280, 900));
-        let top = linerate_testsuite::wait_until("the page is there", || open.evaluate(tops).as_f64());
-        assert!((1.0..700.0).contains(&top), "{name}: the first picture begins at {top} pixels");
-    }
 }

@@ -1,5 +1,6 @@
 //! What the reports of device tests show: the charts and tables of RFC 2544 section 26.
 
+use crate::page_outline::wide;
 use crate::sample;
 use linerate_model::{
     BackToBack, BufferTime, BurstLengths, Confidence, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness,
@@ -222,7 +223,7 @@ fn a_record_without_a_line_or_a_load_has_what_is_left() {
     for cell in &mut outcome.throughput {
         (cell.device_load, cell.tester_limit, cell.line_share) = (None, None, None);
     }
-    let drawn = charts(&html(Language::English, &record));
+    let drawn = charts(&wide(&html(Language::English, &record)));
     assert_eq!(drawn.iter().map(|(_, labels)| labels.len()).collect::<Vec<_>>(), [7, 42, 21, 7]);
     assert!(!markdown(Language::English, &record).contains("device CPU"));
 }

@@ -1,5 +1,6 @@
 //! What the reports of a ladder show: its layers from the top down, the widest gap in words, the chart.
 
+use crate::page_outline::wide;
 use crate::sample;
 use linerate_model::{
     Gap, Ladder, LadderLayer, LayerLatency, LayerName, Measurement, Outcome, Record, Summary, Transport,
@@ -116,7 +117,7 @@ fn the_layers_stand_from_the_top_down_with_a_bar_each() {
 
 #[test]
 fn the_widest_gap_has_a_colour_of_its_own() {
-    assert_eq!(html(Language::English, &record()).matches("<g class=\"widest\">").count(), 1);
+    assert_eq!(wide(&html(Language::English, &record())).matches("<g class=\"widest\">").count(), 1);
 }
 
 /// The chart is of losses: 50.8 % at TCP, of which its larger header takes 1.6 %, and none at UDP.

@@ -12,6 +12,7 @@ mod frames;
 mod ladder;
 mod language;
 mod large;
+mod layout;
 mod limits;
 mod messages;
 mod nfs;

@@ -1,5 +1,6 @@
 //! Charts over time, of series written by hand.
 
+use crate::page_outline::wide;
 use crate::{copy, frames, sample};
 use linerate_method::probed;
 use linerate_model::{
@@ -264,7 +265,7 @@ fn figures(page: &str) -> Vec<&str> {
 
 #[test]
 fn every_repeat_is_drawn_and_spoilt_ones_look_otherwise() {
-    let page = html(Language::English, &stream());
+    let page = wide(&html(Language::English, &stream()));
     let figure = figures(&page)[0];
     for class in ["s0", "s1", "spoilt"] {
         assert_eq!(figure.matches(&format!("<g class=\"{class}\">")).count(), 1, "{class}: {figure}");

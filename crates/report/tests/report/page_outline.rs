@@ -1,4 +1,5 @@
-//! A page as the text its reader sees, one element a line: without style, scripts and the shapes of charts.
+//! A page as the text its reader sees, one element a line: without style, scripts, the shapes of charts, and the drawings for
+//! narrow screens, which say what the wide ones say.
 
 /// Elements whose text stands on a line of its own.
 const BLOCKS: [&str; 13] =
@@ -10,7 +11,8 @@ const HIDDEN: [&str; 3] = ["style", "script", "pre"];
 pub(crate) fn outline(page: &str) -> String {
     let mut lines = Lines::default();
     let mut points: Option<Vec<String>> = None;
-    let mut rest = page;
+    let page = wide(page);
+    let mut rest = &page[..];
     while let Some((text, tag)) = rest.split_once('<') {
         lines.text.push_str(text);
         let (tag, behind) = tag.split_once('>').expect("a tag ends");
@@ -43,6 +45,13 @@ pub(crate) fn outline(page: &str) -> String {
     }
     lines.end();
     lines.all.join("\n")
+}
+
+/// Returns the page without the drawings for narrow screens.
+pub(crate) fn wide(page: &str) -> String {
+    let mut parts = page.split("<div class=\"drawing narrow\">");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |whole, part| whole + part.split_once("</div>").expect("the drawing ends").1)
 }
 
 /// Lines under construction.
@@ -86,6 +95,7 @@ impl Lines {
 fn an_outline_has_what_a_reader_sees() {
     let page = "<html><head><title>A page</title><style>p { }</style></head><body><p>One <b>two</b> &amp; three</p>\
         <table><tr><th>name</th><td>1</td></tr></table>\
+        <div class=\"drawing narrow\"><svg><text>phone</text></svg></div>\
         <svg><text>axis</text><g><title>64 B</title><rect/></g><text>0</text></svg><script>let x;</script></body></html>";
     let lines = ["title   A page", "p       One two & three", "tr      name | 1", "svg     axis | 0", "point   64 B"];
     assert_eq!(outline(page), lines.join("\n"));

@@ -1,5 +1,6 @@
 //! The published studies: what their numbers say, and how that is shown.
 
+use crate::page_outline::wide;
 use linerate_method::study::StudyFile;
 use linerate_model::{Evidence, FindingKind, Firmness, Layer, MeasureUnit, StudyReport};
 use linerate_report::Language;
@@ -279,7 +280,7 @@ fn curves() -> StudyReport {
 /// As in figure 4 of the report of 1993: one chart, a colour for each class, dashes for each medium.
 #[test]
 fn classes_of_operations_over_two_media_are_on_one_chart() {
-    let page = study::html(Language::English, &curves(), None);
+    let page = wide(&study::html(Language::English, &curves(), None));
     let figures: Vec<&str> = page.split("<figure>").skip(1).collect();
     assert_eq!(figures.len(), 2, "the classes, and p99 by itself");
     for (class, name) in [

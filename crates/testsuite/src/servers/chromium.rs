@@ -24,6 +24,26 @@ pub fn dump(folder: &Path, url: &str, timeout: Duration, options: &[String]) -> 
     (String::from_utf8_lossy(&output.stdout).into_owned(), console)
 }
 
+/// Returns how many pages the document at `url` has on paper of the browser's size (US Letter). The browser keeps its files in
+/// `folder`.
+///
+/// # Panics
+/// Chromium fails.
+pub fn printed_pages(folder: &Path, url: &str) -> usize {
+    let file = folder.join("printed.pdf");
+    let output = command(folder)
+        .arg(format!("--print-to-pdf={}", file.display()))
+        .args(["--no-pdf-header-footer", url])
+        .output()
+        .expect("Chromium starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "Chromium ended with {}: {said}", output.status);
+    let pdf = std::fs::read(&file).expect("Chromium wrote the file");
+    // Chromium compresses what is on a page, not the objects that are pages.
+    let page = b"/Type /Page\n";
+    pdf.windows(page.len()).filter(|bytes| bytes == page).count()
+}
+
 /// The browser with its files in `folder`, for ten minutes at most: a test may use an open page for as long as a run takes.
 pub(super) fn command(folder: &Path) -> Command {
     let names = ["chromium", "chromium-browser", "google-chrome"];

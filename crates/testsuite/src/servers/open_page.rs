@@ -53,6 +53,31 @@ impl OpenPage {
             .take()
     }
 
+    /// Goes to another address.
+    ///
+    /// # Panics
+    /// Chromium is gone.
+    pub fn go(&mut self, url: &str) {
+        self.call("Page.navigate", &json!({ "url": url }));
+    }
+
+    /// Gives the page so many pixels, also fewer than a window may have.
+    ///
+    /// # Panics
+    /// Chromium is gone.
+    pub fn resize(&mut self, (width, height): (u32, u32)) {
+        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", &metrics);
+    }
+
+    /// Styles the page as it is printed.
+    ///
+    /// # Panics
+    /// Chromium is gone.
+    pub fn print_media(&mut self) {
+        self.call("Emulation.setEmulatedMedia", &json!({ "media": "print" }));
+    }
+
     /// Calls a method of the protocol and returns its result.
     fn call(&mut self, method: &str, params: &Value) -> Value {
         self.asked += 1;
