@@ -1,7 +1,7 @@
 //! Which charts a record supports, and the table behind each.
 
 use crate::document::{Block, Section};
-use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
+use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, prefix, rate, spread};
 use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::said;
@@ -195,9 +195,11 @@ fn sweep(lang: Language, results: &[&FlowResult<'_>]) -> Chart {
 
     let drawn = |s: &Series| s.line.iter().map(|(_, y)| *y).chain(s.points.iter().map(|p| p.y)).collect::<Vec<_>>();
     let most = series.iter().flat_map(drawn).fold(0.0, f64::max);
-    let y = Axis::rate(
+    let y = rate_axis(
+        lang,
         said!(lang, "charts-axis-payload"),
         "bit/s",
+        lowest(results.iter().map(|result| payload(result))),
         results.iter().filter_map(|m| runs(m)).map(|(_, high)| high).fold(most, f64::max),
     );
     let (low, high) = (size(first) / 1.12, size(results[results.len() - 1]) * 1.12);
@@ -336,7 +338,8 @@ fn throughputs(lang: Language, results: &[&FlowResult<'_>]) -> Option<Chart> {
         }
     };
     let bars: Vec<Bar> = results.iter().map(bar).collect();
-    let x = Axis::rate(said!(lang, "charts-axis-payload"), "bit/s", reach(&bars));
+    let low = lowest(results.iter().map(|result| payload(result)));
+    let x = rate_axis(lang, said!(lang, "charts-axis-payload"), "bit/s", low, reach(&bars));
     Some(Chart { drawing: Drawing::Bars { x, bars }, table: figures_table(&title, results), title, legend })
 }
 
@@ -376,9 +379,10 @@ fn shares(lang: Language, result: &FlowResult<'_>) -> Option<Chart> {
     if bars.is_empty() {
         return None;
     }
+    let low = lowest(bars.iter().flat_map(|bar| &bar.segments).map(|segment| segment.value));
     let x = match stream {
-        true => Axis::rate(said!(lang, "charts-axis-payload"), "bit/s", reach(&bars)),
-        false => Axis::rate(said!(lang, "charts-axis-transactions"), "/s", reach(&bars)),
+        true => rate_axis(lang, said!(lang, "charts-axis-payload"), "bit/s", low, reach(&bars)),
+        false => rate_axis(lang, said!(lang, "charts-axis-transactions"), "/s", low, reach(&bars)),
     };
     let what = if stream { said!(lang, "charts-axis-payload") } else { said!(lang, "charts-legend-transactions") };
     let legend = vec![(SERIES[0], said!(lang, "charts-legend-shares", what = what))];
@@ -553,4 +557,30 @@ pub(crate) fn latency_axis(lang: Language, low: f64, high: f64) -> Axis {
         scale: Scale::Log(low, high),
         ticks: ticks.into_iter().map(|value| (value, nanos(value as u64))).collect(),
     }
+}
+
+/// Past this ratio of the highest value to the lowest a linear axis would hide the lowest.
+const LINEAR_REACH: f64 = 100.0;
+
+/// An axis of rates from zero, or where the highest value would hide the lowest, logarithmic.
+pub(crate) fn rate_axis(lang: Language, title: String, unit: &str, low: f64, high: f64) -> Axis {
+    if high / low <= LINEAR_REACH || !(low > 0.0 && high.is_finite()) {
+        return Axis::rate(title, unit, high);
+    }
+    let (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
+    let powers = low.log10().round() as i32..=high.log10().round() as i32;
+    let tick = |value: f64| {
+        let (one, prefix) = prefix(value);
+        (value, format!("{} {prefix}{unit}", (value / one).round()))
+    };
+    Axis {
+        title: said!(lang, "charts-axis-logarithmic", axis = title),
+        scale: Scale::Log(low, high),
+        ticks: powers.map(|power| tick(10f64.powi(power))).collect(),
+    }
+}
+
+/// The lowest of values above zero.
+pub(crate) fn lowest(values: impl Iterator<Item = f64>) -> f64 {
+    values.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min)
 }

@@ -1,8 +1,8 @@
 //! The charts of device tests: RFC 2544 section 26 says which, and over which axes.
 
 use crate::bursts::frames;
-use crate::charts::{Chart, SERIES, latency_axis, size_ticks};
-use crate::figures::{grouped, nanos, per_second, percent, prefix, rate};
+use crate::charts::{Chart, SERIES, latency_axis, rate_axis, size_ticks};
+use crate::figures::{grouped, nanos, per_second, percent, rate};
 use crate::firmness;
 use crate::language::Language;
 use crate::line_share;
@@ -13,9 +13,6 @@ use linerate_model::{
     BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, FrameLatency, LossPoint, Record, Throughput,
 };
 use linerate_units::FrameSize;
-
-/// Past this ratio a linear axis would hide the lowest values.
-const LINEAR_REACH: f64 = 30.0;
 
 /// All charts that the record supports.
 pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
@@ -155,22 +152,7 @@ fn reaching(lang: Language, unit: &Unit, series: &[Series]) -> Axis {
         |s: &Series| s.line.iter().map(|(_, value)| *value).chain(s.points.iter().map(|p| p.y)).collect::<Vec<_>>();
     let values = || series.iter().flat_map(drawn).filter(|value| *value > 0.0);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-    let title = lang.tell(unit.axis, &[]);
-    let linear = Axis::rate(title.as_str(), unit.unit, high);
-    if high / low <= LINEAR_REACH || !low.is_finite() {
-        return linear;
-    }
-    let (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
-    let powers = low.log10().round() as i32..=high.log10().round() as i32;
-    let tick = |value: f64| {
-        let (one, prefix) = prefix(value);
-        (value, format!("{} {prefix}{}", (value / one).round(), unit.unit))
-    };
-    Axis {
-        title: said!(lang, "device-charts-axis-logarithmic", axis = title),
-        scale: Scale::Log(low, high),
-        ticks: powers.map(|power| tick(10f64.powi(power))).collect(),
-    }
+    rate_axis(lang, lang.tell(unit.axis, &[]), unit.unit, low, high)
 }
 
 fn sizes<T>(cells: &[&T], of: fn(&T) -> u32) -> Vec<u64> {

@@ -4,7 +4,7 @@
 use super::pivot::Pivot;
 use super::shape::{Facet, Shape};
 use super::{by_class, heat, repeats};
-use crate::charts::{Chart, SERIES, size_ticks};
+use crate::charts::{Chart, SERIES, lowest, rate_axis, size_ticks};
 use crate::figures::{percent, plain};
 use crate::findings::data::Data;
 use crate::findings::words::value;
@@ -58,11 +58,18 @@ fn one_unit(data: &Data<'_>) -> bool {
     data.measures().all(|(_, measure)| measure.unit == data.study.measures[0].unit)
 }
 
-/// An axis of a measure's values, from zero past `most`.
+/// An axis of a measure's values past `most`, from zero or, of rates over several decades, logarithmic.
 pub(super) fn axis(data: &Data<'_>, what: &str, measure: usize, most: f64) -> Axis {
-    match data.study.measures[measure].unit {
-        MeasureUnit::BitsPerS => Axis::rate(what, "bit/s", most),
-        MeasureUnit::PerS => Axis::rate(what, "/s", most),
+    let unit = data.study.measures[measure].unit;
+    // Measures of one unit may share the axis.
+    let alike = || data.measures().filter(|(_, other)| other.unit == unit);
+    let low = || {
+        let values = alike().flat_map(|(of, _)| data.study.cells.iter().flat_map(move |cell| cell.values[of].iter()));
+        lowest(values.copied())
+    };
+    match unit {
+        MeasureUnit::BitsPerS => rate_axis(data.lang, what.to_owned(), "bit/s", low(), most),
+        MeasureUnit::PerS => rate_axis(data.lang, what.to_owned(), "/s", low(), most),
         MeasureUnit::Nanos | MeasureUnit::NanosHeld => Axis::time(what, most),
         MeasureUnit::Times => Axis::rate(what, "x", most),
         MeasureUnit::Count => Axis::rate(what, "", most),

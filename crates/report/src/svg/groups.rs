@@ -54,7 +54,7 @@ pub(super) fn groups(title: &str, layout: Layout, x: &Axis, all: &[Bars]) -> Mar
         svg viewBox=(format!("0 0 {width} {height}")) role="group" aria-label=(title) {
             (axis_below(layout, x, left, right, bottom))
             @for (bars, top) in all.iter().zip(tops) {
-                text.name.group x="0" y=(at(top + 17.0)) { (cut(&bars.name, columns_in(width))) }
+                text.name.group x="0" y=(at(top + 17.0)) { (cut(&bars.name, columns_in(0.8 * width))) }
                 line.axis x1=(at(left)) x2=(at(left)) y1=(at(top + NAME - 2.0)) y2=(at(top + height_of(bars) - 2.0)) {}
                 @for (index, member) in bars.members.iter().enumerate() {
                     @let head = top + NAME + row * index as f64;

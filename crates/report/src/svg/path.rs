@@ -94,13 +94,14 @@ impl Station {
     fn drawn(&self, x: f64, y: f64, width: f64, height: f64) -> Markup {
         // A character takes about this many pixels.
         let columns = ((width - 2.0 * INSIDE) / 7.0) as usize;
+        // A name may be of capitals and signs, which are wider.
         let baseline = |line: usize| at(y + INSIDE + LINE * line as f64 + 12.5);
         let after = 1 + self.facts.len();
         html! {
             g class=(self.role.class()) {
                 (reachable(&self.label, html! {
                     rect.box x=(at(x)) y=(at(y)) width=(at(width)) height=(at(height)) rx="5" {}
-                    text.name x=(at(x + INSIDE)) y=(baseline(0)) { (cut(&self.name, columns)) }
+                    text.name x=(at(x + INSIDE)) y=(baseline(0)) { (cut(&self.name, columns * 4 / 5)) }
                     @for (index, fact) in self.facts.iter().enumerate() {
                         text x=(at(x + INSIDE)) y=(baseline(index + 1)) { (cut(fact, columns)) }
                     }
@@ -240,7 +241,7 @@ impl PathDrawing {
 
 /// A host with its name.
 fn frame(name: &str, x: f64, y: f64, width: f64, height: f64) -> Markup {
-    let columns = ((width - 2.0 * AROUND) / 7.5) as usize;
+    let columns = ((width - 2.0 * AROUND) / 9.0) as usize;
     html! {
         rect.frame x=(at(x + 0.5)) y=(at(y + 0.5)) width=(at(width - 1.0)) height=(at(height)) rx="8" {}
         text.group x=(at(x + AROUND)) y=(at(y + 17.0)) { (cut(name, columns)) }

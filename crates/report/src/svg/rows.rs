@@ -58,7 +58,8 @@ impl Rows {
                 text class=(class) x=(at(self.left - 10.0)) y=(at(middle + 4.5)) text-anchor="end" { (cut(name, NAME_COLUMNS)) }
             },
             Layout::Narrow => {
-                let room = columns_in(self.layout.width() - width_of(figure) - SPACE);
+                // Capitals and signs are wider than a column.
+                let room = columns_in(0.8 * (self.layout.width() - width_of(figure) - SPACE));
                 html! { text class=(class) x="0" y=(at(top + 13.0)) { (cut(name, room)) } }
             }
         }

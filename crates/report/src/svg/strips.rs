@@ -70,7 +70,7 @@ pub(super) fn strips(title: &str, layout: Layout, x: &Axis, all: &[Strips]) -> M
             (axis_below(layout, x, left, right, bottom))
             @for (group, top) in all.iter().zip(tops) {
                 @if !group.name.is_empty() {
-                    text.name.group x="0" y=(at(top + 17.0)) { (cut(&group.name, columns_in(width))) }
+                    text.name.group x="0" y=(at(top + 17.0)) { (cut(&group.name, columns_in(0.8 * width))) }
                 }
                 @for (index, member) in group.members.iter().enumerate() {
                     @let head = top + group.head() + strip * index as f64;

@@ -1,6 +1,6 @@
 //! A record of thousands of results.
 
-use crate::sample;
+use crate::{over_time, recorded, sample};
 use linerate_model::{Caveat, CaveatKind, Message, Record, Transport};
 use linerate_report::Language;
 
@@ -45,4 +45,29 @@ fn up_to_three_hundred_results_are_told_whole() {
     assert!(!page.contains("evenly taken") && page.contains("<script id=\"record\""));
     assert_eq!(page.matches("<span class=\"name\">").count(), 300);
     assert!(linerate_report::html(Language::English, &record(301)).contains("The record holds 301 results"));
+}
+
+/// One stream with three runs is a page of less than 300 KB beside the record that it carries.
+#[test]
+fn a_page_of_one_stream_is_small_beside_its_data() {
+    let mut sampled = over_time::stream();
+    for session in sampled.trials.iter_mut().flat_map(|attempt| &mut attempt.series) {
+        let series = &mut session.series;
+        // Two minutes in intervals of 100 ms, every one different.
+        series.at_us = (0..1_200).map(|at| at * 100_000).collect();
+        series.window = linerate_units::Nanos::from_secs(119);
+        for track in &mut series.tracks {
+            let first = track.values.clone();
+            track.values = (0..1_200).map(|at: usize| first[at % 12] + (at * 7_919 % 1_000) as u64).collect();
+        }
+    }
+    let recorded = ["stream-tcp", "stream-udp", "stream-proven", "stream-loaded-latency"].map(recorded::record);
+    for record in recorded.iter().chain([&sampled]) {
+        for lang in [Language::English, Language::Japanese] {
+            let page = linerate_report::html(lang, record);
+            let carried = page.split("<script id=\"record\"").nth(1).and_then(|rest| rest.split("</script>").next());
+            let own = page.len() - carried.expect("the record").len();
+            assert!(own < 300_000, "{}: {own} bytes", record.results[0].name);
+        }
+    }
 }

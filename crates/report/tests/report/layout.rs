@@ -1,6 +1,6 @@
 //! Where things stand on a page in a real browser: on the first screen, on a phone, on paper.
 
-use crate::{copy, device, ladder, limits, nfs, over_time, recorded, sample, study};
+use crate::{copy, device, hostile, ladder, limits, nfs, over_time, recorded, sample, study};
 use linerate_report::{Language, html};
 use linerate_testsuite::servers::{OpenPage, chromium};
 use linerate_testsuite::{server_test, wait_until};
@@ -98,6 +98,7 @@ fn charts_fit_a_phone_and_can_be_read() {
         let page = linerate_report::study::html(japanese, &study::published(name), None);
         all.push((format!("{name}, Japanese"), page));
     }
+    all.extend(hostile::pages());
     for (number, (name, html)) in all.iter().enumerate() {
         browser.open((number, html));
         for width in WIDTHS {

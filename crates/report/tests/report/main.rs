@@ -9,6 +9,7 @@ mod copy;
 mod device;
 mod document;
 mod frames;
+mod hostile;
 mod ladder;
 mod language;
 mod large;
