@@ -7,6 +7,8 @@ abridged-caveat-of = { $results ->
 abridged-notice = The record holds { $results } results: the tables of figures have all of them, words and charts { $shown }, evenly taken.
 addresses-caption = Address table (RFC 2889 sections 5.7 and 5.8)
 answer-more = More: -v, `linerate explain`, `linerate report`. Record { $id }
+answer-runs = { $name } over time, each run
+answer-runs-scale = 0 to { $highest }
 attempts-failed = { $failed ->
         [one] One of { $all } attempts failed.
        *[other] { $failed } of { $all } attempts failed.

@@ -10,9 +10,11 @@ mod copy_stages;
 mod course;
 mod evidence;
 mod live;
+mod sparks;
 
 pub(crate) use evidence::{EvidenceRun, evidence};
 pub use live::{LiveAttempt, LiveTrial, live_charts, live_figures};
+pub(crate) use sparks::sparks;
 
 use crate::charts::Chart;
 use crate::document::{Block, Section};

@@ -4,6 +4,7 @@ use crate::document::{Block, Depth, Section, document};
 use crate::doubts;
 use crate::figures::{self, MISSING};
 use crate::language::Language;
+use crate::over_time::sparks;
 use crate::records::Records;
 use crate::said;
 use crate::sentences;
@@ -67,6 +68,10 @@ pub fn answer<'a>(records: impl Into<Records<'a>>, style: &Style) -> String {
     page.heading(&document.title);
     let answers = || document.sections.iter().filter(|section| section.depth == Depth::Answer);
     answers().flat_map(|section| &section.blocks).for_each(|block| page.answer(block));
+    if let [record] = records {
+        let width = page.width;
+        sparks(style.language, record, width).iter().for_each(|line| page.line(line));
+    }
     let table = |block: &'_ Block| if let Block::Table(table) = block { Some(table.clone()) } else { None };
     for (number, table) in answers().filter_map(|section| section.blocks.iter().find_map(table)).enumerate() {
         page.blank();
@@ -134,6 +139,12 @@ impl Page {
     /// A line as it is.
     pub(crate) fn raw(&mut self, line: &str) {
         self.text.push_str(line);
+    }
+
+    /// A line that fits.
+    fn line(&mut self, line: &str) {
+        self.raw(line.trim_end());
+        self.blank();
     }
 
     /// A line that is read last.

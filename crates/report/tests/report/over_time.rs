@@ -7,7 +7,7 @@ use linerate_model::{
     Caveat, CaveatKind, ClockOffset, Counts, Goal, HostName, LatencyBuckets, Message, Nic, Record, Series,
     SeriesQuantity as Quantity, SessionSeries, Standing, Timing, Track, TransactTask, Transport, TrialResult,
 };
-use linerate_report::{Block, Chart, Language, document, html};
+use linerate_report::{Block, Chart, Language, Style, answer, document, html};
 use linerate_units::Nanos;
 
 /// Length of an interval, and where the window opens and closes, milliseconds.
@@ -328,6 +328,30 @@ fn frames_are_drawn_for_each_direction() {
     let line = "what the line carries: 1,488,095/s, above the chart";
     let known = charts(&record).into_iter().map(|chart| chart.legend.iter().any(|(_, meaning)| meaning == line));
     assert_eq!(known.collect::<Vec<_>>(), [true, false]);
+}
+
+/// The dips are seen on the terminal, for each run that counts, in as much width as there is.
+#[test]
+fn the_answer_shows_each_run_over_time_in_a_line() {
+    let shown = |record: &Record, width: usize, unicode: bool| {
+        let text = answer(record, &Style { width, colour: false, unicode, language: Language::English });
+        let mut lines = text.lines().filter(|line| line.contains("over time, each run"));
+        let line = lines.next().map(str::to_owned);
+        assert!(lines.next().is_none() && line.as_ref().is_none_or(|line| line.chars().count() <= width), "{text}");
+        line
+    };
+    let mut record = stream();
+    let line = shown(&record, 80, true).expect("a line");
+    let parts: Vec<&str> = line.split("  ").collect();
+    let [name, first, second, scale] = parts[..] else { panic!("{line}") };
+    assert_eq!((name, scale), ("tcp over time, each run", "0 to 94.0 Mbit/s"));
+    assert!(first.contains(['\u{2585}', '\u{2586}']) && second.contains('\u{2587}'), "60 of 94, and 75 of 94: {line}");
+    assert!(shown(&record, 132, true).expect("a line").chars().count() > line.chars().count(), "more width shows more");
+    assert!(shown(&record, 80, false).expect("a line").is_ascii());
+    record.trials = vec![record.trials[0].clone(); 20];
+    assert!(shown(&record, 80, true).expect("a line").contains("\u{2026}  0 to 94.0 Mbit/s"), "the first of many");
+    record.trials.iter_mut().for_each(|attempt| attempt.series.clear());
+    assert_eq!(shown(&record, 80, true), None);
 }
 
 #[test]
