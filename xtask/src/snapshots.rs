@@ -5,12 +5,14 @@ use std::fs;
 use std::path::Path;
 
 /// Folders that hold snapshots and nothing else. A snapshot that no test names any more goes.
-const FOLDERS: &[&str] = &["crates/report/tests/snapshots", "crates/cli/tests/snapshots"];
+const FOLDERS: &[&str] =
+    &["crates/report/tests/snapshots", "crates/cli/tests/snapshots", "crates/view/tests/snapshots"];
 
 /// The tests that compare, as arguments of `cargo test`.
 const TESTS: &[&[&str]] = &[
     &["-p", "linerate-report", "--test", "report", "--", "snapshots::", "the_rendered_studies"],
     &["-p", "linerate", "--bin", "linerate", "--", "snapshots::"],
+    &["-p", "linerate-view", "--test", "pages", "--", "snapshots::"],
     &["-p", "linerate-model", "--tests", "--", "schema"],
 ];
 

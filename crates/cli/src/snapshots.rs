@@ -167,6 +167,8 @@ fn run(state: State, results: u32, headline: Option<(Quantity, f64)>, verdict: O
             value,
             unit: quantity.unit(),
             firmness: linerate_model::Firmness::Firm,
+            range: None,
+            link_share: (quantity == Quantity::PayloadBps).then_some(0.941),
         }),
         verdict,
     }

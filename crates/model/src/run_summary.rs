@@ -27,6 +27,27 @@ pub struct Headline {
     pub unit: MeasureUnit,
     /// Whether it is firm.
     pub firmness: Firmness,
+    /// The lowest and the highest of its runs; none where it is not made of runs, as the rate that a search finds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<(f64, f64)>,
+    /// The figure as a share of what the link carries, 0 to 1; none where no link speed is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_share: Option<f64>,
+}
+
+impl Headline {
+    /// The main figure of `result`.
+    pub fn of(result: &Measurement, firmness: Firmness) -> Self {
+        Self {
+            result: result.name.clone(),
+            quantity: result.quantity,
+            value: result.main.median,
+            unit: result.quantity.unit(),
+            firmness,
+            range: Some((result.main.low, result.main.high)),
+            link_share: result.flows().and_then(|flows| flows.limit.as_ref()).map(|limit| limit.share),
+        }
+    }
 }
 
 /// What limited the figure that stands for a run.
@@ -44,13 +65,7 @@ impl RunSummary {
         let first = results.first();
         Self {
             results: u32::try_from(results.len()).unwrap_or(u32::MAX),
-            headline: first.map(|result| Headline {
-                result: result.name.clone(),
-                quantity: result.quantity,
-                value: result.main.median,
-                unit: result.quantity.unit(),
-                firmness: Firmness::Firm,
-            }),
+            headline: first.map(|result| Headline::of(result, Firmness::Firm)),
             verdict: first.map(|Measurement { verdict, .. }| HeadlineVerdict {
                 limit: verdict.limit,
                 confidence: verdict.confidence,

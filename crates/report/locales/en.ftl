@@ -558,6 +558,14 @@ column-transaction = transaction
     .meaning = name of the result
 column-tree = tree
     .meaning = what is copied to this client
+column-trend-began = began
+    .meaning = when the run began (UTC)
+column-trend-figure = figure
+    .meaning = the first result of the run; of several repeats the median
+column-trend-systems = systems
+    .meaning = operating system of each host
+column-trend-version = linerate
+    .meaning = the version that measured
 column-tried = tried
     .meaning = the most hosts that were tried
 column-trips-min = trips/min
@@ -1505,6 +1513,28 @@ tables-each-path-on-its = { $name }, each path on its own
 tables-latency-under-load = Latency under load
 tables-streams = Streams
 tables-transactions = Transactions
+trend-axis = Begin of the run (UTC), from { $from } to { $until }
+trend-axis-day = Begin of the run on { $day } (UTC)
+trend-change = { $moment }: { $step }, p = { $p }.
+trend-changed = { $figure }: the level changed at { $moment }, { $step }. { $changes ->
+    [one] This is the only change
+   *[other] This is the last of { $changes } changes
+    } in { $runs } runs since { $from }.
+trend-few = { $figure }: { $runs } runs, { $between }, the newest { $newest }. A change is tested for from { $fewest } runs on.
+trend-figure = { $result }, { $quantity }
+trend-left-out = Left out: { $runs ->
+    [one] one run
+   *[other] { $runs } runs
+    } whose figure is not firm or of another kind.
+trend-legend-change = change of level
+trend-legend-level = median between changes
+trend-legend-run = a run, with its lowest and highest repeat
+trend-legend-software = other version of linerate or of a system
+trend-none = No finished run of this command has a firm figure yet.
+trend-one = { $figure }: one run, { $newest } at { $moment }. A trend needs more runs: repeat the command.
+trend-same = { $figure }: no change of level in { $runs } runs since { $from }. Median { $median }, { $between }.
+trend-title = { $result }: { $quantity } over time
+trend-with-it = At the same time: { $what }.
 verdicts-all-results = all results
 verdicts-and-also = { $said }; the { $others } was reached as well
 verdicts-cannot-tell = what limited it cannot be told
@@ -1535,6 +1565,7 @@ view-footer = Times are UTC. Nothing is fetched from elsewhere, and nothing here
 view-from = From
 view-interrupted = interrupted
 view-limit = Limit
+view-of-link = { $share } of link
 view-run-before = Run before
 view-run-after = Run after
 view-compare-with-before = Compare with the run before
@@ -1570,6 +1601,15 @@ view-tick-two = tick two
 view-to = To
 view-tolerance = Differences up to this do not matter
 view-too-many-ticked = are ticked, tick two
+view-trend = Trend
+view-trend-about = A change of level is tested for by ranks (Mann-Whitney statistics, maximum over all splits) against random orders of the same runs. Of series without a change, at most { $percent } % are said to have one. Slow drift shows as changes.
+view-trend-changes = Changes of level
+view-trend-compare = compare
+view-trend-method = How changes are found
+view-trend-newest = Only the newest { $runs } runs are shown.
+view-trend-of = Trend of this command
+view-trend-runs = Runs, newest first
+view-trend-software = Versions
 view-trials = { $trials ->
         [one] 1 trial
        *[other] { $trials } trials

@@ -126,6 +126,12 @@ pub(crate) fn moment(lang: Language, unix_ns: u64) -> String {
         .map_or_else(|_| MISSING.to_owned(), |time| time.strftime(&format).to_string())
 }
 
+/// When, to the minute, in UTC and as it sorts: `2026-11-21 09:30`.
+pub(crate) fn moment_short(unix_ns: u64) -> String {
+    jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
+        .map_or_else(|_| MISSING.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
 /// When, as a machine reads it: `2026-11-21T09:30:00Z`.
 pub(crate) fn moment_iso(unix_ns: u64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(unix_ns))

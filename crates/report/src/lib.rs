@@ -58,6 +58,7 @@ mod svg;
 mod tables;
 mod tasks;
 mod text;
+mod trend;
 mod verdicts;
 
 pub use charts::Chart;
@@ -74,6 +75,7 @@ pub use markdown::markdown;
 pub use over_time::{LiveAttempt, LiveTrial, live_charts, live_figures};
 pub use picture::{Picture, pictures, study_pictures};
 pub use records::Records;
-pub use run_summary::{headline, headline_limit, sparkline};
+pub use run_summary::{headline, headline_limit, headline_share, sparkline};
 pub use tables::{Column, Table};
 pub use text::{Style, answer, text};
+pub use trend::{Trend, TrendChange, TrendRun};

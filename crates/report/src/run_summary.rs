@@ -1,5 +1,6 @@
 //! What a run amounts to, in the words of a list.
 
+use crate::figures::percent;
 use crate::firmness;
 use crate::language::Language;
 use crate::said;
@@ -19,6 +20,12 @@ pub fn headline(headline: &Headline) -> String {
         MeasureUnit::Count => grouped(whole),
     };
     firmness::shown(figure, headline.firmness)
+}
+
+/// Returns what the figure is of the link's, `94.1 % of link`; none where no link speed is known.
+pub fn headline_share(lang: Language, headline: &Headline) -> Option<String> {
+    let share = percent(headline.link_share?)?;
+    Some(said!(lang, "view-of-link", share = firmness::shown(share, headline.firmness)))
 }
 
 /// Returns a mark for each figure of the same kind as the last, shares of the highest: `▃▄█`. None of fewer than two.
@@ -51,17 +58,29 @@ mod tests {
     fn a_figure_has_its_unit_and_a_limit_its_confidence() {
         let of = |quantity: Quantity, value| {
             let firmness = if value > 0.0 { Firmness::Firm } else { Firmness::NotFirm { offered: None } };
-            headline(&Headline { result: "x".to_owned(), quantity, value, unit: quantity.unit(), firmness })
+            let (result, unit) = ("x".to_owned(), quantity.unit());
+            headline(&Headline { result, quantity, value, unit, firmness, range: None, link_share: None })
         };
         assert_eq!(of(Quantity::PayloadBps, 941e6), "941 Mbit/s");
         assert_eq!(of(Quantity::LossRatio, 0.0125), "1.250 %");
         assert_eq!(of(Quantity::LossRatio, 0.0), "(0.000 %)", "not firm");
+        let share = |link_share, firmness| {
+            let (quantity, unit) = (Quantity::PayloadBps, MeasureUnit::BitsPerS);
+            let headline =
+                Headline { result: "x".to_owned(), quantity, value: 1.0, unit, firmness, range: None, link_share };
+            headline_share(Language::English, &headline)
+        };
+        assert_eq!(share(Some(0.941), Firmness::Firm).as_deref(), Some("94.1 % of link"));
+        assert_eq!(share(Some(0.5), Firmness::NotFirm { offered: None }).as_deref(), Some("(50.0 %) of link"));
+        assert_eq!((share(None, Firmness::Firm), share(Some(f64::NAN), Firmness::Firm)), (None, None));
         let run = |result: &str, value| Headline {
             result: result.to_owned(),
             quantity: Quantity::PayloadBps,
             value,
             unit: MeasureUnit::BitsPerS,
             firmness: Firmness::Firm,
+            range: None,
+            link_share: None,
         };
         let runs = [run("tcp", 1e6), run("udp", 9e6), run("tcp", 4e6), run("tcp", 8e6)];
         let line = |runs: &[Headline]| sparkline(&runs.iter().collect::<Vec<_>>());

@@ -1,6 +1,6 @@
 //! How a record is cut into the parts that are stored apart: what it begins with, its trials, and what was found.
 
-use linerate_model::{Record, RecordId, TrialResult};
+use linerate_model::{Record, RecordId, SCHEMA, TrialResult};
 use rusqlite::Connection;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -56,6 +56,10 @@ impl Parts {
             // A field that is left out where nothing was found is not the one that the run began with.
             FOUND.iter().for_each(|name| drop(whole.remove(*name)));
             whole.extend(serde_json::from_str::<Map<String, Value>>(found)?);
+        }
+        if let Some(found) = whole.get("schema").and_then(Value::as_str).filter(|found| *found != SCHEMA) {
+            let said = format!("its format is {found}, this program reads {SCHEMA}");
+            return Err(serde::de::Error::custom(said));
         }
         let mut record = Record::from_json(&Value::Object(whole).to_string())?;
         for trial in &self.trials {

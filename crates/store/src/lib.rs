@@ -28,6 +28,7 @@ pub use error::StoreError;
 pub use feed::{Feed, FeedWriter};
 pub use live_run::{Ending, LiveRun};
 pub use location::default_path;
+pub use neighbours::RunOfCommand;
 pub use query::{Query, TooManyWords};
 pub use run_row::{RunRow, State};
 pub use store::Store;

@@ -126,11 +126,18 @@ impl RunRow {
             results: row.get(9)?,
             trials: row.get(10)?,
             attempts: row.get(11)?,
-            headline: json(row, 12)?,
-            verdict: json(row, 13)?,
+            headline: known(row, 12)?,
+            verdict: known(row, 13)?,
         };
         Ok((row.get(0)?, shown))
     }
+}
+
+/// A column that holds JSON; none where it is empty, or where a later version wrote what this one does not know: one such run does
+/// not keep a list from being shown.
+fn known<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<Option<T>, rusqlite::Error> {
+    let text = row.get_ref(column)?.as_str_or_null()?;
+    Ok(text.and_then(|text| serde_json::from_str(text).ok()))
 }
 
 /// A column that holds JSON; `null` where it is empty.

@@ -1,4 +1,4 @@
-//! The store as web pages: list, filter, open, compare, watch a run.
+//! The store as web pages: list, filter, open, compare, follow a command over time, watch a run.
 //!
 //! Pages only read. They work without their script, which adds what a form cannot do, and they fetch nothing from
 //! elsewhere. Everything lies below a random word that the address begins with ([`Key`]): whoever does not know it is told
@@ -14,6 +14,7 @@ mod page_error;
 mod query;
 mod record;
 mod serve;
+mod trend;
 mod under_way;
 mod watched;
 

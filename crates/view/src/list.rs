@@ -149,8 +149,13 @@ fn row(lang: Language, run: &RunRow, earlier: &[RunRow]) -> Markup {
                 span { (plain(id)) }
                 @if run.results > 0 { span { (said!(lang, "view-results", results = run.results)) } }
                 @if run.trials > 0 { span { (said!(lang, "view-trials", trials = run.trials)) } }
-                @if let Some(headline) = &run.headline { span { (plain(&headline.result)) " " (linerate_report::headline(headline)) } }
-                @if let Some((line, words)) = line(lang, run, earlier) { span.spark role="img" aria-label=(words) title=(words) { (line) } }
+                @if let Some(headline) = &run.headline {
+                    span { (plain(&headline.result)) " " (linerate_report::headline(headline)) }
+                    @if let Some(share) = linerate_report::headline_share(lang, headline) { span { (share) } }
+                }
+                @if let Some((line, words)) = line(lang, run, earlier) {
+                    a.spark href=(address("trend", &[("id", id)])) aria-label=(words) title=(words) { (line) }
+                }
                 @if let Some((before, change)) = before.and_then(|before| Some((before, change(run, before)?))) {
                     a href=(address("compare", &[("with", &before.id.0), ("with", id)])) { (said!(lang, "view-change", change = change)) }
                 }
@@ -184,7 +189,8 @@ fn change(run: &RunRow, before: &RunRow) -> Option<String> {
     let are_alike = (&new.result, new.quantity, new.unit) == (&old.result, old.quantity, old.unit);
     let have_ended = run.state == RunState::Finished && before.state == RunState::Finished;
     let is_told = are_firm && are_alike && have_ended && old.value > 0.0;
-    is_told.then(|| format!("{:+.1} %", (new.value / old.value - 1.0) * 100.0))
+    let tenths = ((new.value / old.value - 1.0) * 1_000.0).round();
+    is_told.then(|| if tenths == 0.0 { "0.0 %".to_owned() } else { format!("{:+.1} %", tenths / 10.0) })
 }
 
 /// Links to the pages beside this one.

@@ -45,6 +45,7 @@ fn report(store: &Store, lang: Language, name: &str) -> Result<Response, StoreEr
     if let Some(after) = store.after(&run)? {
         links.push((said!(lang, "view-run-after"), address("record", &[("id", &after.id.0)])));
     }
+    links.push((said!(lang, "view-trend-of"), address("trend", &[("id", &run.id.0)])));
     let links: Vec<Link<'_>> = links.iter().map(|(text, address)| Link { text, address }).collect();
     let page = linerate_report::linked_html(lang, &record, &links, Some(&page::shell_command(&record.command)));
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response())

@@ -4,7 +4,7 @@ use crate::events::MOST_FOLLOWERS;
 use crate::key::Key;
 use crate::page::{self, STYLE_SHEET};
 use crate::page_error::PageError;
-use crate::{compare, events, list, record};
+use crate::{compare, events, list, record, trend};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -98,6 +98,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/{key}/record", get(record::page))
         .route("/{key}/events", get(events::stream))
         .route("/{key}/compare", get(compare::page))
+        .route("/{key}/trend", get(trend::page))
         .route("/{key}/style.css", get(|| file("text/css; charset=utf-8", STYLE_SHEET.as_str())))
         .route("/{key}/view.js", get(|| file("text/javascript; charset=utf-8", SCRIPT)))
         .fallback(|| async { PageError::not_found("There is no such page.") })

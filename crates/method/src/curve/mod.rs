@@ -106,13 +106,7 @@ impl Method for Curve {
         let summary = RunSummary::of(&results);
         let Some(result) = stands else { return summary };
         let firmness = found.peak.as_ref().map_or(Firmness::Firm, |peak| peak.firmness);
-        let headline = Headline {
-            result: result.name.clone(),
-            quantity: result.quantity,
-            value: result.main.median,
-            unit: result.quantity.unit(),
-            firmness,
-        };
+        let headline = Headline::of(result, firmness);
         let verdict = match firmness.is_firm() {
             true => HeadlineVerdict { limit: result.verdict.limit, confidence: result.verdict.confidence },
             false => HeadlineVerdict { limit: Limit::CannotTell, confidence: Confidence::Low },

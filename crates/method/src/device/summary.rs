@@ -46,6 +46,8 @@ pub(super) fn of(found: &DeviceFound) -> RunSummary {
             value,
             unit: MeasureUnit::PerS,
             firmness,
+            range: None,
+            link_share: throughput.first().and_then(|first| first.line_share),
         }),
     }
 }

@@ -6,8 +6,10 @@
 //! - [`level_of_each`]: the level of a test that is made at several looks.
 //! - [`sign_test`], [`fisher_test`], [`separation_test`], [`trend_test`]: p-values counted, without any assumption about the
 //!   distribution. Published data often have one value a cell, and so no variance.
+//! - [`change_points`]: where the level of a series changed.
 //! - [`Holm`]: the correction where many are tested at once.
 
+mod change_points;
 mod contrast;
 mod exact;
 mod holm;
@@ -16,6 +18,7 @@ mod summary;
 mod trend;
 mod two_stage;
 
+pub use change_points::{ChangePoint, FALSE_ALARMS, FEWEST, change_points};
 pub use contrast::{Contrast, Sample, Scale};
 pub use exact::{fisher_test, separation_test, sign_test};
 pub use holm::{Holm, Tested};

@@ -88,6 +88,57 @@ fn a_study_has_its_finished_runs_alone() {
     assert_eq!(names(&store, &text_query("study:lab")), ["e", "c", "b", "a"], "as words, any that begins so");
 }
 
+/// The newest finished runs with the same arguments, with what measured them; the program's own path does not matter.
+#[test]
+fn the_runs_of_a_command_come_in_their_order_with_what_measured_them() {
+    let folder = folder();
+    let store = open(&folder.path().join("s.db"));
+    let keep = |id: &str, start, command: &str, ending| {
+        let command = command.split_whitespace().map(str::to_owned).collect();
+        let record = Record { version: format!("0.{start}.0"), command, ..record(id, start) };
+        store.begin(&record).expect("begin").end(&record, ending).expect("end");
+    };
+    keep("b", 20, "/opt/linerate stream a b", Ending::Finished);
+    keep("a", 10, "linerate stream a b", Ending::Finished);
+    keep("other", 15, "linerate stream a b --udp", Ending::Finished);
+    keep("stopped", 17, "linerate stream a b", Ending::Interrupted);
+    keep("c", 30, "linerate stream a b", Ending::Finished);
+    keep("later", 40, "linerate stream a b", Ending::Finished);
+    let connection = rusqlite::Connection::open(store.path()).expect("open");
+    let change = |id: &str, body: &str| {
+        connection
+            .execute("UPDATE plan SET body = ?1 WHERE run = (SELECT number FROM run WHERE id = ?2)", [body, id])
+            .expect("written");
+    };
+    let hosts = r#"[{"name":"alpha","system":"Linux 6.1"},{"name":"beta"},{"system":"x"},7]"#;
+    change("b", &format!(r#"{{"version":"9","hosts":{hosts}}}"#));
+    change("later", "no JSON");
+    let runs = store.of_command(&store.row("stopped").expect("a row"), 3).expect("runs");
+    let found: Vec<(&str, &str)> = runs.iter().map(|run| (run.row.id.0.as_str(), run.version.as_str())).collect();
+    assert_eq!(found, [("b", "9"), ("c", "0.30.0"), ("later", "")], "the newest three, the oldest of them first");
+    let systems: Vec<String> = runs[0].systems.iter().map(|(host, system)| format!("{host}: {system}")).collect();
+    assert_eq!(systems, ["alpha: Linux 6.1"]);
+}
+
+/// A later version of linerate may write figures, limits and formats that this one does not know into a store of the same format.
+#[test]
+fn what_a_later_version_wrote_is_listed_and_refused_in_words() {
+    let folder = folder();
+    let store = open(&folder.path().join("s.db"));
+    let record = record("run", 1);
+    store.begin(&record).expect("begin").end(&record, Ending::Finished).expect("end");
+    let connection = rusqlite::Connection::open(store.path()).expect("open");
+    let later = r#"UPDATE run SET headline = '{"result":"x","quantity":"colour"}', verdict = '{"limit":"moon","confidence":"high"}';
+                   UPDATE plan SET body = json_set(body, '$.schema', 'linerate.record/99')"#;
+    connection.execute_batch(later).expect("written");
+    let row = store.row("run").expect("it is listed");
+    assert_eq!((row.headline, row.verdict), (None, None));
+    let error = store.load("run").expect_err("of a later format").to_string();
+    for part in ["record run", "linerate.record/99", "this program reads linerate.record/2", "another version"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
 #[test]
 fn a_hundred_thousand_records_are_listed() {
     let folder = folder();

@@ -69,6 +69,8 @@ pub(crate) fn summary(value: f64) -> RunSummary {
         value,
         unit: MeasureUnit::BitsPerS,
         firmness: Firmness::Firm,
+        range: Some((value, value)),
+        link_share: Some(0.5),
     };
     let verdict = HeadlineVerdict { limit: Limit::Wire, confidence: Confidence::High };
     RunSummary { results: 1, headline: Some(headline), verdict: Some(verdict) }

@@ -1,6 +1,7 @@
 //! The pages in a real browser: they render, nothing complains, nothing leaves.
 
 use crate::place::{TestView, attempt, interval, stream_record, trial};
+use crate::trend;
 use linerate_model::{Caveat, CaveatKind, Message, RunSummary, TrialState};
 use linerate_store::Ending;
 use linerate_testsuite::servers::{OpenPage, chromium};
@@ -117,4 +118,43 @@ fn a_watched_run_renews_itself_and_becomes_its_report() {
     page("it is followed no more", "!document.getElementById('live')");
     let all_ours = "performance.getEntriesByType('resource').every((one) => one.name.startsWith(location.origin))";
     page("nothing leaves", all_ours);
+}
+
+/// On a desk and on a phone, every page with a picture shows its first one within 700 pixels, and no page is wider than the screen.
+/// Prints the heights that docs/reading.md states.
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
+fn first_pictures_are_on_the_first_screen() {
+    let place = TestView::new();
+    trend::keep(&place, &trend::stepped());
+    let mut feed = place.tell("live");
+    feed.tell(interval(0, 0, 941e6));
+    place.events("live").wait_for("live-over-time", "<svg");
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, page, has_picture) in [
+        ("list", "", false),
+        ("record", "record?id=run-20", true),
+        ("compare", "compare?with=run-19&with=run-20", true),
+        ("trend", "trend?id=run-31", true),
+        ("run under way", "record?id=live", true),
+    ] {
+        let mut open = OpenPage::open(folder.path(), &place.url(page), (1280, 800));
+        for width in [1280, 390] {
+            open.resize((width, 800));
+            let mut measured = |what: &str| {
+                // At first it is a blank page.
+                let is_there = "location.protocol === 'http:' && document.readyState === 'complete'";
+                let laid_out = format!("{is_there} && innerWidth === {width} ? {what} : null");
+                wait_until("the page is laid out", || open.evaluate(&laid_out).as_f64())
+            };
+            let height = measured("document.documentElement.scrollHeight");
+            let wide = measured("document.documentElement.scrollWidth");
+            // Of two drawings for two widths one is hidden.
+            let tops = "[...document.querySelectorAll('svg')].map((one) => one.getBoundingClientRect())\
+                        .filter((one) => one.height > 0).map((one) => one.top)";
+            let top = measured(&format!("Math.min(...{tops}, 1e6)"));
+            println!("{name} at {width} px: {height} px high, first picture at {top} px");
+            assert!(wide <= f64::from(width), "{name} at {width}: {wide} px wide");
+            assert!(!has_picture || top <= 700.0, "{name} at {width}: the first picture begins at {top} px");
+        }
+    }
 }

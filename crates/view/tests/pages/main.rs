@@ -1,8 +1,13 @@
 //! The pages as a browser gets them.
 
 mod browser;
+mod foreign;
 mod http;
+#[path = "../../../report/tests/report/page_outline.rs"]
+mod page_outline;
 mod place;
+mod snapshots;
+mod trend;
 
 use http::Answer;
 use linerate_model::{Caveat, CaveatKind, Goal, Limit, Message, RunSummary, TrialState};

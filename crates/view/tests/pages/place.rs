@@ -2,14 +2,14 @@
 
 use crate::http::{Answer, Events, exchange};
 use linerate_model::{
-    Counts, EndCounts, HostLoad, IntervalReport, Path, PathCounts, Plan, Received, Record, RecordId, Repeats,
-    RunSummary, STREAM_SCHEMA, Sent, Standing, StreamEvent, StreamTask, Task, TaskKind, Timing, Transport, Trial,
-    TrialResult, TrialState,
+    Confidence, Counts, Detail, EndCounts, Host, HostLoad, IntervalReport, Limit, Path, PathCounts, PathLimit, Plan,
+    Received, Record, RecordId, Repeats, RunSummary, STREAM_SCHEMA, Sent, Standing, StreamEvent, StreamTask, Task,
+    TaskKind, Timing, Transport, Trial, TrialResult, TrialState,
 };
 use linerate_report::Language;
 use linerate_store::{Ending, FeedWriter, Store};
 use linerate_testsuite::wait_until;
-use linerate_units::{ByteCount, Nanos};
+use linerate_units::{BitRate, ByteCount, Nanos};
 use linerate_view::{Key, View};
 use std::net::{SocketAddr, TcpListener};
 use tempfile::TempDir;
@@ -164,6 +164,37 @@ pub(crate) fn record(id: &str, started_unix_ns: u64, command: &str) -> Record {
         started_unix_ns,
         ..Record::new(RecordId(id.into()), Plan::sweep(vec![cell()], Repeats::Times(3)))
     }
+}
+
+/// A host of a name under an operating system.
+pub(crate) fn host(name: &str, system: &str) -> Host {
+    Host {
+        name: name.into(),
+        version: "0.1.0".into(),
+        protocol: 1,
+        system: system.into(),
+        cpu_model: "Example CPU".into(),
+        cores: 2,
+        memory_bytes: 8 << 30,
+        boot_id: name.into(),
+        congestion_controls: vec!["cubic".into()],
+        nics: Vec::new(),
+        data_addresses: Vec::new(),
+        capabilities: Vec::new(),
+    }
+}
+
+/// The same record with what its link carries, which its figure is a share of.
+pub(crate) fn of_link(mut record: Record, line_bps: u64) -> Record {
+    for result in &mut record.results {
+        let reached = result.main.median;
+        let Detail::Flows(flows) = &mut result.detail else { panic!("a stream") };
+        let (line_bps, share) = (BitRate::per_second(line_bps), reached / line_bps as f64);
+        flows.limit = Some(PathLimit { line_bps, mtu: 1500, payload_bps: line_bps, share });
+        result.verdict.limit = if share > 0.9 { Limit::Wire } else { Limit::Shaper };
+        result.verdict.confidence = Confidence::High;
+    }
+    record
 }
 
 /// A record of one TCP stream that reached `payload_bps` in its runs.

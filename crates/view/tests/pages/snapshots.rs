@@ -1,0 +1,83 @@
+//! What a reader sees of each page, kept as files: a change of wording shows as a difference of a file.
+//!
+//! `cargo xtask snapshots` writes the files anew. Ids and times are those of the sample, so that nothing has to be masked but the
+//! folder of the store in messages.
+
+use crate::page_outline::outline;
+use crate::place::{TestView, interval, record, stream_record};
+use crate::trend;
+use linerate_report::Language;
+
+/// Compares with the file `tests/snapshots/FOLDER/NAME.snap`.
+fn check(folder: &str, name: &str, page: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(format!("../snapshots/{folder}"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, outline(page)));
+}
+
+/// A store with what a list may hold: a trend, another command, one that ended early, and one that has no figure.
+fn filled(language: Language) -> TestView {
+    let place = TestView::speaking(language);
+    trend::keep(&place, &trend::stepped());
+    let mut other = stream_record("other", 1_795_000_000_000_000_000, &[94_000_000]);
+    other.command.push("--zerocopy".into());
+    place.keep(&other);
+    place.keep(&record("none", 1_794_000_000_000_000_000, "linerate transact alpha beta"));
+    place
+}
+
+fn check_in(language: Language, tail: &str) {
+    let place = filled(language);
+    for (name, page) in [
+        ("list", ""),
+        ("list-filtered", "?text=zerocopy"),
+        ("list-nothing-fits", "?limit=latency&text=nosuch"),
+        ("compare", "compare?with=run-19&with=run-20"),
+        ("trend", "trend?id=run-31"),
+        ("trend-one-run", "trend?id=other"),
+        ("trend-no-run", "trend?id=none"),
+    ] {
+        check(name, &format!("page{tail}"), &place.get(page).body);
+    }
+    // Its sections are those of a report, which has its own files.
+    let record = place.get("record?id=run-20").body;
+    let before_sections = &record[..record.find("<section").expect("a section")];
+    check("record", &format!("page{tail}"), before_sections);
+}
+
+#[test]
+fn pages_in_english() {
+    check_in(Language::English, "");
+}
+
+#[test]
+fn pages_in_japanese() {
+    check_in(Language::Japanese, "-ja");
+}
+
+#[test]
+fn a_run_under_way() {
+    let place = TestView::new();
+    let mut feed = place.tell("run");
+    feed.tell(interval(0, 0, 941e6));
+    place.events("run").wait_for("live-now", "941 Mbit/s");
+    check("live", "list", &place.get("").body);
+    check("live", "record", &place.get("record?id=run").body);
+}
+
+#[test]
+fn pages_that_cannot_be_shown() {
+    let place = TestView::new();
+    for (name, page) in [
+        ("empty-store", ""),
+        ("no-such-record", "record?id=nosuch"),
+        ("one-ticked", "compare?with=nosuch"),
+        ("no-day", "?from=yesterday"),
+        ("no-limit", "?limit=kindness"),
+    ] {
+        let body = place.get(page).body;
+        check("refused", name, &body.replace(&place.store.path().display().to_string(), "STORE"));
+    }
+}
