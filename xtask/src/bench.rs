@@ -7,12 +7,14 @@ pub(crate) mod figure;
 mod frames;
 mod iperf3;
 pub(crate) mod lab;
+mod many_records;
 mod nfs;
 mod overhead;
 mod path;
 mod peers;
 pub(crate) mod read;
 mod store;
+mod view;
 mod work;
 
 use anyhow::Result;
@@ -145,6 +147,18 @@ pub(crate) enum Bench {
         #[arg(long)]
         program: Option<PathBuf>,
     },
+    /// How long a reader waits for each page of `linerate view` over a store of many records.
+    View {
+        /// Records in the store.
+        #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(4..=10_000_000))]
+        records: u32,
+        /// How often each page is fetched.
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        repeats: u32,
+        /// Use this linerate instead of the one as it is released, built now.
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
 }
 
 /// Measures.
@@ -189,6 +203,9 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         }
         Bench::Store { records, results, program } => {
             store::run(&store::Size { folder, records: *records, results: *results, program: program.as_deref() })
+        }
+        Bench::View { records, repeats, program } => {
+            view::run(&view::Visits { folder, records: *records, repeats: *repeats, program: program.as_deref() })
         }
         Bench::Clock { trials, program } => clock::run(program.as_deref(), folder, *trials),
         Bench::Overhead { repeats, seconds, program } => overhead::run(program.as_deref(), folder, *seconds, *repeats),

@@ -1,0 +1,96 @@
+//! The pages of `linerate view` over a store of many records: how long a reader waits for each.
+
+use super::many_records::{ManyRecords, copy, times};
+use crate::process;
+use anyhow::{Context, Result, bail, ensure};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Longest that a page may take, at its median.
+const PAGE: Duration = Duration::from_millis(200);
+
+/// What to measure.
+pub(super) struct Visits<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) records: u32,
+    pub(super) repeats: u32,
+    pub(super) program: Option<&'a Path>,
+}
+
+/// Fills a store, fetches each page again and again, and holds the medians against the goal.
+pub(super) fn run(visits: &Visits<'_>) -> Result<()> {
+    process::catch_interrupts()?;
+    let many = ManyRecords::new(visits.program, visits.folder)?;
+    let id = many.fill(visits.records)?;
+    let pages = Pages::open(many.linerate(&["view"]))?;
+    let (middle, after) = (copy(&id, visits.records / 2), copy(&id, visits.records / 2 - 1));
+    let mut met = true;
+    for (what, page) in [
+        ("list", String::new()),
+        ("list, oldest page", format!("?page={}", visits.records.div_ceil(50))),
+        ("list, two words", "?text=host-777+local".to_owned()),
+        ("list, no such word", "?text=nosuch".to_owned()),
+        ("list, kind and state", "?kind=stream&ended=finished".to_owned()),
+        ("list, limit of no record", "?limit=latency".to_owned()),
+        ("list, a day", "?from=2026-01-01&to=2026-01-01".to_owned()),
+        ("record with neighbours", format!("record?id={middle}")),
+        ("compare", format!("compare?with={middle}&with={after}")),
+        ("trend", format!("trend?id={middle}")),
+    ] {
+        let times = times(visits.repeats as usize, || pages.get(&page))?;
+        let at = |share: f64| times[((times.len() as f64 * share).ceil() as usize).clamp(1, times.len()) - 1];
+        let (p50, p99) = (at(0.5), at(0.99));
+        println!(
+            "{what:<26} p50 {:.3} s, p99 {:.3} s, goal: p50 under {} s",
+            p50.as_secs_f64(),
+            p99.as_secs_f64(),
+            PAGE.as_secs_f64()
+        );
+        met &= p50 < PAGE;
+    }
+    ensure!(met, "a goal was not met");
+    Ok(())
+}
+
+/// `linerate view` under way; it ends with this.
+struct Pages {
+    child: Child,
+    /// `127.0.0.1:PORT`, and the path that all pages are below.
+    address: String,
+    path: String,
+}
+
+impl Pages {
+    fn open(mut command: Command) -> Result<Self> {
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("starting `linerate view`")?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().context("no standard output")?).read_line(&mut line)?;
+        let url = line.trim().strip_prefix("http://").and_then(|rest| rest.split_once('/'));
+        let (address, path) = url.map(|(address, path)| (address.to_owned(), format!("/{path}"))).unwrap_or_default();
+        Ok(Self { child, address, path })
+    }
+
+    /// Fetches a page, which must be there.
+    fn get(&self, page: &str) -> Result<()> {
+        let mut connection = TcpStream::connect(&self.address).context("connecting to `linerate view`")?;
+        let (path, address) = (&self.path, &self.address);
+        write!(connection, "GET {path}{page} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer)?;
+        if !answer.starts_with("HTTP/1.1 200") {
+            bail!("`linerate view` answers to {page} with {}", answer.lines().next().unwrap_or("nothing"));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
