@@ -112,6 +112,14 @@ column-buffer-delay = buffer delay
     .meaning = mean round trip under load less the idle median, as a share of the idle median (RFC 6349)
 column-bursts-longest = longest
     .meaning = the longest of the runs
+column-bus-fills = fills
+    .meaning = the fastest Ethernet that one direction of the bus can keep full of such frames
+column-bus-frame = frame
+    .meaning = bytes of a frame with FCS
+column-bus-frames-s = frames/s
+    .meaning = the most in one direction
+column-bus-rate = rate
+    .meaning = bits of frames with FCS
 column-busiest-cpu = busiest CPU
     .meaning = busy share of the device's busiest CPU
 column-busiest-thread = CPU
@@ -891,6 +899,8 @@ findings-no-difference-equal = { $names } show no difference{ $on }: { $title } 
        *[other] all { $pairs } pairs of cells that agree in all else.
     }
 findings-no-difference-on = { " " }on { $group }
+findings-no-difference-shown = the means of the repeats differ by less than { $tolerance } in every pair; the p-value is that of the least certain pair
+findings-no-difference-test = two one-sided tests (Welch), Holm-adjusted over the study
 findings-no-difference-within = { $names } show no difference{ $on } beyond the tolerance of { $tolerance }: { $title } differs by { $most } at the most in { $pairs ->
         [one] the one pair of cells that agree in all else.
        *[other] all { $pairs } pairs of cells that agree in all else.
@@ -1068,6 +1078,7 @@ layer-wire = wire
 limit-cannot-tell = cannot tell
 limit-corruption-on-the-path = corruption on the path
 limit-device = device
+limit-host-bus = host bus
 limit-latency = latency
 limit-loss-on-the-path = loss on the path
 limit-offered-load = offered load
@@ -1084,6 +1095,12 @@ limit-storage-write = storage write
 limit-tester = tester
 limit-window = window
 limit-wire = wire
+limits-bus-caption-pci = { $bus }: { $rate }, shared by both directions and all cards
+limits-bus-caption-pcie = { $bus }: { $rate } in each direction, once encoded
+limits-bus-method-more = Descriptors, doorbells, acknowledgements and flow control come on top, so a card reaches less.
+limits-bus-method-pci = PCI: a frame without FCS is one burst: an address phase, a clock for each word, and a turn-around clock (PCI Local Bus Specification 3.0, section 3.3).
+limits-bus-method-pcie = PCI Express: 8b/10b encoding up to generation 2, then 128b/130b. A frame without FCS travels in packets of at most 256 bytes. Each adds 20 bytes: framing and sequence number 4, header 12, LCRC 4 (Intel AN 708: 5 to 7 doublewords).
+limits-bus-title = what buses can carry
 limits-caption-layers = What each layer can carry ({ $ip })
 limits-caption-overview = The most payload a medium can carry ({ $ip })
 limits-chart-axis-message = UDP message, bytes of payload (logarithmic)

@@ -61,17 +61,19 @@ const OF_ANY_MEASURE: [Rule; 5] =
 type Tests = fn(&Data<'_>, usize) -> Vec<Tested>;
 
 /// Of the rules for rates those that test, each test once: the limiter is found by the trends of growth.
-const TESTS: [Tests; 8] = [
+const TESTS: [Tests; 9] = [
     tester_limit::tests,
     growth::tests,
     message_size::tests,
     ranking::tests,
     unpaired::tests,
+    no_difference::tests,
     crossover::tests,
     transport::tests,
     price::tests,
 ];
-const TESTS_OF_ANY_MEASURE: [Tests; 4] = [growth::tests, ranking::tests, unpaired::tests, crossover::tests];
+const TESTS_OF_ANY_MEASURE: [Tests; 5] =
+    [growth::tests, ranking::tests, unpaired::tests, no_difference::tests, crossover::tests];
 
 /// The study with the limits of its cells and what its numbers say, in English.
 pub fn studied(study: Study) -> StudyReport {

@@ -1,13 +1,19 @@
 //! Levels whose results are equal, within the tolerance that the study states.
+//!
+//! Where the cells have repeats, their spread decides: two one-sided tests in each pair, of which all must be significant. One value
+//! in each cell is taken as it is.
 
 use super::data::{Data, Group, Pair};
 use super::limiter::WIRE;
 use super::ranking::{contestants, strata};
 use super::words::{extremes, listed, share, some_of, value};
-use super::{bound, finding};
+use super::{bound, finding, test};
 use crate::said;
+use linerate_method::statistics::{Contrast, Sample, Scale, Tested};
 use linerate_model::{Finding, FindingKind};
 
+/// A claim needs an adjusted p-value below this.
+const LEVEL: f64 = 0.05;
 /// So many pairs are shown.
 const MOST_SHOWN: usize = 6;
 
@@ -42,12 +48,43 @@ fn difference(pair: &Pair) -> f64 {
     if high > 0.0 { (high - low) / high } else { 0.0 }
 }
 
+/// The tests of all pairs of levels that have repeats.
+pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
+    let told = data.transport_factor();
+    let factors = data.unordered().filter(|factor| Some(*factor) != told);
+    let of_factor = |factor: usize| {
+        let levels = contestants(data, factor);
+        let of_stratum = move |group: Group| {
+            let every_two =
+                levels.iter().enumerate().flat_map(|(at, a)| levels[at + 1..].iter().map(move |b| (*a, *b)));
+            every_two
+                .filter_map(|(a, b)| equivalence(data, measure, &pairs(data, measure, factor, a, b, &group)))
+                .collect::<Vec<_>>()
+        };
+        strata(data, measure, factor).into_iter().flat_map(of_stratum).collect::<Vec<_>>()
+    };
+    factors.flat_map(of_factor).collect()
+}
+
+/// The test whether all pairs with repeats differ by less than the tolerance: that of the least certain pair, since each has to show it
+/// (an intersection-union test). None where no pair has repeats that differ.
+fn equivalence(data: &Data<'_>, measure: usize, pairs: &[Pair]) -> Option<Tested> {
+    let tolerance = data.study.tolerance.unwrap_or(0.0);
+    let p_of = |pair: &Pair| {
+        let sample = |cell: usize| Sample::of(&data.study.cells[cell].values[measure], 0.0);
+        let (a, b) = (sample(pair.a.0)?, sample(pair.b.0)?);
+        Contrast::welch(Scale::Ratio, &a, &b).map(|contrast| contrast.p_within(tolerance))
+    };
+    pairs.iter().filter_map(p_of).reduce(f64::max).map(Tested::any)
+}
+
 /// Levels of which every two are equal in every pair, and have one.
 fn alike(data: &Data<'_>, measure: usize, factor: usize, group: &Group) -> Vec<Vec<usize>> {
     let tolerance = data.study.tolerance.unwrap_or(0.0);
     let equal = |a: usize, b: usize| {
         let pairs = pairs(data, measure, factor, a, b, group);
-        !pairs.is_empty() && pairs.iter().all(|pair| difference(pair) <= tolerance)
+        let shown = equivalence(data, measure, &pairs).is_none_or(|test| data.adjusted(test) < LEVEL);
+        !pairs.is_empty() && pairs.iter().all(|pair| difference(pair) <= tolerance) && shown
     };
     let mut alike: Vec<Vec<usize>> = Vec::new();
     for level in contestants(data, factor) {
@@ -68,7 +105,10 @@ fn told(
     several: bool,
 ) -> Option<Finding> {
     let every_two = levels.iter().enumerate().flat_map(|(at, a)| levels[at + 1..].iter().map(move |b| (*a, *b)));
-    let pairs: Vec<Pair> = every_two.flat_map(|(a, b)| pairs(data, measure, factor, a, b, group)).collect();
+    let by_levels: Vec<Vec<Pair>> = every_two.map(|(a, b)| pairs(data, measure, factor, a, b, group)).collect();
+    let tests = by_levels.iter().filter_map(|pairs| equivalence(data, measure, pairs));
+    let least_certain = tests.map(|test| data.adjusted(test)).reduce(f64::max);
+    let pairs: Vec<Pair> = by_levels.into_iter().flatten().collect();
     let (_, most) = extremes(pairs.iter().map(difference))?;
     let unit = data.study.measures[measure].unit;
     let names: Vec<String> = levels.iter().map(|level| data.name_of(factor, *level)).collect();
@@ -99,5 +139,11 @@ fn told(
         said!(data.lang, "findings-no-difference-against", one = of(pair.a), other = of(pair.b))
     };
     let shown: Vec<String> = pairs.iter().map(shown).collect();
-    Some(finding(FindingKind::NoDifference, text, vec![bound(some_of(data.lang, MOST_SHOWN, &shown))]))
+    let tolerance = share(data.study.tolerance.unwrap_or(0.0));
+    let tested = least_certain.map(|p| {
+        let name = said!(data.lang, "findings-no-difference-test");
+        test(&name, p, said!(data.lang, "findings-no-difference-shown", tolerance = tolerance))
+    });
+    let shown = bound(some_of(data.lang, MOST_SHOWN, &shown));
+    Some(finding(FindingKind::NoDifference, text, tested.into_iter().chain([shown]).collect()))
 }

@@ -128,3 +128,29 @@ fn what_costs_the_same_for_what_it_brings_is_not_called_dear() {
     assert!(priced(199).contains("dear buys speed, but dearly"));
     assert!(priced(201).contains("dear pays"));
 }
+
+/// Two cards in three places with these repeats each, in Mbit/s, and a tolerance of 5 %.
+fn repeated(one: &[f64], other: &[f64]) -> StudyReport {
+    let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\ntolerance = 0.05\n[[factors]]\ncolumn = 'card'\n\
+        [[factors]]\ncolumn = 'place'\n[[measures]]\ncolumn = 'mbps'\ntitle = 'throughput'\nunit = 'Mbit/s'\n";
+    let mut csv = "card,place,mbps\n".to_owned();
+    for place in 1..=3 {
+        for (card, repeats) in [("narrow", one), ("wide", other)] {
+            repeats.iter().for_each(|mbps| csv.push_str(&format!("{card},place {place},{mbps}\n")));
+        }
+    }
+    reported("x", toml, &csv)
+}
+
+/// The medians are the same both times. Repeats that scatter do not show it.
+#[test]
+fn no_difference_is_shown_by_the_spread_of_repeats() {
+    let steady = repeated(&[99.0, 100.0, 101.0, 100.0], &[100.0, 99.5, 100.5, 100.0]);
+    let finding = steady.findings.iter().find(|one| one.kind == FindingKind::NoDifference).expect("a finding");
+    assert!(finding.text.contains("narrow and wide show no difference"), "{finding:?}");
+    assert!(finding.evidence.iter().any(|one| one.text().contains("the means of the repeats differ by less than 5")));
+    let scattered = repeated(&[60.0, 100.0, 100.0, 140.0], &[70.0, 100.0, 100.0, 130.0]);
+    assert_eq!(said(&scattered, FindingKind::NoDifference), "");
+    // One value each is taken as it is.
+    assert!(said(&repeated(&[100.0], &[99.0]), FindingKind::NoDifference).contains("narrow and wide"));
+}
