@@ -125,6 +125,9 @@ mod tests {
             addresses: address.parse().into_iter().collect(),
             offloads: BTreeMap::new(),
             qdisc: String::new(),
+            driver_version: String::new(),
+            firmware: String::new(),
+            slot: None,
         }
     }
 

@@ -193,6 +193,7 @@ impl Subject<'_> {
             Limit::SoftirqCpu => vec![self.larger_packets()],
             // Of a device and a tester the calibration tells: see `settle`.
             Limit::Wire
+            | Limit::HostBus
             | Limit::Tester
             | Limit::Device
             | Limit::Server

@@ -1,6 +1,6 @@
 //! A machine with an agent.
 
-use crate::HostName;
+use crate::{HostName, Slot};
 use linerate_units::BitRate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,15 @@ pub struct Nic {
     pub offloads: BTreeMap<String, bool>,
     /// Root queueing discipline, as in `fq` or `tbf`; empty if unknown.
     pub qdisc: String,
+    /// Version of the driver; empty if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub driver_version: String,
+    /// Version of the card's firmware; empty if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub firmware: String,
+    /// The card's slot; none without one, or where the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Slot>,
 }
 
 /// One thing an agent can or cannot do here, and what would change that.

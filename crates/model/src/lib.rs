@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod agent_url;
+mod bus;
 mod calibration;
 mod carried;
 mod caveat;
@@ -56,6 +57,7 @@ mod trial;
 mod verdict;
 
 pub use agent_url::{AgentUrl, BadAgentUrl};
+pub use bus::{Bus, Slot, UnknownBus};
 pub use calibration::{Bypass, Calibrated, CalibratedSubject, Calibration};
 pub use carried::{Carried, Packet};
 pub use caveat::{Caveat, CaveatKind};

@@ -212,6 +212,8 @@ pub enum Limit {
     OfferedLoad,
     /// A link of known speed is full.
     Wire,
+    /// The bus of an interface's card: its slot carries less than its link.
+    HostBus,
     /// The result equals what the tester reaches without the device.
     Tester,
     /// The server that answers calls (RPC, NFS): its storage, its threads or its processor.
@@ -252,9 +254,10 @@ pub enum Limit {
 
 impl Limit {
     /// All limits, in the order of the path.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::OfferedLoad,
         Self::Wire,
+        Self::HostBus,
         Self::Tester,
         Self::Server,
         Self::StorageRead,
@@ -285,7 +288,13 @@ impl Limit {
             Self::Server => Some(LimitPlace::Server),
             Self::StorageRead | Self::StorageWrite => Some(LimitPlace::Storage),
             Self::Device => Some(LimitPlace::Device),
-            Self::OfferedLoad | Self::Wire | Self::Tester | Self::SoftirqCpu | Self::Latency | Self::CannotTell => None,
+            Self::OfferedLoad
+            | Self::Wire
+            | Self::HostBus
+            | Self::Tester
+            | Self::SoftirqCpu
+            | Self::Latency
+            | Self::CannotTell => None,
         }
     }
 
@@ -294,6 +303,7 @@ impl Limit {
         match self {
             Self::OfferedLoad => "offered-load",
             Self::Wire => "wire",
+            Self::HostBus => "host-bus",
             Self::Tester => "tester",
             Self::Server => "server",
             Self::StorageRead => "storage-read",
@@ -320,6 +330,7 @@ impl fmt::Display for Limit {
         f.pad(match self {
             Self::OfferedLoad => "offered load",
             Self::Wire => "wire",
+            Self::HostBus => "host bus",
             Self::Tester => "tester",
             Self::Server => "server",
             Self::StorageRead => "storage read",

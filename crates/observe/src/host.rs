@@ -2,15 +2,17 @@
 
 use crate::cores::CoreTimes;
 use crate::interface::has_wire;
+use crate::slot::slot;
 use crate::{ObserveError, capabilities, memory};
 use linerate_model::{Host, HostName, Nic};
-use linerate_sys::ethtool::Ethtool;
+use linerate_sys::ethtool::{Driver, Ethtool};
 use linerate_sys::netlink::{Address, Link, Route};
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 /// What the agent knows of its host and the host does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,9 +92,12 @@ fn congestion_controls(default: &str, available: &str) -> Vec<String> {
 fn nics(links: &[Link], addresses: &[Address], speeds: &BTreeMap<String, BitRate>) -> Result<Vec<Nic>, ObserveError> {
     let ethtool = Ethtool::open()?;
     // Drivers that answer nothing (some virtual ones) are known by what made the link.
-    let driver_of = |link: &Link| ethtool.driver(&link.name).unwrap_or_else(|_| link.kind.clone());
+    let told = |link: &Link| {
+        ethtool.driver(&link.name).unwrap_or_else(|_| Driver { name: link.kind.clone(), ..Driver::default() })
+    };
+    let driver_of = |link: &Link| told(link).name;
     let nic = |link: &Link| {
-        let driver = driver_of(link);
+        let Driver { name: driver, version, firmware, bus } = told(link);
         let stated = || {
             let mbps = ethtool.speed_mbps(&link.name).ok()??;
             has_wire(link, &driver, links, &driver_of).then(|| BitRate::per_second(u64::from(mbps) * 1_000_000))
@@ -107,6 +112,9 @@ fn nics(links: &[Link], addresses: &[Address], speeds: &BTreeMap<String, BitRate
             addresses: addresses.iter().filter(|own| own.link == link.index).map(|own| own.address).collect(),
             offloads: ethtool.features(&link.name).unwrap_or_default(),
             qdisc: link.qdisc.clone(),
+            driver_version: version,
+            firmware,
+            slot: slot(Path::new("/sys"), &bus),
         }
     };
     Ok(links.iter().filter(|link| !link.loopback).map(nic).collect())

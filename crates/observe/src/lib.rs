@@ -24,6 +24,7 @@ mod protocols;
 mod qdisc;
 mod quota;
 mod sampler;
+mod slot;
 pub mod snmp;
 mod softnet;
 mod sources;

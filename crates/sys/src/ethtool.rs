@@ -12,6 +12,19 @@ pub struct Ethtool {
     socket: Socket,
 }
 
+/// What a driver says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Driver {
+    /// Its name.
+    pub name: String,
+    /// Its version; empty if it says none.
+    pub version: String,
+    /// Version of the card's firmware; empty if it says none.
+    pub firmware: String,
+    /// Where the card is, as in `0000:03:00.0` on PCI; empty if it says nothing.
+    pub bus: String,
+}
+
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
@@ -40,14 +53,20 @@ impl Ethtool {
             .map_err(|error| Error::new("socket", "AF_INET, SOCK_DGRAM", error))
     }
 
-    /// The driver's name.
-    pub fn driver(&self, interface: &str) -> Result<String, Error> {
-        // struct ethtool_drvinfo is 196 bytes; the driver's name is the 32 after the command.
+    /// The driver, and the firmware that it found.
+    pub fn driver(&self, interface: &str) -> Result<Driver, Error> {
+        // struct ethtool_drvinfo is 196 bytes: behind the command 32 each of the driver's name, its version, the firmware's, and where the card is.
         let mut words = [0; 49];
         words[0] = ETHTOOL_GDRVINFO;
         // SAFETY: the kernel writes at most one struct ethtool_drvinfo, which is what `words` holds.
         unsafe { self.ask("ETHTOOL_GDRVINFO", interface, &mut words)? };
-        Ok(text(&bytes(&words)[4..36]))
+        let bytes = bytes(&words);
+        Ok(Driver {
+            name: text(&bytes[4..36]),
+            version: text(&bytes[36..68]),
+            firmware: text(&bytes[68..100]),
+            bus: text(&bytes[100..132]),
+        })
     }
 
     /// The speed the driver says the link has, Mbit/s; none if it does not know one.

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::output::{file_style, language, print, say, style};
-use linerate_model::{BadStack, Encapsulation, IpVersion, Medium, Stack};
+use linerate_model::{BadStack, Bus, Encapsulation, IpVersion, Medium, Stack};
 use linerate_report::limits::{self, LimitCell, Limits};
 use linerate_units::{BitRate, ByteCount};
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ Examples:
   linerate limits --medium atm-oc3-lane --udp 1472 --explain      each byte of a packet
   linerate limits --medium 100base-tx --udp 64 --claim 77Mbit/s   is this figure possible?
   linerate limits --medium 10base-t --tcp --half-duplex           acknowledgements share a hub
+  linerate limits --bus pci-32-33,pcie-3-x4                       what the slot of a card can carry
   linerate limits --out limits.html        a page with a chart; .svg is the chart alone
 
 Media: 10base-t, 100base-tx, 1000base-t, 2.5gbase-t, 5gbase-t, 10gbase-t, 25gbase-r, 40gbase-r, 50gbase-r, 100gbase-r, \
@@ -32,6 +33,11 @@ pub(crate) struct Arguments {
     /// Media, by name or by the rate of an Ethernet [default: all with a name]
     #[arg(long, short = 'm', value_name = "NAME,...", value_delimiter = ',')]
     medium: Vec<Medium>,
+
+    /// Buses between a card and memory, by frame size, instead of media: pci-32-33, pci-32-66, pci-64-33, pci-64-66, or
+    /// pcie-1-x1 to pcie-5-x32
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with_all = OF_MEDIA)]
+    bus: Vec<Bus>,
 
     /// UDP message sizes, bytes of payload [default: 64,128,256,512,1024,1472, and TCP]
     #[arg(long, short = 'u', value_name = "BYTES,...", value_delimiter = ',', num_args = 0..=1)]
@@ -94,6 +100,10 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
 }
 
+/// What says something of a medium, and nothing of a bus.
+const OF_MEDIA: [&str; 9] =
+    ["medium", "udp", "tcp", "no_timestamps", "half_duplex", "mtu", "inner_mtu", "over", "explain"];
+
 /// One `--over`.
 #[derive(Debug, Clone)]
 struct Over(Vec<Encapsulation>);
@@ -130,6 +140,9 @@ enum Form {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let file = arguments.out.as_deref().map(|file| Ok((file, form(file)?))).transpose()?;
+    if !arguments.bus.is_empty() {
+        return of_buses(arguments, file);
+    }
     let limits = arguments.limits()?;
     if let Some((file, form)) = file {
         write(&limits, file, form)?;
@@ -144,6 +157,37 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         limits::text(&limits, &style())
     });
     if limits.claim_holds() { Ok(()) } else { Err(Failure::Missed) }
+}
+
+/// What buses carry.
+fn of_buses(arguments: &Arguments, file: Option<(&Path, Form)>) -> Result<(), Failure> {
+    let buses = &arguments.bus;
+    if arguments.claim.is_some() {
+        return Err(Failure::usage("--claim is held against media: it does not go with --bus"));
+    }
+    if let Some((file, form)) = file {
+        let style = file_style();
+        let text = match form {
+            Form::Html | Form::Svg => {
+                return Err(Failure::usage("--bus has no chart: end the file's name in .md, .csv, .json or .txt"));
+            }
+            Form::Markdown => limits::buses::markdown(style.language, buses),
+            Form::Csv => limits::buses::csv(buses),
+            Form::Json => limits::buses::json(buses),
+            Form::Text => limits::buses::text(buses, &style),
+        };
+        save(file, text)?;
+    }
+    print(&if arguments.json {
+        limits::buses::json(buses)
+    } else if arguments.csv {
+        limits::buses::csv(buses)
+    } else if arguments.markdown {
+        limits::buses::markdown(language(), buses)
+    } else {
+        limits::buses::text(buses, &style())
+    });
+    Ok(())
 }
 
 impl Arguments {
@@ -227,6 +271,10 @@ fn write(limits: &Limits, file: &Path, form: Form) -> Result<(), Failure> {
         Form::Json => limits::json(limits),
         Form::Text => limits::text(limits, &style),
     };
+    save(file, text)
+}
+
+fn save(file: &Path, text: String) -> Result<(), Failure> {
     crate::private_report::write(file, text).map_err(|error| {
         Failure::measure(format!("cannot write {}: {error}; name another file with --out", file.display()))
     })?;

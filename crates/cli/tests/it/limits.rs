@@ -43,6 +43,26 @@ fn several_cells_are_a_list() {
 }
 
 #[test]
+fn a_bus_carries_so_many_frames_of_each_size() {
+    let rows = limits("--bus pci-32-33,pcie-1-x1");
+    let row = |bus: &str, bytes: u64| {
+        let all = rows.as_array().expect("a list");
+        all.iter().find(|row| row["bus"] == bus && row["frame_bytes"] == bytes).expect("a row").clone()
+    };
+    // A clock of 33.33 MHz, 379 words and 2 clocks more; 2 Gbit/s, 1,514 bytes and 20 for each of six packets.
+    close("PCI", number(&row("pci-32-33", 1_518), "/frames_per_s"), 33_333_333.0 / 381.0, 1e-6);
+    close("PCI Express", number(&row("pcie-1-x1", 1_518), "/frames_per_s"), 2e9 / 8.0 / 1_634.0, 1e-6);
+    assert_eq!(
+        (&row("pci-32-33", 1_518)["fills"], &row("pci-32-33", 64)["fills"]),
+        (&"1000base-t".into(), &"1000base-t".into())
+    );
+    let place = TestFolder::new();
+    place.run(&words("limits --bus pci-16-33")).says(2, &["pci-16-33", "pcie-3-x4"]);
+    place.run(&words("limits --bus pci-32-33 --medium fddi")).says(2, &["--bus", "--medium"]);
+    place.run(&words("limits --bus pci-32-33 --out bus.svg")).says(2, &["--bus has no chart", ".csv"]);
+}
+
+#[test]
 fn each_byte_is_explained() {
     let cell = limits("--medium 100base-tx --over qinq,esp --udp 3000 --explain");
     let mut sums = [0.0; 5];

@@ -183,9 +183,14 @@ fn changed_nic(nics: &[Option<Nic>; 2]) -> Option<Change> {
         }
     };
     let of = |what: &str| format!("{what} of {}", now.name);
+    let known = |text: &str| String::from(if text.is_empty() { "unknown" } else { text });
+    let bus = |nic: &Nic| nic.slot.map_or_else(|| known(""), |slot| slot.bus.to_string());
     let all = [
         (String::from("the interface"), then.name.clone(), now.name.clone()),
         (of("the driver"), then.driver.clone(), now.driver.clone()),
+        (of("the driver's version"), known(&then.driver_version), known(&now.driver_version)),
+        (of("the firmware"), known(&then.firmware), known(&now.firmware)),
+        (of("the bus"), bus(then), bus(now)),
         (of("the MTU"), then.mtu.to_string(), now.mtu.to_string()),
         (of("the queueing discipline"), then.qdisc.clone(), now.qdisc.clone()),
     ];

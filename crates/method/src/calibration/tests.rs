@@ -116,12 +116,24 @@ fn other_settings_do_not_fit_and_are_named() {
 fn a_host_that_has_changed_does_not_fit_and_what_changed_is_named() {
     let record = by_cable(1_000);
     type Change = fn(&mut Host);
-    let changes: [(Change, &str); 9] = [
+    let changes: [(Change, &str); 12] = [
         (|host| host.system = "Linux 6.19".into(), "the kernel of b was Linux 6.18.44, and is Linux 6.19"),
         (|host| host.cpu_model = "Atom".into(), "the CPU of b was Xeon"),
         (|host| host.cores = 8, "the number of cores of b was 2, and is 8"),
         (|host| host.version = "0.2.0".into(), "the version of linerate of b was 0.1.0"),
         (|host| host.nics[0].driver = "ixgbe".into(), "the driver of eth0 of b was veth, and is ixgbe"),
+        (
+            |host| host.nics[0].driver_version = "6.1".into(),
+            "the driver's version of eth0 of b was unknown, and is 6.1",
+        ),
+        (|host| host.nics[0].firmware = "9.54".into(), "the firmware of eth0 of b was unknown, and is 9.54"),
+        (
+            |host| {
+                let bus = "pcie-1-x1".parse().expect("a bus");
+                host.nics[0].slot = Some(linerate_model::Slot { bus, card: None, numa_node: None });
+            },
+            "the bus of eth0 of b was unknown, and is pcie-1-x1",
+        ),
         (|host| host.nics[0].mtu = 9000, "the MTU of eth0 of b was 1500, and is 9000"),
         (|host| host.nics[0].qdisc = "tbf".into(), "the queueing discipline of eth0 of b was fq"),
         (|host| host.nics[0].offloads.clear(), "rx-gro of eth0 of b was on, and is off"),

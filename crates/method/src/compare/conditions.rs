@@ -171,6 +171,9 @@ mod tests {
             addresses: Vec::new(),
             offloads: BTreeMap::from([("rx-gro".to_owned(), gro)]),
             qdisc: "fq".into(),
+            driver_version: String::new(),
+            firmware: String::new(),
+            slot: None,
         }
     }
 

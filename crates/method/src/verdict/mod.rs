@@ -12,6 +12,7 @@
 mod corruption;
 mod device;
 mod facts;
+mod host_bus;
 mod latency;
 mod offered_load;
 mod path_loss;
@@ -117,9 +118,10 @@ impl Rule {
 /// Every limit and its rule, in the order of the path. Of two equally well supported limits the first is the verdict: a load
 /// that is met asks no more of the wire, and a full wire asks no more of the hosts. Storage comes before the processors, as
 /// a thread that waits for storage does not wait for a core.
-const RULES: [(Limit, Rule); 18] = [
+const RULES: [(Limit, Rule); 19] = [
     (Limit::OfferedLoad, Rule::Flows(offered_load::weigh)),
     (Limit::Wire, Rule::Either(wire::weigh, wire::of_copy)),
+    (Limit::HostBus, Rule::Either(host_bus::weigh, host_bus::of_copy)),
     (Limit::Tester, Rule::Flows(tester::weigh)),
     (Limit::Server, Rule::Either(server::weigh, server::of_copy)),
     (Limit::StorageRead, Rule::Copy(storage_read::weigh)),

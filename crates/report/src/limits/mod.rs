@@ -1,5 +1,6 @@
 //! What media can carry: calculated, nothing measured.
 
+pub mod buses;
 mod chart;
 mod claim;
 mod explanation;

@@ -1,5 +1,6 @@
 //! What the rules weigh of a copy: where the stages of its slowest pair spent their time, and what their hosts saw.
 
+use super::bus::BusUse;
 use super::end::THROTTLED;
 use super::server_load::ServerLoad;
 use super::tcp::Tcp;
@@ -46,6 +47,8 @@ pub(crate) struct CopyFacts {
     pub(crate) destination: CopyEnd,
     /// The rate of the fullest link whose speed is known, and the share of it that was used.
     pub(crate) line: Option<(BitRate, f64)>,
+    /// The fullest bus that is slower than its card's link.
+    pub(crate) bus: Option<BusUse>,
     /// What TCP says of the connections; none where the way is none of linerate's own.
     pub(crate) tcp: Option<Tcp>,
     /// Share of a host's time that the hypervisor took, the most of any.
@@ -110,6 +113,13 @@ impl CopyFacts {
             source: CopyEnd::of(seen(source)),
             destination: CopyEnd::of(seen(destination)),
             line: line.filter(|_| crosses),
+            bus: [(source, true), (destination, false)]
+                .into_iter()
+                .filter_map(|(name, sends)| {
+                    let host = hosts.iter().find(|host| host.name == *name)?;
+                    BusUse::of(host, seen(name), sends, seconds)
+                })
+                .max_by(|l, r| l.share.total_cmp(&r.share)),
             tcp: tcp(&pair),
             steal: [source, destination].into_iter().map(|host| steal(seen(host))).fold(0.0, f64::max),
         })

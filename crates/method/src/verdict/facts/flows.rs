@@ -1,6 +1,7 @@
 //! The facts of a load of flows: streams, transactions and calls. Medians over the runs.
 
 use super::backlog::OneWay;
+use super::bus::BusUse;
 use super::calls::Calls;
 use super::course::{Course, GROWN, TcpCourse};
 use super::end::{End, KEPT_WAITING, KernelThread, NEARLY_OCCUPIED, OCCUPIED};
@@ -73,6 +74,8 @@ pub(crate) struct FlowFacts {
     pub(crate) outbound: InterfaceFacts,
     /// The interface that they came by.
     pub(crate) inbound: InterfaceFacts,
+    /// The fullest bus that is slower than its card's link, in the middle run.
+    pub(crate) bus: Option<BusUse>,
     /// TCP: how long data and acknowledgements took; none where clocks or series do not tell.
     pub(crate) one_way: Option<OneWay>,
     /// TCP: share of the packets that the receiving host sent back and that did not reach the sending one.
@@ -170,6 +173,7 @@ impl FlowFacts {
             course,
             outbound: InterfaceFacts::of(runs, true),
             inbound: InterfaceFacts::of(runs, false),
+            bus: bus(runs, hosts),
             one_way: OneWay::of(runs),
             lost_on_return: lost_on_return(runs),
             waits: Waits::of(figures, runs),
@@ -393,6 +397,22 @@ fn offer_of(run: &TrialResult) -> Option<Offer> {
         }
     });
     offers.min_by(|left, right| left.arrived.total_cmp(&right.arrived))
+}
+
+/// The fullest bus of each run, and of these the middle one.
+fn bus(runs: &[&TrialResult], hosts: &[Host]) -> Option<BusUse> {
+    let of_run = |run: &&TrialResult| {
+        let of_end = |name: &HostName, sends: bool| {
+            let (host, seen) = (hosts.iter().find(|host| host.name == *name)?, run.hosts.get(name)?);
+            BusUse::of(host, seen, sends, seen.window.as_secs_f64())
+        };
+        let all = transfers(run);
+        let ends = all.iter().flat_map(|one| [of_end(one.from, true), of_end(one.to, false)]);
+        ends.flatten().max_by(|l, r| l.share.total_cmp(&r.share))
+    };
+    let mut each: Vec<BusUse> = runs.iter().filter_map(of_run).collect();
+    each.sort_by(|l, r| l.share.total_cmp(&r.share));
+    (!each.is_empty()).then(|| each.swap_remove(each.len() / 2))
 }
 
 fn closed_loop(result: &FlowFigures, workload: Option<&Task>) -> Option<ClosedLoop> {

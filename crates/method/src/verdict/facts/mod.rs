@@ -1,6 +1,7 @@
 //! What the rules weigh: facts drawn once from the results, and the thresholds that several rules share.
 
 mod backlog;
+mod bus;
 mod calls;
 mod copy;
 mod course;
@@ -14,6 +15,7 @@ mod udp;
 mod waits;
 mod words;
 
+pub(crate) use bus::BusUse;
 pub(crate) use calls::{Calls, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER};
 pub(crate) use copy::{CopyEnd, CopyFacts, MOSTLY_FULL, ServerEnd};
 pub(crate) use course::{GROWN, TcpCourse};

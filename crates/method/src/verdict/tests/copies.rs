@@ -27,6 +27,7 @@ fn facts() -> CopyFacts {
         source: CopyEnd::default(),
         destination: CopyEnd::default(),
         line: None,
+        bus: None,
         tcp: None,
         steal: 0.0,
     }

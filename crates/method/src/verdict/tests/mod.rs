@@ -31,6 +31,7 @@ fn facts() -> FlowFacts {
         course: None,
         outbound: InterfaceFacts::default(),
         inbound: InterfaceFacts::default(),
+        bus: None,
         one_way: None,
         lost_on_return: 0.0,
         declared_too_slow: None,

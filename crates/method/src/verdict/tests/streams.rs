@@ -1,6 +1,6 @@
 //! Streams, and what holds for every load.
 
-use super::super::facts::{Course, KernelThread, LossPattern, Offer, OneWay, TcpCourse};
+use super::super::facts::{BusUse, Course, KernelThread, LossPattern, Offer, OneWay, TcpCourse};
 use super::*;
 use crate::transfer::tests::trial;
 use linerate_model::{LimitPlace, Support};
@@ -520,4 +520,25 @@ fn threads_under_soft_interrupts_do_not_hide_a_shaper() {
     is(&datagrams(0.3, 0.6), Limit::SenderCpu, Confidence::High);
     // With other programs about it cannot be told what the soft interrupts ran on top of.
     is(&datagrams(0.0, 0.95), Limit::SenderCpu, Confidence::Medium);
+}
+
+/// A slot that is slower than its link, and so full.
+#[test]
+fn a_full_bus_is_named_and_one_with_room_is_not() {
+    let used = |share| {
+        Some(BusUse {
+            host: "a".into(),
+            interface: "eth0".into(),
+            bus: "pcie-1-x1".parse().expect("a bus"),
+            card: Some("pcie-3-x8".parse().expect("a bus")),
+            frame_bytes: 1_518,
+            share,
+        })
+    };
+    let full = FlowFacts { bus: used(0.93), ..facts() };
+    is(&full, Limit::HostBus, Confidence::High);
+    let said = of_flows(&full);
+    assert!(said.evidence[0].contains("eth0 of a is on pcie-1-x1"), "{said:#?}");
+    assert!(said.evidence[0].contains("can use pcie-3-x8") && said.evidence[0].contains("93 %"), "{said:#?}");
+    assert_ne!(of_flows(&FlowFacts { bus: used(0.5), ..facts() }).limit, Limit::HostBus);
 }
