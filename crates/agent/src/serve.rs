@@ -18,7 +18,7 @@ use axum_server::Handle;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
 use linerate_control::{PROTOCOL, PROTOCOL_HEADER};
-use linerate_engine::{Engine, Report};
+use linerate_engine::{Engine, Report, StrangerReplies};
 use linerate_model::{AgentUrl, HostName};
 use linerate_observe::HostOptions;
 use linerate_sys::descriptors;
@@ -187,6 +187,11 @@ impl Agent {
     /// What clients need to reach it.
     pub fn url(&self) -> &AgentUrl {
         &self.url
+    }
+
+    /// What strangers may be sent beside its sessions, for services of this host outside the API.
+    pub fn stranger_replies(&self) -> &Arc<StrangerReplies> {
+        &self.shared.sessions.replies
     }
 
     /// What it has given up; none unless it was to.

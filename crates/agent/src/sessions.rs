@@ -11,7 +11,7 @@ use crate::session::{Bounds, Opener, Outcome, Session, panicked};
 use crate::{Limits, Timeouts};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::{ApiError, Closed, ErrorKind};
-use linerate_engine::{Demand, Engine, ListenOptions, Report};
+use linerate_engine::{Demand, Engine, ListenOptions, Report, StrangerReplies};
 use linerate_model::{Assignment, FailureKind, HostCounts, Order, SessionFailure, SessionId, Stage};
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -38,6 +38,8 @@ pub(crate) struct Sessions {
     /// The agent is being shut down.
     closing: AtomicBool,
     pub(crate) metrics: Metrics,
+    /// What strangers may be sent beside the sessions.
+    pub(crate) replies: Arc<StrangerReplies>,
     /// Told of each session that has ended.
     report: Report,
 }
@@ -45,7 +47,8 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn new(engines: Vec<Box<dyn Engine>>, limits: Limits, timeouts: Timeouts, report: Report) -> Self {
         let (held, closing, metrics) = (Mutex::default(), AtomicBool::new(false), Metrics::default());
-        Self { held, engines, limits, timeouts, closing, metrics, report }
+        let replies = Arc::new(StrangerReplies::within(limits.max_rate));
+        Self { held, engines, limits, timeouts, closing, metrics, replies, report }
     }
 
     /// Begins with a session that the limits allow, as a host at `requester` asks, and tells its stages. It is stopped when the stream is dropped.
@@ -197,7 +200,8 @@ impl Sessions {
         let rate_limited = self.limits.max_rate.is_some() || grant.max_rate.is_some();
         let opener = Opener { host: requester.to_canonical(), credential: grant.credential.clone(), rate_limited };
         let peers = self.limits.data_peers().and(grant.data_peers());
-        let listening = ListenOptions { peers, ports: self.limits.data_ports };
+        let (ports, replies) = (self.limits.data_ports, Arc::clone(&self.replies));
+        let listening = ListenOptions { peers, ports, replies };
         let session = Arc::new(Session::new(assignment, demand, opener, listening));
         held.insert(assignment.id.clone(), Arc::clone(&session));
         Ok((session, engine))
@@ -213,7 +217,9 @@ impl Sessions {
 
     /// Runs a session to its end. Called once, on a thread of its own.
     fn run(&self, session: &Arc<Session>, engine: usize, assignment: &Assignment) {
+        let sending = self.replies.session(session.demand.sends.unwrap_or_default());
         let outcome = session.run(self.engines[engine].as_ref(), assignment);
+        drop(sending);
         if let Ok(counts) = &outcome {
             self.metrics.count_payload(assignment.roles.iter().map(|role| &role.kind), counts);
         }

@@ -35,7 +35,7 @@ pub use listening::{DataPorts, ListenOptions};
 pub use path_end::{PathEnd, Side, path_ends};
 pub use path_rates::{PathRates, bits_per_second};
 pub use peers::AllowedPeers;
-pub use reply_allowance::ReplyAllowance;
+pub use reply_allowance::{ReplyAllowance, SendingSession, StrangerReplies};
 pub use report::Report;
 pub use socket::{SocketSpec, socket};
 pub use stop::Stop;

@@ -2,13 +2,14 @@
 
 use crate::error::{SocketError, failed};
 use crate::peers::AllowedPeers;
+use crate::reply_allowance::StrangerReplies;
 use linerate_model::Transport;
 use socket2::{SockAddr, Socket, Type};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 4_096;
@@ -20,6 +21,8 @@ pub struct ListenOptions {
     pub peers: AllowedPeers,
     /// The ports that are listened at.
     pub ports: DataPorts,
+    /// What strangers may be sent.
+    pub replies: Arc<StrangerReplies>,
 }
 
 /// The ports that trials listen at; the kernel's choice by default.

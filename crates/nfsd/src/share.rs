@@ -28,12 +28,12 @@ impl NfsShare {
     ) -> Result<Self, RpcError> {
         let opened = DirectoryStore::new(directory.into());
         let store = opened.map_err(|error| cannot_serve("the folder", &error))?;
-        let ListenOptions { peers, ports } = listening;
+        let ListenOptions { peers, ports, replies } = listening;
         let (plain, v6) = (SocketOptions::default(), address.is_ipv6());
         let spec = SocketSpec { transport: Transport::Tcp, v6, options: &plain, bind: None, device: false };
         let socket = linerate_engine::socket(spec)?;
         ports.bind_in(&socket, address)?;
-        let options = ServerOptions { key: Some(key), peers, ..ServerOptions::default() };
+        let options = ServerOptions { key: Some(key), peers, replies, ..ServerOptions::default() };
         Server::on(Transport::Tcp, socket, programs(Arc::new(store), ServiceTime::default()), options).map(Self)
     }
 

@@ -4,6 +4,7 @@ use crate::error::RpcError;
 use crate::portmap::{self, Mapping};
 use crate::program::{PROGRAM, TestProgram, VERSION};
 use crate::server::{Program, Server, ServerOptions};
+use linerate_engine::StrangerReplies;
 use linerate_model::Transport;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -25,16 +26,16 @@ pub struct RpcService {
 }
 
 impl RpcService {
-    /// Listens at `address` over both transports; port 0 lets the system choose.
+    /// Listens at `address` over both transports; port 0 lets the system choose. Calls over UDP get as many replies as `replies` allows.
     ///
     /// # Errors
     /// Fails if the port is taken or cannot be bound.
-    pub fn start(address: SocketAddr) -> Result<Self, RpcError> {
+    pub fn start(address: SocketAddr, replies: &Arc<StrangerReplies>) -> Result<Self, RpcError> {
         let program: Arc<dyn Program> = Arc::new(TestProgram::without_data());
-        let tcp = listen(Transport::Tcp, address, Arc::clone(&program))?;
+        let tcp = listen(Transport::Tcp, address, Arc::clone(&program), replies)?;
         // The same port for both, as with other services.
         let address = tcp.address();
-        let udp = listen(Transport::Udp, address, program)?;
+        let udp = listen(Transport::Udp, address, program, replies)?;
         Ok(Self { address, registered: Vec::new(), _servers: [tcp, udp] })
     }
 
@@ -78,8 +79,14 @@ fn portmapper() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, portmap::PORT))
 }
 
-fn listen(transport: Transport, address: SocketAddr, program: Arc<dyn Program>) -> Result<Server, RpcError> {
+fn listen(
+    transport: Transport,
+    address: SocketAddr,
+    program: Arc<dyn Program>,
+    replies: &Arc<StrangerReplies>,
+) -> Result<Server, RpcError> {
     let options = ServerOptions {
+        replies: Arc::clone(replies),
         connections: CONNECTIONS,
         connections_each: CONNECTIONS_EACH,
         idle_ns: Some(IDLE_NS),

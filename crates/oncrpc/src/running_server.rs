@@ -11,6 +11,7 @@ use linerate_observe::interface_of;
 use linerate_sys::clock;
 use linerate_sys::thread::EngineThread;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::thread;
 
 /// After the window the server stays for calls that are still under way: until nothing came for so long (UDP) ...
@@ -50,6 +51,7 @@ impl RunningServer {
             cpus: job.socket().receiver_cpus.clone(),
             key: Some(job.ends[end].key(&job.key)),
             peers: listening.peers.clone(),
+            replies: Arc::clone(&listening.replies),
             ..ServerOptions::default()
         };
         let server = Server::on(transport, socket, protocol.programs(job)?, options)?;

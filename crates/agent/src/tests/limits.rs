@@ -4,7 +4,7 @@ use super::scripted::{Fault, Point, Scripted};
 use super::*;
 use linerate_control::AgentError;
 use linerate_engine::{Demand, Needs};
-use linerate_model::{FailureKind, Power};
+use linerate_model::{FailureKind, LinkId, Power};
 use linerate_units::BitRate;
 
 async fn refused(client: &Client, id: &str, parts: &[&str]) {
@@ -37,6 +37,48 @@ async fn rates_and_sessions_are_summed_until_a_session_ends() {
     sends(Some(8_000_000));
     let _third = client.open(&assignment("third")).await.expect("there is room again");
     assert_eq!(metric(&agent, "linerate_sessions_total{task=\"stream\",state=\"refused\"}").await, 3);
+}
+
+/// The attack: who holds a URL has the agent look for ports of a host that it is not to reach, by what its errors say.
+#[tokio::test]
+async fn ports_of_an_address_that_is_not_allowed_cannot_be_told_apart() {
+    let engine = Scripted::new();
+    let agent = agent_with(engine.boxed(), |options| {
+        options.limits.allowed_peers = vec!["127.0.0.1/32".parse().expect("a network")];
+    })
+    .await;
+    let client = connect(&agent).await;
+    let [open, closed] = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.2:0").expect("listens"));
+    let (answers, refuses) = (open.local_addr().expect("bound"), closed.local_addr().expect("bound"));
+    drop(closed);
+    let mut session = client.open(&assignment("looks")).await.expect("within the limits");
+    until(&mut session, |stage| matches!(stage, Stage::Listening { .. })).await;
+    let mut told = Vec::new();
+    for address in [answers, refuses] {
+        let order = Order::Connect([(LinkId(0), address)].into());
+        told.push(client.order(session.id(), &order).await.expect_err("not allowed").to_string());
+    }
+    assert!(told[0].contains("none of the networks that this agent allows"), "{told:?}");
+    assert_eq!(told[0], told[1]);
+    open.set_nonblocking(true).expect("sets");
+    assert_eq!(open.accept().expect_err("nobody connects").kind(), std::io::ErrorKind::WouldBlock);
+}
+
+/// The attack: strangers have an agent send beside sessions that use up its limit of rate.
+#[tokio::test]
+async fn replies_to_strangers_have_what_sessions_leave_of_the_rate() {
+    let engine = Scripted::with((Point::Preparing, Fault::Hold));
+    let rate = BitRate::per_second(8_000_000);
+    engine.change(|script| script.demand.sends = Some(rate));
+    let agent = agent_with(engine.boxed(), |options| options.limits.max_rate = Some(rate)).await;
+    let client = connect(&agent).await;
+    let may_reply = || agent.stranger_replies().allow(100, linerate_sys::clock::now());
+    assert!(may_reply(), "no session is under way");
+    let mut session = client.open(&assignment("takes-all")).await.expect("within the limits");
+    until(&mut session, |stage| matches!(stage, Stage::Preparing { doing } if doing == "making files")).await;
+    assert!(!may_reply(), "the session has all of the rate");
+    client.close(session.id()).await.expect("closed");
+    assert!(may_reply(), "the session is over");
 }
 
 /// The attack: sessions that each keep to a limit of their own take the host's memory together.

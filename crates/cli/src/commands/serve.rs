@@ -10,7 +10,7 @@ use linerate_agent::{
     Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, Budget,
     Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, Timeouts, Token,
 };
-use linerate_engine::{AllowedPeers, DataPorts, Report};
+use linerate_engine::{AllowedPeers, DataPorts, Report, StrangerReplies};
 use linerate_iperf3::{Iperf3Service, ServiceLimits};
 use linerate_model::{AgentUrl, HostName};
 use linerate_oncrpc::RpcService;
@@ -231,7 +231,8 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         confinement: Some(confinement),
     };
     let agent = Agent::start(options).await.map_err(Failure::measure)?;
-    let service = rpc.map(|(address, registered)| rpc_service(address, registered)).transpose()?;
+    let service =
+        rpc.map(|(address, registered)| rpc_service(address, registered, agent.stranger_replies())).transpose()?;
     let iperf3 = iperf3.map(|(address, limits)| iperf3_service(address, limits)).transpose()?;
     if !exposed {
         say(&loopback_only(address));
@@ -339,8 +340,8 @@ fn identity_directory(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
 }
 
 /// The RPC program at a port of its own.
-fn rpc_service(address: SocketAddr, registered: bool) -> Result<RpcService, Failure> {
-    let mut service = RpcService::start(address).map_err(Failure::measure)?;
+fn rpc_service(address: SocketAddr, registered: bool, replies: &Arc<StrangerReplies>) -> Result<RpcService, Failure> {
+    let mut service = RpcService::start(address, replies).map_err(Failure::measure)?;
     if registered {
         service.register().map_err(Failure::measure)?;
     }

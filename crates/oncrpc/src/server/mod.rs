@@ -13,7 +13,7 @@ use crate::error::RpcError;
 use crate::greeting::{GREET, GreetingServer, KnownCallers};
 use crate::message::{BadCall, CallMessage, Refused, put_accepted, put_refused, read_call};
 use account::Account;
-use linerate_engine::{AllowedPeers, SocketError, Timeline};
+use linerate_engine::{AllowedPeers, SocketError, StrangerReplies, Timeline};
 use linerate_model::{Service, SessionKey, Transport};
 use linerate_sys::clock;
 use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
@@ -117,6 +117,8 @@ pub struct ServerOptions {
     pub key: Option<SessionKey>,
     /// Hosts that are answered.
     pub peers: AllowedPeers,
+    /// What callers without the key may be sent, all together.
+    pub replies: Arc<StrangerReplies>,
     /// TCP: connections at a time; more are closed at once.
     pub connections: usize,
     /// TCP: those of one address, or of one IPv6 network of 64 bits.
@@ -136,6 +138,7 @@ impl Default for ServerOptions {
             first: 0,
             key: None,
             peers: AllowedPeers::default(),
+            replies: Arc::default(),
             connections: 1_024,
             connections_each: 1_024,
             idle_ns: None,

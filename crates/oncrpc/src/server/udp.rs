@@ -4,7 +4,7 @@ use super::later::Later;
 use super::{CallerProof, Executed, Shared, wait_ns};
 use crate::error::is_timeout;
 use crate::greeting::KnownCallers;
-use linerate_engine::ReplyAllowance;
+use linerate_engine::{ReplyAllowance, StrangerReplies};
 use linerate_model::Transport;
 use linerate_sys::{clock, socket};
 use std::net::{SocketAddr, UdpSocket};
@@ -21,7 +21,7 @@ pub(super) fn serve(udp: &UdpSocket, shared: &Shared) {
     let mut reply = Vec::new();
     let mut took = Vec::new();
     let mut later: Later<SocketAddr> = Later::new();
-    let (mut known, mut allowances) = (KnownCallers::default(), Allowances::default());
+    let (mut known, mut greeted) = (KnownCallers::default(), ReplyAllowance::default());
     while !shared.is_stopped() {
         while let Some(held) = later.take(clock::now()) {
             send(udp, &held.bytes, held.to);
@@ -45,7 +45,7 @@ pub(super) fn serve(udp: &UdpSocket, shared: &Shared) {
             if !is_known && !shared.options.peers.allow(peer.ip()) {
                 continue;
             }
-            if !allowances.allow(caller, length, reply.len(), now) {
+            if !allows((&shared.options.replies, &mut greeted), caller, (length, reply.len()), now) {
                 continue;
             }
             if due > now {
@@ -60,22 +60,19 @@ pub(super) fn serve(udp: &UdpSocket, shared: &Shared) {
     }
 }
 
-/// What may be sent to sources that may be forged: until one has proved that it reads the replies, it gets no more than it sent.
-#[derive(Debug, Default)]
-struct Allowances {
-    strangers: ReplyAllowance,
-    /// A flood of strangers does not keep out callers that hold the session's key.
-    greeted: ReplyAllowance,
-}
-
-impl Allowances {
-    /// Whether `caller` may be sent a reply of `reply_bytes` to a call of `call_bytes` at `now`, nanoseconds. If so, it counts.
-    fn allow(&mut self, caller: CallerProof, call_bytes: usize, reply_bytes: usize, now: u64) -> bool {
-        match caller {
-            CallerProof::None => self.strangers.allow(call_bytes, reply_bytes, now),
-            CallerProof::Key => self.greeted.allow(call_bytes, reply_bytes, now),
-            CallerProof::KeyAndAddress => true,
-        }
+/// Whether `caller` may be sent a reply of `reply_bytes` to a call of `call_bytes` at `now`, nanoseconds. If so, it counts. The source
+/// of a call may be forged: until a caller has proved that it reads the replies, it gets no more than it sent. A flood of strangers
+/// does not keep out callers that hold the session's key, which have the allowance `greeted`.
+fn allows(
+    (strangers, greeted): (&StrangerReplies, &mut ReplyAllowance),
+    caller: CallerProof,
+    (call_bytes, reply_bytes): (usize, usize),
+    now: u64,
+) -> bool {
+    match caller {
+        CallerProof::None => reply_bytes <= call_bytes && strangers.allow(reply_bytes, now),
+        CallerProof::Key => greeted.allow(call_bytes, reply_bytes, now),
+        CallerProof::KeyAndAddress => true,
     }
 }
 
@@ -95,15 +92,16 @@ mod tests {
 
     #[test]
     fn a_flood_of_strangers_leaves_greetings_their_own_allowance() {
-        let mut allowances = Allowances::default();
+        let (strangers, mut greeted) = (StrangerReplies::default(), ReplyAllowance::default());
         let now = 10_000_000_000;
-        let mut count = |caller| (0..10_000).filter(|_| allowances.allow(caller, 76, 56, now)).count();
-        let strangers = count(CallerProof::None);
-        assert!(strangers < 10_000, "they are limited");
-        assert_eq!(count(CallerProof::Key), strangers);
+        let mut count =
+            |caller| (0..10_000).filter(|_| allows((&strangers, &mut greeted), caller, (76, 56), now)).count();
+        assert_eq!(count(CallerProof::None), 2_000, "they are limited");
+        assert_eq!(count(CallerProof::Key), 2_000);
         assert_eq!(count(CallerProof::KeyAndAddress), 10_000);
-        let mut fresh = Allowances::default();
-        assert!(!fresh.allow(CallerProof::Key, 76, 77, now), "no longer than the call");
-        assert!(fresh.allow(CallerProof::KeyAndAddress, 76, 77, now));
+        let (fresh, mut greeted) = (StrangerReplies::default(), ReplyAllowance::default());
+        let mut longer = |caller| allows((&fresh, &mut greeted), caller, (76, 77), now);
+        assert!(!longer(CallerProof::None) && !longer(CallerProof::Key), "no longer than the call");
+        assert!(longer(CallerProof::KeyAndAddress));
     }
 }

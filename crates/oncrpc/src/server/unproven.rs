@@ -88,7 +88,7 @@ impl Stranger {
                 // A caller waits for its ticket, without which no call is worth making: nothing follows yet.
                 return self.records.is_empty().then_some(Some(reply)).ok_or_else(invalid);
             }
-            if self.stream.write(&reply)? < reply.len() {
+            if !shared.options.replies.allow(reply.len(), now) || self.stream.write(&reply)? < reply.len() {
                 return Err(io::ErrorKind::WriteZero.into());
             }
         }
