@@ -1,10 +1,12 @@
 //! `linerate hosts`: agents by names, so that their URLs stand in no command.
 
+use crate::discovery;
 use crate::exit::Failure;
 use crate::output::{print, say};
 use crate::saved_hosts::{SavedHosts, url_of_variable, urls_of_file};
 use clap::Subcommand;
 use linerate_model::{AgentUrl, HostName};
+use linerate_units::Nanos;
 use std::io::{IsTerminal as _, stdin};
 use std::path::Path;
 
@@ -16,6 +18,7 @@ Examples:
   ssh rack-1 cat agent.url | linerate hosts add rack-1 -
   linerate stream rack-1 rack-2
   linerate hosts list
+  linerate hosts discover                    agents nearby, of `linerate serve --announce`
 
 An agent URL is a password. On a command line other users and the shell's history see it. The names are kept in linerate/hosts \
 in your data directory, which only you can read. Everywhere a host is named, @FILE also reads agent URLs from a file, one a \
@@ -36,6 +39,12 @@ enum Action {
     },
     /// List the saved agents, without their secrets
     List,
+    /// List the agents on the local network that announce themselves (`linerate serve --announce`)
+    Discover {
+        /// How long to listen for answers
+        #[arg(long, value_name = "TIME", default_value = "3s")]
+        time: Nanos,
+    },
     /// Forget agents
     Remove {
         /// Their names
@@ -45,9 +54,10 @@ enum Action {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    let mut hosts = SavedHosts::read().map_err(Failure::usage)?;
+    let saved = || SavedHosts::read().map_err(Failure::usage);
     match arguments.action {
         Action::Add { name, url } => {
+            let mut hosts = saved()?;
             let url = given(url.as_deref()).map_err(Failure::usage)?;
             let (name, address) = (HostName(name), url.address());
             let before = hosts.add(name.clone(), url).map_err(Failure::usage)?;
@@ -55,6 +65,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
             say(&format!("linerate: {name} is saved: {address}{}", before.unwrap_or_default()));
         }
         Action::List => {
+            let hosts = saved()?;
             let width = hosts.all().keys().map(|name| name.0.len()).max().unwrap_or(0);
             for (name, url) in hosts.all() {
                 print(&format!("{name:<width$}  {}", url.address()));
@@ -63,13 +74,35 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
                 say("linerate: no hosts are saved; `linerate hosts add NAME` saves one");
             }
         }
+        Action::Discover { time } => discover(time)?,
         Action::Remove { names } => {
+            let mut hosts = saved()?;
             for name in names {
                 let (name, url) = (HostName(name.clone()), hosts.remove(&name.into()).map_err(Failure::usage)?);
                 say(&format!("linerate: {name} is forgotten: {}", url.address()));
             }
         }
     }
+    Ok(())
+}
+
+/// Prints each agent that announces itself as soon as it is found.
+fn discover(time: Nanos) -> Result<(), Failure> {
+    let found = discovery::discover(time.into(), |agent| {
+        let other = if agent.is_of_this_protocol() { "" } else { ", which this version does not work with" };
+        print(&format!("{}  {}  linerate {}{other}", agent.name, agent.address, agent.version));
+    })
+    .map_err(Failure::measure)?;
+    say(&match found {
+        0 => format!(
+            "linerate: no agent announced itself within {time}: start it with `linerate serve --announce`; multicast (UDP port 5353) \
+             has to pass between the hosts"
+        ),
+        _ => String::from(
+            "linerate: an announcement proves nothing: save each agent by its URL, which it printed when it was started, with \
+             `linerate hosts add NAME`",
+        ),
+    });
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 mod invitations;
 
+use crate::discovery;
 use crate::exit::Failure;
 use crate::nfs_service::NfsOptions;
 use crate::output::{print, say};
@@ -33,6 +34,7 @@ Examples:
   linerate serve --allow-peer 192.0.2.0/24 --max-rate 1Gbit/s
   linerate serve --iperf3                    serves `iperf3 -c` too, on port 5201
   linerate serve --listen 127.0.0.1:4747     this machine only
+  linerate serve --announce                  found by `linerate hosts discover` on the local network
   linerate serve --data-ports 5000-5010      behind a firewall that lets 4747 and these through, TCP and UDP
   linerate serve invite --for 1h             a URL for streams and transactions, for one hour
 
@@ -155,6 +157,11 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "rpc_port")]
     portmap: bool,
 
+    /// Announce the agent on the local network by multicast DNS, for `linerate hosts discover`. The announcement has its name,
+    /// address and version, and no secret
+    #[arg(long)]
+    announce: bool,
+
     /// Serve clients of iperf3 on this TCP and UDP port [default port: 5201], several at once, and print a line for each. They need
     /// no secret: --allow-peer, --max-rate, --max-time, --max-trials and --max-flows bind them
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
@@ -190,8 +197,10 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         Some(fd) => linerate_sys::inherited::listener(fd).map_err(Failure::usage)?,
         None => listener(arguments.listen)?,
     };
-    let address = listener.local_addr().map_err(Failure::measure)?.ip();
+    let at = listener.local_addr().map_err(Failure::measure)?;
+    let address = at.ip();
     let exposed = !address.is_loopback();
+    let name = arguments.name.clone().map_or_else(system_name, HostName);
     let memory = arguments.max_memory.unwrap_or_else(|| Budget::default().memory);
     let budget = Budget { memory, ..Budget::default() };
     let Secrets { identity, token, invitations } = arguments.secrets()?;
@@ -205,7 +214,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         identity,
         token,
         invitations,
-        name: arguments.name.map_or_else(system_name, HostName),
+        name: name.clone(),
         limits: Limits {
             max_rate: arguments.max_rate,
             max_time: arguments.max_time,
@@ -234,6 +243,8 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     let service =
         rpc.map(|(address, registered)| rpc_service(address, registered, agent.stranger_replies())).transpose()?;
     let iperf3 = iperf3.map(|(address, limits)| iperf3_service(address, limits)).transpose()?;
+    let announce = || discovery::announce(&name, at, &agent.url().fingerprint);
+    let announced = arguments.announce.then(announce).transpose().map_err(Failure::usage)?;
     if !exposed {
         say(&loopback_only(address));
     } else if stdout().is_terminal() {
@@ -253,7 +264,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     }
     // An error here means the sender is gone, and with it the program.
     let _ = cancel.wait_for(|asked| *asked).await;
-    drop((service, iperf3));
+    drop((service, iperf3, announced));
     agent.shutdown().await;
     Ok(())
 }

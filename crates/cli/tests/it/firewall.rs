@@ -6,8 +6,8 @@ use linerate_testsuite::{lab_test, program};
 use std::process::{Child, Command, Stdio};
 
 /// A host: a network namespace, and a process in it by which others name it.
-struct Host {
-    network: NetNamespace,
+pub(crate) struct Host {
+    pub(crate) network: NetNamespace,
     process: Child,
 }
 
@@ -20,7 +20,7 @@ impl Drop for Host {
 }
 
 impl Host {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let network = NetNamespace::new().expect("a network namespace");
         // It lives no longer than this process, which holds the other end of its input.
         let start = || Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
@@ -40,7 +40,7 @@ impl Host {
     }
 
     /// A link to `other`, with an address at each end.
-    fn link(&self, own: (&str, &str), other: &Self, its: (&str, &str)) {
+    pub(crate) fn link(&self, own: (&str, &str), other: &Self, its: (&str, &str)) {
         let process = other.process.id();
         self.does(&format!("ip link add {} type veth peer name {} netns {process}", own.0, its.0));
         for (host, (name, address)) in [(self, own), (other, its)] {
@@ -49,7 +49,7 @@ impl Host {
         }
     }
 
-    fn serves(&self, place: &TestFolder, options: &str) -> (Running, String) {
+    pub(crate) fn serves(&self, place: &TestFolder, options: &str) -> (Running, String) {
         let copies = place.path("copies");
         std::fs::create_dir_all(&copies).expect("a directory");
         let line = format!("serve --ephemeral --copy-directory {} {options}", copies.display());

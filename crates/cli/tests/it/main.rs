@@ -11,6 +11,7 @@ mod device_hosts;
 mod device_load;
 #[cfg(feature = "snmp")]
 mod device_snmp;
+mod discovery;
 mod faults;
 mod firewall;
 mod frames;
