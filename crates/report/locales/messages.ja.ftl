@@ -171,6 +171,10 @@ device-reached-no-more = 装置を迂回しても、同じホストの値は高�
 frames-all-arrived = 送信した { $count } フレームがすべて届きました。限界を調べるには負荷を上げてください。
 frames-no-stream = ストリームが送信されませんでした。
 frames-not-arrived = 送信した { $sent } フレームのうち { $lost } が届きませんでした（受信ポートで失われたものがない場合）。
+host-bus-card = カードは { $card } を使えます。
+host-bus-next = カードをより速いスロットに挿してください。バスごとの上限は `linerate limits --bus` で分かります。
+host-bus-slot = { $host } のインターフェース { $interface } のカードは { $bus } にあり、リンクより少ない量しか運べません。
+host-bus-used = 平均 { $frame_bytes } バイトのフレームが、このバスで運べる最大の { $used } を使いました。
 hosts-none-reached = 損失なしに届いたホストは 1 つもありません。
 
 ## ラダー

@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{BusUse, CopyFacts, FlowFacts, percent};
-use linerate_model::Support;
+use linerate_model::{MessageValue, Support, message};
 
 /// The most that is calculated leaves out descriptors, doorbells and flow control, which take a tenth and more.
 const FULL: f64 = 0.85;
@@ -19,21 +19,29 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
 }
 
 fn of(used: &BusUse) -> Opinion {
-    let better = used.card.map(|card| format!("; the card can use {card}")).unwrap_or_default();
-    let text = format!(
-        "The card of interface {} of {} is on {}, which carries less than its link{better}. Frames of {} bytes on average took {} of \
-         the most that this bus can carry.",
-        used.interface,
-        used.host,
-        used.bus,
-        used.frame_bytes,
-        percent(used.share)
+    let on = message!(
+        "host-bus-slot",
+        "The card of interface {interface} of {host} is on {bus}, which carries less than its link.",
+        interface = used.interface.as_str(),
+        host = &used.host,
+        bus = MessageValue::Name(used.bus.to_string())
+    );
+    let card = used.card.map(|card| {
+        let card = MessageValue::Name(card.to_string());
+        message!("host-bus-card", "The card can use {card}.", card)
+    });
+    let took = message!(
+        "host-bus-used",
+        "Frames of {frame_bytes} bytes on average took {used} of the most that this bus can carry.",
+        frame_bytes = used.frame_bytes,
+        used = percent(used.share)
     );
     let support = match used.share {
         FULL.. => Support::Strong,
         HALF_FULL.. => Support::Hint,
         _ => Support::Against,
     };
-    let next = "Put the card into a faster slot; `linerate limits --bus` has what each carries.";
-    Opinion::new(support, text).used(used.share.min(1.0)).then(next).despite_steal()
+    let next =
+        message!("host-bus-next", "Put the card into a faster slot; `linerate limits --bus` has what each carries.");
+    Opinion::new(support, on.and(card).and(took)).used(used.share.min(1.0)).then(next).despite_steal()
 }

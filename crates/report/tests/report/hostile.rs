@@ -32,7 +32,7 @@ fn named(name: &str) -> Record {
     record.results.iter_mut().for_each(|result| result.name = of("tcp"));
     let sessions = record.trials.iter_mut().flat_map(|attempt| &mut attempt.series);
     sessions.for_each(|session| session.host = HostName(of(&session.host.0)));
-    record.caveats.iter_mut().for_each(|caveat| caveat.text = of("doubt"));
+    record.caveats.iter_mut().for_each(|caveat| caveat.text = linerate_model::Message::untranslated(of("doubt")));
     record.plan = Plan { goal: Goal::Sweep(plan), ..record.plan };
     record
 }

@@ -300,8 +300,9 @@ fn a_window_that_opens_late_is_measured_as_any_other() {
         (Transport::Tcp, TransactStyle::Connect, None),
     ] {
         let spec = TransactTask { style, rate, ..TransactTask::plain(transport) };
-        let (client, _) =
-            opened_late(&Task::Transact(spec), |client, _| client.meter().is_some_and(|meter| meter.operations > 20));
+        let (client, _) = opened_late(&Task::Transact(spec.clone()), |client, _| {
+            client.meter().is_some_and(|meter| meter.operations > 20)
+        });
         let done = client.transactions.expect("asks");
         assert_answered(&done, &spec);
         if rate.is_some() {
