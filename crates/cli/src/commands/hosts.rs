@@ -99,7 +99,7 @@ fn discover(time: Nanos) -> Result<(), Failure> {
              has to pass between the hosts"
         ),
         _ => String::from(
-            "linerate: an announcement proves nothing: save each agent by its URL, which it printed when it was started, with \
+            "linerate: anyone can send such an announcement: save each agent by its URL, which it printed when it was started, with \
              `linerate hosts add NAME`",
         ),
     });

@@ -134,7 +134,7 @@ fn what_is_no_ladder_is_refused() {
 fn layers_that_cannot_be_measured_say_why() {
     let record = TestFolder::new().measure(&words("ladder local --time 300ms --warmup 100ms --repeats 1 --json"));
     for (name, said) in [("limit", "--link-speed"), ("frames", "one host")] {
-        let why = layer(&record, name)["missing"].as_str().expect("it says why");
+        let why = layer(&record, name)["missing"]["text"].as_str().expect("it says why");
         assert!(why.contains(said), "{why}");
     }
     for name in ["udp", "tcp"] {
