@@ -121,7 +121,7 @@ pub use stack::{BadStack, Stack};
 pub use stream_event::{EndState, HostLoad, IntervalReport, STREAM_SCHEMA, StreamEvent, TrialState};
 pub use study::{
     ABOUT, CellLimit, Conditions, Factor, FactorOf, Level, Measure, MeasurePair, MeasureUnit, Price, STUDY_SCHEMA,
-    StatedAs, StatedValue, Study, StudyCell, StudyReport, StudyRun,
+    StatedAs, StatedValue, Study, StudyCell, StudyQuestion, StudyReport, StudyRun,
 };
 pub use summary::{Interval, Summary};
 pub use task::{

@@ -1,6 +1,8 @@
 //! A study: one quantity or a few, measured in every cell that factors and levels make.
 
-use crate::{BadStack, Carried, Encapsulation, Finding, Firmness, IpVersion, Layer, Medium, Stack, Transport};
+use crate::{
+    BadStack, Carried, Encapsulation, Finding, FindingKind, Firmness, IpVersion, Layer, Medium, Stack, Transport,
+};
 use linerate_units::FrameSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,9 @@ pub struct Study {
     pub name: String,
     /// What was compared.
     pub title: String,
+    /// What its author wants to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<StudyQuestion>,
     /// Who measured what, and why.
     pub about: String,
     /// How it was measured.
@@ -52,6 +57,27 @@ pub struct Study {
     pub comparisons: Vec<MeasurePair>,
     /// What came out.
     pub cells: Vec<StudyCell>,
+}
+
+/// What a study asks. Its answer is a finding: nobody writes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StudyQuestion {
+    /// The question.
+    pub text: String,
+    /// The kinds of finding that answer it, the best first; none: any finding does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answered_by: Vec<FindingKind>,
+}
+
+impl StudyQuestion {
+    /// The finding that answers it: the first of the best kind that there is.
+    pub fn answer<'a>(&self, findings: &'a [Finding]) -> Option<&'a Finding> {
+        match &self.answered_by[..] {
+            [] => findings.first(),
+            kinds => kinds.iter().find_map(|kind| findings.iter().find(|finding| finding.kind == *kind)),
+        }
+    }
 }
 
 /// Something that was varied.

@@ -1510,6 +1510,7 @@ study-meaning-median-range = { $title }; median of the repeats, and of results t
 study-median-and-range = { $median } ({ $range })
 study-method-findings = Each finding rests on a bound or on an exact test, which assumes nothing of the distribution of the values. A test supports a finding where p is below 0.05.
 study-method-limits = What a medium can carry is calculated from the bytes that it adds to each message, in one direction, without other traffic and without loss (`linerate limits --explain` shows them).
+study-no-answer = The results support no answer.
 study-only-bounds = { " " }Only a bound or a range is stated for { $each }.
 study-only-result = the only result
 study-repeats-title = { $title }: each run

@@ -1442,6 +1442,7 @@ study-meaning-median-range = { $title }（繰り返しの中央値。同じ欄�
 study-median-and-range = { $median }（{ $range }）
 study-method-findings = 各知見は、限界値、または値の並べ方を数える検定に基づくため、分布についての仮定はありません。p が 0.05 未満のときだけ述べます。
 study-method-limits = 媒体が運べる量は、各メッセージに付くバイト数から計算します。片方向で、他のトラフィックも損失もない場合の値です（`linerate limits --explain` で内訳が分かります）。
+study-no-answer = 結果からは答えが得られません。
 study-only-bounds = { $each } は境界または範囲だけが述べられています。
 study-only-result = 唯一の結果
 study-repeats-title = { $title }: 各回

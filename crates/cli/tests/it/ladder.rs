@@ -46,7 +46,7 @@ fn a_full_line_is_full_at_every_layer() {
     // A reader that is held up for 200 ms as the window begins finds a quarter of it more in its socket.
     let tcp = 1448.0 / 1472.0;
     let frames = layer(&record, "frames");
-    let held_up = frames["missing"].as_str().is_some_and(|why| why.contains("held up what sends the frames"));
+    let held_up = frames["missing"]["text"].as_str().is_some_and(|why| why.contains("held up what sends the frames"));
     for (name, share) in [("frames", 1.0), ("udp", 1.0), ("tcp", tcp), ("rpc", tcp * 8_192.0 / 8_256.0)] {
         let layer = layer(&record, name);
         if name == "frames" && held_up {
@@ -102,7 +102,7 @@ fn a_line_too_fast_for_sockets_leaves_a_gap_that_is_named() {
     let of = |name| number(layer(&record, name), "/payload_bps/median");
     close("the gap", number(gap, "/factor"), of(below) / of(above), 1e-9);
     close("its parts", number(gap, "/factor"), number(gap, "/headers") * number(gap, "/rest"), 1e-9);
-    assert!(number(gap, "/rest") > 1.0 && gap["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{gap}");
+    assert!(number(gap, "/rest") > 1.0 && gap["advice"]["text"].as_str().is_some_and(|advice| !advice.is_empty()), "{gap}");
     // No other step loses more, but for what the tester's own ports lack.
     let steps = record["outcome"]["layers"]
         .as_array()

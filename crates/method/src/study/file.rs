@@ -7,7 +7,7 @@ use super::measured::Measured;
 use super::run::RunEntry;
 use super::tests_of::{TestEntry, Tests};
 use super::without::{Without, WithoutEntry};
-use linerate_model::{Conditions, Factor, Measure, MeasurePair, Study};
+use linerate_model::{Conditions, Factor, Measure, MeasurePair, Study, StudyQuestion};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -92,6 +92,7 @@ pub(super) enum Reading {
 #[serde(deny_unknown_fields)]
 struct Document {
     title: String,
+    question: Option<StudyQuestion>,
     about: String,
     method: String,
     source: Option<String>,
@@ -210,6 +211,7 @@ impl Document {
         let study = Study {
             name,
             title: self.title,
+            question: self.question,
             about: self.about,
             method: self.method,
             source: self.source,

@@ -12,7 +12,7 @@ use crate::markdown::{escaped, push_heading, push_table};
 use crate::said;
 use crate::sentences::{in_a_row, listed, sentence};
 use crate::text::{Page, Style};
-use linerate_model::{CellLimit, MeasureUnit, StudyReport};
+use linerate_model::{CellLimit, Finding, MeasureUnit, Study, StudyReport};
 use serde_json::json;
 
 /// One object on one line; docs/studies.md names its fields.
@@ -20,6 +20,13 @@ pub fn json(report: &StudyReport) -> String {
     let mut text = serde_json::to_string(report).expect("a study holds only text keys and plain data");
     text.push('\n');
     text
+}
+
+/// The study's question and its answer, if it asks one.
+pub(super) fn question(lang: Language, study: &Study, findings: &[Finding]) -> Option<(String, String)> {
+    let question = study.question.as_ref()?;
+    let answer = question.answer(findings).map(|finding| plain(&finding.text));
+    Some((plain(&question.text), answer.unwrap_or_else(|| said!(lang, "study-no-answer"))))
 }
 
 /// The study for a terminal of this style, all cells or by a pivot; ends with a newline.
@@ -30,6 +37,11 @@ pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> Strin
     let findings = findings::in_the_language_of(&data, report);
     let mut page = Page::new(style);
     page.heading(&plain(&study.title));
+    if let Some((question, answer)) = question(lang, study, &findings) {
+        page.paragraph("", &question);
+        page.paragraph("", &answer);
+        page.blank();
+    }
     page.paragraph("", &sentence(&study.about));
     page.blank();
     for said in summary(lang, &data) {
@@ -74,7 +86,11 @@ pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> 
     let study = &report.study;
     let data = Data::of(lang, study);
     let findings = findings::in_the_language_of(&data, report);
-    let mut text = format!("# {}\n\n{}\n", escaped(&study.title), escaped(&sentence(&study.about)));
+    let mut text = format!("# {}\n\n", escaped(&study.title));
+    if let Some((question, answer)) = question(lang, study, &findings) {
+        text.push_str(&format!("{}\n\n**{}**\n\n", escaped(&question), escaped(&answer)));
+    }
+    text.push_str(&format!("{}\n", escaped(&sentence(&study.about))));
     if !findings.is_empty() {
         push_heading(&mut text, &said!(lang, "study-section-findings"));
     }

@@ -20,6 +20,10 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
     let charts = charts::all(lang, &data, pivot);
     let pivots = tables::pivots(lang, &data, pivot);
     let main = html! {
+        @if let Some((question, answer)) = outputs::question(lang, study, &findings) {
+            p.question { (prose(&question)) }
+            p.answer { (prose(&answer)) }
+        }
         ul.results aria-label=(said!(lang, "study-section-summary")) {
             @for said in outputs::summary(lang, &data) {
                 li {

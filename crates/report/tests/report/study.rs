@@ -57,6 +57,37 @@ fn only<'a>(findings: &'a [Value], kind: &str, parts: &[&str]) -> (&'a str, Stri
     (text(found[0]), evidence.iter().filter_map(|one| one["text"].as_str()).collect::<Vec<_>>().join(" "))
 }
 
+/// A page begins with the question and a finding that answers it; where no finding of the kind is there, it says so.
+#[test]
+fn a_study_begins_with_its_question_and_answer() {
+    for (name, answer) in [
+        ("switches-2020", "The results of BUFFALO LSW5-GT-8NS and Cisco SG110D-08 are at the tester limit"),
+        ("hirosaki-1998", "For TCP, ATM NEC does not pay"),
+        ("kdd-1993", "N2 (SPECint92 109.1) has more UDP throughput than N3"),
+        ("l3switch-2008", "L3 switch against PC router: all 3 results of L3 switch"),
+        ("filecopy-2003", "1000BASE-T brings little over 100BASE-TX"),
+    ] {
+        let mut report = published(name);
+        let question = report.study.question.clone().expect("it asks");
+        let page = study::html(Language::English, &report, None);
+        let begins = page.find("<main").expect("a main part");
+        let at = |text: &str| page[begins..].find(text).unwrap_or_else(|| panic!("{name}: {text}"));
+        let (asked, answered) = (at(&format!("<p class=\"question\">{}", question.text)), at("<p class=\"answer\">"));
+        assert!(asked < answered && answered < at("<svg"), "{name}");
+        assert!(page[begins + answered..].starts_with(&format!("<p class=\"answer\">{answer}")), "{name}");
+        let markdown = study::markdown(Language::English, &report, None);
+        assert!(markdown.contains(&format!("{}\n\n**{answer}", question.text)), "{markdown}");
+        let text = study::text(&report, &Style::default(), None);
+        assert!(text.contains(&question.text), "{text}");
+        report.findings.retain(|finding| !question.answered_by.contains(&finding.kind));
+        assert!(study::html(Language::English, &report, None).contains("The results support no answer."), "{name}");
+    }
+    let (toml, _) = files("kdd-1993");
+    let unknown = toml.replace("\"stated\"", "\"claimed\"");
+    let error = StudyFile::parse(Path::new("x"), &unknown).expect_err("no such kind").to_string();
+    assert!(error.contains("claimed"), "{error}");
+}
+
 /// The seven conclusions of the author of 1998, and what he could not know.
 #[test]
 fn the_data_of_1998_say_what_their_author_concluded() {
