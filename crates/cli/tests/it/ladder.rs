@@ -102,7 +102,10 @@ fn a_line_too_fast_for_sockets_leaves_a_gap_that_is_named() {
     let of = |name| number(layer(&record, name), "/payload_bps/median");
     close("the gap", number(gap, "/factor"), of(below) / of(above), 1e-9);
     close("its parts", number(gap, "/factor"), number(gap, "/headers") * number(gap, "/rest"), 1e-9);
-    assert!(number(gap, "/rest") > 1.0 && gap["advice"]["text"].as_str().is_some_and(|advice| !advice.is_empty()), "{gap}");
+    assert!(
+        number(gap, "/rest") > 1.0 && gap["advice"]["text"].as_str().is_some_and(|advice| !advice.is_empty()),
+        "{gap}"
+    );
     // No other step loses more, but for what the tester's own ports lack.
     let steps = record["outcome"]["layers"]
         .as_array()
