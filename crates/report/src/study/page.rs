@@ -19,11 +19,8 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
     let findings = findings::in_the_language_of(&data, report);
     let charts = charts::all(lang, &data, pivot);
     let pivots = tables::pivots(lang, &data, pivot);
-    let main = html! {
-        @if let Some((question, answer)) = outputs::question(lang, study, &findings) {
-            p.question { (prose(&question)) }
-            p.answer { (prose(&answer)) }
-        }
+    let asked = outputs::question(lang, study, &findings);
+    let summary = html! {
         ul.results aria-label=(said!(lang, "study-section-summary")) {
             @for said in outputs::summary(lang, &data) {
                 li {
@@ -32,6 +29,14 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
                 }
             }
         }
+    };
+    let main = html! {
+        @if let Some((question, answer)) = &asked {
+            p.question { (prose(question)) }
+            p.answer { (prose(answer)) }
+        } @else {
+            (summary)
+        }
         // A picture before the text.
         @if let Some(first) = charts.first() {
             section aria-labelledby="charts" {
@@ -39,6 +44,7 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
                 (figure(lang, first))
             }
         }
+        @if asked.is_some() { (summary) }
         @if !findings.is_empty() {
             section aria-labelledby="findings" {
                 h2 #findings { (said!(lang, "study-section-findings")) }
