@@ -9,8 +9,9 @@ use crate::storage;
 use crate::ways::linerate::{Arrival, Target};
 use crate::ways::path;
 use crate::{Control, CopyError};
+use linerate_engine::proof::listener_key;
 use linerate_model::{
-    Assignment, CopyCounts, CopyOptions, CopySide, CopyStage, CopyTask, Endpoints, FileServer, LinkId, Role, RoleKind,
+    Assignment, CopyCounts, CopyOptions, CopySide, CopyStage, CopyTask, Endpoints, LinkId, Role, RoleKind,
 };
 use linerate_nfsd::NfsShare;
 use std::net::SocketAddr;
@@ -48,7 +49,8 @@ impl Prepared {
     /// # Errors
     /// A folder is not allowed, not empty or not there, a tree does not fit, a server does not answer, or the session was stopped.
     pub(crate) fn new(role: &Role, preparing: &mut Preparing<'_>) -> Result<Self, CopyError> {
-        let existing = preparing.task.options.existing;
+        let (existing, session_key) = (preparing.task.options.existing, preparing.assignment.key);
+        let key = |link: &LinkId| listener_key(&session_key, link.0);
         let prepared = match &role.kind {
             RoleKind::Source => {
                 let (origin, size) = preparing.origin()?;
@@ -62,7 +64,7 @@ impl Prepared {
                 preparing.cold_destination()?;
                 let arrivals = role.listens.iter().map(|listen| {
                     let root = preparing.root(folder.as_ref(), listen.folder.as_deref())?;
-                    Ok((listen.link, root, LaneListener::open(listen.address, preparing.listening)?))
+                    Ok((listen.link, root, LaneListener::open(listen.address, key(&listen.link), preparing.listening)?))
                 });
                 Self::Destination { arrivals: arrivals.collect::<Result<_, CopyError>>()? }
             }
@@ -90,8 +92,7 @@ impl Prepared {
                         None => folder.again(),
                     };
                     let folder = folder.descriptor().map_err(CopyError::at("dup", &path))?;
-                    let listening = preparing.listening.clone();
-                    let share = NfsShare::start(folder, preparing.assignment.key, listen.address, listening)?;
+                    let share = NfsShare::start(folder, key(&listen.link), listen.address, preparing.listening)?;
                     Ok((listen.link, share))
                 });
                 Self::FileServer { shares: shares.collect::<Result<_, CopyError>>()? }
@@ -129,16 +130,16 @@ impl Prepared {
             let unknown = || CopyError::NoConnection(format!("nobody listens for link {}", link.0));
             there.get(link).copied().ok_or_else(unknown)
         };
-        let (key, options) = (&assignment.key, &task.options);
+        let key = |link: &LinkId| listener_key(&assignment.key, link.0);
+        let options = &task.options;
         Ok(match self {
             Self::Source { origin, size, links } => {
-                let connect = |link| Target::connect(address(link)?, key, options, control);
+                let connect = |link| Target::connect(address(link)?, &key(link), options, control);
                 Connected::Source { origin, size, targets: links.iter().map(connect).collect::<Result<_, _>>()? }
             }
             Self::Destination { arrivals } => thread::scope(|scope| {
-                let accept = |(_, root, listener)| {
-                    scope.spawn(move || Ok((root, Arrival::accept(listener, key, options, control)?)))
-                };
+                let accept =
+                    |(_, root, listener)| scope.spawn(move || Ok((root, Arrival::accept(listener, options, control)?)));
                 let threads: Vec<_> = arrivals.into_iter().map(accept).collect();
                 let accepted = threads
                     .into_iter()
@@ -150,8 +151,7 @@ impl Prepared {
             }
             Self::Copier { origin, size, into: Into::Servers(links) } => {
                 let connect = |link| {
-                    let server = FileServer::AgentNfs(address(link)?);
-                    let (storage, path) = storage::connect(&server, assignment, true, control)?;
+                    let (storage, path) = storage::of_agent(address(link)?, &key(link), control)?;
                     let root = prepare::root(storage, &path, task, assignment, control)?;
                     allowed_folders::check_empty(&*root.storage, &path, options.existing)?;
                     Ok(Some(root))

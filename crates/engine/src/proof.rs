@@ -25,6 +25,11 @@ pub fn proof(key: &SessionKey, purpose: [u8; 8], parts: &[&[u8]]) -> [u8; PROOF]
     *context.sign().as_ref().first_chunk().expect("a hash of 32 bytes")
 }
 
+/// Returns the key of listener `number` of a session: what greets one of several is no greeting for the others.
+pub fn listener_key(key: &SessionKey, number: u16) -> SessionKey {
+    SessionKey(proof(key, *b"lnrtport", &[&number.to_be_bytes()]))
+}
+
 /// Whether two secrets are the same. All bytes are compared, so that the time taken tells only their lengths.
 pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.ct_eq(other).into()

@@ -59,7 +59,7 @@ impl Operations {
     /// limit of rate binds the session.
     pub(crate) fn open(job: &Job, spec: &NfsTask, opening: &Opening<'_>) -> Result<Self, RpcError> {
         let identity = match &spec.server {
-            None => CallerIdentity::KeyHolder(job.key),
+            None => CallerIdentity::KeyHolder(job.listener_key(opening.path)),
             Some(server) => CallerIdentity::User(Credential::sys("linerate", server.uid, server.gid)),
         };
         let (stop, paced) = (opening.host.stop(), opening.host.is_rate_limited());

@@ -84,7 +84,7 @@ impl Protocol for OncRpc {
     }
 
     fn load(&self, job: &Job, opening: &Opening<'_>) -> Result<Arc<dyn Load>, RpcError> {
-        Ok(Arc::new(Calls::new(Self::task(&job.task)?, job.key, opening.server()?)))
+        Ok(Arc::new(Calls::new(Self::task(&job.task)?, job.listener_key(opening.path), opening.server()?)))
     }
 
     fn programs(&self, _: &Job) -> Result<Vec<Arc<dyn Program>>, RpcError> {

@@ -48,6 +48,11 @@ impl Job {
         Ok(Self { id: assignment.id.clone(), key: assignment.key, task: task.clone(), window, ends })
     }
 
+    /// The key that callers on `path` show its server.
+    pub fn listener_key(&self, path: u16) -> SessionKey {
+        linerate_engine::proof::listener_key(&self.key, path)
+    }
+
     /// Transport, flows and sockets.
     ///
     /// # Panics

@@ -1,6 +1,6 @@
 //! Callers and servers in one process, over loopback: every kind of call, and what goes wrong with them.
 
-use linerate_engine::proof::proof;
+use linerate_engine::proof::{listener_key, proof};
 use linerate_engine::testing::one_path::{self, LINK, TIMEOUT, counts, failure, was_stopped};
 use linerate_engine::testing::{Reached, Session};
 use linerate_engine::{Conductor as _, Engine as _};
@@ -171,7 +171,7 @@ fn calls_sent_again_are_seen_while_they_are() {
             };
             let (_, from) = server.recv_from(&mut call).expect("a greeting");
             // A ticket, and the proof of the key over it and the salt behind the head of the call.
-            let (key, ticket) = (SessionKey([5; 16]), [0; 16]);
+            let (key, ticket) = (listener_key(&SessionKey([5; 16]), 0), [0; 16]);
             answer(&call, from, &[ticket, proof(&key, *b"lnrt-ra1", &[&call[40..56], &ticket])].concat());
             while client.reached() < Reached::Ended {
                 server.set_read_timeout(Some(std::time::Duration::from_millis(50))).expect("sets");

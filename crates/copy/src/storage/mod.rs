@@ -9,9 +9,10 @@ mod nfs;
 mod smb;
 
 use crate::{Control, CopyError};
-use linerate_model::{Assignment, FileServer};
+use linerate_model::{Assignment, FileServer, SessionKey};
 use linerate_nfs::NfsFolder;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -169,10 +170,7 @@ pub(crate) fn connect(
             let stopped = Box::new(move || control.is_stopped());
             (Box::new(NfsFolder::connect(nfs, make, stopped)?), name.into())
         }
-        FileServer::AgentNfs(address) => {
-            let stopped = Box::new(move || control.is_stopped());
-            (Box::new(NfsFolder::of_agent(*address, &assignment.key, stopped)?), address.to_string().into())
-        }
+        FileServer::AgentNfs(address) => of_agent(*address, &assignment.key, &control)?,
         #[cfg(not(feature = "smb"))]
         FileServer::Smb(_) => return Err(CopyError::NoSmb),
         #[cfg(feature = "smb")]
@@ -183,6 +181,17 @@ pub(crate) fn connect(
             (Box::new(folder), smb.to_string().into())
         }
     })
+}
+
+/// Begins a session with the NFS server that another host's agent runs for this copy, for those that show `key`.
+pub(crate) fn of_agent(
+    address: SocketAddr,
+    key: &SessionKey,
+    control: &Arc<Control>,
+) -> Result<(Box<dyn Storage>, PathBuf), CopyError> {
+    let control = Arc::clone(control);
+    let stopped = Box::new(move || control.is_stopped());
+    Ok((Box::new(NfsFolder::of_agent(address, key, stopped)?), address.to_string().into()))
 }
 
 /// The folder that `path` is in, and its last name.

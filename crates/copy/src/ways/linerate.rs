@@ -171,14 +171,9 @@ pub(crate) struct Arrival {
 
 impl Arrival {
     /// Waits for them.
-    pub(crate) fn accept(
-        listener: LaneListener,
-        key: &SessionKey,
-        options: &CopyOptions,
-        control: &Control,
-    ) -> Result<Self, CopyError> {
+    pub(crate) fn accept(listener: LaneListener, options: &CopyOptions, control: &Control) -> Result<Self, CopyError> {
         let asks = options.existing == CopyExisting::Resume;
-        let (lanes, asks) = listener.accept(key, options.lanes, asks, control)?;
+        let (lanes, asks) = listener.accept(options.lanes, asks, control)?;
         Ok(Self { lanes, asks })
     }
 
