@@ -6,7 +6,7 @@ use crate::destination::root::Root;
 use crate::prepare::{self, Preparing, Size};
 use crate::source::Origin;
 use crate::storage;
-use crate::ways::linerate::{Arrival, Target};
+use crate::ways::linerate::{Arrival, Lanes, Target};
 use crate::ways::path;
 use crate::{Control, CopyError};
 use linerate_engine::proof::listener_key;
@@ -21,10 +21,28 @@ use std::time::Duration;
 
 /// A role that has all it needs on its own host, and listens.
 pub(crate) enum Prepared {
-    Source { origin: Origin, size: Size, links: Vec<LinkId> },
-    Destination { arrivals: Vec<(LinkId, Option<Root>, LaneListener)> },
+    Source { origin: Origin, size: Size, ways: Vec<(LinkId, Opens)> },
+    Destination { arrivals: Vec<(LinkId, Option<Root>, Opens)> },
     Copier { origin: Origin, size: Size, into: Into },
     FileServer { shares: Vec<(LinkId, NfsShare)> },
+}
+
+/// How the connections of a link come about.
+pub(crate) enum Opens {
+    /// This host opens them.
+    Here,
+    /// They are accepted.
+    There(LaneListener),
+}
+
+impl Opens {
+    /// Where they are accepted; none if not on this host.
+    fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Here => None,
+            Self::There(listener) => Some(listener.address),
+        }
+    }
 }
 
 /// Where a host that has both ends of a copy writes to.
@@ -54,7 +72,13 @@ impl Prepared {
         let prepared = match &role.kind {
             RoleKind::Source => {
                 let (origin, size) = preparing.origin()?;
-                Self::Source { origin, size, links: role.connects.clone() }
+                let connects = role.connects.iter().map(|link| Ok((*link, Opens::Here)));
+                let listens = role.listens.iter().map(|listen| {
+                    let listener = LaneListener::open(listen.address, key(&listen.link), preparing.listening)?;
+                    Ok((listen.link, Opens::There(listener)))
+                });
+                let ways = connects.chain(listens).collect::<Result<_, CopyError>>()?;
+                Self::Source { origin, size, ways }
             }
             RoleKind::Destination => {
                 let folder = preparing.folder()?;
@@ -62,11 +86,16 @@ impl Prepared {
                     allowed_folders::check_empty(&**storage, path, existing)?;
                 }
                 preparing.cold_destination()?;
-                let arrivals = role.listens.iter().map(|listen| {
-                    let root = preparing.root(folder.as_ref(), listen.folder.as_deref())?;
-                    Ok((listen.link, root, LaneListener::open(listen.address, key(&listen.link), preparing.listening)?))
+                let connects = role.connects.iter().map(|link| {
+                    let root = preparing.root(folder.as_ref(), None)?;
+                    Ok((*link, root, Opens::Here))
                 });
-                Self::Destination { arrivals: arrivals.collect::<Result<_, CopyError>>()? }
+                let listens = role.listens.iter().map(|listen| {
+                    let root = preparing.root(folder.as_ref(), listen.folder.as_deref())?;
+                    let listener = LaneListener::open(listen.address, key(&listen.link), preparing.listening)?;
+                    Ok((listen.link, root, Opens::There(listener)))
+                });
+                Self::Destination { arrivals: connects.chain(listens).collect::<Result<_, CopyError>>()? }
             }
             RoleKind::Copier { folder: name } if role.connects.is_empty() => {
                 let folder = preparing.folder()?;
@@ -107,9 +136,10 @@ impl Prepared {
     /// Where its links are listened on.
     pub(crate) fn endpoints(&self) -> Vec<(LinkId, SocketAddr)> {
         match self {
-            Self::Source { .. } | Self::Copier { .. } => Vec::new(),
+            Self::Copier { .. } => Vec::new(),
+            Self::Source { ways, .. } => ways.iter().filter_map(|(link, way)| Some((*link, way.address()?))).collect(),
             Self::Destination { arrivals } => {
-                arrivals.iter().map(|(link, _, listener)| (*link, listener.address)).collect()
+                arrivals.iter().filter_map(|(link, _, way)| Some((*link, way.address()?))).collect()
             }
             Self::FileServer { shares } => shares.iter().map(|(link, share)| (*link, share.address())).collect(),
         }
@@ -132,14 +162,18 @@ impl Prepared {
         };
         let key = |link: &LinkId| listener_key(&assignment.key, link.0);
         let options = &task.options;
+        let open = |link: LinkId, way| match way {
+            Opens::Here => Lanes::connect(address(&link)?, &key(&link), options, control),
+            Opens::There(listener) => Lanes::accept(listener, options, control),
+        };
         Ok(match self {
-            Self::Source { origin, size, links } => {
-                let connect = |link| Target::connect(address(link)?, &key(link), options, control);
-                Connected::Source { origin, size, targets: links.iter().map(connect).collect::<Result<_, _>>()? }
+            Self::Source { origin, size, ways } => {
+                let connect = |(link, way)| open(link, way).map(Target::from);
+                Connected::Source { origin, size, targets: ways.into_iter().map(connect).collect::<Result<_, _>>()? }
             }
             Self::Destination { arrivals } => thread::scope(|scope| {
-                let accept =
-                    |(_, root, listener)| scope.spawn(move || Ok((root, Arrival::accept(listener, options, control)?)));
+                let open = &open;
+                let accept = |(link, root, way)| scope.spawn(move || Ok((root, Arrival::from(open(link, way)?))));
                 let threads: Vec<_> = arrivals.into_iter().map(accept).collect();
                 let accepted = threads
                     .into_iter()

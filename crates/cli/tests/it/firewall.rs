@@ -186,4 +186,7 @@ fn every_trial_runs_from_behind_address_translation() {
     // The server has no route to the client's own address.
     let (_agent, url) = server.serves(&place, "--listen 10.9.0.2:4747");
     all_measure(&client, &place, &url);
+    // Nor can it reach the client, so that the destination connects to the source.
+    let back = format!("copy --from memory --to discard --tree files=10,bytes=1M {url} local --over linerate");
+    client.measures(&place, &format!("{back} --repeats 1 --json"));
 }
