@@ -14,6 +14,7 @@ mod admission;
 mod advertise;
 mod allowed_interfaces;
 mod allowed_servers;
+mod api_listener;
 mod budget;
 mod confinement;
 mod connection_gate;

@@ -32,7 +32,7 @@ pub struct Limits {
     pub cold_cache: bool,
     /// Bytes of one request's body.
     pub max_body: usize,
-    /// The ports that sessions listen at.
+    /// The ports that sessions listen at, unless they share that of the API.
     pub data_ports: DataPorts,
     /// Networks whose hosts may use the API and open data connections; empty allows all that have the token, or the session's
     /// key.

@@ -1,5 +1,6 @@
 //! The agent: who may ask, and the server that answers.
 
+use crate::api_listener::{ApiAddress, ApiListener};
 use crate::connection_gate::{ConnectionGate, GatedConnection};
 use crate::error_response::ErrorResponse;
 use crate::grant::Credentials;
@@ -18,14 +19,14 @@ use axum_server::Handle;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
 use linerate_control::{PROTOCOL, PROTOCOL_HEADER};
-use linerate_engine::{Engine, Report, StrangerReplies};
+use linerate_engine::{Engine, PortServer, Report, StrangerReplies};
 use linerate_model::{AgentUrl, HostName};
 use linerate_observe::HostOptions;
 use linerate_sys::descriptors;
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -44,6 +45,8 @@ const REVOCATION_CHECK: Duration = Duration::from_millis(500);
 pub struct AgentOptions {
     /// Where its API is served.
     pub listener: TcpListener,
+    /// Sessions listen at the same port, TCP and UDP, where it is one of their addresses'. Otherwise `limits` says at which.
+    pub shares_port: bool,
     /// The host in its URL. None shows the listener's address; where that is all of them, the one this host sends
     /// from towards the world, or the host's name.
     pub advertise: Option<String>,
@@ -81,6 +84,7 @@ impl AgentOptions {
     pub fn new(listener: TcpListener, name: HostName) -> Result<Self, StartError> {
         Ok(Self {
             listener,
+            shares_port: false,
             advertise: None,
             identity: Identity::generate()?,
             token: Token::generate(),
@@ -102,7 +106,9 @@ pub struct Agent {
     url: AgentUrl,
     confined: Option<Confined>,
     shared: Arc<Shared>,
-    handle: Handle<SocketAddr>,
+    handle: Handle<ApiAddress>,
+    /// Sorts what comes to its port; none if that is the API's alone.
+    port: Option<PortServer>,
     server: JoinHandle<std::io::Result<()>>,
     /// Ends sessions whose invitation has ended; none where there can be no invitations.
     revoking: Option<JoinHandle<()>>,
@@ -153,8 +159,15 @@ impl Agent {
             // With what the agent has kept: root without its capabilities reads no files of others.
             invitations.check_readable()?;
         }
-        let AgentOptions { listener, identity, token, invitations, name, limits, timeouts, .. } = options;
-        listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
+        let AgentOptions { listener, shares_port, identity, token, invitations, name, limits, timeouts, .. } = options;
+        let (listener, port) = if shares_port {
+            let (handed_over, hand_over) = ApiListener::port(address);
+            (handed_over, Some(PortServer::start(listener, Box::new(hand_over))?))
+        } else {
+            listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
+            let listener = tokio::net::TcpListener::from_std(listener);
+            (ApiListener::Own(listener.map_err(failed("epoll_ctl on the listener"))?), None)
+        };
         let has_invitations = invitations.is_some();
         let credentials = Arc::new(Credentials::new(token, invitations));
         let host = HostOptions {
@@ -164,7 +177,7 @@ impl Agent {
             link_speeds: options.link_speeds,
             data_addresses: options.data_addresses,
         };
-        let sessions = Arc::new(Sessions::new(engines, limits.clone(), timeouts, options.report));
+        let sessions = Arc::new(Sessions::new(engines, limits.clone(), port.as_ref(), timeouts, options.report));
         let shared = Arc::new(Shared { limits, timeouts, host, sessions, credentials });
         let gate = ConnectionGate::new(Arc::clone(&shared), timeouts.unadmitted);
         let app = router(Arc::clone(&shared)).layer(from_fn_with_state(Arc::clone(&shared), admit));
@@ -173,15 +186,14 @@ impl Agent {
         let tls = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(tls))).handshake_timeout(timeouts.handshake);
         let acceptor = tls.acceptor(gate);
         let handle = Handle::new();
-        let mut server = axum_server::from_tcp(listener)
-            .map_err(failed("epoll_ctl on the listener"))?
+        let mut server = axum_server::Server::<ApiAddress>::from_listener(listener)
             .acceptor(acceptor)
             .handle(handle.clone())
             .http1_only();
         server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         let server = tokio::spawn(server.serve(app.into_make_service()));
         let revoking = has_invitations.then(|| tokio::spawn(stop_without_credential(Arc::clone(&shared))));
-        Ok(Self { url, confined, shared, handle, server, revoking })
+        Ok(Self { url, confined, shared, handle, port, server, revoking })
     }
 
     /// What clients need to reach it.
@@ -218,6 +230,7 @@ impl fmt::Debug for Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         self.shared.sessions.stop_all();
+        self.port = None;
         self.handle.shutdown();
         self.server.abort();
         if let Some(revoking) = &self.revoking {

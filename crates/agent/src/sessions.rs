@@ -11,7 +11,7 @@ use crate::session::{Bounds, Opener, Outcome, Session, panicked};
 use crate::{Limits, Timeouts};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::{ApiError, Closed, ErrorKind};
-use linerate_engine::{Demand, Engine, ListenOptions, Report, StrangerReplies};
+use linerate_engine::{Demand, Engine, ListenOptions, PortServer, Report, SharedPort, StrangerReplies};
 use linerate_model::{Assignment, FailureKind, HostCounts, Order, SessionFailure, SessionId, Stage};
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -34,6 +34,8 @@ pub(crate) struct Sessions {
     held: Mutex<BTreeMap<SessionId, Arc<Session>>>,
     engines: Vec<Box<dyn Engine>>,
     limits: Limits,
+    /// The agent's port, if sessions listen there.
+    port: Option<SharedPort>,
     timeouts: Timeouts,
     /// The agent is being shut down.
     closing: AtomicBool,
@@ -45,10 +47,17 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn new(engines: Vec<Box<dyn Engine>>, limits: Limits, timeouts: Timeouts, report: Report) -> Self {
+    pub(crate) fn new(
+        engines: Vec<Box<dyn Engine>>,
+        limits: Limits,
+        port: Option<&PortServer>,
+        timeouts: Timeouts,
+        report: Report,
+    ) -> Self {
         let (held, closing, metrics) = (Mutex::default(), AtomicBool::new(false), Metrics::default());
         let replies = Arc::new(StrangerReplies::within(limits.max_rate));
-        Self { held, engines, limits, timeouts, closing, metrics, replies, report }
+        let port = port.map(|server| server.port().clone());
+        Self { held, engines, limits, port, timeouts, closing, metrics, replies, report }
     }
 
     /// Begins with a session that the limits allow, as a host at `requester` asks, and tells its stages. It is stopped when the stream is dropped.
@@ -200,8 +209,8 @@ impl Sessions {
         let rate_limited = self.limits.max_rate.is_some() || grant.max_rate.is_some();
         let opener = Opener { host: requester.to_canonical(), credential: grant.credential.clone(), rate_limited };
         let peers = self.limits.data_peers().and(grant.data_peers());
-        let (ports, replies) = (self.limits.data_ports, Arc::clone(&self.replies));
-        let listening = ListenOptions { peers, ports, replies };
+        let (shared, ports, replies) = (self.port.clone(), self.limits.data_ports, Arc::clone(&self.replies));
+        let listening = ListenOptions { peers, shared, ports, replies };
         let session = Arc::new(Session::new(assignment, demand, opener, listening));
         held.insert(assignment.id.clone(), Arc::clone(&session));
         Ok((session, engine))

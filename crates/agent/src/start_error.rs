@@ -13,6 +13,9 @@ pub enum StartError {
         /// Why.
         source: std::io::Error,
     },
+    /// Sessions cannot listen at the agent's port.
+    #[error("sessions cannot listen at the agent's port: {0}")]
+    Port(#[from] linerate_engine::SocketError),
     /// The agent cannot give up what it does not need.
     #[error("the agent cannot confine itself: {0}")]
     Confinement(linerate_sys::Error),

@@ -50,10 +50,10 @@ fn tasks() -> Vec<Task> {
     ]
 }
 
-fn part(id: String, task: &Task, role: Role) -> Assignment {
+fn part(side: &str, number: usize, task: &Task, role: Role) -> Assignment {
     Assignment {
-        id: SessionId(id),
-        key: SessionKey(*b"0123456789abcdef"),
+        id: SessionId(format!("{side}-{number}")),
+        key: SessionKey([number as u8; 16]),
         task: task.clone(),
         timing: Timing::of(Nanos::from_millis(100), Nanos::from_secs(SECONDS)),
         roles: vec![role],
@@ -62,9 +62,10 @@ fn part(id: String, task: &Task, role: Role) -> Assignment {
     }
 }
 
-async fn agent() -> Agent {
+async fn agent(shares_port: bool) -> Agent {
     let listener = TcpListener::bind((LOOPBACK, 0)).expect("a port");
     let mut options = AgentOptions::new(listener, HostName::from("test")).expect("an identity");
+    options.shares_port = shares_port;
     options.limits.max_trials = 8;
     options.engines.nfs.memory = ByteCount::new(16 << 20);
     options.data_addresses = vec![LOOPBACK];
@@ -91,11 +92,11 @@ async fn run(a: &Agent, b: &Agent, strangers: usize) -> Vec<[HostCounts; 2]> {
         let listens = vec![Listen { link: LINK, address: LOOPBACK, folder: None }];
         let serves = Role { kind: RoleKind::Server { path: 0 }, listens, connects: Vec::new() };
         let asks = Role { kind: RoleKind::Client { path: 0 }, listens: Vec::new(), connects: vec![LINK] };
-        let mut there = server.open(&part(format!("server-{number}"), task, serves)).await.expect("opened");
+        let mut there = server.open(&part("server", number, task, serves)).await.expect("opened");
         let listening = until(&mut there, |stage| matches!(stage, Stage::Listening { .. })).await;
         let Stage::Listening { endpoints } = listening else { unreachable!("it was waited for") };
         targets.push((task.net().expect("it has sockets").transport, endpoints[&LINK]));
-        let mut here = client.open(&part(format!("client-{number}"), task, asks)).await.expect("opened");
+        let mut here = client.open(&part("client", number, task, asks)).await.expect("opened");
         until(&mut here, |stage| matches!(stage, Stage::Listening { .. })).await;
         server.order(there.id(), &Order::Connect(Endpoints::new())).await.expect("it listens");
         client.order(here.id(), &Order::Connect(endpoints)).await.expect("it listens");
@@ -179,11 +180,16 @@ fn resident_kib() -> u64 {
 // The agents go on while this thread waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strangers_neither_harm_a_trial_of_any_kind_nor_leave_anything_behind() {
-    let (a, b) = (agent().await, agent().await);
+    for shares_port in [true, false] {
+        withstands(&agent(shares_port).await, &agent(shares_port).await).await;
+    }
+}
+
+async fn withstands(a: &Agent, b: &Agent) {
     // What a process keeps once it has run a trial: threads of the runtime, buffers of the allocator.
-    run(&a, &b, 0).await;
+    run(a, b, 0).await;
     let (before, memory) = (held(), resident_kib());
-    let counted = run(&a, &b, STRANGERS).await;
+    let counted = run(a, b, STRANGERS).await;
     // As many requests as were due, and those around the window.
     let most = RATE * (SECONDS + 2);
     for ([client, server], task) in counted.iter().zip(tasks()) {

@@ -8,13 +8,13 @@ use crate::block::{BLOCK, Block};
 use crate::control::Control;
 use linerate_engine::greeting::{self, FIELDS, GREETING};
 use linerate_engine::proof::Salt;
-use linerate_engine::{AllowedPeers, ListenOptions, StrangerLimits, Strangers};
-use linerate_model::SessionKey;
+use linerate_engine::{AllowedPeers, ListenOptions, Listener, SocketSpec, StrangerLimits, Strangers};
+use linerate_model::{SessionKey, SocketOptions, Transport};
 use linerate_sys::clock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
@@ -76,22 +76,21 @@ pub(crate) fn set_up(connection: &TcpStream) -> io::Result<()> {
 
 /// Listener for the lanes of one source.
 pub(crate) struct LaneListener {
-    listener: TcpListener,
+    listener: Listener,
+    key: SessionKey,
     peers: AllowedPeers,
     pub(crate) address: SocketAddr,
 }
 
 impl LaneListener {
-    /// Listens at `address` as `listening` says.
-    pub(crate) fn open(address: IpAddr, listening: &ListenOptions) -> Result<Self, CopyError> {
-        let failed = |source| CopyError::System { call: "listen", object: address.to_string(), source };
-        let socket =
-            Socket::new(Domain::for_address((address, 0).into()), Type::STREAM, Some(Protocol::TCP)).map_err(failed)?;
-        listening.ports.bind_in(&socket, address)?;
-        let (listener, peers) = (TcpListener::from(socket), listening.peers.clone());
-        listener.set_nonblocking(true).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, peers, address })
+    /// Listens at `address` as `listening` says, for a source that shows `key`.
+    pub(crate) fn open(address: IpAddr, key: SessionKey, listening: &ListenOptions) -> Result<Self, CopyError> {
+        let (plain, v6) = (SocketOptions::default(), address.is_ipv6());
+        let spec = SocketSpec { transport: Transport::Tcp, v6, options: &plain, bind: None, device: false };
+        let greets = Box::new(move |bytes: &[u8]| greeting::unseal(&key, HELLO, bytes).is_some());
+        let listener = listening.connections(spec, address, greets)?;
+        let (peers, address) = (listening.peers.clone(), listener.address());
+        Ok(Self { listener, key, peers, address })
     }
 
     /// Waits for a connection for each lane, and with `asks` for the one on which the source asks. Returns the lanes in order.
@@ -100,11 +99,11 @@ impl LaneListener {
     /// It was stopped.
     pub(crate) fn accept(
         self,
-        key: &SessionKey,
         lanes: u16,
         asks: bool,
         control: &Control,
     ) -> Result<(Vec<TcpStream>, Option<TcpStream>), CopyError> {
+        let key = &self.key;
         let mut known: Vec<Option<TcpStream>> = (0..lanes).map(|_| None).collect();
         let mut asking = None;
         let mut strangers: Strangers<Stranger> = Strangers::new(STRANGERS);
@@ -227,7 +226,7 @@ mod tests {
     use super::*;
     use crate::block::Blocks;
     use linerate_model::CopyOnError;
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, TcpListener};
     use std::sync::Arc;
     use std::thread;
 
@@ -236,10 +235,10 @@ mod tests {
     #[test]
     fn only_the_key_opens() {
         let control = Control::new(CopyOnError::Continue, Arc::default());
-        let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into(), &ListenOptions::default()).expect("a port");
+        let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into(), KEY, &ListenOptions::default()).expect("a port");
         let address = listener.address;
         thread::scope(|scope| {
-            let accepted = scope.spawn(|| listener.accept(&KEY, 2, true, &control));
+            let accepted = scope.spawn(|| listener.accept(2, true, &control));
             assert!(open(address, &SessionKey([8; 16]), 0, &control).is_err(), "a wrong key");
             assert!(open(address, &KEY, 2, &control).is_err(), "a lane that there is none of");
             for lane in [1, ASKS, 0] {
@@ -254,14 +253,14 @@ mod tests {
     #[test]
     fn strangers_behind_a_lane_in_the_queue_do_not_take_its_place() {
         let control = Control::new(CopyOnError::Continue, Arc::default());
-        let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into(), &ListenOptions::default()).expect("a port");
+        let listener = LaneListener::open(Ipv4Addr::LOCALHOST.into(), KEY, &ListenOptions::default()).expect("a port");
         let connect = || TcpStream::connect(listener.address).expect("connected");
         let mut lane = connect();
         lane.write_all(&greeting::seal(&KEY, HELLO, &Salt::default(), fields(0))).expect("sent");
         lane.set_read_timeout(Some(CONNECT)).expect("set");
         let strangers: Vec<_> = (0..2 * STRANGERS.places_each).map(|_| connect()).collect();
         thread::scope(|scope| {
-            let accepted = scope.spawn(|| listener.accept(&KEY, 1, false, &control));
+            let accepted = scope.spawn(|| listener.accept(1, false, &control));
             let answered = lane.read_exact(&mut [0; GREETING]);
             if answered.is_err() {
                 control.stop();

@@ -5,7 +5,7 @@ use crate::connection::LaneListener;
 use crate::destination::root::Root;
 use crate::prepare::{self, Preparing, Size, Tree};
 use crate::storage;
-use crate::ways::linerate::{Arrival, Target};
+use crate::ways::linerate::{Arrival, Lanes, Target};
 use crate::ways::path;
 use crate::{Control, CopyError};
 use linerate_engine::proof::link_key;
@@ -20,10 +20,28 @@ use std::time::Duration;
 
 /// A role that has all it needs on its own host, and listens.
 pub(crate) enum Prepared {
-    Source { links: Vec<(LinkId, Arc<Tree>)> },
-    Destination { arrivals: Vec<(LinkId, Option<Root>, LaneListener)> },
+    Source { links: Vec<(LinkId, Opens, Arc<Tree>)> },
+    Destination { arrivals: Vec<(LinkId, Opens, Option<Root>)> },
     Copier { trees: Vec<Arc<Tree>>, into: Into },
     FileServer { shares: Vec<(LinkId, NfsShare)> },
+}
+
+/// How the connections of a link come about.
+pub(crate) enum Opens {
+    /// This host opens them.
+    Here,
+    /// They are accepted.
+    There(LaneListener),
+}
+
+impl Opens {
+    /// Where they are accepted; none if not on this host.
+    fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Here => None,
+            Self::There(listener) => Some(listener.address),
+        }
+    }
 }
 
 /// Where a host that has both ends of a copy writes to.
@@ -49,11 +67,23 @@ impl Prepared {
     /// A folder is not allowed, not empty or not there, a tree does not fit, a server does not answer, or the session was stopped.
     pub(crate) fn new(role: &Role, preparing: &mut Preparing<'_>) -> Result<Self, CopyError> {
         let existing = preparing.task.options.existing;
-        let destinations: Vec<usize> = role.connects.iter().map(|link| preparing.task.destination_of(*link)).collect();
+        let session_key = preparing.assignment.key;
+        let key = |link| link_key(&session_key, link);
+        let links = role.connects.iter().copied().chain(role.listens.iter().map(|listen| listen.link));
+        let destinations: Vec<usize> = links.map(|link| preparing.task.destination_of(link)).collect();
         let prepared = match &role.kind {
             RoleKind::Source => {
                 let trees = preparing.trees(&destinations)?;
-                Self::Source { links: role.connects.iter().copied().zip(trees).collect() }
+                let connects = role.connects.iter().map(|link| Ok((*link, Opens::Here)));
+                let listens = role.listens.iter().map(|listen| {
+                    let listener = LaneListener::open(listen.address, key(listen.link), preparing.listening)?;
+                    Ok((listen.link, Opens::There(listener)))
+                });
+                let links = connects
+                    .chain(listens)
+                    .zip(trees)
+                    .map(|(link, tree)| link.map(|(link, opens)| (link, opens, tree)));
+                Self::Source { links: links.collect::<Result<_, CopyError>>()? }
             }
             RoleKind::Destination => {
                 let folder = preparing.folder()?;
@@ -61,11 +91,14 @@ impl Prepared {
                     allowed_folders::check_empty(&**storage, path, existing)?;
                 }
                 preparing.cold_destination()?;
-                let arrivals = role.listens.iter().map(|listen| {
+                let connects =
+                    role.connects.iter().map(|link| Ok((*link, Opens::Here, preparing.root(folder.as_ref(), None)?)));
+                let listens = role.listens.iter().map(|listen| {
                     let root = preparing.root(folder.as_ref(), listen.folder.as_deref())?;
-                    Ok((listen.link, root, LaneListener::open(listen.address, preparing.listening)?))
+                    let listener = LaneListener::open(listen.address, key(listen.link), preparing.listening)?;
+                    Ok((listen.link, Opens::There(listener), root))
                 });
-                Self::Destination { arrivals: arrivals.collect::<Result<_, CopyError>>()? }
+                Self::Destination { arrivals: connects.chain(listens).collect::<Result<_, CopyError>>()? }
             }
             RoleKind::Copier { folder: name, destination } if role.connects.is_empty() => {
                 let folder = preparing.folder()?;
@@ -91,9 +124,7 @@ impl Prepared {
                         None => folder.again(),
                     };
                     let folder = folder.descriptor().map_err(CopyError::at("dup", &path))?;
-                    let listening = preparing.listening.clone();
-                    let key = link_key(&preparing.assignment.key, listen.link);
-                    let share = NfsShare::start(folder, key, listen.address, listening)?;
+                    let share = NfsShare::start(folder, key(listen.link), listen.address, preparing.listening)?;
                     Ok((listen.link, share))
                 });
                 Self::FileServer { shares: shares.collect::<Result<_, CopyError>>()? }
@@ -108,9 +139,12 @@ impl Prepared {
     /// Where its links are listened on.
     pub(crate) fn endpoints(&self) -> Vec<(LinkId, SocketAddr)> {
         match self {
-            Self::Source { .. } | Self::Copier { .. } => Vec::new(),
+            Self::Copier { .. } => Vec::new(),
+            Self::Source { links } => {
+                links.iter().filter_map(|(link, opens, _)| Some((*link, opens.address()?))).collect()
+            }
             Self::Destination { arrivals } => {
-                arrivals.iter().map(|(link, _, listener)| (*link, listener.address)).collect()
+                arrivals.iter().filter_map(|(link, opens, _)| Some((*link, opens.address()?))).collect()
             }
             Self::FileServer { shares } => shares.iter().map(|(link, share)| (*link, share.address())).collect(),
         }
@@ -133,17 +167,18 @@ impl Prepared {
         };
         let options = &task.options;
         let key = |link: &LinkId| link_key(&assignment.key, *link);
+        let open = |link: LinkId, opens| match opens {
+            Opens::Here => Lanes::connect(address(&link)?, &key(&link), options, control),
+            Opens::There(listener) => Lanes::accept(listener, options, control),
+        };
         Ok(match self {
             Self::Source { links } => {
-                let connect =
-                    |(link, tree)| Ok((Target::connect(address(&link)?, &key(&link), options, control)?, tree));
+                let connect = |(link, opens, tree)| Ok((Target::from(open(link, opens)?), tree));
                 Connected::Source { targets: links.into_iter().map(connect).collect::<Result<_, CopyError>>()? }
             }
             Self::Destination { arrivals } => thread::scope(|scope| {
-                let accept = |(link, root, listener)| {
-                    let key = key(&link);
-                    scope.spawn(move || Ok((root, Arrival::accept(listener, &key, options, control)?)))
-                };
+                let open = &open;
+                let accept = |(link, opens, root)| scope.spawn(move || Ok((root, Arrival::from(open(link, opens)?))));
                 let threads: Vec<_> = arrivals.into_iter().map(accept).collect();
                 let accepted = threads
                     .into_iter()

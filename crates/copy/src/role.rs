@@ -17,10 +17,12 @@ pub(crate) fn check(task: &CopyTask, role: &Role) -> Result<(), CopyError> {
     let impossible = |why: &str| Err(CopyError::Impossible(why.to_owned()));
     let CopyOptions { verify, existing, .. } = task.options;
     let (reads, writes) = match &role.kind {
-        RoleKind::Source if role.connects.is_empty() => return impossible("a source needs a link to a destination"),
+        RoleKind::Source | RoleKind::Destination if role.connects.is_empty() && role.listens.is_empty() => {
+            return impossible("a source or destination needs a link to the other");
+        }
         RoleKind::Source => (true, false),
-        RoleKind::Destination | RoleKind::FileServer if role.listens.is_empty() => {
-            return impossible("a destination or file server needs a link to listen on");
+        RoleKind::FileServer if role.listens.is_empty() => {
+            return impossible("a file server needs a link to listen on");
         }
         RoleKind::Destination | RoleKind::FileServer => (false, true),
         RoleKind::Copier { .. } => (true, role.connects.is_empty()),

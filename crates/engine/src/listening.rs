@@ -1,28 +1,273 @@
 //! How a host's ends listen for a trial's data: for whom, and at which ports.
 
 use crate::error::{SocketError, failed};
+use crate::inbox::{Greets, Inbox};
 use crate::peers::AllowedPeers;
 use crate::reply_allowance::StrangerReplies;
-use linerate_model::Transport;
-use socket2::{SockAddr, Socket, Type};
+use crate::shared_port::{BACKLOG, SharedPort, WAITING_CONNECTIONS, WAITING_DATAGRAMS, share};
+use crate::socket::{SocketSpec, check_receive_buffer, set_options, socket};
+use linerate_model::{SocketOptions, Transport};
+use socket2::{SockAddr, SockRef, Socket, Type};
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Connections that wait to be accepted.
-const BACKLOG: i32 = 4_096;
 
 /// How the ends of a session listen.
 #[derive(Debug, Clone, Default)]
 pub struct ListenOptions {
     /// Who may open data connections.
     pub peers: AllowedPeers,
-    /// The ports that are listened at.
+    /// The port of the agent, if sessions listen there. Where it is no port of a session's address, `ports` are used.
+    pub shared: Option<SharedPort>,
+    /// The ports that are listened at otherwise.
     pub ports: DataPorts,
     /// What strangers may be sent.
     pub replies: Arc<StrangerReplies>,
+}
+
+impl ListenOptions {
+    /// Listens at `address` for connections to sockets as `spec` says. Where others listen at the same port, only those come
+    /// whose first bytes are a greeting by `greets`.
+    ///
+    /// # Errors
+    /// A socket cannot have its options, the address is none of this host, or all ports are taken.
+    pub fn connections(&self, spec: SocketSpec<'_>, address: IpAddr, greets: Greets) -> Result<Listener, SocketError> {
+        // Also where another listener accepts: it finds out what cannot be had.
+        let socket = socket(spec)?;
+        let shared = self.shared.as_ref().and_then(|port| Some((port, port.at(address)?)));
+        let Some((port, address)) = shared else {
+            self.ports.bind_in(&socket, address)?;
+            return Listener::of(socket.into()).map_err(failed(format!("listening on {address}")));
+        };
+        check_receive_buffer(spec.options)?;
+        let inbox = Arc::new(Inbox::new(greets, WAITING_CONNECTIONS).map_err(failed("eventfd"))?);
+        port.add_connections(&inbox);
+        let options = Arc::new(spec.options.clone());
+        Ok(Listener {
+            address,
+            way: Way::Shared(SharedConnections { port: port.clone(), inbox, options, accepts: None }),
+        })
+    }
+
+    /// Listens at `address` for datagrams to sockets as `spec` says. Where others listen at the same port, only those come that
+    /// are a greeting by `greets`.
+    ///
+    /// # Errors
+    /// As [`ListenOptions::connections`].
+    pub fn datagrams(
+        &self,
+        spec: SocketSpec<'_>,
+        address: IpAddr,
+        greets: Greets,
+    ) -> Result<DatagramListener, SocketError> {
+        let (v6, options) = (spec.v6, spec.options.clone());
+        let Some((port, address)) = self.shared.as_ref().and_then(|port| Some((port, port.at(address)?))) else {
+            let socket = socket(spec)?;
+            self.ports.bind_in(&socket, address)?;
+            socket.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
+            let socket = UdpSocket::from(socket);
+            let address = socket.local_addr().map_err(failed("getsockname"))?;
+            return Ok(DatagramListener { address, v6, options, way: DatagramWay::Own(socket, self.ports) });
+        };
+        let inbox = Arc::new(Inbox::new(greets, WAITING_DATAGRAMS).map_err(failed("eventfd"))?);
+        port.add_datagrams(&inbox);
+        Ok(DatagramListener { address, v6, options, way: DatagramWay::Shared(port.clone(), inbox) })
+    }
+
+    /// Checks that there are as many ports as `sockets` for datagrams of one session.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn check_ports(&self, sockets: usize) -> Result<(), SocketError> {
+        if self.shared.is_some() { Ok(()) } else { self.ports.check(sockets) }
+    }
+}
+
+/// Accepts connections of one end of a session. Clones accept the same ones.
+#[derive(Debug, Clone)]
+pub struct Listener {
+    address: SocketAddr,
+    way: Way,
+}
+
+#[derive(Debug, Clone)]
+enum Way {
+    Own(Arc<TcpListener>),
+    Shared(SharedConnections),
+}
+
+/// Connections that come to the port of the agent.
+#[derive(Debug, Clone)]
+struct SharedConnections {
+    port: SharedPort,
+    inbox: Arc<Inbox<TcpStream>>,
+    options: Arc<SocketOptions>,
+    /// Its threads accept by themselves, for as long as one of them has this.
+    accepts: Option<Arc<Accepting>>,
+}
+
+/// Told to the port while it lives.
+#[derive(Debug)]
+struct Accepting(SharedPort);
+
+impl Drop for Accepting {
+    fn drop(&mut self) {
+        self.0.stops_accepting();
+    }
+}
+
+impl Listener {
+    /// Accepts the connections to `listener`, whoever opens them.
+    ///
+    /// # Errors
+    /// It does not listen.
+    pub fn of(listener: TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Self { address: listener.local_addr()?, way: Way::Own(Arc::new(listener)) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What to wait for before [`Listener::accept`].
+    pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let (first, second) = match &self.way {
+            Way::Own(listener) => (listener.as_fd(), None),
+            Way::Shared(shared) => (shared.inbox.as_fd(), shared.accepts.is_some().then(|| shared.port.listener())),
+        };
+        [first].into_iter().chain(second)
+    }
+
+    /// Takes a connection, which has the options of the session, without waiting.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if there is none; otherwise see accept(2).
+    pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        match &self.way {
+            Way::Own(listener) => listener.accept(),
+            Way::Shared(shared) => shared.accept(),
+        }
+    }
+
+    /// The same for threads that accept very many connections: at a port that is shared they accept by themselves, where
+    /// otherwise another thread hands each over.
+    #[must_use]
+    pub fn for_many(mut self) -> Self {
+        if let Way::Shared(shared) = &mut self.way {
+            shared.port.starts_accepting();
+            shared.accepts = Some(Arc::new(Accepting(shared.port.clone())));
+        }
+        self
+    }
+}
+
+impl SharedConnections {
+    fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let accepted = match self.inbox.take() {
+            Some(accepted) => Ok(accepted),
+            None if self.accepts.is_some() => self.port.accept(&self.inbox),
+            None => Err(io::ErrorKind::WouldBlock.into()),
+        };
+        let (stream, peer) = accepted?;
+        // A listener of its own would have handed them down.
+        let set = set_options(&SockRef::from(&stream), Transport::Tcp, peer.is_ipv6(), &self.options);
+        set.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error))?;
+        Ok((stream, peer))
+    }
+}
+
+/// Takes the greetings of one end of a session, and makes sockets for those that greeted.
+#[derive(Debug)]
+pub struct DatagramListener {
+    address: SocketAddr,
+    v6: bool,
+    options: SocketOptions,
+    way: DatagramWay,
+}
+
+#[derive(Debug)]
+enum DatagramWay {
+    Own(UdpSocket, DataPorts),
+    Shared(SharedPort, Arc<Inbox<Vec<u8>>>),
+}
+
+impl DatagramListener {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What to wait for before [`DatagramListener::receive`].
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        match &self.way {
+            DatagramWay::Own(socket, _) => socket.as_fd(),
+            DatagramWay::Shared(_, inbox) => inbox.as_fd(),
+        }
+    }
+
+    /// Takes a datagram without waiting. Returns its length and its sender.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if there is none; otherwise see recvfrom(2).
+    pub fn receive(&self, into: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        match &self.way {
+            DatagramWay::Own(socket, _) => socket.recv_from(into),
+            DatagramWay::Shared(_, inbox) => {
+                let (bytes, peer) = inbox.take().ok_or(io::ErrorKind::WouldBlock)?;
+                let length = bytes.len().min(into.len());
+                into[..length].copy_from_slice(&bytes[..length]);
+                Ok((length, peer))
+            }
+        }
+    }
+
+    /// Returns the socket that hears of everybody.
+    ///
+    /// # Errors
+    /// The listener itself: others listen at its port, so that there is no such socket.
+    pub fn into_socket(self) -> Result<UdpSocket, Box<Self>> {
+        match self.way {
+            DatagramWay::Own(socket, _) => Ok(socket),
+            way @ DatagramWay::Shared(..) => Err(Box::new(Self { way, ..self })),
+        }
+    }
+
+    /// Makes a socket that hears of `peer` only, and does not block: at the same port if that is shared, else at one of its own.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub fn connected_to(&self, peer: SocketAddr) -> Result<UdpSocket, SocketError> {
+        let (options, v6) = (&self.options, self.v6);
+        let own = socket(SocketSpec { transport: Transport::Udp, v6, options, bind: None, device: false })?;
+        own.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
+        match &self.way {
+            DatagramWay::Own(_, ports) => ports.bind_in(&own, self.address.ip())?,
+            DatagramWay::Shared(..) => {
+                share(&own, self.address).map_err(failed(format!("binding to {}", self.address)))?
+            }
+        }
+        let own = UdpSocket::from(own);
+        match &self.way {
+            DatagramWay::Own(..) => own.connect(peer),
+            DatagramWay::Shared(port, _) => port.give_to(&own, peer),
+        }
+        .map_err(failed(format!("connecting to {peer}")))?;
+        Ok(own)
+    }
+
+    /// Answers a datagram of `peer`, for which `connected` was made: from where the datagram was sent to.
+    pub fn answer(&self, connected: &UdpSocket, bytes: &[u8], peer: SocketAddr) {
+        // A lost answer is asked for again.
+        let _ = match &self.way {
+            DatagramWay::Own(socket, _) => socket.send_to(bytes, peer),
+            DatagramWay::Shared(..) => connected.send(bytes),
+        };
+    }
 }
 
 /// The ports that trials listen at; the kernel's choice by default.
@@ -37,7 +282,7 @@ impl DataPorts {
     ///
     /// # Errors
     /// The address is none of this host, or all ports are taken.
-    pub fn bind_in(self, socket: &Socket, address: IpAddr) -> Result<(), SocketError> {
+    fn bind_in(self, socket: &Socket, address: IpAddr) -> Result<(), SocketError> {
         let is_tcp = socket.r#type().map_err(failed("getsockopt(SO_TYPE)"))? == Type::STREAM;
         let bind = |port| socket.bind(&SockAddr::from(SocketAddr::new(address, port)));
         let binding = || failed(format!("binding to {address} (it must be an address of this host: see `ip address`)"));
@@ -70,7 +315,7 @@ impl DataPorts {
     ///
     /// # Errors
     /// There are fewer.
-    pub fn check(self, sockets: usize) -> Result<(), SocketError> {
+    fn check(self, sockets: usize) -> Result<(), SocketError> {
         match self.0.map(|(first, last)| usize::from(last - first) + 1) {
             Some(ports) if ports < sockets => Err(SocketError::InvalidRequest(format!(
                 "this trial takes {sockets} UDP ports of this host, one for each flow and listener, and --data-ports {self} has {ports}: \

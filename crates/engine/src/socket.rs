@@ -44,26 +44,7 @@ pub fn socket(spec: SocketSpec<'_>) -> Result<Socket, SocketError> {
     };
     let domain = if v6 { Domain::IPV6 } else { Domain::IPV4 };
     let socket = Socket::new(domain, kind, Some(protocol)).map_err(failed("socket"))?;
-    if let Some(dscp) = options.dscp {
-        // The upper six bits of the old type of service: RFC 2474 section 3.
-        let tos = u32::from(dscp) << 2;
-        if v6 { socket.set_tclass_v6(tos) } else { socket.set_tos_v4(tos) }
-            .map_err(failed(format!("setting DSCP {dscp}")))?;
-    }
-    if let Some(bytes) = options.send_buffer {
-        let set = send_buffer(&socket, bytes.get() as usize)?;
-        check_met("send", "wmem_max", bytes.get(), set)?;
-    }
-    if let Some(bytes) = options.receive_buffer {
-        let set = receive_buffer(&socket, bytes.get() as usize)?;
-        check_met("receive", "rmem_max", bytes.get(), set)?;
-    } else if transport == Transport::Udp {
-        // What the system grants of it will do.
-        receive_buffer(&socket, UDP_RECEIVE_BUFFER)?;
-    }
-    if transport == Transport::Tcp {
-        tcp_options(options, &socket)?;
-    }
+    set_options(&socket, transport, v6, options)?;
     if spec.device
         && let Some(device) = &options.bind_device
     {
@@ -78,6 +59,58 @@ pub fn socket(spec: SocketSpec<'_>) -> Result<Socket, SocketError> {
         )))?;
     }
     Ok(socket)
+}
+
+/// Sets the options that ends of all kinds have.
+///
+/// # Errors
+/// As [`socket`].
+pub(crate) fn set_options(
+    socket: &Socket,
+    transport: Transport,
+    v6: bool,
+    options: &SocketOptions,
+) -> Result<(), SocketError> {
+    if let Some(dscp) = options.dscp {
+        // The upper six bits of the old type of service: RFC 2474 section 3.
+        let tos = u32::from(dscp) << 2;
+        if v6 { socket.set_tclass_v6(tos) } else { socket.set_tos_v4(tos) }
+            .map_err(failed(format!("setting DSCP {dscp}")))?;
+    }
+    if let Some(bytes) = options.send_buffer {
+        let set = send_buffer(socket, bytes.get() as usize)?;
+        check_met("send", "wmem_max", bytes.get(), set)?;
+    }
+    if let Some(bytes) = options.receive_buffer {
+        let set = receive_buffer(socket, bytes.get() as usize)?;
+        check_met("receive", "rmem_max", bytes.get(), set)?;
+    } else if transport == Transport::Udp {
+        // What the system grants of it will do.
+        receive_buffer(socket, UDP_RECEIVE_BUFFER)?;
+    }
+    if transport == Transport::Tcp {
+        tcp_options(options, socket)?;
+    }
+    Ok(())
+}
+
+/// Checks that a connection that another listener accepts can have its receive buffer: the scale of the window is told before, in the
+/// SYN-ACK, by what the system allows (tcp(7), `tcp_rmem`).
+///
+/// # Errors
+/// The buffer is larger.
+pub(crate) fn check_receive_buffer(options: &SocketOptions) -> Result<(), SocketError> {
+    let Some(wanted) = options.receive_buffer else { return Ok(()) };
+    let limit = |path: &str| std::fs::read_to_string(path).ok()?.split_whitespace().last()?.parse().ok();
+    let limits = ["/proc/sys/net/core/rmem_max", "/proc/sys/net/ipv4/tcp_rmem"].map(limit);
+    match limits.into_iter().flatten().max() {
+        Some(most) if wanted.get() > most => Err(SocketError::InvalidRequest(format!(
+            "a receive buffer of {wanted} bytes at a port that others share: this host's connections get {most}; raise the limit \
+             (sysctl -w net.core.rmem_max={}), or give the agent --data-ports",
+            wanted.get()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn tcp_options(options: &SocketOptions, socket: &Socket) -> Result<(), SocketError> {

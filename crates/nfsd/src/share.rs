@@ -24,17 +24,16 @@ impl NfsShare {
         directory: OwnedFd,
         key: SessionKey,
         address: IpAddr,
-        listening: ListenOptions,
+        listening: &ListenOptions,
     ) -> Result<Self, RpcError> {
         let opened = DirectoryStore::new(directory.into());
         let store = opened.map_err(|error| cannot_serve("the folder", &error))?;
-        let ListenOptions { peers, ports, replies } = listening;
         let (plain, v6) = (SocketOptions::default(), address.is_ipv6());
         let spec = SocketSpec { transport: Transport::Tcp, v6, options: &plain, bind: None, device: false };
-        let socket = linerate_engine::socket(spec)?;
-        ports.bind_in(&socket, address)?;
+        let (peers, replies) = (listening.peers.clone(), Arc::clone(&listening.replies));
         let options = ServerOptions { key: Some(key), peers, replies, ..ServerOptions::default() };
-        Server::on(Transport::Tcp, socket, programs(Arc::new(store), ServiceTime::default()), options).map(Self)
+        let programs = programs(Arc::new(store), ServiceTime::default());
+        Server::in_session(spec, address, listening, programs, options).map(Self)
     }
 
     /// Where it listens.

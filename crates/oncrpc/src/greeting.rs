@@ -13,7 +13,7 @@
 //! A server takes each salt from one address and port only. Whoever has seen a greeting gets no ticket by sending it again from
 //! elsewhere; its own caller may, since over UDP the results can be lost.
 
-use crate::message::{AUTH_SHORT, Credential, Presented, Procedure, Refused};
+use crate::message::{AUTH_SHORT, CallMessage, Credential, Presented, Procedure, Refused, read_call};
 use crate::program::{PROGRAM, VERSION};
 use linerate_engine::proof::{PROOF, SALT, Salt, is_same, proof};
 use linerate_model::SessionKey;
@@ -50,6 +50,15 @@ pub(crate) fn arguments(key: &SessionKey, salt: &Salt) -> [u8; GREETING] {
 pub(crate) fn credential(key: &SessionKey, salt: &Salt, results: &[u8]) -> Option<Credential> {
     let (ticket, proved) = results.split_at_checked(TICKET)?;
     is_same(proved, &proof(key, ANSWERS, &[salt, ticket])).then(|| Credential::short(ticket))
+}
+
+/// Whether `bytes` are a call that greets with `key`: in a datagram, or over TCP behind the mark of its record.
+pub(crate) fn is_greeting(key: &SessionKey, bytes: &[u8]) -> bool {
+    const MARK: usize = 4;
+    [bytes, bytes.get(MARK..).unwrap_or_default()].into_iter().any(|call| {
+        let Ok(CallMessage { to: GREET, args, .. }) = read_call(call) else { return false };
+        args.len() == GREETING && is_same(&args[SALT..], &proof(key, GREETS, &[&args[..SALT]]))
+    })
 }
 
 /// Tells callers that hold the session's key from others.
@@ -161,7 +170,7 @@ fn joined(first: &[u8], second: &[u8]) -> [u8; GREETING] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::AUTH_SYS;
+    use crate::message::{AUTH_SYS, put_call};
 
     const KEY: SessionKey = SessionKey([7; 16]);
     const SALT: Salt = [1; 16];
@@ -193,6 +202,22 @@ mod tests {
             assert!(!known.admits(&admission, peer(1), shown(AUTH_SHORT, &ticket[1..])));
         }
         assert!(!KnownCallers::default().admits(&GreetingServer::new(KEY), peer(1), shown(AUTH_SHORT, ticket)));
+    }
+
+    #[test]
+    fn a_greeting_is_known_by_its_key_over_both_transports() {
+        let mut call = Vec::new();
+        put_call(&mut call, 7, GREET, &Credential::none(), &arguments(&KEY, &SALT));
+        let over_tcp = [&(1_u32 << 31 | call.len() as u32).to_be_bytes()[..], &call].concat();
+        for bytes in [&call, &over_tcp] {
+            assert!(is_greeting(&KEY, bytes));
+            assert!(!is_greeting(&SessionKey([8; 16]), bytes), "another listener's");
+            assert!(!is_greeting(&KEY, &bytes[..bytes.len() - 1]), "a part of one");
+        }
+        let mut null = Vec::new();
+        put_call(&mut null, 7, Procedure { procedure: 0, ..GREET }, &Credential::none(), &arguments(&KEY, &SALT));
+        assert!(!is_greeting(&KEY, &null));
+        assert!(!is_greeting(&KEY, &[]));
     }
 
     /// The attack: someone has seen a greeting on its way, and sends it from an address of its own.

@@ -1,6 +1,7 @@
 //! What calls need of their host, whatever their protocol.
 
 use crate::job::Job;
+use crate::running_server::SET_UP_CALLERS;
 use crate::server::{CONNECTION_MEMORY, STRANGERS};
 use linerate_engine::Needs;
 use linerate_model::Transport;
@@ -25,7 +26,11 @@ pub fn calls_need(job: &Job, data: u64, outstanding: u16) -> Needs {
                 let listening = job.servers().saturating_mul(1 + STRANGERS.places as u64);
                 calling.saturating_add(serving).saturating_add(listening)
             }
-            Transport::Udp => calling.saturating_add(job.servers()),
+            // At a port that is shared each caller has a socket, and each thread is woken for new ones.
+            Transport::Udp => {
+                let listening = job.servers().saturating_mul(1 + SET_UP_CALLERS as u64);
+                calling.saturating_add(serving.saturating_mul(2)).saturating_add(listening)
+            }
         },
         ..Needs::default()
     }

@@ -20,6 +20,9 @@ const QUIET_NS: u64 = 400_000_000;
 /// and the time that removing may take.
 const STAY_NS: u64 = 10_000_000_000;
 
+/// Callers at a time that set up and tidy up.
+pub(crate) const SET_UP_CALLERS: usize = 64;
+
 /// A server of a session, from listening to its counts.
 #[derive(Debug)]
 pub(crate) struct RunningServer {
@@ -40,23 +43,23 @@ impl RunningServer {
         (link, address): (LinkId, IpAddr),
         listening: &ListenOptions,
     ) -> Result<Self, RpcError> {
-        let transport = job.transport();
+        let (transport, path) = (job.transport(), job.ends[end].path);
         let spec = SocketSpec { transport, v6: job.v6(), options: job.socket(), bind: None, device: false };
-        let socket = linerate_engine::socket(spec)?;
-        listening.ports.bind_in(&socket, address)?;
         let flows = usize::from(job.net().flows);
         let options = ServerOptions {
             threads: flows.min(thread::available_parallelism().map_or(1, usize::from)),
             first: end * flows,
             cpus: job.socket().receiver_cpus.clone(),
             key: Some(job.ends[end].key(&job.key)),
+            // Those that set up and tidy up come on top.
+            connections: flows.max(1_024) + SET_UP_CALLERS,
             peers: listening.peers.clone(),
             replies: Arc::clone(&listening.replies),
             ..ServerOptions::default()
         };
-        let server = Server::on(transport, socket, protocol.programs(job)?, options)?;
+        let server = Server::in_session(spec, address, listening, protocol.programs(job)?, options)?;
         let stay_ns = STAY_NS + job.task.set_up().get();
-        Ok(Self { end, link, path: job.ends[end].path, server, transport, stay_ns })
+        Ok(Self { end, link, path, server, transport, stay_ns })
     }
 
     /// Returns where it listens.

@@ -92,6 +92,19 @@ impl Addresses for ControlAgents {
         })
     }
 
+    /// The agent of this process, at loopback, may stand behind a router that translates addresses. Whoever is reached from here is
+    /// not hidden.
+    fn is_hidden(&self, host: &HostName, connector: &HostName) -> bool {
+        let is_here = |agent: &AgentHandle| {
+            let reached = [IpVersion::V4, IpVersion::V6].into_iter().find_map(|ip| resolve(&agent.reached_at, ip));
+            reached.is_some_and(|address| address.is_loopback())
+        };
+        match (self.find(host), self.find(connector)) {
+            (Ok(host), Ok(connector)) => host.host.data_addresses.is_empty() && is_here(host) && !is_here(connector),
+            _ => false,
+        }
+    }
+
     fn host(&self, name: &HostName) -> Option<&Host> {
         self.0.get(name).map(|agent| &agent.host)
     }

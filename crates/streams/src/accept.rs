@@ -5,13 +5,15 @@ use crate::flow::{Flow, Link};
 use crate::hello::{self, Answer, Greeted, Hello};
 use crate::job::Job;
 use crate::options;
-use linerate_engine::{ListenOptions, ReplyAllowance, StrangerLimits, Strangers};
+use linerate_engine::{
+    AllowedPeers, DatagramListener, ListenOptions, Listener, ReplyAllowance, StrangerLimits, Strangers,
+};
 use linerate_model::{LinkId, SessionKey, Transport};
 use linerate_sys::clock;
 use linerate_sys::socket::{EMFILE, ENFILE, ENOBUFS, ENOMEM, wait_readable};
-use socket2::{SockAddr, SockRef, Socket};
+use socket2::{SockRef, Socket};
 use std::io::{self, Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -34,7 +36,8 @@ pub(crate) struct Acceptor {
     path: u16,
     pub(crate) link: LinkId,
     pub(crate) address: SocketAddr,
-    listener: Option<TcpListener>,
+    /// Of connections.
+    listener: Option<Listener>,
     arrived: Arc<Mutex<Vec<Flow>>>,
     failure: Arc<Mutex<Option<StreamError>>>,
     /// Shared with the other listeners of the session, so that all end at once.
@@ -55,32 +58,29 @@ impl Acceptor {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, StreamError> {
         let path = job.ends[end].path;
-        let socket = options::listening(job, address, listening.ports)?;
+        let (spec, key) = (options::listening(job), job.key_of(end));
+        let greets = Box::new(move |bytes: &[u8]| Hello::decode(bytes, &key).is_some());
         let (arrived, failure) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
         let stop = Arc::clone(stop);
         let mut desk = Desk {
             job: Arc::clone(job),
-            key: job.key_of(end),
+            key,
             end,
             path,
-            listening: listening.clone(),
+            peers: listening.peers.clone(),
             arrived: Arc::clone(&arrived),
             stop: Arc::clone(&stop),
         };
         let (local, listener, run): (_, _, Box<dyn FnOnce() -> Result<(), StreamError> + Send>) = match job.transport()
         {
             Transport::Tcp => {
-                socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
-                let listener = TcpListener::from(socket);
-                let local = listener.local_addr().map_err(StreamError::socket("getsockname"))?;
-                let own = listener.try_clone().map_err(StreamError::socket("dup of the listening socket"))?;
-                (local, Some(listener), Box::new(move || desk.connections(&own)))
+                let listener = listening.connections(spec, address, greets)?;
+                let own = listener.clone();
+                (listener.address(), Some(listener), Box::new(move || desk.connections(&own)))
             }
             Transport::Udp => {
-                let socket = UdpSocket::from(socket);
-                socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
-                let local = socket.local_addr().map_err(StreamError::socket("getsockname"))?;
-                (local, None, Box::new(move || desk.datagrams(&socket)))
+                let listener = listening.datagrams(spec, address, greets)?;
+                (listener.address(), None, Box::new(move || desk.datagrams(&listener)))
             }
         };
         let failed = Arc::clone(&failure);
@@ -115,9 +115,9 @@ impl Acceptor {
         if job.connects_each()
             && let Some(listener) = self.listener.take()
         {
+            let listener = listener.for_many();
             for flow in &mut flows {
-                let own = listener.try_clone().map_err(StreamError::socket("dup of the listening socket"))?;
-                flow.link = Link::Answer(own);
+                flow.link = Link::Answer(listener.clone());
             }
         }
         Ok(flows)
@@ -144,7 +144,7 @@ struct Desk {
     key: SessionKey,
     end: usize,
     path: u16,
-    listening: ListenOptions,
+    peers: AllowedPeers,
     arrived: Arc<Mutex<Vec<Flow>>>,
     stop: Arc<AtomicBool>,
 }
@@ -153,6 +153,7 @@ struct Desk {
 struct Pending {
     stream: TcpStream,
     peer: SocketAddr,
+    local: SocketAddr,
     hello: [u8; hello::BYTES],
     filled: usize,
 }
@@ -204,14 +205,14 @@ impl Desk {
         self.arrived.lock().expect("no holder panics").iter().any(|flow| flow.hello == hello)
     }
 
-    fn connections(&mut self, listener: &TcpListener) -> Result<(), StreamError> {
+    fn connections(&mut self, listener: &Listener) -> Result<(), StreamError> {
         let expected = self.job.hellos(self.path).len();
         let mut strangers: Strangers<Pending> = Strangers::new(STRANGERS);
         // Why the last connection could not be accepted, if this host lacked something.
         let mut exhausted = None;
         while !self.is_stopped() && self.arrived.lock().expect("no holder panics").len() < expected {
             let sockets: Vec<_> =
-                [listener.as_fd()].into_iter().chain(strangers.iter().map(|pending| pending.stream.as_fd())).collect();
+                listener.sockets().chain(strangers.iter().map(|pending| pending.stream.as_fd())).collect();
             wait_readable(&sockets, TICK_NS)?;
             let accepted = listener.accept();
             if accepted.is_ok() {
@@ -219,8 +220,9 @@ impl Desk {
             }
             match accepted {
                 // A stray connection that cannot be served is dropped: it must not end the trial.
-                Ok((stream, peer)) if self.listening.peers.allow(peer.ip()) && stream.set_nonblocking(true).is_ok() => {
-                    let pending = Pending { stream, peer, hello: [0; hello::BYTES], filled: 0 };
+                Ok((stream, peer)) if self.peers.allow(peer.ip()) && stream.set_nonblocking(true).is_ok() => {
+                    let local = listener.address();
+                    let pending = Pending { stream, peer, local, hello: [0; hello::BYTES], filled: 0 };
                     strangers.take(peer, clock::now(), pending);
                 }
                 Ok(_) => (),
@@ -264,32 +266,29 @@ impl Desk {
         let socket = Socket::from(pending.stream);
         options::ready(&socket)?;
         let mut stream = TcpStream::from(socket);
-        let local = stream.local_addr().map_err(StreamError::socket("getsockname"))?;
         if stream.write_all(&greeted.answer(&self.key, Answer::default())).is_ok() {
-            self.keep(hello, pending.peer, local, Link::Tcp(stream), 0);
+            self.keep(hello, pending.peer, pending.local, Link::Tcp(stream), 0);
         }
         Ok(())
     }
 
-    fn datagrams(&mut self, listener: &UdpSocket) -> Result<(), StreamError> {
-        let local = listener.local_addr().map_err(StreamError::socket("getsockname"))?;
+    fn datagrams(&mut self, listener: &DatagramListener) -> Result<(), StreamError> {
         let mut posts: Vec<Post> = Vec::new();
         let mut bytes = [0; hello::BYTES + 1];
         let mut allowance = ReplyAllowance::default();
         // Answers are repeated until the start, for they can be lost.
         while !self.is_stopped() {
             let sockets: Vec<_> =
-                [listener.as_fd()].into_iter().chain(posts.iter().map(|post| post.socket.as_fd())).collect();
+                [listener.socket()].into_iter().chain(posts.iter().map(|post| post.socket.as_fd())).collect();
             wait_readable(&sockets, TICK_NS)?;
-            match listener.recv_from(&mut bytes) {
+            match listener.receive(&mut bytes) {
                 Ok((length, peer)) => {
-                    if self.listening.peers.allow(peer.ip())
+                    if self.peers.allow(peer.ip())
                         && let Some(greeted) = Hello::decode(&bytes[..length], &self.key)
                         && allowance.allow(length, hello::BYTES, clock::now())
-                        && let Some(answer) = self.answer_for(&mut posts, greeted.hello, peer, local.ip())?
+                        && let Some(post) = self.post_for(&mut posts, greeted.hello, peer, listener)?
                     {
-                        // A lost answer is asked for again.
-                        let _ = listener.send_to(&greeted.answer(&self.key, answer), peer);
+                        listener.answer(&post.socket, &greeted.answer(&self.key, post.answer()), peer);
                     }
                 }
                 Err(error) if is_exhausted(&error) => pause(),
@@ -297,7 +296,7 @@ impl Desk {
                 Err(error) => return Err(StreamError::socket("recvfrom")(error)),
             }
             for mut post in std::mem::take(&mut posts) {
-                if self.attend(&mut post)? {
+                if self.attend(&mut post, listener.address(), &mut allowance)? {
                     posts.push(post);
                 }
             }
@@ -305,43 +304,51 @@ impl Desk {
         Ok(())
     }
 
-    /// The answer to a greeting: the port of the flow's own socket, connected to who greeted. A socket of its own for each
-    /// flow has no moment at which it could take another flow's datagrams, as sockets that share a port have.
-    fn answer_for(
+    /// The flow's own socket for a greeting, connected to who greeted.
+    fn post_for<'a>(
         &self,
-        posts: &mut Vec<Post>,
+        posts: &'a mut Vec<Post>,
         hello: Hello,
         peer: SocketAddr,
-        address: IpAddr,
-    ) -> Result<Option<Answer>, StreamError> {
-        if let Some(post) = posts.iter().find(|post| post.hello == hello && post.peer == peer) {
-            return Ok(Some(post.answer()));
+        listener: &DatagramListener,
+    ) -> Result<Option<&'a Post>, StreamError> {
+        if let Some(known) = posts.iter().position(|post| post.hello == hello && post.peer == peer) {
+            return Ok(Some(&posts[known]));
         }
         let pending = posts.iter().filter(|post| !post.confirmed).count();
         if !self.expects(hello) || self.has(hello) || pending >= PENDING_MAXIMUM {
             return Ok(None);
         }
-        let socket = options::listening(&self.job, address, self.listening.ports)?;
-        socket.connect(&SockAddr::from(peer)).map_err(StreamError::socket(format!("connecting to {peer}")))?;
-        socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
-        let socket = UdpSocket::from(socket);
+        let socket = listener.connected_to(peer)?;
         let local = socket.local_addr().map_err(StreamError::socket("getsockname"))?;
         let answered = clock::now();
         let until = answered + PROOF_NS;
-        let post = Post { hello, peer, local, nonce: rand::random(), socket, answered, until, confirmed: false };
-        let answer = post.answer();
-        posts.push(post);
-        Ok(Some(answer))
+        posts.push(Post { hello, peer, local, nonce: rand::random(), socket, answered, until, confirmed: false });
+        Ok(posts.last())
     }
 
-    /// Reads what came to a flow's own socket; false if nothing more is to be read there before the start.
-    fn attend(&mut self, post: &mut Post) -> Result<bool, StreamError> {
+    /// Reads what came to a flow's own socket, where greetings go to `greeted_at`; false if nothing more is to be read there before the start.
+    fn attend(
+        &mut self,
+        post: &mut Post,
+        greeted_at: SocketAddr,
+        allowance: &mut ReplyAllowance,
+    ) -> Result<bool, StreamError> {
+        let is_shared = post.local == greeted_at;
         let mut bytes = [0; hello::BYTES + 1];
-        let confirmation = |bytes: &[u8]| {
+        let greeted = |bytes: &[u8]| {
             let greeted = Hello::decode(bytes, &self.key);
-            greeted.filter(|greeted| greeted.hello == post.hello && greeted.nonce == post.nonce)
+            greeted.filter(|greeted| {
+                greeted.hello == post.hello && (greeted.nonce == post.nonce || is_shared && greeted.nonce == 0)
+            })
         };
-        match post.socket.peek(&mut bytes).map(|length| confirmation(&bytes[..length])) {
+        match post.socket.peek(&mut bytes).map(|length| greeted(&bytes[..length])) {
+            // At a port that is shared the greeting comes here too, when its answer was lost.
+            Ok(Some(again)) if again.nonce != post.nonce => {
+                if allowance.allow(hello::BYTES, hello::BYTES, clock::now()) {
+                    let _ = post.socket.send(&again.answer(&self.key, post.answer()));
+                }
+            }
             Ok(Some(greeted)) => {
                 if !post.confirmed {
                     // Another address may have proved itself first.

@@ -78,7 +78,7 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamE
 fn listen(job: &Arc<Job>, listening: &ListenOptions) -> Result<Vec<Acceptor>, StreamError> {
     if job.transport() == Transport::Udp {
         let serving = job.ends.iter().filter(|end| !end.is_client());
-        listening.ports.check(serving.map(|end| 1 + job.hellos(end.path).len()).sum())?;
+        listening.check_ports(serving.map(|end| 1 + job.hellos(end.path).len()).sum())?;
     }
     let stop = Arc::new(AtomicBool::new(false));
     let servers = job.ends.iter().enumerate().filter_map(|(index, end)| match end.side {

@@ -6,10 +6,10 @@ use crate::hello::Hello;
 use crate::job::Job;
 use crate::meter::Meter;
 use crate::window::Timeline;
-use linerate_engine::{AllowedPeers, Stop};
+use linerate_engine::{AllowedPeers, Listener, Stop};
 use linerate_model::{FlowCounts, Received, Sent, Task, Transactions};
 use linerate_sys::clock;
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 
 /// One flow at one end.
@@ -41,7 +41,7 @@ pub(crate) enum Link {
     /// Every transaction connects to the peer anew.
     Dial,
     /// Every transaction is a connection accepted here.
-    Answer(TcpListener),
+    Answer(Listener),
 }
 
 impl Flow {

@@ -3,7 +3,7 @@
 
 use crate::error::StreamError;
 use crate::job::Job;
-use linerate_engine::{DataPorts, SocketSpec};
+use linerate_engine::SocketSpec;
 use linerate_model::Transport;
 use socket2::Socket;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,11 +12,9 @@ use std::time::Duration;
 /// Calls give up after this, so that threads see the clock and a stop.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A socket with the job's options that listens at `address`, at one of `ports`.
-pub(crate) fn listening(job: &Job, address: IpAddr, ports: DataPorts) -> Result<Socket, StreamError> {
-    let socket = socket(job, None, false)?;
-    ports.bind_in(&socket, address)?;
-    Ok(socket)
+/// The properties of sockets that listen.
+pub(crate) fn listening(job: &Job) -> SocketSpec<'_> {
+    SocketSpec { transport: job.transport(), v6: job.v6(), options: job.socket(), bind: None, device: false }
 }
 
 /// A socket with the job's options, bound to `address` if one is given.

@@ -11,6 +11,7 @@ pub mod clock;
 pub mod descriptors;
 pub mod error;
 pub mod ethtool;
+pub mod event;
 pub mod held_file;
 pub mod inherited;
 pub mod landlock;

@@ -58,6 +58,13 @@ pub fn wait_readable(sockets: &[BorrowedFd<'_>], timeout_ns: u64) -> Result<bool
     wait(sockets, PollFlags::POLLIN, timeout_ns)
 }
 
+/// Waits until one of `sockets` can be read (or has failed), at most `timeout_ns`. Returns the numbers of those that can.
+pub fn wait_for_each(sockets: &[BorrowedFd<'_>], timeout_ns: u64) -> Result<Vec<usize>, Error> {
+    let waits = poll(sockets, PollFlags::POLLIN, timeout_ns)?;
+    let ready = |wait: &PollFd<'_>| wait.revents().is_some_and(|events| !events.is_empty());
+    Ok(waits.iter().enumerate().filter_map(|(number, wait)| ready(wait).then_some(number)).collect())
+}
+
 /// Waits until `socket` can be written (or has failed), at most `timeout_ns`; false if it cannot.
 pub fn wait_writable(socket: BorrowedFd<'_>, timeout_ns: u64) -> Result<bool, Error> {
     wait(&[socket], PollFlags::POLLOUT, timeout_ns)
@@ -69,11 +76,17 @@ pub fn wait_ready(socket: BorrowedFd<'_>, timeout_ns: u64) -> Result<bool, Error
 }
 
 fn wait(sockets: &[BorrowedFd<'_>], flags: PollFlags, timeout_ns: u64) -> Result<bool, Error> {
+    let waits = poll(sockets, flags, timeout_ns)?;
+    Ok(waits.iter().any(|wait| wait.revents().is_some_and(|events| !events.is_empty())))
+}
+
+/// The sockets and what they are ready for; nothing after a signal.
+fn poll<'a>(sockets: &[BorrowedFd<'a>], flags: PollFlags, timeout_ns: u64) -> Result<Vec<PollFd<'a>>, Error> {
     let timeout = TimeSpec::new((timeout_ns / 1_000_000_000) as i64, (timeout_ns % 1_000_000_000) as i64);
-    let mut waits: Vec<PollFd<'_>> = sockets.iter().map(|socket| PollFd::new(*socket, flags)).collect();
+    let mut waits: Vec<PollFd<'a>> = sockets.iter().map(|socket| PollFd::new(*socket, flags)).collect();
     match ppoll(&mut waits, Some(timeout), None) {
-        Ok(ready) => Ok(ready > 0),
-        Err(nix::errno::Errno::EINTR) => Ok(false),
+        Ok(_) => Ok(waits),
+        Err(nix::errno::Errno::EINTR) => Ok(Vec::new()),
         Err(errno) => Err(Error::new("ppoll", "sockets", errno)),
     }
 }

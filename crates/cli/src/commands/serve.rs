@@ -35,15 +35,15 @@ Examples:
   linerate serve --iperf3                    serves `iperf3 -c` too, on port 5201
   linerate serve --listen 127.0.0.1:4747     this machine only
   linerate serve --announce                  found by `linerate hosts discover` on the local network
-  linerate serve --data-ports 5000-5010      behind a firewall that lets 4747 and these through, TCP and UDP
+  linerate serve --data-ports 5000-5010      trials listen at these ports, not at 4747
   linerate serve invite --for 1h             a URL for streams and transactions, for one hour
 
 On a terminal the agent prints the command to type on the other machine, elsewhere its agent URL
 alone, and then a line for each trial that it served. The URL contains its key. Anyone with it can
 send traffic from and to this machine within the limits: treat it as a password, and give others a
-URL of `linerate serve invite`. Make the port reachable from trusted networks only. The kernel
-chooses data ports for each trial, unless --data-ports names them; they serve only connections
-that prove the trial's key."
+URL of `linerate serve invite`. Make the port reachable from trusted networks only. Trials
+listen at the same port, TCP and UDP, unless --data-ports names others; they take only connections
+and datagrams that prove the trial's key."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -70,8 +70,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS")]
     data_address: Vec<IpAddr>,
 
-    /// Ports at which trials of this host listen, TCP and UDP, as in 5000-5010, for a firewall that lets these through. A UDP
-    /// flow takes a port of its own [default: the kernel chooses a free one]
+    /// Ports at which trials of this host listen, TCP and UDP, as in 5000-5010. A UDP flow takes a port of its own
+    /// [default: the agent's port]
     #[arg(long, value_name = "FIRST-LAST")]
     data_ports: Option<DataPorts>,
 
@@ -204,11 +204,13 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     let memory = arguments.max_memory.unwrap_or_else(|| Budget::default().memory);
     let budget = Budget { memory, ..Budget::default() };
     let Secrets { identity, token, invitations } = arguments.secrets()?;
-    let confinement = arguments.confinement();
+    let confinement = arguments.confinement(listener.local_addr().map_err(Failure::measure)?.port());
     // The service starts threads, which only an agent that was started before binds.
     let rpc = arguments.rpc_port.map(|port| (SocketAddr::new(address, port), arguments.portmap));
     let iperf3 = arguments.iperf3.map(|port| (SocketAddr::new(address, port), arguments.iperf3_limits()));
     let options = AgentOptions {
+        // An inherited listener may be of another network namespace, where sessions do not listen.
+        shares_port: arguments.shares_port(),
         listener,
         advertise: arguments.advertise,
         identity,
@@ -271,16 +273,26 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
 
 impl Arguments {
     /// What the agent keeps besides what its limits and folders need.
-    fn confinement(&self) -> Confinement {
+    fn confinement(&self, own_port: u16) -> Confinement {
         const PRIVILEGED: u16 = 1024;
+        // Sockets for datagrams are bound there as sessions need them.
+        let own_port = self.shares_port().then_some(own_port);
         Confinement {
             reads: self.kept().ok().flatten().into_iter().collect(),
             // A portmapper and many NFS servers believe who calls from such a port.
             low_ports: self.portmap
                 || !self.allow_server.is_empty()
-                || [self.rpc_port, self.iperf3].into_iter().flatten().any(|port| (1..PRIVILEGED).contains(&port)),
+                || [self.rpc_port, self.iperf3, own_port]
+                    .into_iter()
+                    .flatten()
+                    .any(|port| (1..PRIVILEGED).contains(&port)),
             net_admin: self.keep_net_admin,
         }
+    }
+
+    /// Whether sessions listen at the agent's own port.
+    fn shares_port(&self) -> bool {
+        self.data_ports.is_none() && self.listen_fd.is_none()
     }
 
     /// What clients of iperf3 may have: as much as a session of the agent.

@@ -1,4 +1,4 @@
-//! Trials through a firewall that lets two ranges of ports through, and from behind a router that hides addresses.
+//! Trials through a firewall that lets one port or two ranges through, and from behind a router that hides addresses.
 
 use crate::program::{Running, TestFolder, words};
 use linerate_sys::namespace::NetNamespace;
@@ -73,7 +73,7 @@ impl Host {
 
 const SHORT: &str = "--time 200ms --warmup 100ms --repeats 1 --json";
 /// Every kind of trial in which hosts open connections to each other, both ways where it has a direction.
-const TRIALS: [&str; 10] = [
+const TRIALS: [&str; 12] = [
     "stream URL --direction send,receive,both",
     "stream URL --udp --rate 10Mbit/s -P 3 --direction send,receive,both",
     "stream URL --loaded-latency=udp --direction send,receive --time 1s",
@@ -81,7 +81,9 @@ const TRIALS: [&str; 10] = [
     "transact URL --udp -P 2",
     "transact URL --connect",
     "rpc URL --call read,write --sizes 8K",
+    "rpc URL --udp -P 3 --call read,write --sizes 8K",
     "nfs URL",
+    "nfs URL --udp -P 2",
     "copy --from memory --to discard --tree files=10,bytes=1M local URL --over linerate",
     "copy --from memory --tree files=10,bytes=1M local URL --over nfs",
 ];
@@ -97,17 +99,43 @@ fn all_measure(client: &Host, place: &TestFolder, url: &str) {
     }
 }
 
+/// Lets nothing in or out of `host` but what `rule` says of `dport` and of `sport`.
+fn wall(host: &Host, rule: &str) {
+    for (hook, device) in [("input", "iif"), ("output", "oif")] {
+        let rules = ["dport", "sport"].map(|port| rule.replace("PORT", port)).concat();
+        host.does(&format!(
+            "nft table inet wall {{ chain {hook} {{ type filter hook {hook} priority 0; policy drop; {device} lo accept; {rules} }}; }}"
+        ));
+    }
+}
+
+#[lab_test(Program("nft"))]
+fn every_trial_runs_through_a_firewall_that_lets_one_port_through() {
+    let (place, client, server) = (TestFolder::new(), Host::new(), Host::new());
+    client.link(("eth0", "10.9.0.1"), &server, ("eth0", "10.9.0.2"));
+    for host in [&client, &server] {
+        wall(host, "tcp PORT 4747 accept; udp PORT 4747 accept; ");
+    }
+    let (_there, there) = server.serves(&place, "--advertise 10.9.0.2");
+    let (_here, here) = client.serves(&place, "--listen 10.9.0.1:4747");
+    all_measure(&client, &place, &there);
+    all_measure(&server, &place, &here);
+    // Between two agents, led from elsewhere, in both directions.
+    let copies = ["--over linerate", "--over nfs"]
+        .map(|way| format!("copy --from memory --tree files=10,bytes=1M FROM TO {way} --repeats 1"));
+    let stream = "stream FROM TO --direction both --time 200ms --warmup 100ms --repeats 1".to_owned();
+    for trial in copies.into_iter().chain([stream]) {
+        for (from, to) in [(&here, &there), (&there, &here)] {
+            client.measures(&place, &format!("{} --json", trial.replace("FROM", from).replace("TO", to)));
+        }
+    }
+}
+
 #[lab_test(Program("nft"))]
 fn every_trial_runs_through_a_firewall_that_lets_two_ranges_through() {
     let (place, client, server) = (TestFolder::new(), Host::new(), Host::new());
     client.link(("eth0", "10.9.0.1"), &server, ("eth0", "10.9.0.2"));
-    for (hook, device) in [("input", "iif"), ("output", "oif")] {
-        server.does(&format!(
-            "nft table inet wall {{ chain {hook} {{ type filter hook {hook} priority 0; policy drop; {device} lo accept; \
-             tcp dport {{ 4747, 5000-5019 }} accept; tcp sport {{ 4747, 5000-5019 }} accept; \
-             udp dport 5000-5019 accept; udp sport 5000-5019 accept; }}; }}"
-        ));
-    }
+    wall(&server, "tcp PORT { 4747, 5000-5019 } accept; udp PORT 5000-5019 accept; ");
     let (agent, url) = server.serves(&place, "--listen 10.9.0.2:4747 --data-ports 5000-5019");
     all_measure(&client, &place, &url);
     // The destination of a copy listens: both hosts have an agent then.
@@ -120,8 +148,8 @@ fn every_trial_runs_through_a_firewall_that_lets_two_ranges_through() {
     let refused = client.network.enter(|| place.run(&words(&flows))).expect("entered");
     refused.says(3, &["takes 21 UDP ports", "--data-ports 5000-5019 has 20"]);
     drop(agent);
-    // Without the range the firewall stops the data.
-    let (_agent, url) = server.serves(&place, "--listen 10.9.0.2:4747");
+    // The firewall stops data at others.
+    let (_agent, url) = server.serves(&place, "--listen 10.9.0.2:4747 --data-ports 6000-6009");
     let stopped = client.network.enter(|| place.run(&words(&format!("stream {url} {SHORT}")))).expect("entered");
     stopped.says(3, &["10.9.0.2"]);
 }
@@ -158,4 +186,7 @@ fn every_trial_runs_from_behind_address_translation() {
     // The server has no route to the client's own address.
     let (_agent, url) = server.serves(&place, "--listen 10.9.0.2:4747");
     all_measure(&client, &place, &url);
+    // Nor can it reach the client, so that the destination connects to the source.
+    let back = format!("copy --from memory --to discard --tree files=10,bytes=1M {url} local --over linerate");
+    client.measures(&place, &format!("{back} --repeats 1 --json"));
 }

@@ -27,14 +27,14 @@ use std::thread;
 /// Questions that may be on their way.
 const QUESTIONS: usize = 16;
 
-/// The connections to one destination.
-pub(crate) struct Target {
+/// The connections between a source and a destination. Either opens them: whichever reaches the other.
+pub(crate) struct Lanes {
     address: SocketAddr,
     lanes: Vec<TcpStream>,
     asks: Option<TcpStream>,
 }
 
-impl Target {
+impl Lanes {
     /// Opens them.
     pub(crate) fn connect(
         address: SocketAddr,
@@ -48,10 +48,31 @@ impl Target {
         Ok(Self { address, lanes, asks })
     }
 
+    /// Waits for them.
+    pub(crate) fn accept(listener: LaneListener, options: &CopyOptions, control: &Control) -> Result<Self, CopyError> {
+        let own = listener.address;
+        let asks = options.existing == CopyExisting::Resume;
+        let (lanes, asks) = listener.accept(options.lanes, asks, control)?;
+        // It is told to people: one that is gone already is known by where it came to.
+        let address = lanes.first().and_then(|lane| lane.peer_addr().ok()).unwrap_or(own);
+        Ok(Self { address, lanes, asks })
+    }
+}
+
+/// The connections to one destination.
+pub(crate) struct Target(Lanes);
+
+impl From<Lanes> for Target {
+    fn from(lanes: Lanes) -> Self {
+        Self(lanes)
+    }
+}
+
+impl Target {
     /// Sends the tree, from `start` on.
     pub(crate) fn send(self, origin: &Origin, options: &CopyOptions, start: u64, control: &Control) -> CopySide {
         let side = &Side::new(control);
-        let Self { address, lanes, asks } = self;
+        let Self(Lanes { address, lanes, asks }) = self;
         let complete = thread::scope(|scope| {
             let (batches_in, batches) = bounded(BATCHES);
             let mut wanted = batches;
@@ -164,28 +185,19 @@ fn leave_out(answers: &mut TcpStream, pending: &Receiver<Batch>, missing: &Sende
 }
 
 /// The connections of one source.
-pub(crate) struct Arrival {
-    lanes: Vec<TcpStream>,
-    asks: Option<TcpStream>,
+pub(crate) struct Arrival(Lanes);
+
+impl From<Lanes> for Arrival {
+    fn from(lanes: Lanes) -> Self {
+        Self(lanes)
+    }
 }
 
 impl Arrival {
-    /// Waits for them.
-    pub(crate) fn accept(
-        listener: LaneListener,
-        key: &SessionKey,
-        options: &CopyOptions,
-        control: &Control,
-    ) -> Result<Self, CopyError> {
-        let asks = options.existing == CopyExisting::Resume;
-        let (lanes, asks) = listener.accept(key, options.lanes, asks, control)?;
-        Ok(Self { lanes, asks })
-    }
-
     /// Receives the tree into `root`, or nowhere, from `start` on.
     pub(crate) fn receive(self, root: Option<&Root>, options: &CopyOptions, start: u64, control: &Control) -> CopySide {
         let side = &Side::new(control);
-        let Self { mut lanes, asks } = self;
+        let Self(Lanes { mut lanes, asks, .. }) = self;
         let count = lanes.len();
         let complete = thread::scope(|scope| {
             if let (Some(asks), Some(root)) = (asks, root) {

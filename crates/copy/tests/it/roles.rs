@@ -48,6 +48,20 @@ fn each_of_several_sources_has_a_folder_of_its_own() {
     }
 }
 
+/// Where the source cannot reach it.
+#[test]
+fn a_destination_may_open_the_connections() {
+    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let task = task(OPTIONS, written(from.path()), CopyFrom::Files, CopyInto::Folder(folder(to.path())));
+    let source = role(RoleKind::Source, &[(0, None)], &[]);
+    let destination = role(RoleKind::Destination, &[], &[0]);
+    let counted = run(&engine(), [host(&task, source), host(&task, destination)]);
+    for counts in counted.into_iter().map(|counted| one(counted.expect("copied"))) {
+        assert!(counts.sides.len() == 1 && counts.sides[0].complete && counts.sides[0].files == 60);
+    }
+    assert_same(from.path(), to.path());
+}
+
 #[test]
 fn one_source_sends_to_several_destinations_and_counts_each() {
     let task = task(OPTIONS, made(TREE), CopyFrom::Memory, CopyInto::Scratch);

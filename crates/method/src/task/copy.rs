@@ -74,15 +74,29 @@ fn folder_of(source: &HostName) -> String {
     source.0.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
 }
 
+/// Whether the destination opens the connections: its source may be unable to reach it.
+fn destination_connects(task: &CopyTask, at: &dyn Addresses) -> bool {
+    match (task.way, &task.sources[..], &task.destinations[..]) {
+        (CopyWay::Linerate, [source], [destination]) => at.is_hidden(destination, source),
+        _ => false,
+    }
+}
+
 impl Kind for Copies {
     fn assign(&self, load: &Load, at: &dyn Addresses) -> Result<Assigned, String> {
         let task = task(load)?;
         let members = members(task);
+        let reversed = destination_connects(task, at);
         let linked = task.way == CopyWay::Linerate || members.iter().any(|member| member.end == End::Server);
         let mut parts: Vec<(HostName, Vec<Role>)> = Vec::new();
         for Member { host, kind, index, .. } in members {
             let mut role = Role { kind, listens: Vec::new(), connects: Vec::new() };
             match role.kind {
+                RoleKind::Destination if reversed => role.connects.push(task.link(0, index)),
+                RoleKind::Source if reversed => {
+                    let address = at.data_address(host, &task.destinations[0], task.ip)?;
+                    role.listens.push(Listen { link: task.link(index, 0), address, folder: None });
+                }
                 RoleKind::Destination | RoleKind::FileServer => {
                     for (source, from) in task.sources.iter().enumerate() {
                         role.listens.push(Listen {

@@ -24,6 +24,11 @@ pub trait Addresses {
     /// There is no such address; the text says why.
     fn data_address(&self, listener: &HostName, connector: &HostName, ip: IpVersion) -> Result<IpAddr, String>;
 
+    /// Whether `connector` may be unable to reach `host`, which reaches `connector`.
+    fn is_hidden(&self, _host: &HostName, _connector: &HostName) -> bool {
+        false
+    }
+
     /// Returns what is known of a host; none if it takes no part in the run.
     fn host(&self, name: &HostName) -> Option<&Host>;
 }

@@ -15,6 +15,8 @@ use linerate_units::{FrameRate, FrameSize, Nanos};
 /// Hosts of which each is reached at an address of its own; `shared` are one machine.
 struct Known {
     hosts: Vec<Host>,
+    /// One that the others may be unable to reach.
+    hidden: Option<HostName>,
 }
 
 impl Known {
@@ -23,7 +25,7 @@ impl Known {
             let boot_id = if shared.contains(name) { "one".to_owned() } else { (*name).to_owned() };
             Host { boot_id, ..host(name, None) }
         };
-        Self { hosts: names.iter().map(one).collect() }
+        Self { hosts: names.iter().map(one).collect(), hidden: None }
     }
 }
 
@@ -32,6 +34,10 @@ impl Addresses for Known {
         let at = self.hosts.iter().position(|host| host.name == *listener);
         let at = at.ok_or_else(|| format!("{connector} cannot reach {listener}"))?;
         Ok([192, 0, 2, at as u8].into())
+    }
+
+    fn is_hidden(&self, host: &HostName, _: &HostName) -> bool {
+        self.hidden.as_ref() == Some(host)
     }
 
     fn host(&self, name: &HostName) -> Option<&Host> {
@@ -318,6 +324,23 @@ fn each_pair_of_source_and_destination_has_a_link() {
     let one = cut(copy(CopyWay::Linerate, &["a"], &["b"], CopyFrom::Files, CopyInto::Scratch));
     assert_eq!(one.parts[0].1[0].listens[0].folder, None);
     assert_eq!(one.parts[1].1[0].connects, [LinkId(0)]);
+}
+
+#[test]
+fn a_destination_that_may_be_hidden_connects_to_its_source() {
+    let hosts = Known { hidden: Some("b".into()), ..abc() };
+    let cut = |way, from: &[&str], to: &[&str]| {
+        let task = copy(way, from, to, CopyFrom::Files, CopyInto::Scratch);
+        assign(cell(task).load(), &hosts).expect("they reach each other")
+    };
+    let source = |listens, connects| (RoleKind::Source, listens, connects);
+    let destination = |listens, connects| (RoleKind::Destination, listens, connects);
+    let reversed = cut(CopyWay::Linerate, &["a"], &["b"]);
+    assert_eq!(roles(&reversed), [("b", vec![destination(vec![], vec![0])]), ("a", vec![source(vec![0], vec![])])]);
+    let usual = cut(CopyWay::Linerate, &["b"], &["a"]);
+    assert_eq!(roles(&usual), [("a", vec![destination(vec![0], vec![])]), ("b", vec![source(vec![], vec![0])])]);
+    let server = cut(CopyWay::Nfs, &["a"], &["b"]);
+    assert_eq!(server.parts[0].1[0].listens.len(), 1, "a file server is connected to");
 }
 
 #[test]

@@ -10,21 +10,22 @@ mod udp;
 mod unproven;
 
 use crate::error::RpcError;
-use crate::greeting::{GREET, GreetingServer, KnownCallers};
+use crate::greeting::{GREET, GreetingServer, KnownCallers, is_greeting};
 use crate::message::{BadCall, CallMessage, Refused, put_accepted, put_refused, read_call};
 use account::Account;
-use linerate_engine::{AllowedPeers, SocketError, StrangerReplies, Timeline};
+use linerate_engine::{AllowedPeers, ListenOptions, Listener, SocketError, SocketSpec, StrangerReplies, Timeline};
 use linerate_model::{Service, SessionKey, Transport};
 use linerate_sys::clock;
 use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
 use linerate_sys::{affinity, socket};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use std::net::SocketAddr;
+use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
+use udp::{Callers, Datagrams};
 pub(crate) use unproven::LIMITS as STRANGERS;
 
 /// How soon a stop is seen.
@@ -119,7 +120,7 @@ pub struct ServerOptions {
     pub peers: AllowedPeers,
     /// What callers without the key may be sent, all together.
     pub replies: Arc<StrangerReplies>,
-    /// TCP: connections at a time; more are closed at once.
+    /// Connections at a time; more are closed at once. Over UDP, at a port that is shared: callers.
     pub connections: usize,
     /// TCP: those of one address, or of one IPv6 network of 64 bits.
     pub connections_each: usize,
@@ -199,19 +200,71 @@ impl Server {
         }
         let remedy = "choose another, or 0 for one that is free";
         socket.bind(&SockAddr::from(address)).map_err(SocketError::listening(address, transport, remedy))?;
-        Self::on(transport, socket, programs, options)
+        match transport {
+            Transport::Tcp => {
+                socket.listen(4_096).map_err(listening())?;
+                let listener = Listener::of(socket.into()).map_err(listening())?;
+                Self::over_tcp(listener, programs, options)
+            }
+            Transport::Udp => {
+                socket.set_nonblocking(true).map_err(listening())?;
+                let socket = UdpSocket::from(socket);
+                let address = socket.local_addr().map_err(RpcError::socket("getsockname"))?;
+                Self::over_udp(Datagrams::One(Arc::new(prepared(socket)?)), address, programs, options)
+            }
+        }
     }
 
-    /// Serves `programs` on a bound socket.
-    pub fn on(
-        transport: Transport,
-        socket: Socket,
+    /// Serves `programs` to a session, at `address` as `listening` says, with sockets as `spec` says. Callers show the key of `options`.
+    pub fn in_session(
+        spec: SocketSpec<'_>,
+        address: IpAddr,
+        listening: &ListenOptions,
         programs: Vec<Arc<dyn Program>>,
         options: ServerOptions,
     ) -> Result<Self, RpcError> {
-        let address = socket.local_addr().map_err(RpcError::socket("getsockname"))?;
-        let address = address.as_socket().expect("sockets of the Internet have such addresses");
-        socket.set_nonblocking(true).map_err(RpcError::socket("fcntl(O_NONBLOCK)"))?;
+        let key = options.key;
+        let greets = Box::new(move |bytes: &[u8]| key.is_some_and(|key| is_greeting(&key, bytes)));
+        match spec.transport {
+            Transport::Tcp => Self::over_tcp(listening.connections(spec, address, greets)?, programs, options),
+            Transport::Udp => {
+                let listener = listening.datagrams(spec, address, greets)?;
+                let address = listener.address();
+                let datagrams = match listener.into_socket() {
+                    Ok(socket) => Datagrams::One(Arc::new(prepared(socket)?)),
+                    Err(listener) => Datagrams::Each(Box::new(Callers::new(*listener, options.threads.max(1))?)),
+                };
+                Self::over_udp(datagrams, address, programs, options)
+            }
+        }
+    }
+
+    fn over_tcp(listener: Listener, programs: Vec<Arc<dyn Program>>, options: ServerOptions) -> Result<Self, RpcError> {
+        let mut server = Self::new(listener.address(), programs, options);
+        let shared = Arc::clone(&server.shared);
+        server.main.push(spawn("rpc accept".to_owned(), move || tcp::accept(&listener, &shared))?);
+        Ok(server)
+    }
+
+    fn over_udp(
+        datagrams: Datagrams,
+        address: SocketAddr,
+        programs: Vec<Arc<dyn Program>>,
+        options: ServerOptions,
+    ) -> Result<Self, RpcError> {
+        let mut server = Self::new(address, programs, options);
+        let datagrams = Arc::new(datagrams);
+        for thread in 0..server.shared.options.threads.max(1) {
+            let (datagrams, shared) = (Arc::clone(&datagrams), Arc::clone(&server.shared));
+            let number = server.shared.numbers.fetch_add(1, Ordering::Relaxed);
+            let work = move || shared.work(number, || udp::serve(&datagrams, thread, &shared));
+            server.main.push(spawn(name(number), work)?);
+        }
+        Ok(server)
+    }
+
+    /// A server without threads.
+    fn new(address: SocketAddr, programs: Vec<Arc<dyn Program>>, options: ServerOptions) -> Self {
         let numbers = AtomicUsize::new(options.first);
         let shared = Arc::new(Shared {
             programs,
@@ -223,30 +276,7 @@ impl Server {
             connections: AtomicUsize::new(0),
             numbers,
         });
-        let mut server = Self { address, shared, main: Vec::new() };
-        match transport {
-            Transport::Tcp => {
-                socket.listen(4_096).map_err(RpcError::socket(format!("listening on {address}")))?;
-                let (listener, shared) = (socket.into(), Arc::clone(&server.shared));
-                let accept = move || tcp::accept(&listener, &shared);
-                server.main.push(spawn("rpc accept".to_owned(), accept)?);
-            }
-            Transport::Udp => {
-                socket::allow_fragments(socket.as_fd(), address.is_ipv6())?;
-                if socket::force_receive_buffer(socket.as_fd(), UDP_RECEIVE_BUFFER).is_err() {
-                    // What the system grants of it will do.
-                    let _ = socket.set_recv_buffer_size(UDP_RECEIVE_BUFFER as usize);
-                }
-                let socket: Arc<std::net::UdpSocket> = Arc::new(socket.into());
-                for _ in 0..server.shared.options.threads.max(1) {
-                    let (socket, shared) = (Arc::clone(&socket), Arc::clone(&server.shared));
-                    let number = server.shared.numbers.fetch_add(1, Ordering::Relaxed);
-                    let work = move || shared.work(number, || udp::serve(&socket, &shared));
-                    server.main.push(spawn(name(number), work)?);
-                }
-            }
-        }
-        Ok(server)
+        Self { address, shared, main: Vec::new() }
     }
 
     /// Where it listens.
@@ -318,6 +348,17 @@ impl ServerMeter {
     pub fn moved(&self) -> Option<Moved> {
         self.0.upgrade()?.programs.iter().find_map(|program| program.moved_so_far())
     }
+}
+
+/// Room for calls and no bound but UDP's own on their size.
+fn prepared(socket: UdpSocket) -> Result<UdpSocket, RpcError> {
+    let address = socket.local_addr().map_err(RpcError::socket("getsockname"))?;
+    socket::allow_fragments(socket.as_fd(), address.is_ipv6())?;
+    if socket::force_receive_buffer(socket.as_fd(), UDP_RECEIVE_BUFFER).is_err() {
+        // What the system grants of it will do.
+        let _ = SockRef::from(&socket).set_recv_buffer_size(UDP_RECEIVE_BUFFER as usize);
+    }
+    Ok(socket)
 }
 
 fn name(number: usize) -> String {

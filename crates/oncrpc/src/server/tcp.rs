@@ -6,11 +6,11 @@ use super::{Executed, Shared, TICK_NS, name, spawn, wait_ns};
 use crate::error::{RpcError, is_timeout};
 use crate::greeting::KnownCallers;
 use crate::record::{Records, put_record};
-use linerate_engine::origin;
+use linerate_engine::{Listener, origin};
 use linerate_model::Transport;
 use linerate_sys::{clock, socket};
 use std::io::{self, Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,11 +21,11 @@ pub(super) const OWED_MAXIMUM: usize = 2 << 20;
 
 /// Accepts connections until the server ends, and then waits for their threads. Connections get a thread when their callers have
 /// shown the session's key; where there is none, at once.
-pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+pub(super) fn accept(listener: &Listener, shared: &Arc<Shared>) {
     let mut threads = Threads::default();
     let mut unproven = UnprovenConnections::new();
     while !shared.is_stopped() {
-        let sockets: Vec<_> = [listener.as_fd()].into_iter().chain(unproven.sockets()).collect();
+        let sockets: Vec<_> = listener.sockets().chain(unproven.sockets()).collect();
         if socket::wait_readable(&sockets, TICK_NS).unwrap_or(false) {
             match listener.accept() {
                 Ok((_, peer)) if !shared.options.peers.allow(peer.ip()) => {}

@@ -1,62 +1,158 @@
-//! Calls over a UDP socket, which several threads may share.
+//! Calls over UDP: by one socket, which several threads may share, or by a socket for each caller.
 
 use super::later::Later;
-use super::{CallerProof, Executed, Shared, wait_ns};
-use crate::error::is_timeout;
+use super::{CallerProof, Executed, Shared, prepared, wait_ns};
+use crate::error::{RpcError, is_timeout};
 use crate::greeting::KnownCallers;
-use linerate_engine::{ReplyAllowance, StrangerReplies};
+use linerate_engine::{DatagramListener, ReplyAllowance, StrangerReplies};
 use linerate_model::Transport;
+use linerate_sys::event::Event;
 use linerate_sys::{clock, socket};
+use std::collections::HashSet;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::{Arc, Mutex};
 
 /// No datagram is longer.
 const DATAGRAM: usize = 64 << 10;
+/// Bytes that a greeting is read into; it has fewer.
+const GREETING_CALL: usize = 128;
 /// Calls executed before the clock is looked at for replies that are due.
 const BATCH: usize = 64;
 
-/// Answers until the server ends.
-pub(super) fn serve(udp: &UdpSocket, shared: &Shared) {
+/// Where datagrams come from.
+pub(super) enum Datagrams {
+    /// One socket, which all threads share.
+    One(Arc<UdpSocket>),
+    /// A socket for each caller.
+    Each(Box<Callers>),
+}
+
+/// The callers at a port that is shared. The kernel tells them apart, and each is one thread's.
+pub(super) struct Callers {
+    listener: DatagramListener,
+    /// For each thread, the sockets that it has yet to take over.
+    arrived: Vec<(Mutex<Vec<UdpSocket>>, Event)>,
+    /// Those that have a socket. Only the first thread looks.
+    welcomed: Mutex<HashSet<SocketAddr>>,
+}
+
+impl Callers {
+    pub(super) fn new(listener: DatagramListener, threads: usize) -> Result<Self, RpcError> {
+        let event = || Ok((Mutex::default(), Event::new().map_err(RpcError::socket("eventfd"))?));
+        let arrived = (0..threads).map(|_| event()).collect::<Result<_, RpcError>>()?;
+        Ok(Self { listener, arrived, welcomed: Mutex::default() })
+    }
+
+    /// Answers the greetings of callers that have no socket yet, and makes theirs. Only those that hold the key get so far.
+    fn welcome(&self, shared: &Shared, greeted: &mut ReplyAllowance) {
+        let (mut call, mut reply) = ([0; GREETING_CALL], Vec::new());
+        let mut welcomed = self.welcomed.lock().expect("no holder panics");
+        while let Ok((length, peer)) = self.listener.receive(&mut call) {
+            reply.clear();
+            let now = clock::now();
+            let executed = shared.execute(&call[..length], (peer, Transport::Udp), now, None, &mut reply);
+            let Some(Executed { caller: CallerProof::Key, .. }) = executed else { continue };
+            // One that greeted again before it had a socket is answered when it does so once more.
+            if welcomed.contains(&peer)
+                || !shared.options.peers.allow(peer.ip())
+                || welcomed.len() >= shared.options.connections
+                || !greeted.allow(length, reply.len(), now)
+            {
+                continue;
+            }
+            // What is lost here is sent again.
+            let Some(socket) = self.listener.connected_to(peer).ok().and_then(|socket| prepared(socket).ok()) else {
+                continue;
+            };
+            let _ = socket.send(&reply);
+            welcomed.insert(peer);
+            let (arrived, event) = &self.arrived[welcomed.len() % self.arrived.len()];
+            arrived.lock().expect("no holder panics").push(socket);
+            event.add();
+        }
+    }
+}
+
+impl Datagrams {
+    /// What thread number `thread` has of it at first.
+    fn sockets(&self) -> Vec<Arc<UdpSocket>> {
+        match self {
+            Self::One(socket) => vec![Arc::clone(socket)],
+            Self::Each(_) => Vec::new(),
+        }
+    }
+
+    /// What thread number `thread` waits for beside its sockets.
+    fn events(&self, thread: usize) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let callers = if let Self::Each(callers) = self { Some(callers) } else { None };
+        let greetings = callers.filter(|_| thread == 0).map(|callers| callers.listener.socket());
+        callers.map(|callers| callers.arrived[thread].1.as_fd()).into_iter().chain(greetings)
+    }
+
+    /// Adds to `sockets` those of new callers.
+    fn attend(&self, thread: usize, sockets: &mut Vec<Arc<UdpSocket>>, shared: &Shared, greeted: &mut ReplyAllowance) {
+        let Self::Each(callers) = self else { return };
+        if thread == 0 {
+            callers.welcome(shared, greeted);
+        }
+        let (arrived, event) = &callers.arrived[thread];
+        while event.take() {}
+        sockets.extend(arrived.lock().expect("no holder panics").drain(..).map(Arc::new));
+    }
+}
+
+/// Answers until the server ends, as thread number `thread` of those that share `datagrams`.
+pub(super) fn serve(datagrams: &Datagrams, thread: usize, shared: &Shared) {
     let mut call = vec![0; DATAGRAM];
     let mut reply = Vec::new();
     let mut took = Vec::new();
-    let mut later: Later<SocketAddr> = Later::new();
+    // Replies go to an address, by the socket of this number.
+    let mut later: Later<(usize, SocketAddr)> = Later::new();
     let (mut known, mut greeted) = (KnownCallers::default(), ReplyAllowance::default());
+    let mut sockets = datagrams.sockets();
     while !shared.is_stopped() {
         while let Some(held) = later.take(clock::now()) {
-            send(udp, &held.bytes, held.to);
+            let (number, peer) = held.to;
+            send(&sockets[number], &held.bytes, peer);
             took.push(clock::now().saturating_sub(held.arrived));
         }
         shared.account.answered(&mut took, clock::now());
+        let descriptors: Vec<_> = sockets.iter().map(|socket| socket.as_fd()).chain(datagrams.events(thread)).collect();
         // That it cannot wait is seen by the next call that does not block.
-        let _ = socket::wait_readable(&[udp.as_fd()], wait_ns(later.next_due()));
-        for _ in 0..BATCH {
-            let (length, peer) = match udp.recv_from(&mut call) {
-                Ok(received) => received,
-                Err(error) if is_timeout(&error) => break,
-                // Word of a caller that has gone (ICMP): the others go on.
-                Err(_) => continue,
-            };
-            let now = clock::now();
-            reply.clear();
-            let executed = shared.execute(&call[..length], (peer, Transport::Udp), now, Some(&mut known), &mut reply);
-            let Some(Executed { due, caller }) = executed else { continue };
-            let is_known = caller == CallerProof::KeyAndAddress;
-            if !is_known && !shared.options.peers.allow(peer.ip()) {
-                continue;
-            }
-            if !allows((&shared.options.replies, &mut greeted), caller, (length, reply.len()), now) {
-                continue;
-            }
-            if due > now {
-                later.hold(due, now, std::mem::take(&mut reply), peer);
-                continue;
-            }
-            send(udp, &reply, peer);
-            if shared.counts(caller) {
-                took.push(clock::now().saturating_sub(now));
+        let ready = socket::wait_for_each(&descriptors, wait_ns(later.next_due())).unwrap_or_default();
+        for number in ready {
+            let Some(udp) = sockets.get(number) else { break };
+            for _ in 0..BATCH {
+                let (length, peer) = match udp.recv_from(&mut call) {
+                    Ok(received) => received,
+                    Err(error) if is_timeout(&error) => break,
+                    // Word of a caller that has gone (ICMP): the others go on.
+                    Err(_) => continue,
+                };
+                let now = clock::now();
+                reply.clear();
+                let executed =
+                    shared.execute(&call[..length], (peer, Transport::Udp), now, Some(&mut known), &mut reply);
+                let Some(Executed { due, caller }) = executed else { continue };
+                let is_known = caller == CallerProof::KeyAndAddress;
+                if !is_known && !shared.options.peers.allow(peer.ip()) {
+                    continue;
+                }
+                if !allows((&shared.options.replies, &mut greeted), caller, (length, reply.len()), now) {
+                    continue;
+                }
+                if due > now {
+                    later.hold(due, now, std::mem::take(&mut reply), (number, peer));
+                    continue;
+                }
+                send(udp, &reply, peer);
+                if shared.counts(caller) {
+                    took.push(clock::now().saturating_sub(now));
+                }
             }
         }
+        datagrams.attend(thread, &mut sockets, shared, &mut greeted);
     }
 }
 

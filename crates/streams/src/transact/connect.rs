@@ -8,12 +8,12 @@ use crate::error::StreamError;
 use crate::flow::{Link, Outcome, Shared};
 use crate::hello::{self, Hello};
 use crate::options;
-use linerate_engine::{StrangerLimits, Strangers};
+use linerate_engine::{Listener, StrangerLimits, Strangers};
 use linerate_model::{FlowCounts, SessionKey, TransactTask};
 use linerate_sys::{clock, socket, tcp};
 use socket2::SockAddr;
 use std::io::{self, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
@@ -152,7 +152,7 @@ pub(super) fn answer(
     shared: &Shared,
     index: usize,
     spec: &TransactTask,
-    listener: &TcpListener,
+    listener: &Listener,
 ) -> Result<Outcome, StreamError> {
     let timeline = &shared.timeline;
     let mut out = vec![0; BUFFER];
@@ -209,7 +209,7 @@ pub(super) fn answer(
         let is_busy = accepted && served > before;
         if !is_busy && !spec.busy_poll {
             let arriving = strangers.iter().map(|arriving| arriving.stream.as_fd());
-            let sockets: Vec<_> = [listener.as_fd()].into_iter().chain(arriving).collect();
+            let sockets: Vec<_> = listener.sockets().chain(arriving).collect();
             socket::wait_readable(&sockets, TICK_NS)?;
         }
     }
@@ -342,7 +342,7 @@ mod tests {
         let assignment = one_path::part(&task, Nanos::from_millis(100), vec![one_path::client_role()], 1);
         let job = Job::check(&assignment).expect("valid");
         let timeline = job.timeline(clock::now());
-        let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("listens");
         let peer = listener.local_addr().expect("listens");
         let hello = Hello { path: 0, flow: 0, backward: false };
         let flow = Flow { end: 0, hello, client: true, peer, local: peer, link: Link::Dial, round_trip_ns: 0 };
