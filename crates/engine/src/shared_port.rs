@@ -32,6 +32,8 @@ pub(crate) const WAITING_CONNECTIONS: usize = 4_096;
 pub(crate) const WAITING_DATAGRAMS: usize = 256;
 /// How soon a connection is looked at again that has sent half of a greeting, or that another thread was to accept.
 const TICK_NS: u64 = 20_000_000;
+/// How soon the thread looks around when nothing is to come but what wakes it.
+const IDLE_NS: u64 = 1_000_000_000;
 /// Connections, or datagrams, taken before the others are looked at.
 const AT_ONCE: usize = 64;
 /// After a call that failed for want of descriptors or memory: others may give some back.
@@ -246,7 +248,8 @@ impl SharedPort {
                 .chain(accepts.then(|| inner.listener.as_fd()))
                 .chain(strangers.iter().filter(|stranger| !stranger.has_spoken).map(|stranger| stranger.stream.as_fd()))
                 .collect();
-            if wait_readable(&sockets, TICK_NS).is_err() {
+            let time = if accepts && strangers.is_empty() { IDLE_NS } else { TICK_NS };
+            if wait_readable(&sockets, time).is_err() {
                 clock::sleep_until(clock::now() + EXHAUSTED_NS);
             }
             while inner.event.take() {}
