@@ -55,7 +55,7 @@ const TIERS: [Tier; 3] = [
         covers: "network namespaces, real links, rates, faults; root",
         command: "cargo xtask test --lab",
         suffix: Some("::in_lab"),
-        programs_at_once: 2,
+        programs_at_once: 3,
         goal: Duration::from_secs(360),
     },
     Tier {

@@ -67,6 +67,9 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         Answer::Nothing => ("204", json!({"description": "Done"})),
     };
     let mut operation = json!({"summary": route.summary, "parameters": parameters});
+    if !route.admitted {
+        operation["security"] = json!([]);
+    }
     if let Some(schema) = route.body {
         errors.extend([ErrorKind::BadRequest, ErrorKind::TooLarge]);
         operation["requestBody"] = json!({

@@ -4,6 +4,7 @@ use crate::admission::admit_ports;
 use crate::connection_gate::GatedConnection;
 use crate::error_response::ErrorResponse;
 use crate::grant::Grant;
+use crate::pairing;
 use crate::serve::Shared;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
@@ -14,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Extension, Json, Router};
 use futures_util::{Stream, StreamExt as _};
+use linerate_control::pairing::{Paired, PairingMessage, PairingProof};
 use linerate_control::{ClockReading, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve};
 use linerate_model::{Assignment, Host, HostCounters, HostCounts, Mac, Order, PortInfo, SessionId, Stage};
 use linerate_units::Nanos;
@@ -21,7 +23,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use std::future::ready;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// One thing that can be asked.
 pub(crate) struct Route {
@@ -31,6 +33,8 @@ pub(crate) struct Route {
     pub(crate) summary: &'static str,
     /// Callers must name the protocol version they speak. What general tools read is open to all versions.
     pub(crate) versioned: bool,
+    /// Callers must show a token.
+    pub(crate) admitted: bool,
     pub(crate) body: Option<SchemaOf>,
     pub(crate) answer: Answer,
     /// What may be answered instead, beyond what any route may.
@@ -80,12 +84,35 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// All of it.
-pub(crate) static ROUTES: [Route; 11] = [
+pub(crate) static ROUTES: [Route; 13] = [
+    Route {
+        method: Method::Post,
+        path: "/v1/pair",
+        summary: "Begin to pair: the message of SPAKE2 of a client that has the code which the agent shows; each is one of three guesses",
+        versioned: true,
+        admitted: false,
+        body: Some(schema::<PairingMessage>),
+        answer: Answer::Json(schema::<PairingMessage>),
+        errors: &[],
+        handler: |method| on(method, pair).layer(DefaultBodyLimit::max(STRANGERS_BODY)),
+    },
+    Route {
+        method: Method::Post,
+        path: "/v1/pair/confirm",
+        summary: "End pairing: the client's proof, for the agent's own and its token",
+        versioned: true,
+        admitted: false,
+        body: Some(schema::<PairingProof>),
+        answer: Answer::Json(schema::<Paired>),
+        errors: &[ErrorKind::Conflict],
+        handler: |method| on(method, confirm).layer(DefaultBodyLimit::max(STRANGERS_BODY)),
+    },
     Route {
         method: Method::Get,
         path: "/v1/host",
         summary: "What this host is and what it can do; the powers of the token are the capabilities `power-...`",
         versioned: true,
+        admitted: true,
         body: None,
         answer: Answer::Json(schema::<Host>),
         errors: &[ErrorKind::Failed],
@@ -96,6 +123,7 @@ pub(crate) static ROUTES: [Route; 11] = [
         path: "/v1/counters",
         summary: "What this host has counted since it was started: its cores' time and its interfaces",
         versioned: true,
+        admitted: true,
         body: None,
         answer: Answer::Json(schema::<HostCounters>),
         errors: &[ErrorKind::Failed],
@@ -106,6 +134,7 @@ pub(crate) static ROUTES: [Route; 11] = [
         path: "/v1/clock",
         summary: "This host's monotonic clock, when the request arrived and when the answer left",
         versioned: true,
+        admitted: true,
         body: None,
         answer: Answer::Json(schema::<ClockReading>),
         errors: &[],
@@ -117,6 +146,7 @@ pub(crate) static ROUTES: [Route; 11] = [
         summary: "Open a session, this host's part in one load of a trial: its stages as server-sent events; closing the \
                   connection stops it",
         versioned: true,
+        admitted: true,
         body: Some(schema::<Assignment>),
         answer: Answer::Events(schema::<Stage>),
         errors: &[ErrorKind::Limit, ErrorKind::Conflict, ErrorKind::Failed],
@@ -128,6 +158,7 @@ pub(crate) static ROUTES: [Route; 11] = [
         summary: "Order the next step: connect when it listens, start when it is ready, open its window when the load is \
                   steady, drain when all hosts have sent",
         versioned: true,
+        admitted: true,
         body: Some(schema::<Order>),
         answer: Answer::Nothing,
         errors: &[ErrorKind::Limit, ErrorKind::NotFound, ErrorKind::Conflict],
@@ -138,6 +169,7 @@ pub(crate) static ROUTES: [Route; 11] = [
         path: "/v1/sessions/{id}/counts",
         summary: "What this host counted and saw in a session that is done",
         versioned: true,
+        admitted: true,
         body: None,
         answer: Answer::Json(schema::<HostCounts>),
         errors: &[ErrorKind::NotFound, ErrorKind::Conflict, ErrorKind::Failed],
@@ -148,6 +180,7 @@ pub(crate) static ROUTES: [Route; 11] = [
         path: "/v1/sessions/{id}",
         summary: "Stop a session at whatever stage, and wait until it has let go of everything; fine if there is none",
         versioned: true,
+        admitted: true,
         body: None,
         answer: Answer::Json(schema::<Closed>),
         errors: &[],
@@ -158,6 +191,7 @@ pub(crate) static ROUTES: [Route; 11] = [
         path: "/v1/ports",
         summary: "What is known of these interfaces, for tasks with raw frames",
         versioned: true,
+        admitted: true,
         body: Some(schema::<Vec<String>>),
         answer: Answer::Json(schema::<Vec<PortInfo>>),
         errors: &[ErrorKind::Limit, ErrorKind::Failed],
@@ -168,6 +202,7 @@ pub(crate) static ROUTES: [Route; 11] = [
         path: "/v1/resolve",
         summary: "Ask a neighbour of an interface for its Ethernet address (ARP or neighbour discovery)",
         versioned: true,
+        admitted: true,
         body: Some(schema::<Resolve>),
         answer: Answer::Json(schema::<Mac>),
         errors: &[ErrorKind::Limit, ErrorKind::Failed],
@@ -178,6 +213,7 @@ pub(crate) static ROUTES: [Route; 11] = [
         path: "/v1/openapi.json",
         summary: "This description",
         versioned: false,
+        admitted: true,
         body: None,
         answer: Answer::Json(|_| schemars::json_schema!({"type": "object"})),
         errors: &[],
@@ -188,12 +224,21 @@ pub(crate) static ROUTES: [Route; 11] = [
         path: "/metrics",
         summary: "Counts since the agent started, for Prometheus",
         versioned: false,
+        admitted: true,
         body: None,
         answer: Answer::Text,
         errors: &[],
         handler: |method| on(method, metrics),
     },
 ];
+
+/// Bytes of the longest body that is read of callers without a token.
+const STRANGERS_BODY: usize = 1 << 10;
+
+/// Whether a request for `path` needs no token.
+pub(crate) fn is_for_strangers(path: &str) -> bool {
+    ROUTES.iter().any(|route| !route.admitted && route.path == path)
+}
 
 /// The table as a router.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
@@ -239,6 +284,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Body<T> {
 
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ErrorResponse> {
         let longest = shared.timeouts.body;
+        let most = if is_for_strangers(request.uri().path()) { STRANGERS_BODY } else { shared.limits.max_body };
         let Ok(read) = tokio::time::timeout(longest, Bytes::from_request(request, shared)).await else {
             let message = format!("the body of the request did not come within {}", Nanos::from(longest));
             return Err(ErrorResponse::new(ErrorKind::BadRequest, message));
@@ -246,7 +292,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Body<T> {
         let bytes = read.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => ErrorResponse::new(
                 ErrorKind::TooLarge,
-                format!("the body is longer than the {} bytes this agent takes", shared.limits.max_body),
+                format!("the body is longer than the {most} bytes this agent takes"),
             ),
             _ => ErrorResponse::new(ErrorKind::BadRequest, rejection.body_text()),
         })?;
@@ -270,6 +316,23 @@ async fn host(
         Ok(Err(error)) => Err(ErrorResponse::new(ErrorKind::Failed, format!("this host cannot be described: {error}"))),
         Err(error) => Err(ErrorResponse::new(ErrorKind::Failed, format!("describing this host: {error}"))),
     }
+}
+
+async fn pair(
+    State(shared): State<Arc<Shared>>,
+    Body(message): Body<PairingMessage>,
+) -> Result<Json<PairingMessage>, ErrorResponse> {
+    let pairing = shared.pairing.as_ref().ok_or_else(pairing::none)?;
+    Ok(Json(pairing.begin(&message, Instant::now())?))
+}
+
+async fn confirm(
+    State(shared): State<Arc<Shared>>,
+    Extension(connection): Extension<GatedConnection>,
+    Body(proof): Body<PairingProof>,
+) -> Result<Json<Paired>, ErrorResponse> {
+    let pairing = shared.pairing.as_ref().ok_or_else(pairing::none)?;
+    Ok(Json(pairing.confirm(&proof, connection.peer(), Instant::now())?))
 }
 
 async fn counters() -> Result<Json<HostCounters>, ErrorResponse> {

@@ -4,7 +4,8 @@ use crate::api_listener::{ApiAddress, ApiListener};
 use crate::connection_gate::{ConnectionGate, GatedConnection};
 use crate::error_response::ErrorResponse;
 use crate::grant::Credentials;
-use crate::routes::router;
+use crate::pairing::Pairing;
+use crate::routes::{is_for_strangers, router};
 use crate::sessions::Sessions;
 use crate::{
     Confined, Confinement, EngineOptions, Identity, Invitations, Limits, StartError, Timeouts, Token, advertise,
@@ -18,6 +19,7 @@ use axum::response::{IntoResponse, Response};
 use axum_server::Handle;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
+use linerate_control::pairing::PairingCode;
 use linerate_control::{PROTOCOL, PROTOCOL_HEADER};
 use linerate_engine::{Engine, PortServer, Report, StrangerReplies};
 use linerate_model::{AgentUrl, HostName};
@@ -28,7 +30,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
 /// Connections that were admitted and then idle for longer are closed. Clients drop theirs earlier.
@@ -54,6 +56,8 @@ pub struct AgentOptions {
     pub identity: Identity,
     /// The secret that admits to it with all powers that its limits allow.
     pub token: Token,
+    /// A code that whoever has it turns into the agent's URL, once and soon; none pairs with nobody.
+    pub pairing: Option<PairingCode>,
     /// Where credentials of fewer powers are kept; none for an agent that keeps no identity.
     pub invitations: Option<Invitations>,
     /// The name it goes by.
@@ -88,6 +92,7 @@ impl AgentOptions {
             advertise: None,
             identity: Identity::generate()?,
             token: Token::generate(),
+            pairing: None,
             invitations: None,
             name,
             limits: Limits::default(),
@@ -120,6 +125,7 @@ pub(crate) struct Shared {
     pub(crate) timeouts: Timeouts,
     pub(crate) host: HostOptions,
     pub(crate) sessions: Arc<Sessions>,
+    pub(crate) pairing: Option<Pairing>,
     credentials: Arc<Credentials>,
 }
 
@@ -169,6 +175,9 @@ impl Agent {
             (ApiListener::Own(listener.map_err(failed("epoll_ctl on the listener"))?), None)
         };
         let has_invitations = invitations.is_some();
+        let (fingerprint, secret) = (url.fingerprint.clone(), url.token.clone());
+        let pair = |code| Pairing::new(code, fingerprint, secret, Instant::now(), options.report.clone());
+        let pairing = options.pairing.map(pair);
         let credentials = Arc::new(Credentials::new(token, invitations));
         let host = HostOptions {
             name,
@@ -178,7 +187,7 @@ impl Agent {
             data_addresses: options.data_addresses,
         };
         let sessions = Arc::new(Sessions::new(engines, limits.clone(), port.as_ref(), timeouts, options.report));
-        let shared = Arc::new(Shared { limits, timeouts, host, sessions, credentials });
+        let shared = Arc::new(Shared { limits, timeouts, host, sessions, pairing, credentials });
         let gate = ConnectionGate::new(Arc::clone(&shared), timeouts.unadmitted);
         let app = router(Arc::clone(&shared)).layer(from_fn_with_state(Arc::clone(&shared), admit));
 
@@ -239,13 +248,16 @@ impl Drop for Agent {
     }
 }
 
-/// Lets a request pass that has the token of a credential, with what that grants, and tells others nothing else.
+/// Lets a request pass that has the token of a credential, with what that grants, or that needs none. Tells others nothing else.
 async fn admit(
     State(shared): State<Arc<Shared>>,
     Extension(connection): Extension<GatedConnection>,
     mut request: Request,
     next: Next,
 ) -> Response {
+    if is_for_strangers(request.uri().path()) {
+        return next.run(request).await;
+    }
     let granted = shared.credentials.find(bearer(&request), &shared.limits).and_then(|grant| {
         grant.check_peer(connection.peer())?;
         connection.admit(&grant.credential)?;

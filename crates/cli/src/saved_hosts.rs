@@ -77,8 +77,11 @@ impl SavedHosts {
     }
 }
 
-/// A name must be told from all else that names a host, alone and in lists.
-fn check_name(name: &HostName) -> Result<(), String> {
+/// Checks a name, which must be told from all else that names a host, alone and in lists.
+///
+/// # Errors
+/// It is of another use.
+pub(crate) fn check_name(name: &HostName) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.0 == super::hosts::LOCAL {
         return Err(format!("`{name}` is this machine: choose another name"));

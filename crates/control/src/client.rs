@@ -1,6 +1,7 @@
 //! The agent as its caller sees it.
 
 use crate::http::{Http, HttpError, json};
+use crate::pin::Pinned;
 use crate::sse::Events;
 use crate::wire_times::WireTimes;
 use crate::{
@@ -55,25 +56,49 @@ impl Client {
     /// # Errors
     /// It cannot be reached, is no agent or another one, does not accept the token, or speaks another protocol.
     pub async fn connect(url: &AgentUrl) -> Result<Self, AgentError> {
-        let address = url.address();
+        let client = Self::new(url.address(), &Pinned::known(&url.fingerprint), Some(&url.token))?;
+        // It had not answered before, so it was not lost.
+        client.host().await.map_err(not_reached)?;
+        Ok(client)
+    }
+
+    /// A client without a token, for the agent that shows the pinned certificate at `address`.
+    ///
+    /// # Errors
+    /// TLS is not to be had.
+    pub(crate) fn unadmitted(address: &str, pinned: &Pinned) -> Result<Self, AgentError> {
+        Self::new(address.to_owned(), pinned, None)
+    }
+
+    fn new(address: String, pinned: &Pinned, token: Option<&str>) -> Result<Self, AgentError> {
         let unusable = |error: &(dyn StdError + 'static)| AgentError::Unreachable {
             address: address.clone(),
             reason: cause(error),
         };
-        let mut token = HeaderValue::try_from(format!("Bearer {}", url.token)).map_err(|error| unusable(&error))?;
-        token.set_sensitive(true);
         let name = HeaderValue::from_static(concat!("linerate/", env!("CARGO_PKG_VERSION")));
         let protocol = PROTOCOL_HEADER.parse().expect("plain");
-        let headers = HeaderMap::from_iter([(AUTHORIZATION, token), (protocol, PROTOCOL.into()), (USER_AGENT, name)]);
-        let http = Http::new(format!("https://{address}/v1"), &url.fingerprint, headers);
-        let http = http.map_err(|error| unusable(&error))?;
-        let client = Self { shared: Arc::new(Shared { http, address }) };
-        match client.host().await {
-            Ok(_) => Ok(client),
-            // It had not answered before, so it was not lost.
-            Err(AgentError::Lost { address, reason, .. }) => Err(AgentError::Unreachable { address, reason }),
-            Err(error) => Err(error),
+        let mut headers = HeaderMap::from_iter([(protocol, PROTOCOL.into()), (USER_AGENT, name)]);
+        if let Some(token) = token {
+            let mut token = HeaderValue::try_from(format!("Bearer {token}")).map_err(|error| unusable(&error))?;
+            token.set_sensitive(true);
+            headers.insert(AUTHORIZATION, token);
         }
+        let http = Http::new(format!("https://{address}/v1"), pinned, headers);
+        let http = http.map_err(|error| unusable(&error))?;
+        Ok(Self { shared: Arc::new(Shared { http, address }) })
+    }
+
+    /// Posts a request to an agent that may not be there.
+    ///
+    /// # Errors
+    /// It cannot be reached, or does not do as asked.
+    pub(crate) async fn first<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &(impl Serialize + ?Sized),
+        task: &'static str,
+    ) -> Result<T, AgentError> {
+        self.post(path, body, task).await.map_err(not_reached)
     }
 
     /// host:port of the agent, for messages.
@@ -319,6 +344,14 @@ impl Client {
 
     fn not_an_agent(&self, reason: String) -> AgentError {
         AgentError::NotAnAgent { address: self.shared.address.clone(), reason }
+    }
+}
+
+/// An agent that has yet to answer for the first time is not lost.
+fn not_reached(error: AgentError) -> AgentError {
+    match error {
+        AgentError::Lost { address, reason, .. } => AgentError::Unreachable { address, reason },
+        error => error,
     }
 }
 

@@ -1,6 +1,6 @@
 //! HTTP/1.1 over TLS to one agent, on connections that are kept for the next request.
 
-use crate::pin;
+use crate::pin::{self, Pinned};
 use crate::wire_times::{TimedConnector, TimedStream};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -39,15 +39,15 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// Requests below `base`, as `https://192.0.2.1:7117/v1`, to the holder of the certificate with this fingerprint.
+    /// Requests below `base`, as `https://192.0.2.1:7117/v1`, to the holder of the pinned certificate.
     ///
     /// # Errors
     /// TLS 1.3 is not to be had from this build's cryptography.
-    pub(crate) fn new(base: String, fingerprint: &str, headers: HeaderMap) -> Result<Self, rustls::Error> {
+    pub(crate) fn new(base: String, pinned: &Pinned, headers: HeaderMap) -> Result<Self, rustls::Error> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        let connector = Connector(HttpsConnector::from((TimedConnector(tcp), pin::client_config(fingerprint)?)));
+        let connector = Connector(HttpsConnector::from((TimedConnector(tcp), pin::pinned_config(pinned)?)));
         let pool =
             Pool::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).build(connector);
         Ok(Self { pool, headers, base })

@@ -14,6 +14,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod http;
+pub mod pairing;
 mod pin;
 mod resolve;
 mod session;

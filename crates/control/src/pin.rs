@@ -4,7 +4,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use subtle::ConstantTimeEq as _;
 
 /// The SHA-256 of a certificate, in hexadecimal digits.
@@ -13,13 +13,42 @@ pub fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The fingerprint of the one certificate that is trusted. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pinned(Arc<OnceLock<String>>);
+
+impl Pinned {
+    /// The certificate of this fingerprint.
+    pub(crate) fn known(fingerprint: &str) -> Self {
+        Self(Arc::new(OnceLock::from(fingerprint.to_ascii_lowercase())))
+    }
+
+    /// The first certificate that is seen.
+    pub(crate) fn first_seen() -> Self {
+        Self::default()
+    }
+
+    /// The fingerprint; none before a certificate was seen.
+    pub(crate) fn get(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+}
+
 /// TLS that talks to the holder of the certificate with that SHA-256 fingerprint only.
 ///
 /// # Errors
 /// TLS 1.3 is not to be had from this build's cryptography.
 pub fn client_config(fingerprint: &str) -> Result<ClientConfig, Error> {
+    pinned_config(&Pinned::known(fingerprint))
+}
+
+/// TLS that talks to the holder of the pinned certificate only.
+///
+/// # Errors
+/// TLS 1.3 is not to be had from this build's cryptography.
+pub(crate) fn pinned_config(pinned: &Pinned) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let pin = Pin { fingerprint: fingerprint.to_ascii_lowercase(), provider: Arc::clone(&provider) };
+    let pin = Pin { pinned: pinned.clone(), provider: Arc::clone(&provider) };
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
@@ -38,7 +67,7 @@ pub(crate) fn is_wrong_fingerprint(error: &Error) -> bool {
 /// dates are not looked at: the fingerprint says more than they do.
 #[derive(Debug)]
 struct Pin {
-    fingerprint: String,
+    pinned: Pinned,
     provider: Arc<CryptoProvider>,
 }
 
@@ -51,7 +80,9 @@ impl ServerCertVerifier for Pin {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if fingerprint(end_entity).as_bytes().ct_eq(self.fingerprint.as_bytes()).into() {
+        let shown = fingerprint(end_entity);
+        let pinned = self.pinned.0.get_or_init(|| shown.clone());
+        if shown.as_bytes().ct_eq(pinned.as_bytes()).into() {
             Ok(ServerCertVerified::assertion())
         } else {
             Err(CertificateError::ApplicationVerificationFailure.into())

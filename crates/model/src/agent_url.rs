@@ -33,6 +33,9 @@ pub struct BadAgentUrl {
 }
 
 impl AgentUrl {
+    /// The port that agents listen on unless told otherwise, TCP and UDP.
+    pub const PORT: u16 = 4747;
+
     /// host:port, for messages; without secrets.
     pub fn address(&self) -> String {
         if self.host.contains(':') {

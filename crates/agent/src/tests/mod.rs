@@ -8,6 +8,7 @@ mod frames;
 mod invitations;
 mod lifecycle;
 mod limits;
+mod pairing;
 mod scripted;
 mod series;
 mod streams;

@@ -3,11 +3,13 @@
 use crate::discovery;
 use crate::exit::Failure;
 use crate::output::{print, say};
-use crate::saved_hosts::{SavedHosts, url_of_variable, urls_of_file};
+use crate::saved_hosts::{SavedHosts, check_name, url_of_variable, urls_of_file};
 use clap::Subcommand;
+use linerate_control::pairing::{PairingCode, pair};
 use linerate_model::{AgentUrl, HostName};
 use linerate_units::Nanos;
 use std::io::{IsTerminal as _, stdin};
+use std::net::IpAddr;
 use std::path::Path;
 
 /// Save agents by name, and use the names in place of their URLs
@@ -15,6 +17,7 @@ use std::path::Path;
 #[command(after_help = "\
 Examples:
   linerate hosts add rack-1                  asks for the agent URL, and shows none of it
+  linerate hosts add rack-1 --pair 192.0.2.5 asks for the pairing code of `linerate serve --pair` there
   ssh rack-1 cat agent.url | linerate hosts add rack-1 -
   linerate stream rack-1 rack-2
   linerate hosts list
@@ -36,6 +39,10 @@ enum Action {
         name: String,
         /// Where its agent URL is: @FILE, env:NAME, or - for standard input; or the URL itself [default: asked for]
         url: Option<String>,
+        /// Pair with the agent at HOST or HOST:PORT, which shows a pairing code (`linerate serve --pair`). The code is asked for, or
+        /// read from standard input
+        #[arg(long, value_name = "HOST", conflicts_with = "url")]
+        pair: Option<String>,
     },
     /// List the saved agents, without their secrets
     List,
@@ -53,12 +60,16 @@ enum Action {
     },
 }
 
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let saved = || SavedHosts::read().map_err(Failure::usage);
     match arguments.action {
-        Action::Add { name, url } => {
+        Action::Add { name, url, pair } => {
             let mut hosts = saved()?;
-            let url = given(url.as_deref()).map_err(Failure::usage)?;
+            check_name(&HostName(name.clone())).map_err(Failure::usage)?;
+            let url = match pair {
+                Some(place) => paired(&place).await?,
+                None => given(url.as_deref()).map_err(Failure::usage)?,
+            };
             let (name, address) = (HostName(name), url.address());
             let before = hosts.add(name.clone(), url).map_err(Failure::usage)?;
             let before = before.map(|before| format!(", no longer {}", before.address()));
@@ -108,30 +119,79 @@ fn discover(time: Nanos) -> Result<(), Failure> {
 
 /// The agent URL, from where it was said to be.
 fn given(place: Option<&str>) -> Result<AgentUrl, String> {
+    let url = |text: &str| text.parse().map_err(|error| format!("{error}"));
     match place {
-        None if stdin().is_terminal() => asked(),
-        None | Some("-") => line_of_input(),
+        None if stdin().is_terminal() => asked("Agent URL", true).and_then(|line| url(&line)),
+        None | Some("-") => line_of_input("the agent URL")
+            .and_then(|line| line.parse().map_err(|error| format!("standard input: {error}"))),
         Some(text) => match (text.strip_prefix('@'), text.strip_prefix("env:")) {
             (Some(file), _) => match <[AgentUrl; 1]>::try_from(urls_of_file(Path::new(file))?) {
                 Ok([url]) => Ok(url),
                 Err(urls) => Err(format!("{file} holds {} agent URLs; a name is for one", urls.len())),
             },
             (None, Some(variable)) => url_of_variable(variable),
-            (None, None) => text.parse().map_err(|error| format!("{error}")),
+            (None, None) => url(text),
         },
     }
 }
 
-fn asked() -> Result<AgentUrl, String> {
-    let terminal = console::Term::stderr();
-    let failed = |error: std::io::Error| format!("cannot read the agent URL: {error}");
-    terminal.write_str("Agent URL (not shown): ").map_err(failed)?;
-    let line = terminal.read_secure_line().map_err(failed)?;
-    line.parse().map_err(|error| format!("{error}"))
+/// The URL of the agent at `place`, from its pairing code.
+async fn paired(place: &str) -> Result<AgentUrl, Failure> {
+    let (host, port) = host_and_port(place).map_err(Failure::usage)?;
+    let code = if stdin().is_terminal() { asked("Pairing code", false) } else { line_of_input("the pairing code") };
+    let code: PairingCode =
+        code.and_then(|code| code.parse().map_err(|error| format!("{error}"))).map_err(Failure::usage)?;
+    pair(&host, port, &code).await.map_err(Failure::measure)
 }
 
-fn line_of_input() -> Result<AgentUrl, String> {
+/// Reads HOST or HOST:PORT; an IPv6 address with a port stands in brackets.
+fn host_and_port(text: &str) -> Result<(String, u16), String> {
+    let wrong = || format!("`{text}` is no host: write it like 192.0.2.5, rack-1:4747 or [2001:db8::5]:4747");
+    if text.parse::<IpAddr>().is_ok() {
+        return Ok((text.to_owned(), AgentUrl::PORT));
+    }
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().map_err(|_| wrong())?),
+        None => (text, AgentUrl::PORT),
+    };
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let is_host = host.parse::<IpAddr>().is_ok()
+        || host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    if host.is_empty() || port == 0 || !is_host { Err(wrong()) } else { Ok((host.to_owned(), port)) }
+}
+
+/// A line from the terminal, which is not shown if it is `secret`.
+fn asked(what: &str, secret: bool) -> Result<String, String> {
+    let terminal = console::Term::stderr();
+    let failed = |error: std::io::Error| format!("cannot read what was typed: {error}");
+    let hint = if secret { " (not shown)" } else { "" };
+    terminal.write_str(&format!("{what}{hint}: ")).map_err(failed)?;
+    if secret { terminal.read_secure_line() } else { terminal.read_line() }.map_err(failed)
+}
+
+fn line_of_input(what: &str) -> Result<String, String> {
     let mut line = String::new();
-    stdin().read_line(&mut line).map_err(|error| format!("cannot read the agent URL: {error}"))?;
-    line.parse().map_err(|error| format!("standard input: {error}"))
+    stdin().read_line(&mut line).map_err(|error| format!("cannot read {what}: {error}"))?;
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_agents_are_read() {
+        for (text, host, port) in [
+            ("192.0.2.5", "192.0.2.5", 4_747),
+            ("rack-1", "rack-1", 4_747),
+            ("rack-1.example:5000", "rack-1.example", 5_000),
+            ("2001:db8::5", "2001:db8::5", 4_747),
+            ("[2001:db8::5]:5000", "2001:db8::5", 5_000),
+        ] {
+            assert_eq!(host_and_port(text), Ok((host.to_owned(), port)), "{text}");
+        }
+        for wrong in ["", ":4747", "rack 1", "rack-1:", "rack-1:0", "rack-1:70000", "http://rack-1", "[rack", "a/b"] {
+            assert!(host_and_port(wrong).is_err_and(|error| error.contains("192.0.2.5")), "{wrong}");
+        }
+    }
 }

@@ -9,8 +9,9 @@ use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
 use linerate_agent::{
     Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, Budget,
-    Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, Timeouts, Token,
+    Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, PAIRING_TIME, Timeouts, Token,
 };
+use linerate_control::pairing::PairingCode;
 use linerate_engine::{AllowedPeers, DataPorts, Report, StrangerReplies};
 use linerate_iperf3::{Iperf3Service, ServiceLimits};
 use linerate_model::{AgentUrl, HostName};
@@ -34,6 +35,7 @@ Examples:
   linerate serve --allow-peer 192.0.2.0/24 --max-rate 1Gbit/s
   linerate serve --iperf3                    serves `iperf3 -c` too, on port 5201
   linerate serve --listen 127.0.0.1:4747     this machine only
+  linerate serve --pair                      shows a short code for `linerate hosts add NAME --pair HOST`
   linerate serve --announce                  found by `linerate hosts discover` on the local network
   linerate serve --data-ports 5000-5010      trials listen at these ports, not at 4747
   linerate serve invite --for 1h             a URL for streams and transactions, for one hour
@@ -157,6 +159,11 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "rpc_port")]
     portmap: bool,
 
+    /// Show a pairing code of six digits. Whoever types it at `linerate hosts add NAME --pair HOST` has the agent URL then: once,
+    /// within ten minutes, with three tries
+    #[arg(long)]
+    pair: bool,
+
     /// Announce the agent on the local network by multicast DNS, for `linerate hosts discover`. The announcement has its name,
     /// address and version, and no secret
     #[arg(long)]
@@ -208,6 +215,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     // The service starts threads, which only an agent that was started before binds.
     let rpc = arguments.rpc_port.map(|port| (SocketAddr::new(address, port), arguments.portmap));
     let iperf3 = arguments.iperf3.map(|port| (SocketAddr::new(address, port), arguments.iperf3_limits()));
+    let pairing = arguments.pair.then(PairingCode::generate);
     let options = AgentOptions {
         // An inherited listener may be of another network namespace, where sessions do not listen.
         shares_port: arguments.shares_port(),
@@ -215,6 +223,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         advertise: arguments.advertise,
         identity,
         token,
+        pairing: pairing.clone(),
         invitations,
         name: name.clone(),
         limits: Limits {
@@ -253,6 +262,13 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         say("linerate: on the other machine, type:");
     }
     print(&shown(agent.url(), stdout().is_terminal()));
+    if let Some(code) = pairing {
+        say(&format!(
+            "linerate: or type there: linerate hosts add NAME --pair {}, and then the pairing code {code} (once, within {})",
+            agent.url().address(),
+            Nanos::from(PAIRING_TIME)
+        ));
+    }
     if let Some(confined) = agent.confined() {
         say(&format!("linerate: confined: {confined}"));
     }
@@ -383,7 +399,7 @@ fn iperf3_service(address: SocketAddr, limits: ServiceLimits) -> Result<Iperf3Se
 
 /// Listens where it is asked to, else at port 4747 of all addresses: of both families where the kernel has IPv6.
 fn listener(asked: Option<SocketAddr>) -> Result<TcpListener, Failure> {
-    const PORT: u16 = 4747;
+    const PORT: u16 = AgentUrl::PORT;
     let bind = |address: SocketAddr| TcpListener::bind(address).map_err(|error| (address, error));
     let bound = match asked {
         Some(address) => bind(address),

@@ -5,7 +5,7 @@ use linerate_testsuite::wait_until;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::channel;
@@ -191,12 +191,14 @@ impl Running {
 
     /// One line of standard output.
     pub(crate) fn line(&mut self) -> String {
-        let out = self.child.stdout.as_mut().expect("standard output is piped");
-        let (mut line, mut byte) = (Vec::new(), [0]);
-        while out.read_exact(&mut byte).is_ok() && byte != [b'\n'] {
-            line.push(byte[0]);
-        }
-        String::from_utf8(line).expect("output is UTF-8")
+        line_of(self.child.stdout.as_mut().expect("standard output is piped"))
+    }
+
+    /// The next message that has `words` in it.
+    pub(crate) fn message(&mut self, words: &str) -> String {
+        let out = self.child.stderr.as_mut().expect("messages are piped");
+        let mut lines = std::iter::repeat_with(|| line_of(out)).take_while(|line| !line.is_empty());
+        lines.find(|line| line.contains(words)).unwrap_or_else(|| panic!("no message has `{words}`"))
     }
 
     pub(crate) fn end(mut self) -> Ran {
@@ -213,6 +215,15 @@ impl Running {
             }
         }
     }
+}
+
+/// A line, without its end; empty behind the last.
+fn line_of(out: &mut impl Read) -> String {
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    while out.read_exact(&mut byte).is_ok() && byte != [b'\n'] {
+        line.push(byte[0]);
+    }
+    String::from_utf8(line).expect("output is UTF-8")
 }
 
 impl Drop for Running {

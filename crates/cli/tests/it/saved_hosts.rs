@@ -1,6 +1,6 @@
 //! Agents are named without their secrets on the command line, and no record holds one.
 
-use crate::program::TestFolder;
+use crate::program::{Ran, TestFolder};
 use linerate_testsuite::lab_test;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -38,6 +38,33 @@ fn no_secret_stands_on_the_command_line_or_in_a_record() {
 
     place.run(&["hosts", "remove", "box"]).says(0, &["box is forgotten"]);
     place.run(&["probe", "box"]).says(2, &["no host is called `box`", "linerate hosts add"]);
+}
+
+#[test]
+fn a_pairing_code_takes_the_place_of_the_url() {
+    let place = TestFolder::new();
+    let mut agent = place.start(&["serve", "--ephemeral", "--pair", "--listen", "127.0.0.1:0"]);
+    let url = agent.line();
+    let (address, secrets) = url.trim_start_matches("linerate://").split_once('#').expect("secrets");
+    let shown = agent.message("pairing code ");
+    let code = shown.split("pairing code ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a code");
+    let add = |code: &str| -> Ran {
+        let typed = fs::File::open(place.file("typed", code)).expect("there");
+        let mut command = place.command(&["hosts", "add", "box", "--pair", address]);
+        command.stdin(typed).output().expect("the program starts").into()
+    };
+    add("12345").says(2, &["6 digits"]);
+    add(if code == "000-000" { "000-001" } else { "000-000" }).says(1, &["is wrong", "2 tries are left"]);
+    agent.message("127.0.0.1 gave a wrong pairing code");
+    let added = add(code);
+    added.says(0, &["box is saved", address]);
+    assert!(!added.err.contains(&secrets[..32]), "{}", added.err);
+    agent.message("127.0.0.1 has paired");
+    place.run(&["probe", "box"]).says(0, &[]);
+    add(code).says(1, &["used already"]);
+    for (place_of_agent, part) in [("rack 1", "192.0.2.5"), ("127.0.0.1:70000", "192.0.2.5")] {
+        place.run(&["hosts", "add", "box", "--pair", place_of_agent]).says(2, &[part]);
+    }
 }
 
 /// It takes 15 s, which the tier of pure tests has not.

@@ -1,0 +1,261 @@
+//! Pairing: a short code that is read on one machine and typed on another becomes an agent URL there, which nobody types or sees.
+//!
+//! ```text
+//! POST /v1/pair          message of the client                -> message of the agent
+//! POST /v1/pair/confirm  proof of the client                  -> proof of the agent, and its token
+//! ```
+//!
+//! The messages are those of SPAKE2 (Abdalla and Pointcheval, "Simple Password-Based Encrypted Key Exchange Protocols", 2005) with
+//! the code as the password. Both ends have the same key afterwards if they had the same code; who listens, or has no code, learns
+//! nothing by which codes could be tried elsewhere. Each exchange is one guess, and the agent counts them. The proofs are over the
+//! fingerprint of the certificate that each end sees, so that nobody can stand in between with a certificate of his own.
+
+use crate::client::Client;
+use crate::{AgentError, pin};
+use linerate_model::AgentUrl;
+use ring::hmac;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use spake2::{Ed25519Group, Identity, Password, Spake2};
+use std::fmt;
+use std::str::FromStr;
+
+/// Digits of a code.
+const DIGITS: usize = 6;
+const OF_CLIENT: &[u8] = b"linerate pairing: client";
+const OF_AGENT: &[u8] = b"linerate pairing: agent";
+const TASK: &str = "pair";
+
+/// What both people have: six digits.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PairingCode(String);
+
+/// A text that is no pairing code.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a pairing code has 6 digits, as in 417-293; `linerate serve --pair` shows it")]
+pub struct BadPairingCode;
+
+/// What one end sends first.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct PairingMessage {
+    /// Of SPAKE2.
+    pub message: Vec<u8>,
+}
+
+/// That an end found the same key, for the certificate that it sees.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct PairingProof {
+    /// HMAC-SHA256 (RFC 2104).
+    pub proof: Vec<u8>,
+}
+
+/// What a client gets that had the code.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Paired {
+    /// The agent's proof.
+    pub proof: Vec<u8>,
+    /// The secret of the agent URL.
+    pub token: String,
+}
+
+/// An end of a pairing that waits for the other's message.
+pub struct PairingEnd(Spake2<Ed25519Group>);
+
+/// What both ends have in common, if their codes were the same.
+pub struct PairingKey(hmac::Key);
+
+impl PairingCode {
+    /// A new one.
+    ///
+    /// # Panics
+    /// The system gives no random bytes.
+    pub fn generate() -> Self {
+        let mut bytes = [0; 8];
+        SystemRandom::new().fill(&mut bytes).expect("getrandom(2) does not fail");
+        Self(format!("{:06}", u64::from_le_bytes(bytes) % 1_000_000))
+    }
+}
+
+impl FromStr for PairingCode {
+    type Err = BadPairingCode;
+
+    /// Reads six digits; spaces and hyphens do not matter.
+    fn from_str(text: &str) -> Result<Self, BadPairingCode> {
+        let digits: String = text.chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
+        let is_code = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_code.then_some(Self(digits)).ok_or(BadPairingCode)
+    }
+}
+
+/// In two groups, as people read it.
+impl fmt::Display for PairingCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, second) = self.0.split_at(DIGITS / 2);
+        write!(f, "{first}-{second}")
+    }
+}
+
+/// Never shows the code.
+impl fmt::Debug for PairingCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PairingCode(...)")
+    }
+}
+
+/// Never shows the token.
+impl fmt::Debug for Paired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Paired(...)")
+    }
+}
+
+/// Shows no secret.
+impl fmt::Debug for PairingEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PairingEnd(...)")
+    }
+}
+
+/// Shows no secret.
+impl fmt::Debug for PairingKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PairingKey(...)")
+    }
+}
+
+impl PairingEnd {
+    /// Begins as the agent. Returns the message for the client, too.
+    pub fn agent(code: &PairingCode) -> (Self, Vec<u8>) {
+        let (client, agent) = identities();
+        let (end, message) = Spake2::start_b(&Password::new(&code.0), &client, &agent);
+        (Self(end), message)
+    }
+
+    /// Begins as the client. Returns the message for the agent, too.
+    pub fn client(code: &PairingCode) -> (Self, Vec<u8>) {
+        let (client, agent) = identities();
+        let (end, message) = Spake2::start_a(&Password::new(&code.0), &client, &agent);
+        (Self(end), message)
+    }
+
+    /// The key, from the other end's message; none if that is no message of the other end.
+    pub fn finish(self, message: &[u8]) -> Option<PairingKey> {
+        let key = self.0.finish(message).ok()?;
+        Some(PairingKey(hmac::Key::new(hmac::HMAC_SHA256, &key)))
+    }
+}
+
+fn identities() -> (Identity, Identity) {
+    (Identity::new(OF_CLIENT), Identity::new(OF_AGENT))
+}
+
+impl PairingKey {
+    /// The client's proof for a certificate of this fingerprint.
+    pub fn of_client(&self, fingerprint: &str) -> Vec<u8> {
+        self.proof(OF_CLIENT, fingerprint)
+    }
+
+    /// The agent's proof for a certificate of this fingerprint.
+    pub fn of_agent(&self, fingerprint: &str) -> Vec<u8> {
+        self.proof(OF_AGENT, fingerprint)
+    }
+
+    /// Whether `proof` is the client's for a certificate of this fingerprint.
+    pub fn is_of_client(&self, proof: &[u8], fingerprint: &str) -> bool {
+        hmac::verify(&self.0, &signed(OF_CLIENT, fingerprint), proof).is_ok()
+    }
+
+    fn is_of_agent(&self, proof: &[u8], fingerprint: &str) -> bool {
+        hmac::verify(&self.0, &signed(OF_AGENT, fingerprint), proof).is_ok()
+    }
+
+    fn proof(&self, end: &[u8], fingerprint: &str) -> Vec<u8> {
+        hmac::sign(&self.0, &signed(end, fingerprint)).as_ref().to_vec()
+    }
+}
+
+/// The ends' names are no beginnings of each other, and a fingerprint has a fixed length.
+fn signed(end: &[u8], fingerprint: &str) -> Vec<u8> {
+    [end, fingerprint.as_bytes()].concat()
+}
+
+/// Pairs with the agent at `host` and `port` that shows `code`. Returns its URL.
+///
+/// # Errors
+/// It cannot be reached, pairs with nobody, shows another code, or somebody stands in between.
+pub async fn pair(host: &str, port: u16, code: &PairingCode) -> Result<AgentUrl, AgentError> {
+    let mut url = AgentUrl { host: host.to_owned(), port, token: String::new(), fingerprint: String::new() };
+    let seen = pin::Pinned::first_seen();
+    let client = Client::unadmitted(&url.address(), &seen)?;
+    let (end, message) = PairingEnd::client(code);
+    let theirs: PairingMessage = client.first(&["pair"], &PairingMessage { message }, TASK).await?;
+    let stranger = |reason: &str| AgentError::NotAnAgent { address: url.address(), reason: reason.to_owned() };
+    let key = end.finish(&theirs.message).ok_or_else(|| stranger("its pairing message cannot be read"))?;
+    let fingerprint = seen.get().ok_or_else(|| stranger("it showed no certificate"))?.to_owned();
+    let proof = PairingProof { proof: key.of_client(&fingerprint) };
+    let paired: Paired = client.first(&["pair", "confirm"], &proof, TASK).await?;
+    if !key.is_of_agent(&paired.proof, &fingerprint) {
+        return Err(stranger("it did not prove that it has the pairing code: somebody may stand in between"));
+    }
+    url.token = paired.token;
+    url.fingerprint = fingerprint;
+    // As if it had been read: a hostile agent's token is checked like any other.
+    url.to_string().parse().map_err(|_| AgentError::NotAnAgent {
+        address: url.address(),
+        reason: String::from("its token cannot be read"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> PairingCode {
+        text.parse().expect("a code")
+    }
+
+    /// The keys of both ends.
+    fn keys(of_client: &str, of_agent: &str) -> (PairingKey, PairingKey) {
+        let (client, to_agent) = PairingEnd::client(&code(of_client));
+        let (agent, to_client) = PairingEnd::agent(&code(of_agent));
+        (client.finish(&to_client).expect("a key"), agent.finish(&to_agent).expect("a key"))
+    }
+
+    #[test]
+    fn codes_are_read_as_people_write_them() {
+        for text in ["417-293", "417293", " 417 293 ", "4-1-7-2-9-3"] {
+            assert_eq!(text.parse(), Ok(code("417293")), "{text}");
+        }
+        assert_eq!(code("000001").to_string(), "000-001");
+        for wrong in ["", "41729", "4172930", "41729a", "４１７２９３"] {
+            assert_eq!(wrong.parse::<PairingCode>(), Err(BadPairingCode), "{wrong}");
+        }
+        let made = PairingCode::generate();
+        assert_eq!(made.to_string().parse(), Ok(made.clone()));
+        assert!(!format!("{made:?}").contains(&made.0));
+    }
+
+    #[test]
+    fn both_ends_prove_the_same_code_for_the_same_certificate() {
+        let (client, agent) = keys("417-293", "417-293");
+        assert!(agent.is_of_client(&client.of_client("ab"), "ab"));
+        assert!(client.is_of_agent(&agent.of_agent("ab"), "ab"));
+        assert!(!agent.is_of_client(&client.of_client("cd"), "ab"), "somebody stands in between");
+        assert!(!agent.is_of_client(&client.of_agent("ab"), "ab"), "a proof of the other end");
+        assert!(!agent.is_of_client(&[], "ab"));
+        let (client, agent) = keys("417-293", "417-294");
+        assert!(!agent.is_of_client(&client.of_client("ab"), "ab"), "another code");
+        let (other, _) = keys("417-293", "417-293");
+        assert!(!agent.is_of_client(&other.of_client("ab"), "ab"), "a proof of another pairing");
+    }
+
+    #[test]
+    fn messages_that_are_none_are_refused() {
+        let (_, own) = PairingEnd::client(&code("417293"));
+        for wrong in [&[][..], &[0; 33], &[255; 33], &own[..32], &own] {
+            let (end, _) = PairingEnd::client(&code("417293"));
+            assert!(end.finish(wrong).is_none(), "{wrong:?}");
+        }
+    }
+}
