@@ -12,6 +12,7 @@ mod nfs;
 mod overhead;
 mod path;
 mod peers;
+mod ports;
 pub(crate) mod read;
 mod store;
 mod view;
@@ -60,6 +61,21 @@ pub(crate) enum Bench {
         #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
         /// Only links whose name contains this, as in `unlimited`.
+        #[arg(long)]
+        only: Option<String>,
+        /// Use this linerate instead of the one as it is released, built now.
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
+    /// What it costs that all trials share the agent's port, beside `--data-ports`: streams and transactions over TCP and UDP.
+    Ports {
+        /// How often each load runs to each agent.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+        repeats: u32,
+        /// How long one run measures.
+        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
+        seconds: u32,
+        /// Only loads whose name contains this, as in `udp`.
         #[arg(long)]
         only: Option<String>,
         /// Use this linerate instead of the one as it is released, built now.
@@ -177,6 +193,13 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
             frames::run(&frames::Frames { folder, repeats: *repeats, seconds: *seconds })
         }
         Bench::Iperf3 { repeats, seconds, only, program } => iperf3::run(&iperf3::Comparison {
+            folder,
+            repeats: *repeats,
+            seconds: *seconds,
+            only: only.as_deref(),
+            program: program.as_deref(),
+        }),
+        Bench::Ports { repeats, seconds, only, program } => ports::run(&ports::Comparison {
             folder,
             repeats: *repeats,
             seconds: *seconds,

@@ -143,6 +143,29 @@ impl Running {
         Ok(self.output())
     }
 
+    /// Waits for the first line that the child writes to its standard output.
+    ///
+    /// # Errors
+    ///
+    /// If it ends before, is late, or the chore is interrupted.
+    pub(crate) fn first_line(&mut self, limit: Duration) -> Result<String> {
+        let began = Instant::now();
+        loop {
+            let ended = !self.is_running()?;
+            let text = self.stdout.as_ref().map(Collected::text).unwrap_or_default();
+            if let Some((line, _)) = text.split_once('\n') {
+                return Ok(line.to_owned());
+            }
+            if ended || began.elapsed() >= limit {
+                self.wait_for_last_words();
+                let said = last_lines(&self.stderr.as_ref().map(Collected::text).unwrap_or_default());
+                bail!("`{}` wrote no line: {said}", self.what);
+            }
+            check_interrupt()?;
+            thread::sleep(LOOK);
+        }
+    }
+
     /// True while the child has not ended.
     pub(crate) fn is_running(&mut self) -> Result<bool> {
         Ok(self.wait(Duration::ZERO, false)?.is_none())
@@ -249,6 +272,15 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         command
+    }
+
+    #[test]
+    fn waits_for_the_first_line_of_a_child_that_goes_on() {
+        let limit = Duration::from_secs(60);
+        let mut child = Running::start(shell("echo one; echo two; exec sleep 60")).unwrap();
+        assert_eq!(child.first_line(limit).unwrap(), "one");
+        let mut silent = Running::start(shell("echo why >&2; exit 1")).unwrap();
+        assert!(silent.first_line(limit).unwrap_err().to_string().ends_with("wrote no line: why"));
     }
 
     #[test]

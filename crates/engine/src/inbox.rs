@@ -41,8 +41,11 @@ impl<T> Inbox<T> {
 
     /// Takes the oldest; none if there is nothing.
     pub(crate) fn take(&self) -> Option<(T, SocketAddr)> {
-        // One was added before each count of the event.
-        self.event.take().then(|| self.items().pop_front())?
+        let mut items = self.items();
+        let item = items.pop_front()?;
+        // The event counts the items; an empty inbox costs no call of the kernel.
+        self.event.take();
+        Some(item)
     }
 
     fn items(&self) -> MutexGuard<'_, VecDeque<(T, SocketAddr)>> {
