@@ -19,7 +19,7 @@ const KINDS: [(Quantity, &str); 4] = [
 ];
 
 impl<'a> LoadCharts<'a> {
-    /// The chart; none where no core was sampled. It draws one run, `middle`, for a run looks like the next; the table has all.
+    /// The chart; none where no core was sampled. It draws one run, `middle`; the table has all.
     pub(super) fn processors(self, record: &Record, middle: Option<&Attempt<'_>>) -> Option<Shares> {
         let hosts =
             self.hosts(|sampled| KINDS.iter().any(|(kind, _)| sampled.series.tracks_of(*kind).next().is_some()));
