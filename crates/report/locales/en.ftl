@@ -1164,7 +1164,7 @@ line-share-point-loses = { $bytes }-byte frames: frames were lost at { $rate } f
 line-share-title = Throughput as a share of the line (RFC 2544 section 26.1)
 list-and = { $first } and { $last }
 list-comma = ,{ " " }
-live-busiest-core = busiest core { $share } % (host { $host })
+live-busiest-thread = busiest thread { $share } % of a core (host { $host })
 live-frames = { $count } frames/s
 live-lost = { $count ->
         [one] 1 datagram lost

@@ -57,14 +57,14 @@ pub fn live_figures(lang: Language, trial: &LiveTrial) -> Vec<String> {
         }
     };
     let busiest =
-        now.hosts.iter().filter_map(|host| Some((host.busiest_core?, &host.host))).max_by_key(|(share, _)| *share);
+        now.hosts.iter().filter_map(|host| Some((host.busiest_thread?, &host.host))).max_by_key(|(share, _)| *share);
     let further = [
         now.warmup.then(|| said!(lang, "live-warm-up")),
         (now.retransmits > 0).then(|| said!(lang, "live-retransmits", count = now.retransmits)),
         (now.lost > 0).then(|| said!(lang, "live-lost", count = now.lost)),
         now.srtt.map(|srtt| said!(lang, "live-round-trip", srtt = nanos(srtt.get()))),
         now.p99.map(|p99| said!(lang, "live-response", p99 = nanos(p99.get()))),
-        busiest.map(|(share, host)| said!(lang, "live-busiest-core", share = share, host = plain(&host.0))),
+        busiest.map(|(share, host)| said!(lang, "live-busiest-thread", share = share, host = plain(&host.0))),
     ];
     main.into_iter().chain(further.into_iter().flatten()).collect()
 }
