@@ -59,6 +59,10 @@
       }
       show(chart.cursor, is);
       show(chart.moment, is);
+      // Marks that the moment would lie over give way to it.
+      for (const tick of chart.seconds.querySelectorAll(".tick")) {
+        show(tick, !is || Math.abs(tick.getAttribute("x") - xOf(chart, time)) > 50);
+      }
     }
   };
 

@@ -135,6 +135,7 @@ fn charts_over_time_have_one_cursor_and_zoom_together() {
             charts[1].dispatchEvent(new PointerEvent(type, { clientX: at.x, clientY: at.y, pointerId: 1, bubbles: true }));
         };
         const cursors = () => each((chart) => chart.querySelector('.cursor').getAttribute('visibility'));
+        const hidden = () => each((chart) => chart.querySelectorAll('.tick[visibility=hidden]').length);
         const shown = () => each((chart) => {
             const ticks = [...chart.querySelectorAll('.seconds .tick')].map((tick) => tick.textContent);
             return `${ticks[0]}..${ticks.at(-1)}`;
@@ -145,10 +146,12 @@ fn charts_over_time_have_one_cursor_and_zoom_together() {
         said.hint = document.querySelector('p.zoom').hidden;
         send('pointermove', 0.5);
         said.cursors = cursors();
+        said.hidden = hidden();
         said.moments = each((chart) => chart.querySelector('.moment').textContent.replace(' ', '_'));
         said.places = new Set(charts.map((chart) => Math.round(chart.querySelector('.cursor').getBoundingClientRect().x))).size;
         send('pointerleave', 0.5);
         said.left = cursors();
+        said.back = hidden();
         send('pointerdown', 0.48);
         send('pointermove', 0.76);
         send('pointerup', 0.76);
@@ -175,7 +178,9 @@ fn charts_over_time_have_one_cursor_and_zoom_together() {
         ("cursors", of_each("visible")),
         ("moments", of_each("0.40_s")),
         ("places", "1".to_owned()),
+        ("hidden", of_each("1")),
         ("left", of_each("hidden")),
+        ("back", of_each("0")),
         ("dragged", of_each("0.4..0.7")),
         ("moved", of_each("true")),
         ("panned", of_each("0.5..0.75")),
