@@ -232,7 +232,7 @@ impl<'a> Sampler<'a> {
             measured: self.work.window.as_ref().map_or(Some(running), since_open),
             meter: self.work.meters.read(),
             srtt: readings.get(SeriesQuantity::Srtt).map(|micros| Nanos::new(micros * 1_000)),
-            busiest_core: self.host.busiest_core(),
+            busiest_thread: self.host.busiest_thread(),
             latency: readings.latency().map(LatencyBuckets::of),
         }
     }

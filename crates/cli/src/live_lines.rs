@@ -61,7 +61,7 @@ const FRAME_RATE: Column = Column {
 const SENT_RATE: Column = Column { head: "Sent", width: 11, cell: |report| bits(report.sent_bps) };
 const RECEIVED_RATE: Column = Column { head: "Received", width: 11, cell: |report| bits(report.received_bps) };
 
-/// The columns of a task, the interval before them and the busiest core behind them left out.
+/// The columns of a task, the interval before them and the busiest thread behind them left out.
 fn columns(task: TaskKind, transport: Option<Transport>) -> &'static [Column] {
     match (task, transport) {
         (TaskKind::Stream, Some(Transport::Udp)) => &[RECEIVED, RATE, LOST],
@@ -125,7 +125,7 @@ impl LiveLines {
 /// The column heads.
 fn heads(columns: &[Column]) -> String {
     let heads = columns.iter().map(|column| format!("{GAP}{:>width$}", column.head, width = column.width));
-    format!("{:<INTERVAL_WIDTH$}{}{GAP}Busiest core", "  Interval, s", heads.collect::<String>())
+    format!("{:<INTERVAL_WIDTH$}{}{GAP}Busiest thread", "  Interval, s", heads.collect::<String>())
 }
 
 /// The line of an interval.
@@ -161,9 +161,9 @@ fn time(time: Option<Nanos>) -> String {
     time.map_or_else(|| "-".to_owned(), |time| time.to_string())
 }
 
-/// The host whose busiest core is busiest, with the core's busy share.
+/// The host with the busiest of the test's threads, with the share of a core that it used.
 fn busiest(report: &IntervalReport) -> String {
-    let hosts = report.hosts.iter().filter_map(|load| Some((load.busiest_core?, &load.host)));
+    let hosts = report.hosts.iter().filter_map(|load| Some((load.busiest_thread?, &load.host)));
     let Some((percent, host)) = hosts.max_by_key(|(percent, _)| *percent) else { return "-".to_owned() };
     console::truncate_str(&format!("{percent:>3} % {host}"), BUSIEST_WIDTH, "").into_owned()
 }
@@ -181,7 +181,7 @@ pub(crate) mod tests {
 
     /// Lines of each kind of trial, as wide as they usually get.
     pub(crate) fn sample() -> String {
-        let host = |host: &str, busiest_core| HostLoad { host: HostName(host.to_owned()), busiest_core };
+        let host = |host: &str, busiest_thread| HostLoad { host: HostName(host.to_owned()), busiest_thread };
         let report = IntervalReport {
             from: Nanos::from_secs(3),
             to: Nanos::from_millis(4_003),
@@ -271,7 +271,7 @@ pub(crate) mod tests {
         let lines = lines(Nanos::from_secs(1), WIDTH, &told);
         let expected = [
             "Trial 2 of 3, attempt 2: tcp",
-            "  Interval, s  Received         Rate    Retr     srtt  Busiest core",
+            "  Interval, s  Received         Rate    Retr     srtt  Busiest thread",
             "  0.00-1.00      125 MB     1 Gbit/s       0        -  -              (warm-up)",
             "  1.00-2.00      125 MB     1 Gbit/s       0        -  -              (warm-up)",
             "  2.00-3.00      125 MB     1 Gbit/s       0        -  -",

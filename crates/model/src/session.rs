@@ -232,9 +232,9 @@ pub struct SessionProgress {
     /// TCP: smoothed round-trip time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub srtt: Option<Nanos>,
-    /// Busy share of the host's busiest core in the latest sample, percent.
+    /// Share of a core that the busiest of the test's own threads used lately, percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub busiest_core: Option<u8>,
+    pub busiest_thread: Option<u8>,
     /// Response times since the load began; none where none are taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencyBuckets>,

@@ -150,12 +150,12 @@ pub struct IntervalReport {
     pub hosts: Vec<HostLoad>,
 }
 
-/// How busy a host is.
+/// How busy the test's threads on a host are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostLoad {
     /// The host.
     pub host: HostName,
-    /// Busy share of its busiest core, percent.
+    /// Share of a core that the busiest of the test's own threads used, percent. Other programs on the host do not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub busiest_core: Option<u8>,
+    pub busiest_thread: Option<u8>,
 }

@@ -3,7 +3,6 @@
 //! Every counter is told as its growth since the sampler was opened, so it never falls: not when the kernel's counter runs over
 //! its 32 bits, not when a thread, an interface or a queueing discipline goes away, and not when a source cannot be read for once.
 
-use crate::cores::CoreTimes;
 use crate::proc::{growth, growth_32};
 use crate::protocols::ProtocolTotals;
 use crate::softnet::SoftnetCounts;
@@ -16,7 +15,7 @@ use linerate_sys::thread::EngineThread;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 
-/// The busiest core is told over this time at least. Cores are accounted for in ticks of 10 ms, so a shorter time tells little.
+/// The busiest thread is told over this time at least: over a shorter one its share would jump with every batch of work.
 const BUSIEST_OVER: Nanos = Nanos::from_millis(500);
 
 /// Samples this process's engine threads, this machine's cores and input queues, and the network namespace that it was opened in.
@@ -60,19 +59,20 @@ impl HostSampler {
         self.tell(readings);
     }
 
-    /// Busy share of the core that was busiest over the last half second or more, percent; none before that time has passed.
-    pub fn busiest_core(&self) -> Option<u8> {
+    /// Share of a core that the busiest of the engine's threads used over the last half second or more, percent; none before that
+    /// time has passed, or without threads.
+    pub fn busiest_thread(&self) -> Option<u8> {
         self.busiest.share
     }
 
     /// Reads all sources.
     fn look(&mut self) {
         self.threads.iter_mut().for_each(Thread::look);
+        self.busiest.look(clock::now(), || self.threads.iter().map(Thread::cpu).collect());
         if let Some(cores) = self.sources.cores() {
             for core in cores.since_start() {
                 self.cores.entry(core.core).or_insert_with(|| Core::new(core)).look(core);
             }
-            self.busiest.look(clock::now(), cores);
         }
         if let Some(links) = self.sources.links() {
             self.look_at_interfaces(&links);
@@ -343,25 +343,27 @@ impl Discipline {
     }
 }
 
-/// Finds the busiest core.
+/// Finds the busiest thread.
 #[derive(Default)]
 struct Busiest {
-    /// When cores were read that the next share counts from, and what they read.
-    before: Option<(Nanos, CoreTimes)>,
+    /// When the threads were read that the next share counts from, and the CPU time of each.
+    before: Option<(Nanos, Vec<Nanos>)>,
     share: Option<u8>,
 }
 
 impl Busiest {
-    fn look(&mut self, now: u64, cores: CoreTimes) {
+    fn look(&mut self, now: u64, threads: impl FnOnce() -> Vec<Nanos>) {
         let now = Nanos::new(now);
         match &self.before {
             Some((at, _)) if now - *at < BUSIEST_OVER => {}
-            Some((_, before)) => {
-                let shares = cores.since(before).into_iter().map(|core| (core.busy_share() * 100.0).round() as u8);
-                self.share = shares.max();
-                self.before = Some((now, cores));
+            Some((at, before)) => {
+                let (passed, threads) = ((now - *at).as_secs_f64(), threads());
+                let used = threads.iter().zip(before).map(|(now, then)| (*now - *then).as_secs_f64());
+                // The clock is read after the threads' times, so a share may pass the whole by a little.
+                self.share = used.map(|used| (used / passed * 100.0).round().min(100.0) as u8).max();
+                self.before = Some((now, threads));
             }
-            None => self.before = Some((now, cores)),
+            None => self.before = Some((now, threads())),
         }
     }
 }
@@ -416,18 +418,22 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_core_is_told_over_half_a_second() {
+    fn the_busiest_thread_is_told_over_half_a_second() {
         let mut busiest = Busiest::default();
-        let mut share = |at_ms: u64, user: u64, idle: u64| {
-            let cores = format!("cpu0 {user} 0 0 {idle} 0 0 0 0\ncpu1 7 0 0 {idle} 0 0 0 0\n");
-            busiest.look(at_ms * 1_000_000, CoreTimes::parse(&cores));
+        let mut share = |at_ms: u64, one_ms: u64, other_ms: u64| {
+            busiest.look(at_ms * 1_000_000, || [one_ms, other_ms].map(Nanos::from_millis).into());
             busiest.share
         };
-        assert_eq!(share(0, 100, 200), None);
-        assert_eq!(share(490, 149, 200), None, "it is too early");
-        assert_eq!(share(500, 130, 220), Some(60));
-        assert_eq!(share(900, 170, 220), Some(60), "of the 500 ms before");
-        assert_eq!(share(1_000, 140, 260), Some(20));
+        assert_eq!(share(0, 100, 900), None);
+        assert_eq!(share(490, 500, 900), None, "it is too early");
+        assert_eq!(share(500, 400, 950), Some(60));
+        assert_eq!(share(900, 800, 950), Some(60), "of the 500 ms before");
+        assert_eq!(share(1_000, 410, 1_050), Some(20), "the other thread is the busiest now");
+        assert_eq!(share(1_500, 911, 1_050), Some(100), "no more than the whole");
+        let mut none = Busiest::default();
+        none.look(0, Vec::new);
+        none.look(1_000_000_000, Vec::new);
+        assert_eq!(none.share, None, "without threads");
     }
 
     #[test]

@@ -43,7 +43,7 @@
       point.addEventListener("keydown", (event) => {
         const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
         if (event.key === "Escape") hide();
-        if (!step) return;
+        if (!step || event.shiftKey) return;
         event.preventDefault();
         const next = points[(index + step + points.length) % points.length];
         point.tabIndex = -1;

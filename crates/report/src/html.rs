@@ -108,9 +108,17 @@ fn section(lang: Language, section: &Section) -> Markup {
                 }
             } @else {
                 h2 id=(section.id) { (section.heading) }
+                @if section.id == "over-time" { (zoom_help(lang)) }
                 (blocks(lang, section))
             }
         }
+    }
+}
+
+/// How charts over time are zoomed, which the page's script shows.
+fn zoom_help(lang: Language) -> Markup {
+    html! {
+        p.zoom hidden { (said!(lang, "html-zoom")) " " button type="button" hidden { (said!(lang, "html-zoom-whole")) } }
     }
 }
 

@@ -10,7 +10,10 @@ mod copy_stages;
 mod course;
 mod evidence;
 mod live;
+mod processors;
+mod shares;
 mod sparks;
+mod time_axis;
 
 pub(crate) use evidence::{EvidenceRun, evidence};
 pub use live::{LiveAttempt, LiveTrial, live_charts, live_figures};
@@ -30,6 +33,8 @@ use linerate_model::{
     StreamTask, Task, Transport,
 };
 use linerate_units::FrameRate;
+use shares::Shares;
+use time_axis::TimeAxis;
 
 /// Cap on the results that are drawn: a page with more is slow to open.
 const MOST: usize = 12;
@@ -42,7 +47,8 @@ const PROBE: u16 = 1;
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let found = record.curve().and_then(|(_, found)| record.result(found.result.as_deref()?));
     let results: Vec<&Measurement> = nfs::told(record).chain(found).collect();
-    let charts = results.iter().take(MOST).flat_map(|result| of_result(lang, record, result));
+    let charts =
+        results.iter().take(MOST).enumerate().flat_map(|(group, result)| of_result(lang, record, result, group));
     let mut blocks: Vec<Block> = charts.map(Block::chart).collect();
     if !blocks.is_empty() && results.len() > MOST {
         let notice = said!(lang, "over-time-notice", shown = MOST, results = results.len());
@@ -51,18 +57,30 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     Section::full("over-time", said!(lang, "section-over-time"), blocks)
 }
 
-/// Rate first, then what was lost or sent again, then times.
-fn of_result(lang: Language, record: &Record, result: &Measurement) -> Vec<Chart> {
+/// Rate first, then what was lost or sent again, then times, then how the processors spent theirs. All share one axis of time, and
+/// `group` tells them from the charts of other results.
+fn of_result(lang: Language, record: &Record, result: &Measurement, group: usize) -> Vec<Chart> {
     let attempts = attempt::of_trial(lang, record, &result.name);
     let Some(trial) = record.trials.iter().map(|attempt| &attempt.trial).find(|trial| trial.name == result.name) else {
         return Vec::new();
     };
     let of = LoadCharts { lang, result, attempts: &attempts, load: MEASURED };
-    let mut charts: Vec<Chart> = of.task(record, trial.task()).into_iter().filter_map(|one| one.chart(lang)).collect();
-    if let Task::Copy(_) = trial.task() {
-        let stages = copy_stages::chart(lang, &plain(&result.name), &attempts);
-        charts.splice(charts.len().min(1)..charts.len().min(1), stages);
-    }
+    let lines: Vec<OverTime<'_>> = of.task(record, trial.task()).into_iter().map(OverTime::cut).collect();
+    let stages = match trial.task() {
+        Task::Copy(_) => copy_stages::shares(lang, &plain(&result.name), &attempts),
+        _ => None,
+    };
+    let middle = evidence::middle_run(&lines).map(|line| line.attempt);
+    let processors = of.processors(record, middle);
+    let shares = stages.iter().chain(&processors).filter_map(Shares::extent);
+    let has_window = lines.iter().any(|one| one.has_window);
+    let Some(time) = TimeAxis::over(group, has_window, lines.iter().filter_map(OverTime::extent).chain(shares)) else {
+        return Vec::new();
+    };
+    let mut charts: Vec<Chart> = lines.into_iter().filter_map(|one| one.chart(lang, &time)).collect();
+    let place = charts.len().min(1);
+    charts.splice(place..place, stages.and_then(|stages| stages.chart(lang, &time)));
+    charts.extend(processors.and_then(|processors| processors.chart(lang, &time)));
     charts
 }
 

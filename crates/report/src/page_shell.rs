@@ -7,6 +7,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 /// The style sheet of all pages.
 pub(crate) const STYLE: &str = include_str!("../html/style.css");
 const SCRIPT: &str = include_str!("../html/chart.js");
+/// What pages with charts over time do beyond that.
+const SCRIPT_OVER_TIME: &str = include_str!("../html/time.js");
 /// A page may use what it carries and fetch nothing.
 const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       base-uri 'none'; form-action 'none'";
@@ -43,6 +45,7 @@ pub(crate) enum Data {
 impl PageShell<'_> {
     /// The whole page.
     pub(crate) fn page(self) -> String {
+        let has_charts_over_time = self.main.0.contains("data-time=");
         let page = html! {
             (DOCTYPE)
             html lang=(self.lang.tag()) {
@@ -71,7 +74,11 @@ impl PageShell<'_> {
                         p { (self.footer) }
                     }
                     (self.carried.element())
-                    script { (PreEscaped(SCRIPT)) }
+                    script {
+                        (PreEscaped(SCRIPT))
+                        // After the other, which widens what can be pointed at.
+                        @if has_charts_over_time { (PreEscaped(SCRIPT_OVER_TIME)) }
+                    }
                 }
             }
         };

@@ -144,7 +144,9 @@ impl Axis {
     pub(crate) fn time(what: impl Into<String>, most: f64) -> Self {
         let scale = Scale::up_to(most);
         let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
-        let ticks = marks(most, top).map(|value| (value, nanos(value.round() as u64))).collect();
+        // Zero has no unit, as on the other axes.
+        let text = |value: f64| if value > 0.0 { nanos(value.round() as u64) } else { "0".to_owned() };
+        let ticks = marks(most, top).map(|value| (value, text(value))).collect();
         Self { title: what.into(), scale, ticks }
     }
 
@@ -248,7 +250,7 @@ mod tests {
         }
         assert_eq!(Axis::rate("payload", "bit/s", 957e6).title, "payload, Gbit/s");
         let times: Vec<String> = Axis::time("buffer", 426e3).ticks.into_iter().map(|(_, text)| text).collect();
-        assert_eq!(times, ["0 ns", "100 us", "200 us", "300 us", "400 us", "500 us"]);
+        assert_eq!(times, ["0", "100 us", "200 us", "300 us", "400 us", "500 us"]);
     }
 
     #[test]

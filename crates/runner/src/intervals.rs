@@ -74,7 +74,7 @@ impl Intervals {
             if let Some(counts) = &last.latency {
                 latency.merge(&counts.since(before.latency.as_ref().unwrap_or(&LatencyBuckets::default())));
             }
-            report.hosts.push(HostLoad { host: host.clone(), busiest_core: last.busiest_core });
+            report.hosts.push(HostLoad { host: host.clone(), busiest_thread: last.busiest_thread });
             before.clone_from(last);
         }
         (report.p50, report.p99) = (latency.quantile(0.5), latency.quantile(0.99));

@@ -45,7 +45,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, running: Nanos, text: &
         frame.render_widget(latency_panel(state, latency), latency);
     }
     let [cpu, loss] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(hosts);
-    frame.render_widget(Paragraph::new(cpu_lines(state, cpu)).block(panel(" CPU, busiest core ")), cpu);
+    frame.render_widget(Paragraph::new(cpu_lines(state, cpu)).block(panel(" CPU, busiest thread ")), cpu);
     frame.render_widget(Paragraph::new(loss_lines(state)).block(panel(" Loss and retransmits ")), loss);
     frame.render_widget(results_panel(state, results, text), results);
     frame.render_widget(Paragraph::new(foot_line(state)), foot);
@@ -218,7 +218,7 @@ fn course(state: &State, columns: u16, quantity: impl Fn(&Point) -> Option<u64>)
     Sparkline::default().data(bars.collect::<Vec<_>>()).absent_value_symbol(" ")
 }
 
-/// A line for each host: its name, and how busy its busiest core is.
+/// A line for each host: its name, and how busy the busiest of the test's threads is.
 fn cpu_lines(state: &State, area: Rect) -> Vec<Line<'static>> {
     let width = usize::from(area.width.saturating_sub(BORDER));
     let longest = state.hosts.iter().map(|(host, _)| host.0.chars().count()).max().unwrap_or(0).min(width / 2);

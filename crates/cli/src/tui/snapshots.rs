@@ -55,7 +55,7 @@ fn told(trial: &Trial, state: TrialState) -> StreamEvent {
 fn go_on(state: &mut State, intervals: u64, report: impl Fn(u64) -> IntervalReport) {
     for at in 0..intervals {
         let hosts = [("a", 97), ("b", 31 + at as u8)]
-            .map(|(host, busiest)| HostLoad { host: host.into(), busiest_core: Some(busiest) });
+            .map(|(host, busiest)| HostLoad { host: host.into(), busiest_thread: Some(busiest) });
         let of_load = report(at);
         state.take(&StreamEvent::Interval(IntervalReport {
             from: Nanos::from_millis(200 * at),

@@ -27,7 +27,7 @@ pub(super) struct State {
     pub(super) points: VecDeque<Point>,
     /// A line for each result, as its runs so far have it.
     pub(super) results: Vec<Line>,
-    /// Busy share of each host's busiest core, percent, in the order of the record.
+    /// Share of a core that the busiest of the test's threads uses on each host, percent, in the order of the record.
     pub(super) hosts: Vec<(HostName, Option<u8>)>,
     /// Something that the user should know now; empty where there is nothing.
     pub(super) notice: String,
@@ -183,9 +183,9 @@ impl State {
             Point { rate: Some(trial.rate(report)), latency: report.p99.or(report.srtt), warmup: report.warmup };
         self.add(point);
         let busy: BTreeMap<&HostName, Option<u8>> =
-            report.hosts.iter().map(|load| (&load.host, load.busiest_core)).collect();
-        for (host, core) in &mut self.hosts {
-            *core = busy.get(host).copied().flatten().or(*core);
+            report.hosts.iter().map(|load| (&load.host, load.busiest_thread)).collect();
+        for (host, thread) in &mut self.hosts {
+            *thread = busy.get(host).copied().flatten().or(*thread);
         }
     }
 

@@ -88,7 +88,7 @@ fn lines_are_printed_unless_they_are_not_wanted() {
         assert!(!ran.out.contains("Interval"), "{more:?}: results alone are on standard output: {}", ran.out);
         let is_line =
             |line: &&str| line.contains("bit/s") && line.trim_start().starts_with(|c: char| c.is_ascii_digit());
-        (ran.err.matches("Busiest core").count(), ran.err.lines().filter(is_line).count())
+        (ran.err.matches("Busiest thread").count(), ran.err.lines().filter(is_line).count())
     };
     let usual = lines(&[]);
     assert!(usual.0 == 1 && (1..=2).contains(&usual.1), "{usual:?}");

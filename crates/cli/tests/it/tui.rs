@@ -59,7 +59,7 @@ fn is_given_back(place: &TestFolder, terminal: &Tmux, code: u8) -> String {
     let line_discipline = |name| std::fs::read_to_string(place.path(name)).expect("stty(1) wrote it");
     assert_eq!(line_discipline("after"), line_discipline("before"));
     let history = terminal.history();
-    assert!(history.contains("the screen before") && !history.contains("CPU, busiest core"), "{history}");
+    assert!(history.contains("the screen before") && !history.contains("CPU, busiest thread"), "{history}");
     history
 }
 

@@ -2,12 +2,14 @@
 
 use super::attempt::{self, Attempt};
 use super::course::{Course, CourseStep, extent, usual_interval};
+use super::time_axis::TimeAxis;
 use crate::charts::{Chart, latency_axis};
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Drawing, PLOT, Trace, Traces};
 use crate::tables::{Column, Table};
+use linerate_model::Span;
 use linerate_units::ByteCount;
 
 /// Shorter steps are merged, pixels at full width.
@@ -59,21 +61,35 @@ pub(super) struct OverTime<'a> {
 }
 
 impl OverTime<'_> {
-    /// The chart; none where nothing was measured, or all of it is zero.
-    pub(super) fn chart(mut self, lang: Language) -> Option<Chart> {
+    /// Leaves out the part of a warm-up that is longer than the window. A chart that shows nothing above zero gets no lines.
+    pub(super) fn cut(mut self) -> Self {
         for line in self.lines.iter_mut().filter(|_| self.has_window) {
-            let window = line.course.window;
-            let first_us = window.from_us - (window.to_us - window.from_us);
-            line.course = line.course.since(first_us);
+            line.course = line.course.without_early_warm_up();
         }
-        let whole = extent(self.lines.iter().map(|line| &line.course))?;
-        let shortest_us = (whole.seconds() * 1e6 / PLOT * NARROWEST_STEP) as i64;
+        if self.highest() <= 0.0 {
+            self.lines.clear();
+        }
+        self
+    }
+
+    /// From the first to the last moment of its lines.
+    pub(super) fn extent(&self) -> Option<Span> {
+        extent(self.lines.iter().map(|line| &line.course))
+    }
+
+    fn highest(&self) -> f64 {
+        self.lines.iter().flat_map(|line| line.course.steps.iter().map(|step| step.value)).fold(0.0, f64::max)
+    }
+
+    /// The chart; none where nothing was measured, or all of it is zero.
+    pub(super) fn chart(mut self, lang: Language, time: &TimeAxis) -> Option<Chart> {
+        let shortest_us = (time.span.seconds() * 1e6 / PLOT * NARROWEST_STEP) as i64;
         for line in &mut self.lines {
             line.course = line.course.merged(shortest_us);
         }
-        let extent = extent(self.lines.iter().map(|line| &line.course))?;
+        let extent = self.extent()?;
         let values = || self.lines.iter().flat_map(|line| line.course.steps.iter().map(|step| step.value));
-        let highest = values().fold(0.0, f64::max);
+        let highest = self.highest();
         if highest <= 0.0 {
             return None;
         }
@@ -86,8 +102,7 @@ impl OverTime<'_> {
         let mut y = self.kind.axis(lang, &self.what, lowest, top);
         let every = usual_interval(self.lines.iter().map(|line| &line.course));
         y.title = said!(lang, "over-time-every", axis = y.title, interval = every);
-        let below = if self.has_window { "over-time-axis-window" } else { "over-time-axis-start" };
-        let x = Axis::seconds(lang.tell(below, &[]), extent.from_us as f64 / 1e6, extent.to_us as f64 / 1e6);
+        let x = time.axis(lang);
 
         let mut legend = attempt::legend(lang, &self.attempts());
         legend.extend(["solid", "pale"].into_iter().zip(&self.parts).map(|(class, part)| (class, part.clone())));
@@ -109,7 +124,7 @@ impl OverTime<'_> {
         Some(Chart {
             title: self.title,
             legend,
-            drawing: Drawing::Steps(Traces { x, y, window, limit, traces }),
+            drawing: Drawing::Steps(Traces { x, group: time.group, y, window, limit, traces }),
             table,
         })
     }

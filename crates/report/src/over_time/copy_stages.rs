@@ -1,18 +1,16 @@
 //! Where the stages of a copy spent their time: each stage's share of the time of all, interval by interval.
 
 use super::attempt::Attempt;
-use super::course::{Course, CourseStep, extent};
+use super::course::Course;
+use super::shares::{SharedRun, Shares};
 use super::{MEASURED, Quantity};
-use crate::charts::{Chart, SERIES};
-use crate::figures::{percent, plain};
+use crate::charts::SERIES;
+use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
-use crate::svg::{Axis, Drawing, StackedRun, StackedRuns, StackedShare, Stretch};
-use crate::tables::{Column, Table};
 use linerate_model::CopyStage;
 
-/// Most intervals of a run, and runs drawn at the most.
-const MOST_STEPS: f64 = 150.0;
+/// Cap on the runs that are drawn.
 const MOST_RUNS: usize = 8;
 
 /// A stage, or all those that took the least time.
@@ -22,48 +20,19 @@ struct Stage {
     subjects: Vec<String>,
 }
 
-/// The chart; none where no stage's time was sampled.
-pub(super) fn chart(lang: Language, result: &str, attempts: &[Attempt<'_>]) -> Option<Chart> {
+/// Their chart; none where no stage's time was sampled.
+pub(super) fn shares(lang: Language, result: &str, attempts: &[Attempt<'_>]) -> Option<Shares> {
     let stages = stages(lang, attempts);
-    let runs: Vec<(&Attempt<'_>, Vec<Course>)> = attempts
-        .iter()
-        .map(|attempt| (attempt, times(attempt, &stages)))
-        .filter(|(_, times)| !times.is_empty())
-        .take(MOST_RUNS)
-        .collect();
-    let extent = extent(runs.iter().flat_map(|(_, times)| times))?;
-    let shortest_us = (extent.seconds() * 1e6 / MOST_STEPS) as i64;
-    let drawn = runs.iter().map(|(attempt, times)| {
-        let times: Vec<Course> = times.iter().map(|course| course.merged(shortest_us)).collect();
-        let share = |(index, (class, stage)): (usize, (&'static str, &Stage))| StackedShare {
-            class,
-            label: said!(
-                lang,
-                "over-time-stage-point",
-                run = attempt.name,
-                stage = stage.name,
-                share = percent(share_of(&times, index)).unwrap_or_default()
-            ),
-            tops: tops(&times, index),
-        };
-        let shares = SERIES.into_iter().zip(&stages).enumerate().map(share).collect();
-        StackedRun { name: attempt.name.clone(), shares }
-    });
-    let title = said!(lang, "over-time-title-stages", name = result);
-    let row = |(attempt, times): &(&Attempt<'_>, Vec<Course>)| {
-        let shares = (0..stages.len()).map(|index| percent(share_of(times, index)));
-        std::iter::once(Some(attempt.name.clone())).chain(shares).collect()
-    };
-    let named = stages.iter().map(|stage| Column::named(stage.name.clone(), said!(lang, "over-time-stage-share")));
-    let table = Table {
-        caption: title.clone(),
-        columns: std::iter::once(Column::new("column-over-time-run")).chain(named).collect(),
-        rows: runs.iter().map(row).collect(),
-    };
-    let (low, high) = (extent.from_us as f64 / 1e6, extent.to_us as f64 / 1e6);
-    let x = Axis::seconds(said!(lang, "over-time-axis-start"), low, high);
-    let legend = SERIES.into_iter().zip(&stages).map(|(class, stage)| (class, stage.name.clone())).collect();
-    Some(Chart { drawing: Drawing::Stacks(StackedRuns { x, runs: drawn.collect() }), title, legend, table })
+    let runs = attempts.iter().map(|attempt| (attempt, times(attempt, &stages))).filter(|(_, times)| !times.is_empty());
+    let run = |(attempt, times): (&Attempt<'_>, _)| SharedRun { name: attempt.name.clone(), is_drawn: true, times };
+    let runs: Vec<SharedRun> = runs.take(MOST_RUNS).map(run).collect();
+    (!runs.is_empty()).then(|| Shares {
+        title: said!(lang, "over-time-title-stages", name = result),
+        parts: SERIES.into_iter().zip(stages.into_iter().map(|stage| stage.name)).collect(),
+        whole: said!(lang, "over-time-stage-share"),
+        runs,
+        point: |lang, run, stage, share| said!(lang, "over-time-stage-point", run = run, stage = stage, share = share),
+    })
 }
 
 /// The stages in the order in which data passes; where there are more than colours, the last stands for those that took the least time.
@@ -109,20 +78,4 @@ fn times(attempt: &Attempt<'_>, stages: &[Stage]) -> Vec<Course> {
         Course::sum(&courses)
     };
     stages.iter().filter_map(of).collect()
-}
-
-/// The share of the stages up to that index in each interval; none where no stage was at work.
-fn tops(times: &[Course], index: usize) -> Vec<Stretch> {
-    let share = |values: &[f64]| {
-        let whole: f64 = values.iter().sum();
-        (whole > 0.0).then(|| values[..=index].iter().sum::<f64>() / whole)
-    };
-    let steps = Course::combined(times, share).map(|course| course.steps).unwrap_or_default();
-    steps.iter().map(CourseStep::stretch).collect()
-}
-
-/// The share of the stage at that index in the time of all.
-fn share_of(times: &[Course], index: usize) -> f64 {
-    let whole: f64 = times.iter().map(Course::area).sum();
-    times.get(index).map_or(0.0, Course::area) / whole.max(f64::MIN_POSITIVE)
 }

@@ -151,6 +151,11 @@ impl Course {
         Self { steps, window: self.window }
     }
 
+    /// The course without the part of a warm-up that is longer than the window: its end is kept.
+    pub(super) fn without_early_warm_up(&self) -> Self {
+        self.since(self.window.from_us - (self.window.to_us - self.window.from_us))
+    }
+
     fn has_within(&self, span: Span) -> bool {
         span.from_us >= self.window.from_us && span.to_us <= self.window.to_us
     }

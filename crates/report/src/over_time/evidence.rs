@@ -36,11 +36,7 @@ pub(crate) fn evidence(lang: Language, record: &Record, result: &Measurement, va
     let trial = record.trials.iter().map(|attempt| &attempt.trial).find(|trial| trial.name == result.name)?;
     let of = LoadCharts { lang, result, attempts: &attempts, load: MEASURED };
     let mut all = of.task(record, trial.task());
-    let counted = all.first()?.lines.iter().filter(|line| line.attempt.is_counted && line.part == 0);
-    let mut runs: Vec<(&Line<'_>, f64)> =
-        counted.filter_map(|line| Some((line, line.course.range()?.median))).collect();
-    runs.sort_by(|one, other| one.1.total_cmp(&other.1));
-    let (middle, _) = runs.get(runs.len().checked_sub(1)? / 2)?;
+    let middle = middle_run(&all)?;
     let (chosen, window) = (middle.attempt, middle.course.window);
     all.extend(of.at_hosts());
     let rows = all.iter().flat_map(|one| {
@@ -48,6 +44,15 @@ pub(crate) fn evidence(lang: Language, record: &Record, result: &Measurement, va
         lines.filter_map(|line| CourseRow::of(one, line, values))
     });
     Some(EvidenceRun { run: chosen.name.clone(), seconds: window.seconds(), rows: rows.collect() })
+}
+
+/// The run in the middle of those that count, by the first chart.
+pub(super) fn middle_run<'b, 'a>(charts: &'b [OverTime<'a>]) -> Option<&'b Line<'a>> {
+    let counted = charts.first()?.lines.iter().filter(|line| line.attempt.is_counted && line.part == 0);
+    let mut runs: Vec<(&Line<'_>, f64)> =
+        counted.filter_map(|line| Some((line, line.course.range()?.median))).collect();
+    runs.sort_by(|one, other| one.1.total_cmp(&other.1));
+    runs.get(runs.len().checked_sub(1)? / 2).map(|(line, _)| *line)
 }
 
 impl CourseRow {
@@ -95,7 +100,7 @@ impl<'a> LoadCharts<'a> {
 }
 
 /// All tracks of a quantity as one.
-fn summed(series: &Series, quantity: Quantity) -> Vec<u64> {
+pub(super) fn summed(series: &Series, quantity: Quantity) -> Vec<u64> {
     let mut sums = vec![0; series.at_us.len()];
     for track in series.tracks_of(quantity) {
         sums.iter_mut().zip(&track.values).for_each(|(sum, value)| *sum += value);

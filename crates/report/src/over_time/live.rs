@@ -3,6 +3,7 @@
 use super::attempt::Attempt;
 use super::chart::{Line, OverTime, ValueKind};
 use super::course::{Course, CourseStep};
+use super::time_axis::TimeAxis;
 use crate::charts::SERIES;
 use crate::figures::{nanos, per_second, plain, rate};
 use crate::language::Language;
@@ -56,14 +57,14 @@ pub fn live_figures(lang: Language, trial: &LiveTrial) -> Vec<String> {
         }
     };
     let busiest =
-        now.hosts.iter().filter_map(|host| Some((host.busiest_core?, &host.host))).max_by_key(|(share, _)| *share);
+        now.hosts.iter().filter_map(|host| Some((host.busiest_thread?, &host.host))).max_by_key(|(share, _)| *share);
     let further = [
         now.warmup.then(|| said!(lang, "live-warm-up")),
         (now.retransmits > 0).then(|| said!(lang, "live-retransmits", count = now.retransmits)),
         (now.lost > 0).then(|| said!(lang, "live-lost", count = now.lost)),
         now.srtt.map(|srtt| said!(lang, "live-round-trip", srtt = nanos(srtt.get()))),
         now.p99.map(|p99| said!(lang, "live-response", p99 = nanos(p99.get()))),
-        busiest.map(|(share, host)| said!(lang, "live-busiest-core", share = share, host = plain(&host.0))),
+        busiest.map(|(share, host)| said!(lang, "live-busiest-thread", share = share, host = plain(&host.0))),
     ];
     main.into_iter().chain(further.into_iter().flatten()).collect()
 }
@@ -103,7 +104,10 @@ pub fn live_charts(lang: Language, trial: &LiveTrial) -> Markup {
     charts.push(of.chart("over-time-srtt", ValueKind::Nanos, [("", |interval| time(interval.srtt))]));
     let times: [(&str, Told); 2] = [("p50", |interval| time(interval.p50)), ("p99", |interval| time(interval.p99))];
     charts.push(of.chart("over-time-response", ValueKind::Nanos, times));
-    let charts = charts.into_iter().filter_map(|chart| chart.chart(lang));
+    let charts: Vec<OverTime<'_>> = charts.into_iter().map(OverTime::cut).collect();
+    let has_window = charts.iter().any(|chart| chart.has_window);
+    let Some(time) = TimeAxis::over(0, has_window, charts.iter().filter_map(OverTime::extent)) else { return html! {} };
+    let charts = charts.into_iter().filter_map(|chart| chart.chart(lang, &time));
     html! { @for chart in charts { (html::figure(lang, &chart)) } }
 }
 

@@ -1,7 +1,7 @@
 //! Shares over time: for each run areas that lie on each other and together come to one.
 
 use super::layout::{Layout, columns_in};
-use super::steps::{Stretch, edges, seconds_below};
+use super::steps::{Stretch, edges, plot, seconds_below, time_of};
 use super::{Axis, BARS_TOP, BELOW, at, reachable};
 use crate::text::cut;
 use maud::{Markup, html};
@@ -30,6 +30,8 @@ pub(crate) struct StackedRun {
 /// Runs below each other over one axis of time.
 pub(crate) struct StackedRuns {
     pub(crate) x: Axis,
+    /// Which charts of the page share its axis.
+    pub(crate) group: usize,
     pub(crate) runs: Vec<StackedRun>,
 }
 
@@ -40,7 +42,8 @@ pub(super) fn stacks(title: &str, layout: Layout, chart: &StackedRuns) -> Markup
     let height = bottom + BELOW + layout.further_lines(&chart.x.title);
     let px = |value: f64| left + chart.x.scale.place(value) * (right - left);
     html! {
-        svg.over-time viewBox=(format!("0 0 {width} {height}")) role="group" aria-label=(title) {
+        svg.over-time viewBox=(format!("0 0 {width} {height}")) role="group" aria-label=(title)
+            data-time=(time_of(layout, &chart.x, chart.group)) data-plot=(plot(BARS_TOP, bottom)) {
             @for (index, run) in chart.runs.iter().enumerate() {
                 @let top = BARS_TOP + (NAME + AREA) * index as f64 + NAME;
                 text.name x=(at(left)) y=(at(top - 8.0)) { (cut(&run.name, columns_in(right - left))) }

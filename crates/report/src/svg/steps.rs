@@ -1,7 +1,7 @@
 //! Quantities over time: a line of steps for each, what lies outside the measured window shaded.
 
 use super::layout::{Layout, WIDE, apart};
-use super::{Axis, BELOW, at, reachable};
+use super::{Axis, BELOW, Scale, at, reachable};
 use maud::{Markup, html};
 
 /// Top of the plot.
@@ -32,6 +32,8 @@ pub(crate) struct Trace {
 /// Lines of steps over time.
 pub(crate) struct Traces {
     pub(crate) x: Axis,
+    /// Which charts of the page share its axis.
+    pub(crate) group: usize,
     pub(crate) y: Axis,
     /// When the measured window opened and closed, seconds; none where all was measured.
     pub(crate) window: Option<(f64, f64)>,
@@ -64,7 +66,8 @@ pub(super) fn steps(title: &str, layout: Layout, chart: &Traces) -> Markup {
     let px = |value: f64| left + chart.x.scale.place(value) * (right - left);
     let py = |value: f64| bottom - chart.y.scale.place(value) * tall;
     html! {
-        svg.over-time viewBox=(format!("0 0 {width} {height}")) role="group" aria-label=(title) {
+        svg.over-time viewBox=(format!("0 0 {width} {height}")) role="group" aria-label=(title)
+            data-time=(time_of(layout, &chart.x, chart.group)) data-plot=(plot(top, bottom)) {
             @if let Some((opened, closed)) = chart.window {
                 g.outside {
                     @for (from, to) in [(left, px(opened)), (px(closed), right)] {
@@ -82,8 +85,10 @@ pub(super) fn steps(title: &str, layout: Layout, chart: &Traces) -> Markup {
             line.axis x1=(at(left)) x2=(at(right)) y1=(at(bottom)) y2=(at(bottom)) {}
             (layout.title_above(&chart.y.title))
             @if let Some((opened, closed)) = chart.window {
-                @for edge in [px(opened), px(closed)] {
-                    line.edge x1=(at(edge)) x2=(at(edge)) y1=(at(top)) y2=(at(bottom)) {}
+                g {
+                    @for edge in [px(opened), px(closed)] {
+                        line.edge x1=(at(edge)) x2=(at(edge)) y1=(at(top)) y2=(at(bottom)) {}
+                    }
                 }
             }
             @if let Some((value, label)) = &chart.limit {
@@ -103,14 +108,28 @@ pub(super) fn steps(title: &str, layout: Layout, chart: &Traces) -> Markup {
     }
 }
 
+/// The axis of time for the page's script: the group, from and to in seconds, left and right edge.
+pub(super) fn time_of(layout: Layout, x: &Axis, group: usize) -> String {
+    let (left, right) = edges(layout);
+    let Scale::Between(from, to) = x.scale else { return String::new() };
+    format!("{group} {from} {to} {} {}", at(left), at(right))
+}
+
+/// Upper and lower edge of a plot for the page's script.
+pub(super) fn plot(top: f64, bottom: f64) -> String {
+    format!("{} {}", at(top), at(bottom))
+}
+
 /// The axis of seconds below a plot.
 pub(super) fn seconds_below(layout: Layout, x: &Axis, bottom: f64) -> Markup {
     let (left, right) = edges(layout);
     let px = |value: f64| left + x.scale.place(value) * (right - left);
     html! {
-        @for (place, text) in apart(x, px) {
-            line.notch x1=(at(place)) x2=(at(place)) y1=(at(bottom)) y2=(at(bottom + 5.0)) {}
-            text.tick x=(at(place)) y=(at(bottom + 20.0)) text-anchor="middle" { (text) }
+        g.seconds {
+            @for (place, text) in apart(x, px) {
+                line.notch x1=(at(place)) x2=(at(place)) y1=(at(bottom)) y2=(at(bottom + 5.0)) {}
+                text.tick x=(at(place)) y=(at(bottom + 20.0)) text-anchor="middle" { (text) }
+            }
         }
         (layout.title_below(&x.title, (left + right) / 2.0, bottom + BELOW - 8.0))
     }

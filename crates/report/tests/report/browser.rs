@@ -122,6 +122,83 @@ fn charts_over_time_are_drawn_and_each_line_says_what_it_reached() {
     }
 }
 
+/// A cursor stands at the same moment in each chart of the result. Dragging and keys zoom all of them, and paper has the whole time.
+#[server_test(Program("chromium|chromium-browser|google-chrome"))]
+fn charts_over_time_have_one_cursor_and_zoom_together() {
+    let probe = "<script>
+        const said = document.body.dataset;
+        const charts = [...document.querySelectorAll('.wide svg[data-time]')];
+        const each = (what) => charts.map((chart) => what(chart)).join(' ');
+        const [, , , left, right] = charts[0].dataset.time.split(' ').map(Number);
+        const send = (type, part) => {
+            const at = new DOMPoint(left + (right - left) * part, 60).matrixTransform(charts[1].getScreenCTM());
+            charts[1].dispatchEvent(new PointerEvent(type, { clientX: at.x, clientY: at.y, pointerId: 1, bubbles: true }));
+        };
+        const cursors = () => each((chart) => chart.querySelector('.cursor').getAttribute('visibility'));
+        const hidden = () => each((chart) => chart.querySelectorAll('.tick[visibility=hidden]').length);
+        const shown = () => each((chart) => {
+            const ticks = [...chart.querySelectorAll('.seconds .tick')].map((tick) => tick.textContent);
+            return `${ticks[0]}..${ticks.at(-1)}`;
+        });
+        const press = (key, shiftKey) =>
+            charts[2].querySelector('.point').dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey, bubbles: true }));
+        said.before = shown();
+        said.hint = document.querySelector('p.zoom').hidden;
+        send('pointermove', 0.5);
+        said.cursors = cursors();
+        said.hidden = hidden();
+        said.moments = each((chart) => chart.querySelector('.moment').textContent.replace(' ', '_'));
+        said.places = new Set(charts.map((chart) => Math.round(chart.querySelector('.cursor').getBoundingClientRect().x))).size;
+        send('pointerleave', 0.5);
+        said.left = cursors();
+        said.back = hidden();
+        send('pointerdown', 0.48);
+        send('pointermove', 0.76);
+        send('pointerup', 0.76);
+        said.dragged = shown();
+        said.moved = each((chart) => [...chart.querySelectorAll('.run, .reach, .area')].every((one) => one.hasAttribute('transform')));
+        press('ArrowRight', true);
+        said.panned = shown();
+        press('-');
+        said.out = shown();
+        press('0');
+        said.whole = shown();
+        press('+');
+        said.keyed = shown();
+        dispatchEvent(new Event('beforeprint'));
+        said.printed = shown();
+        said.unmoved = each((chart) => chart.querySelector('.run, .area').hasAttribute('transform'));
+    </script></body>";
+    let page = linerate_report::html(Language::English, &crate::over_time::processors());
+    let (document, console) = opened(&page.replace("</body>", probe));
+    let of_each = |value: &str| [value; 4].join(" ");
+    for (name, value) in [
+        ("before", of_each("-0.2..1")),
+        ("hint", "false".to_owned()),
+        ("cursors", of_each("visible")),
+        ("moments", of_each("0.40_s")),
+        ("places", "1".to_owned()),
+        ("hidden", of_each("1")),
+        ("left", of_each("hidden")),
+        ("back", of_each("0")),
+        ("dragged", of_each("0.4..0.7")),
+        ("moved", of_each("true")),
+        ("panned", of_each("0.5..0.75")),
+        ("out", of_each("0.3..0.8")),
+        ("whole", of_each("-0.2..1")),
+        ("keyed", of_each("0.3..0.8")),
+        ("printed", of_each("-0.2..1")),
+        ("unmoved", of_each("false")),
+    ] {
+        let shown = format!("data-{name}=\"{value}\"");
+        let body = document.split("<body").nth(1).and_then(|body| body.split('>').next()).unwrap_or_default();
+        assert!(document.contains(&shown), "{shown}: {body} {console:?}");
+    }
+    assert_eq!(console, Vec::<String>::new());
+    // Without the script nothing stands there that does nothing.
+    assert!(page.contains("<p class=\"zoom\" hidden>"));
+}
+
 #[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn a_curve_and_rpc_are_drawn_and_nothing_complains() {
     for (record, figures) in [(crate::nfs::record(), 3), (crate::nfs::rpc(), 4)] {

@@ -91,6 +91,7 @@ fn charts_fit_a_phone_and_can_be_read() {
     let mut all = pages();
     let japanese = Language::Japanese;
     all.extend(over_time::all().map(|(name, record)| (name.to_owned(), html(Language::English, &record))));
+    all.push(("time of CPUs".to_owned(), html(Language::English, &over_time::processors())));
     all.push(("limits".to_owned(), linerate_report::limits::html(Language::English, &limits::overview())));
     all.push(("demonstration, Japanese".to_owned(), html(japanese, &sample::demonstration())));
     all.push(("device, Japanese".to_owned(), html(japanese, &device::record())));

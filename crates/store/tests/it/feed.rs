@@ -214,7 +214,7 @@ fn a_feed_does_not_grow_for_ever_and_a_reader_misses_nothing() {
     for number in 0..25 {
         tell(begins(&name, number));
     }
-    let hosts = vec![HostLoad { host: HostName::from(&name[..20_000]), busiest_core: None }; 10];
+    let hosts = vec![HostLoad { host: HostName::from(&name[..20_000]), busiest_thread: None }; 10];
     for received_bytes in 0..50 {
         tell(StreamEvent::Interval(IntervalReport { received_bytes, hosts: hosts.clone(), ..Default::default() }));
     }

@@ -217,7 +217,10 @@ fn a_run_is_drawn_as_its_feed_tells_of_it() {
         let rate = format!("{} Mbit/s", 941 + second);
         let now = events.wait_for("live-now", &rate);
         assert!(now.contains("3 retransmits") && now.contains("round-trip time 7 ms"), "{now}");
-        assert!(now.contains("busiest core 63 % (host alpha)") && now.contains("warm-up") == (second == 0), "{now}");
+        assert!(
+            now.contains("busiest thread 63 % of a core (host alpha)") && now.contains("warm-up") == (second == 0),
+            "{now}"
+        );
     }
     let chart = events.wait_for("live-over-time", "<svg");
     let page = place.get("record?id=run");

@@ -125,7 +125,7 @@ pub(crate) fn interval(number: u32, second: u64, received_bps: f64) -> StreamEve
         received_bps,
         retransmits: 3,
         srtt: Some(Nanos::from_millis(7)),
-        hosts: vec![HostLoad { host: "alpha".into(), busiest_core: Some(63) }],
+        hosts: vec![HostLoad { host: "alpha".into(), busiest_thread: Some(63) }],
         ..IntervalReport::default()
     })
 }
