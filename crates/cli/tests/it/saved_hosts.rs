@@ -54,14 +54,14 @@ fn a_pairing_code_takes_the_place_of_the_url() {
         command.stdin(typed).output().expect("the program starts").into()
     };
     add("12345").says(2, &["6 digits"]);
-    add(if code == "000-000" { "000-001" } else { "000-000" }).says(1, &["is wrong", "2 tries are left"]);
+    add(if code == "000-000" { "000-001" } else { "000-000" }).says(3, &["is wrong", "2 tries are left"]);
     agent.message("127.0.0.1 gave a wrong pairing code");
     let added = add(code);
     added.says(0, &["box is saved", address]);
     assert!(!added.err.contains(&secrets[..32]), "{}", added.err);
     agent.message("127.0.0.1 has paired");
     place.run(&["probe", "box"]).says(0, &[]);
-    add(code).says(1, &["used already"]);
+    add(code).says(3, &["used already"]);
     for (place_of_agent, part) in [("rack 1", "192.0.2.5"), ("127.0.0.1:70000", "192.0.2.5")] {
         place.run(&["hosts", "add", "box", "--pair", place_of_agent]).says(2, &[part]);
     }
