@@ -74,13 +74,16 @@ impl Served {
 
 #[test]
 fn a_port_that_another_program_has_is_named_with_who_may_have_it() {
-    let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    // At an address of loopback where no other test takes the same port of the other transport.
+    let [.., high, low] = std::process::id().to_be_bytes();
+    let here = Ipv4Addr::new(127, 98, high, low);
+    let tcp = TcpListener::bind((here, 0)).expect("a port");
+    let udp = UdpSocket::bind((here, 0)).expect("a port");
     for (taken, transport) in [(tcp.local_addr(), "TCP"), (udp.local_addr(), "UDP")] {
         let address = taken.expect("an address");
         let report = Report(Arc::new(|_: &str| ()));
         let error = Iperf3Service::start(address, limits(), report).expect_err("it is taken").to_string();
-        let named = format!("another program has port {} ({transport}) of 127.0.0.1", address.port());
+        let named = format!("another program has port {} ({transport}) of {here}", address.port());
         assert!(error.contains(&named) && error.contains("iperf3 -s") && error.contains("--iperf3 5202"), "{error}");
     }
 }
