@@ -45,7 +45,7 @@ impl ListenOptions {
         check_receive_buffer(spec.options)?;
         let inbox = Arc::new(Inbox::new(greets, WAITING_CONNECTIONS).map_err(failed("eventfd"))?);
         port.add_connections(&inbox);
-        let options = Arc::new(spec.options.clone());
+        let options = (*spec.options != SocketOptions::default()).then(|| Arc::new(spec.options.clone()));
         Ok(Listener {
             address,
             way: Way::Shared(SharedConnections { port: port.clone(), inbox, options, accepts: None }),
@@ -104,7 +104,8 @@ enum Way {
 struct SharedConnections {
     port: SharedPort,
     inbox: Arc<Inbox<TcpStream>>,
-    options: Arc<SocketOptions>,
+    /// None if they are the plain ones, which the port's own listener hands down.
+    options: Option<Arc<SocketOptions>>,
     /// Its threads accept by themselves, for as long as one of them has this.
     accepts: Option<Arc<Accepting>>,
 }
@@ -174,9 +175,11 @@ impl SharedConnections {
             None => Err(io::ErrorKind::WouldBlock.into()),
         };
         let (stream, peer) = accepted?;
-        // A listener of its own would have handed them down.
-        let set = set_options(&SockRef::from(&stream), Transport::Tcp, peer.is_ipv6(), &self.options);
-        set.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error))?;
+        if let Some(options) = &self.options {
+            // A listener of its own would have handed them down.
+            let set = set_options(&SockRef::from(&stream), Transport::Tcp, peer.is_ipv6(), options);
+            set.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error))?;
+        }
         Ok((stream, peer))
     }
 }

@@ -10,7 +10,9 @@
 use crate::error::{SocketError, failed};
 use crate::greeting::GREETING;
 use crate::inbox::Inbox;
+use crate::socket::set_options;
 use crate::strangers::{StrangerLimits, Strangers};
+use linerate_model::{SocketOptions, Transport};
 use linerate_sys::event::Event;
 use linerate_sys::socket::wait_readable;
 use linerate_sys::{clock, tcp};
@@ -131,11 +133,13 @@ impl PortServer {
         let takes_v4 = local.is_ipv6() && !SockRef::from(&listener).only_v6().map_err(failed("getsockopt"))?;
         listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         SockRef::from(&listener).listen(BACKLOG).map_err(failed(format!("listening on {local}")))?;
+        // Handed down to each connection of a session, which costs no call of the kernel then.
+        set_options(&SockRef::from(&listener), Transport::Tcp, local.is_ipv6(), &SocketOptions::default())?;
         // A connection that says nothing costs no descriptor, and one that does can be told at once.
         tcp::accept_with_data(listener.as_fd())?;
         let remedy = "stop it, choose another port, or name ports of their own for data with --data-ports";
-        let datagrams = sharing(local, takes_v4)
-            .map_err(|error| SocketError::listening(local, linerate_model::Transport::Udp, remedy)(error))?;
+        let datagrams =
+            sharing(local, takes_v4).map_err(|error| SocketError::listening(local, Transport::Udp, remedy)(error))?;
         let port = SharedPort(Arc::new(Inner {
             address: SocketAddr::new(local.ip().to_canonical(), local.port()),
             takes_v4,
@@ -311,7 +315,11 @@ impl Inner {
                 let has_spoken = tcp::peek(&unsorted.stream, &mut bytes).is_ok();
                 return Some(Unsorted { has_spoken, ..unsorted });
             }
-            Shown::Tls => api(unsorted.stream),
+            Shown::Tls => {
+                // Requests may wait behind the load of a trial for longer than data that nobody acknowledges. It cannot fail.
+                let _ = SockRef::from(&unsorted.stream).set_tcp_user_timeout(None);
+                api(unsorted.stream);
+            }
             Shown::Greeting(length) => {
                 if let Some(inbox) = self.connection_inboxes.find(&bytes[..length]) {
                     inbox.add(unsorted.stream, canonical(unsorted.peer));

@@ -283,3 +283,18 @@ fn connections_have_the_options_of_their_session() {
     let huge = SocketOptions { receive_buffer: Some(linerate_units::ByteCount::new(1 << 40)), ..options };
     crate::socket::check_receive_buffer(&huge).expect_err("more than any host has");
 }
+
+/// A request may wait behind the load of a trial for longer than data of a session that nobody acknowledges.
+#[test]
+fn requests_wait_longer_than_data_that_nobody_acknowledges() {
+    let port = Port::start();
+    let one = port.listens(1);
+    let _clients = [&greeting(1)[..], b"\x16\x03\x01\x02\x00\x01\x00"].map(|bytes| port.says(bytes));
+    let (session, api) = (accepted(&one), port.api.recv().expect("the port lives"));
+    let timeout = |stream: &TcpStream| SockRef::from(stream).tcp_user_timeout().expect("told");
+    assert!(timeout(&session).is_some_and(|timeout| !timeout.is_zero()), "{:?}", timeout(&session));
+    assert!(timeout(&api).is_none_or(|timeout| timeout.is_zero()), "{:?}", timeout(&api));
+    for stream in [&session, &api] {
+        assert!(SockRef::from(stream).tcp_nodelay().expect("told"));
+    }
+}
