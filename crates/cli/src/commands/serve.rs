@@ -264,9 +264,9 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     print(&shown(agent.url(), stdout().is_terminal()));
     if let Some(code) = pairing {
         say(&format!(
-            "linerate: or type there: linerate hosts add NAME --pair {}, and then the pairing code {code} (once, within {})",
+            "linerate: to pair, type there: linerate hosts add NAME --pair {}; the pairing code is {code} (once, within {} minutes)",
             agent.url().address(),
-            Nanos::from(PAIRING_TIME)
+            PAIRING_TIME.as_secs() / 60
         ));
     }
     if let Some(confined) = agent.confined() {

@@ -46,8 +46,8 @@ fn a_pairing_code_takes_the_place_of_the_url() {
     let mut agent = place.start(&["serve", "--ephemeral", "--pair", "--listen", "127.0.0.1:0"]);
     let url = agent.line();
     let (address, secrets) = url.trim_start_matches("linerate://").split_once('#').expect("secrets");
-    let shown = agent.message("pairing code ");
-    let code = shown.split("pairing code ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a code");
+    let shown = agent.message("the pairing code is ");
+    let code = shown.split("the pairing code is ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a code");
     let add = |code: &str| -> Ran {
         let typed = fs::File::open(place.file("typed", code)).expect("there");
         let mut command = place.command(&["hosts", "add", "box", "--pair", address]);
