@@ -8,7 +8,8 @@ use linerate_model::{
 };
 use linerate_sys::clock;
 use linerate_sys::thread::EngineThread;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::cell::RefCell;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -61,9 +62,11 @@ struct Load {
 struct State {
     sessions: Vec<Progress>,
     endpoints: Endpoints,
+    /// The last barrier that all have come to. One that is woken late may pass it, whatever has happened since.
+    passed: Reached,
     /// When all begin.
     start: Option<u64>,
-    /// A session ended before that: no other passes a barrier any more.
+    /// A session ended before that: no barrier is passed any more.
     broken: bool,
 }
 
@@ -74,11 +77,35 @@ struct Progress {
     stop: Arc<Stop>,
 }
 
+thread_local! {
+    /// The loads whose sessions were made by this thread.
+    static LOADS: RefCell<Vec<Weak<Load>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Does what [`thread::scope`] does. If `work` panics, the sessions that this thread has made are stopped, so that their threads
+/// end and the test tells what was wrong.
+pub fn scope<'env, T>(work: impl for<'scope> FnOnce(&'scope thread::Scope<'scope, 'env>) -> T) -> T {
+    struct StopsOnPanic;
+    impl Drop for StopsOnPanic {
+        fn drop(&mut self) {
+            if thread::panicking() {
+                LOADS.take().iter().filter_map(Weak::upgrade).for_each(|load| load.stop("the test has failed"));
+            }
+        }
+    }
+    thread::scope(|scope| {
+        let _stops = StopsOnPanic;
+        work(scope)
+    })
+}
+
 /// Makes a session for each assignment of one load. None passes a barrier before all have come to it. One that fails before
 /// the start stops the others; one that ends later is not waited for.
 pub fn sessions(assignments: impl IntoIterator<Item = Assignment>) -> Vec<Session> {
-    let state = State { sessions: Vec::new(), endpoints: Endpoints::new(), start: None, broken: false };
+    let (passed, endpoints) = (Reached::Preparing, Endpoints::new());
+    let state = State { sessions: Vec::new(), endpoints, passed, start: None, broken: false };
     let load = Arc::new(Load { state: Mutex::new(state), changed: Condvar::new() });
+    LOADS.with_borrow_mut(|loads| loads.push(Arc::downgrade(&load)));
     let session = |(index, assignment)| {
         let (stop, ready) = (Arc::<Stop>::default(), Ready::default());
         let (reached, stopped) = (Reached::Preparing, Arc::clone(&stop));
@@ -200,16 +227,13 @@ impl Session {
     fn end(&self) {
         let mut state = self.load.state();
         state.sessions[self.index].reached = Reached::Ended;
-        let others: Vec<_> = match state.start {
-            Some(_) => Vec::new(),
-            None => {
-                state.broken = true;
-                state.sessions.iter().map(|session| Arc::clone(&session.stop)).collect()
-            }
-        };
+        state.broken |= state.start.is_none();
+        let is_broken = state.broken;
         self.load.changed.notify_all();
         drop(state);
-        others.iter().for_each(|stop| stop.set(String::from("another session ended before the start")));
+        if is_broken {
+            self.load.stop("another session ended before the start");
+        }
     }
 
     /// Notes that it came to `stage`, and waits until all others have.
@@ -219,10 +243,15 @@ impl Session {
         *own = stage.max(*own);
         note(&mut state);
         self.load.changed.notify_all();
-        let ends = |state: &State| state.broken || self.stop.is_set();
-        let missing = |state: &mut State| !ends(state) && state.sessions.iter().any(|session| session.reached < stage);
-        let state = self.load.changed.wait_while(state, missing).unwrap_or_else(PoisonError::into_inner);
-        if ends(&state) { Err(Stopped) } else { Ok(state) }
+        let waits = |state: &mut State| {
+            let ends = state.broken || self.stop.is_set();
+            if !ends && state.sessions.iter().all(|session| session.reached >= stage) {
+                state.passed = stage.max(state.passed);
+            }
+            !ends && state.passed < stage
+        };
+        let state = self.load.changed.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
+        if state.passed < stage { Err(Stopped) } else { Ok(state) }
     }
 }
 
@@ -263,6 +292,12 @@ impl Conductor for Session {
 }
 
 impl Load {
+    fn stop(&self, reason: &str) {
+        // What a stop wakes takes the lock.
+        let stops: Vec<_> = self.state().sessions.iter().map(|session| Arc::clone(&session.stop)).collect();
+        stops.iter().for_each(|stop| stop.set(reason.to_owned()));
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -372,7 +407,7 @@ mod tests {
     #[test]
     fn a_stop_ends_the_waiting() {
         let sessions = sessions(["a", "b"].map(|id| assignment(id, &[], &[])));
-        let ended = thread::scope(|scope| {
+        let ended = scope(|scope| {
             let running = scope.spawn(|| sessions[0].run(&Walks));
             assert!(sessions[0].wait_for(Reached::Listening, Duration::from_secs(60)));
             assert_eq!((sessions[0].reached(), sessions[0].meter()), (Reached::Listening, None));
@@ -380,5 +415,30 @@ mod tests {
             running.join().expect("no panic")
         });
         assert_eq!(ended.expect_err("stopped").to_string(), Stopped.to_string());
+    }
+    /// The other one may fail as soon as both are through, before this one is woken.
+    #[test]
+    fn one_that_is_woken_late_passes_a_barrier_that_all_have_come_to() {
+        let [late, other] = sessions(["a", "b"].map(|id| assignment(id, &[], &[]))).try_into().ok().expect("two");
+        scope(|scope| {
+            let listening = scope.spawn(|| late.listening(Endpoints::new()));
+            assert!(late.wait_for(Reached::Listening, Duration::from_secs(60)));
+            // It is not woken before this lets go of the lock.
+            other.meet(Reached::Listening, |_| ()).expect("goes on").broken = true;
+            assert!(listening.join().expect("no panic").is_ok());
+        });
+        assert!(other.ready(Ready::default()).is_err(), "the next one is not passed");
+    }
+
+    #[test]
+    fn a_test_that_fails_stops_its_sessions() {
+        let failed = std::panic::catch_unwind(|| {
+            let sessions = sessions(["a", "b"].map(|id| assignment(id, &[], &[])));
+            scope(|scope| {
+                scope.spawn(|| sessions[0].run(&Walks));
+                assert!(sessions[0].wait_for(Reached::Ended, Duration::ZERO), "planted");
+            });
+        });
+        assert!(failed.expect_err("it panics").downcast_ref::<&str>().is_some_and(|why| *why == "planted"));
     }
 }

@@ -2,7 +2,7 @@
 
 use linerate_engine::proof::{link_key, proof};
 use linerate_engine::testing::one_path::{self, LINK, TIMEOUT, counts, failure, was_stopped};
-use linerate_engine::testing::{Reached, Session};
+use linerate_engine::testing::{self, Reached, Session};
 use linerate_engine::{Conductor as _, Engine as _};
 use linerate_model::{
     Arrivals, Assignment, EndCounts, Endpoints, IpVersion, LatencyBuckets, LinkId, Meter, Net, Readings, Ready,
@@ -14,7 +14,6 @@ use linerate_testsuite::wait_until;
 use linerate_units::{ByteCount, Nanos, OpRate};
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::thread;
 
 const MEASURE: u64 = 200_000_000;
 /// No call over UDP is sent again sooner.
@@ -31,7 +30,7 @@ fn pair(task: &RpcTask, measure: u64) -> [Session; 2] {
 
 fn run(task: &RpcTask) -> (EndCounts, EndCounts) {
     let [client, server] = pair(task, MEASURE);
-    thread::scope(|scope| {
+    testing::scope(|scope| {
         let ended = [&client, &server].map(|session| scope.spawn(|| session.run(&OncRpc)));
         let flows = usize::from(task.net.flows);
         assert!(client.wait_for(Reached::Running, TIMEOUT) && server.wait_for(Reached::Running, TIMEOUT));
@@ -119,7 +118,7 @@ fn a_window_opens_late_and_progress_counts_what_came_before_it() {
             let plain = RpcTask::plain(transport, RpcCall::Echo, ByteCount::new(unit));
             let [client, server] =
                 late_pair(&RpcTask { net: Net { flows: 2, ..Net::plain(transport) }, rate, ..plain });
-            let [asked, served] = thread::scope(|scope| {
+            let [asked, served] = testing::scope(|scope| {
                 let ended = [&client, &server].map(|session| scope.spawn(|| session.run(&OncRpc)));
                 wait_until("calls of the warm-up", || client.meter().filter(|meter| meter.operations >= WARM_UP_CALLS));
                 let readings = client.readings().expect("it runs");
@@ -159,7 +158,7 @@ fn calls_sent_again_are_seen_while_they_are() {
     let task = RpcTask { outstanding: 1, ..RpcTask::plain(Transport::Udp, RpcCall::Null, ByteCount::new(0)) };
     // Long enough for calls that are sent again after a fifth of a second.
     let [client, other] = pair(&task, 3_000_000_000);
-    let done = thread::scope(|scope| {
+    let done = testing::scope(|scope| {
         let calling = scope.spawn(|| client.run(&OncRpc));
         scope.spawn(|| {
             // It answers the greeting, and of each later call only the second copy.
@@ -204,7 +203,7 @@ fn a_greeting_to_another_server_of_the_session_is_refused() {
         elsewhere.roles[0].connects = vec![LinkId(LINK.0 + 1)];
         let [own, server] = pair(&task, MEASURE);
         let [client, other] = one_path::pair([elsewhere.clone(), elsewhere]);
-        thread::scope(|scope| {
+        testing::scope(|scope| {
             let serving = scope.spawn(|| server.run(&OncRpc));
             let address = own.listening(Endpoints::new()).expect("goes on")[&LINK];
             let calling = scope.spawn(|| client.run(&OncRpc));
@@ -240,7 +239,7 @@ fn a_server_that_goes_away_ends_the_trial_with_its_name() {
     for transport in [Transport::Tcp, Transport::Udp] {
         // Long enough for what happens within it.
         let [client, server] = pair(&RpcTask::plain(transport, RpcCall::Read, ByteCount::new(100)), 30_000_000_000);
-        thread::scope(|scope| {
+        testing::scope(|scope| {
             let [calling, serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&OncRpc)));
             wait_until("the window opens", || client.window().filter(|window| window.in_window(clock::now())));
             server.stop("enough");
@@ -257,7 +256,7 @@ fn a_server_that_does_not_answer_is_told_before_the_start_or_waited_for_until_a_
     let address = silent.local_addr().expect("bound");
     for stops in [false, true] {
         let [client, server] = pair(&RpcTask::plain(Transport::Udp, RpcCall::Read, ByteCount::new(100)), MEASURE);
-        thread::scope(|scope| {
+        testing::scope(|scope| {
             let calling = scope.spawn(|| client.run(&OncRpc));
             server.listening([(LINK, address)].into()).expect("goes on");
             if stops {

@@ -2,7 +2,7 @@
 
 use crate::pair::{OPTIONS, alone, assert_same, census, copy, ends, engine, folder, made, one, stage_micros, task};
 use linerate_engine::FailedBy;
-use linerate_engine::testing::sessions;
+use linerate_engine::testing::{self, sessions};
 use linerate_model::{CopyExisting, CopyFrom, CopyInto, CopyOnError, CopyOptions, CopyStage, CopyTree};
 use linerate_testsuite::lab_test;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -30,7 +30,7 @@ fn an_interrupted_copy_goes_on_to_the_same_tree() {
     let into = || CopyInto::Folder(folder(to.path()));
 
     let ends = sessions(ends(&task(OPTIONS, tree.clone(), CopyFrom::Memory, into())));
-    let [source, destination] = thread::scope(|scope| {
+    let [source, destination] = testing::scope(|scope| {
         let [source, destination] = [0, 1].map(|end| {
             let session = &ends[end];
             scope.spawn(move || session.run(&engine()))
@@ -121,7 +121,7 @@ fn a_file_that_changes_while_it_is_read_is_named_and_left_out() {
     fs::write(&changing, vec![1; 64 << 20]).expect("written");
     let done = AtomicBool::new(false);
     let (began, begins) = mpsc::channel();
-    let copied = thread::scope(|scope| {
+    let copied = testing::scope(|scope| {
         scope.spawn(|| {
             let mut file = File::options().append(true).open(&changing).expect("opened");
             // Without a pause: it never waits to be woken, so it has its turns on a core while the file is read.

@@ -3,7 +3,7 @@
 use crate::pair::{KEY, OPTIONS, assert_same, assignment, census, copier, engine, folder, made, one, role, task};
 use linerate_engine::FailedBy;
 use linerate_engine::ListenOptions;
-use linerate_engine::testing::{Session, run};
+use linerate_engine::testing::{self, Session, run};
 use linerate_model::{
     CopyCounts, CopyExisting, CopyFrom, CopyInto, CopyOptions, CopySync, CopyTree, CopyVerify, FileServer, RoleKind,
     SessionKey,
@@ -14,7 +14,6 @@ use std::fs::{self, File};
 use std::net::Ipv4Addr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, SystemTime};
 use tempfile::tempdir;
 
@@ -121,7 +120,7 @@ fn a_stopped_copy_leaves_nothing_half_written_on_the_server() {
     let options = CopyOptions { sync: CopySync::None, ..BY_NFS };
     let tree = made("files=24000,folders=40,bytes=60M");
     let session = copier(options, tree, CopyFrom::Memory, CopyInto::Server(at));
-    let ended = thread::scope(|scope| {
+    let ended = testing::scope(|scope| {
         let running = scope.spawn(|| session.run(&engine()));
         wait_for_files(exported.path());
         session.stop("enough");
@@ -141,7 +140,7 @@ fn a_server_that_goes_away_is_named_once_and_ends_the_copy() {
     let options = CopyOptions { sync: CopySync::None, ..BY_NFS };
     let tree = made("files=24000,folders=40,bytes=60M");
     let session = copier(options, tree, CopyFrom::Memory, CopyInto::Server(at));
-    let copied = thread::scope(|scope| {
+    let copied = testing::scope(|scope| {
         let running = scope.spawn(|| copy(&session));
         wait_for_files(exported.path());
         drop(server);

@@ -2,7 +2,7 @@
 
 use crate::pair::{OPTIONS, alone, assert_same, assignment, ends, engine, folder, made, one, role, task};
 use linerate_copy::{AllowedFolders, Copy};
-use linerate_engine::testing::{Reached, run, sessions};
+use linerate_engine::testing::{self, Reached, run, sessions};
 use linerate_engine::{Conductor as _, Engine as _, FailedBy};
 use linerate_model::{
     Assignment, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, Endpoints, LinkId, Ready, Role,
@@ -11,7 +11,6 @@ use linerate_model::{
 use linerate_units::{BitRate, Nanos};
 use std::fs;
 use std::path::Path;
-use std::thread;
 use std::time::Duration;
 use tempfile::tempdir;
 
@@ -70,7 +69,7 @@ fn one_source_sends_to_several_destinations_and_counts_each() {
         host(&task, role(RoleKind::Destination, &[(3, None)], &[])),
         host(&task, role(RoleKind::Destination, &[(7, None)], &[])),
     ]);
-    let counts = thread::scope(|scope| {
+    let counts = testing::scope(|scope| {
         let running: Vec<_> = ends.iter().map(|end| scope.spawn(|| end.run(&engine()))).collect();
         running.into_iter().map(|end| one(end.join().expect("no panic").expect("copied"))).collect::<Vec<_>>()
     });
@@ -130,7 +129,7 @@ fn a_greeting_to_another_destination_of_the_copy_is_refused() {
         let served =
             sessions([role(listens, &[(0, None)], &[]), role(kind.clone(), &[], &[0])].map(|own| host(&task, own)));
         let elsewhere = sessions([(); 2].map(|()| host(&task, role(kind.clone(), &[], &[1]))));
-        thread::scope(|scope| {
+        testing::scope(|scope| {
             let serving = scope.spawn(|| served[0].run(&engine()));
             let address = served[1].listening(Endpoints::new()).expect("goes on")[&LinkId(0)];
             let copying = scope.spawn(|| elsewhere[0].run(&engine()));
@@ -149,7 +148,7 @@ fn a_copy_that_is_stopped_before_it_begins_leaves_nothing() {
     let folders = AllowedFolders { allowed: vec![home.path().to_owned()], scratch: None };
     let engine = Copy::new(folders);
     let ends = sessions(ends(&task(OPTIONS, made(TREE), CopyFrom::Files, CopyInto::Scratch)));
-    let ended = thread::scope(|scope| {
+    let ended = testing::scope(|scope| {
         let source = scope.spawn(|| ends[0].run(&engine));
         // The destination never listens.
         assert!(ends[0].wait_for(Reached::Listening, Duration::from_secs(60)));

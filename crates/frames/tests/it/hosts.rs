@@ -1,12 +1,11 @@
 //! One trial by two hosts at the two ends of a virtual cable.
 
 use crate::ports::{AMPLE, ENGINES, LONG, UDP, assignment, failure, part, stream, tag, trial, with_ports};
-use linerate_engine::testing::{Reached, run, sessions};
+use linerate_engine::testing::{self, Reached, run, sessions};
 use linerate_engine::{Conductor as _, Counted, FailedBy};
 use linerate_frames::Frames;
 use linerate_model::{Endpoints, FrameEngine, FramePartCounts, FrameStream, FrameStreamCounts, FramesTask};
 use linerate_testsuite::lab_test;
-use std::thread;
 
 /// What each end counted, the left one first.
 fn both(task: &FramesTask) -> [FramePartCounts; 2] {
@@ -87,7 +86,7 @@ fn a_host_that_is_stopped_before_the_start_sends_nothing() {
         for engine in ENGINES {
             let task = trial(engine, 200, vec![stream(0, 0, 128, Some(2_000), UDP)]);
             let ends = sessions([0, 1].map(|port| assignment(&task, vec![port], 7)));
-            let ended = thread::scope(|scope| {
+            let ended = testing::scope(|scope| {
                 let left = scope.spawn(|| ends[0].run(&Frames));
                 // The other end never comes to be ready.
                 ends[1].listening(Endpoints::new()).unwrap();

@@ -1,7 +1,7 @@
 //! NFS trials over loopback: linerate's load against linerate's own server, in one process.
 
 use linerate_engine::testing::one_path::{self, TIMEOUT, counts, failure, was_stopped};
-use linerate_engine::testing::{Reached, Session};
+use linerate_engine::testing::{self, Reached, Session};
 use linerate_engine::{FailedBy, Stopped};
 use linerate_model::{
     Assignment, EndCounts, FileSet, IpVersion, Net, NfsMix, NfsOperation, NfsTask, Task, Timing, Transport,
@@ -12,7 +12,6 @@ use linerate_sys::clock;
 use linerate_testsuite::wait_until;
 use linerate_units::{ByteCount, Nanos, OpRate};
 use std::sync::Arc;
-use std::thread;
 
 /// The sessions of a client and of a server.
 fn pair(task: &NfsTask, measure_ms: u64) -> [Session; 2] {
@@ -26,7 +25,7 @@ fn serving(service: NfsService) -> Nfs {
 
 fn run(task: &NfsTask, measure_ms: u64, nfs: &Nfs) -> EndCounts {
     let [client, server] = pair(task, measure_ms);
-    let [asked, served] = thread::scope(|scope| {
+    let [asked, served] = testing::scope(|scope| {
         let ended = [&client, &server].map(|session| scope.spawn(|| session.run(nfs)));
         ended.map(|ended| counts(ended.join().expect("no panic")))
     });
@@ -119,7 +118,7 @@ fn a_set_is_made_no_faster_than_allowed_and_removed_if_stopped_meanwhile() {
     // A window in which the test can look at what was made.
     let [client, server] = pair(&spec, 2_000).map(Session::rate_limited);
     let begun = clock::now();
-    let took = thread::scope(|scope| {
+    let took = testing::scope(|scope| {
         let ended = [&client, &server].map(|session| scope.spawn(|| session.run(&serve)));
         assert!(client.wait_for(Reached::Ready, TIMEOUT));
         let took = clock::now() - begun;
@@ -135,7 +134,7 @@ fn a_set_is_made_no_faster_than_allowed_and_removed_if_stopped_meanwhile() {
     // These would take more than three minutes.
     spec.files.files = 1_000;
     let [client, server] = pair(&spec, 100).map(Session::rate_limited);
-    let ended = thread::scope(|scope| {
+    let ended = testing::scope(|scope| {
         let [asking, _serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&serve)));
         wait_until("the set is begun", || (made() > 0).then_some(()));
         client.stop("enough");
@@ -170,7 +169,7 @@ fn operations_under_way_at_the_close_are_timed() {
     let mut spec = small(Transport::Tcp, "getattr");
     spec.files = FileSet { files: 2, directories: 1, symlinks: 0, ..spec.files };
     let [client, server] = pair(&spec, 200);
-    let result = thread::scope(|scope| {
+    let result = testing::scope(|scope| {
         let [asked, _served] = [&client, &server].map(|session| scope.spawn(|| session.run(&serve)));
         counts(asked.join().expect("no panic"))
     });
@@ -189,7 +188,7 @@ fn a_flow_that_breaks_while_the_warm_up_lasts_ends_with_the_window() {
             .map(|part| Assignment { timing: Timing::when_steady(Nanos::from_millis(100)), ..part }),
     );
     let nfs = serving(NfsService::default());
-    let result = thread::scope(|scope| {
+    let result = testing::scope(|scope| {
         let [asking, serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&nfs)));
         wait_until("operations are done", || client.meter().filter(|meter| meter.operations > 0));
         server.stop("enough");
@@ -210,7 +209,7 @@ fn what_a_server_that_goes_away_leaves_is_named_and_what_was_counted_is_kept() {
         let spec = NfsTask { rate: Some(OpRate::per_second(500)), ..small(transport, "sfs97-like") };
         let [client, server] = pair(&spec, 5_000);
         let nfs = serving(NfsService::default());
-        let mut counted = thread::scope(|scope| {
+        let mut counted = testing::scope(|scope| {
             let [asking, serving] = [&client, &server].map(|session| scope.spawn(|| session.run(&nfs)));
             let is_open = || client.window().filter(|window| window.in_window(clock::now()));
             let before = wait_until("the window opens", || is_open().and_then(|_| client.meter())).operations;
@@ -234,7 +233,7 @@ fn what_a_server_that_goes_away_leaves_is_named_and_what_was_counted_is_kept() {
 fn what_remains_of_a_stopped_session_is_named() {
     let [client, server] = pair(&small(Transport::Tcp, "sfs97-like"), 30_000);
     let nfs = serving(NfsService::default());
-    let failure = thread::scope(|scope| {
+    let failure = testing::scope(|scope| {
         let asking = scope.spawn(|| client.run(&nfs));
         let serving = scope.spawn(|| server.run(&nfs));
         assert!(client.wait_for(Reached::Running, TIMEOUT) && server.wait_for(Reached::Running, TIMEOUT));
@@ -252,7 +251,7 @@ fn what_remains_of_a_stopped_session_is_named() {
 fn what_cannot_work_is_named_with_its_remedy() {
     let refused = |spec: &NfsTask, nfs: &Nfs| {
         let [client, server] = pair(spec, 100);
-        thread::scope(|scope| {
+        testing::scope(|scope| {
             let [asking, _serving] = [&client, &server].map(|session| scope.spawn(|| session.run(nfs)));
             failure(asking.join().expect("no panic"))
         })

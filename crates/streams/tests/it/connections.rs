@@ -5,7 +5,7 @@ use crate::hosts::{
     pair, part, parts, read_answer, serve_at, server, server_of, start, start_server, stream, was_stopped, window,
 };
 use linerate_engine::Conductor as _;
-use linerate_engine::testing::{Reached, Session, sessions};
+use linerate_engine::testing::{self, Reached, Session, sessions};
 use linerate_model::{
     Assignment, Direction, Endpoints, LinkId, Meter, Net, SessionKey, SocketOptions, StreamTask, Task, TransactStyle,
     TransactTask, Transport,
@@ -16,7 +16,6 @@ use linerate_testsuite::wait_until;
 use linerate_units::OpRate;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::thread;
 use std::time::Duration;
 
 #[test]
@@ -29,7 +28,7 @@ fn strangers_are_turned_away_without_a_word() {
     for (transport, greeting) in cases {
         let (own, theirs) = parts(&Task::Stream(stream(transport)));
         let (client, server) = pair(long(own.clone()), long(theirs));
-        thread::scope(|scope| {
+        testing::scope(|scope| {
             let serving = start(scope, &server);
             let address = server_of(&client);
             match transport {
@@ -89,7 +88,7 @@ fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
     let greeting = greeting_with(5, true, 0);
     for proves in [false, true] {
         let (client, server) = pair(long(own.clone()), long(theirs.clone()));
-        thread::scope(|scope| {
+        testing::scope(|scope| {
             let serving = start(scope, &server);
             let address = server_of(&client);
             let victim = UdpSocket::bind("127.0.0.1:0").expect("binds");
@@ -128,7 +127,7 @@ fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
         });
     }
     let (client, server) = pair(own, theirs);
-    thread::scope(|scope| {
+    testing::scope(|scope| {
         let serving = start(scope, &server);
         let victim = UdpSocket::bind("127.0.0.1:0").expect("binds");
         victim.send_to(&greeting, server_of(&client)).expect("sends");
@@ -163,7 +162,7 @@ fn a_client_repeats_what_was_lost() {
     });
     let (own, theirs) = parts(&Task::Stream(stream(Transport::Udp)));
     let (client, server) = pair(own, theirs);
-    thread::scope(|scope| {
+    testing::scope(|scope| {
         let connecting = start(scope, &client);
         serve_at(&server, address);
         assert!(client.wait_for(Reached::Ready, TIMEOUT));
@@ -181,7 +180,7 @@ fn many_flows_connect_and_a_stop_ends_their_listeners() {
         let servers = (0..30).map(|path| server(path, Ipv4Addr::LOCALHOST.into())).collect();
         // The third, which does not become ready, keeps the others from starting.
         let all = sessions([part(&task, vec![client()], 30), part(&task, servers, 30), part(&task, Vec::new(), 30)]);
-        thread::scope(|scope| {
+        testing::scope(|scope| {
             let (connecting, serving) = (start(scope, &all[0]), start(scope, &all[1]));
             all[2].listening(Endpoints::new()).expect("goes on");
             assert!(all[0].wait_for(Reached::Ready, TIMEOUT));
@@ -201,7 +200,7 @@ fn a_stop_ends_the_connecting() {
     for (transport, address) in [(Transport::Tcp, tcp.local_addr()), (Transport::Udp, udp.local_addr())] {
         let (own, theirs) = parts(&Task::Stream(stream(transport)));
         let (client, server) = pair(own, theirs);
-        thread::scope(|scope| {
+        testing::scope(|scope| {
             let connecting = start(scope, &client);
             serve_at(&server, address.expect("is bound"));
             // It has reached out, and its connection stays open.
@@ -229,7 +228,7 @@ fn first_bytes(task: &Task, key: SessionKey) -> Vec<u8> {
     let own = Assignment { key, ..parts(task).0 };
     let (client, other) = pair(own.clone(), own);
     let mut sent = vec![0; 2_048];
-    thread::scope(|scope| {
+    testing::scope(|scope| {
         let connecting = start(scope, &client);
         serve_at(&other, third_party.expect("is bound"));
         let length = match transport {
@@ -281,7 +280,7 @@ fn silent_strangers_hold_up_no_transaction() {
     let task = Task::Transact(TransactTask { style: TransactStyle::Connect, ..TransactTask::plain(Transport::Tcp) });
     let (own, theirs) = parts(&task);
     let (client, server) = pair(own, theirs);
-    thread::scope(|scope| {
+    testing::scope(|scope| {
         let serving = start(scope, &server);
         let address = server_of(&client);
         let connecting = start(scope, &client);
@@ -322,7 +321,7 @@ fn a_peer_that_goes_away_is_named() {
     ] {
         let (own, theirs) = parts(&task);
         let (client, server) = pair(long(own), long(theirs));
-        thread::scope(|scope| {
+        testing::scope(|scope| {
             let (running, serving) = (start(scope, &client), start(scope, &server));
             wait_until("there is traffic", || has_traffic(&client));
             server.stop("enough");
@@ -344,7 +343,7 @@ fn a_stop_ends_the_window_and_leaves_no_thread() {
     ] {
         let (own, theirs) = parts(&task);
         let (client, server) = pair(long(own), long(theirs));
-        thread::scope(|scope| {
+        testing::scope(|scope| {
             let (running, serving) = (start(scope, &client), start(scope, &server));
             let (_, closes) = window(&client);
             window(&server);

@@ -7,7 +7,7 @@ pub(crate) use linerate_engine::testing::one_path::{
 use linerate_engine::Conductor as _;
 use linerate_engine::greeting;
 use linerate_engine::proof::{Salt, link_key};
-use linerate_engine::testing::{Reached, Session, one_path};
+use linerate_engine::testing::{self, Reached, Session, one_path};
 use linerate_model::{
     Assignment, EndCounts, Endpoints, IpVersion, LinkId, Meter, Net, Ready, Role, SessionKey, StreamTask, Task, Timing,
     Transport,
@@ -60,7 +60,7 @@ pub(crate) fn run(task: &Task) -> (EndCounts, EndCounts) {
 pub(crate) fn run_metered(task: &Task) -> [(EndCounts, Meter); 2] {
     let (client, server) = parts(task);
     let (client, server) = pair(client, server);
-    let ended = thread::scope(|scope| {
+    let ended = testing::scope(|scope| {
         let running = [start(scope, &client), start(scope, &server)];
         running.map(|running| counts(running.join().expect("no panic")))
     });
@@ -91,7 +91,7 @@ pub(crate) fn serve_at(server: &Session, address: SocketAddr) {
 pub(crate) fn failed_at(client: Assignment, address: SocketAddr) -> String {
     let client_links: Vec<_> = client.connects().collect();
     let (client, server) = pair(client.clone(), client);
-    thread::scope(|scope| {
+    testing::scope(|scope| {
         let connecting = start(scope, &client);
         // A client that is refused at once stops both sessions, maybe before this call returns.
         let _ = server.listening(client_links.into_iter().map(|link| (link, address)).collect());

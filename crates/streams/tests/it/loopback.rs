@@ -4,7 +4,7 @@ use crate::hosts::{
     MEASURE, counts, flows, greeting, long, over_ip, pair, parts, run, run_metered, server_of, start, start_server,
     stream, was_stopped, window,
 };
-use linerate_engine::testing::Session;
+use linerate_engine::testing::{self, Session};
 use linerate_engine::{Conductor, Engine as _, Stop, Stopped, Work};
 use linerate_model::{
     Arrivals, Direction, EndCounts, Endpoints, IpVersion, Net, Offered, Ready, ReceiveBy, Received, SendBy, Sent,
@@ -17,7 +17,6 @@ use linerate_units::{BitRate, ByteCount, Nanos, OpRate};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv6Addr, TcpStream};
 use std::sync::Arc;
-use std::thread;
 
 #[test]
 fn tcp_both_ways_over_flows_of_their_own() {
@@ -252,7 +251,7 @@ fn opened_late(task: &Task, begun: impl Fn(&Session, &Session) -> bool) -> (EndC
         assignment.timing = Timing::Window(Window { warmup: Warmup::STEADY, measure: Nanos::new(MEASURE) });
     }
     let (client, server) = pair(client, server);
-    thread::scope(|scope| {
+    testing::scope(|scope| {
         // Without a window they would run on when the test fails.
         let _stopping = Stopping([&client, &server]);
         let (one, other) = (start(scope, &client), start(scope, &server));
@@ -338,7 +337,7 @@ fn an_open_loop_beyond_what_is_possible_ends_in_time_and_can_be_stopped() {
         let before = resident_bytes();
         let (client, server) = parts(&task);
         let (client, server) = pair(client, server);
-        let ended = thread::scope(|scope| {
+        let ended = testing::scope(|scope| {
             let (asking, answering) = (start(scope, &client), start(scope, &server));
             let ended = asking.join().expect("no panic");
             answering.join().expect("no panic").expect("the server has counts");
@@ -353,7 +352,7 @@ fn an_open_loop_beyond_what_is_possible_ends_in_time_and_can_be_stopped() {
 
         let (client, server) = parts(&task);
         let (client, server) = pair(long(client), long(server));
-        thread::scope(|scope| {
+        testing::scope(|scope| {
             let (asking, answering) = (start(scope, &client), start(scope, &server));
             let (opens, closes) = window(&client);
             clock::sleep_until(opens);
@@ -371,7 +370,7 @@ fn large_answers_to_many_small_requests_end_with_the_window() {
     let spec = TransactTask { response_bytes: ByteCount::new(1_000_000), ..TransactTask::plain(Transport::Tcp) };
     let (client, server) = parts(&Task::Transact(spec));
     let (client, server) = pair(client, server);
-    let end = thread::scope(|scope| {
+    let end = testing::scope(|scope| {
         let answering = start(scope, &server);
         let mut asking = TcpStream::connect(server_of(&client)).expect("connects");
         asking.write_all(&greeting(5)).expect("writes");
@@ -430,7 +429,7 @@ fn a_stall_is_in_an_open_loops_latency() {
     let spec = TransactTask { rate: Some(OpRate::per_second(1_000)), ..TransactTask::plain(Transport::Tcp) };
     let (client, answering) = parts(&Task::Transact(spec));
     let (client, server) = pair(client, answering.clone());
-    let done = thread::scope(|scope| {
+    let done = testing::scope(|scope| {
         let asking = start(scope, &client);
         // The warm-up takes 100 ms.
         let late = Late(&server, 250_000_000);

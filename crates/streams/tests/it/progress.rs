@@ -1,14 +1,13 @@
 //! What is seen of flows while they work.
 
 use crate::hosts::{counts, pair, parts, start, stream};
-use linerate_engine::testing::Session;
+use linerate_engine::testing::{self, Session};
 use linerate_model::{
     Meter, Net, Offered, Readings, SeriesQuantity as Quantity, SocketOptions, StreamTask, Task, TransactStyle,
     TransactTask, Transport,
 };
 use linerate_testsuite::wait_until;
 use linerate_units::{BitRate, ByteCount, FrameRate, OpRate};
-use std::thread;
 
 /// What was seen of one end when all was over, and of the sessions at work by `look`, once it says something.
 struct Watched<T> {
@@ -21,7 +20,7 @@ struct Watched<T> {
 fn watched<T>(task: &Task, look: impl Fn(&Session, &Session) -> Option<T>) -> Watched<T> {
     let (client, server) = parts(task);
     let (client, server) = pair(client, server);
-    thread::scope(|scope| {
+    testing::scope(|scope| {
         let (one, other) = (start(scope, &client), start(scope, &server));
         let seen = wait_until("something is seen", || look(&client, &server));
         let done = counts(one.join().expect("no panic"));
