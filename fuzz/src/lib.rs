@@ -27,7 +27,7 @@ const fn target(name: &'static str, run: fn(&[u8]), mutations: u32) -> Target {
 
 /// All targets.
 pub const TARGETS: [Target; 21] = [
-    // JSON bodies of API requests, from holders of a URL.
+    // JSON bodies of API requests, from holders of a URL and from strangers that pair.
     target("agent-requests", linerate_agent::fuzzing::request, 2_000),
     // JSON and events of an agent, which may be hostile.
     target("agent-answers", linerate_control::fuzzing::answer, 2_000),

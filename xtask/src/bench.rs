@@ -19,29 +19,46 @@ mod view;
 mod work;
 
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
+
+/// Where records and results go.
+const FOLDER: &str = "target/bench";
+
+/// How two or more are compared that run the same loads in turn.
+#[derive(Args)]
+pub(crate) struct Comparison {
+    /// How often each runs each load.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    repeats: u32,
+    /// How long one run measures.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
+    seconds: u32,
+    /// Only loads or links whose name contains this, as in `tcp` or `udp-64`.
+    #[arg(long)]
+    only: Option<String>,
+    /// Use this linerate instead of the one as it is released, built now.
+    #[arg(long)]
+    program: Option<PathBuf>,
+}
+
+impl Comparison {
+    /// Whether the load or link of this name is asked for.
+    fn has(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| name.contains(only))
+    }
+}
 
 /// What to measure.
 #[derive(Subcommand)]
 pub(crate) enum Bench {
     /// linerate and every installed peer in turn over one link; ratios with their spread.
     Streams {
-        /// How often each tool runs each work.
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
-        repeats: u32,
-        /// How long one run measures.
-        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
-        seconds: u32,
-        /// Only works whose name contains this, as in `tcp` or `udp-64`.
-        #[arg(long)]
-        only: Option<String>,
+        #[command(flatten)]
+        comparison: Comparison,
         /// Look for peers here before PATH, for versions the distribution does not have.
         #[arg(long)]
         peer_path: Option<PathBuf>,
-        /// Use this linerate instead of the one as it is released, built now.
-        #[arg(long)]
-        program: Option<PathBuf>,
     },
     /// The frame tester's engine against a bare loop and trafgen, and how well it keeps a pace.
     Frames {
@@ -53,35 +70,9 @@ pub(crate) enum Bench {
         seconds: u32,
     },
     /// linerate to iperf3's server, and iperf3 to linerate's, beside iperf3 to iperf3, at 100 Mbit/s, 1 Gbit/s and unlimited.
-    Iperf3 {
-        /// How often each pair runs.
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
-        repeats: u32,
-        /// How long one run measures.
-        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
-        seconds: u32,
-        /// Only links whose name contains this, as in `unlimited`.
-        #[arg(long)]
-        only: Option<String>,
-        /// Use this linerate instead of the one as it is released, built now.
-        #[arg(long)]
-        program: Option<PathBuf>,
-    },
+    Iperf3(Comparison),
     /// What it costs that all trials share the agent's port, beside `--data-ports`: streams and transactions over TCP and UDP.
-    Ports {
-        /// How often each load runs to each agent.
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
-        repeats: u32,
-        /// How long one run measures.
-        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
-        seconds: u32,
-        /// Only loads whose name contains this, as in `udp`.
-        #[arg(long)]
-        only: Option<String>,
-        /// Use this linerate instead of the one as it is released, built now.
-        #[arg(long)]
-        program: Option<PathBuf>,
-    },
+    Ports(Comparison),
     /// How well the lab's path keeps up with full and small frames, and with its delay.
     Path {
         /// How often each load runs.
@@ -179,33 +170,14 @@ pub(crate) enum Bench {
 
 /// Measures.
 pub(crate) fn run(bench: &Bench) -> Result<()> {
-    let folder = Path::new("target/bench");
+    let folder = Path::new(FOLDER);
     match bench {
-        Bench::Streams { repeats, seconds, only, peer_path, program } => compare::run(&compare::Comparison {
-            folder,
-            repeats: *repeats,
-            seconds: *seconds,
-            only: only.as_deref(),
-            peer_path: peer_path.as_deref(),
-            program: program.as_deref(),
-        }),
+        Bench::Streams { comparison, peer_path } => compare::run(comparison, peer_path.as_deref()),
         Bench::Frames { repeats, seconds } => {
             frames::run(&frames::Frames { folder, repeats: *repeats, seconds: *seconds })
         }
-        Bench::Iperf3 { repeats, seconds, only, program } => iperf3::run(&iperf3::Comparison {
-            folder,
-            repeats: *repeats,
-            seconds: *seconds,
-            only: only.as_deref(),
-            program: program.as_deref(),
-        }),
-        Bench::Ports { repeats, seconds, only, program } => ports::run(&ports::Comparison {
-            folder,
-            repeats: *repeats,
-            seconds: *seconds,
-            only: only.as_deref(),
-            program: program.as_deref(),
-        }),
+        Bench::Iperf3(comparison) => iperf3::run(comparison),
+        Bench::Ports(comparison) => ports::run(comparison),
         Bench::Path { repeats, seconds } => path::run(&path::Paths { folder, repeats: *repeats, seconds: *seconds }),
         Bench::Nfs { repeats, seconds, program } => nfs::run(program.as_deref(), folder, *seconds, *repeats),
         Bench::Copy { repeats, tree, storage, only, durable, million, table, program } => {

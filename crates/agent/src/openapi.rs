@@ -7,9 +7,6 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// What any route may answer instead.
-const ALWAYS: [ErrorKind; 2] = [ErrorKind::Unauthorized, ErrorKind::Limit];
-
 /// The description of the API.
 pub fn openapi() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -52,7 +49,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
         .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
         .collect();
-    let mut errors: Vec<ErrorKind> = ALWAYS.iter().chain(route.errors).copied().collect();
+    let mut errors = [&[ErrorKind::Limit], route.errors].concat();
     if route.versioned {
         parameters.push(json!({
             "name": PROTOCOL_HEADER, "in": "header", "required": true, "schema": {"type": "integer", "const": PROTOCOL}
@@ -67,7 +64,9 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         Answer::Nothing => ("204", json!({"description": "Done"})),
     };
     let mut operation = json!({"summary": route.summary, "parameters": parameters});
-    if !route.admitted {
+    if route.admitted {
+        errors.push(ErrorKind::Unauthorized);
+    } else {
         operation["security"] = json!([]);
     }
     if let Some(schema) = route.body {
@@ -96,7 +95,13 @@ mod tests {
         for route in &ROUTES {
             let operation = &description["paths"][route.path][route.method.name()];
             assert_eq!(operation["summary"], route.summary, "{}", route.path);
-            assert!(operation["responses"]["401"].is_object());
+            let asks_for_token = operation["responses"]["401"].is_object();
+            assert_eq!(
+                (asks_for_token, operation["security"].is_null()),
+                (route.admitted, route.admitted),
+                "{}",
+                route.path
+            );
         }
         for (path, method, status) in [
             ("/v1/host", "get", "422"),

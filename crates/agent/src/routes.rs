@@ -94,7 +94,7 @@ pub(crate) static ROUTES: [Route; 13] = [
         body: Some(schema::<PairingMessage>),
         answer: Answer::Json(schema::<PairingMessage>),
         errors: &[],
-        handler: |method| on(method, pair).layer(DefaultBodyLimit::max(STRANGERS_BODY)),
+        handler: |method| on(method, pair),
     },
     Route {
         method: Method::Post,
@@ -105,7 +105,7 @@ pub(crate) static ROUTES: [Route; 13] = [
         body: Some(schema::<PairingProof>),
         answer: Answer::Json(schema::<Paired>),
         errors: &[ErrorKind::Conflict],
-        handler: |method| on(method, confirm).layer(DefaultBodyLimit::max(STRANGERS_BODY)),
+        handler: |method| on(method, confirm),
     },
     Route {
         method: Method::Get,
@@ -240,10 +240,16 @@ pub(crate) fn is_for_strangers(path: &str) -> bool {
     ROUTES.iter().any(|route| !route.admitted && route.path == path)
 }
 
+/// Bytes of the longest body that is read of a request for `path`.
+fn longest_body(path: &str, shared: &Shared) -> usize {
+    if is_for_strangers(path) { STRANGERS_BODY } else { shared.limits.max_body }
+}
+
 /// The table as a router.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
     let router = ROUTES.iter().fold(Router::new(), |router, route| {
-        let method = (route.handler)(route.method.filter());
+        let longest = DefaultBodyLimit::max(longest_body(route.path, &shared));
+        let method = (route.handler)(route.method.filter()).layer(longest);
         router.route(route.path, if route.versioned { method.route_layer(from_fn(same_protocol)) } else { method })
     });
     router
@@ -254,7 +260,6 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
                 "this route has other methods; GET /v1/openapi.json lists them",
             ))
         })
-        .layer(DefaultBodyLimit::max(shared.limits.max_body))
         .with_state(shared)
 }
 
@@ -284,7 +289,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Body<T> {
 
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ErrorResponse> {
         let longest = shared.timeouts.body;
-        let most = if is_for_strangers(request.uri().path()) { STRANGERS_BODY } else { shared.limits.max_body };
+        let most = longest_body(request.uri().path(), shared);
         let Ok(read) = tokio::time::timeout(longest, Bytes::from_request(request, shared)).await else {
             let message = format!("the body of the request did not come within {}", Nanos::from(longest));
             return Err(ErrorResponse::new(ErrorKind::BadRequest, message));

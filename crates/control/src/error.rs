@@ -25,6 +25,15 @@ pub enum AgentError {
         /// What it said.
         reason: String,
     },
+    /// What answers did not prove that it has the pairing code.
+    #[error(
+        "what answers at {address} did not prove that it has the pairing code: someone may stand in between; copy the agent \
+         URL that `linerate serve` prints instead"
+    )]
+    PairingNotProved {
+        /// Where the agent should be.
+        address: String,
+    },
     /// The agent shows another certificate than the agent URL says.
     #[error(
         "the agent at {address} shows another certificate than the agent URL says: it was started anew with a new \

@@ -1,5 +1,6 @@
 //! Entry points for fuzzing: what an agent that may be hostile answers a runner.
 
+use crate::pairing::{Paired, PairingMessage};
 use crate::sse::Events;
 use crate::{ApiError, ClockReading, Closed};
 use linerate_model::{Host, HostCounters, HostCounts, Mac, PortInfo, Stage};
@@ -17,6 +18,8 @@ pub fn answer(bytes: &[u8]) {
     read::<Closed>(bytes);
     read::<ApiError>(bytes);
     read::<Mac>(bytes);
+    read::<PairingMessage>(bytes);
+    read::<Paired>(bytes);
     let mut events = Events::default();
     for piece in bytes.chunks(usize::from(*piece) + 1) {
         let Ok(ended) = events.push(piece) else { return };

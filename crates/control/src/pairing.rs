@@ -186,25 +186,22 @@ fn signed(end: &[u8], fingerprint: &str) -> Vec<u8> {
 /// It cannot be reached, pairs with nobody, shows another code, or somebody stands in between.
 pub async fn pair(host: &str, port: u16, code: &PairingCode) -> Result<AgentUrl, AgentError> {
     let mut url = AgentUrl { host: host.to_owned(), port, token: String::new(), fingerprint: String::new() };
-    let seen = pin::Pinned::first_seen();
-    let client = Client::unadmitted(&url.address(), &seen)?;
+    let (address, seen) = (url.address(), pin::Pinned::first_seen());
+    let client = Client::unadmitted(&address, &seen)?;
     let (end, message) = PairingEnd::client(code);
     let theirs: PairingMessage = client.first(&["pair"], &PairingMessage { message }, TASK).await?;
-    let stranger = |reason: &str| AgentError::NotAnAgent { address: url.address(), reason: reason.to_owned() };
+    let stranger = |reason: &str| AgentError::NotAnAgent { address: address.clone(), reason: reason.to_owned() };
     let key = end.finish(&theirs.message).ok_or_else(|| stranger("its pairing message cannot be read"))?;
     let fingerprint = seen.get().ok_or_else(|| stranger("it showed no certificate"))?.to_owned();
     let proof = PairingProof { proof: key.of_client(&fingerprint) };
     let paired: Paired = client.first(&["pair", "confirm"], &proof, TASK).await?;
     if !key.is_of_agent(&paired.proof, &fingerprint) {
-        return Err(stranger("it did not prove that it has the pairing code: somebody may stand in between"));
+        return Err(AgentError::PairingNotProved { address });
     }
     url.token = paired.token;
     url.fingerprint = fingerprint;
     // As if it had been read: a hostile agent's token is checked like any other.
-    url.to_string().parse().map_err(|_| AgentError::NotAnAgent {
-        address: url.address(),
-        reason: String::from("its token cannot be read"),
-    })
+    url.to_string().parse().map_err(|_| stranger("its token cannot be read"))
 }
 
 #[cfg(test)]

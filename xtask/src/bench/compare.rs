@@ -6,6 +6,7 @@ use super::lab::{Lab, RECEIVER, SENDER};
 use super::peers::{Installed, Peer, port};
 use super::read::{self, WorkUnit, Written};
 use super::work::{Load, WORKS, Wait, Work};
+use super::{Comparison, FOLDER};
 use crate::process::{self, Running};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -18,18 +19,6 @@ const RECEIVER_CPU: &str = "1";
 
 /// The tool that everything is compared with.
 const OURS: &str = "linerate";
-
-/// What is asked.
-pub(super) struct Comparison<'a> {
-    /// Where results and records go.
-    pub(super) folder: &'a Path,
-    pub(super) repeats: u32,
-    pub(super) seconds: u32,
-    pub(super) only: Option<&'a str>,
-    pub(super) peer_path: Option<&'a Path>,
-    /// The linerate to compare; built as for a release if none.
-    pub(super) program: Option<&'a Path>,
-}
 
 /// One tool's runs of one work.
 struct Track {
@@ -50,19 +39,18 @@ struct Table {
 }
 
 /// Runs the comparison, prints it and keeps it as JSON.
-pub(super) fn run(comparison: &Comparison<'_>) -> Result<()> {
-    let works: Vec<&'static Work> =
-        WORKS.iter().filter(|work| comparison.only.is_none_or(|only| work.name.contains(only))).collect();
+pub(super) fn run(comparison: &Comparison, peer_path: Option<&Path>) -> Result<()> {
+    let works: Vec<&'static Work> = WORKS.iter().filter(|work| comparison.has(work.name)).collect();
     if works.is_empty() {
         let names: Vec<&str> = WORKS.iter().map(|work| work.name).collect();
-        bail!("no work is called {:?}; there are {}", comparison.only.unwrap_or_default(), names.join(", "));
+        bail!("no work is called {:?}; there are {}", comparison.only.as_deref().unwrap_or_default(), names.join(", "));
     }
-    let installed = Installed::find(comparison.peer_path);
+    let installed = Installed::find(peer_path);
     let (found, missing) = installed.found_and_missing();
     eprintln!("peers: {}; not installed: {}", listed(&found), listed(&missing));
 
     process::catch_interrupts()?;
-    let lab = Lab::up(comparison.program, comparison.folder)?;
+    let lab = Lab::up(comparison.program.as_deref(), Path::new(FOLDER))?;
     let to = lab.address(RECEIVER)?;
     let default = lab.ask(SENDER, &["cat", "/proc/sys/net/ipv4/tcp_congestion_control"])?.stdout.trim().to_owned();
     let mut tables = Vec::new();
@@ -72,7 +60,7 @@ pub(super) fn run(comparison: &Comparison<'_>) -> Result<()> {
     for table in &tables {
         print(table, &default);
     }
-    let file = comparison.folder.join("streams.json");
+    let file = Path::new(FOLDER).join("streams.json");
     let kept = serde_json::to_string_pretty(&to_json(comparison, &default, &tables))?;
     std::fs::write(&file, kept).with_context(|| format!("writing {}", file.display()))?;
     println!("kept in {}", file.display());
@@ -89,7 +77,7 @@ fn listed(names: &[&str]) -> String {
 
 /// Fills `tables` run by run, so that what was measured before an interrupt is kept.
 fn measure(
-    comparison: &Comparison<'_>,
+    comparison: &Comparison,
     lab: &Lab,
     installed: &Installed,
     to: &str,
@@ -261,7 +249,7 @@ fn print(table: &Table, default: &str) {
     }
 }
 
-fn to_json(comparison: &Comparison<'_>, default: &str, tables: &[Table]) -> Value {
+fn to_json(comparison: &Comparison, default: &str, tables: &[Table]) -> Value {
     let spread = |spread: Option<Spread>| {
         spread.map(|spread| json!({ "median": spread.median, "low": spread.low, "high": spread.high }))
     };
@@ -340,8 +328,7 @@ mod tests {
         );
         let (rival, ratio) = table.rival().unwrap();
         assert_eq!((rival.tool.as_str(), ratio.median), ("fast", 2.0));
-        let comparison =
-            Comparison { folder: Path::new(""), repeats: 1, seconds: 1, only: None, peer_path: None, program: None };
+        let comparison = Comparison { repeats: 1, seconds: 1, only: None, program: None };
         let kept = to_json(&comparison, "bbr", &[table]);
         assert_eq!(kept["works"][0]["met"], json!(true));
         assert_eq!(kept["works"][0]["tools"][4]["values"], json!([null]));

@@ -5,6 +5,7 @@ use super::figure::{Spread, Unit};
 use super::lab::{Lab, RECEIVER, SENDER};
 use super::peers::port;
 use super::read::{self, WorkUnit, Written};
+use super::{Comparison, FOLDER};
 use crate::process::{self, Running};
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
@@ -19,18 +20,6 @@ const RECEIVER_CPU: &str = "1";
 /// Warm-up of each run, seconds.
 const WARMUP: u32 = 1;
 const PAYLOAD: WorkUnit = WorkUnit { unit: Unit::Payload, datagram: None };
-
-/// What is asked.
-pub(super) struct Comparison<'a> {
-    /// Where results and records go.
-    pub(super) folder: &'a Path,
-    pub(super) repeats: u32,
-    pub(super) seconds: u32,
-    /// Only links whose name contains this.
-    pub(super) only: Option<&'a str>,
-    /// The linerate to compare; built as for a release if none.
-    pub(super) program: Option<&'a Path>,
-}
 
 /// The links: their name, and the bench that has them.
 const LINKS: [(&str, &[&str]); 3] = [
@@ -60,14 +49,14 @@ impl Pair {
 }
 
 /// Runs the comparison, prints it, and fails if a ratio is off.
-pub(super) fn run(comparison: &Comparison<'_>) -> Result<()> {
+pub(super) fn run(comparison: &Comparison) -> Result<()> {
     process::catch_interrupts()?;
-    let program = super::lab::find_or_build(comparison.program)?;
+    let program = super::lab::find_or_build(comparison.program.as_deref())?;
     println!("{:<12} {:<8} {:<20} {:>14} {:>26}", "link", "data", "pair", "median", "of iperf3 to iperf3");
     let (mut missed, mut runs) = (Vec::new(), 0);
-    let links = LINKS.into_iter().filter(|(link, _)| comparison.only.is_none_or(|only| link.contains(only)));
+    let links = LINKS.into_iter().filter(|(link, _)| comparison.has(link));
     for (link, bench) in links {
-        let lab = Lab::up_with(Some(&program), comparison.folder, bench, &[])?;
+        let lab = Lab::up_with(Some(&program), Path::new(FOLDER), bench, &[])?;
         let to = lab.address(RECEIVER)?;
         for backward in [false, true] {
             let mut values: [Vec<f64>; 3] = Default::default();
@@ -111,7 +100,7 @@ struct Seat<'a> {
 
 impl Seat<'_> {
     /// Runs a pair. Returns payload bits per second at the receiver.
-    fn run(&self, pair: Pair, comparison: &Comparison<'_>) -> Result<f64> {
+    fn run(&self, pair: Pair, comparison: &Comparison) -> Result<f64> {
         let (port, seconds) = (self.port.to_string(), comparison.seconds.to_string());
         let program = self.program.to_string_lossy().into_owned();
         let pinned = |cpu: &'static str| ["taskset", "-c", cpu].into_iter();
@@ -126,7 +115,7 @@ impl Seat<'_> {
         }
         let url = format!("iperf3://{}:{port}", self.to);
         let (time, warmup) = (format!("{seconds}s"), format!("{WARMUP}s"));
-        let store = comparison.folder.join("iperf3.sqlite").to_string_lossy().into_owned();
+        let store = Path::new(FOLDER).join("iperf3.sqlite").to_string_lossy().into_owned();
         let omit = WARMUP.to_string();
         let direction = if self.backward { "receive" } else { "send" };
         let client: Vec<&str> = match pair {

@@ -4,6 +4,7 @@
 use super::figure::{Spread, Unit};
 use super::lab::{Lab, RECEIVER, SENDER};
 use super::read::{self, WorkUnit, Written};
+use super::{Comparison, FOLDER};
 use crate::process::{self, Running};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -20,18 +21,6 @@ const WARMUP: u32 = 1;
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// The options of both agents beside their address: the shared port first.
 const AGENTS: [(u16, &[&str]); 2] = [(4747, &[]), (4748, &["--data-ports", "5000-5199"])];
-
-/// What is asked.
-pub(super) struct Comparison<'a> {
-    /// Where records go.
-    pub(super) folder: &'a Path,
-    pub(super) repeats: u32,
-    pub(super) seconds: u32,
-    /// Only loads whose name contains this.
-    pub(super) only: Option<&'a str>,
-    /// The linerate to compare; built as for a release if none.
-    pub(super) program: Option<&'a Path>,
-}
 
 /// What is run, and what it is measured in.
 struct Load {
@@ -56,10 +45,10 @@ const LOADS: &[Load] = &[
 ];
 
 /// Runs the comparison, prints it, and fails if a ratio is below the goal.
-pub(super) fn run(comparison: &Comparison<'_>) -> Result<()> {
+pub(super) fn run(comparison: &Comparison) -> Result<()> {
     process::catch_interrupts()?;
-    let program = super::lab::find_or_build(comparison.program)?;
-    let lab = Lab::up(Some(&program), comparison.folder)?;
+    let program = super::lab::find_or_build(comparison.program.as_deref())?;
+    let lab = Lab::up(Some(&program), Path::new(FOLDER))?;
     let address = lab.address(RECEIVER)?;
     let program = program.to_string_lossy().into_owned();
     let start = |(port, options): (u16, &[&str])| {
@@ -72,7 +61,7 @@ pub(super) fn run(comparison: &Comparison<'_>) -> Result<()> {
     let agents = [start(AGENTS[0])?, start(AGENTS[1])?];
     println!("{:<12} {:>16} {:>16} {:>26}", "load", "shared port", "own ports", "ratio");
     let mut missed = Vec::new();
-    for load in LOADS.iter().filter(|load| comparison.only.is_none_or(|only| load.name.contains(only))) {
+    for load in LOADS.iter().filter(|load| comparison.has(load.name)) {
         let mut values: [Vec<f64>; 2] = Default::default();
         for turn in 0..2 * comparison.repeats as usize {
             // Each repeat begins with the other agent.
@@ -103,9 +92,9 @@ pub(super) fn run(comparison: &Comparison<'_>) -> Result<()> {
 }
 
 /// Runs a load once to the agent at `url`.
-fn measure(lab: &Lab, program: &str, url: &str, load: &Load, comparison: &Comparison<'_>) -> Result<f64> {
+fn measure(lab: &Lab, program: &str, url: &str, load: &Load, comparison: &Comparison) -> Result<f64> {
     let (time, warmup) = (format!("{}s", comparison.seconds), format!("{WARMUP}s"));
-    let store = comparison.folder.join("ports.sqlite").to_string_lossy().into_owned();
+    let store = Path::new(FOLDER).join("ports.sqlite").to_string_lossy().into_owned();
     let (command, options) = load.arguments.split_first().context("a load has a command")?;
     let first = ["taskset", "-c", CLIENT_CPU, program, command, "local", url];
     let timing = ["--time", &time, "--warmup", &warmup, "--repeats", "1", "--json", "--store", &store];
