@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 pub struct Confinement {
     /// Folders that it reads, as that of its identity.
     pub reads: Vec<PathBuf>,
+    /// Folders that it writes beside those of its engines, as that of its records.
+    pub writes: Vec<PathBuf>,
     /// It binds ports below 1024: those that many NFS servers ask of their callers, or one that it was told to listen at.
     pub low_ports: bool,
     /// It keeps `CAP_NET_ADMIN`: for socket buffers beyond the system's limits, busy polling and all congestion controls.
@@ -57,7 +59,8 @@ impl Confinement {
         // Some things are tried by means that are given up.
         linerate_observe::capabilities();
 
-        let (folders, missing): (Vec<_>, Vec<_>) = written(options).into_iter().partition(|path| path.exists());
+        let (folders, missing): (Vec<_>, Vec<_>) =
+            written(options).into_iter().chain(self.writes.clone()).partition(|path| path.exists());
         let mut rules: Vec<(&Path, FolderRights)> = ["/proc", "/sys"]
             .into_iter()
             .map(Path::new)

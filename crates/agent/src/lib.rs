@@ -63,3 +63,4 @@ pub use serve::{Agent, AgentOptions};
 pub use start_error::StartError;
 pub use timeouts::Timeouts;
 pub use token::{BadToken, Token};
+pub use watching::{Seen, Watching};

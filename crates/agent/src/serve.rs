@@ -220,6 +220,11 @@ impl Agent {
         self.confined.as_ref()
     }
 
+    /// How this host is described to those that ask.
+    pub fn host_options(&self) -> &HostOptions {
+        &self.shared.host
+    }
+
     /// Stops all sessions, lets their runners know, and ends once they have let go of everything: at once as a rule, later
     /// where files have to be removed.
     pub async fn shutdown(mut self) {

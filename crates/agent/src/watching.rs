@@ -17,29 +17,30 @@ const PROGRESS_EVERY: u64 = 100_000_000;
 /// The same while the end of the warm-up is looked for, which is judged by what is told.
 const WARM_UP_PROGRESS_EVERY: u64 = 50_000_000;
 
-/// A thread that watches the host and samples the load until the window closes.
-pub(crate) struct Watching {
+/// A thread that watches the host and samples the load until the window closes. Dropping it ends it.
+#[derive(Debug)]
+pub struct Watching {
     signal: Arc<Signal>,
-    thread: JoinHandle<Seen>,
+    thread: Option<JoinHandle<Seen>>,
 }
 
 /// What was seen of a load.
-#[derive(Default)]
-pub(crate) struct Seen {
+#[derive(Debug, Default)]
+pub struct Seen {
     /// What the host saw in the window; none if no window opened.
-    pub(crate) observation: Option<Observation>,
+    pub observation: Option<Observation>,
     /// The course of the load.
-    pub(crate) series: Series,
+    pub series: Series,
 }
 
 /// Wakes the thread.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Signal {
     state: Mutex<Signalled>,
     changed: Condvar,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Signalled {
     has_returned: bool,
     /// The window was set, and the thread has not heard of it.
@@ -79,17 +80,13 @@ impl Watching {
     ///
     /// # Errors
     /// The system gives no thread.
-    pub(crate) fn begin(
-        work: Work,
-        sampling: Sampling,
-        tell: impl Fn(SessionProgress) + Send + 'static,
-    ) -> io::Result<Self> {
+    pub fn begin(work: Work, sampling: Sampling, tell: impl Fn(SessionProgress) + Send + 'static) -> io::Result<Self> {
         let signal = Arc::<Signal>::default();
         let thread = Builder::new().name("watch".into()).spawn({
             let signal = Arc::clone(&signal);
             move || watch(&work, sampling, &signal, &tell)
         })?;
-        Ok(Self { signal, thread })
+        Ok(Self { signal, thread: Some(thread) })
     }
 
     /// What wakes it.
@@ -98,9 +95,15 @@ impl Watching {
     }
 
     /// Ends the watch after the engine has returned and its stragglers have arrived.
-    pub(crate) fn end(self) -> Seen {
+    pub fn end(mut self) -> Seen {
         self.signal.engine_returned();
-        self.thread.join().unwrap_or_default()
+        self.thread.take().map(|thread| thread.join().unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.signal.engine_returned();
     }
 }
 

@@ -172,7 +172,8 @@ fn busiest(report: &IntervalReport) -> String {
 pub(crate) mod tests {
     use super::*;
     use linerate_model::{
-        HostLoad, HostName, Iperf3Server, Meter, Record, RecordId, SessionProgress, StreamTask, Timing, Trial,
+        HostLoad, HostName, Iperf3End, Iperf3Server, Meter, Record, RecordId, SessionProgress, StreamTask, Timing,
+        Trial,
     };
     use linerate_model::{Plan, Repeats};
 
@@ -285,7 +286,7 @@ pub(crate) mod tests {
         let server = Iperf3Server { address: [192, 0, 2, 5].into(), port: Iperf3Server::PORT, report: false };
         let heads = |direction| {
             let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(1));
-            let task = StreamTask { iperf3: Some(server.clone()), direction, ..plain };
+            let task = StreamTask { iperf3: Some(Iperf3End::Server(server.clone())), direction, ..plain };
             let trial = Trial::new("tcp", Task::Stream(task), Timing::of(Nanos::default(), Nanos::from_secs(3)));
             let mut live = LiveLines::new(Nanos::from_secs(1));
             let progress = Progress { done: 0, at_most: Some(1), known: String::new() };

@@ -8,10 +8,10 @@ use crate::job::Job;
 use crate::parameters::parameters;
 use crate::results::{FlowResult, TestResults, ids};
 use crate::state::State;
+use crate::told::ToldOf;
 use linerate_engine::{Conductor, Counted, Timeline};
 use linerate_model::{
-    Assignment, Caveat, CaveatKind, Direction, EndCounts, Endpoints, FlowCounts, Ready, Received, RoleCounts, Sent,
-    Transport, message,
+    Assignment, Caveat, CaveatKind, Direction, EndCounts, Endpoints, FlowCounts, Ready, RoleCounts, Transport, message,
 };
 use linerate_streams::{Bulk, BulkCounts, BulkFlow};
 use linerate_sys::clock;
@@ -153,65 +153,17 @@ fn own_results(job: &Job, own: &BulkCounts, now: CpuTime, begun: CpuTime) -> Tes
 
 /// The server's end by what it told, and doubts about that.
 fn server_end(job: &Job, own: &BulkCounts, told: &TestResults, text: Value) -> (EndCounts, Vec<Caveat>) {
-    let udp = job.task.net.transport == Transport::Udp;
-    let message = job.task.message_bytes.get();
-    let flows: Vec<(bool, &FlowResult)> =
-        job.flows().into_iter().map(|(_, backward)| backward).zip(&told.flows).collect();
-    let of = |wanted: bool| flows.iter().filter(move |(backward, _)| *backward == wanted).map(|(_, flow)| *flow);
-    let bytes = |backward| of(backward).map(|flow| flow.bytes).sum::<u64>();
-    let time = |backward| of(backward).map(|flow| flow.time).max().unwrap_or_default();
-    let mut caveats: Vec<Caveat> = other_congestion(job, told).into_iter().collect();
-    let received = own.end.sent.as_ref().map(|sent| {
-        let lost = |flow: &FlowResult| flow.lost.saturating_sub(flow.lost_in_warmup.unwrap_or(0));
-        let lost: u64 = of(false).map(lost).sum();
-        if udp && lost > 0 && job.omit_s > 0 && of(false).any(|flow| flow.lost_in_warmup.is_none()) {
-            let text = message!(
-                "caveat-iperf3-warm-up-loss",
-                "this version of iperf3 does not tell the datagrams that were lost in the warm-up from the \
-                 others: the loss is that of both; measure with --warmup 0s, or use iperf3 3.13 or later on the \
-                 server"
-            );
-            caveats.push(Caveat::new(CaveatKind::Fallback, text));
-        }
-        Received {
-            window: time(false),
-            payload_bytes: bytes(false),
-            messages: bytes(false) / message,
-            arrived: if udp { sent.messages.saturating_sub(lost) } else { 0 },
-            jitter: of(false).map(|flow| flow.jitter).max().filter(|_| udp),
-            io_method: IO_METHOD.to_owned(),
-            ..Received::default()
-        }
-    });
-    let sent = own.end.received.as_ref().map(|received| match udp {
-        // What it sent within this end's window is known by its numbers, and no loss could be told by the count of another window.
-        true => Sent {
-            window: received.window,
-            payload_bytes: own.numbered * message,
-            messages: own.numbered,
-            io_method: IO_METHOD.to_owned(),
-            ..Sent::default()
-        },
-        false => Sent {
-            window: time(true),
-            payload_bytes: bytes(true),
-            messages: bytes(true) / message,
-            io_method: IO_METHOD.to_owned(),
-            ..Sent::default()
-        },
-    });
-    let flow = |(backward, flow): &(bool, &FlowResult)| match backward {
-        true => FlowCounts { sent_bytes: flow.bytes, ..FlowCounts::default() },
-        false => FlowCounts { received_bytes: flow.bytes, ..FlowCounts::default() },
+    let to_here: Vec<bool> = job.flows().into_iter().map(|(_, backward)| backward).collect();
+    let of = ToldOf {
+        transport: job.task.net.transport,
+        message_bytes: job.task.message_bytes.get(),
+        has_warmup: job.omit_s > 0,
+        to_here: &to_here,
+        own: &own.end,
+        numbered: own.numbered,
     };
-    let end = EndCounts {
-        path: job.path,
-        sent,
-        received,
-        flows: flows.iter().map(flow).collect(),
-        told: Some(text),
-        ..EndCounts::default()
-    };
+    let (end, mut caveats) = of.end(told, text);
+    caveats.extend(other_congestion(job, told));
     (end, caveats)
 }
 
@@ -229,6 +181,3 @@ fn other_congestion(job: &Job, told: &TestResults) -> Option<Caveat> {
         Caveat::new(CaveatKind::Fallback, text)
     })
 }
-
-/// How the server moves its data: it does not tell.
-const IO_METHOD: &str = "iperf3";

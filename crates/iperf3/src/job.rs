@@ -2,7 +2,9 @@
 
 use crate::error::Iperf3Error;
 use linerate_engine::{check_assignment, path_ends};
-use linerate_model::{Assignment, Direction, IpVersion, Iperf3Server, StreamTask, Task, Transport, Warmup, Window};
+use linerate_model::{
+    Assignment, Direction, IpVersion, Iperf3End, Iperf3Server, StreamTask, Task, Transport, Warmup, Window,
+};
 use linerate_units::Nanos;
 use std::net::SocketAddr;
 
@@ -29,8 +31,12 @@ impl Job {
         let Task::Stream(task) = &assignment.task else {
             return Err(asked(format!("iperf3 knows streams only, not {}", assignment.task.kind())));
         };
-        let Some(server) = task.iperf3.clone() else {
-            return Err(asked("the stream names no iperf3 server"));
+        let server = match task.iperf3.clone() {
+            Some(Iperf3End::Server(server)) => server,
+            Some(Iperf3End::Client(_)) => {
+                return Err(asked("an iperf3 client begins its test by itself: run iperf3 there"));
+            }
+            None => return Err(asked("the stream names no iperf3 server")),
         };
         let window = check_assignment(assignment)?;
         let path = match &path_ends(assignment)?[..] {
@@ -109,7 +115,7 @@ fn check_server(server: &Iperf3Server, task: &StreamTask) -> Result<(), Iperf3Er
 pub(crate) mod tests {
     use super::*;
     use linerate_engine::testing::assignment;
-    use linerate_model::{Net, Path, Role, RoleKind, Server, SocketOptions, Timing};
+    use linerate_model::{Iperf3Client, Net, Path, Role, RoleKind, Server, SocketOptions, Timing};
     use linerate_units::ByteCount;
     use std::net::Ipv4Addr;
 
@@ -119,7 +125,7 @@ pub(crate) mod tests {
         let iperf3 = Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port: 5_201, report: false };
         StreamTask {
             paths: vec![Path { client: "a".into(), server: Server::Foreign("iperf3".into()) }],
-            iperf3: Some(iperf3),
+            iperf3: Some(Iperf3End::Server(iperf3)),
             ..StreamTask::plain(transport, ByteCount::new(bytes))
         }
     }
@@ -138,8 +144,10 @@ pub(crate) mod tests {
     #[test]
     fn what_iperf3_does_not_take_is_named_with_its_remedy() {
         let tcp = || stream(Transport::Tcp);
-        let server = |server| StreamTask { iperf3: Some(server), ..tcp() };
-        let iperf3 = tcp().iperf3.expect("a server");
+        let end = |end| StreamTask { iperf3: Some(end), ..tcp() };
+        let server = |server| end(Iperf3End::Server(server));
+        let iperf3 = Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port: 5_201, report: false };
+        let client = Iperf3Client { address: Ipv4Addr::LOCALHOST.into() };
         let second = Nanos::from_secs(1);
         let usual = Timing::of(second, second);
         let mss = SocketOptions { mss: Some(9_300), ..SocketOptions::default() };
@@ -155,6 +163,7 @@ pub(crate) mod tests {
             (server(Iperf3Server { port: 0, ..iperf3.clone() }), usual, 1, "5201"),
             (server(Iperf3Server { address: [0; 16].into(), ..iperf3 }), usual, 1, "IP version"),
             (StreamTask { iperf3: None, ..tcp() }, usual, 1, "no iperf3 server"),
+            (end(Iperf3End::Client(client)), usual, 1, "run iperf3 there"),
         ] {
             let error = of(task, timing, clients).expect_err(needle);
             assert!(error.contains(needle), "{error}");

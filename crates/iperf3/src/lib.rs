@@ -37,6 +37,7 @@ mod reading;
 mod results;
 mod server;
 mod state;
+mod told;
 
 pub use engine::Iperf3;
-pub use server::{Iperf3Service, Report, ServiceLimits};
+pub use server::{Iperf3Service, Observer, ServedTest, ServiceLimits, Watch};

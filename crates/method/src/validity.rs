@@ -72,8 +72,11 @@ pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
 pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
     let asked = result.trial.window()?.measure.as_secs_f64();
     transfers(result).iter().find_map(|transfer| {
-        let sent = transfer.sender.sent.as_ref().map(|sent| (transfer.from, "sent", sent.window));
-        let received = transfer.receiver.received.as_ref().map(|received| (transfer.to, "received", received.window));
+        // An end that runs no agent counts over a window of its own.
+        let [sender, receiver] =
+            [transfer.sender, transfer.receiver].map(|end| Some(end).filter(|end| end.told.is_none()));
+        let sent = sender.and_then(|end| Some((transfer.from, "sent", end.sent.as_ref()?.window)));
+        let received = receiver.and_then(|end| Some((transfer.to, "received", end.received.as_ref()?.window)));
         let (host, did, window) = [sent, received].into_iter().flatten().find(|(_, _, window)| {
             let seconds = window.as_secs_f64();
             seconds > 0.0 && (seconds - asked).abs() > asked * OFF_BEARABLE
@@ -216,6 +219,9 @@ mod tests {
         let told = with(asked * 3).expect("three times as long");
         assert!(told.text.starts_with("host b received for 3.00 s instead of 1.00 s"), "{}", told.text);
         assert!(with(asked / 2).is_some());
+        let server = &mut paths_of(&mut result)[0].server;
+        server.told = Some(serde_json::json!({}));
+        assert_eq!(off_window(&result), None, "it counts over a window of its own");
     }
 
     #[test]

@@ -55,6 +55,12 @@ pub struct Record {
     pub caveats: Vec<Caveat>,
 }
 
+/// The words of a command as people type them: the program's folder left out.
+pub fn typed(command: &[String]) -> impl Iterator<Item = &str> {
+    let program = command.first().map(|path| path.rsplit('/').next().unwrap_or(path));
+    program.into_iter().chain(command.iter().skip(1).map(String::as_str))
+}
+
 impl Record {
     /// Reads a record of this format. All records are read here: the code that reads each of their hundred types is large, and is
     /// compiled once then.

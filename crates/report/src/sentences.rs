@@ -317,9 +317,12 @@ fn cpu(lang: Language, result: &FlowResult<'_>) -> Option<String> {
 }
 
 /// Shares of a core that the busiest thread of the test used, sending and receiving end: `91 and 54 %`. Other programs on the
-/// hosts are not in it. None where nothing was observed.
+/// hosts are not in it. None where nothing was observed; a dash for an end that nobody watched.
 pub(crate) fn busiest_threads(lang: Language, result: &FlowResult<'_>) -> Option<String> {
-    let whole = |share: f64| (0.0..=1.05).contains(&share).then(|| format!("{:.0}", share * 100.0));
+    let whole = |share: f64| match share {
+        0.0 => Some(MISSING.to_owned()),
+        share => (0.0..=1.05).contains(&share).then(|| format!("{:.0}", share * 100.0)),
+    };
     let (sender, receiver) = (result.cpu.sender.busiest_thread, result.cpu.receiver.busiest_thread);
     if sender == 0.0 && receiver == 0.0 {
         return None;

@@ -13,6 +13,7 @@ mod error;
 mod intervals;
 mod keep;
 mod run;
+mod served;
 mod session;
 mod telling;
 #[cfg(test)]
@@ -24,4 +25,5 @@ pub use device_load::DeviceWatch;
 pub use error::{HostFailure, RunError};
 pub use intervals::Intervals;
 pub use run::{BenchWatch, Ended, Event, Origin, Resumed, Run};
+pub use served::keep_served;
 pub use telling::Telling;

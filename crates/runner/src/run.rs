@@ -6,7 +6,7 @@ use crate::session::Sessions;
 use crate::{Agents, DeviceWatch, RunError};
 use linerate_method::{After, Again, Progress, Retry, Step, spoilt};
 use linerate_model::{
-    Caveat, CaveatKind, HostName, Message, Password, Plan, Record, RecordId, Sampling, SessionProgress, Standing,
+    Caveat, CaveatKind, Host, HostName, Message, Password, Plan, Record, RecordId, Sampling, SessionProgress, Standing,
     StudyRun, Trial, TrialResult, message,
 };
 use linerate_store::{Ending, LiveRun, Store};
@@ -134,7 +134,7 @@ impl Run<'_> {
     pub async fn execute(mut self, on_event: &mut dyn FnMut(Event<'_>), mut cancel: watch::Receiver<bool>) -> Ended {
         let (mut record, live) = match self.resumed.take() {
             Some(Resumed { record, live }) => (record, Some(live)),
-            None => (begin(self.plan.clone(), self.origin.clone(), self.agents), None),
+            None => (begin(self.plan.clone(), self.origin.clone(), self.agents.hosts()), None),
         };
         on_event(Event::Started { record: &record });
         let resumed_at = live.as_ref().map(|_| record.trials.len());
@@ -300,7 +300,7 @@ async fn asked_to_stop(cancel: &mut watch::Receiver<bool>) {
 }
 
 /// A record of a run that begins now.
-fn begin(plan: Plan, origin: Origin, agents: &dyn Agents) -> Record {
+pub(crate) fn begin(plan: Plan, origin: Origin, hosts: Vec<Host>) -> Record {
     let Origin { command, study, group } = origin;
     let now = jiff::Timestamp::now();
     let id = format!("{}-{:04x}", now.strftime("%Y%m%dT%H%M%S"), rand::random::<u16>());
@@ -310,7 +310,7 @@ fn begin(plan: Plan, origin: Origin, agents: &dyn Agents) -> Record {
         study,
         group,
         started_unix_ns: u64::try_from(now.as_nanosecond()).unwrap_or_default(),
-        hosts: agents.hosts(),
+        hosts,
         ..Record::new(RecordId(id), plan)
     }
 }

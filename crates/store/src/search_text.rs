@@ -1,6 +1,6 @@
 //! The text in which runs are searched, and the kind of run that a command makes.
 
-use linerate_model::Record;
+use linerate_model::{Record, typed};
 
 /// The text is cut here, bytes: the names of thousands of cells would make every search slow.
 const LONGEST: usize = 4096;
@@ -11,8 +11,7 @@ pub(crate) fn search_text(record: &Record) -> String {
     let cells = record.plan.cells().iter().map(|cell| cell.name.as_str());
     // Before all that may be cut off.
     let study = record.study.as_ref().map(|run| format!("study:{}", run.study));
-    let typed = record.command.iter().skip(1).map(String::as_str);
-    joined(record.id.0.as_str(), study.as_deref().into_iter().chain(typed).chain(hosts).chain(cells))
+    joined(record.id.0.as_str(), study.as_deref().into_iter().chain(typed(&record.command)).chain(hosts).chain(cells))
 }
 
 /// `first` and as many of `words` as there is room for, in small letters.
@@ -28,8 +27,12 @@ fn joined<'a>(first: &str, words: impl Iterator<Item = &'a str>) -> String {
     text
 }
 
-/// The name of the command that made a record; of one that ran in a lab the command that ran there.
+/// The name of the command that made a record; of one that ran in a lab the command that ran there; of another program its name.
 pub(crate) fn kind(command: &[String]) -> String {
+    const OTHERS: [&str; 1] = ["iperf3"];
+    if let Some(other) = typed(command).next().filter(|program| OTHERS.contains(program)) {
+        return other.to_owned();
+    }
     let after = |words: &[String]| words.first().filter(|word| is_name(word)).cloned();
     let first = after(command.get(1..).unwrap_or_default());
     let inner = command.iter().position(|word| word == "--").and_then(|at| after(&command[at + 1..]));
@@ -58,6 +61,7 @@ mod tests {
             ("linerate device throughput --ports a,b", "device"),
             ("linerate stream a -- b", "stream"),
             ("linerate --strange", "other"),
+            ("iperf3 -c 192.0.2.5 -R", "iperf3"),
             ("linerate", "other"),
             ("", "other"),
         ] {

@@ -2,6 +2,7 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use linerate_model::typed;
 use linerate_report::{Language, said};
 use maud::{DOCTYPE, Markup, html};
 use std::sync::LazyLock;
@@ -67,21 +68,17 @@ pub(crate) fn moment(unix_ns: u64) -> String {
 
 /// A command as it was typed, the program's folder left out.
 pub(crate) fn command(words: &[String]) -> String {
-    let words = words.iter().skip(1).map(String::as_str);
-    let typed = std::iter::once("linerate").chain(words).collect::<Vec<_>>().join(" ");
-    linerate_report::plain(&typed)
+    linerate_report::plain(&typed(words).collect::<Vec<_>>().join(" "))
 }
 
 /// The same for a shell, which takes each word as it is.
 pub(crate) fn shell_command(words: &[String]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
-    let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.clone(),
+    let quoted = |word: &str| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     };
-    let words = words.iter().skip(1).map(quoted);
-    let typed = std::iter::once("linerate".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
-    linerate_report::plain(&typed)
+    linerate_report::plain(&typed(words).map(quoted).collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]
@@ -92,6 +89,7 @@ mod tests {
     fn a_command_is_quoted_for_the_shell() {
         let words = |text: &[&str]| text.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let typed = words(&["/opt/linerate", "compare", "--live", "stream B", "it's", "", "-t", "10s", "a#b"]);
+        assert_eq!(shell_command(&words(&["iperf3", "-c", "192.0.2.5"])), "iperf3 -c 192.0.2.5");
         assert_eq!(shell_command(&typed), "linerate compare --live 'stream B' 'it'\\''s' '' -t 10s 'a#b'");
     }
 }

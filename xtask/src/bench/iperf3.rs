@@ -103,9 +103,13 @@ impl Seat<'_> {
     fn run(&self, pair: Pair, comparison: &Comparison) -> Result<f64> {
         let (port, seconds) = (self.port.to_string(), comparison.seconds.to_string());
         let program = self.program.to_string_lossy().into_owned();
+        let store = Path::new(FOLDER).join("iperf3.sqlite").to_string_lossy().into_owned();
         let pinned = |cpu: &'static str| ["taskset", "-c", cpu].into_iter();
         let server: Vec<&str> = match pair {
-            Pair::OurServer => vec![&program, "serve", "--ephemeral", "--listen", "0.0.0.0:0", "--iperf3", &port],
+            Pair::OurServer => {
+                let listening = ["--listen", "0.0.0.0:0", "--iperf3", &port, "--store", &store];
+                [&[program.as_str(), "serve", "--ephemeral"][..], &listening].concat()
+            }
             Pair::Iperf3 | Pair::OurClient => vec!["iperf3", "-s", "-p", &port],
         };
         let mut server = Running::start(self.lab.inside(RECEIVER, pinned(RECEIVER_CPU).chain(server)))?;
@@ -115,7 +119,6 @@ impl Seat<'_> {
         }
         let url = format!("iperf3://{}:{port}", self.to);
         let (time, warmup) = (format!("{seconds}s"), format!("{WARMUP}s"));
-        let store = Path::new(FOLDER).join("iperf3.sqlite").to_string_lossy().into_owned();
         let omit = WARMUP.to_string();
         let direction = if self.backward { "receive" } else { "send" };
         let client: Vec<&str> = match pair {

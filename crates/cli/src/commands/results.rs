@@ -5,6 +5,7 @@ use crate::arguments::StorePath;
 use crate::exit::Failure;
 use crate::output::{counted, language, print, say, style};
 use clap::Subcommand;
+use linerate_model::typed;
 use linerate_store::{Query, RunRow};
 
 /// List, show and delete records
@@ -97,11 +98,11 @@ fn list(limit: usize, filter: &str, json: bool, path: &StorePath) -> Result<(), 
 
 /// A line of the list: name, state, counts, headline figure, what limited it and with which confidence, command.
 pub(crate) fn as_line(run: &RunRow) -> String {
-    let command = run.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
+    let command = typed(&run.command).collect::<Vec<_>>().join(" ");
     let figure = run.headline.as_ref().map_or_else(String::new, linerate_report::headline);
     let limit = run.verdict.map_or_else(String::new, |verdict| linerate_report::headline_limit(language(), verdict));
     let (results, trials) = (counted(run.results as usize, "result"), counted(run.trials as usize, "trial"));
-    format!("{}  {:<11} {results:>11} {trials:>12}  {figure:>16}  {limit:<26}  linerate {command}", run.id, run.state)
+    format!("{}  {:<11} {results:>11} {trials:>12}  {figure:>16}  {limit:<26}  {command}", run.id, run.state)
 }
 
 fn as_json(run: &RunRow) -> serde_json::Value {

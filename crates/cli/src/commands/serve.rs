@@ -1,7 +1,9 @@
 //! `linerate serve`: lets other machines measure to and from this one.
 
 mod invitations;
+mod iperf3;
 
+use crate::arguments::StorePath;
 use crate::discovery;
 use crate::exit::Failure;
 use crate::nfs_service::NfsOptions;
@@ -13,14 +15,15 @@ use linerate_agent::{
 };
 use linerate_control::pairing::PairingCode;
 use linerate_engine::{AllowedPeers, DataPorts, Report, StrangerReplies};
-use linerate_iperf3::{Iperf3Service, ServiceLimits};
+use linerate_iperf3::ServiceLimits;
 use linerate_model::{AgentUrl, HostName};
 use linerate_oncrpc::RpcService;
+use linerate_store::Store;
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal as _, stdout};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -169,10 +172,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     announce: bool,
 
-    /// Serve clients of iperf3 on this TCP and UDP port [default port: 5201], several at once, and print a line for each. They need
-    /// no secret: --allow-peer, --max-rate, --max-time, --max-trials and --max-flows bind them
+    /// Serve clients of iperf3 on this TCP and UDP port [default port: 5201], several at once. Print a line for each test and keep a
+    /// record of it. Clients need no secret: --allow-peer, --max-rate, --max-time, --max-trials and --max-flows bind them
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
     iperf3: Option<u16>,
+
+    #[command(flatten)]
+    store: StorePath,
 
     /// Make a new certificate and token for this run only
     #[arg(long, conflicts_with = "identity")]
@@ -211,7 +217,8 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     let memory = arguments.max_memory.unwrap_or_else(|| Budget::default().memory);
     let budget = Budget { memory, ..Budget::default() };
     let Secrets { identity, token, invitations } = arguments.secrets()?;
-    let confinement = arguments.confinement(listener.local_addr().map_err(Failure::measure)?.port());
+    let store = arguments.iperf3.and_then(|_| arguments.records());
+    let confinement = arguments.confinement(store.as_ref(), listener.local_addr().map_err(Failure::measure)?.port());
     // The service starts threads, which only an agent that was started before binds.
     let rpc = arguments.rpc_port.map(|port| (SocketAddr::new(address, port), arguments.portmap));
     let iperf3 = arguments.iperf3.map(|port| (SocketAddr::new(address, port), arguments.iperf3_limits()));
@@ -253,7 +260,9 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     let agent = Agent::start(options).await.map_err(Failure::measure)?;
     let service =
         rpc.map(|(address, registered)| rpc_service(address, registered, agent.stranger_replies())).transpose()?;
-    let iperf3 = iperf3.map(|(address, limits)| iperf3_service(address, limits)).transpose()?;
+    let host = agent.host_options();
+    let serve_iperf3 = |(address, limits)| iperf3::serve(address, limits, store, host.clone());
+    let iperf3 = iperf3.map(serve_iperf3).transpose()?;
     let announce = || discovery::announce(&name, at, &agent.url().fingerprint);
     let announced = arguments.announce.then(announce).transpose().map_err(Failure::usage)?;
     if !exposed {
@@ -289,12 +298,13 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
 
 impl Arguments {
     /// What the agent keeps besides what its limits and folders need.
-    fn confinement(&self, own_port: u16) -> Confinement {
+    fn confinement(&self, store: Option<&Store>, own_port: u16) -> Confinement {
         const PRIVILEGED: u16 = 1024;
         // Sockets for datagrams are bound there as sessions need them.
         let own_port = self.shares_port().then_some(own_port);
         Confinement {
             reads: self.kept().ok().flatten().into_iter().collect(),
+            writes: store.and_then(|store| folder_of(store.path())).into_iter().collect(),
             // A portmapper and many NFS servers believe who calls from such a port.
             low_ports: self.portmap
                 || !self.allow_server.is_empty()
@@ -323,6 +333,17 @@ impl Arguments {
             max_tests: self.max_trials,
             max_flows: self.max_flows,
             peers,
+        }
+    }
+
+    /// Where tests of iperf3's clients are kept; none if they cannot be.
+    fn records(&self) -> Option<Store> {
+        match self.store.open() {
+            Ok(store) => Some(store),
+            Err(failure) => {
+                say(&format!("linerate: tests of iperf3's clients are not kept: {failure}"));
+                None
+            }
         }
     }
 
@@ -367,6 +388,12 @@ fn loopback_only(address: IpAddr) -> String {
     )
 }
 
+/// The folder of a file; that at hand where its path names none.
+fn folder_of(file: &Path) -> Option<PathBuf> {
+    let folder = file.parent()?;
+    Some(if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() })
+}
+
 /// The directory that keeps an agent's identity: the one named, else the user's own.
 fn identity_directory(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let own = || {
@@ -386,14 +413,6 @@ fn rpc_service(address: SocketAddr, registered: bool, replies: &Arc<StrangerRepl
     }
     let (program, address) = (linerate_oncrpc::PROGRAM, service.address());
     say(&format!("linerate: RPC program {program}, version {} at {address}, TCP and UDP", linerate_oncrpc::VERSION));
-    Ok(service)
-}
-
-/// A server for clients of iperf3 at a port of its own.
-fn iperf3_service(address: SocketAddr, limits: ServiceLimits) -> Result<Iperf3Service, Failure> {
-    let report = Report(Arc::new(|line: &str| say(&format!("linerate: iperf3 client {line}"))));
-    let service = Iperf3Service::start(address, limits, report).map_err(Failure::measure)?;
-    say(&format!("linerate: serves clients of iperf3 at {}, TCP and UDP", service.address()));
     Ok(service)
 }
 

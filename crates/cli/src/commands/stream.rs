@@ -12,8 +12,8 @@ use iperf3::Iperf3Target;
 pub(crate) use iperf3::{SCHEME as IPERF3, host as iperf3_host};
 use linerate_method::probed;
 use linerate_model::{
-    Direction, IpVersion, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, SendBy, Server, SocketOptions, StreamTask,
-    Task, TransactTask, Transport, Trial,
+    Direction, IpVersion, Iperf3End, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, SendBy, Server, SocketOptions,
+    StreamTask, Task, TransactTask, Transport, Trial,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
 use std::collections::BTreeSet;
@@ -360,7 +360,7 @@ impl Arguments {
             offload: !self.no_offload,
             send_by: self.send_by(),
             receive_by: self.receive_by,
-            iperf3: iperf3.cloned(),
+            iperf3: iperf3.cloned().map(Iperf3End::Server),
         }
     }
 }

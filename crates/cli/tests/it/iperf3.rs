@@ -1,8 +1,10 @@
-//! `linerate stream iperf3://HOST`, as a user types it.
+//! `linerate stream iperf3://HOST` and `linerate serve --iperf3`, as a user types them.
 
 use crate::program::{TestFolder, words};
+use linerate_store::Query;
 use linerate_testsuite::server_test;
 use linerate_testsuite::servers::Iperf3;
+use std::process::Command;
 
 #[server_test(Program("iperf3"))]
 fn a_stream_to_an_iperf3_server_has_a_whole_record() {
@@ -46,4 +48,30 @@ fn what_an_iperf3_server_cannot_do_is_said_before_anything_runs() {
     ] {
         place.run(&words(line)).says(2, &[part]);
     }
+}
+
+#[server_test(Program("iperf3"))]
+fn what_a_client_of_iperf3_measured_is_a_record_at_the_agent() {
+    let place = TestFolder::new();
+    let mut agent = place.start(&words("serve --ephemeral --listen 127.0.0.1:0 --iperf3 0 --link-speed lo=10Gbit/s"));
+    let said = agent.message("serves clients of iperf3 at");
+    let port = said.split([':', ',']).filter_map(|part| part.trim().parse::<u16>().ok()).next_back().expect("a port");
+    let asked = ["-c", "127.0.0.1", "-p", &port.to_string(), "-R", "-P", "2", "-t", "1", "-b", "5M"];
+    let client = Command::new("timeout").args(["30", "iperf3"]).args(asked).output().expect("iperf3 starts");
+    assert!(client.status.success(), "{client:?}");
+    // A record is kept before its line is printed.
+    agent.message("TCP, 2 flows");
+    let kept = place.store().list(&Query::default(), 0, 2).expect("listed");
+    let [run] = &kept[..] else { panic!("{kept:?}") };
+    assert_eq!(run.kind, "iperf3");
+    let typed = format!("iperf3 -c 127.0.0.1 -p {port} -R -P 2 -b 5000000 -t 1");
+    place.run(&["results", "list"]).prints(0, &[&typed, "finished"]);
+    place.run(&["report"]).prints(0, &["to iperf3 client 127.0.0.1", "payload at the receiver (1 run)"]);
+    let record = place.run(&["results", "show", "--json"]).json();
+    let result = &record["results"][0];
+    let caveats = result["caveats"].as_array().expect("caveats");
+    assert!(caveats.iter().any(|caveat| caveat["kind"] == "one-sided"), "{caveats:?}");
+    let trial = &record["trials"][0];
+    assert!(trial["hosts"].as_object().is_some_and(|hosts| hosts.len() == 1), "this host was watched");
+    assert!(trial["series"].as_array().is_some_and(|series| !series.is_empty()), "{trial}");
 }

@@ -1,25 +1,31 @@
 //! What the flows of a served test have done, between two moments.
 
 use crate::results::{FlowResult, ids};
+use linerate_engine::tcp_flow;
+use linerate_model::{EndCounts, FlowCounts as CountsOfFlow, Received, Sent};
 use linerate_streams::{Bulk, FlowProgress};
 use linerate_sys::{clock, tcp};
 use linerate_units::{BitRate, Nanos, grouped};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::net::TcpStream;
+use std::os::fd::AsFd as _;
 
 /// How far all flows of a test are at one moment.
 #[derive(Debug)]
 pub(super) struct FlowCounts {
     pub(super) at: u64,
     flows: Vec<FlowProgress>,
-    /// TCP: segments sent again, of each flow.
-    retransmits: Vec<u64>,
+    /// TCP's own account of each flow.
+    tcp: Vec<tcp::Info>,
 }
+
+/// How this end moves data: in the loops of linerate's streams.
+const IO_METHOD: &str = "linerate";
 
 impl FlowCounts {
     /// How far they are now. `sockets` are those of TCP flows; empty for UDP.
-    pub(super) fn now(bulk: &Bulk, sockets: &[OwnedFd]) -> Self {
-        let retransmits = |socket: &OwnedFd| tcp::info(socket.as_fd()).map_or(0, |info| info.total_retrans.into());
-        Self { at: clock::now(), flows: bulk.progress(), retransmits: sockets.iter().map(retransmits).collect() }
+    pub(super) fn now(bulk: &Bulk, sockets: &[TcpStream]) -> Self {
+        let tcp = |socket: &TcpStream| tcp::info(socket.as_fd()).unwrap_or_default();
+        Self { at: clock::now(), flows: bulk.progress(), tcp: sockets.iter().map(tcp).collect() }
     }
 
     /// Payload bytes that were received.
@@ -33,13 +39,15 @@ impl FlowCounts {
         let flow = |(index, (id, (_, backward))): (usize, (u64, &(u16, bool)))| {
             let (after, earlier) = (self.flow(index), before.flow(index));
             let moved = |flow: FlowProgress| if *backward { flow.sent_bytes } else { flow.received_bytes };
-            let sent_again = self.retransmits.get(index).zip(before.retransmits.get(index));
+            let sent_again = self.tcp.get(index).zip(before.tcp.get(index));
             // A receiver tells the highest number that came.
             let datagrams = |flow: FlowProgress| if is_udp { flow.datagrams + flow.lost } else { 0 };
             FlowResult {
                 id,
                 bytes: moved(after).saturating_sub(moved(earlier)),
-                retransmits: sent_again.filter(|_| *backward).map(|(after, earlier)| after.saturating_sub(*earlier)),
+                retransmits: sent_again
+                    .filter(|_| *backward)
+                    .map(|(after, earlier)| after.total_retrans.wrapping_sub(earlier.total_retrans).into()),
                 jitter: after.jitter,
                 lost: after.lost,
                 lost_in_warmup: is_udp.then_some(earlier.lost),
@@ -51,24 +59,99 @@ impl FlowCounts {
         ids(ways.len()).zip(ways).enumerate().map(flow).collect()
     }
 
+    /// This host's end of a test: `results` are what its flows did since `before`, in messages of `message_bytes`. `sockets` are those of
+    /// TCP flows; empty for UDP.
+    pub(super) fn end(
+        &self,
+        before: &Self,
+        results: &[FlowResult],
+        ways: &[(u16, bool)],
+        message_bytes: u64,
+        sockets: &[TcpStream],
+    ) -> EndCounts {
+        let is_udp = sockets.is_empty();
+        let of = |backward| Way::of(results, ways, backward);
+        let messages = |way: &Way| if is_udp { way.numbered() - way.lost() } else { way.bytes() / message_bytes };
+        let received = of(false).map(|way| Received {
+            window: way.time,
+            payload_bytes: way.bytes(),
+            messages: messages(&way),
+            arrived: if is_udp { messages(&way) } else { 0 },
+            jitter: way.flows.iter().map(|flow| flow.jitter).max().filter(|_| is_udp),
+            io_method: IO_METHOD.to_owned(),
+            ..Received::default()
+        });
+        let sent = of(true).map(|way| Sent {
+            window: way.time,
+            payload_bytes: way.bytes(),
+            messages: messages(&way),
+            io_method: IO_METHOD.to_owned(),
+            ..Sent::default()
+        });
+        let tcp = |index: usize| {
+            let (stream, info) = (sockets.get(index)?, self.tcp.get(index)?);
+            Some(tcp_flow(stream, before.tcp.get(index)?, info))
+        };
+        let flow = |(index, (flow, (_, backward))): (usize, (&FlowResult, &(u16, bool)))| CountsOfFlow {
+            sent_bytes: if *backward { flow.bytes } else { 0 },
+            received_bytes: if *backward { 0 } else { flow.bytes },
+            tcp: tcp(index),
+        };
+        let flows = results.iter().zip(ways).enumerate().map(flow).collect();
+        EndCounts { sent, received, flows, ..EndCounts::default() }
+    }
+
     fn flow(&self, index: usize) -> FlowProgress {
         self.flows.get(index).copied().unwrap_or_default()
     }
 }
 
+/// The flows of one direction of a test.
+pub(super) struct Way<'a> {
+    flows: Vec<&'a FlowResult>,
+    /// How long they were measured.
+    pub(super) time: Nanos,
+}
+
+impl<'a> Way<'a> {
+    /// Those that carry data back to the client, or those that carry data here; none if there are none.
+    pub(super) fn of(results: &'a [FlowResult], ways: &[(u16, bool)], backward: bool) -> Option<Self> {
+        let own = results.iter().zip(ways).filter(|(_, way)| way.1 == backward);
+        let flows: Vec<&FlowResult> = own.map(|(flow, _)| flow).collect();
+        let time = flows.iter().map(|flow| flow.time).max()?;
+        Some(Self { flows, time })
+    }
+
+    /// Payload bytes, the warm-up left out.
+    pub(super) fn bytes(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.bytes).sum()
+    }
+
+    /// UDP: datagrams numbered since the warm-up, lost ones included.
+    pub(super) fn numbered(&self) -> u64 {
+        let since = |flow: &&FlowResult| flow.datagrams.saturating_sub(flow.datagrams_in_warmup.unwrap_or(0));
+        self.flows.iter().map(since).sum()
+    }
+
+    /// UDP: of them, those that did not arrive.
+    pub(super) fn lost(&self) -> u64 {
+        let since = |flow: &&FlowResult| flow.lost.saturating_sub(flow.lost_in_warmup.unwrap_or(0));
+        self.flows.iter().map(since).sum::<u64>().min(self.numbered())
+    }
+
+    /// Payload bits per second.
+    fn rate(&self) -> BitRate {
+        BitRate::per_second((self.bytes() as f64 * 8.0 / self.time.as_secs_f64()).round() as u64)
+    }
+}
+
 /// One direction of a test in words, as in "received 94.1 Mbit/s, 3 of 8,492 datagrams lost"; none if there is no such direction.
 pub(super) fn in_words(results: &[FlowResult], ways: &[(u16, bool)], backward: bool, is_udp: bool) -> Option<String> {
-    let own: Vec<&FlowResult> =
-        results.iter().zip(ways).filter(|(_, way)| way.1 == backward).map(|(flow, _)| flow).collect();
-    let time = own.iter().map(|flow| flow.time).max()?.as_secs_f64();
-    let bits = own.iter().map(|flow| flow.bytes).sum::<u64>() as f64 * 8.0;
+    let way = Way::of(results, ways, backward)?;
     let verb = if backward { "sent" } else { "received" };
-    let mut words = format!("{verb} {}", BitRate::per_second((bits / time).round() as u64));
+    let mut words = format!("{verb} {}", way.rate());
     if is_udp && !backward {
-        let sum = |of: fn(&FlowResult) -> u64| own.iter().map(|flow| of(flow)).sum::<u64>();
-        let lost = sum(|flow| flow.lost.saturating_sub(flow.lost_in_warmup.unwrap_or(0)));
-        let all = sum(|flow| flow.datagrams.saturating_sub(flow.datagrams_in_warmup.unwrap_or(0)));
-        words += &format!(", {} of {} datagrams lost", grouped(lost), grouped(all));
+        words += &format!(", {} of {} datagrams lost", grouped(way.lost()), grouped(way.numbered()));
     }
     Some(words)
 }

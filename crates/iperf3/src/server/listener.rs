@@ -2,7 +2,7 @@
 
 use super::test::Test;
 use super::tests_under_way::{Known, TestsUnderWay};
-use super::{Report, ServiceLimits};
+use super::{Observer, ServiceLimits};
 use crate::control::Cookie;
 use crate::flows::{ANSWER, GREETING};
 use crate::reading::is_timeout;
@@ -40,11 +40,11 @@ pub struct Iperf3Service {
 }
 
 impl Iperf3Service {
-    /// Serves clients at `address`, TCP and UDP, within `limits`, and tells `report` of each test.
+    /// Serves clients at `address`, TCP and UDP, within `limits`. `observer` sees each test.
     ///
     /// # Errors
     /// The port is taken, or there are no more sockets or threads.
-    pub fn start(address: SocketAddr, limits: ServiceLimits, report: Report) -> Result<Self, SocketError> {
+    pub fn start(address: SocketAddr, limits: ServiceLimits, observer: Arc<dyn Observer>) -> Result<Self, SocketError> {
         let listening = |address, transport| SocketError::listening(address, transport, TAKEN);
         let tcp = TcpListener::bind(address).map_err(listening(address, Transport::Tcp))?;
         let address = tcp.local_addr().map_err(failed("getsockname"))?;
@@ -57,7 +57,7 @@ impl Iperf3Service {
             udp,
             address,
             limits,
-            report,
+            observer,
             stop: Arc::clone(&stop),
             under_way: Arc::default(),
             strangers: Strangers::new(STRANGERS),
@@ -87,7 +87,7 @@ struct Listener {
     udp: UdpSocket,
     address: SocketAddr,
     limits: ServiceLimits,
-    report: Report,
+    observer: Arc<dyn Observer>,
     stop: Arc<Stop>,
     under_way: Arc<TestsUnderWay>,
     strangers: Strangers<Newcomer>,
@@ -170,8 +170,8 @@ impl Listener {
             }
             Known::Stray => return,
         };
-        let (limits, stop, report) = (self.limits.clone(), Arc::clone(&self.stop), self.report.clone());
-        let test = Test { control: stream, peer, place, limits, stop, report };
+        let (limits, stop, observer) = (self.limits.clone(), Arc::clone(&self.stop), Arc::clone(&self.observer));
+        let test = Test { control: stream, peer, place, limits, stop, observer };
         let named = thread::Builder::new().name("iperf3 test".to_owned());
         // Without a thread the connection closes.
         if let Ok(test) = named.spawn(move || test.serve()) {

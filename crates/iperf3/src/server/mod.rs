@@ -11,9 +11,42 @@ mod tests_under_way;
 
 pub use listener::Iperf3Service;
 
-use linerate_engine::AllowedPeers;
-pub use linerate_engine::Report;
+use linerate_engine::{AllowedPeers, Work};
+use linerate_model::{HostCounts, Observation, Series, StreamTask, Timing};
 use linerate_units::{BitRate, Nanos};
+use std::net::{IpAddr, SocketAddr};
+
+/// Who sees the tests of a service.
+pub trait Observer: Send + Sync {
+    /// Takes a line about a test that has ended or was refused: the client's address, and what came of it.
+    fn report(&self, line: &str);
+
+    /// Watches this host from now on, under the load of a test that is about to begin.
+    fn watch(&self, work: Work) -> Watch;
+
+    /// Takes what was counted of a test that went to its end.
+    fn ended(&self, test: ServedTest);
+}
+
+/// Ends a watch, and gives what was seen in the window and the course of the load. Dropped without a call, it ends as well.
+pub type Watch = Box<dyn FnOnce() -> (Observation, Series)>;
+
+/// A test that a client of iperf3 had.
+#[derive(Debug, Clone)]
+pub struct ServedTest {
+    /// The client's address.
+    pub peer: IpAddr,
+    /// Where it reached the service.
+    pub service: SocketAddr,
+    /// The stream as it is seen from here: this host receives what the client sends. Its path is yet to be named.
+    pub stream: StreamTask,
+    /// Its warm-up, and how long it was measured.
+    pub timing: Timing,
+    /// Payload bytes after which it was over; none where it had a time.
+    pub bytes: Option<u64>,
+    /// What this host counted and saw, and what the client told of its end.
+    pub counts: HostCounts,
+}
 
 /// What the clients of iperf3 may have.
 #[derive(Debug, Clone)]

@@ -1,23 +1,24 @@
 //! One test, served.
 
-use super::flow_counts::{FlowCounts, in_words};
+use super::flow_counts::{FlowCounts, Way, in_words};
 use super::test_request::{RequestError, TestRequest};
 use super::tests_under_way::{Slot, Wants};
-use super::{Report, ServiceLimits};
+use super::{Observer, ServedTest, ServiceLimits};
 use crate::cpu::CpuTime;
 use crate::message;
 use crate::reading::{self, TICK, Unread, is_timeout};
 use crate::results::{FlowResult, TestResults};
 use crate::state::State;
+use crate::told::ToldOf;
 use linerate_engine::{Stop, Timeline};
-use linerate_model::{Direction, Transport, Warmup, Window};
+use linerate_model::{Caveat, Direction, EndCounts, HostCounts, RoleCounts, Timing, Transport, Warmup, Window};
+use linerate_observe::interface_of;
 use linerate_streams::{Bulk, BulkFlow, BulkSocket};
 use linerate_sys::clock;
 use linerate_units::{BitRate, Nanos};
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, TcpStream};
-use std::os::fd::OwnedFd;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -67,7 +68,7 @@ pub(super) struct Test {
     pub(super) place: Slot,
     pub(super) limits: ServiceLimits,
     pub(super) stop: Arc<Stop>,
-    pub(super) report: Report,
+    pub(super) observer: Arc<dyn Observer>,
 }
 
 impl Test {
@@ -84,7 +85,7 @@ impl Test {
                 ended.to_string()
             }
         };
-        (self.report.0)(&format!("{}: {said}", self.peer.to_canonical()));
+        self.observer.report(&format!("{}: {said}", self.peer.to_canonical()));
     }
 
     fn run(&mut self) -> Result<String, Ended> {
@@ -104,9 +105,10 @@ impl Test {
         self.tell(State::CreateStreams)?;
         let flows = self.flows(&asked, &ways)?;
         let is_udp = asked.transport == Transport::Udp;
-        let sockets: Vec<OwnedFd> = match is_udp {
+        let kept = |flow: &BulkFlow| flow.keep_open().map(TcpStream::from);
+        let sockets: Vec<TcpStream> = match is_udp {
             true => Vec::new(),
-            false => flows.iter().map(BulkFlow::keep_open).collect::<Result<_, _>>().map_err(early)?,
+            false => flows.iter().map(kept).collect::<Result<_, _>>().map_err(early)?,
         };
         let congestion = flows.iter().find_map(|flow| congestion(&flow.socket));
         self.tell(State::TestStart)?;
@@ -120,18 +122,40 @@ impl Test {
         let stop = Stop::default();
         let bulk = Bulk::start(&asked.assignment(self.peer, longest), 0, timeline, flows, asked.wide, &stop)
             .map_err(|failed| Ended::Early(failed.to_string()))?;
+        let mut work = bulk.work();
+        // The client says when the window closes.
+        work.window = Some(Timeline::new(start, Window { warmup: Warmup::Fixed(asked.omit), measure: longest }));
+        let watch = self.observer.watch(work);
         // Before the client may send: what it sends at once counts as well.
         let begun = FlowCounts::now(&bulk, &sockets);
         self.tell(State::TestRunning)?;
         let counted = self.until_end(&asked, &bulk, &sockets, begun, start + longest.get());
-        let counted = counted.map(|before| (self.all_of(&asked, &bulk, &sockets, &before), before));
+        let counted = counted.map(|before| (self.all_of(&asked, &bulk, &sockets, &before), watch(), before));
         stop.set("the test is over".to_owned());
         // It gives no counts of its own, for its window is open.
         let _ = bulk.join();
-        let (after, before) = counted?;
+        let (after, (observation, series), before) = counted?;
 
         let results = after.since(&before, &ways, is_udp);
-        self.exchange(&asked, &results, CpuTime::now(), cpu, congestion)?;
+        let told = self.exchange(&asked, &results, CpuTime::now(), cpu, congestion)?;
+        let local = self.control.local_addr().map_err(early)?;
+        let service = SocketAddr::new(local.ip().to_canonical(), local.port());
+        let own = EndCounts {
+            interface: interface_of(service.ip()),
+            ..after.end(&before, &results, &ways, asked.message_bytes, &sockets)
+        };
+        if let Some((client, caveats)) = client_end(&asked, &results, &ways, &own, &told) {
+            let roles = [own, client].map(|end| RoleCounts::Flows(Box::new(end))).into();
+            let started_unix_ns = clock::unix_at(before.at);
+            self.observer.ended(ServedTest {
+                peer: self.peer.to_canonical(),
+                service,
+                stream: asked.seen_from_here(self.peer),
+                bytes: asked.bytes,
+                timing: Timing::of(asked.omit, Nanos::new(after.at.saturating_sub(before.at))),
+                counts: HostCounts { roles, observation, series, started_unix_ns, caveats, remains: Vec::new() },
+            });
+        }
         Ok(words(&asked, &results, &ways))
     }
 
@@ -162,7 +186,7 @@ impl Test {
         &mut self,
         asked: &TestRequest,
         bulk: &Bulk,
-        sockets: &[OwnedFd],
+        sockets: &[TcpStream],
         start: FlowCounts,
         deadline: u64,
     ) -> Result<FlowCounts, Ended> {
@@ -209,7 +233,7 @@ impl Test {
     }
 
     /// The counts at the end. A client ends a test of so many bytes once it has sent them; the last of them are still on their way then.
-    fn all_of(&self, asked: &TestRequest, bulk: &Bulk, sockets: &[OwnedFd], before: &FlowCounts) -> FlowCounts {
+    fn all_of(&self, asked: &TestRequest, bulk: &Bulk, sockets: &[TcpStream], before: &FlowCounts) -> FlowCounts {
         let mut last = FlowCounts::now(bulk, sockets);
         let Some(bytes) = asked.bytes.filter(|_| asked.direction != Direction::Receive) else { return last };
         let deadline = last.at + STEP_NS / 2;
@@ -227,7 +251,7 @@ impl Test {
         last
     }
 
-    /// Tells each other what was counted.
+    /// Tells each other what was counted. Returns what the client told.
     fn exchange(
         &mut self,
         asked: &TestRequest,
@@ -235,10 +259,9 @@ impl Test {
         now: CpuTime,
         begun: CpuTime,
         congestion: Option<String>,
-    ) -> Result<(), Ended> {
+    ) -> Result<Value, Ended> {
         self.tell(State::ExchangeResults)?;
-        // The client's are for its own screen.
-        self.text()?;
+        let told = self.text()?;
         let own = TestResults {
             cpu: now.since(begun),
             congestion,
@@ -250,7 +273,7 @@ impl Test {
         let mut byte = [0];
         // Whatever it says now, the test is over.
         let _ = reading::fill(&self.control, &mut byte, clock::now() + STEP_NS, self.stop.flag());
-        Ok(())
+        Ok(told)
     }
 
     fn text(&self) -> Result<Value, Ended> {
@@ -276,6 +299,29 @@ impl Test {
     fn write(&self, bytes: &[u8]) -> Result<(), Ended> {
         (&self.control).write_all(bytes).map_err(|error| Unread::Broken(error).into())
     }
+}
+
+/// The client's end by what it `told`, and doubts about that; none where nothing was moved, or it told what cannot be.
+fn client_end(
+    asked: &TestRequest,
+    results: &[FlowResult],
+    ways: &[(u16, bool)],
+    own: &EndCounts,
+    told: &Value,
+) -> Option<(EndCounts, Vec<Caveat>)> {
+    let client = TestResults::decode(told, ways.len()).ok()?;
+    // The names of the kernel have 15 bytes at the most (TCP_CA_NAME_MAX). What else a stranger writes is not kept.
+    let client = TestResults { congestion: client.congestion.filter(|name| name.len() <= 15), ..client };
+    let to_here: Vec<bool> = ways.iter().map(|(_, backward)| !backward).collect();
+    let of = ToldOf {
+        transport: asked.transport,
+        message_bytes: asked.message_bytes,
+        has_warmup: !asked.omit.is_zero(),
+        to_here: &to_here,
+        own,
+        numbered: Way::of(results, ways, false).map_or(0, |way| way.numbered()),
+    };
+    results.iter().any(|flow| flow.bytes > 0).then(|| of.end(&client, client.encode()))
 }
 
 /// The congestion control of a flow.

@@ -2,8 +2,8 @@
 
 use super::ServiceLimits;
 use linerate_model::{
-    Assignment, Direction, IpVersion, Iperf3Server, LinkId, Listen, Net, Offered, Path, Role, RoleKind, Sampling,
-    SessionId, SessionKey, SocketOptions, StreamTask, Task, Timing, Transport,
+    Assignment, Direction, IpVersion, Iperf3Client, Iperf3End, Iperf3Server, LinkId, Listen, Net, Offered, Path, Role,
+    RoleKind, Sampling, SessionId, SessionKey, SocketOptions, StreamTask, Task, Timing, Transport,
 };
 use linerate_units::{BitRate, ByteCount, Nanos};
 use serde_json::Value;
@@ -172,21 +172,38 @@ impl TestRequest {
         ways.iter().flat_map(|backward| (0..self.flows).map(|number| (number, *backward))).collect()
     }
 
-    /// The same as a stream of linerate's to or from `peer`, for `time` at the most.
-    pub(super) fn assignment(&self, peer: IpAddr, time: Nanos) -> Assignment {
-        let (ip, address) = match peer.to_canonical() {
-            IpAddr::V4(_) => (IpVersion::V4, IpAddr::from(Ipv4Addr::UNSPECIFIED)),
-            IpAddr::V6(_) => (IpVersion::V6, IpAddr::from(Ipv6Addr::UNSPECIFIED)),
-        };
+    /// The same as a stream of linerate's to or from `peer`. The sockets have their options when they are made.
+    fn stream(&self, peer: IpAddr) -> StreamTask {
+        let ip = if peer.to_canonical().is_ipv4() { IpVersion::V4 } else { IpVersion::V6 };
         let rate = self.rate_each.saturating_mul(self.flows.into());
-        let task = StreamTask {
-            paths: vec![Path::between("client", "here")],
-            // The sockets have their options when they are made.
+        StreamTask {
             net: Net { ip, flows: self.flows, ..Net::plain(self.transport) },
             direction: self.direction,
             offered: (rate > 0).then(|| Offered::PayloadBps(BitRate::per_second(rate))),
             ..StreamTask::plain(self.transport, ByteCount::new(self.message_bytes))
+        }
+    }
+
+    /// That stream as it is kept: seen from this host, which receives what the client sends.
+    pub(super) fn seen_from_here(&self, peer: IpAddr) -> StreamTask {
+        let direction = match self.direction {
+            Direction::Send => Direction::Receive,
+            Direction::Receive => Direction::Send,
+            Direction::Both => Direction::Both,
         };
+        let client = Iperf3Client { address: peer.to_canonical() };
+        let stream = self.stream(peer);
+        let net = Net { socket: self.socket.clone(), ..stream.net };
+        StreamTask { direction, net, iperf3: Some(Iperf3End::Client(client)), ..stream }
+    }
+
+    /// What this host does in a stream to or from `peer`, for `time` at the most.
+    pub(super) fn assignment(&self, peer: IpAddr, time: Nanos) -> Assignment {
+        let address = match peer.to_canonical() {
+            IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+        };
+        let task = StreamTask { paths: vec![Path::between("client", "here")], ..self.stream(peer) };
         let link = LinkId(0);
         let listens = vec![Listen { link, address, folder: None }];
         Assignment {

@@ -3,10 +3,13 @@
 use crate::sessions::{client, counts, ended, session, stream};
 use linerate_engine::testing::Reached;
 use linerate_iperf3::Iperf3;
-use linerate_model::{Direction, EndCounts, Iperf3Server, Net, Offered, SocketOptions, StreamTask, Transport};
+use linerate_model::{
+    Direction, EndCounts, Iperf3End, Iperf3Server, Net, Offered, SocketOptions, StreamTask, Transport,
+};
 use linerate_testsuite::servers::Iperf3 as Witness;
 use linerate_testsuite::{server_test, wait_until};
 use linerate_units::{BitRate, ByteCount, Nanos};
+use std::net::Ipv4Addr;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -100,12 +103,12 @@ fn every_option_reaches_the_server() {
         ..SocketOptions::default()
     };
     let plain = stream(Transport::Tcp, witness.port());
-    let server = plain.iperf3.clone().map(|server| Iperf3Server { report: true, ..server });
+    let server = Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port: witness.port(), report: true };
     let task = StreamTask {
         net: Net { socket, ..plain.net },
         direction: Direction::Receive,
         message_bytes: ByteCount::new(10_000),
-        iperf3: server,
+        iperf3: Some(Iperf3End::Server(server)),
         ..plain
     };
     let (own, told) = counts(ended(client(task, 0, 1_000)).expect("a result"));

@@ -1,9 +1,9 @@
 //! Clients of iperf3, and others, at our own server.
 
 use crate::sessions::{client, counts, ended, stream};
-use linerate_engine::AllowedPeers;
-use linerate_iperf3::{Iperf3Service, Report, ServiceLimits};
-use linerate_model::{Direction, Net, Offered, StreamTask, Transport};
+use linerate_engine::{AllowedPeers, Work};
+use linerate_iperf3::{Iperf3Service, Observer, ServedTest, ServiceLimits, Watch};
+use linerate_model::{Direction, Net, Observation, Offered, RoleCounts, Series, StreamTask, Transport};
 use linerate_testsuite::{server_test, wait_until};
 use linerate_units::{BitRate, Nanos};
 use serde_json::Value;
@@ -12,10 +12,31 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A service on loopback, and the lines that it reported.
+/// A service on loopback, and what was seen of its tests.
 struct Served {
     service: Iperf3Service,
-    lines: Arc<Mutex<Vec<String>>>,
+    seen: Arc<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    lines: Mutex<Vec<String>>,
+    tests: Mutex<Vec<ServedTest>>,
+}
+
+impl Observer for Seen {
+    fn report(&self, line: &str) {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
+    }
+
+    fn watch(&self, work: Work) -> Watch {
+        assert!(work.window.is_some() && !work.threads.is_empty());
+        Box::new(|| (Observation::default(), Series::default()))
+    }
+
+    fn ended(&self, test: ServedTest) {
+        self.tests.lock().unwrap_or_else(PoisonError::into_inner).push(test);
+    }
 }
 
 fn limits() -> ServiceLimits {
@@ -30,13 +51,10 @@ fn limits() -> ServiceLimits {
 
 impl Served {
     fn with(limits: ServiceLimits) -> Self {
-        let lines = Arc::<Mutex<Vec<String>>>::default();
-        let report = Report(Arc::new({
-            let lines = Arc::clone(&lines);
-            move |line: &str| lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned())
-        }));
-        let service = Iperf3Service::start((Ipv4Addr::LOCALHOST, 0).into(), limits, report).expect("it listens");
-        Self { service, lines }
+        let seen = Arc::<Seen>::default();
+        let observer = Arc::clone(&seen) as Arc<dyn Observer>;
+        let service = Iperf3Service::start((Ipv4Addr::LOCALHOST, 0).into(), limits, observer).expect("it listens");
+        Self { service, seen }
     }
 
     fn address(&self) -> SocketAddr {
@@ -44,7 +62,7 @@ impl Served {
     }
 
     fn lines(&self) -> Vec<String> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.seen.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits for a line with this in it.
@@ -81,8 +99,8 @@ fn a_port_that_another_program_has_is_named_with_who_may_have_it() {
     let udp = UdpSocket::bind((here, 0)).expect("a port");
     for (taken, transport) in [(tcp.local_addr(), "TCP"), (udp.local_addr(), "UDP")] {
         let address = taken.expect("an address");
-        let report = Report(Arc::new(|_: &str| ()));
-        let error = Iperf3Service::start(address, limits(), report).expect_err("it is taken").to_string();
+        let error =
+            Iperf3Service::start(address, limits(), Arc::<Seen>::default()).expect_err("it is taken").to_string();
         let named = format!("another program has port {} ({transport}) of {here}", address.port());
         assert!(error.contains(&named) && error.contains("iperf3 -s") && error.contains("--iperf3 5202"), "{error}");
     }
@@ -134,6 +152,47 @@ fn options_of_iperf3_clients_are_kept() {
         let report = served.iperf3(&[&["-n", "1M"][..], way].concat());
         let bytes = report["end"]["sum_received"]["bytes"].as_u64().unwrap_or_default();
         assert!(bytes >= 1 << 20, "{way:?}: {report}");
+    }
+}
+
+#[server_test(Program("iperf3"))]
+fn both_ends_of_a_test_are_kept_as_each_of_them_counted() {
+    let served = Served::with(limits());
+    for (options, direction, bytes) in [
+        (&["-b", "20M", "-t", "1", "-P", "2"][..], Direction::Receive, None),
+        (&["-b", "20M", "-t", "1", "-R"], Direction::Send, None),
+        (&["-n", "2M"], Direction::Receive, Some(2 << 20)),
+        (&["-u", "-b", "20M", "-t", "1", "-l", "1000"], Direction::Receive, None),
+    ] {
+        let before = served.lines().len();
+        let report = served.iperf3(options);
+        wait_until("the test has ended", || (served.lines().len() > before).then_some(()));
+        let test = served.seen.tests.lock().unwrap_or_else(PoisonError::into_inner).pop().expect("it is kept");
+        assert_eq!((test.stream.direction, test.bytes), (direction, bytes), "{options:?}");
+        assert_eq!((test.peer, test.service), (Ipv4Addr::LOCALHOST.into(), served.address()));
+        let [RoleCounts::Flows(own), RoleCounts::Flows(client)] = &test.counts.roles[..] else { panic!("two ends") };
+        assert!(own.told.is_none() && client.told.is_some() && test.counts.started_unix_ns > 0);
+        let end = &report["end"];
+        let bytes_of = |sum: &str| end[sum]["bytes"].as_u64();
+        // The client knows what the service told it, and the service what the client told.
+        let (sent, received) = match direction {
+            Direction::Send => (own.sent.as_ref(), client.received.as_ref()),
+            _ => (client.sent.as_ref(), own.received.as_ref()),
+        };
+        let (sent, received) = (sent.expect("it was sent"), received.expect("it was received"));
+        if options.contains(&"-u") {
+            let (all, lost) = (end["sum"]["packets"].as_u64(), end["sum"]["lost_packets"].as_u64());
+            assert_eq!(
+                (Some(sent.messages), Some(sent.messages - received.arrived)),
+                (all, lost),
+                "{options:?}: {end}"
+            );
+            assert_eq!(received.payload_bytes, received.messages * 1_000);
+        } else {
+            let counted = (Some(sent.payload_bytes), Some(received.payload_bytes));
+            assert_eq!(counted, (bytes_of("sum_sent"), bytes_of("sum_received")), "{options:?}: {end}");
+            assert!(own.flows.iter().all(|flow| flow.tcp.is_some()) && client.flows.len() == own.flows.len());
+        }
     }
 }
 

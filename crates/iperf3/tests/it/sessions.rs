@@ -4,7 +4,8 @@ use linerate_engine::testing::{assignment, run, sessions};
 use linerate_engine::{Counted, EngineFailure};
 use linerate_iperf3::Iperf3;
 use linerate_model::{
-    Assignment, EndCounts, Iperf3Server, Path, Role, RoleCounts, RoleKind, Server, StreamTask, Task, Timing, Transport,
+    Assignment, EndCounts, Iperf3End, Iperf3Server, Path, Role, RoleCounts, RoleKind, Server, StreamTask, Task, Timing,
+    Transport,
 };
 use linerate_units::{ByteCount, Nanos};
 use std::net::Ipv4Addr;
@@ -14,7 +15,7 @@ pub(crate) fn stream(transport: Transport, port: u16) -> StreamTask {
     let bytes = if transport == Transport::Tcp { 128 << 10 } else { 1_400 };
     StreamTask {
         paths: vec![Path { client: "here".into(), server: Server::Foreign("iperf3".into()) }],
-        iperf3: Some(Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port, report: false }),
+        iperf3: Some(Iperf3End::Server(Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port, report: false })),
         ..StreamTask::plain(transport, ByteCount::new(bytes))
     }
 }

@@ -115,7 +115,7 @@ pub(super) fn caveats(
     {
         let text = message!(
             "caveat-one-sided",
-            "the server {server} runs no agent: its end is what it told of itself, over a window of its own, and \
+            "{server} runs no agent: its end is what it told of itself, over a window of its own, and \
              its host was not watched, so the verdict goes by one side; run `linerate serve` there to see both",
             server = path.server.name()
         );

@@ -1,8 +1,25 @@
-//! A server of iperf3 that is there already: the other end of a stream where no agent runs.
+//! The other end of a stream where iperf3 runs and no agent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+
+/// The end of a path where iperf3 runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Iperf3End {
+    /// A server that is there already.
+    Server(Iperf3Server),
+    /// A client that began the test by itself, at an agent that serves such. Nobody can ask for such a trial.
+    Client(Iperf3Client),
+}
+
+/// An iperf3 client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Iperf3Client {
+    /// Its address.
+    pub address: IpAddr,
+}
 
 /// An iperf3 server. It takes one test at a time, and says what its end counted when the test is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,7 +1,7 @@
 //! Bulk data over TCP or UDP.
 
 use crate::checked::{OutOfRange, check_when_read, rate, within};
-use crate::{Iperf3Server, Net, Path, Transport};
+use crate::{Iperf3End, Net, Path, Transport};
 use linerate_units::{BitRate, ByteCount, FrameRate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,9 +27,9 @@ pub struct StreamTask {
     pub send_by: SendBy,
     /// What a TCP receiver does with its data.
     pub receive_by: ReceiveBy,
-    /// The server of iperf3 that is the other end of the path; without one, an agent is.
+    /// What runs iperf3 at the other end of the path; none where an agent is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub iperf3: Option<Iperf3Server>,
+    pub iperf3: Option<Iperf3End>,
 }
 
 impl StreamTask {

@@ -1,0 +1,199 @@
+//! The clients of iperf3 at an agent: a line for each test, and a record.
+
+use super::say;
+use crate::exit::Failure;
+use linerate_agent::{Seen, Watching};
+use linerate_iperf3::{Iperf3Service, Observer, ServedTest, ServiceLimits, Watch};
+use linerate_model::{
+    Direction, Iperf3Server, Offered, Path, Sampling, Server, Task, Timing, Transport, Trial, Warmup, Window,
+};
+use linerate_observe::HostOptions;
+use linerate_runner::{Origin, keep_served};
+use linerate_store::Store;
+use linerate_units::Nanos;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Records kept within [`DAY`] at the most: whoever reaches the port may have a test, and is not to fill the disk.
+const RECORDS: usize = 1_000;
+const DAY: Duration = Duration::from_secs(86_400);
+/// How the load is sampled.
+const SAMPLING: Sampling = Sampling { period: Nanos::from_millis(100), most_points: 200 };
+
+/// Bytes that iperf3 hands over at a time over TCP.
+const USUAL_BYTES: u64 = 128 << 10;
+
+/// Serves clients of iperf3 at `address` within `limits`. Their tests are kept in `store`; none keeps none. `host` is this one.
+pub(super) fn serve(
+    address: SocketAddr,
+    limits: ServiceLimits,
+    store: Option<Store>,
+    host: HostOptions,
+) -> Result<Iperf3Service, Failure> {
+    let tests = Tests { store, host, kept: Mutex::default() };
+    let service = Iperf3Service::start(address, limits, Arc::new(tests)).map_err(Failure::measure)?;
+    say(&format!("linerate: serves clients of iperf3 at {}, TCP and UDP", service.address()));
+    Ok(service)
+}
+
+/// What becomes of the tests of clients.
+struct Tests {
+    store: Option<Store>,
+    host: HostOptions,
+    kept: Mutex<Allowance>,
+}
+
+/// How many records were kept in the day that began so.
+struct Allowance {
+    since: Instant,
+    records: usize,
+}
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self { since: Instant::now(), records: 0 }
+    }
+}
+
+/// Whether a record may be kept.
+#[derive(Debug, PartialEq, Eq)]
+enum Allowed {
+    Yes,
+    /// Not this one, and none for the rest of the day.
+    NoMore,
+    No,
+}
+
+impl Allowance {
+    fn take(&mut self, now: Instant) -> Allowed {
+        if now.duration_since(self.since) >= DAY {
+            *self = Self { since: now, records: 0 };
+        }
+        self.records = self.records.saturating_add(1);
+        match self.records {
+            ..=RECORDS => Allowed::Yes,
+            records if records == RECORDS + 1 => Allowed::NoMore,
+            _ => Allowed::No,
+        }
+    }
+}
+
+impl Tests {
+    fn keep(&self, store: &Store, test: ServedTest) -> Result<(), String> {
+        let host = linerate_observe::host(&self.host).map_err(|error| error.to_string())?;
+        let command = client_command(&test);
+        let ServedTest { peer, mut stream, timing, counts, .. } = test;
+        let name = match stream.net.transport {
+            Transport::Tcp => "tcp".to_owned(),
+            Transport::Udp => format!("udp {}", stream.message_bytes.get()),
+        };
+        let server = Server::Foreign(format!("iperf3 client {peer}").into());
+        stream.paths = vec![Path { client: host.name.clone(), server }];
+        let origin = Origin { command, ..Origin::default() };
+        let trial = Trial::new(name, Task::Stream(stream), timing);
+        keep_served(store, origin, host, trial, counts).map(drop).map_err(|error| error.to_string())
+    }
+}
+
+/// A command of iperf3 that asks for the same test, to be typed at the client. Nobody knows what was typed there.
+fn client_command(test: &ServedTest) -> Vec<String> {
+    let (stream, socket) = (&test.stream, &test.stream.net.socket);
+    let mut words = vec!["iperf3".to_owned(), "-c".to_owned(), test.service.ip().to_string()];
+    let mut option = |name: &str, value: Option<String>| {
+        words.push(name.to_owned());
+        words.extend(value);
+    };
+    if test.service.port() != Iperf3Server::PORT {
+        option("-p", Some(test.service.port().to_string()));
+    }
+    if stream.net.transport == Transport::Udp {
+        option("-u", None);
+    }
+    match stream.direction {
+        Direction::Receive => {}
+        Direction::Send => option("-R", None),
+        Direction::Both => option("--bidir", None),
+    }
+    if stream.net.flows > 1 {
+        option("-P", Some(stream.net.flows.to_string()));
+    }
+    if let Some(Offered::PayloadBps(all)) = stream.offered {
+        option("-b", Some((all.get() / u64::from(stream.net.flows.max(1))).to_string()));
+    }
+    if stream.net.transport == Transport::Udp || stream.message_bytes.get() != USUAL_BYTES {
+        option("-l", Some(stream.message_bytes.get().to_string()));
+    }
+    let window = socket.receive_buffer.or(socket.send_buffer);
+    for (name, value) in [
+        ("-w", window.map(|bytes| bytes.get().to_string())),
+        ("-C", socket.congestion.clone()),
+        ("-M", socket.mss.map(|mss| mss.to_string())),
+        ("--dscp", socket.dscp.map(|dscp| dscp.to_string())),
+    ] {
+        if value.is_some() {
+            option(name, value);
+        }
+    }
+    let seconds = |time: Nanos| time.as_secs_f64().round().max(1.0).to_string();
+    let (warmup, measure) = match test.timing {
+        Timing::Window(Window { warmup: Warmup::Fixed(warmup), measure }) => (warmup, measure),
+        Timing::Window(_) | Timing::UntilDone => Default::default(),
+    };
+    if !warmup.is_zero() {
+        option("-O", Some(seconds(warmup)));
+    }
+    match test.bytes {
+        Some(bytes) => option("-n", Some(bytes.to_string())),
+        None => option("-t", Some(seconds(measure))),
+    }
+    words
+}
+
+impl Observer for Tests {
+    fn report(&self, line: &str) {
+        say(&format!("linerate: iperf3 client {line}"));
+    }
+
+    fn watch(&self, work: linerate_engine::Work) -> Watch {
+        // Without a thread nothing is seen, and the test goes on.
+        let watching = self.store.as_ref().and_then(|_| Watching::begin(work, SAMPLING, |_| ()).ok());
+        Box::new(move || {
+            let Seen { observation, series } = watching.map(Watching::end).unwrap_or_default();
+            (observation.unwrap_or_default(), series)
+        })
+    }
+
+    fn ended(&self, test: ServedTest) {
+        let Some(store) = &self.store else { return };
+        let peer = test.peer;
+        match self.kept.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now()) {
+            Allowed::Yes => {}
+            Allowed::NoMore => {
+                say(&format!(
+                    "linerate: {RECORDS} tests of iperf3 clients were kept within a day; others are not kept until it is over"
+                ));
+                return;
+            }
+            Allowed::No => return,
+        }
+        if let Err(error) = self.keep(store, test) {
+            say(&format!("linerate: the test of iperf3 client {peer} is not kept: {error}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_tests_fills_no_disk() {
+        let mut allowance = Allowance::default();
+        let now = allowance.since;
+        let taken: Vec<Allowed> = (0..=RECORDS + 1).map(|_| allowance.take(now)).collect();
+        assert!(taken[..RECORDS].iter().all(|allowed| *allowed == Allowed::Yes));
+        assert_eq!(taken[RECORDS..], [Allowed::NoMore, Allowed::No]);
+        assert_eq!(allowance.take(now + DAY), Allowed::Yes);
+    }
+}
