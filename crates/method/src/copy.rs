@@ -160,8 +160,9 @@ fn per_second(count: u64, nanos: u64) -> f64 {
     if nanos == 0 { 0.0 } else { count as f64 * 1e9 / nanos as f64 }
 }
 
-/// Each pair. The source's clock says when a destination was done: it heard of it.
-fn clients(plan: &CopyTask, trial: &CopyParts) -> Vec<CopyClient> {
+/// Returns each pair of source and destination of a copy, in the order of the destinations and their sides. The source's clock says when
+/// a destination was done: it heard of it.
+pub fn clients(plan: &CopyTask, trial: &CopyParts) -> Vec<CopyClient> {
     let mut all = Vec::new();
     for (at, part) in trial.destinations.iter().enumerate() {
         for (source, side) in part.counted.sides.iter().enumerate() {
@@ -318,6 +319,7 @@ pub(crate) mod tests {
             attempt: 0,
             standing: Standing::Counted,
             started_unix_ns: 1,
+            span: None,
             counts: vec![Counts::Copy(parts)],
             hosts: BTreeMap::new(),
             series: Vec::new(),

@@ -121,6 +121,7 @@ pub(crate) mod tests {
             attempt: 0,
             standing: Standing::Counted,
             started_unix_ns: 0,
+            span: None,
             counts: vec![Counts::Flows(vec![ends])],
             hosts: BTreeMap::from([("a".into(), Observation::default()), ("b".into(), Observation::default())]),
             series: Vec::new(),

@@ -108,7 +108,7 @@ pub use port_name::PortName;
 pub use power::{Power, Powers, UnknownPower};
 pub use proof::{Counterproof, Expects, PairPart, Proof};
 pub use record::{Record, RecordId, SCHEMA, typed};
-pub use result::{FramesRun, Standing, TrialResult};
+pub use result::{AttemptSpan, FramesRun, Standing, TrialResult};
 pub use run_summary::{Headline, HeadlineVerdict, RunSummary};
 pub use series::{
     LatencyBuckets, Readings, Sampling, Series, SeriesBuilder, SeriesQuantity, SeriesUnit, SessionSeries, Span, Track,

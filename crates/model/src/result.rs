@@ -19,6 +19,9 @@ pub struct TrialResult {
     pub standing: Standing,
     /// When the window opened or the first frame was sent, nanoseconds since 1970; zero where it failed before.
     pub started_unix_ns: u64,
+    /// When it was under way; none in records of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<AttemptSpan>,
     /// What each load counted, in the trial's order; empty where the attempt failed.
     pub counts: Vec<Counts>,
     /// What each host saw during the window.
@@ -34,6 +37,15 @@ pub struct TrialResult {
     pub device_load: Option<DeviceLoad>,
     /// Doubts about this attempt.
     pub caveats: Vec<Caveat>,
+}
+
+/// When an attempt was under way, failed or not, by the clock of the runner: preparation before and removal after it are part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptSpan {
+    /// When it began, nanoseconds since 1970.
+    pub began_unix_ns: u64,
+    /// When its counts had come, or it had failed, nanoseconds since 1970.
+    pub ended_unix_ns: u64,
 }
 
 /// Whether the figures of an attempt count.
@@ -70,6 +82,7 @@ impl TrialResult {
             attempt,
             standing: Standing::Failed { reason: reason.into() },
             started_unix_ns: 0,
+            span: None,
             counts: Vec::new(),
             hosts: BTreeMap::new(),
             series: Vec::new(),

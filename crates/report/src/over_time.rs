@@ -7,6 +7,7 @@
 mod attempt;
 mod chart;
 mod copy_stages;
+mod copy_timeline;
 mod course;
 mod evidence;
 mod live;
@@ -43,7 +44,7 @@ const MOST: usize = 12;
 const MEASURED: u16 = 0;
 const PROBE: u16 = 1;
 
-/// The charts over time of each result.
+/// The timeline of copies, then the charts over time of each result.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let found = record.curve().and_then(|(_, found)| record.result(found.result.as_deref()?));
     let results: Vec<&Measurement> = nfs::told(record).chain(found).collect();
@@ -54,6 +55,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
         let notice = said!(lang, "over-time-notice", shown = MOST, results = results.len());
         blocks.insert(0, Block::Sentences(vec![notice]));
     }
+    blocks.splice(0..0, copy_timeline::blocks(lang, record));
     Section::full("over-time", said!(lang, "section-over-time"), blocks)
 }
 

@@ -96,7 +96,8 @@ fn style() -> String {
          .run,.reach{{fill:none}}.run{{stroke-width:1.5}}.edge{{stroke:{soft}}}\
          .frame{{fill:none;stroke:{limit}}}.box{{fill:{panel};stroke:{rule}}}.flow{{fill:none;stroke:{limit};stroke-width:2}}\
          .limits .box{{stroke:{warn};stroke-width:2.5}}.may-limit .box{{stroke:{warn};stroke-dasharray:5 3}}\
-         .lost,.limiting{{fill:{warn};font-weight:bold}}",
+         .lost,.limiting{{fill:{warn};font-weight:bold}}.inside{{fill:#ffffff}}.sign{{fill:{ink}}}\
+         .end{{stroke:{ink};stroke-width:2.25}}.cross{{fill:none;stroke:{warn};stroke-width:2}}",
         soft = colour("soft"),
         ink = colour("ink"),
         grid = colour("grid"),
@@ -112,6 +113,8 @@ fn style() -> String {
         ("widest", "warn"),
         ("heat", "s0"),
         ("spoilt", "soft"),
+        ("failed", "warn"),
+        ("around", "limit"),
         ("outside", "limit"),
         ("pale", "limit"),
         ("solid", "ink"),
@@ -128,6 +131,12 @@ fn style() -> String {
         ".pale .run{{stroke-width:5;stroke-opacity:.3}}.spoilt .run{{stroke-dasharray:2 3}}\
          .outside .run{{stroke-width:8;stroke-opacity:.3}}.outside rect{{fill:{limit};fill-opacity:.14}}",
         limit = colour("limit"),
+    ));
+    style.push_str(&format!(
+        ".failed .bar,.spoilt .bar{{fill:#ffffff;stroke-width:1.5}}.failed .bar{{stroke:{warn}}}\
+         .spoilt .bar{{stroke:{soft};stroke-dasharray:3 2}}.around .line{{stroke-width:1.25}}",
+        warn = colour("warn"),
+        soft = colour("soft"),
     ));
     style.push_str(".limit .line{stroke-dasharray:6 5}.tester .line{stroke-dasharray:1 5}");
     // Lines differ by their dashes too, as on the page.

@@ -14,6 +14,7 @@ mod rows;
 mod stacks;
 mod steps;
 mod strips;
+mod timeline;
 
 pub(crate) use bars::{Bar, Segment};
 pub(crate) use groups::{Bars, Member};
@@ -23,6 +24,7 @@ pub(crate) use path::{HostOnPath, PathDrawing, Role, Station};
 pub(crate) use stacks::{StackedRun, StackedRuns, StackedShare};
 pub(crate) use steps::{PLOT, Stretch, Trace, Traces};
 pub(crate) use strips::{Run, Strip, Strips};
+pub(crate) use timeline::{Sign, TimeBar, TimeRow, TimeRows};
 
 use crate::figures::{nanos, prefix};
 use layout::Layout;
@@ -38,6 +40,8 @@ pub(crate) enum Drawing {
     Groups { x: Axis, groups: Vec<Bars> },
     /// Each run of a result as a point.
     Strips { x: Axis, groups: Vec<Strips> },
+    /// Horizontal bars from moment to moment.
+    Timeline { x: Axis, groups: Vec<TimeRows> },
     /// Values in rows and columns.
     Heat(Heat),
     /// Lines of steps over time.
@@ -72,6 +76,7 @@ impl Drawing {
             Self::Bars { x, bars } => bars::bars(title, layout, x, bars),
             Self::Groups { x, groups } => groups::groups(title, layout, x, groups),
             Self::Strips { x, groups } => strips::strips(title, layout, x, groups),
+            Self::Timeline { x, groups } => timeline::timeline(title, layout, x, groups),
             Self::Heat(map) => heat::heat(title, layout, map),
             Self::Steps(chart) => steps::steps(title, layout, chart),
             Self::Stacks(chart) => stacks::stacks(title, layout, chart),

@@ -1,13 +1,14 @@
 //! The loop: ask the method, run the trial, keep it, repeat.
 
+use crate::clock::Clock;
 use crate::clock_exchanges::ClockExchanges;
 use crate::keep::Keep;
 use crate::session::Sessions;
 use crate::{Agents, DeviceWatch, RunError};
 use linerate_method::{After, Again, Progress, Retry, Step, spoilt};
 use linerate_model::{
-    Caveat, CaveatKind, Host, HostName, Message, Password, Plan, Record, RecordId, Sampling, SessionProgress, Standing,
-    StudyRun, Trial, TrialResult, message,
+    AttemptSpan, Caveat, CaveatKind, Host, HostName, Message, Password, Plan, Record, RecordId, Sampling,
+    SessionProgress, Standing, StudyRun, Trial, TrialResult, message,
 };
 use linerate_store::{Ending, LiveRun, Store};
 use linerate_units::Nanos;
@@ -148,11 +149,13 @@ impl Run<'_> {
         let mut attempt = next_attempt(record.trials.last());
 
         let mut lasting = Lasting::default();
+        let clock = Clock::begin();
 
         let failure = loop {
             let Step::Run { trial, again } = method.next() else { break None };
             on_event(Event::Begins { trial: &trial, attempt, progress: method.progress() });
             lasting.sampling = sampling(self.sampling_period, method.progress().at_most, record.trials.len());
+            let began_unix_ns = clock.now().get();
             let ran = self.attempt(&trial, attempt, again, &mut lasting, on_event, &mut cancel).await;
             let (mut result, error) = match ran {
                 Ok(result) => (result, None),
@@ -165,6 +168,7 @@ impl Run<'_> {
                     (TrialResult::failed(*trial, attempt, reason), Some(named))
                 }
             };
+            result.span = Some(AttemptSpan { began_unix_ns, ended_unix_ns: clock.now().get() });
             let doubt = spoilt(&result);
             retry.judge(again, attempt, doubt, &mut result);
             if let Standing::Spoilt { reason } = &result.standing {

@@ -134,6 +134,7 @@ impl Server {
             attempt: 0,
             standing: Standing::Counted,
             started_unix_ns: 0,
+            span: None,
             counts: vec![Counts::Flows(vec![ends])],
             hosts: BTreeMap::new(),
             series: Vec::new(),

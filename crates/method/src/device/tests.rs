@@ -54,6 +54,7 @@ pub(crate) fn counted(trial: Trial, streams: Vec<FrameStreamCounts>) -> TrialRes
         attempt: 0,
         standing: Standing::Counted,
         started_unix_ns: 0,
+        span: None,
         counts: vec![Counts::Frames(FrameCounts { engine: FrameEngine::Xdp, streams })],
         hosts: BTreeMap::from([("tester".into(), Observation::default())]),
         series: Vec::new(),

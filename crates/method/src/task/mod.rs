@@ -197,6 +197,7 @@ pub fn join(trial: &Trial, attempt: u32, loads: Vec<Joining>) -> Result<TrialRes
         attempt,
         standing: Standing::Counted,
         started_unix_ns: 0,
+        span: None,
         counts: Vec::new(),
         hosts: BTreeMap::new(),
         series: Vec::new(),

@@ -86,6 +86,7 @@ fn empty(trial: Trial) -> TrialResult {
         attempt: 0,
         standing: Standing::Counted,
         started_unix_ns: 0,
+        span: None,
         counts: Vec::new(),
         hosts: BTreeMap::new(),
         series: Vec::new(),

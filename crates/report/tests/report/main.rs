@@ -6,6 +6,7 @@ mod attempts;
 mod browser;
 mod calls;
 mod copy;
+mod copy_timeline;
 mod device;
 mod document;
 mod frames;

@@ -1,7 +1,7 @@
 //! Charts over time, of series written by hand.
 
 use crate::page_outline::wide;
-use crate::{copy, frames, sample};
+use crate::{copy, copy_timeline, frames, sample};
 use linerate_method::probed;
 use linerate_model::{
     Caveat, CaveatKind, ClockOffset, Counts, Goal, HostName, LatencyBuckets, Message, Nic, Record, Series,
@@ -222,12 +222,13 @@ pub(crate) fn forwarded() -> Record {
 }
 
 /// All of them, by name.
-pub(crate) fn all() -> [(&'static str, Record); 5] {
+pub(crate) fn all() -> [(&'static str, Record); 6] {
     [
         ("over-time-stream", stream()),
         ("over-time-loss", lossy()),
         ("over-time-requests", requests()),
         ("over-time-copy", copied()),
+        ("copy-timeline", copy_timeline::record()),
         ("over-time-frames", forwarded()),
     ]
 }
@@ -450,9 +451,11 @@ fn the_answer_shows_each_run_over_time_in_a_line() {
 }
 
 #[test]
-fn without_samples_there_is_no_chart_over_time() {
+fn without_samples_and_times_there_is_no_chart_over_time() {
     for (name, mut record) in all() {
-        record.trials.iter_mut().for_each(|attempt| attempt.series.clear());
+        for attempt in &mut record.trials {
+            (attempt.series, attempt.span) = (Vec::new(), None);
+        }
         assert_eq!(titles(&record), Vec::<String>::new(), "{name}");
     }
 }

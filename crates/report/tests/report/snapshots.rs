@@ -3,7 +3,9 @@
 //! `cargo xtask snapshots` writes the files anew. Each kind of run has a folder of `tests/snapshots`, each form of output a file in it.
 
 use crate::page_outline::outline;
-use crate::{attempts, calls, copy, device, frames, ladder, limits, nfs, over_time, recorded, sample, study};
+use crate::{
+    attempts, calls, copy, copy_timeline, device, frames, ladder, limits, nfs, over_time, recorded, sample, study,
+};
 use linerate_model::{Change, ComparedFigure, Comparison, Firmness, Interval, Quantity, Record, RecordId, Samples};
 use linerate_report::limits::Limits;
 use linerate_report::{Language, Style, answer, comparison, csv, explain, html, json, markdown, text};
@@ -155,6 +157,7 @@ fn copies() {
     ["copy-fault", "copy-proven"].iter().for_each(|name| check_recorded(name));
     check_record("copy-two-destinations", &copy::record());
     check_in_japanese("copy-two-destinations", &copy::record());
+    check_in_japanese("copy-timeline", &copy_timeline::record());
 }
 
 #[test]

@@ -73,6 +73,11 @@ fn new_store() -> (TempDir, Store) {
     (folder, store)
 }
 
+/// Attempts without when they were under way: the runner's clock begins at another time in each run.
+fn without_spans(results: &[TrialResult]) -> Vec<TrialResult> {
+    results.iter().map(|result| TrialResult { span: None, ..result.clone() }).collect()
+}
+
 /// What an attempt was, without what it counted.
 fn attempts_of(results: &[TrialResult]) -> Vec<(String, u32, bool)> {
     results.iter().map(|result| (result.trial.name.clone(), result.attempt, result.is_counted())).collect()

@@ -37,3 +37,23 @@ async fn an_attempt_that_is_always_spoilt_counts_with_its_doubt() {
         assert!(result.caveats.iter().any(|caveat| caveat.text.contains("50 %")), "{:?}", result.caveats);
     }
 }
+
+/// The attempts follow each other on the runner's clock, the failed one too.
+#[tokio::test(start_paused = true)]
+async fn each_attempt_keeps_when_it_began_and_ended() {
+    let agents = FakeAgents::new(&["a", "b"]).script(|moment| match (moment.attempt, moment.step) {
+        (0, Step::Counts) => Act::Spoil,
+        (2, Step::Counts) => Act::Fail,
+        _ => Act::Pass,
+    });
+    let ended = run(plans::sweep(2), &agents, None, &mut |_| ()).await;
+    assert!(ended.failure.is_some());
+    let record = ended.record;
+    assert!(record.trials.len() >= 2 && record.trials.last().is_some_and(|last| last.failure().is_some()));
+    let mut last = record.started_unix_ns;
+    for result in &record.trials {
+        let span = result.span.expect("when it was under way");
+        assert!(last <= span.began_unix_ns && span.began_unix_ns < span.ended_unix_ns, "{last}: {span:?}");
+        last = span.ended_unix_ns;
+    }
+}

@@ -1,7 +1,7 @@
 //! A store that fails in the middle of a run costs the store, and not the run.
 
 use super::fake::{Act, FakeAgents};
-use super::{assert_led, attempts_of, execute, new_store, plans, resume, run};
+use super::{assert_led, attempts_of, execute, new_store, plans, resume, run, without_spans};
 use crate::{Event, RunError};
 use linerate_store::{Query, Store};
 
@@ -43,7 +43,11 @@ async fn a_store_that_is_full_from_any_attempt_on_costs_the_store_and_not_the_ru
             };
             let (ended, _) = execute(plans::sweep(2), &agents, Some(&store), None, None, on_event).await;
             assert_led(&agents.attempts());
-            assert_eq!(ended.record.trials, whole.record.trials, "{case}: all trials were run");
+            assert_eq!(
+                without_spans(&ended.record.trials),
+                without_spans(&whole.record.trials),
+                "{case}: all trials were run"
+            );
             assert_eq!(ended.record.results, whole.record.results, "{case}: and are shown");
             // A run's row is made once, with its first attempt, and after the last attempt only its end is written.
             let hit = match change {
@@ -65,7 +69,8 @@ async fn a_store_that_is_full_from_any_attempt_on_costs_the_store_and_not_the_ru
                 assert_eq!((runs, full_from), (0, 0), "{case}: what was kept can be gone on with");
                 continue;
             };
-            assert_eq!(record.trials, whole.record.trials[..record.trials.len()], "{case}");
+            let made = record.trials.len();
+            assert_eq!(without_spans(&record.trials), without_spans(&whole.record.trials[..made]), "{case}");
             let agents = FakeAgents::new(&["a", "b"]);
             let resumed = resume(record, live, &agents, &store).await;
             assert!(resumed.failure.is_none(), "{case}: {:?}", resumed.failure);

@@ -52,6 +52,7 @@ pub(crate) fn trial(started_unix_ns: u64) -> TrialResult {
         attempt: 0,
         standing: Standing::Counted,
         started_unix_ns,
+        span: None,
         counts: Vec::new(),
         hosts: BTreeMap::new(),
         series: Vec::new(),
