@@ -667,6 +667,7 @@ copy-kept = { $files ->
     }
 copy-method = The tree was { $from }, copied { $way }, and { $value }; { $sync }; { $cache }.
 copy-method-time = Time runs from the common start until the last destination is complete. Each stage has threads of its own, with a short queue to the next stage; within one host the stages take turns in one thread for each lane. Shares are of the time of all threads of a stage. Holes of sparse files are not counted as bytes.
+copy-method-trees = The trees, one for each destination: { $trees }.
 copy-parties-from-to = copy of { $tree } from { $sources } to { $destinations }
 copy-parties-to = copy of { $tree } to { $destinations }
 copy-parties-within = copy of { $tree } within { $sources }
@@ -700,6 +701,7 @@ copy-timeline-run-of = { $trial }, { $run }
 copy-timeline-slowest = slowest run
 copy-timeline-title = When each copy ran
 copy-timeline-title-part = When each copy ran, part { $part } of { $all }
+copy-trees = { $count } trees
 copy-verified-all-copied = All that was copied was verified.
 copy-verified-none = Nothing was verified, as asked.
 copy-verified-read-back = Every byte was verified by reading it back.

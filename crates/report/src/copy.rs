@@ -164,7 +164,10 @@ pub(crate) fn sentences(lang: Language, task: Option<&CopyTask>, found: &CopyFig
 pub(crate) fn parties(lang: Language, plan: &CopyTask) -> String {
     let names =
         |hosts: &[linerate_model::HostName]| listed(lang, &hosts.iter().map(|host| plain(&host.0)).collect::<Vec<_>>());
-    let tree = listed(lang, &plan.trees().iter().map(|tree| plain(&tree.to_string())).collect::<Vec<_>>());
+    let tree = match plan.trees() {
+        [tree] => plain(&tree.to_string()),
+        trees => said!(lang, "copy-trees", count = trees.len()),
+    };
     match plan.way {
         CopyWay::Path => said!(lang, "copy-parties-within", tree = tree, sources = names(&plan.sources)),
         CopyWay::Nfs | CopyWay::Smb if matches!(plan.from, CopyFrom::Server(_)) => {
@@ -210,10 +213,10 @@ pub(crate) fn method(lang: Language, plan: &CopyTask) -> Vec<String> {
         CopyCache::Cold => said!(lang, "copy-cache-cold"),
         CopyCache::Warm => said!(lang, "copy-cache-warm"),
     };
-    vec![
-        said!(lang, "copy-method", from = from, way = way, value = into, sync = sync, cache = cache),
-        said!(lang, "copy-method-time"),
-    ]
+    let trees: Vec<String> = plan.trees().iter().map(|tree| plain(&tree.to_string())).collect();
+    let each = (trees.len() > 1).then(|| said!(lang, "copy-method-trees", trees = listed(lang, &trees)));
+    let copied = said!(lang, "copy-method", from = from, way = way, value = into, sync = sync, cache = cache);
+    each.into_iter().chain([copied, said!(lang, "copy-method-time")]).collect()
 }
 
 /// Rows of a CSV file: each copy, then its stages, clients and size classes. None where nothing was copied.

@@ -108,3 +108,14 @@ fn a_file_has_a_row_for_the_copy_each_stage_and_each_client() {
     let at = |name: &str| rows[0].iter().position(|column| *column == name).expect("a column");
     assert_eq!((rows[1][at("bytes_per_s")], rows[2][at("busy")]), ("80000000", "0.7"));
 }
+
+#[test]
+fn several_trees_are_counted_in_the_title_and_named_where_the_method_is() {
+    let mut record = record();
+    let linerate_model::Goal::Sweep(sweep) = &mut record.plan.goal else { panic!("a sweep") };
+    let Task::Copy(task) = sweep.cells[0].task_mut() else { panic!("a copy") };
+    task.each = ["like:system,seed=1", "like:system,seed=2"].map(|tree| tree.parse().expect("a tree")).into();
+    let page = html(Language::English, &record);
+    assert!(page.contains("<h1>copy of 2 trees from a to b and =c</h1>"), "{page}");
+    assert!(page.contains("The trees, one for each destination: like:system and like:system,seed=2."), "{page}");
+}
