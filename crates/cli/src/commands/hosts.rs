@@ -3,12 +3,13 @@
 use crate::discovery;
 use crate::exit::Failure;
 use crate::output::{print, say};
+use crate::prompt;
 use crate::saved_hosts::{SavedHosts, check_name, url_of_variable, urls_of_file};
 use clap::Subcommand;
 use linerate_control::pairing::{PairingCode, pair};
 use linerate_model::{AgentUrl, HostName};
 use linerate_units::Nanos;
-use std::io::{IsTerminal as _, stdin};
+use std::io::stdin;
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -121,7 +122,7 @@ fn discover(time: Nanos) -> Result<(), Failure> {
 fn given(place: Option<&str>) -> Result<AgentUrl, String> {
     let url = |text: &str| text.parse().map_err(|error| format!("{error}"));
     match place {
-        None if stdin().is_terminal() => asked("Agent URL", true).and_then(|line| url(&line)),
+        None if prompt::can_ask() => prompt::ask("Agent URL", true).and_then(|line| url(&line)),
         None | Some("-") => line_of_input("the agent URL")
             .and_then(|line| line.parse().map_err(|error| format!("standard input: {error}"))),
         Some(text) => match (text.strip_prefix('@'), text.strip_prefix("env:")) {
@@ -138,7 +139,7 @@ fn given(place: Option<&str>) -> Result<AgentUrl, String> {
 /// The URL of the agent at `place`, from its pairing code.
 async fn paired(place: &str) -> Result<AgentUrl, Failure> {
     let (host, port) = host_and_port(place).map_err(Failure::usage)?;
-    let code = if stdin().is_terminal() { asked("Pairing code", false) } else { line_of_input("the pairing code") };
+    let code = if prompt::can_ask() { prompt::ask("Pairing code", false) } else { line_of_input("the pairing code") };
     let code: PairingCode =
         code.and_then(|code| code.parse().map_err(|error| format!("{error}"))).map_err(Failure::usage)?;
     pair(&host, port, &code).await.map_err(Failure::measure)
@@ -158,15 +159,6 @@ fn host_and_port(text: &str) -> Result<(String, u16), String> {
     let is_host = host.parse::<IpAddr>().is_ok()
         || host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
     if host.is_empty() || port == 0 || !is_host { Err(wrong()) } else { Ok((host.to_owned(), port)) }
-}
-
-/// A line from the terminal, which is not shown if it is `secret`.
-fn asked(what: &str, secret: bool) -> Result<String, String> {
-    let terminal = console::Term::stderr();
-    let failed = |error: std::io::Error| format!("cannot read what was typed: {error}");
-    let hint = if secret { " (not shown)" } else { "" };
-    terminal.write_str(&format!("{what}{hint}: ")).map_err(failed)?;
-    if secret { terminal.read_secure_line() } else { terminal.read_line() }.map_err(failed)
 }
 
 fn line_of_input(what: &str) -> Result<String, String> {

@@ -14,7 +14,7 @@ pub(crate) fn stream(transport: Transport, port: u16) -> StreamTask {
     let bytes = if transport == Transport::Tcp { 128 << 10 } else { 1_400 };
     StreamTask {
         paths: vec![Path { client: "here".into(), server: Server::Foreign("iperf3".into()) }],
-        iperf3: Some(Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port, report: false }),
+        iperf3: Some(Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port, report: false, login: None }),
         ..StreamTask::plain(transport, ByteCount::new(bytes))
     }
 }
