@@ -179,10 +179,14 @@ fn offered(text: &str) -> Result<Offered, String> {
     if rate.get() == 0 { Err(zero()) } else { Ok(Offered::PayloadBps(rate)) }
 }
 
-pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+pub(crate) async fn run(
+    arguments: Arguments,
+    book: HostBook,
+    mut cancel: watch::Receiver<bool>,
+) -> Result<(), Failure> {
     let (hosts, paths, iperf3) = arguments.ends(&book).map_err(Failure::usage)?;
     let plan = arguments.plan(&paths, iperf3.as_ref()).map_err(Failure::usage)?;
-    let password = arguments.user.password().map_err(Failure::usage)?;
+    let password = arguments.user.password(&mut cancel).await?;
     let beside = Beside { password, ..Beside::default() };
     measure(plan, &hosts, book, &arguments.results, &arguments.calibration, beside, cancel).await
 }

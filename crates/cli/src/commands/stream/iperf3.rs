@@ -1,12 +1,14 @@
 //! `iperf3://HOST[:PORT]`: a server of iperf3 in the place of a host with an agent.
 
 use crate::commands::nfs::resolve;
+use crate::exit::Failure;
 use crate::prompt;
 use linerate_iperf3::public_key;
 use linerate_model::{HostName, IpVersion, Iperf3Login, Iperf3Server, Password};
 use std::env::{self, VarError};
 use std::fs;
 use std::path::PathBuf;
+use tokio::sync::watch;
 
 /// What the name of such a server begins with.
 pub(crate) const SCHEME: &str = "iperf3://";
@@ -52,16 +54,22 @@ impl Iperf3User {
     /// The user's password; none if no user is named.
     ///
     /// # Errors
-    /// It is nowhere, and nobody can be asked for it.
-    pub(super) fn password(&self) -> Result<Option<Password>, String> {
+    /// It is nowhere and nobody can be asked for it, or the user stops it with Ctrl-C.
+    pub(super) async fn password(&self, cancel: &mut watch::Receiver<bool>) -> Result<Option<Password>, Failure> {
         let Some(user) = &self.username else { return Ok(None) };
         let password = match env::var(VARIABLE) {
             Ok(password) => password,
-            Err(VarError::NotPresent) if prompt::can_ask() => prompt::ask(&format!("Password of {user}"), true)?,
-            Err(VarError::NotPresent) => {
-                return Err(format!("--username {user}: set the password in the environment variable {VARIABLE}"));
+            Err(VarError::NotPresent) if prompt::can_ask() => {
+                prompt::ask(&format!("Password of {user}"), true, cancel).await?
             }
-            Err(VarError::NotUnicode(_)) => return Err(format!("{VARIABLE}: the password is not UTF-8")),
+            Err(VarError::NotPresent) => {
+                return Err(Failure::usage(format!(
+                    "--username {user}: set the password in the environment variable {VARIABLE}"
+                )));
+            }
+            Err(VarError::NotUnicode(_)) => {
+                return Err(Failure::usage(format!("{VARIABLE}: the password is not UTF-8")));
+            }
         };
         Ok(Some(Password(password)))
     }
