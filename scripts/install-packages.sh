@@ -21,6 +21,7 @@ needs() {
             echo "llvm-strip llvm"
             echo "/usr/include/bpf/bpf_helpers.h libbpf-dev"
             echo "iperf3 iperf3"
+            echo "openssl openssl"
             echo "nuttcp nuttcp"
             echo "sockperf sockperf"
             echo "snmpd snmpd"

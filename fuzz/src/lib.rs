@@ -26,7 +26,7 @@ const fn target(name: &'static str, run: fn(&[u8]), mutations: u32) -> Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 21] = [
+pub const TARGETS: [Target; 22] = [
     // JSON bodies of API requests, from holders of a URL and from strangers that pair.
     target("agent-requests", linerate_agent::fuzzing::request, 2_000),
     // JSON and events of an agent, which may be hostile.
@@ -45,6 +45,8 @@ pub const TARGETS: [Target; 21] = [
     target("greetings", linerate_streams::fuzzing::greeting, 2_000),
     // Datagrams of a stream of iperf3, from strangers.
     target("iperf3-datagrams", linerate_streams::fuzzing::iperf3_datagrams, 5_000),
+    // Public keys of servers of iperf3: from users, and from holders of a URL.
+    target("iperf3-keys", linerate_iperf3::fuzzing::key, 1_000),
     // JSON texts of a server of iperf3, and of clients that are strangers.
     target("iperf3-texts", linerate_iperf3::fuzzing::text, 2_000),
     // Results of NFS calls, from servers of others.

@@ -48,16 +48,10 @@ const FLAGS: &[(&[&str], &str)] = &[
     (&["--get-server-output"], "--server-output"),
     (&["--logfile"], "-o, --out"),
     (
-        &[
-            "--username",
-            "--rsa-public-key-path",
-            "--rsa-private-key-path",
-            "--authorized-users-path",
-            "--time-skew-threshold",
-            "--use-pkcs1-padding",
-        ],
-        "an agent's URL, which holds its key; servers of iperf3 that want a password are not supported",
+        &["--rsa-private-key-path", "--authorized-users-path", "--time-skew-threshold"],
+        "an agent's URL, which holds its key",
     ),
+    (&["--use-pkcs1-padding"], "nothing: a login is tried with either padding, OAEP first"),
     (
         &["--connect-timeout", "--rcv-timeout", "--snd-timeout", "--cntl-ka"],
         "linerate gives up by itself, and says why",

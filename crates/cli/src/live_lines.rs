@@ -283,7 +283,8 @@ pub(crate) mod tests {
 
     #[test]
     fn to_a_receiver_without_an_agent_what_is_sent_is_told() {
-        let server = Iperf3Server { address: [192, 0, 2, 5].into(), port: Iperf3Server::PORT, report: false };
+        let server =
+            Iperf3Server { address: [192, 0, 2, 5].into(), port: Iperf3Server::PORT, report: false, login: None };
         let heads = |direction| {
             let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(1));
             let task = StreamTask { iperf3: Some(Iperf3End::Server(server.clone())), direction, ..plain };

@@ -23,6 +23,7 @@ mod output;
 mod picture;
 mod private_report;
 mod progress;
+mod prompt;
 mod result_lines;
 mod resume;
 mod rig;

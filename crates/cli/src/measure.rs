@@ -35,13 +35,14 @@ pub(crate) async fn measure(
     book: HostBook,
     results: &Results,
     calibration: &CalibrationOption,
+    beside: Beside,
     cancel: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
     let asked = RunRequest::of_plan(results, &plan)?;
     let named = calibration.named(&asked.store)?;
     let agents = reach(&book, hosts, cancel.clone()).await?;
     let ended = match calibration.limits(named.as_ref(), &plan, &asked, &agents) {
-        Ok(calibrated) => asked.run(Plan { calibrated, ..plan }, &agents, Beside::default(), cancel).await,
+        Ok(calibrated) => asked.run(Plan { calibrated, ..plan }, &agents, beside, cancel).await,
         Err(failure) => Err(failure),
     };
     agents.close().await;
@@ -83,7 +84,7 @@ pub(crate) struct RunRequest {
 /// What a run needs beside its plan and its agents.
 #[derive(Default)]
 pub(crate) struct Beside {
-    /// For the file server of a copy.
+    /// For the file server of a copy, or the iperf3 server of a stream.
     pub(crate) password: Option<Password>,
     /// Follows the load of the device under test.
     pub(crate) device: Option<DeviceWatch>,

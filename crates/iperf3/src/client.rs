@@ -5,6 +5,7 @@ use crate::cpu::CpuTime;
 use crate::error::Iperf3Error;
 use crate::flows::{self, OPENING};
 use crate::job::Job;
+use crate::login::Padding;
 use crate::parameters::parameters;
 use crate::results::{FlowResult, TestResults, ids};
 use crate::state::State;
@@ -32,6 +33,8 @@ const AGAIN_NS: u64 = 50_000_000;
 /// The server closes the data flows as soon as it hears of the end. It hears of it so long after the window: calls that straddle the
 /// window's edge have ended then. Senders go on for longer.
 const LATER_NS: u64 = 20_000_000;
+/// What is done until the server has agreed to the test.
+const ASKING: &str = "asking for a test";
 /// How often it is looked whether the window is over, at the latest.
 const LOOK_NS: u64 = 50_000_000;
 
@@ -42,9 +45,7 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
     host.listening(Endpoints::new())?;
     host.preparing(&format!("reaching the iperf3 server {}", job.address()));
     let cookie = Cookie::draw();
-    let mut control = begun(&job, &cookie, stop)?;
-    control.send(&parameters(&job), "asking for a test")?;
-    control.expect(State::CreateStreams, "asking for a test")?;
+    let mut control = agreed(&job, &cookie, stop)?;
     // The server begins when the last flow is there. That one waits for the start.
     let all = job.flows();
     let (last, first) = all.split_last().expect("a stream has a flow");
@@ -99,13 +100,38 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
     })
 }
 
-/// Returns a control connection on which the server has agreed to a test. Between two tests a server is busy for a moment, and does not
+/// Returns a control connection on which the server has agreed to the test of `job`.
+fn agreed<'a>(job: &Job, cookie: &Cookie, stop: &'a AtomicBool) -> Result<Control<'a>, Iperf3Error> {
+    let asked = |padding: Option<Padding>| {
+        let mut control = begun(job, cookie, stop)?;
+        // The server compares the login's time with its own: it is made at the last moment.
+        let token = job.login.as_ref().zip(padding).map(|(login, padding)| login.token(padding, clock::unix_now()));
+        let token = token.transpose().map_err(Iperf3Error::InvalidRequest)?;
+        control.send(&parameters(job, token), ASKING)?;
+        control.expect(State::CreateStreams, ASKING)?;
+        Ok(control)
+    };
+    let Some(login) = &job.login else { return asked(None) };
+    let refused = |error| match error {
+        Iperf3Error::LoginWanted(server) => Iperf3Error::LoginRefused { server, user: login.user().to_owned() },
+        other => other,
+    };
+    // No server says which padding it reads: before 3.17 PKCS#1 v1.5 alone, and OAEP since, unless it was told otherwise. PKCS#1 v1.5 is
+    // the weak one: a server that reads it tells by its answers, or by the time they take, what helps to decrypt a login that somebody
+    // recorded. So a server that reads OAEP and accepts the login never gets the weak one.
+    match asked(Some(Padding::Oaep)) {
+        Err(Iperf3Error::LoginWanted(_)) => asked(Some(Padding::Pkcs1v15)).map_err(refused),
+        agreed => agreed,
+    }
+}
+
+/// Returns a control connection on which the server waits for the parameters of a test. Between two tests a server is busy for a moment, and does not
 /// listen for another: so it is asked again for a while.
 fn begun<'a>(job: &Job, cookie: &Cookie, stop: &'a AtomicBool) -> Result<Control<'a>, Iperf3Error> {
     let until = clock::now() + BETWEEN_TESTS_NS;
     loop {
         let agreed = Control::open(job, cookie, stop).and_then(|mut control| {
-            control.expect(State::ParameterExchange, "asking for a test")?;
+            control.expect(State::ParameterExchange, ASKING)?;
             Ok(control)
         });
         match agreed {

@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// Who has not answered after this does not answer.
 pub(crate) const ANSWER_NS: u64 = 10_000_000_000;
+/// iperf3's number of a login that is missing, or that it does not accept.
+const LOGIN_FAILED: i32 = 142;
 /// A write gives up after this: texts are short, and a server that takes none has stalled.
 const WRITE: Duration = Duration::from_secs(5);
 
@@ -132,18 +134,27 @@ impl<'a> Control<'a> {
                 Err(Iperf3Error::Busy(self.server))
             }
             Some(State::ServerTerminate) => refused("it was ended".to_owned()),
-            Some(State::ServerError) => {
-                let mut numbers = [0; 8];
-                self.fill(&mut numbers, doing)?;
-                let number = |at: usize| i32::from_be_bytes(numbers[at..at + 4].try_into().expect("four bytes"));
-                refused(why(number(0), number(4)))
-            }
+            Some(State::ServerError) => match self.number(doing)? {
+                // No number of a system call follows.
+                LOGIN_FAILED => {
+                    self.is_over = true;
+                    Err(Iperf3Error::LoginWanted(server))
+                }
+                own => refused(why(own, self.number(doing)?)),
+            },
             other => {
                 let said = other.map_or_else(|| format!("byte {byte}"), |state| state.name().to_owned());
                 let instead = wanted.map_or_else(String::new, |wanted| format!(" instead of {}", wanted.name()));
                 Err(self.foreign(format!("it said {said}{instead}"), doing))
             }
         }
+    }
+
+    /// Reads one of the numbers that say why a test failed.
+    fn number(&mut self, doing: &'static str) -> Result<i32, Iperf3Error> {
+        let mut bytes = [0; 4];
+        self.fill(&mut bytes, doing)?;
+        Ok(i32::from_be_bytes(bytes))
     }
 
     /// Reads as many bytes as `buffer` has.
@@ -207,7 +218,6 @@ fn why(own: i32, system: i32) -> String {
         }
         125 => Some("it cannot set the DSCP"),
         134 => Some("it does not have the congestion control asked for: choose another --congestion"),
-        142 => Some("it wants a user name and a password (--authorized-users-path), which linerate cannot give"),
         _ => None,
     };
     let call = || format!(" ({})", io::Error::from_raw_os_error(system));

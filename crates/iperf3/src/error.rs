@@ -27,6 +27,22 @@ pub(crate) enum Iperf3Error {
     /// It serves another client.
     #[error("iperf3 server {0} is busy with another test, and it takes one at a time; try again when that is over")]
     Busy(SocketAddr),
+    /// It wants a login, and none was given.
+    #[error(
+        "iperf3 server {0} serves only users who log in: give --username and --rsa-public-key-path, and the password in IPERF3_PASSWORD"
+    )]
+    LoginWanted(SocketAddr),
+    /// It refused a login. It does not say why.
+    #[error(
+        "iperf3 server {server} refused the login of `{user}`: check the user name and the password, that the public key belongs to the \
+         private key of the server, and that the clocks of both hosts differ by less than 10 s"
+    )]
+    LoginRefused {
+        /// Who refused it.
+        server: SocketAddr,
+        /// Whose login it was.
+        user: String,
+    },
     /// It refused the test, or gave up.
     #[error("iperf3 server {server} ended the test while {doing}: {reason}")]
     Refused {

@@ -1,8 +1,10 @@
-//! Entry points for fuzzing: JSON texts of a server of others, and of clients that are strangers.
+//! Entry points for fuzzing: JSON texts of a server of others, and of clients that are strangers; public keys.
 
+use crate::login::{Login, Padding, public_key};
 use crate::message;
 use crate::results::TestResults;
 use crate::server::fuzzing::asked;
+use linerate_model::{Iperf3Login, Password};
 
 /// Reads a text with its length before it: the number of flows, then the message.
 pub fn text(bytes: &[u8]) {
@@ -18,4 +20,14 @@ pub fn text(bytes: &[u8]) {
         assert_eq!(TestResults::decode(&told.encode(), flows).map(|again| again.flows.len()), Ok(flows));
     }
     asked(&value);
+}
+
+/// Reads a public key, and encrypts a login with it.
+pub fn key(bytes: &[u8]) {
+    let Ok(public_key) = public_key(&String::from_utf8_lossy(bytes)) else { return };
+    let login = Iperf3Login { user: "ann".to_owned(), public_key };
+    let login = Login::check(&login, Some(&Password("secret".to_owned()))).expect("what is written is read again");
+    for padding in [Padding::Oaep, Padding::Pkcs1v15] {
+        login.token(padding, 0).expect("it fits");
+    }
 }

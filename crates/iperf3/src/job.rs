@@ -1,6 +1,7 @@
 //! An assignment with its options checked against what iperf3's servers take, before anything is opened.
 
 use crate::error::Iperf3Error;
+use crate::login::Login;
 use linerate_engine::{check_assignment, path_ends};
 use linerate_model::{
     Assignment, Direction, IpVersion, Iperf3End, Iperf3Server, StreamTask, Task, Transport, Warmup, Window,
@@ -23,6 +24,8 @@ pub(crate) struct Job {
     pub(crate) path: u16,
     /// Warm-up: iperf3 counts it in whole seconds, and leaves it out of its figures.
     pub(crate) omit_s: u64,
+    /// Who logs in, for a server that asks for it.
+    pub(crate) login: Option<Login>,
 }
 
 impl Job {
@@ -62,7 +65,9 @@ impl Job {
         if window.measure > Nanos::from_secs(MOST_TIME_S) {
             return Err(asked(format!("iperf3 measures for {MOST_TIME_S} s at the most: give a shorter --time")));
         }
-        Ok(Self { task: task.clone(), server, window, path, omit_s })
+        let login = server.login.as_ref().map(|login| Login::check(login, assignment.password.as_ref()));
+        let login = login.transpose().map_err(asked)?;
+        Ok(Self { task: task.clone(), server, window, path, omit_s, login })
     }
 
     /// Where the server is.
@@ -122,7 +127,7 @@ pub(crate) mod tests {
     /// A stream to a server on loopback.
     pub(crate) fn stream(transport: Transport) -> StreamTask {
         let bytes = if transport == Transport::Tcp { 128 << 10 } else { 1_472 };
-        let iperf3 = Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port: 5_201, report: false };
+        let iperf3 = Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port: 5_201, report: false, login: None };
         StreamTask {
             paths: vec![Path { client: "a".into(), server: Server::Foreign("iperf3".into()) }],
             iperf3: Some(Iperf3End::Server(iperf3)),
@@ -146,7 +151,7 @@ pub(crate) mod tests {
         let tcp = || stream(Transport::Tcp);
         let end = |end| StreamTask { iperf3: Some(end), ..tcp() };
         let server = |server| end(Iperf3End::Server(server));
-        let iperf3 = Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port: 5_201, report: false };
+        let iperf3 = Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port: 5_201, report: false, login: None };
         let client = Iperf3Client { address: Ipv4Addr::LOCALHOST.into() };
         let second = Nanos::from_secs(1);
         let usual = Timing::of(second, second);

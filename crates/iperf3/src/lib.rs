@@ -19,6 +19,9 @@
 //!   |--- IPERF_DONE ----------------------------------->|
 //! ```
 //!
+//! Where the server asks for a login, the parameters hold one: user name, password and time, encrypted with the server's public key
+//! (`login.rs`).
+//!
 //! The client ends the test, also where the server sends. The data move in the loops of `linerate-streams`. Checked against iperf3 3.12.
 
 mod client;
@@ -31,6 +34,7 @@ mod flows;
 #[doc(hidden)]
 pub mod fuzzing;
 mod job;
+mod login;
 mod message;
 mod parameters;
 mod reading;
@@ -40,4 +44,5 @@ mod state;
 mod told;
 
 pub use engine::Iperf3;
+pub use login::{BadKey, public_key};
 pub use server::{Iperf3Service, Observer, ServedTest, ServiceLimits, Watch};

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 /// The version of iperf3 whose protocol is spoken. Servers only print it.
 const VERSION: &str = "3.12";
 
-/// The parameters of the test that `job` asks for.
-pub(crate) fn parameters(job: &Job) -> Value {
+/// The parameters of the test that `job` asks for, with the token of a login.
+pub(crate) fn parameters(job: &Job, token: Option<String>) -> Value {
     let task = &job.task;
     let (net, socket) = (&task.net, &task.net.socket);
     let mut asked = Map::new();
@@ -56,6 +56,9 @@ pub(crate) fn parameters(job: &Job) -> Value {
     if job.server.report {
         ask("get_server_output", json!(1));
     }
+    if let Some(token) = token {
+        ask("authtoken", json!(token));
+    }
     ask("client_version", json!(VERSION));
     Value::Object(asked)
 }
@@ -98,12 +101,14 @@ mod tests {
 
     #[test]
     fn a_plain_test_asks_for_little() {
-        let asked = parameters(&job(stream(Transport::Tcp), 1, 3_000).expect("valid"));
+        let plain = job(stream(Transport::Tcp), 1, 3_000).expect("valid");
+        let asked = parameters(&plain, None);
         let expected = json!({
             "tcp": true, "omit": 1, "time": 3, "num": 0, "blockcount": 0, "parallel": 1, "len": 131_072, "bandwidth": 0,
             "pacing_timer": 1_000, "client_version": "3.12",
         });
         assert_eq!(asked, expected);
+        assert_eq!(parameters(&plain, Some("dG9rZW4=".to_owned()))["authtoken"], "dG9rZW4=");
     }
 
     #[test]
@@ -123,7 +128,8 @@ mod tests {
             offered: Some(Offered::PayloadBps(BitRate::per_second(10_000_000))),
             ..plain
         };
-        let asked = |direction| parameters(&job(StreamTask { direction, ..task.clone() }, 0, 1_500).expect("valid"));
+        let asked =
+            |direction| parameters(&job(StreamTask { direction, ..task.clone() }, 0, 1_500).expect("valid"), None);
         let receive = asked(Direction::Receive);
         let of = |name: &str| receive.get(name).cloned().unwrap_or_default();
         assert_eq!((of("reverse"), of("parallel"), of("bandwidth")), (json!(true), json!(4), json!(2_500_000)));
@@ -135,7 +141,7 @@ mod tests {
         assert_eq!(send.get("server_affinity"), None, "the client is pinned");
         assert_eq!((send.get("window"), send.get("reverse")), (Some(&json!(100_000)), None));
         assert_eq!(asked(Direction::Both).get("bidirectional"), Some(&json!(true)));
-        let udp = parameters(&job(stream(Transport::Udp), 0, 1_000).expect("valid"));
+        let udp = parameters(&job(stream(Transport::Udp), 0, 1_000).expect("valid"), None);
         assert_eq!((udp.get("udp"), udp.get("udp_counters_64bit")), (Some(&json!(true)), Some(&json!(1))));
     }
 }

@@ -128,10 +128,10 @@ pub use task::{
     Arrivals, BadFrame, BadMac, BadMix, BadTree, BadVary, CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks,
     CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree, CopyVerify, CopyWay, Direction, FileSet, FrameBytes,
     FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameStream, FramesTask, IoSizes, Iperf3Client,
-    Iperf3End, Iperf3Server, MIX_PERIOD, MOST_VARIED, Mac, MacRule, MadeTree, MixError, MixPart, Net, NfsClass, NfsMix,
-    NfsOperation, NfsServer, NfsTask, Offered, OperationCounts, Path, PortInfo, RawFrame, ReceiveBy, RpcCall, RpcTask,
-    SIGNATURE_BYTES, SendBy, Server, Service, SimulatedHosts, SocketOptions, StreamTask, Task, TaskKind, TransactStyle,
-    TransactTask, TreeKind, Vary, VaryField, VaryOrder,
+    Iperf3End, Iperf3Login, Iperf3Server, MIX_PERIOD, MOST_VARIED, Mac, MacRule, MadeTree, MixError, MixPart, Net,
+    NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask, Offered, OperationCounts, Path, PortInfo, RawFrame, ReceiveBy,
+    RpcCall, RpcTask, SIGNATURE_BYTES, SendBy, Server, Service, SimulatedHosts, SocketOptions, StreamTask, Task,
+    TaskKind, TransactStyle, TransactTask, TreeKind, Vary, VaryField, VaryOrder,
 };
 pub use trial::{Load, Timing, Trial, Warmup, Window};
 pub use verdict::{Confidence, Limit, LimitPlace, Steadiness, Support, Verdict, Weighed};

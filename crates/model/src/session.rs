@@ -65,7 +65,7 @@ pub struct Assignment {
     pub timing: Timing,
     /// This host's roles in it. A receiver of three senders has three.
     pub roles: Vec<Role>,
-    /// For the file server in the task, where that wants one.
+    /// For the file server or the iperf3 server in the task, where that wants one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Password>,
     /// How the host samples it.

@@ -95,7 +95,7 @@ pub struct Run<'a> {
     pub agents: &'a dyn Agents,
     /// Where trials are kept as they end; none keeps nothing.
     pub store: Option<&'a Store>,
-    /// For the file server of a copy, where that wants one. No record has it.
+    /// For the file server of a copy or the iperf3 server of a stream, where that wants one. No record has it.
     pub password: Option<Password>,
     /// Follows the load of the device under test; none leaves it alone.
     pub device: Option<DeviceWatch>,

@@ -29,6 +29,7 @@ pub mod seccomp;
 pub mod shaping;
 pub mod socket;
 pub mod tcp;
+pub mod terminal;
 pub mod thread;
 pub mod udp;
 pub mod xdp;

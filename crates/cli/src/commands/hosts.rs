@@ -3,14 +3,16 @@
 use crate::discovery;
 use crate::exit::Failure;
 use crate::output::{print, say};
+use crate::prompt;
 use crate::saved_hosts::{SavedHosts, check_name, url_of_variable, urls_of_file};
 use clap::Subcommand;
 use linerate_control::pairing::{PairingCode, pair};
 use linerate_model::{AgentUrl, HostName};
 use linerate_units::Nanos;
-use std::io::{IsTerminal as _, stdin};
+use std::io::stdin;
 use std::net::IpAddr;
 use std::path::Path;
+use tokio::sync::watch;
 
 /// Save agents by name, and use the names in place of their URLs
 #[derive(Debug, clap::Args)]
@@ -60,15 +62,19 @@ enum Action {
     },
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let saved = || SavedHosts::read().map_err(Failure::usage);
     match arguments.action {
         Action::Add { name, url, pair } => {
             let mut hosts = saved()?;
             check_name(&HostName(name.clone())).map_err(Failure::usage)?;
-            let url = match pair {
-                Some(place) => paired(&place).await?,
-                None => given(url.as_deref()).map_err(Failure::usage)?,
+            let url = match (pair, url) {
+                (Some(place), _) => paired(&place, &mut cancel).await?,
+                (None, None) if prompt::can_ask() => {
+                    let line = prompt::ask("Agent URL", true, &mut cancel).await?;
+                    line.parse().map_err(Failure::usage)?
+                }
+                (None, url) => given(url.as_deref()).map_err(Failure::usage)?,
             };
             let (name, address) = (HostName(name), url.address());
             let before = hosts.add(name.clone(), url).map_err(Failure::usage)?;
@@ -121,7 +127,6 @@ fn discover(time: Nanos) -> Result<(), Failure> {
 fn given(place: Option<&str>) -> Result<AgentUrl, String> {
     let url = |text: &str| text.parse().map_err(|error| format!("{error}"));
     match place {
-        None if stdin().is_terminal() => asked("Agent URL", true).and_then(|line| url(&line)),
         None | Some("-") => line_of_input("the agent URL")
             .and_then(|line| line.parse().map_err(|error| format!("standard input: {error}"))),
         Some(text) => match (text.strip_prefix('@'), text.strip_prefix("env:")) {
@@ -136,11 +141,13 @@ fn given(place: Option<&str>) -> Result<AgentUrl, String> {
 }
 
 /// The URL of the agent at `place`, from its pairing code.
-async fn paired(place: &str) -> Result<AgentUrl, Failure> {
+async fn paired(place: &str, cancel: &mut watch::Receiver<bool>) -> Result<AgentUrl, Failure> {
     let (host, port) = host_and_port(place).map_err(Failure::usage)?;
-    let code = if stdin().is_terminal() { asked("Pairing code", false) } else { line_of_input("the pairing code") };
-    let code: PairingCode =
-        code.and_then(|code| code.parse().map_err(|error| format!("{error}"))).map_err(Failure::usage)?;
+    let code = match prompt::can_ask() {
+        true => prompt::ask("Pairing code", false, cancel).await?,
+        false => line_of_input("the pairing code").map_err(Failure::usage)?,
+    };
+    let code: PairingCode = code.parse().map_err(Failure::usage)?;
     pair(&host, port, &code).await.map_err(Failure::measure)
 }
 
@@ -158,15 +165,6 @@ fn host_and_port(text: &str) -> Result<(String, u16), String> {
     let is_host = host.parse::<IpAddr>().is_ok()
         || host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
     if host.is_empty() || port == 0 || !is_host { Err(wrong()) } else { Ok((host.to_owned(), port)) }
-}
-
-/// A line from the terminal, which is not shown if it is `secret`.
-fn asked(what: &str, secret: bool) -> Result<String, String> {
-    let terminal = console::Term::stderr();
-    let failed = |error: std::io::Error| format!("cannot read what was typed: {error}");
-    let hint = if secret { " (not shown)" } else { "" };
-    terminal.write_str(&format!("{what}{hint}: ")).map_err(failed)?;
-    if secret { terminal.read_secure_line() } else { terminal.read_line() }.map_err(failed)
 }
 
 fn line_of_input(what: &str) -> Result<String, String> {

@@ -75,7 +75,7 @@ pub(crate) async fn run_command(
         Command::Lab(arguments) => Box::pin(lab::run(arguments, cancel)).await,
         Command::Run(arguments) => Box::pin(run::run(arguments, cancel)).await,
         Command::Serve(arguments) => serve::run(arguments, cancel).await,
-        Command::Hosts(arguments) => hosts::run(arguments).await,
+        Command::Hosts(arguments) => hosts::run(arguments, cancel).await,
         Command::Probe(arguments) => probe::run(arguments, book).await,
         Command::Limits(arguments) => limits::run(&arguments),
         Command::Results(arguments) => results::run(arguments),

@@ -5,7 +5,7 @@ use crate::calibration::CalibrationOption;
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, host_arguments};
-use crate::measure::measure;
+use crate::measure::{Beside, measure};
 use linerate_model::{Net, Path, Plan, RpcCall, RpcTask, Task, Transport, Trial};
 use linerate_units::ByteCount;
 use std::collections::BTreeSet;
@@ -67,7 +67,7 @@ const CALLS: Choices = &[
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let hosts = arguments.hosts(&book).map_err(Failure::usage)?;
     let plan = arguments.plan(&hosts.paths()).map_err(Failure::usage)?;
-    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, cancel).await
+    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, Beside::default(), cancel).await
 }
 
 impl Arguments {

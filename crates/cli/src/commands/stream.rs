@@ -7,8 +7,8 @@ use crate::calibration::CalibrationOption;
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
-use crate::measure::measure;
-use iperf3::Iperf3Target;
+use crate::measure::{Beside, measure};
+use iperf3::{Iperf3Target, Iperf3User};
 pub(crate) use iperf3::{SCHEME as IPERF3, host as iperf3_host};
 use linerate_method::probed;
 use linerate_model::{
@@ -121,6 +121,9 @@ pub(crate) struct Arguments {
     server_output: bool,
 
     #[command(flatten)]
+    user: Iperf3User,
+
+    #[command(flatten)]
     pub(crate) calibration: CalibrationOption,
 
     #[command(flatten)]
@@ -176,10 +179,16 @@ fn offered(text: &str) -> Result<Offered, String> {
     if rate.get() == 0 { Err(zero()) } else { Ok(Offered::PayloadBps(rate)) }
 }
 
-pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+pub(crate) async fn run(
+    arguments: Arguments,
+    book: HostBook,
+    mut cancel: watch::Receiver<bool>,
+) -> Result<(), Failure> {
     let (hosts, paths, iperf3) = arguments.ends(&book).map_err(Failure::usage)?;
     let plan = arguments.plan(&paths, iperf3.as_ref()).map_err(Failure::usage)?;
-    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, cancel).await
+    let password = arguments.user.password(&mut cancel).await?;
+    let beside = Beside { password, ..Beside::default() };
+    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, beside, cancel).await
 }
 
 impl Arguments {
@@ -195,8 +204,9 @@ impl Arguments {
             ));
         }
         let Some(target) = Iperf3Target::read(server, self.port)? else {
-            if self.server_output {
-                return Err("--server-output is for a server of iperf3, given as iperf3://HOST".to_owned());
+            let needless = self.server_output.then_some("--server-output").or(self.user.given());
+            if let Some(option) = needless {
+                return Err(format!("{option} is for a server of iperf3, given as iperf3://HOST"));
             }
             if self.port.is_some() {
                 return Err("-p is for a server of iperf3, given as iperf3://HOST; an agent's port stands in its URL"
@@ -214,7 +224,8 @@ impl Arguments {
             return Err(format!("{server} is an iperf3 server, which serves one client at a time: name one sender"));
         };
         let path = Path { client: client.clone(), server: Server::Foreign(target.name()) };
-        Ok((hosts, vec![path], Some(target.server(self.ip(), self.server_output)?)))
+        let server = target.server(self.ip(), self.server_output)?;
+        Ok((hosts, vec![path], Some(Iperf3Server { login: self.user.login()?, ..server })))
     }
 
     /// Who takes part in a calibration.

@@ -4,7 +4,7 @@ use crate::arguments::{Over, Repetition, Requests, Results, Sockets};
 use crate::calibration::CalibrationOption;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, host_arguments};
-use crate::measure::measure;
+use crate::measure::{Beside, measure};
 use linerate_model::{Net, Path, Plan, Task, TransactStyle, TransactTask, Transport, Trial};
 use linerate_units::ByteCount;
 use tokio::sync::watch;
@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let hosts = arguments.hosts(&book).map_err(Failure::usage)?;
     let plan = arguments.plan(hosts.paths()).map_err(Failure::usage)?;
-    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, cancel).await
+    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, Beside::default(), cancel).await
 }
 
 impl Arguments {

@@ -1,9 +1,10 @@
 //! `linerate stream iperf3://HOST` and `linerate serve --iperf3`, as a user types them.
 
-use crate::program::{TestFolder, words};
+use crate::program::{Ran, TestFolder, words};
 use linerate_store::Query;
 use linerate_testsuite::server_test;
-use linerate_testsuite::servers::Iperf3;
+use linerate_testsuite::servers::{Iperf3, KeyPair};
+use std::path::Path;
 use std::process::Command;
 
 #[server_test(Program("iperf3"))]
@@ -34,6 +35,48 @@ fn a_server_alone_is_looked_at_both_ways() {
     let looked = place.run(&[&format!("iperf3://127.0.0.1:{}", server.port())]);
     looked.prints(0, &["tcp: ", "tcp receive: "]);
     assert!(["Both directions: ", "Sent: "].iter().any(|joint| looked.out.contains(joint)), "{}", looked.out);
+}
+
+#[server_test(Program("iperf3"), Program("openssl"))]
+fn a_login_leaves_no_password_in_the_record_or_in_messages() {
+    let (place, server) = (TestFolder::new(), Iperf3::serve_user("ann", "s3cret"));
+    let key = server.keys().public.display().to_string();
+    let line = format!("stream iperf3://127.0.0.1:{} --time 300ms --warmup 0s --repeats 1 --json", server.port());
+    let run = |password: &str| -> Ran {
+        let words = [&words(&line)[..], &["--username", "ann", "--rsa-public-key-path", &key]].concat();
+        place.command(&words).env("IPERF3_PASSWORD", password).output().expect("the program starts").into()
+    };
+    let ran = run("s3cret");
+    let record = ran.json();
+    assert!(record["results"][0]["received"]["payload_bps"]["median"].as_f64() > Some(0.0), "{record}");
+    let login = &record["plan"]["goal"]["cells"][0]["loads"][0]["task"]["iperf3"]["login"];
+    assert_eq!(login["user"], "ann", "{record}");
+    assert!(!format!("{}{}", ran.out, ran.err).contains("s3cret"));
+    let ran = run("wr0ng");
+    ran.says(3, &["refused the login of `ann`", "clocks"]);
+    assert!(!format!("{}{}", ran.out, ran.err).contains("wr0ng"));
+    place.run(&words(&line)).says(3, &["--username", "IPERF3_PASSWORD"]);
+}
+
+#[server_test(Program("openssl"))]
+fn a_login_that_lacks_something_is_refused_before_anything_runs() {
+    let place = TestFolder::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = KeyPair::create(folder.path());
+    let key = |file: &Path| format!("--rsa-public-key-path {}", file.display());
+    let (public, private, none) = (key(&keys.public), key(&keys.private), key(&folder.path().join("none")));
+    let user = "stream iperf3://127.0.0.1 --username ann";
+    for (line, part) in [
+        (format!("{user} {public}"), "IPERF3_PASSWORD"),
+        (format!("{user} {private}"), "this is a private key"),
+        (format!("{user} {none}"), "cannot be read"),
+        (format!("{user} --rsa-public-key-path /dev/null"), "no RSA public key"),
+        (user.to_owned(), "--rsa-public-key-path"),
+        (format!("stream iperf3://127.0.0.1 {public}"), "--username"),
+        (format!("stream local local --username ann {public}"), "iperf3://HOST"),
+    ] {
+        place.run(&words(&line)).says(2, &[part]);
+    }
 }
 
 #[test]

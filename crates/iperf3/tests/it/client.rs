@@ -103,7 +103,7 @@ fn every_option_reaches_the_server() {
         ..SocketOptions::default()
     };
     let plain = stream(Transport::Tcp, witness.port());
-    let server = Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port: witness.port(), report: true };
+    let server = Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port: witness.port(), report: true, login: None };
     let task = StreamTask {
         net: Net { socket, ..plain.net },
         direction: Direction::Receive,

@@ -2,5 +2,6 @@
 
 mod client;
 mod hostile;
+mod login;
 mod server;
 mod sessions;

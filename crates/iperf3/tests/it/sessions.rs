@@ -13,9 +13,10 @@ use std::net::Ipv4Addr;
 /// A plain stream to the server at `port`.
 pub(crate) fn stream(transport: Transport, port: u16) -> StreamTask {
     let bytes = if transport == Transport::Tcp { 128 << 10 } else { 1_400 };
+    let server = Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port, report: false, login: None };
     StreamTask {
         paths: vec![Path { client: "here".into(), server: Server::Foreign("iperf3".into()) }],
-        iperf3: Some(Iperf3End::Server(Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port, report: false })),
+        iperf3: Some(Iperf3End::Server(server)),
         ..StreamTask::plain(transport, ByteCount::new(bytes))
     }
 }

@@ -1,5 +1,6 @@
 //! The other end of a stream where iperf3 runs and no agent.
 
+use crate::checked::{OutOfRange, check_when_read, within};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -31,6 +32,9 @@ pub struct Iperf3Server {
     /// Whether it is asked for its own report (`--get-server-output` of iperf3), which then stands among what it told.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub report: bool,
+    /// Who logs in; none where the server asks for no login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<Iperf3Login>,
 }
 
 impl Iperf3Server {
@@ -43,3 +47,28 @@ impl Iperf3Server {
     /// Warm-up at the most, in whole seconds.
     pub const MOST_WARMUP_S: u64 = 600;
 }
+
+/// Who logs in to an iperf3 server. The user's password is not a part of it: it must not get into a record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
+pub struct Iperf3Login {
+    /// The user's name (`--username` of iperf3).
+    pub user: String,
+    /// The server's public key, which the login is encrypted with: RSA, as PEM (`--rsa-public-key-path` of iperf3 names a file of it).
+    /// Its text, not the name of a file: another host may ask the server.
+    pub public_key: String,
+}
+
+impl Iperf3Login {
+    /// Bytes of a user's name at the most.
+    pub const MOST_USER_BYTES: usize = 256;
+    /// Bytes of a public key at the most. One of 8,192 bits has 1,500.
+    pub const MOST_KEY_BYTES: usize = 4_096;
+
+    fn check(&self) -> Result<(), OutOfRange> {
+        within("bytes of a user's name", self.user.len(), 1..=Self::MOST_USER_BYTES)?;
+        within("bytes of a public key", self.public_key.len(), 1..=Self::MOST_KEY_BYTES)
+    }
+}
+
+check_when_read!(Iperf3Login);

@@ -23,7 +23,7 @@ pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FramesTask, Mac, MacRule, PortInfo, SIGNATURE_BYTES,
     SimulatedHosts,
 };
-pub use iperf3::{Iperf3Client, Iperf3End, Iperf3Server};
+pub use iperf3::{Iperf3Client, Iperf3End, Iperf3Login, Iperf3Server};
 pub use net::{Net, Path, Server, SocketOptions};
 pub use nfs::{FileSet, IoSizes, NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask, OperationCounts, Service};
 pub use nfs_mix::MixError;

@@ -6,9 +6,9 @@
 use linerate_model::{
     Arrivals, Assignment, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyWay, CurvePlan, DevicePlan,
     DeviceTest, FileServer, FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameStream, FramesTask,
-    Goal, IpVersion, LadderPlan, LatencyBuckets, Mac, MacRule, NfsMix, NfsTask, Path, Plan, Planned, PortPair, Repeats,
-    RpcCall, RpcTask, Sampling, SearchGoal, Series, SessionId, SessionKey, SimulatedHosts, StreamTask, SweepPlan, Task,
-    Timing, TransactTask, Transport, Trial, Vary, VaryField, VaryOrder,
+    Goal, IpVersion, Iperf3End, Iperf3Login, Iperf3Server, LadderPlan, LatencyBuckets, Mac, MacRule, NfsMix, NfsTask,
+    Path, Plan, Planned, PortPair, Repeats, RpcCall, RpcTask, Sampling, SearchGoal, Series, SessionId, SessionKey,
+    SimulatedHosts, StreamTask, SweepPlan, Task, Timing, TransactTask, Transport, Trial, Vary, VaryField, VaryOrder,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate, FrameSize, Nanos, Ratio};
 use serde::de::DeserializeOwned;
@@ -117,7 +117,13 @@ fn every_hostile_value_of_a_request_is_refused_when_it_is_read() {
     let nfs =
         || measured(Task::Nfs(NfsTask { arrivals: Arrivals::Even, ..NfsTask::plain(Transport::Tcp, mix.clone()) }));
     let most = json!(u64::MAX);
-    let cases: [(&dyn Fn() -> Value, &str, Value); 66] = [
+    let login = || {
+        let login = Iperf3Login { user: "ann".to_owned(), public_key: "PEM".to_owned() };
+        let server = Iperf3Server { address: [192, 0, 2, 1].into(), port: 5_201, report: false, login: Some(login) };
+        let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(16_384));
+        measured(Task::Stream(StreamTask { iperf3: Some(Iperf3End::Server(server)), ..plain }))
+    };
+    let cases: [(&dyn Fn() -> Value, &str, Value); 70] = [
         (&copy, "/task/tree/made/folders", most.clone()),
         (&copy, "/task/tree/made/files", json!(0)),
         (&copy, "/task/tree/made/files", json!(-1)),
@@ -150,6 +156,10 @@ fn every_hostile_value_of_a_request_is_refused_when_it_is_read() {
         (&stream, "/id", json!("../host")),
         (&stream, "/id", json!("")),
         (&stream, "/key", json!([1, 2, 3])),
+        (&login, "/task/iperf3/server/login/user", json!("")),
+        (&login, "/task/iperf3/server/login/user", json!("a".repeat(257))),
+        (&login, "/task/iperf3/server/login/public_key", json!("")),
+        (&login, "/task/iperf3/server/login/public_key", json!("a".repeat(4_097))),
         (&transact, "/task/request_bytes", json!(0)),
         (&transact, "/task/response_bytes", most.clone()),
         (&transact, "/task/outstanding", json!(0)),

@@ -1,8 +1,10 @@
-//! Debian's iperf3 as a server. Tests declare `Program("iperf3")`.
+//! Debian's iperf3 as a server. Tests declare `Program("iperf3")`, and those that log in `Program("openssl")`.
 
 use super::port::ClaimedPort;
 use crate::wait_until;
 use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
@@ -13,13 +15,84 @@ pub struct Iperf3 {
     folder: TempDir,
 }
 
+/// An RSA key: its files, in PEM.
+pub struct KeyPair {
+    /// The private key.
+    pub private: PathBuf,
+    /// The public key.
+    pub public: PathBuf,
+}
+
+impl KeyPair {
+    /// Makes a key of 2,048 bits, with its files in `folder`.
+    ///
+    /// # Panics
+    /// openssl does not make one.
+    pub fn create(folder: &Path) -> Self {
+        let keys = Self::within(folder);
+        let [private, public] = [&keys.private, &keys.public].map(|file| file.to_str().expect("UTF-8"));
+        openssl(&["genrsa", "-out", private, "2048"], &[]);
+        openssl(&["rsa", "-in", private, "-pubout", "-out", public], &[]);
+        keys
+    }
+
+    fn within(folder: &Path) -> Self {
+        Self { private: folder.join("private.pem"), public: folder.join("public.pem") }
+    }
+
+    /// Decrypts what was encrypted with the public key and this padding, `oaep` or `pkcs1`.
+    ///
+    /// # Panics
+    /// It was not.
+    pub fn decrypt(&self, padding: &str, bytes: &[u8]) -> Vec<u8> {
+        let (key, mode) = (self.private.to_str().expect("UTF-8"), format!("rsa_padding_mode:{padding}"));
+        openssl(&["pkeyutl", "-decrypt", "-inkey", key, "-pkeyopt", &mode], bytes)
+    }
+}
+
+/// What openssl prints, given `input`.
+fn openssl(arguments: &[&str], input: &[u8]) -> Vec<u8> {
+    let mut child = Command::new("openssl")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("openssl starts");
+    // A command that wants no input may have ended.
+    let _ = child.stdin.take().expect("it is piped").write_all(input);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "openssl {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
 impl Iperf3 {
     /// Starts it with further options.
     ///
     /// # Panics
     /// It does not listen within a minute.
     pub fn serve(options: &[&str]) -> Self {
-        let (port, folder) = (ClaimedPort::new(), tempfile::tempdir().expect("a folder"));
+        Self::serve_in(tempfile::tempdir().expect("a folder"), options)
+    }
+
+    /// Starts it for one user, who has to log in.
+    ///
+    /// # Panics
+    /// It does not listen within a minute.
+    pub fn serve_user(user: &str, password: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let keys = KeyPair::create(folder.path());
+        // What is hashed is iperf3's choice.
+        let hash = openssl(&["dgst", "-sha256", "-r"], format!("{{{user}}}{password}").as_bytes());
+        let hash = hash.split(|byte| *byte == b' ').next().unwrap_or_default();
+        let users = folder.path().join("users");
+        fs::write(&users, format!("{user},{}\n", String::from_utf8_lossy(hash))).expect("written");
+        let [private, users] = [&keys.private, &users].map(|file| file.to_str().expect("UTF-8"));
+        Self::serve_in(folder, &["--rsa-private-key-path", private, "--authorized-users-path", users])
+    }
+
+    fn serve_in(folder: TempDir, options: &[&str]) -> Self {
+        let port = ClaimedPort::new();
         let said = File::create(folder.path().join("said")).expect("a file");
         let process = Command::new("iperf3")
             .args(["--server", "--forceflush", "--port", &port.number.to_string()])
@@ -43,6 +116,11 @@ impl Iperf3 {
     /// Its port.
     pub fn port(&self) -> u16 {
         self.port.number
+    }
+
+    /// The keys of [`Self::serve_user`].
+    pub fn keys(&self) -> KeyPair {
+        KeyPair::within(self.folder.path())
     }
 
     /// What it has printed.

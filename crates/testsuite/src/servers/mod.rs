@@ -14,7 +14,7 @@ mod tmux;
 
 pub use axe::axe;
 pub use ganesha::Ganesha;
-pub use iperf3::Iperf3;
+pub use iperf3::{Iperf3, KeyPair};
 pub use open_page::OpenPage;
 pub use samba::{PASSWORD, Samba, USER};
 pub use snmpd::Snmpd;

@@ -1,7 +1,14 @@
 //! `iperf3://HOST[:PORT]`: a server of iperf3 in the place of a host with an agent.
 
 use crate::commands::nfs::resolve;
-use linerate_model::{HostName, IpVersion, Iperf3Server};
+use crate::exit::Failure;
+use crate::prompt;
+use linerate_iperf3::public_key;
+use linerate_model::{HostName, IpVersion, Iperf3Login, Iperf3Server, Password};
+use std::env::{self, VarError};
+use std::fs;
+use std::path::PathBuf;
+use tokio::sync::watch;
 
 /// What the name of such a server begins with.
 pub(crate) const SCHEME: &str = "iperf3://";
@@ -9,6 +16,63 @@ pub(crate) const SCHEME: &str = "iperf3://";
 /// The host of an iperf3 server; none if `text` names something else, or nothing at all.
 pub(crate) fn host(text: &str) -> Option<String> {
     Iperf3Target::read(text, None).ok().flatten().map(|target| target.host)
+}
+
+/// Where the password is, for iperf3's own client too. It is never an argument: those can be seen by everybody on the machine.
+const VARIABLE: &str = "IPERF3_PASSWORD";
+
+/// Who logs in to an iperf3 server.
+#[derive(Debug, clap::Args)]
+pub(super) struct Iperf3User {
+    /// User to log in to an iperf3 server as. The password is read from IPERF3_PASSWORD, or asked for on the terminal
+    #[arg(long, value_name = "NAME", requires = "rsa_public_key_path")]
+    username: Option<String>,
+
+    /// File with the RSA public key of an iperf3 server, in PEM, which encrypts the login
+    #[arg(long, value_name = "FILE", requires = "username")]
+    rsa_public_key_path: Option<PathBuf>,
+}
+
+impl Iperf3User {
+    /// The first option given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        self.username.as_ref().map(|_| "--username")
+    }
+
+    /// The login without its password; none if no user is named.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no public key.
+    pub(super) fn login(&self) -> Result<Option<Iperf3Login>, String> {
+        let (Some(user), Some(file)) = (&self.username, &self.rsa_public_key_path) else { return Ok(None) };
+        let named = |why: String| format!("--rsa-public-key-path {}: {why}", file.display());
+        let bytes = fs::read(file).map_err(|error| named(format!("it cannot be read: {error}")))?;
+        let public_key = public_key(&String::from_utf8_lossy(&bytes)).map_err(|error| named(error.to_string()))?;
+        Ok(Some(Iperf3Login { user: user.clone(), public_key }))
+    }
+
+    /// The user's password; none if no user is named.
+    ///
+    /// # Errors
+    /// It is nowhere and nobody can be asked for it, or the user stops it with Ctrl-C.
+    pub(super) async fn password(&self, cancel: &mut watch::Receiver<bool>) -> Result<Option<Password>, Failure> {
+        let Some(user) = &self.username else { return Ok(None) };
+        let password = match env::var(VARIABLE) {
+            Ok(password) => password,
+            Err(VarError::NotPresent) if prompt::can_ask() => {
+                prompt::ask(&format!("Password of {user}"), true, cancel).await?
+            }
+            Err(VarError::NotPresent) => {
+                return Err(Failure::usage(format!(
+                    "--username {user}: set the password in the environment variable {VARIABLE}"
+                )));
+            }
+            Err(VarError::NotUnicode(_)) => {
+                return Err(Failure::usage(format!("{VARIABLE}: the password is not UTF-8")));
+            }
+        };
+        Ok(Some(Password(password)))
+    }
 }
 
 /// An iperf3 server as given.
@@ -61,7 +125,7 @@ impl Iperf3Target {
     /// # Errors
     /// It has none.
     pub(super) fn server(&self, ip: IpVersion, report: bool) -> Result<Iperf3Server, String> {
-        Ok(Iperf3Server { address: resolve(&self.host, ip)?, port: self.port, report })
+        Ok(Iperf3Server { address: resolve(&self.host, ip)?, port: self.port, report, login: None })
     }
 }
 

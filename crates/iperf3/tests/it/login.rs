@@ -1,0 +1,90 @@
+//! Logins to servers that serve only their users: Debian's iperf3, and one that shows what it is sent.
+
+use crate::sessions::{client, counts, ended, stream};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use linerate_iperf3::public_key;
+use linerate_model::{Assignment, Iperf3End, Iperf3Login, Iperf3Server, Password, StreamTask, Transport};
+use linerate_testsuite::server_test;
+use linerate_testsuite::servers::{Iperf3 as Witness, KeyPair};
+use serde_json::Value;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A user and a password of more than ASCII.
+const USER: &str = "j\u{fc}rg";
+const PASSWORD: &str = "p\u{e4}ss,{w}ord";
+
+/// A stream to the server at `port`, whose login is encrypted with the public key of `keys`.
+fn as_user(port: u16, keys: &KeyPair, user: &str, password: &str) -> Assignment {
+    let text = fs::read_to_string(&keys.public).expect("the public key");
+    let login = Iperf3Login { user: user.to_owned(), public_key: public_key(&text).expect("a public key") };
+    let server = Iperf3Server { address: Ipv4Addr::LOCALHOST.into(), port, report: false, login: Some(login) };
+    let task = StreamTask { iperf3: Some(Iperf3End::Server(server)), ..stream(Transport::Tcp, port) };
+    let assignment = client(task, 0, 200);
+    Assignment { password: Some(Password(password.to_owned())), ..assignment }
+}
+
+#[server_test(Program("iperf3"), Program("openssl"))]
+fn who_logs_in_is_served() {
+    let witness = Witness::serve_user(USER, PASSWORD);
+    // A repeat logs in by itself.
+    for _ in 0..2 {
+        let (own, told) = counts(ended(as_user(witness.port(), &witness.keys(), USER, PASSWORD)).expect("a result"));
+        assert!(own.sent.is_some_and(|sent| sent.payload_bytes > 0) && told.received.is_some());
+    }
+}
+
+#[server_test(Program("iperf3"), Program("openssl"))]
+fn a_login_that_is_refused_or_missing_is_told_with_what_to_check() {
+    let witness = Witness::serve_user(USER, PASSWORD);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (keys, other) = (witness.keys(), KeyPair::create(folder.path()));
+    for (keys, user, password) in [(&keys, USER, "secret"), (&keys, "ann", PASSWORD), (&other, USER, PASSWORD)] {
+        let error = ended(as_user(witness.port(), keys, user, password)).expect_err("no such user").to_string();
+        assert!(error.contains(&format!("refused the login of `{user}`")), "{error}");
+        assert!(error.contains("clocks of both hosts") && !error.contains(password), "{error}");
+    }
+    let error = ended(client(stream(Transport::Tcp, witness.port()), 0, 200)).expect_err("no login").to_string();
+    assert!(error.contains("--username and --rsa-public-key-path"), "{error}");
+}
+
+/// The token that a client sends with its parameters, decoded. It is told that the login failed.
+fn refused_token(listener: &TcpListener) -> Vec<u8> {
+    let (mut control, _) = listener.accept().expect("a client");
+    let mut cookie = [0; 37];
+    control.read_exact(&mut cookie).expect("a cookie");
+    control.write_all(&[9]).expect("sent");
+    let mut length = [0; 4];
+    control.read_exact(&mut length).expect("a length");
+    let mut text = vec![0; u32::from_be_bytes(length) as usize];
+    control.read_exact(&mut text).expect("the parameters");
+    let asked: Value = serde_json::from_slice(&text).expect("JSON");
+    // iperf3 3.12 closes the connection after this.
+    control.write_all(&[0xfe, 0, 0, 0, 142]).expect("sent");
+    STANDARD.decode(asked["authtoken"].as_str().expect("a token")).expect("base64")
+}
+
+#[server_test(Program("openssl"))]
+fn a_login_is_sent_with_oaep_first_and_with_the_time_of_this_host() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = KeyPair::create(folder.path());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listens");
+    let port = listener.local_addr().expect("listens").port();
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    let begun = now();
+    let tokens = thread::scope(|scope| {
+        let server = scope.spawn(|| [(); 2].map(|()| refused_token(&listener)));
+        let error = ended(as_user(port, &keys, USER, PASSWORD)).expect_err("refused twice").to_string();
+        assert!(error.contains("refused the login"), "{error}");
+        server.join().expect("no panic")
+    });
+    for (padding, token) in ["oaep", "pkcs1"].iter().zip(tokens) {
+        let text = String::from_utf8(keys.decrypt(padding, &token)).expect("UTF-8");
+        let time = text.strip_prefix(&format!("user: {USER}\npwd:  {PASSWORD}\nts:   ")).expect("iperf3's form");
+        assert!((begun..=now()).contains(&time.parse().expect("seconds")), "{text}");
+    }
+}
