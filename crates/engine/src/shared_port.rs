@@ -135,8 +135,8 @@ impl PortServer {
         SockRef::from(&listener).listen(BACKLOG).map_err(failed(format!("listening on {local}")))?;
         // Handed down to each connection of a session, which costs no call of the kernel then.
         set_options(&SockRef::from(&listener), Transport::Tcp, local.is_ipv6(), &SocketOptions::default())?;
-        // A connection that says nothing costs no descriptor, and one that does can be told at once.
-        tcp::accept_with_data(listener.as_fd())?;
+        // Without TCP_DEFER_ACCEPT: the kernel would make the socket of each connection when its first data come, and transactions
+        // with a connection each would be a tenth slower (docs/benchmarks.md).
         let remedy = "stop it, choose another port, or name ports of their own for data with --data-ports";
         let datagrams =
             sharing(local, takes_v4).map_err(|error| SocketError::listening(local, Transport::Udp, remedy)(error))?;

@@ -1,7 +1,7 @@
 //! TCP: sending without copies, receiving without copies, TCP_INFO.
 
 use crate::Error;
-use crate::socket::{Plain, read_option, write_option};
+use crate::socket::{Plain, read_option};
 use nix::errno::Errno;
 use nix::sys::sendfile::sendfile;
 use nix::sys::socket::{MsgFlags, recv, send};
@@ -38,13 +38,6 @@ pub fn receive(connection: &TcpStream, into: &mut [u8], wait: bool) -> io::Resul
 /// Reads what is there and leaves it there, without waiting.
 pub fn peek(connection: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
     recv(connection.as_raw_fd(), into, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT).map_err(Errno::into)
-}
-
-/// Has connections to `listener` accepted when their first bytes have come (TCP_DEFER_ACCEPT, tcp(7)). Those of clients that say
-/// nothing are accepted about a second later.
-pub fn accept_with_data(listener: BorrowedFd<'_>) -> Result<(), Error> {
-    // Seconds. The kernel makes one repetition of its SYN-ACK of it.
-    write_option(listener, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, &1_i32, "setsockopt(TCP_DEFER_ACCEPT)")
 }
 
 /// Bytes that have arrived in order and wait to be taken (SIOCINQ, tcp(7)).
