@@ -49,7 +49,7 @@ fn a_login_leaves_no_password_in_the_record_or_in_messages() {
     let ran = run("s3cret");
     let record = ran.json();
     assert!(record["results"][0]["received"]["payload_bps"]["median"].as_f64() > Some(0.0), "{record}");
-    let login = &record["plan"]["goal"]["cells"][0]["loads"][0]["task"]["iperf3"]["login"];
+    let login = &record["plan"]["goal"]["cells"][0]["loads"][0]["task"]["iperf3"]["server"]["login"];
     assert_eq!(login["user"], "ann", "{record}");
     assert!(!format!("{}{}", ran.out, ran.err).contains("s3cret"));
     let ran = run("wr0ng");
@@ -109,6 +109,7 @@ fn what_a_client_of_iperf3_measured_is_a_record_at_the_agent() {
     assert_eq!(run.kind, "iperf3");
     let typed = format!("iperf3 -c 127.0.0.1 -p {port} -R -P 2 -b 5000000 -t 1");
     place.run(&["results", "list"]).prints(0, &[&typed, "finished"]);
+    assert_eq!(run.headline.as_ref().map(|headline| headline.result.as_str()), Some("tcp, 127.0.0.1"));
     place.run(&["report"]).prints(0, &["to iperf3 client 127.0.0.1", "payload at the receiver (1 run)"]);
     let record = place.run(&["results", "show", "--json"]).json();
     let result = &record["results"][0];

@@ -84,9 +84,10 @@ impl Tests {
         let host = linerate_observe::host(&self.host).map_err(|error| error.to_string())?;
         let command = client_command(&test);
         let ServedTest { peer, mut stream, timing, counts, .. } = test;
+        // Tests of several clients are several measurements.
         let name = match stream.net.transport {
-            Transport::Tcp => "tcp".to_owned(),
-            Transport::Udp => format!("udp {}", stream.message_bytes.get()),
+            Transport::Tcp => format!("tcp, {peer}"),
+            Transport::Udp => format!("udp {}, {peer}", stream.message_bytes.get()),
         };
         let server = Server::Foreign(format!("iperf3 client {peer}").into());
         stream.paths = vec![Path { client: host.name.clone(), server }];
