@@ -142,8 +142,7 @@ impl Document {
                 Reading::Data(data.clone())
             }
             (None, Some(run)) => {
-                let test = run.get_ref().test.clone();
-                let tests = Tests::read(source, run, test, std::mem::take(&mut self.tests))?;
+                let tests = Tests::read(source, run, std::mem::take(&mut self.tests))?;
                 Reading::Run(Box::new(run.get_ref().clone()), tests)
             }
             (None, None) => return Err(nothing()),

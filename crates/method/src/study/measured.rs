@@ -2,6 +2,7 @@
 
 use super::StudyError;
 use super::file::Source;
+use super::order::Place;
 use super::run::Template;
 use super::tests_of::Tests;
 use crate::{Metric, NoOneValue};
@@ -18,9 +19,8 @@ pub struct Measured {
     /// What each measure is of a record.
     pub(super) metrics: Vec<Gathered>,
     pub(super) tests: Vec<NamedTest>,
-    pub(super) lab: Option<Template>,
-    /// The levels and the repeat of each run.
-    pub(super) order: Vec<(Vec<usize>, u32)>,
+    /// All runs.
+    pub(super) order: Vec<Place>,
     /// The order in words.
     pub(super) design: String,
 }
@@ -35,12 +35,14 @@ pub(super) struct Gathered {
     pub(super) line: usize,
 }
 
-/// A test that each cell goes through.
+/// A test that each cell of its factors goes through.
 #[derive(Debug, Clone)]
 pub(super) struct NamedTest {
     /// None where it is the only one.
     pub(super) name: Option<String>,
     pub(super) words: Template,
+    /// The words for `linerate lab`; none where the study has no lab.
+    pub(super) lab: Option<Template>,
 }
 
 /// How a factor is set.
@@ -87,8 +89,8 @@ pub struct PlannedRun {
     pub lab: Option<Vec<String>>,
     /// The words of the test.
     pub test: Vec<String>,
-    /// The level of each factor.
-    pub(super) cell: Vec<usize>,
+    /// The level of each factor; none where the test does not use the factor.
+    pub(super) cell: Vec<Option<usize>>,
     /// Which of the tests it is.
     at: usize,
 }
@@ -111,22 +113,19 @@ impl Measured {
 
     /// Whether it builds a lab.
     pub fn is_in_lab(&self) -> bool {
-        self.lab.is_some()
+        self.tests.iter().any(|test| test.lab.is_some())
     }
 
     /// All runs in their order. `discreet` leaves the secrets out of a word.
     pub fn runs(&self, discreet: impl Fn(&str) -> String) -> Vec<PlannedRun> {
-        let of_cell = |(cell, repeat): &(Vec<usize>, u32)| {
-            let tests = 0..self.tests.len();
-            tests.filter_map(|test| self.run(cell, *repeat, test, &discreet)).collect::<Vec<_>>()
-        };
-        self.order.iter().flat_map(of_cell).collect()
+        self.order.iter().filter_map(|place| self.run(place, &discreet)).collect()
     }
 
     /// One run; none if its words are none, which [`Self::check`] has refused.
-    fn run(&self, cell: &[usize], repeat: u32, at: usize, discreet: impl Fn(&str) -> String) -> Option<PlannedRun> {
-        let test = shlex::split(&self.test_of(cell, at))?;
-        let lab = match &self.lab_of(cell) {
+    fn run(&self, place: &Place, discreet: impl Fn(&str) -> String) -> Option<PlannedRun> {
+        let Place { cell, repeat, test: at } = place;
+        let test = shlex::split(&self.test_of(place))?;
+        let lab = match &self.lab_of(place) {
             Some(lab) => Some(shlex::split(lab)?),
             None => None,
         };
@@ -135,59 +134,56 @@ impl Measured {
             command.extend(["lab".to_owned()].into_iter().chain(lab.iter().cloned()).chain(["--".to_owned()]));
         }
         command.extend(test.iter().cloned());
-        let sets = || self.settings.iter().enumerate().filter_map(|(at, setting)| Some((at, setting.set.as_ref()?)));
+        let sets = || {
+            let all = self.settings.iter().enumerate();
+            all.filter_map(|(at, setting)| Some((at, setting.set.as_ref()?, cell[at]?)))
+        };
         let commands: BTreeMap<usize, HostCommand> =
-            sets().filter_map(|(at, set)| Some((at, set.command(&self.words(at, cell[at]))?))).collect();
-        let steps = sets().filter_map(|(at, set)| Some((at, set.step(self.level(at, cell[at]))?))).collect();
+            sets().filter_map(|(at, set, level)| Some((at, set.command(&self.words(at, level))?))).collect();
+        let steps = sets().filter_map(|(at, set, level)| Some((at, set.step(self.level(at, level))?))).collect();
         let levels = self.study.factors.iter().enumerate();
         let is = StudyRun {
             study: self.study.name.clone(),
-            levels: levels.map(|(at, factor)| (factor.column.clone(), self.level(at, cell[at]).to_owned())).collect(),
-            repeat,
-            test: self.tests[at].name.clone(),
+            levels: levels
+                .filter_map(|(at, factor)| Some((factor.column.clone(), self.level(at, cell[at]?).to_owned())))
+                .collect(),
+            repeat: *repeat,
+            test: self.tests[*at].name.clone(),
             set: commands.values().map(HostCommand::said).collect(),
         };
         let command = command.iter().map(|word| discreet(word)).collect();
-        let name = match &is.test {
-            Some(test) => format!("{}, {test}", self.cell_name(cell)),
-            None => self.cell_name(cell),
-        };
-        Some(PlannedRun { is, name, command, steps, commands, lab, test, cell: cell.to_vec(), at })
+        let name = [Some(self.cell_name(cell)), is.test.clone()].into_iter().flatten().filter(|name| !name.is_empty());
+        let name = name.collect::<Vec<_>>().join(", ");
+        Some(PlannedRun { is, name, command, steps, commands, lab, test, cell: cell.clone(), at: *at })
     }
 
     /// Refuses cells whose words or whose path cannot be.
-    pub(super) fn check(
-        &self,
-        source: &Source<'_>,
-        tests: &Tests,
-        lab: Option<&Spanned<String>>,
-    ) -> Result<(), StudyError> {
-        let broken = |cell: &[usize]| {
-            let cell = self.cell_name(cell);
-            format!("is no line of words with {cell}: a quote is not closed; expected words as on a command line")
-        };
-        for (cell, _) in &self.order {
-            for (at, (_, text)) in tests.all.iter().enumerate() {
-                if shlex::split(&self.test_of(cell, at)).is_none() {
-                    return Err(source.fault(text, "test", broken(cell)));
-                }
+    pub(super) fn check(&self, source: &Source<'_>, tests: &Tests) -> Result<(), StudyError> {
+        for place in &self.order {
+            let broken = || {
+                let cell = self.cell_name(&place.cell);
+                format!("is no line of words with {cell}: a quote is not closed; expected words as on a command line")
+            };
+            let written = &tests.all[place.test];
+            if shlex::split(&self.test_of(place)).is_none() {
+                return Err(source.fault(&written.test, "test", broken()));
             }
-            if let (Some(words), Some(at)) = (self.lab_of(cell), lab)
+            if let (Some(words), Some(at)) = (self.lab_of(place), &written.lab)
                 && shlex::split(&words).is_none()
             {
-                return Err(source.fault(at, "lab", broken(cell)));
+                return Err(source.fault(at, "lab", broken()));
             }
-            let cell_of = StudyCell {
-                levels: cell.iter().copied().map(Some).collect(),
+            let cell = StudyCell {
+                levels: place.cell.clone(),
                 values: Vec::new(),
                 stated: std::collections::BTreeMap::new(),
                 firmness: Vec::new(),
             };
-            for measure in 0..self.study.measures.len() {
-                self.study.conditions(&cell_of, measure).carried().map_err(|error| StudyError::Line {
+            for measure in self.measures_of(place.test) {
+                self.study.conditions(&cell, measure).carried().map_err(|error| StudyError::Line {
                     file: source.file.to_owned(),
                     line: 1,
-                    problem: format!("the path that {} give cannot be: {error}", self.cell_name(cell)),
+                    problem: format!("the path that {} give cannot be: {error}", self.cell_name(&place.cell)),
                 })?;
             }
         }
@@ -198,7 +194,7 @@ impl Measured {
     /// first counts.
     pub fn gathered(&self, runs: &[PlannedRun], records: &[Record]) -> Result<Study, NoValue> {
         let kept = Kept::of(records);
-        let mut cells: BTreeMap<&[usize], Vec<Repeats<'_>>> = BTreeMap::new();
+        let mut cells: BTreeMap<&[Option<usize>], Vec<Repeats<'_>>> = BTreeMap::new();
         for run in runs {
             if let Some(record) = kept.find(run) {
                 let tests = cells.entry(&run.cell).or_insert_with(|| vec![Vec::new(); self.tests.len()]);
@@ -221,7 +217,7 @@ impl Measured {
             let firmness: Vec<Firmness> = self.metrics.iter().map(of_repeats).collect();
             let firmness = if firmness.iter().all(|one| one.is_firm()) { Vec::new() } else { firmness };
             study.cells.push(StudyCell {
-                levels: levels.iter().copied().map(Some).collect(),
+                levels: levels.to_vec(),
                 values,
                 stated: std::collections::BTreeMap::new(),
                 firmness,
@@ -241,11 +237,11 @@ impl Measured {
     /// The column and the metric of each measure that is taken from `run`, and the line of the study's file that names the metric.
     pub fn metrics(&self, run: &PlannedRun) -> impl Iterator<Item = (&str, Metric, usize)> {
         let of = |at: usize| (self.study.measures[at].column.as_str(), self.metrics[at].metric, self.metrics[at].line);
-        self.measures_of(run).map(of)
+        self.measures_of(run.at).map(of)
     }
 
-    fn measures_of(&self, run: &PlannedRun) -> impl Iterator<Item = usize> {
-        (0..self.metrics.len()).filter(move |at| self.metrics[*at].test == run.at)
+    fn measures_of(&self, test: usize) -> impl Iterator<Item = usize> {
+        (0..self.metrics.len()).filter(move |at| self.metrics[*at].test == test)
     }
 
     /// The value of a measure in one record.
@@ -265,15 +261,19 @@ impl Measured {
             let said = value.map_or_else(|| "nothing".to_owned(), |value| self.metrics[measure].metric.show(value));
             Ok(format!("{} {said}", self.study.measures[measure].title))
         };
-        self.measures_of(run).map(of).collect::<Result<Vec<_>, _>>().map(|said| said.join(", "))
+        self.measures_of(run.at).map(of).collect::<Result<Vec<_>, _>>().map(|said| said.join(", "))
     }
 
-    fn test_of(&self, cell: &[usize], test: usize) -> String {
-        self.tests[test].words.filled(|factor| self.words(factor, cell[factor]))
+    fn test_of(&self, place: &Place) -> String {
+        self.filled(&self.tests[place.test].words, place)
     }
 
-    fn lab_of(&self, cell: &[usize]) -> Option<String> {
-        Some(self.lab.as_ref()?.filled(|factor| self.words(factor, cell[factor])))
+    fn lab_of(&self, place: &Place) -> Option<String> {
+        self.tests[place.test].lab.as_ref().map(|lab| self.filled(lab, place))
+    }
+
+    fn filled(&self, template: &Template, place: &Place) -> String {
+        template.filled(|factor| place.cell[factor].map_or_else(String::new, |level| self.words(factor, level)))
     }
 
     /// The words for a level; a name is one word.
@@ -287,10 +287,10 @@ impl Measured {
         &self.study.factors[factor].levels[level].name
     }
 
-    fn cell_name(&self, cell: &[usize]) -> String {
-        let named = self.study.factors.iter().enumerate().map(|(at, factor)| {
+    fn cell_name(&self, cell: &[Option<usize>]) -> String {
+        let named = self.study.factors.iter().enumerate().filter_map(|(at, factor)| {
             let unit = factor.unit.as_ref().map_or_else(String::new, |unit| format!(" {unit}"));
-            format!("{} {}{unit}", factor.title, self.level(at, cell[at]))
+            Some(format!("{} {}{unit}", factor.title, self.level(at, cell[at]?)))
         });
         named.collect::<Vec<_>>().join(", ")
     }
@@ -330,7 +330,9 @@ type Repeats<'a> = Vec<(u32, &'a Record)>;
 
 /// What is said of results that are not firm; none where all are.
 fn open(study: &Study) -> Option<String> {
-    let results = || study.cells.iter().flat_map(|cell| (0..cell.values.len()).map(move |measure| (cell, measure)));
+    let measured =
+        |cell: &StudyCell| (0..cell.values.len()).filter(|at| !cell.values[*at].is_empty()).collect::<Vec<_>>();
+    let results = || study.cells.iter().flat_map(|cell| measured(cell).into_iter().map(move |measure| (cell, measure)));
     let open = results().filter(|(cell, measure)| !cell.firmness_of(*measure).is_firm()).count();
     (open > 0).then(|| {
         format!(

@@ -3,12 +3,13 @@
 //! What drifts while a study runs (temperature, other load) must not look like a factor. So each repeat is a block that holds every
 //! cell once, in an order of its own (a randomised complete block design). A factor that is hard to set stays for many runs: what a
 //! person sets changes least often, with all repeats in between (a split-plot design, whose whole plots are that factor's levels); a
-//! lab is built once in a block for each of its states.
+//! lab is built once in a block for each of its states. A test has cells of the factors that it uses, and of no others.
 
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 
 /// The order asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -21,69 +22,106 @@ pub(super) enum Order {
     Listed,
 }
 
-/// What it takes to change a factor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effort {
-    /// Somebody has to do it.
-    Person,
-    /// The lab is built anew.
-    Lab,
-    /// Next to nothing.
-    Little,
+/// The factors that a test uses, besides those that a person sets, which hold for every test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Uses {
+    /// Tests with the same number share a lab, and its factors.
+    pub(super) lab: usize,
+    /// Factors whose levels need a lab of their own.
+    pub(super) built: BTreeSet<usize>,
+    /// Factors that change with next to no effort.
+    pub(super) varied: BTreeSet<usize>,
 }
 
-/// A factor as far as the order goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Varied {
-    pub(super) levels: usize,
-    pub(super) effort: Effort,
+/// A run's place in the design.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// The level of each factor; none where the test does not use the factor.
+    pub(super) cell: Vec<Option<usize>>,
+    /// From 1.
+    pub(super) repeat: u32,
+    /// An index into the tests.
+    pub(super) test: usize,
 }
 
-/// All runs in their order: the level of each factor, and which repeat it is, from 1. The same arguments give the same order.
-pub(super) fn order(factors: &[Varied], repeats: u32, order: Order, seed: u64) -> Vec<(Vec<usize>, u32)> {
-    let of = |effort: Effort| (0..factors.len()).filter(move |factor| factors[*factor].effort == effort);
+/// All runs in their order: of factors with so many `levels` each, of which a person sets `persons`. The same arguments give the same
+/// order.
+pub(super) fn order(
+    levels: &[usize],
+    persons: &BTreeSet<usize>,
+    tests: &[Uses],
+    repeats: u32,
+    order: Order,
+    seed: u64,
+) -> Vec<Place> {
     let mut chance = Chance(match order {
         Order::Random => Some(SmallRng::seed_from_u64(seed)),
         Order::Listed => None,
     });
-    let mut plots = vec![vec![0; factors.len()]];
-    for factor in of(Effort::Person) {
-        plots = plots.into_iter().flat_map(|plot| chance.crossed(factors, plot, &[factor])).collect();
+    let mut plots = vec![vec![None; levels.len()]];
+    for factor in persons {
+        let varied = BTreeSet::from([*factor]);
+        plots = plots.into_iter().flat_map(|plot| chance.ordered(crossed(levels, plot, &varied))).collect();
     }
-    let (lab, little): (Vec<usize>, Vec<usize>) = (of(Effort::Lab).collect(), of(Effort::Little).collect());
-    let mut runs = Vec::new();
+    let mut labs: Vec<&Uses> = Vec::new();
+    for test in tests {
+        if labs.iter().all(|other| other.lab != test.lab) {
+            labs.push(test);
+        }
+    }
+    let mut places = Vec::new();
     for plot in plots {
         for repeat in 1..=repeats {
-            for bench in chance.crossed(factors, plot.clone(), &lab) {
-                runs.extend(chance.crossed(factors, bench, &little).into_iter().map(|cell| (cell, repeat)));
+            let benches = labs
+                .iter()
+                .flat_map(|of| crossed(levels, plot.clone(), &of.built).into_iter().map(|cell| (of.lab, cell)));
+            for (lab, bench) in chance.ordered(benches.collect()) {
+                let mut varied: Vec<&BTreeSet<usize>> = Vec::new();
+                for test in tests.iter().filter(|test| test.lab == lab) {
+                    if !varied.contains(&&test.varied) {
+                        varied.push(&test.varied);
+                    }
+                }
+                let cells = varied.into_iter().flat_map(|varied| {
+                    crossed(levels, bench.clone(), varied).into_iter().map(move |cell| (varied, cell))
+                });
+                for (varied, cell) in chance.ordered(cells.collect()) {
+                    let of_cell =
+                        (0..tests.len()).filter(|test| tests[*test].lab == lab && tests[*test].varied == *varied);
+                    places.extend(of_cell.map(|test| Place { cell: cell.clone(), repeat, test }));
+                }
             }
         }
     }
-    runs
+    places
+}
+
+/// All combinations of the levels of `these` factors, the others' as in `cell`.
+fn crossed(levels: &[usize], cell: Vec<Option<usize>>, these: &BTreeSet<usize>) -> Vec<Vec<Option<usize>>> {
+    let mut cells = vec![cell];
+    for factor in these {
+        let with = |cell: Vec<Option<usize>>| {
+            (0..levels[*factor]).map(move |level| {
+                let mut cell = cell.clone();
+                cell[*factor] = Some(level);
+                cell
+            })
+        };
+        cells = cells.into_iter().flat_map(with).collect();
+    }
+    cells
 }
 
 /// Where the order comes from; without one it is as listed.
 struct Chance(Option<SmallRng>);
 
 impl Chance {
-    /// All combinations of these factors' levels, the others' as in `cell`.
-    fn crossed(&mut self, factors: &[Varied], cell: Vec<usize>, these: &[usize]) -> Vec<Vec<usize>> {
-        let mut cells = vec![cell];
-        for factor in these {
-            let with = |cell: Vec<usize>| {
-                (0..factors[*factor].levels).map(move |level| {
-                    let mut cell = cell.clone();
-                    cell[*factor] = level;
-                    cell
-                })
-            };
-            cells = cells.into_iter().flat_map(with).collect();
-        }
+    fn ordered<T>(&mut self, mut all: Vec<T>) -> Vec<T> {
         if let Some(random) = &mut self.0 {
             // Each shuffle has a generator of its own: one that is longer now leaves those after it as they were.
-            cells.shuffle(&mut SmallRng::seed_from_u64(random.random()));
+            all.shuffle(&mut SmallRng::seed_from_u64(random.random()));
         }
-        cells
+        all
     }
 }
 
@@ -91,10 +129,19 @@ impl Chance {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
-    fn varied(factors: &[(usize, Effort)]) -> Vec<Varied> {
-        factors.iter().map(|(levels, effort)| Varied { levels: *levels, effort: *effort }).collect()
+    /// One test, of factors with so many levels, of which each is varied with an effort: 0 by a person, 1 by a lab, 2 with little.
+    fn one_test(factors: &[(usize, u8)]) -> (Vec<usize>, BTreeSet<usize>, Vec<Uses>) {
+        let of = |effort: u8| (0..factors.len()).filter(|at| factors[*at].1 == effort).collect::<BTreeSet<_>>();
+        let levels = factors.iter().map(|(levels, _)| *levels).collect();
+        (levels, of(0), vec![Uses { lab: 0, built: of(1), varied: of(2) }])
+    }
+
+    fn ordered(factors: &[(usize, u8)], repeats: u32, by: Order, seed: u64) -> Vec<(Vec<usize>, u32)> {
+        let (levels, persons, tests) = one_test(factors);
+        let all = order(&levels, &persons, &tests, repeats, by, seed).into_iter();
+        all.map(|place| (place.cell.into_iter().map(|level| level.expect("it is used")).collect(), place.repeat))
+            .collect()
     }
 
     fn changes(runs: &[(Vec<usize>, u32)], factor: usize) -> usize {
@@ -103,8 +150,7 @@ mod tests {
 
     #[test]
     fn listed_is_as_listed() {
-        let factors = varied(&[(2, Effort::Little), (2, Effort::Little)]);
-        let cells: Vec<_> = order(&factors, 2, Order::Listed, 1);
+        let cells: Vec<_> = ordered(&[(2, 2), (2, 2)], 2, Order::Listed, 1);
         let block = [vec![0, 0], vec![0, 1], vec![1, 0], vec![1, 1]];
         let expected: Vec<_> = (1..=2).flat_map(|repeat| block.clone().map(|cell| (cell, repeat))).collect();
         assert_eq!(cells, expected);
@@ -112,8 +158,7 @@ mod tests {
 
     #[test]
     fn chance_is_that_of_the_seed() {
-        let factors = varied(&[(4, Effort::Little), (4, Effort::Little)]);
-        let of = |seed| order(&factors, 3, Order::Random, seed);
+        let of = |seed| ordered(&[(4, 2), (4, 2)], 3, Order::Random, seed);
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
         let blocks = of(1);
@@ -123,8 +168,7 @@ mod tests {
 
     #[test]
     fn what_a_person_sets_changes_least() {
-        let factors = varied(&[(4, Effort::Little), (2, Effort::Lab), (3, Effort::Person), (2, Effort::Person)]);
-        let runs = order(&factors, 5, Order::Random, 7);
+        let runs = ordered(&[(4, 2), (2, 1), (3, 0), (2, 0)], 5, Order::Random, 7);
         assert_eq!(changes(&runs, 2), 2, "each of three levels once");
         assert_eq!(
             changes(&runs, 3),
@@ -136,21 +180,43 @@ mod tests {
         assert!(benches, "{runs:?}");
     }
 
+    /// Two tests share a lab, one of them without the second factor; the third has a lab of its own, with a factor more.
+    #[test]
+    fn a_test_has_cells_of_its_own_factors_only() {
+        let set = |of: &[usize]| of.iter().copied().collect::<BTreeSet<_>>();
+        let tests = [
+            Uses { lab: 0, built: set(&[0]), varied: set(&[1]) },
+            Uses { lab: 0, built: set(&[0]), varied: set(&[]) },
+            Uses { lab: 1, built: set(&[0, 2]), varied: set(&[]) },
+        ];
+        let places = order(&[2, 3, 2], &BTreeSet::new(), &tests, 2, Order::Random, 1);
+        assert_eq!(places.iter().collect::<BTreeSet<_>>().len(), places.len());
+        let used = |place: &Place| (0..3).filter(|factor| place.cell[*factor].is_some()).collect::<BTreeSet<_>>();
+        for (test, runs, factors) in [(0, 2 * 2 * 3, set(&[0, 1])), (1, 2 * 2, set(&[0])), (2, 2 * 2 * 2, set(&[0, 2]))]
+        {
+            let of_test: Vec<&Place> = places.iter().filter(|place| place.test == test).collect();
+            assert_eq!(of_test.len(), runs, "test {test}");
+            assert!(of_test.iter().all(|place| used(place) == factors), "test {test}: {of_test:?}");
+        }
+        // A lab is built once in a block for each of its states: 2 of the first lab, 4 of the second.
+        let state = |place: &Place| (tests[place.test].lab, place.cell[0], place.cell[2], place.repeat);
+        let built = 1 + places.windows(2).filter(|pair| state(&pair[0]) != state(&pair[1])).count();
+        assert_eq!(built, 2 * (2 + 4), "{places:?}");
+    }
+
     proptest! {
         /// Whatever takes what effort, each repeat is a block of every cell once.
         #[test]
         fn each_cell_is_once_in_each_repeat(
-            factors in prop::collection::vec((1usize..4, 0usize..3), 1..5), repeats in 1u32..4, seed: u64, listed: bool
+            factors in prop::collection::vec((1usize..4, 0u8..3), 1..5), repeats in 1u32..4, seed: u64, listed: bool
         ) {
-            let efforts = [Effort::Person, Effort::Lab, Effort::Little];
-            let factors = varied(&factors.iter().map(|(levels, effort)| (*levels, efforts[*effort])).collect::<Vec<_>>());
-            let runs = order(&factors, repeats, if listed { Order::Listed } else { Order::Random }, seed);
-            let cells: usize = factors.iter().map(|factor| factor.levels).product();
+            let runs = ordered(&factors, repeats, if listed { Order::Listed } else { Order::Random }, seed);
+            let cells: usize = factors.iter().map(|(levels, _)| levels).product();
             prop_assert_eq!(runs.len(), cells * repeats as usize);
             prop_assert_eq!(runs.iter().collect::<BTreeSet<_>>().len(), runs.len());
             for (cell, repeat) in &runs {
                 prop_assert!((1..=repeats).contains(repeat));
-                prop_assert!(cell.iter().zip(&factors).all(|(level, factor)| *level < factor.levels));
+                prop_assert!(cell.iter().zip(&factors).all(|(level, (levels, _))| level < levels));
             }
         }
     }

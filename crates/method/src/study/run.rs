@@ -3,11 +3,12 @@
 use super::StudyError;
 use super::file::Source;
 use super::measured::{Gathered, HostCommand, Measured, NamedTest, Set, Setting};
-use super::order::{Effort, Order, Varied, order};
-use super::tests_of::Tests;
+use super::order::{Order, Uses, order};
+use super::tests_of::{TestOf, Tests};
 use super::without::Without;
 use linerate_model::Study;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::Spanned;
 
@@ -23,7 +24,7 @@ const LEVEL: &str = "{level}";
 #[serde(deny_unknown_fields)]
 pub(super) struct RunEntry {
     pub(super) test: Option<Spanned<String>>,
-    lab: Option<Spanned<String>>,
+    pub(super) lab: Option<Spanned<String>>,
     repeats: Option<Spanned<u32>>,
     #[serde(default)]
     order: Order,
@@ -95,21 +96,28 @@ impl RunEntry {
         metrics: Vec<Gathered>,
         without: &[Without],
     ) -> Result<Measured, StudyError> {
-        let read = |(name, text): &(Option<String>, Spanned<String>)| {
-            Ok(NamedTest { name: name.clone(), words: Template::read(source, text, "test", &settings)? })
+        let read = |test: &TestOf| {
+            let lab = test.lab.as_ref().map(|lab| Template::read(source, lab, "lab", &settings)).transpose()?;
+            let words = Template::read(source, &test.test, "test", &settings)?;
+            Ok(NamedTest { name: test.name.clone(), words, lab })
         };
-        let templates = tests.all.iter().map(read).collect::<Result<Vec<NamedTest>, StudyError>>()?;
-        for (test, (_, text)) in tests.all.iter().enumerate() {
-            if metrics.iter().all(|gathered| gathered.test != test) {
+        let named = tests.all.iter().map(read).collect::<Result<Vec<NamedTest>, StudyError>>()?;
+        for (at, test) in tests.all.iter().enumerate() {
+            if metrics.iter().all(|gathered| gathered.test != at) {
                 let problem = "gives no measure; expected one of [[measures]] to name it".to_owned();
-                return Err(source.fault(text, "test", problem));
+                return Err(source.fault(&test.test, "test", problem));
             }
         }
-        let lab = self.lab.as_ref().map(|lab| Template::read(source, lab, "lab", &settings)).transpose()?;
-        let names = |template: &Option<Template>, factor| template.as_ref().is_some_and(|lab| lab.names(factor));
+        let set_by = |is: fn(&Set) -> bool| {
+            let set = settings.iter().enumerate().filter(move |(_, setting)| setting.set.as_ref().is_some_and(is));
+            set.map(|(factor, _)| factor).collect::<BTreeSet<usize>>()
+        };
+        let persons = set_by(|set| matches!(set, Set::Person(_)));
+        let commands = set_by(|set| matches!(set, Set::Command { .. }));
+        let uses: Vec<Uses> = named.iter().map(|test| test.uses(&named, &persons, &commands)).collect();
         for (factor, setting) in settings.iter().enumerate() {
-            let in_tests = templates.iter().any(|test| test.words.names(factor));
-            if setting.set.is_none() && !in_tests && !names(&lab, factor) {
+            let is_used = |of: &Uses| of.built.contains(&factor) || of.varied.contains(&factor);
+            if !persons.contains(&factor) && !uses.iter().any(is_used) {
                 let column = setting.column.get_ref();
                 let problem = format!(
                     "nothing sets `{column}`; expected {{{column}}} in `test` or `lab` of [run], or `set` beside its levels"
@@ -117,18 +125,13 @@ impl RunEntry {
                 return Err(source.fault(&setting.column, "column", problem));
             }
         }
-        let effort = |factor: usize| match &settings[factor].set {
-            Some(Set::Person(_)) => Effort::Person,
-            _ if names(&lab, factor) => Effort::Lab,
-            _ => Effort::Little,
-        };
-        let factors: Vec<Varied> = (0..settings.len())
-            .map(|factor| Varied { levels: study.factors[factor].levels.len(), effort: effort(factor) })
-            .collect();
+        let levels: Vec<usize> = study.factors.iter().map(|factor| factor.levels.len()).collect();
         let repeats = self.repeats.as_ref().map_or(USUAL_REPEATS, |repeats| *repeats.get_ref());
-        let of_cell = (repeats as usize).checked_mul(templates.len());
-        let runs =
-            factors.iter().try_fold(of_cell.unwrap_or(usize::MAX), |runs, factor| runs.checked_mul(factor.levels));
+        let of_test = |uses: &Uses| {
+            let mut used = persons.iter().chain(&uses.built).chain(&uses.varied);
+            used.try_fold(repeats as usize, |runs, factor| runs.checked_mul(levels[*factor]))
+        };
+        let runs = uses.iter().try_fold(0usize, |runs, uses| runs.checked_add(of_test(uses)?));
         if !runs.is_some_and(|runs| (1..=MOST_RUNS).contains(&runs)) {
             let problem = format!(
                 "levels and repeats make {} runs; expected 1 to {}",
@@ -137,27 +140,48 @@ impl RunEntry {
             );
             return Err(match &self.repeats {
                 Some(repeats) => source.fault(repeats, "repeats", problem),
-                None => source.fault(&tests.all[0].1, "test", problem),
+                None => source.fault(&tests.all[0].test, "test", problem),
             });
         }
-        let mut order = order(&factors, repeats, self.order, self.seed);
-        order.retain(|(cell, _)| without.iter().all(|without| !without.has(cell)));
+        let mut order = order(&levels, &persons, &uses, repeats, self.order, self.seed);
+        order.retain(|place| without.iter().all(|without| !without.has(&place.cell)));
         if let ([], Some(last)) = (&order[..], without.last()) {
             let problem = "leaves no cell to measure; expected some combination of levels to be left".to_owned();
             return Err(source.fault(&last.at, "without", problem));
         }
-        let design = design(&study, &factors, repeats, self.order, self.seed);
-        let measured = Measured { study, settings, metrics, tests: templates, lab, order, design };
-        measured.check(source, tests, self.lab.as_ref())?;
+        let built = uses.iter().flat_map(|uses| &uses.built).copied().collect();
+        let design = design(&study, &built, &persons, repeats, self.order, self.seed);
+        let measured = Measured { study, settings, metrics, tests: named, order, design };
+        measured.check(source, tests)?;
         Ok(measured)
     }
 }
 
+impl NamedTest {
+    /// The factors that it uses, and which lab it shares: that of the first of `all` with the same words for the lab. What `commands`
+    /// set holds for every test.
+    fn uses(&self, all: &[Self], persons: &BTreeSet<usize>, commands: &BTreeSet<usize>) -> Uses {
+        let lab = all.iter().position(|other| other.lab == self.lab).unwrap_or_default();
+        let built: BTreeSet<usize> = self.lab.iter().flat_map(Template::factors).collect();
+        let built = &built - persons;
+        let varied: BTreeSet<usize> = self.words.factors().chain(commands.iter().copied()).collect();
+        let varied = &(&varied - persons) - &built;
+        Uses { lab, built, varied }
+    }
+}
+
 /// The order in words.
-fn design(study: &Study, factors: &[Varied], repeats: u32, order: Order, seed: u64) -> String {
-    let named = |effort: Effort| {
-        let of = factors.iter().zip(&study.factors).filter(|(varied, _)| varied.effort == effort && varied.levels > 1);
-        of.map(|(_, factor)| factor.title.clone()).collect::<Vec<_>>().join(" and ")
+fn design(
+    study: &Study,
+    built: &BTreeSet<usize>,
+    persons: &BTreeSet<usize>,
+    repeats: u32,
+    order: Order,
+    seed: u64,
+) -> String {
+    let named = |factors: &BTreeSet<usize>| {
+        let of = factors.iter().map(|factor| &study.factors[*factor]).filter(|factor| factor.levels.len() > 1);
+        of.map(|factor| factor.title.clone()).collect::<Vec<_>>().join(" and ")
     };
     let times = if repeats == 1 { "once".to_owned() } else { format!("{repeats} times") };
     let mut said = match order {
@@ -167,7 +191,7 @@ fn design(study: &Study, factors: &[Varied], repeats: u32, order: Order, seed: u
         ),
         Order::Listed => format!("Each cell was measured {times}, in the order of the levels."),
     };
-    let (lab, person) = (named(Effort::Lab), named(Effort::Person));
+    let (lab, person) = (named(built), named(persons));
     if !lab.is_empty() {
         said.push_str(&format!(" For each state of {lab} the lab was built anew once in a block."));
     }
@@ -181,7 +205,7 @@ fn design(study: &Study, factors: &[Varied], repeats: u32, order: Order, seed: u
 }
 
 /// Words with places for the levels of factors.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template {
     text: String,
     /// Where a factor's level goes, and which factor's.
@@ -216,8 +240,9 @@ impl Template {
         Ok(Self { text: words.clone(), places })
     }
 
-    fn names(&self, factor: usize) -> bool {
-        self.places.iter().any(|(_, named)| *named == factor)
+    /// The factors that have a place in it.
+    fn factors(&self) -> impl Iterator<Item = usize> {
+        self.places.iter().map(|(_, factor)| *factor)
     }
 
     /// The words with what `level` says for each factor in its place.

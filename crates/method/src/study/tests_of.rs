@@ -2,6 +2,7 @@
 
 use super::StudyError;
 use super::file::{Source, once, unknown};
+use super::run::RunEntry;
 use linerate_model::Layer;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -13,6 +14,7 @@ use toml::Spanned;
 pub(super) struct TestEntry {
     name: Spanned<String>,
     test: Spanned<String>,
+    lab: Option<Spanned<String>>,
 }
 
 impl TestEntry {
@@ -24,20 +26,29 @@ impl TestEntry {
 /// The tests of a study, in their order.
 #[derive(Debug, Clone)]
 pub(super) struct Tests {
-    /// Each with its name; the only test of a study has none.
-    pub(super) all: Vec<(Option<String>, Spanned<String>)>,
+    pub(super) all: Vec<TestOf>,
+}
+
+/// A test as the file has it.
+#[derive(Debug, Clone)]
+pub(super) struct TestOf {
+    /// The only test of a study has none.
+    pub(super) name: Option<String>,
+    pub(super) test: Spanned<String>,
+    /// Its own words for the lab, or those of `[run]`; none where no test runs in a lab.
+    pub(super) lab: Option<Spanned<String>>,
 }
 
 impl Tests {
-    /// From `test` of `[run]`, which stands at `run`, and `[[tests]]`.
-    pub(super) fn read<T>(
+    /// From `test` and `lab` of `[run]`, and `[[tests]]`.
+    pub(super) fn read(
         source: &Source<'_>,
-        run: &Spanned<T>,
-        test: Option<Spanned<String>>,
+        run: &Spanned<RunEntry>,
         tests: Vec<TestEntry>,
     ) -> Result<Self, StudyError> {
+        let RunEntry { test, lab, .. } = run.get_ref().clone();
         match (test, &tests[..]) {
-            (Some(test), []) => Ok(Self { all: vec![(None, test)] }),
+            (Some(test), []) => Ok(Self { all: vec![TestOf { name: None, test, lab }] }),
             (None, []) => {
                 let problem =
                     "there is no `test`; expected the words of a measuring command, or [[tests]] with a name each";
@@ -51,8 +62,17 @@ impl Tests {
                 let mut known = BTreeSet::new();
                 for entry in &tests {
                     once(source, &mut known, &entry.name, "name")?;
+                    if let (Some(own), None) = (&entry.lab, &lab) {
+                        let problem = "stands without `lab` in [run]; expected that of the other tests there";
+                        return Err(source.fault(own, "lab", problem.to_owned()));
+                    }
                 }
-                Ok(Self { all: tests.into_iter().map(|entry| (Some(entry.name.into_inner()), entry.test)).collect() })
+                let of = |entry: TestEntry| TestOf {
+                    name: Some(entry.name.into_inner()),
+                    test: entry.test,
+                    lab: entry.lab.or_else(|| lab.clone()),
+                };
+                Ok(Self { all: tests.into_iter().map(of).collect() })
             }
         }
     }
@@ -64,7 +84,7 @@ impl Tests {
         named: Option<&Spanned<String>>,
         column: &Spanned<String>,
     ) -> Result<usize, StudyError> {
-        let names = || self.all.iter().filter_map(|(name, _)| name.as_ref());
+        let names = || self.all.iter().filter_map(|test| test.name.as_ref());
         match (named, names().count()) {
             (None, 0) => Ok(0),
             (Some(named), 0) => {
@@ -84,7 +104,7 @@ impl Tests {
 
     /// The layer whose bits the throughput of a test counts.
     pub(super) fn counts(&self, test: usize) -> Layer {
-        match self.all[test].1.get_ref().split_whitespace().next() {
+        match self.all[test].test.get_ref().split_whitespace().next() {
             // RFC 2544 section 26.1 counts frames.
             Some("device" | "frames") => Layer::Layer2Fcs,
             _ => Layer::Payload,

@@ -56,8 +56,8 @@ impl Without {
         Ok(Self { at, excluded })
     }
 
-    /// Whether the cell with these levels does not exist.
-    pub(super) fn has(&self, cell: &[usize]) -> bool {
-        self.excluded.iter().all(|(factor, levels)| levels.contains(&cell[*factor]))
+    /// Whether the cell with these levels does not exist. One without a level of a factor that is named here does.
+    pub(super) fn has(&self, cell: &[Option<usize>]) -> bool {
+        self.excluded.iter().all(|(factor, levels)| cell[*factor].is_some_and(|level| levels.contains(&level)))
     }
 }

@@ -168,7 +168,7 @@ fn the_table_is_that_of_the_levels_whatever_the_order() {
     let levels: BTreeSet<_> = one.cells.iter().map(|cell| cell.levels.clone()).collect();
     assert!(levels.len() == 16 && one.cells.is_sorted_by_key(|cell| cell.levels.clone()));
     let value = |run: &PlannedRun| {
-        let is = |cell: &&StudyCell| cell.levels.iter().copied().eq(run.cell.iter().copied().map(Some));
+        let is = |cell: &&StudyCell| cell.levels == run.cell;
         let cell = one.cells.iter().find(is).expect("its cell is there");
         cell.values[0][run.is.repeat as usize - 1]
     };
@@ -254,6 +254,47 @@ fn each_measure_is_taken_from_its_own_test() {
     assert!(gathered.caveats.iter().any(|caveat| caveat.contains("1 of 64 runs")), "{:?}", gathered.caveats);
 }
 
+/// Requests of one size, without the sizes of the stream, in a lab with two hosts.
+fn tests_of_unequal_factors() -> String {
+    two_tests().replace(
+        "test = 'transact a b --size {size}'",
+        "test = 'transact a b --outstanding {requests}'\nlab = '--hosts 2 --link {link}'",
+    ) + "[[factors]]\ncolumn = 'requests'\nlevels = [{ name = '1' }, { name = '8' }, { name = '32' }]\n"
+}
+
+#[test]
+fn a_test_is_run_for_the_levels_of_its_own_factors() {
+    let study = parse(&tests_of_unequal_factors()).expect("a good study");
+    let all = study.runs(str::to_owned);
+    let of = |test: &str| all.iter().filter(|run| run.is.test.as_deref() == Some(test)).collect::<Vec<_>>();
+    let (calls, data) = (of("calls"), of("data"));
+    // Two links, two cards and two MTUs in each, with three numbers of requests or two sizes, twice.
+    assert_eq!((calls.len(), data.len()), (2 * 2 * 2 * 3 * 2, 2 * 2 * 2 * 2 * 2));
+    assert!(calls.iter().all(|run| !run.is.levels.contains_key("size") && run.is.levels.contains_key("requests")));
+    assert!(data.iter().all(|run| run.is.levels.contains_key("size") && !run.is.levels.contains_key("requests")));
+    let lab = |run: &PlannedRun| run.lab.as_ref().map_or_else(String::new, |lab| lab[0].clone());
+    assert!(calls.iter().all(|run| lab(run) == "--hosts") && data.iter().all(|run| lab(run) == "--link"));
+    // A block has each of its two states of two labs once, with each card.
+    let built =
+        1 + all.windows(2).filter(|pair| pair[0].lab != pair[1].lab || pair[0].is.repeat != pair[1].is.repeat).count();
+    assert!(built <= 2 * 2 * 2 * 2, "{built}");
+    let run = data[0];
+    let records = [Record { results: results(0), ..record(run) }];
+    let gathered = study.gathered(&all, &records).expect("a value");
+    assert_eq!(gathered.cells.len(), 1);
+    assert_eq!(gathered.cells[0].levels.last(), Some(&None), "the stream has no number of requests");
+    assert_eq!(gathered.cells[0].values, [vec![8e5], vec![]]);
+}
+
+/// A combination that is left out is one of a test that uses all its factors.
+#[test]
+fn a_gap_is_one_of_the_tests_that_use_its_factors() {
+    let gap = "[[without]]\nlink = '10'\nsize = '1472'\n[path]";
+    let all = runs(&tests_of_unequal_factors().replace("[path]", gap));
+    let of = |test: &str| all.iter().filter(|run| run.is.test.as_deref() == Some(test)).count();
+    assert_eq!((of("calls"), of("data")), (48, 32 - 8));
+}
+
 #[test]
 fn combinations_that_do_not_exist_are_left_out() {
     let gaps = "[[without]]\nlink = '10'\nsize = '1472'\n[[without]]\ncard = ['blue card']\nmtu = '900'\n[path]";
@@ -291,6 +332,11 @@ fn tests_that_nothing_or_nobody_names_are_refused() {
         ),
         ("name = 'data'", "name = 'calls'", ["field `name`", "`calls` stands twice", ""]),
         ("repeats = 2", "repeats = 2\ntest = 'stream a b'", ["field `test`", "beside [[tests]]", ""]),
+        (
+            "lab = '--link {link}'\nrepeats = 2\n\n[[tests]]",
+            "repeats = 2\n\n[[tests]]\nlab = '--link {link}'",
+            ["field `lab`", "without `lab` in [run]", ""],
+        ),
     ] {
         assert!(study.contains(from), "{from}");
         let error = parse(&study.replacen(from, to, 1)).expect_err(to).to_string();
