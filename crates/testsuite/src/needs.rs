@@ -71,11 +71,42 @@ fn has_capability(number: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+    use std::path::Path;
 
     #[test]
     fn a_command_is_found_or_named_as_missing() {
         assert!(Need::Program("no-such-program|sh").missing().is_none());
         let why = Need::Program("no-such-program").missing().expect("there is none");
         assert!(why.contains("no-such-program") && why.contains("install-packages"), "{why}");
+    }
+    /// A new machine has no more than what the script installs.
+    #[test]
+    fn every_program_that_a_test_needs_is_installed_by_the_script() {
+        let script = include_str!("../../../scripts/install-packages.sh");
+        let for_tests =
+            script.split("test)").nth(1).and_then(|rest| rest.split(";;").next()).expect("its part for tests");
+        let installed: Vec<&str> = for_tests.lines().filter_map(|line| line.trim().strip_prefix("echo \"")).collect();
+        let mut needed = BTreeSet::new();
+        programs(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")), &mut needed);
+        assert!(needed.contains("nft"), "{needed:?}");
+        let missing: Vec<&String> =
+            needed.iter().filter(|name| !installed.iter().any(|line| line.starts_with(&format!("{name} ")))).collect();
+        assert!(missing.is_empty(), "scripts/install-packages.sh does not install {missing:?}");
+    }
+
+    /// Adds what the tests below a folder of sources name as [`Need::Program`], without those of this file.
+    fn programs(folder: &Path, needed: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).expect("a folder of sources").flatten() {
+            let path = entry.path();
+            if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+                programs(&path, needed);
+            } else if path.extension().is_some_and(|ending| ending == "rs") && !path.ends_with("testsuite/src/needs.rs")
+            {
+                let text = std::fs::read_to_string(&path).expect("a source");
+                let named = text.split("Program(\"").skip(1).filter_map(|rest| rest.split('"').next());
+                needed.extend(named.map(str::to_owned));
+            }
+        }
     }
 }

@@ -123,8 +123,12 @@ fn the_demonstration_prints_a_line_for_each_result_and_writes_its_report() {
     for name in ["nfs tcp read", "nfs tcp write", "copy", "report.html"] {
         assert_eq!(lines(name), 1, "{name}:\n{}", ran.out);
     }
-    for name in ["64-byte frames", "1518-byte frames", "64-byte p50"] {
-        assert_eq!(lines(name), usize::from(with_frames), "{name}:\n{}", ran.out);
+    for size in ["64-byte", "1518-byte"] {
+        assert_eq!(lines(&format!("{size} frames")), usize::from(with_frames), "{size}:\n{}", ran.out);
+        // A tester that is held up finds no rate at which to take latency. Its figure is not firm then, and stands in parentheses.
+        let latency = lines(&format!("{size} p50"));
+        let is_firm = !ran.out.lines().any(|line| line.contains(&format!("{size} frames")) && line.contains('('));
+        assert!(latency == usize::from(with_frames) || latency == 0 && !is_firm, "{size}:\n{}", ran.out);
     }
     // A machine that is held up has more caveats: paragraphs that begin with a mark, and are indented as far as its text.
     let (mut all, mut in_caveat) = (0, false);
