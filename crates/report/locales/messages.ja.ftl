@@ -208,6 +208,7 @@ ladder-nothing-arrived = 受信側に何も届きませんでした
 
 latency-core = その一部はコア待ちの時間です。
 latency-elsewhere = その大部分は経路の時間ではありません。
+latency-explained = 最短の往復時間とサーバーの時間で説明できるのは、その { $share } です。
 latency-lost = その多くは、失われたか再送された要求によるものです。
 latency-next = 同時に送る要求を増やすと（--outstanding、--flows）経路を満たせます。--busy-poll は各要求の時間を短くします。
 latency-one-request = 1 つずつ送った要求の所要時間は { $time } でした。

@@ -2,11 +2,15 @@
 //! (Little's law).
 
 use super::Opinion;
-use super::facts::{FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, NOTABLE_LOSS, Work, time};
+use super::facts::{
+    Calls, FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, NOTABLE_LOSS, Work, percent, time,
+};
 use linerate_model::{MessageValue, Support, message};
 
 /// With so much of the time in the slow tail, a request takes what the loss costs.
 const TAIL: f64 = 0.25;
+/// Where the path's shortest round trip and the server leave more of a call's time open, a queue may have taken it.
+const EXPLAINED: f64 = 0.9;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.work != Work::Transact {
@@ -67,9 +71,19 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         "More requests at a time (--outstanding, --flows) fill the path; --busy-poll shortens each."
     );
     // Where the hosts are occupied all the time, it is their time that a request takes.
-    Some(if occupied >= NEARLY_OCCUPIED {
-        Opinion::new(Support::Hint, text).then(next)
-    } else {
-        Opinion::new(Support::Strong, text).then(next).despite_steal()
+    if occupied >= NEARLY_OCCUPIED {
+        return Some(Opinion::new(Support::Hint, text).then(next));
+    }
+    let explained = facts.calls.as_ref().and_then(Calls::explained).filter(|share| *share < EXPLAINED);
+    Some(match explained {
+        Some(share) => {
+            let text = text.and(message!(
+                "latency-explained",
+                "The shortest round trip and the server explain {share} of that.",
+                share = percent(share)
+            ));
+            Opinion::new(Support::For, text).then(next).despite_steal()
+        }
+        None => Opinion::new(Support::Strong, text).then(next).despite_steal(),
     })
 }

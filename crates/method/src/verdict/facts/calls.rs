@@ -55,6 +55,12 @@ impl Calls {
         })
     }
 
+    /// The share of a call's time that the shortest round trip and the server explain; none where one of them is unknown. The rest is
+    /// spent in a queue, on a slow line, or at the caller.
+    pub(crate) fn explained(&self) -> Option<f64> {
+        Some(((self.round_trip? + self.service?) / self.response).min(1.0))
+    }
+
     /// An end has others to work on while one call is with the other end: if it waits for a core, it has more to do than it can.
     pub(crate) fn overlap(&self) -> bool {
         self.under_way >= 2.0

@@ -66,7 +66,7 @@ fn calls(service: Option<f64>) -> FlowFacts {
 fn calls_that_spend_their_time_in_the_server_are_the_servers() {
     is(&calls(Some(0.0019)), Limit::Server, Confidence::High);
     is(&calls(Some(0.0012)), Limit::Server, Confidence::Medium);
-    is(&calls(Some(0.0003)), Limit::Latency, Confidence::High);
+    is(&calls(Some(0.0003)), Limit::Latency, Confidence::Medium);
     // An open loop beyond what the server does: calls wait at their caller for one of four places, all of them in the server.
     let mut beyond = calls(Some(0.0019));
     beyond.closed_loop = None;
@@ -114,14 +114,16 @@ fn calls_behind_a_queue_of_the_path_wait_for_the_path() {
 #[test]
 fn calls_that_wait_on_the_path_for_part_of_their_time_are_not_surely_of_the_latency() {
     let path = |rtt| Tcp { rtt, min_rtt: 0.020, ..tcp() };
-    let slow = |rtt| {
+    let slow = |rtt, response| {
         let of = calls(Some(0.000_05));
-        let told = Calls { response: 0.032, round_trip: Some(rtt), ..of.calls.clone().expect("calls") };
-        let closed_loop = Some(ClosedLoop { outstanding: 32.0, latency: 0.032 });
+        let told = Calls { response, round_trip: Some(rtt), ..of.calls.clone().expect("calls") };
+        let closed_loop = Some(ClosedLoop { outstanding: 32.0, latency: response });
         FlowFacts { tcp: Some(path(rtt)), calls: Some(told), closed_loop, ..of }
     };
-    is(&slow(0.0225), Limit::Latency, Confidence::High);
-    assert!(of_flows(&slow(0.0285)).confidence < Confidence::High, "8.5 of 32 ms were spent waiting");
+    is(&slow(0.0225, 0.024), Limit::Latency, Confidence::High);
+    assert!(of_flows(&slow(0.0285, 0.032)).confidence < Confidence::High, "8.5 of 32 ms were spent waiting");
+    // Of 32 ms the path and the server explain 22.55: what took the rest was not seen.
+    is(&slow(0.0225, 0.032), Limit::Latency, Confidence::Medium);
 }
 
 #[test]
@@ -129,7 +131,7 @@ fn the_tester_limit_of_nfs_names_the_tester_and_not_the_device() {
     let of_nfs =
         |share| FlowFacts { tester_alone: TesterAlone::OwnServer, ..at_tester_limit(calls(Some(0.0003)), share) };
     assert_eq!(of_flows(&of_nfs(0.99)).limit, Limit::Tester);
-    is(&of_nfs(0.2), Limit::Latency, Confidence::High);
+    is(&of_nfs(0.2), Limit::Latency, Confidence::Medium);
     let weighed = of_flows(&of_nfs(0.2)).weighed;
     assert!(weighed.iter().all(|weighed| weighed.limit != Limit::Device), "{weighed:#?}");
 }

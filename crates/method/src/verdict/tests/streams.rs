@@ -153,7 +153,7 @@ fn a_window_that_is_full_limits_and_one_that_is_not_does_not() {
 
 /// A TCP sender whose round trip of 40 ms is not longer than the path's, and whose series say `course`.
 fn over_40_ms(flow_bps: f64, course: TcpCourse) -> FlowFacts {
-    let tcp = Tcp { rtt: 0.041, min_rtt: 0.04, flow_bps, congestion: "bbr".into(), ..tcp() };
+    let tcp = Tcp { rtt: 0.041, min_rtt: 0.04, flow_bps, retransmits: 0.0, congestion: "bbr".into(), ..tcp() };
     let course = Some(Course { growth: 1.0, tcp: Some(course), ..Course::default() });
     FlowFacts { tcp: Some(tcp), reached: flow_bps, course, ..facts() }
 }
@@ -170,11 +170,15 @@ fn a_send_buffer_is_the_limit_where_all_of_it_is_in_flight() {
     let lossy = |buffer_limited| {
         let mut lossy = unsent(3_000.0);
         let tcp = lossy.tcp.as_mut().expect("TCP");
-        (tcp.retransmitted, tcp.buffer_limited) = (0.001, buffer_limited);
+        (tcp.retransmitted, tcp.retransmits, tcp.buffer_limited) = (0.001, 10.0, buffer_limited);
         lossy
     };
     is(&lossy(0.3), Limit::SendBuffer, Confidence::Low);
     assert_ne!(of_flows(&lossy(0.16)).limit, Limit::SendBuffer);
+    // A few packets that were overtaken are no loss, but they stay in the buffer too.
+    let mut overtaken = unsent(3_000.0);
+    overtaken.tcp.as_mut().expect("TCP").retransmits = 2.0;
+    assert!(of_flows(&overtaken).confidence < Confidence::High);
     // A sender without time leaves its buffer empty too, and so does one that is to send no more.
     let busy = End { busy: 0.95, ..End::default() };
     is(&FlowFacts { sender: busy, ..unsent(0.0) }, Limit::SenderCpu, Confidence::High);
