@@ -3,7 +3,7 @@
 
 use super::Comparison;
 use super::ground::{Copied, Ground, words};
-use super::ways::THROUGH_SAMBA;
+use super::ways::{THROUGH_GANESHA, THROUGH_SAMBA, Tool};
 use crate::bench::lab::find_or_build;
 use crate::process;
 use anyhow::{Context, Result};
@@ -20,7 +20,8 @@ const SHOWN: f64 = 0.1;
 /// What so many clients do at the same time.
 pub(super) struct Load {
     pub(super) clients: u32,
-    /// They write to the one server, read from it, or each serve NFS to the one client: an agent serves NFS only as a destination.
+    /// They write to the one server, read from it, or each serve NFS to the one client: an agent serves NFS only as a destination, so
+    /// what reads over NFS needs another server.
     pub(super) they: &'static str,
     /// What `linerate copy` is told.
     pub(super) words: &'static str,
@@ -82,10 +83,12 @@ pub(in crate::bench) fn table(comparison: &Comparison<'_>) -> Result<()> {
             }
         }
     }
-    if wanted("smb") {
+    let servers: [(&str, &Tool, &[Load]); 2] =
+        [("nfs-ganesha", &THROUGH_GANESHA.0, &THROUGH_GANESHA.1), ("smb", &THROUGH_SAMBA.0, &THROUGH_SAMBA.1)];
+    for (way, server, loads) in servers.iter().filter(|(way, ..)| wanted(way)) {
         for (link, rate) in LINKS {
-            through_samba(comparison, *rate, &mut |load, copied| {
-                let row = format!("| smb | {link} | {} | {} | {}", load.clients, load.they, row(copied));
+            through_server(comparison, *rate, server, loads, &mut |load, copied| {
+                let row = format!("| {way} | {link} | {} | {} | {}", load.clients, load.they, row(copied));
                 println!("{row}");
                 all += &(row + "\n");
                 fs::write(&file, &all).with_context(|| format!("writing {}", file.display()))
@@ -97,16 +100,17 @@ pub(in crate::bench) fn table(comparison: &Comparison<'_>) -> Result<()> {
     Ok(())
 }
 
-/// To a share of a Samba server at one host of a lab from one and from three others, and from another of its shares to the three.
-fn through_samba(
+/// To and from a server at one host of a lab, from and to one and three others.
+fn through_server(
     comparison: &Comparison<'_>,
     rate: Option<&str>,
+    server: &Tool,
+    loads: &[Load],
     take: &mut dyn FnMut(&Load, &Copied) -> Result<()>,
 ) -> Result<()> {
     let mut bench = vec!["--bench", "switch"];
     bench.extend(rate.iter().flat_map(|rate| ["--link", rate]));
     let mut ground = Ground::lay(comparison, &bench)?;
-    let (server, loads) = &THROUGH_SAMBA;
     let copied = loads.iter().try_for_each(|load| {
         let copied = ground.copied(server, load.words)?;
         take(load, &copied)

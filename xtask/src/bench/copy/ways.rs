@@ -64,7 +64,7 @@ exec smbd --foreground --no-process-group --configfile "$S/smb.conf""#,
 
 /// linerate's copies to and from a Samba server, by one client and by three.
 pub(super) const THROUGH_SAMBA: (Tool, [Load; 4]) = (
-    linerate_smb("linerate copy", ""),
+    linerate_smb(OURS, ""),
     [
         Load {
             clients: 1,
@@ -86,6 +86,36 @@ pub(super) const THROUGH_SAMBA: (Tool, [Load; 4]) = (
             they: "write",
             words: "a,c,d //$TO:$PORT/into --tree $TREE --over smb --user root --password-file $SCRATCH/samba/password",
         },
+    ],
+);
+
+/// nfs-ganesha with two exports, the tree and the folder to copy to, and the rpcbind that it registers with. What they write to /run is
+/// theirs alone, and goes with them.
+const GANESHA: Server = Server {
+    script: r#"
+exec unshare --mount --pid --fork --kill-child --mount-proc sh -c '
+set -e
+mount -t tmpfs tmpfs /run
+mkdir /run/rpcbind /run/ganesha
+for EXPORT in "1 $TREE RO" "2 $INTO RW"; do
+    set -- $EXPORT
+    echo "EXPORT { Export_Id = $1; Path = $2; Pseudo = /$1; Filesystem_Id = $1.1; Protocols = 3; Transports = TCP;"
+    echo "Access_Type = $3; Squash = No_Root_Squash; SecType = sys; FSAL { Name = VFS; } }"
+done >/run/ganesha.conf
+echo "NFS_CORE_PARAM { Protocols = 3; NFS_Port = $PORT; Enable_NLM = false; Enable_RQUOTA = false; }" >>/run/ganesha.conf
+rpcbind -w -f &
+until [ -S /run/rpcbind.sock ]; do sleep 0.01; done
+exec ganesha.nfsd -F -f /run/ganesha.conf -L /run/log -p /run/ganesha.pid -N NIV_EVENT'"#,
+    ends: false,
+};
+
+/// linerate's copies to and from an NFS server that is not its own, by one client and by three.
+pub(super) const THROUGH_GANESHA: (Tool, [Load; 3]) = (
+    Tool { name: OURS, server: Some(GANESHA), client: Client::Linerate(""), programs: &["ganesha.nfsd"] },
+    [
+        Load { clients: 1, they: "read", words: "$TO:$TREE --to a --over nfs" },
+        Load { clients: 3, they: "read", words: "$TO:$TREE --to a,c,d --over nfs" },
+        Load { clients: 3, they: "write", words: "a,c,d $TO:$INTO/new --tree $TREE --over nfs" },
     ],
 );
 
