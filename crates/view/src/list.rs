@@ -147,11 +147,10 @@ fn records_of(lang: Language, filter: &Filter, found: &Found) -> Markup {
 
 fn row(lang: Language, run: &RunRow, earlier: &[RunRow]) -> Markup {
     let (id, before) = (&run.id.0, earlier.first());
-    let command = page::command(&run.command);
     html! {
         input type="checkbox" name="with" value=(id) aria-label=(said!(lang, "view-compare", id = plain(id)));
         div {
-            a href=(address("record", &[("id", id)])) { (command) }
+            (page::record_link(lang, id, &run.command))
             p {
                 time { (page::moment(run.started_unix_ns)) }
                 span { (plain(id)) }
