@@ -48,6 +48,26 @@ impl Headline {
             link_share: result.flows().and_then(|flows| flows.limit.as_ref()).map(|limit| limit.share),
         }
     }
+
+    /// A figure counts as changed if it differs from the figure before by more than this share of that.
+    pub const CHANGED: f64 = 0.05;
+
+    /// Returns whether both are figures of the same kind: of results of the same name, in the same unit.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (&self.result, self.quantity, self.unit) == (&other.result, other.quantity, other.unit)
+    }
+
+    /// Returns the change from `before` to this figure as a share of `before`. None unless both are firm and of the same kind, and
+    /// where `before` is zero.
+    pub fn change_from(&self, before: &Self) -> Option<f64> {
+        let are_firm = self.firmness.is_firm() && before.firmness.is_firm();
+        (are_firm && self.is_like(before) && before.value > 0.0).then(|| self.value / before.value - 1.0)
+    }
+
+    /// Returns whether it has changed from `before`: by more than [`Headline::CHANGED`], where the change is known.
+    pub fn has_changed_from(&self, before: &Self) -> bool {
+        self.change_from(before).is_some_and(|change| change.abs() > Self::CHANGED)
+    }
 }
 
 /// What limited the figure that stands for a run.
@@ -70,6 +90,42 @@ impl RunSummary {
                 limit: verdict.limit,
                 confidence: verdict.confidence,
             }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_has_changed_where_a_firm_one_of_its_kind_differs_by_more_than_five_percent() {
+        let of = |value| Headline {
+            result: "tcp".into(),
+            quantity: Quantity::PayloadBps,
+            value,
+            unit: MeasureUnit::BitsPerS,
+            firmness: Firmness::Firm,
+            range: None,
+            link_share: None,
+        };
+        let before = of(100.0);
+        for (value, change, changed) in
+            [(100.0, 0.0, false), (104.0, 0.04, false), (96.0, -0.04, false), (106.0, 0.06, true), (94.0, -0.06, true)]
+        {
+            let new = of(value);
+            let found = new.change_from(&before).expect("both are firm");
+            assert!((found - change).abs() < 1e-9, "{value}: {found}");
+            assert_eq!(new.has_changed_from(&before), changed, "{value}");
+        }
+        let not_firm = Headline { firmness: Firmness::NotFirm { offered: None }, ..of(50.0) };
+        let named = Headline { result: "udp".into(), ..of(50.0) };
+        let counted = Headline { quantity: Quantity::PerSecond, unit: MeasureUnit::PerS, ..of(50.0) };
+        for (new, before) in
+            [(&not_firm, &before), (&before, &not_firm), (&named, &before), (&counted, &before), (&before, &of(0.0))]
+        {
+            assert_eq!(new.change_from(before), None, "{new:?} after {before:?}");
+            assert!(!new.has_changed_from(before));
         }
     }
 }

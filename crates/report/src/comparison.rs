@@ -42,13 +42,13 @@ pub fn comparison_html(lang: Language, found: &Comparison) -> Markup {
         @if found.figures.is_empty() {
             p { (said!(lang, "comparison-the-records-have-no")) }
         } @else {
-            p { (prose(&summary(lang, found))) }
+            p { (prose(lang, &summary(lang, found))) }
             (with_meanings(lang, &table(lang, found)))
         }
         @for (title, lines) in notes(lang, found) {
             section {
                 h2 { (title) }
-                ul { @for line in lines { li { (prose(&sentence(&plain(&line)))) } } }
+                ul { @for line in lines { li { (prose(lang, &sentence(&plain(&line)))) } } }
             }
         }
     }

@@ -59,7 +59,8 @@ pub fn linked_html<'a>(
             @if let Some(command) = command {
                 p.command data-copy=(said!(lang, "html-copy")) data-copied=(said!(lang, "html-copied")) {
                     span { (said!(lang, "html-repeat")) } " "
-                    code {
+                    // Commands are English in every language.
+                    code lang=[lang.foreign_tag()] {
                         @for (index, word) in command.split(' ').enumerate() {
                             @if index > 0 { " " }
                             // A line does not end behind the dashes of an option.
@@ -126,7 +127,7 @@ fn blocks(lang: Language, section: &Section) -> Markup {
     html! {
         @for block in &section.blocks {
             @match block {
-                Block::Sentences(sentences) => @for sentence in sentences { p { (prose(sentence)) } },
+                Block::Sentences(sentences) => @for sentence in sentences { p { (prose(lang, sentence)) } },
                 Block::Entries(entries) => (list(lang, entries)),
                 Block::Table(table) if table.is_of_words() => div.words { (scrolling(lang, table)) },
                 Block::Table(table) => (with_meanings(lang, table)),
@@ -162,15 +163,15 @@ fn list(lang: Language, entries: &[Entry]) -> Markup {
 fn told(lang: Language, entry: &Entry) -> Markup {
     let (lead, rest) = entry.sentences.split_at(entry.lead.min(entry.sentences.len()));
     html! {
-        @if let Some(first) = lead.first() { p { (prose(first)) } }
-        @if lead.len() > 1 { p.rest { (prose(&sentences::in_a_row(&lead[1..]))) } }
+        @if let Some(first) = lead.first() { p { (prose(lang, first)) } }
+        @if lead.len() > 1 { p.rest { (prose(lang, &sentences::in_a_row(&lead[1..]))) } }
         @if !rest.is_empty() {
-            details { summary { (said!(lang, "html-more")) } p.rest { (prose(&sentences::in_a_row(rest))) } }
+            details { summary { (said!(lang, "html-more")) } p.rest { (prose(lang, &sentences::in_a_row(rest))) } }
         }
         @if let Some(folded) = &entry.folded {
             details {
                 summary { (folded.heading) }
-                dl.weighed { @for (name, said) in &folded.entries { dt { (name) } dd { (prose(said)) } } }
+                dl.weighed { @for (name, said) in &folded.entries { dt { (name) } dd { (prose(lang, said)) } } }
             }
         }
     }
@@ -182,15 +183,29 @@ fn caveats(lang: Language, all: &[(String, Caveat)]) -> Markup {
             @for (names, caveat) in all {
                 li {
                     @if !names.is_empty() { b { (names) ": " } }
-                    (prose(&sentences::message(lang, &caveat.text)))
+                    (prose(lang, &sentences::message(lang, &caveat.text)))
                 }
             }
         }
     }
 }
 
-/// Sentences whose lines break neither between a number and its unit nor behind the dashes of an option.
-pub(crate) fn prose(text: &str) -> Markup {
+/// Sentences whose lines break neither between a number and its unit nor behind the dashes of an option. What is of another language
+/// than the page is marked as such.
+pub(crate) fn prose(lang: Language, text: &str) -> Markup {
+    html! {
+        @for (tag, part) in lang.parts(text.trim()) {
+            @if part.starts_with(' ') { " " }
+            @match tag {
+                Some(tag) => span lang=(tag) { (unbroken(part)) },
+                None => (unbroken(part)),
+            }
+            @if part.ends_with(' ') { " " }
+        }
+    }
+}
+
+fn unbroken(text: &str) -> Markup {
     html! {
         @for (index, word) in words(text).iter().enumerate() {
             @if index > 0 { " " }
@@ -230,13 +245,14 @@ pub(crate) fn with_meanings(lang: Language, table: &Table) -> Markup {
 }
 
 /// A cell: a row's name, a figure, perhaps with a bar behind it, or what limited a result.
-fn cell(column: &Column, (row, at): (usize, usize), text: &Option<String>) -> Markup {
+fn cell(lang: Language, column: &Column, (row, at): (usize, usize), text: &Option<String>) -> Markup {
     let bar = column.bars.as_ref().and_then(|bars| bars.get(row)).filter(|length| length.is_finite());
     html! {
         @match (text, bar) {
             (Some(text), _) if at == 0 => th scope="row" { (text) },
             (Some(text), _) if column.is("column-limit") => td { span.chip { (text) } },
             (Some(text), Some(length)) => td.bar style=(format!("--part:{:.1}%", length.clamp(0.0, 1.0) * 100.0)) { (text) },
+            (Some(text), None) if column.words => td { (prose(lang, text)) },
             (Some(text), None) => td { (text) },
             (None, _) => td.none { (MISSING) },
         }
@@ -254,7 +270,7 @@ pub(crate) fn scrolling(lang: Language, table: &Table) -> Markup {
                 }
                 tbody {
                     @for (row, cells) in table.rows.iter().enumerate() {
-                        tr { @for (at, text) in cells.iter().enumerate() { (cell(&table.columns[at], (row, at), text)) } }
+                        tr { @for (at, text) in cells.iter().enumerate() { (cell(lang, &table.columns[at], (row, at), text)) } }
                     }
                 }
             }

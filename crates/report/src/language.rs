@@ -84,6 +84,30 @@ impl Language {
         self.pattern(&key, None, &[]).unwrap_or(own)
     }
 
+    /// The tag of what is English on a page of this language, as commands are; none on an English page.
+    pub fn foreign_tag(self) -> Option<&'static str> {
+        (self != Self::English).then(|| Self::English.tag())
+    }
+
+    /// A text in parts, in their order, each with the tag of its language where that is not this one: English that stands in a Japanese
+    /// text, three words of it at least. Names of fewer words are read well enough.
+    pub(crate) fn parts(self, text: &str) -> Vec<(Option<&'static str>, &str)> {
+        if self == Self::English {
+            return vec![(None, text)];
+        }
+        let is_japanese = |c: char| c >= '\u{2e80}';
+        let is_word = |word: &&str| word.chars().filter(char::is_ascii_alphabetic).nth(1).is_some();
+        let (mut parts, mut rest) = (Vec::new(), text);
+        while let Some(first) = rest.chars().next() {
+            let end = rest.find(|c| is_japanese(c) != is_japanese(first)).unwrap_or(rest.len());
+            let (part, further) = rest.split_at(end);
+            let is_english = part.split_whitespace().filter(is_word).nth(2).is_some();
+            parts.push((self.foreign_tag().filter(|_| is_english), part));
+            rest = further;
+        }
+        parts
+    }
+
     /// What a record says. A text that this language does not have, as of a record that an older version wrote, is given in
     /// English and marked as such.
     pub fn message(self, message: &Message) -> String {

@@ -31,8 +31,7 @@ pub fn headline_share(lang: Language, headline: &Headline) -> Option<String> {
 /// Returns a mark for each figure of the same kind as the last, shares of the highest: `▃▄█`. None of fewer than two.
 pub fn sparkline(headlines: &[&Headline]) -> Option<String> {
     let last = headlines.last()?;
-    let is_alike = |one: &&&Headline| (&one.result, one.quantity, one.unit) == (&last.result, last.quantity, last.unit);
-    let values: Vec<f64> = headlines.iter().filter(is_alike).map(|one| one.value).collect();
+    let values: Vec<f64> = headlines.iter().filter(|one| one.is_like(last)).map(|one| one.value).collect();
     let most = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
     let shares: Vec<Option<f64>> =
         values.iter().map(|value| Some(value / most).filter(|share| share.is_finite())).collect();

@@ -9,6 +9,7 @@ mod groups;
 mod heat;
 mod layout;
 mod lines;
+mod panels;
 mod path;
 mod rows;
 mod stacks;
@@ -17,9 +18,10 @@ mod strips;
 mod timeline;
 
 pub(crate) use bars::{Bar, Segment};
-pub(crate) use groups::{Bars, Member};
+pub(crate) use groups::{Bars, GroupPanel, Member};
 pub(crate) use heat::{Field, Heat, MOST_COLUMNS};
 pub(crate) use lines::{Point, Series};
+pub(crate) use panels::{Panel, Panels};
 pub(crate) use path::{HostOnPath, PathDrawing, Role, Station};
 pub(crate) use stacks::{StackedRun, StackedRuns, StackedShare};
 pub(crate) use steps::{PLOT, Stretch, Trace, Traces};
@@ -34,10 +36,12 @@ use maud::{Markup, html};
 pub(crate) enum Drawing {
     /// Lines over two axes.
     Lines { x: Axis, y: Axis, series: Vec<Series> },
+    /// Several of these next to each other.
+    Panels(Panels),
     /// Horizontal bars over one axis.
     Bars { x: Axis, bars: Vec<Bar> },
     /// Horizontal bars in groups.
-    Groups { x: Axis, groups: Vec<Bars> },
+    Groups { x: Axis, panels: Vec<GroupPanel> },
     /// Each run of a result as a point.
     Strips { x: Axis, groups: Vec<Strips> },
     /// Horizontal bars from moment to moment.
@@ -73,8 +77,9 @@ impl Drawing {
     fn laid_out(&self, title: &str, layout: Layout) -> Markup {
         match self {
             Self::Lines { x, y, series } => lines::lines(title, layout, x, y, series),
+            Self::Panels(chart) => panels::panels(title, layout, chart),
             Self::Bars { x, bars } => bars::bars(title, layout, x, bars),
-            Self::Groups { x, groups } => groups::groups(title, layout, x, groups),
+            Self::Groups { x, panels } => groups::groups(title, layout, x, panels),
             Self::Strips { x, groups } => strips::strips(title, layout, x, groups),
             Self::Timeline { x, groups } => timeline::timeline(title, layout, x, groups),
             Self::Heat(map) => heat::heat(title, layout, map),

@@ -100,10 +100,9 @@ type Counted<'a> = (usize, &'a TrendRun);
 
 fn counted(runs: &[TrendRun]) -> Vec<Counted<'_>> {
     let Some(last) = runs.last().map(|run| &run.headline) else { return Vec::new() };
-    let kind = |headline: &Headline| (headline.result.clone(), headline.quantity, headline.unit);
     let counts = |run: &TrendRun| {
         let Headline { firmness, value, .. } = &run.headline;
-        kind(&run.headline) == kind(last) && firmness.is_firm() && value.is_finite() && *value >= 0.0
+        run.headline.is_like(last) && firmness.is_firm() && value.is_finite() && *value >= 0.0
     };
     runs.iter().enumerate().filter(|(_, run)| counts(run)).collect()
 }

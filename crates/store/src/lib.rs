@@ -10,6 +10,7 @@
 
 mod alive;
 mod body;
+mod changed;
 mod error;
 mod feed;
 mod listing;

@@ -155,6 +155,9 @@ mod tests {
             (Query { from_unix_ns: Some(1), until_unix_ns: Some(2), ..Query::default() }, "run_by_start"),
             (Query { kind: Some("stream".into()), ..Query::default() }, "run_by_kind"),
             (Query { study: Some("lab".into()), ..Query::default() }, "run_by_study"),
+            (Query { changed: true, ..Query::default() }, "run_changed"),
+            (Query { changed: true, kind: Some("stream".into()), ..Query::default() }, "run_changed_by_kind"),
+            (Query { changed: true, from_unix_ns: Some(1), ..Query::text("udp").expect("a word") }, "run_changed"),
         ] {
             let plan = query_plan(&store, &query);
             assert!(

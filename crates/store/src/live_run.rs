@@ -4,7 +4,7 @@ use crate::body::Parts;
 use crate::query::instant;
 use crate::run_row::{RunRow, State};
 use crate::search_text::search_text;
-use crate::{Store, StoreError, alive, body, rows};
+use crate::{Store, StoreError, alive, body, changed, rows};
 use linerate_model::{Record, RecordId, RunSummary, TrialResult};
 use linerate_sys::byte_lock::ByteLock;
 use rusqlite::{ErrorCode, OptionalExtension as _, Transaction, params};
@@ -166,7 +166,11 @@ impl LiveRun<'_> {
             if changed == 0 {
                 return Err(self.lost(change));
             }
-            rows::insert_found(change, self.run, record).map_err(|error| self.store.failed(error))
+            rows::insert_found(change, self.run, record).map_err(|error| self.store.failed(error))?;
+            match ending {
+                Ending::Finished => changed::renew_around(change, self.run).map_err(|error| self.store.failed(error)),
+                Ending::Interrupted | Ending::Failed => Ok(()),
+            }
         })
     }
 

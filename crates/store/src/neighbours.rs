@@ -4,8 +4,7 @@ use crate::body;
 use crate::query::instant;
 use crate::run_row::{RunRow, State};
 use crate::{Store, StoreError};
-use rusqlite::types::Value;
-use rusqlite::{Row, params};
+use rusqlite::{Connection, Row, params};
 use std::collections::BTreeMap;
 
 /// A command without its first word, the program's own path. The index `run_by_command` holds this expression.
@@ -57,7 +56,7 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn earlier(&self, run: &RunRow, most: usize) -> Result<Vec<RunRow>, StoreError> {
-        self.nearest(run, &nearest("<", "DESC"), most)
+        self.beside(run, Side::Before, most)
     }
 
     /// Returns the oldest finished run with the arguments of `run` that began after it.
@@ -65,20 +64,33 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn after(&self, run: &RunRow) -> Result<Option<RunRow>, StoreError> {
-        Ok(self.nearest(run, &nearest(">", "ASC"), 1)?.pop())
+        Ok(self.beside(run, Side::After, 1)?.pop())
     }
 
-    fn nearest(&self, run: &RunRow, sql: &str, most: usize) -> Result<Vec<RunRow>, StoreError> {
-        let command = serde_json::Value::from(run.command.clone()).to_string();
-        let values = vec![
-            Value::from(command),
-            Value::from(instant(run.started_unix_ns)),
-            Value::from(run.id.0.clone()),
-            Value::from(State::Finished.name().to_owned()),
-            Value::from(i64::try_from(most).unwrap_or(i64::MAX)),
-        ];
-        self.rows(sql, values)
+    fn beside(&self, run: &RunRow, side: Side, most: usize) -> Result<Vec<RunRow>, StoreError> {
+        let found = self.read(|connection| nearest(connection, run, side, most))?;
+        Ok(found.into_iter().map(|(_, run)| run).collect())
     }
+}
+
+/// On which side of a run, by when they began.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Side {
+    Before,
+    After,
+}
+
+/// The nearest finished runs on one side of `run` with its arguments, the nearest first, at most `most`, each with its number.
+pub(crate) fn nearest(
+    connection: &Connection,
+    run: &RunRow,
+    side: Side,
+    most: usize,
+) -> rusqlite::Result<Vec<(i64, RunRow)>> {
+    let command = body::json(&run.command);
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let values = params![command, instant(run.started_unix_ns), run.id.0, State::Finished, most];
+    connection.prepare_cached(&nearest_sql(side))?.query_map(values, RunRow::read)?.collect()
 }
 
 /// The newest finished runs of a command in SQL, with what measured each: parts of the plan, which a program of another version may
@@ -95,11 +107,15 @@ fn of_command() -> String {
     )
 }
 
-/// The nearest finished runs on one side in SQL: the side as a comparison, and the order in which it is walked.
-fn nearest(side: &str, order: &str) -> String {
+/// The nearest finished runs on one side in SQL.
+fn nearest_sql(side: Side) -> String {
     let columns = RunRow::COLUMNS;
+    let (comparison, order) = match side {
+        Side::Before => ("<", "DESC"),
+        Side::After => (">", "ASC"),
+    };
     format!(
-        "SELECT {columns} FROM run WHERE {ARGUMENTS} = json_remove(?, '$[0]') AND (started_unix_ns, id) {side} (?, ?) \
+        "SELECT {columns} FROM run WHERE {ARGUMENTS} = json_remove(?, '$[0]') AND (started_unix_ns, id) {comparison} (?, ?) \
          AND state = ? ORDER BY started_unix_ns {order}, id {order} LIMIT ?"
     )
 }
@@ -122,7 +138,7 @@ mod tests {
     fn neighbours_are_read_from_an_index_without_sorting() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(Some(&folder.path().join("results.db"))).expect("opens");
-        for sql in [nearest("<", "DESC"), nearest(">", "ASC")] {
+        for sql in [Side::Before, Side::After].map(nearest_sql) {
             let plan = query_plan(&store, &sql, &[&"[]", &1, &"a", &"finished", &1]);
             assert!(plan.contains("USING INDEX run_by_command") && !plan.contains("TEMP B-TREE"), "{plan}");
         }

@@ -20,6 +20,9 @@ pub struct Query {
     pub until_unix_ns: Option<u64>,
     /// The limit of the figure that stands for the run.
     pub limit: Option<Limit>,
+    /// The figure that stands for the run has changed from that of the latest earlier finished run of the same command
+    /// ([`Headline::has_changed_from`](linerate_model::Headline::has_changed_from)). With false, whether it has or not.
+    pub changed: bool,
     /// In one of these states; in any if there are none.
     pub states: Vec<State>,
 }
@@ -71,6 +74,9 @@ impl Query {
         }
         for word in &self.words {
             demand("instr(search_text, ?) > 0", Value::from(word.to_lowercase()));
+        }
+        if self.changed {
+            conditions.push("changed = 1".to_owned());
         }
         if !self.states.is_empty() {
             conditions.push(format!("state IN ({})", vec!["?"; self.states.len()].join(", ")));

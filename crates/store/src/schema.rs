@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The format this program writes (`user_version`).
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 /// Marks the file as ours (`application_id`): "lnrt".
 const APPLICATION: i64 = 0x6c6e_7274;
 /// How long a writer waits for another.
@@ -34,13 +34,16 @@ const TABLES: &str = r#"
         trials INTEGER NOT NULL,            -- those that count
         attempts INTEGER NOT NULL,          -- all of them
         headline TEXT,                      -- JSON: {"result", "quantity", "value", "unit", "firmness"}
-        verdict TEXT                        -- JSON: {"limit", "confidence"}
+        verdict TEXT,                       -- JSON: {"limit", "confidence"}
+        changed INTEGER NOT NULL DEFAULT 0  -- 0 or 1: the headline has changed from that of the run before
     ) STRICT;
     CREATE INDEX run_by_start ON run (started_unix_ns, id);
     CREATE INDEX run_by_kind ON run (kind, started_unix_ns, id);
     CREATE INDEX run_by_command ON run (json_remove(command, '$[0]'), started_unix_ns, id);
     CREATE INDEX run_by_study ON run (study, started_unix_ns, id) WHERE study IS NOT NULL;
     CREATE INDEX run_under_way ON run (number) WHERE state = 'running';
+    CREATE INDEX run_changed ON run (started_unix_ns, id) WHERE changed = 1;
+    CREATE INDEX run_changed_by_kind ON run (kind, started_unix_ns, id) WHERE changed = 1;
     CREATE TABLE plan (                     -- written once, as the run begins
         run INTEGER PRIMARY KEY REFERENCES run (number) ON DELETE CASCADE,
         body TEXT NOT NULL                  -- the record without its trials, JSON
@@ -77,11 +80,7 @@ pub(crate) fn set_up(connection: &mut Connection, path: &Path) -> Result<(), Sto
     match number(&change, "user_version").map_err(failed)? {
         VERSION => return Ok(()),
         0 => change.execute_batch(TABLES).map_err(failed)?,
-        older => {
-            upgrade::set_aside(&change, path, older)?;
-            change.execute_batch(TABLES).map_err(failed)?;
-            upgrade::take_over(&change, path)?;
-        }
+        older => upgrade::upgrade(&change, path, older, TABLES)?,
     }
     change.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
     change.pragma_update(None, "user_version", VERSION).map_err(failed)?;

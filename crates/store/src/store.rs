@@ -3,7 +3,7 @@
 use crate::alive::{Locks, Sign};
 use crate::body::Parts;
 use crate::feed::FeedFolder;
-use crate::{StoreError, location, schema};
+use crate::{StoreError, changed, location, schema};
 use linerate_model::{Record, RecordId};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
@@ -104,12 +104,13 @@ impl Store {
     /// # Errors
     /// No record or several are called so, it is being measured, or the store cannot be written.
     pub fn delete(&self, name: &str) -> Result<RecordId, StoreError> {
-        let id = self.resolve(name)?;
+        let run = self.row(name)?;
         self.change(|change| {
-            self.refuse_alive(change, &id)?;
-            change.execute("DELETE FROM run WHERE id = ?", [&id.0]).map_err(|error| self.failed(error)).map(drop)
+            self.refuse_alive(change, &run.id)?;
+            let deleted = change.execute("DELETE FROM run WHERE id = ?", [&run.id.0]);
+            deleted.and_then(|_| changed::renew_after(change, &run)).map_err(|error| self.failed(error))
         })?;
-        Ok(id)
+        Ok(run.id)
     }
 
     /// Fails if run `id` is being measured.

@@ -1,9 +1,9 @@
-//! Stores of formats 1 and 2 become stores of format 3. To be deleted before 1.0, as those formats were never released.
+//! Stores of formats 1 to 3 become stores of format 4. To be deleted before 1.0, as those formats were never released.
 
 use crate::location::{self, beside};
 use crate::run_row::{RunRow, State};
 use crate::search_text::{kind, search_text};
-use crate::{StoreError, rows};
+use crate::{StoreError, changed, rows};
 use linerate_model::{CaveatKind, Record, RecordId, RunSummary};
 use rusqlite::{Connection, OpenFlags, Transaction, params};
 use serde_json::{Map, Value};
@@ -24,28 +24,43 @@ struct Old {
     trials: Vec<String>,
 }
 
-/// Copies the store to a file beside it, and frees the names of its tables. `change` keeps other programs from writing meanwhile.
-pub(crate) fn set_aside(change: &Transaction<'_>, path: &Path, format: i64) -> Result<(), StoreError> {
+/// Copies the store to a file beside it, and makes it one of this format, whose tables `tables` makes. `change` keeps other programs
+/// from writing meanwhile.
+pub(crate) fn upgrade(change: &Transaction<'_>, path: &Path, format: i64, tables: &str) -> Result<(), StoreError> {
     let copy = free_name(path, format);
     back_up(path, &copy).map_err(|source| StoreError::Backup { path: path.to_owned(), copy, source })?;
-    change.execute_batch("ALTER TABLE trial RENAME TO old_trial").map_err(|error| StoreError::of(path, error))
+    let upgraded = || {
+        if format < 3 {
+            take_over(change, tables)?
+        } else {
+            change.execute_batch(ADDED_BY_FORMAT_4)?
+        }
+        changed::renew_all(change)
+    };
+    upgraded().map_err(|error| StoreError::of(path, error))
 }
 
-/// Writes every old record into the tables of this format, and drops the old ones.
-pub(crate) fn take_over(change: &Transaction<'_>, path: &Path) -> Result<(), StoreError> {
-    let taken = || {
-        let mut names = change.prepare("SELECT id FROM record ORDER BY started_unix_ns, id")?;
-        let names: Vec<String> = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        for name in names {
-            let old = Old::read(change, name)?;
-            match old.record() {
-                Ok(record) => old.write(change, &record)?,
-                Err(_) => old.keep_unread(change)?,
-            }
+/// What format 4 added to format 3.
+const ADDED_BY_FORMAT_4: &str = "
+    ALTER TABLE run ADD COLUMN changed INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX run_changed ON run (started_unix_ns, id) WHERE changed = 1;
+    CREATE INDEX run_changed_by_kind ON run (kind, started_unix_ns, id) WHERE changed = 1;
+";
+
+/// Writes every record of formats 1 and 2 into the tables of this format, and drops the old ones.
+fn take_over(change: &Transaction<'_>, tables: &str) -> Result<(), rusqlite::Error> {
+    change.execute_batch("ALTER TABLE trial RENAME TO old_trial")?;
+    change.execute_batch(tables)?;
+    let mut names = change.prepare("SELECT id FROM record ORDER BY started_unix_ns, id")?;
+    let names: Vec<String> = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for name in names {
+        let old = Old::read(change, name)?;
+        match old.record() {
+            Ok(record) => old.write(change, &record)?,
+            Err(_) => old.keep_unread(change)?,
         }
-        change.execute_batch("DROP TABLE old_trial; DROP TABLE content; DROP TABLE record")
-    };
-    taken().map_err(|error| StoreError::of(path, error))
+    }
+    change.execute_batch("DROP TABLE old_trial; DROP TABLE content; DROP TABLE record")
 }
 
 impl Old {

@@ -85,7 +85,7 @@ fn compared(lang: Language, [before, after]: &[Record; 2], demands: &Demands, sw
             @for (word, record) in [(said!(lang, "view-before"), before), (said!(lang, "view-after"), after)] {
                 dt { (word) }
                 dd {
-                    a href=(address("record", &[("id", &record.id.0)])) { (page::command(&record.command)) }
+                    (page::record_link(lang, &record.id.0, &record.command))
                     " " span.note { (page::moment(record.started_unix_ns)) ", " (plain(&record.id.0)) }
                 }
             }

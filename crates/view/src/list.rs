@@ -2,13 +2,13 @@
 
 use crate::page::{self, Page};
 use crate::page_error::PageError;
-use crate::query::{ENDED, Fields, Filter, address};
+use crate::query::{CHANGED, ENDED, Fields, Filter, address};
 use crate::serve::Shared;
 use crate::watched::{self, Watched as _, WatchedList};
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use linerate_model::{Firmness, Headline, Limit};
+use linerate_model::{Headline, Limit};
 use linerate_report::{Language, plain, said};
 use linerate_store::{RunRow, State as RunState};
 use linerate_units::grouped;
@@ -92,6 +92,13 @@ fn form(lang: Language, filter: &Filter, kinds: &[String]) -> Markup {
                     }
                 }
             }
+            label { (said!(lang, "view-changed"))
+                select name="changed" {
+                    @for (value, _, words) in CHANGED {
+                        option value=(value) selected[value == filter.changed] { (said!(lang, words, percent = changed_percent())) }
+                    }
+                }
+            }
             label { (said!(lang, "view-ended"))
                 select name="ended" {
                     @for (value, _, words) in ENDED { option value=(value) selected[value == filter.ended] { (lang.tell(words, &[])) } }
@@ -100,6 +107,7 @@ fn form(lang: Language, filter: &Filter, kinds: &[String]) -> Markup {
             button { (said!(lang, "view-show")) }
             @if !filter.is_empty() { a href="./" { (said!(lang, "view-show-all")) } }
         }
+        @if !filter.changed.is_empty() { p.note { (said!(lang, "view-changed-about", percent = changed_percent())) } }
     }
 }
 
@@ -139,11 +147,10 @@ fn records_of(lang: Language, filter: &Filter, found: &Found) -> Markup {
 
 fn row(lang: Language, run: &RunRow, earlier: &[RunRow]) -> Markup {
     let (id, before) = (&run.id.0, earlier.first());
-    let command = page::command(&run.command);
     html! {
         input type="checkbox" name="with" value=(id) aria-label=(said!(lang, "view-compare", id = plain(id)));
         div {
-            a href=(address("record", &[("id", id)])) { (command) }
+            (page::record_link(lang, id, &run.command))
             p {
                 time { (page::moment(run.started_unix_ns)) }
                 span { (plain(id)) }
@@ -181,16 +188,18 @@ fn line(lang: Language, run: &RunRow, earlier: &[RunRow]) -> Option<(String, Str
     Some((line, said!(lang, "view-runs-line", count = count, figure = figure)))
 }
 
-/// Returns the difference of the headline figures as a share of the figure before: `-15.0 %`. None unless both runs ended,
-/// and both figures are firm and of the same kind.
+/// Returns the change of the figure from that of the finished run before: `-15.0 %`. None unless the run ended, and both figures are
+/// firm and of the same kind.
 fn change(run: &RunRow, before: &RunRow) -> Option<String> {
-    let (new, old) = (run.headline.as_ref()?, before.headline.as_ref()?);
-    let are_firm = new.firmness == Firmness::Firm && old.firmness == Firmness::Firm;
-    let are_alike = (&new.result, new.quantity, new.unit) == (&old.result, old.quantity, old.unit);
-    let have_ended = run.state == RunState::Finished && before.state == RunState::Finished;
-    let is_told = are_firm && are_alike && have_ended && old.value > 0.0;
-    let tenths = ((new.value / old.value - 1.0) * 1_000.0).round();
-    is_told.then(|| if tenths == 0.0 { "0.0 %".to_owned() } else { format!("{:+.1} %", tenths / 10.0) })
+    let share = run.headline.as_ref()?.change_from(before.headline.as_ref()?)?;
+    let tenths = (share * 1_000.0).round();
+    let shown = if tenths == 0.0 { "0.0 %".to_owned() } else { format!("{:+.1} %", tenths / 10.0) };
+    (run.state == RunState::Finished).then_some(shown)
+}
+
+/// From how many percent on a figure counts as changed.
+fn changed_percent() -> String {
+    format!("{:.0}", Headline::CHANGED * 100.0)
 }
 
 /// Links to the pages beside this one.

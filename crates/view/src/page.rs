@@ -1,5 +1,6 @@
 //! What all pages look like: their frame and their style sheet.
 
+use crate::query::address;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use linerate_model::typed;
@@ -69,6 +70,11 @@ pub(crate) fn moment(unix_ns: u64) -> String {
 /// A command as it was typed, the program's folder left out.
 pub(crate) fn command(words: &[String]) -> String {
     linerate_report::plain(&typed(words).collect::<Vec<_>>().join(" "))
+}
+
+/// A link to the record of that id: the command that made it, which is English in every language.
+pub(crate) fn record_link(lang: Language, id: &str, words: &[String]) -> Markup {
+    html! { a href=(address("record", &[("id", id)])) lang=[lang.foreign_tag()] { (command(words)) } }
 }
 
 /// The same for a shell, which takes each word as it is.

@@ -41,6 +41,7 @@ pub(crate) struct Filter {
     pub(crate) to: String,
     pub(crate) ended: String,
     pub(crate) limit: String,
+    pub(crate) changed: String,
     /// From 1.
     pub(crate) page: usize,
 }
@@ -51,6 +52,9 @@ pub(crate) const ENDED: [(&str, &[State], &str); 3] = [
     ("finished", &[State::Finished], "view-finished"),
     ("unfinished", &[State::Running, State::Interrupted, State::Failed, State::Killed], "view-not-finished"),
 ];
+
+/// Values of the field `changed`, whether they ask for changed figures alone, and the keys of their words.
+pub(crate) const CHANGED: [(&str, bool, &str); 2] = [("", false, "view-all"), ("yes", true, "view-changed-by")];
 
 impl Filter {
     /// The filter that the fields hold.
@@ -63,6 +67,7 @@ impl Filter {
             to: typed("to"),
             ended: typed("ended"),
             limit: typed("limit"),
+            changed: typed("changed"),
             page: fields.one("page").parse().unwrap_or(1).max(1),
         }
     }
@@ -80,13 +85,14 @@ impl Filter {
     /// The address of a page of what it asks for.
     pub(crate) fn address(&self, page: usize) -> String {
         let page = if page > 1 { page.to_string() } else { String::new() };
-        let Self { text, kind, from, to, ended, limit, .. } = self;
+        let Self { text, kind, from, to, ended, limit, changed, .. } = self;
         let fields = [
             ("text", text),
             ("kind", kind),
             ("from", from),
             ("to", to),
             ("limit", limit),
+            ("changed", changed),
             ("ended", ended),
             ("page", &page),
         ];
@@ -102,8 +108,13 @@ impl Filter {
         if limit.is_none() && !self.limit.is_empty() {
             return Err(format!("`{}` is not a limit: choose one of the list, as in wire", self.limit));
         }
+        let changed = CHANGED.iter().find(|(value, ..)| *value == self.changed);
+        let (_, changed, _) = changed.ok_or_else(|| {
+            format!("`{}` is no choice of changed figures: choose yes, or leave it out", self.changed)
+        })?;
         Ok(Query {
             limit,
+            changed: *changed,
             kind: Some(self.kind.clone()).filter(|kind| !kind.is_empty()),
             from_unix_ns: day(&self.from, 0)?,
             // The last day counts whole.
@@ -139,16 +150,22 @@ mod tests {
     #[test]
     fn what_is_read_is_written_again() {
         let typed = filter(
-            "text=a+%26+b%3Ci%3E&kind=stream&from=2026-11-01&to=2026-11-21&ended=finished&limit=wire&page=3&x=y",
+            "text=a+%26+b%3Ci%3E&kind=stream&from=2026-11-01&to=2026-11-21&ended=finished&limit=wire&changed=yes&page=3&x=y",
         );
         assert_eq!((typed.text.as_str(), typed.page), ("a & b<i>", 3));
         let again = typed.address(3);
         assert_eq!(filter(again.split_once('?').expect("a query").1), typed);
         assert_eq!(filter("").address(1), "./");
-        assert!(filter("page=7").is_empty() && !filter("text=x").is_empty());
+        assert!(filter("page=7").is_empty() && !filter("text=x").is_empty() && !filter("changed=yes").is_empty());
         for broken in ["page=0", "page=-1", "page=99999999999999999999", "%ff=%", "&&=&"] {
             assert_eq!(filter(broken), Filter { page: 1, ..Filter::default() }, "{broken}");
         }
+    }
+
+    #[test]
+    fn changed_figures_are_asked_for_with_yes() {
+        assert!(filter("changed=yes&limit=wire").query().expect("a query").changed);
+        assert!(!filter("limit=wire").query().expect("a query").changed);
     }
 
     #[test]
@@ -159,7 +176,9 @@ mod tests {
         assert!(from < noon && noon < until);
         assert_eq!(until - from, 86_400_000_000_000);
         assert_eq!(filter("from=0001-01-01").query().expect("a day").from_unix_ns, Some(0));
-        for broken in ["from=yesterday", "to=2026-13-01", "to=9999-12-31", "ended=maybe", "limit=kindness"] {
+        for broken in
+            ["from=yesterday", "to=2026-13-01", "to=9999-12-31", "ended=maybe", "limit=kindness", "changed=no"]
+        {
             assert!(filter(broken).query().is_err(), "{broken}");
         }
     }

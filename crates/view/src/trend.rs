@@ -44,7 +44,7 @@ fn trend(lang: Language, run: &RunRow, runs: &[RunOfCommand], is_cut: bool) -> M
         runs.iter().filter_map(|one| Some((&one.row, shown(one)?))).unzip();
     let trend = Trend::of(lang, &shown);
     html! {
-        p.command { code { (page::shell_command(&run.command)) } }
+        p.command { code lang=[lang.foreign_tag()] { (page::shell_command(&run.command)) } }
         p.answer { strong { (trend.answer) } }
         div.trend { (trend.chart(lang)) }
         @if is_cut { p.note { (said!(lang, "view-trend-newest", runs = grouped(MOST as u64))) } }

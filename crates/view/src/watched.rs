@@ -1,7 +1,6 @@
 //! What pages show that follow runs: parts that are drawn anew as they change.
 
 use crate::page;
-use crate::query::address;
 use crate::record::load;
 use crate::under_way::UnderWay;
 use linerate_model::{Goal, Record, RecordId, Repeats, SweepPlan};
@@ -186,7 +185,7 @@ impl Watched for WatchedList {
         let row = |(id, run): (&RecordId, &UnderWay)| {
             html! {
                 li {
-                    a href=(address("record", &[("id", &id.0)])) { (page::command(&run.command)) }
+                    (page::record_link(lang, &id.0, &run.command))
                     p {
                         time { (page::moment(run.started_unix_ns)) }
                         span { (plain(&id.0)) }

@@ -88,7 +88,7 @@ pub(super) fn copy(id: &str, number: u32) -> String {
 }
 
 /// Copies the record `id` within its store until there are so many: each with its trials, a second after the one before, its
-/// host of another name, its figure up to 1 % higher.
+/// host of another name, its figure up to 1 % higher, that of each tenth a fifth: this one and the one after it have changed.
 fn multiply(store: &Path, id: &str, records: u32) -> Result<()> {
     let connection = Connection::open(store)?;
     connection.execute_batch("PRAGMA synchronous = OFF; BEGIN")?;
@@ -97,7 +97,8 @@ fn multiply(store: &Path, id: &str, records: u32) -> Result<()> {
         "INSERT INTO run
          SELECT number + i, printf('%08d-%s', i, id), started_unix_ns - i * 1000000000, changed_unix_ns, command, kind,
                 search_text || printf(' host-%d', i % 1000), study, grp, state, locked, boot, results, trials, attempts,
-                json_set(headline, '$.value', (headline ->> '$.value') * (1 + abs(random() % 101) / 10000.0)), verdict
+                json_set(headline, '$.value', (headline ->> '$.value') * (1 + abs(random() % 101) / 10000.0 + (i % 10 = 0) / 5.0)),
+                verdict, i % 10 IN (0, 9)
          FROM run, n WHERE id = ?1",
         "INSERT INTO plan (run, body)
          SELECT number + i, json_set(body, '$.id', printf('%08d-%s', i, id)) FROM n, plan JOIN run ON number = run

@@ -152,7 +152,7 @@ pub fn html(lang: Language, limits: &Limits) -> String {
         @if limits.claim.is_some() {
             section aria-labelledby="claim" {
                 h2 #claim { (said!(lang, "limits-section-claim")) }
-                @for answer in limits.answers(lang) { p { (prose(&answer)) } }
+                @for answer in limits.answers(lang) { p { (prose(lang, &answer)) } }
             }
         }
         section aria-labelledby="charts" {
@@ -171,13 +171,13 @@ pub fn html(lang: Language, limits: &Limits) -> String {
                 h2 #bytes { (said!(lang, "limits-section-bytes")) }
                 @for (table, said) in limits.explanations(lang) {
                     div.words { (scrolling(lang, &table)) }
-                    @for sentence in said { p { (prose(&sentence)) } }
+                    @for sentence in said { p { (prose(lang, &sentence)) } }
                 }
             }
         }
         section aria-labelledby="method" {
             h2 #method { (said!(lang, "limits-section-method")) }
-            @for sentence in limits.counted(lang) { p { (prose(&sentence)) } }
+            @for sentence in limits.counted(lang) { p { (prose(lang, &sentence)) } }
         }
     };
     PageShell {

@@ -1,11 +1,13 @@
 //! The same figure of several classes of operations on one chart, as the response times of reads and writes: each class has its
 //! colour, and each level of the factor that otherwise has the colours its dashes.
 
-use super::charts::{Line, MOST_FACETS, along, axis, capital, colour, top};
+use super::charts::{self, Line, colour};
+use super::multiples::{self, Over, Plot};
 use super::shape::Shape;
 use crate::charts::Chart;
 use crate::findings::data::Data;
 use crate::language::Language;
+use crate::sentences::listed;
 
 /// Styles of lines by colour and dashes. More of either would not be told apart.
 const STYLES: [[&str; 3]; 4] = [
@@ -44,44 +46,36 @@ pub(super) fn sorted<'a>(data: &Data<'_>, shapes: &'a [Shape]) -> (Vec<Vec<&'a S
     (together, alone)
 }
 
-/// The charts of measures that go together: one for each combination of the factors that are neither axis nor dashes.
+/// The charts of measures that go together, of all combinations of the factors that are neither axis nor dashes.
 pub(super) fn charts(lang: Language, data: &Data<'_>, shapes: &[&Shape]) -> Vec<Chart> {
     let Some(factor) = shapes[0].axis else { return Vec::new() };
-    let measures: Vec<usize> = shapes.iter().map(|shape| shape.measure).collect();
-    let facets: Vec<_> = shapes.iter().map(|shape| shape.facets(data, false)).collect();
-    let mut names: Vec<&str> = Vec::new();
-    for facet in facets.iter().flatten() {
-        if !names.contains(&facet.name.as_str()) {
-            names.push(&facet.name);
-        }
-    }
-    let chart = |name: &&str| {
-        let mut lines: Vec<Line> = Vec::new();
-        for (shape, styles) in shapes.iter().zip(STYLES) {
-            let own = facets.iter().flatten().filter(|facet| facet.name == **name);
-            let cells = own.flat_map(|facet| &facet.cells).filter(|cell| data.value(**cell, shape.measure).is_some());
-            for cell in cells {
-                let (level, of_level) = colour(data, shape, *cell);
+    let mut plots: Vec<Plot> = Vec::new();
+    for (shape, styles) in shapes.iter().zip(STYLES) {
+        let title = &data.study.measures[shape.measure].title;
+        for facet in shape.facets(data, false) {
+            let at = plots.iter().position(|plot| plot.levels == facet.levels).unwrap_or_else(|| {
+                plots.push(Plot {
+                    levels: facet.levels.clone(),
+                    lines: Vec::new(),
+                    limits: Default::default(),
+                    top: 0.0,
+                });
+                plots.len() - 1
+            });
+            let Plot { lines, top, .. } = &mut plots[at];
+            *top = top.max(charts::top(data, shape.measure, &facet.cells));
+            for cell in facet.cells {
+                let (level, of_level) = colour(data, shape, cell);
                 let class = styles[level];
-                let title = &data.study.measures[shape.measure].title;
                 let name = if shape.series.is_some() { format!("{title}, {of_level}") } else { title.clone() };
                 match lines.iter_mut().find(|line| line.class == class) {
-                    Some(line) if line.cells.contains(cell) => {}
-                    Some(line) => line.cells.push(*cell),
-                    None => lines.push(Line { class, name, measure: shape.measure, cells: vec![*cell], joined: true }),
+                    Some(line) => line.cells.push(cell),
+                    None => lines.push(Line { class, name, measure: shape.measure, cells: vec![cell], joined: true }),
                 }
             }
         }
-        let mut cells: Vec<usize> = lines.iter().flat_map(|line| line.cells.iter().copied()).collect();
-        cells.sort_unstable();
-        cells.dedup();
-        let titles: Vec<String> = measures.iter().map(|measure| data.study.measures[*measure].title.clone()).collect();
-        let listed = crate::sentences::listed(lang, &titles);
-        let title = capital(if name.is_empty() { &listed } else { name });
-        let most = measures.iter().map(|measure| top(data, *measure, &cells)).fold(0.0, f64::max);
-        let y = axis(data, &listed, measures[0], most);
-        let table = super::tables::of_cells(lang, data, &title, &measures, &cells);
-        along(lang, data, factor, y, title, table, (Vec::new(), Vec::new()), lines)
-    };
-    names.iter().take(MOST_FACETS).map(chart).collect()
+    }
+    let measures: Vec<usize> = shapes.iter().map(|shape| shape.measure).collect();
+    let titles: Vec<String> = measures.iter().map(|measure| data.study.measures[*measure].title.clone()).collect();
+    multiples::charts(lang, data, &Over { factor, measures: &measures, what: &listed(lang, &titles) }, plots)
 }

@@ -1,27 +1,22 @@
-//! Points along a factor of numbers (`by_class.rs` joins those of several measures by lines), grouped bars for the rest, each with what
-//! the medium can carry; heat maps and repeats.
+//! Points along a factor of numbers (`by_class.rs` joins those of several measures by lines), next to each other (`multiples.rs`) for the
+//! levels of further factors; grouped bars for the rest, each with what the medium can carry; heat maps and repeats.
 
+use super::multiples::{Legend, Over, Plot};
 use super::pivot::Pivot;
-use super::shape::{Facet, Shape};
-use super::{by_class, heat, repeats};
-use crate::charts::{Chart, SERIES, lowest, rate_axis, size_ticks};
+use super::shape::{Facet, Shape, named};
+use super::{by_class, heat, multiples, repeats};
+use crate::charts::{Chart, SERIES, lowest, rate_axis};
 use crate::figures::{percent, plain};
 use crate::findings::data::Data;
 use crate::findings::words::value;
 use crate::language::Language;
 use crate::said;
-use crate::svg::{Axis, Bars, Drawing, Member, Point, Scale, Segment, Series};
+use crate::svg::{Axis, Bars, Drawing, GroupPanel, Member, Point, Segment, Series};
 use crate::tables::Table;
 use linerate_model::{FactorOf, MeasureUnit};
 
-/// Cap on charts; the tables have all.
-pub(super) const MOST_FACETS: usize = 16;
-/// Room beside the first and the last place on a logarithmic axis.
-const ROOM: f64 = 1.12;
 /// Places between the lowest and the highest size at which a limit is drawn.
 const STEPS: u32 = 160;
-/// From so many times lower on a chart has a scale of its own.
-const MUCH_LOWER: f64 = 3.0;
 /// Bars of one chart.
 const MOST_BARS: usize = 60;
 
@@ -33,16 +28,7 @@ pub(crate) fn all(lang: Language, data: &Data<'_>, pivot: Option<&Pivot>) -> Vec
     let mut charts: Vec<Chart> = two.iter().flat_map(|pivot| heat::charts(lang, data, pivot)).collect();
     let (classes, alone) = by_class::sorted(data, &shapes);
     charts.extend(classes.iter().flat_map(|classes| by_class::charts(lang, data, classes)));
-    let lines = alone.into_iter().filter(|shape| shape.axis.is_some()).flat_map(|shape| {
-        let facets = shape.facets(data, false);
-        let shared = top(data, shape.measure, &(0..data.study.cells.len()).collect::<Vec<_>>());
-        let top_of = |facet: &Facet| {
-            let own = top(data, shape.measure, &facet.cells);
-            if own * MUCH_LOWER < shared { own } else { shared }
-        };
-        facets.iter().take(MOST_FACETS).map(|facet| lines(lang, data, shape, facet, top_of(facet))).collect::<Vec<_>>()
-    });
-    charts.extend(lines);
+    charts.extend(alone.into_iter().flat_map(|shape| lines(lang, data, shape)));
     // Measures of one unit stand beside each other where no factor has the colours.
     match shapes.as_slice() {
         [first, ..] if shapes.len() > 1 && shapes.iter().all(|shape| shape.axis.is_none()) && one_unit(data) => {
@@ -77,14 +63,14 @@ pub(super) fn axis(data: &Data<'_>, what: &str, measure: usize, most: f64) -> Ax
     }
 }
 
-/// The highest that anything of these cells is drawn. Charts beside each other have one scale, but for those it would flatten.
+/// The highest that anything of these cells is drawn.
 pub(super) fn top(data: &Data<'_>, measure: usize, cells: &[usize]) -> f64 {
     let values = cells.iter().flat_map(|cell| &data.study.cells[*cell].values[measure]).copied();
     let limits = cells.iter().filter_map(|cell| data.limit(*cell, measure)).map(|limit| limit.high);
     values.chain(limits).fold(0.0, f64::max)
 }
 
-fn spread(data: &Data<'_>, cell: usize, measure: usize) -> Option<(f64, f64)> {
+pub(super) fn spread(data: &Data<'_>, cell: usize, measure: usize) -> Option<(f64, f64)> {
     let values = &data.study.cells[cell].values[measure];
     let low = values.iter().copied().reduce(f64::min)?;
     let high = values.iter().copied().reduce(f64::max)?;
@@ -126,87 +112,34 @@ pub(super) struct Line {
     pub(super) joined: bool,
 }
 
-fn lines(lang: Language, data: &Data<'_>, shape: &Shape, facet: &Facet, top: f64) -> Chart {
-    let (measure, axis) = (shape.measure, shape.axis.unwrap_or_default());
-    let (named, factor) = (&data.study.measures[measure], &data.study.factors[axis]);
-    let mut members: Vec<(usize, Line)> = Vec::new();
-    for cell in &facet.cells {
-        let (level, name) = colour(data, shape, *cell);
-        match members.iter_mut().find(|(known, _)| *known == level) {
-            Some((_, line)) => line.cells.push(*cell),
-            None => {
-                let class = class(data, shape, level);
-                members.push((level, Line { class, name, measure, cells: vec![*cell], joined: false }));
+/// The points of each facet, of all lines of one measure.
+fn lines(lang: Language, data: &Data<'_>, shape: &Shape) -> Vec<Chart> {
+    let (measure, Some(factor)) = (shape.measure, shape.axis) else { return Vec::new() };
+    let along_sizes = data.study.factors[factor].of == Some(FactorOf::Message);
+    let plot = |facet: Facet| {
+        let mut members: Vec<(usize, Line)> = Vec::new();
+        for cell in &facet.cells {
+            let (level, name) = colour(data, shape, *cell);
+            match members.iter_mut().find(|(known, _)| *known == level) {
+                Some((_, line)) => line.cells.push(*cell),
+                None => {
+                    let class = class(data, shape, level);
+                    members.push((level, Line { class, name, measure, cells: vec![*cell], joined: false }));
+                }
             }
         }
-    }
-    members.sort_by_key(|(level, _)| *level);
-    let members = members.into_iter().map(|(_, line)| line).collect();
-    let limits =
-        limit_lines(lang, data, measure, &facet.cells, &place(data, axis), factor.of == Some(FactorOf::Message));
-    let y = self::axis(data, &named.title, measure, top);
-    let title = capital(if facet.name.is_empty() { &named.title } else { &facet.name });
-    let table = table(lang, data, &title, measure, &facet.cells);
-    along(lang, data, axis, y, title, table, limits, members)
-}
-
-/// Where a cell stands on the axis of a factor.
-fn place(data: &Data<'_>, axis: usize) -> impl Fn(usize) -> f64 {
-    move |cell| data.level(cell, axis).and_then(|level| level.value).unwrap_or(0.0)
-}
-
-/// Lines along a factor of numbers, over those of limits.
-#[expect(clippy::too_many_arguments, reason = "each is a part of one chart")]
-pub(super) fn along(
-    lang: Language,
-    data: &Data<'_>,
-    axis: usize,
-    y: Axis,
-    title: String,
-    table: Table,
-    (mut series, mut legend): (Vec<Series>, Vec<(&'static str, String)>),
-    mut lines: Vec<Line>,
-) -> Chart {
-    let (factor, x_of) = (&data.study.factors[axis], place(data, axis));
-    lines.iter_mut().for_each(|line| line.cells.sort_by(|a, b| x_of(*a).total_cmp(&x_of(*b))));
-    for Line { class, name, measure, cells, joined } in &lines {
-        legend.push((class, plain(name)));
-        let y_of = |cell: &usize| data.value(*cell, *measure).unwrap_or(0.0);
-        let point = |cell: &usize| Point {
-            x: x_of(*cell),
-            y: y_of(cell),
-            spread: spread(data, *cell, *measure),
-            label: said(lang, data, *cell, *measure),
-        };
-        let line = cells.iter().filter(|_| *joined).map(|cell| (x_of(*cell), y_of(cell))).collect();
-        series.push(Series { class, line, points: cells.iter().map(point).collect() });
-    }
-
-    let mut places: Vec<f64> = lines.iter().flat_map(|line| &line.cells).map(|cell| x_of(*cell)).collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup();
-    let (low, high) = (places[0], places[places.len() - 1]);
-    let unit_of_x = factor.unit.as_deref().unwrap_or_default();
-    let x = if low > 0.0 && high > low {
-        let (low, high) = (low / ROOM, high * ROOM);
-        let sizes = places
-            .iter()
-            .all(|place| place.fract() == 0.0)
-            .then(|| places.iter().map(|place| *place as u64).collect::<Vec<_>>());
-        let ticks = match sizes {
-            Some(sizes) => size_ticks(&sizes, low, high),
-            None => places.iter().map(|place| (*place, place.to_string())).collect(),
-        };
-        Axis {
-            title: said!(lang, "study-charts-axis-logarithmic", title = factor.title, unit_of_x = unit_of_x),
-            scale: Scale::Log(low, high),
-            ticks,
+        members.sort_by_key(|(level, _)| *level);
+        let x_of = |cell| multiples::place(data, factor, cell);
+        Plot {
+            limits: limit_lines(lang, data, measure, &facet.cells, &x_of, along_sizes),
+            top: top(data, measure, &facet.cells),
+            lines: members.into_iter().map(|(_, line)| line).collect(),
+            levels: facet.levels,
         }
-    } else {
-        let ticks = places.iter().map(|place| (*place, place.to_string())).collect();
-        Axis { title: format!("{}, {unit_of_x}", factor.title), scale: Scale::up_to(high * ROOM), ticks }
     };
-    Chart { drawing: Drawing::Lines { x, y, series }, table, title, legend }
+    let plots = shape.facets(data, false).into_iter().map(plot).collect();
+    let over = Over { factor, measures: &[measure], what: &data.study.measures[measure].title };
+    multiples::charts(lang, data, &over, plots)
 }
 
 /// The limit of each medium along the axis. Where it is not known which layer is counted, the lowest and the highest it can be.
@@ -217,7 +150,7 @@ fn limit_lines(
     cells: &[usize],
     x_of: &impl Fn(usize) -> f64,
     along_sizes: bool,
-) -> (Vec<Series>, Vec<(&'static str, String)>) {
+) -> (Vec<Series>, Legend) {
     /// Limits nearer to each other than this are drawn as one.
     const ALIKE: f64 = 1.02;
     /// Place, lowest and highest limit.
@@ -286,12 +219,16 @@ fn limit_lines(
 /// Cells without a level of the axis' factor, or all where there is none.
 fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
     let facets = shape.facets(data, true);
-    let mut legend: Vec<(&'static str, String)> = Vec::new();
+    let split = multiples::split(&facets.iter().map(|facet| facet.levels.as_slice()).collect::<Vec<_>>());
+    let mut legend: Legend = Vec::new();
     let mut cells = Vec::new();
-    let mut groups = Vec::new();
+    let mut panels: Vec<GroupPanel> = Vec::new();
     for facet in &facets {
+        if !cells.is_empty() && cells.len() + facet.cells.len() > MOST_BARS {
+            break;
+        }
         let mut members = Vec::new();
-        for cell in facet.cells.iter().filter(|_| groups.len() < MOST_BARS) {
+        for cell in facet.cells.iter().take(MOST_BARS) {
             let (level, name) = colour(data, shape, *cell);
             let class = class(data, shape, level);
             if !legend.iter().any(|(known, text)| *known == class && *text == name) {
@@ -300,7 +237,13 @@ fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
             members.push(member(lang, data, shape.measure, *cell, class, name));
             cells.push(*cell);
         }
-        groups.push(Bars { name: plain(&facet.name), members });
+        let others: Vec<usize> = (0..facet.levels.len()).filter(|factor| Some(*factor) != split).collect();
+        let panel = plain(&named(data, &facet.levels, &others));
+        let bars = Bars { name: plain(&named(data, &facet.levels, split.as_slice())), members };
+        match panels.iter_mut().find(|known| known.name == panel) {
+            Some(known) => known.groups.push(bars),
+            None => panels.push(GroupPanel { name: panel, groups: vec![bars] }),
+        }
     }
     let named = &data.study.measures[shape.measure];
     let title = match shape.axis {
@@ -314,7 +257,7 @@ fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
         }
         None => capital(&named.title),
     };
-    grouped(lang, data, shape.measure, &title, groups, legend, &cells)
+    grouped(lang, data, shape.measure, &title, panels, legend, &cells)
 }
 
 /// Each cell with a bar for each measure.
@@ -335,7 +278,7 @@ fn measures_beside(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Cha
         data,
         shape.measure,
         &capital(&crate::sentences::listed(lang, &titles)),
-        groups.collect(),
+        vec![GroupPanel { name: String::new(), groups: groups.collect() }],
         legend,
         &all.collect::<Vec<_>>(),
     )
@@ -374,11 +317,11 @@ fn grouped(
     data: &Data<'_>,
     measure: usize,
     title: &str,
-    groups: Vec<Bars>,
+    panels: Vec<GroupPanel>,
     mut legend: Vec<(&'static str, String)>,
     cells: &[usize],
 ) -> Option<Chart> {
-    let members = || groups.iter().flat_map(|bars| &bars.members);
+    let members = || panels.iter().flat_map(|panel| &panel.groups).flat_map(|bars| &bars.members);
     members().next()?;
     if members().any(|member| member.limit.is_some()) {
         legend.push(("limit", said!(lang, "study-charts-legend-limit")));
@@ -389,7 +332,7 @@ fn grouped(
         data.study.measures[measure].title.clone()
     };
     let x = axis(data, &what, measure, members().map(Member::reach).fold(0.0, f64::max));
-    let drawing = Drawing::Groups { x, groups };
+    let drawing = Drawing::Groups { x, panels };
     Some(Chart { drawing, table: table(lang, data, title, measure, cells), title: title.to_owned(), legend })
 }
 

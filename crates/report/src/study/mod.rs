@@ -3,6 +3,7 @@
 mod by_class;
 mod charts;
 mod heat;
+mod multiples;
 mod outputs;
 mod page;
 mod pivot;

@@ -25,15 +25,15 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
             @for said in outputs::summary(lang, &data) {
                 li {
                     div { span.name { (said.name) } span.figure { (said.figure) } }
-                    div { p { (prose(&said.text)) } }
+                    div { p { (prose(lang, &said.text)) } }
                 }
             }
         }
     };
     let main = html! {
         @if let Some((question, answer)) = &asked {
-            p.question { (prose(question)) }
-            p.answer { (prose(answer)) }
+            p.question { (prose(lang, question)) }
+            p.answer { (prose(lang, answer)) }
         } @else {
             (summary)
         }
@@ -74,12 +74,12 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
         @if !study.caveats.is_empty() {
             section aria-labelledby="caveats" {
                 h2 #caveats { (said!(lang, "section-caveats")) }
-                ul.caveats { @for caveat in &study.caveats { li { (prose(&sentence(caveat))) } } }
+                ul.caveats { @for caveat in &study.caveats { li { (prose(lang, &sentence(caveat))) } } }
             }
         }
         section aria-labelledby="method" {
             h2 #method { (said!(lang, "section-method")) }
-            @for sentence in outputs::method(lang, &data) { p { (prose(&sentence)) } }
+            @for sentence in outputs::method(lang, &data) { p { (prose(lang, &sentence)) } }
             @if let Some(levels) = tables::levels(lang, &data) { div.words { (scrolling(lang, &levels)) } }
         }
     };
@@ -88,7 +88,7 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
         lang,
         title: &plain(&study.title),
         links: &[],
-        about: Some(prose(&sentence(&study.about))),
+        about: Some(prose(lang, &sentence(&study.about))),
         main,
         footer: html! { (said!(lang, "study-footer")) },
         downloads: Some(
@@ -108,13 +108,13 @@ fn said(lang: Language, finding: &Finding) -> Markup {
     html! {
         li {
             span.kind { (lang.named("finding", finding.kind)) }
-            p { (prose(&plain(&finding.text))) }
+            p { (prose(lang, &plain(&finding.text))) }
             details {
                 summary { (said!(lang, "study-evidence")) }
                 ul {
                     @for evidence in &finding.evidence {
                         li {
-                            (prose(&plain(evidence.text())))
+                            (prose(lang, &plain(evidence.text())))
                             @if let Evidence::Test { test, .. } = evidence { " " span.test { "(" (plain(test)) ")" } }
                         }
                     }

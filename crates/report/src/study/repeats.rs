@@ -37,15 +37,14 @@ pub(super) fn chart(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Ch
         Some(_) => facets
             .iter()
             .map(|facet| Group {
-                name: plain(&facet.name),
+                name: plain(&facet.name(data)),
                 members: facet.cells.iter().map(|cell| runs(*cell, None)).collect(),
             })
             .collect(),
         // Without colours each group would have one member.
         None => {
-            let members =
-                facets.iter().flat_map(|facet| facet.cells.iter().map(move |cell| (*cell, facet.name.as_str())));
-            vec![Group { name: String::new(), members: members.map(|(cell, name)| runs(cell, Some(name))).collect() }]
+            let members = facets.iter().flat_map(|facet| facet.cells.iter().map(move |cell| (*cell, facet.name(data))));
+            vec![Group { name: String::new(), members: members.map(|(cell, name)| runs(cell, Some(&name))).collect() }]
         }
     };
     let title = match named.unit {

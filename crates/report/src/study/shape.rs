@@ -17,7 +17,8 @@ pub(super) struct Shape {
 
 /// Cells that agree in all factors but those of axis and series.
 pub(super) struct Facet {
-    pub(super) name: String,
+    /// The level of each factor; none for those of axis and series, and for those that do not apply.
+    pub(super) levels: Vec<Option<usize>>,
     pub(super) cells: Vec<usize>,
 }
 
@@ -42,7 +43,7 @@ impl Shape {
     /// All cells of the measure that have a level of the axis' factor or, where `without`, that have none; then also those of which only a
     /// range or a bound is stated.
     pub(super) fn facets(&self, data: &Data<'_>, without: bool) -> Vec<Facet> {
-        let mut facets: Vec<(Vec<Option<usize>>, Facet)> = Vec::new();
+        let mut facets: Vec<Facet> = Vec::new();
         for cell in 0..data.study.cells.len() {
             let on_axis = self.axis.is_some_and(|axis| data.study.cells[cell].levels[axis].is_some());
             let known = match without {
@@ -52,29 +53,32 @@ impl Shape {
             if !known || on_axis == without {
                 continue;
             }
-            let mut rest = data.study.cells[cell].levels.clone();
-            let drawn: Vec<usize> = self.axis.iter().chain(&self.series).copied().collect();
-            drawn.iter().for_each(|factor| rest[*factor] = None);
-            match facets.iter_mut().find(|(known, _)| *known == rest) {
-                Some((_, facet)) => facet.cells.push(cell),
-                None => facets.push((rest, Facet { name: self.name(data, cell, &drawn), cells: vec![cell] })),
+            let mut levels = data.study.cells[cell].levels.clone();
+            self.axis.iter().chain(&self.series).for_each(|factor| levels[*factor] = None);
+            match facets.iter_mut().find(|facet| facet.levels == levels) {
+                Some(facet) => facet.cells.push(cell),
+                None => facets.push(Facet { levels, cells: vec![cell] }),
             }
         }
-        facets.into_iter().map(|(_, facet)| facet).collect()
+        facets
     }
+}
 
-    /// The levels that tell a facet from others: those of factors that have only one level do not.
-    fn name(&self, data: &Data<'_>, cell: usize, drawn: &[usize]) -> String {
-        let told = |factor: &usize| data.study.factors[*factor].levels.len() < 2;
-        let but: Vec<usize> =
-            (0..data.study.factors.len()).filter(|factor| drawn.contains(factor) || told(factor)).collect();
-        let of = |factor: usize| {
-            let name = data.name_of(factor, data.study.cells[cell].levels[factor]?);
-            // A number needs to be said what it is of.
-            let named = &data.study.factors[factor];
-            Some(if named.unit.is_some() { format!("{} {name}", named.title) } else { name })
-        };
-        let named = (0..data.study.factors.len()).filter(|factor| !but.contains(factor)).filter_map(of);
-        named.collect::<Vec<_>>().join(", ")
+impl Facet {
+    /// The levels that tell it from others.
+    pub(super) fn name(&self, data: &Data<'_>) -> String {
+        named(data, &self.levels, &[])
     }
+}
+
+/// The levels that tell a facet from others, without those of the factors in `but`: factors that have only one level tell nothing.
+pub(super) fn named(data: &Data<'_>, levels: &[Option<usize>], but: &[usize]) -> String {
+    let factors = &data.study.factors;
+    let of = |(factor, level): (usize, &Option<usize>)| {
+        let name = data.name_of(factor, (*level)?);
+        // A number needs to be said what it is of.
+        let is_told = !but.contains(&factor) && factors[factor].levels.len() > 1;
+        is_told.then(|| if factors[factor].unit.is_some() { format!("{} {name}", factors[factor].title) } else { name })
+    };
+    levels.iter().enumerate().filter_map(of).collect::<Vec<_>>().join(", ")
 }

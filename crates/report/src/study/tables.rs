@@ -12,6 +12,7 @@ use crate::sentences::listed;
 use crate::tables::{Column, Table};
 use linerate_method::statistics::median;
 use linerate_model::Firmness;
+use unicode_width::UnicodeWidthStr;
 
 /// Rows of a table that a reader looks at.
 const MOST_ROWS: usize = 400;
@@ -41,9 +42,44 @@ fn by_each(lang: Language, data: &Data<'_>, measure: usize) -> Vec<Table> {
         let matrix = pivot.matrix(data, &cells);
         // Where no row holds two levels there is nothing to compare.
         let compares = matrix.fields.iter().any(|row| row.iter().filter(|field| !field.is_empty()).count() > 1);
-        (compares && matrix.rows.len() <= MOST_ROWS).then(|| pivoted(lang, data, measure, &pivot, &cells))
+        if !compares || matrix.rows.len() > MOST_ROWS {
+            return None;
+        }
+        let table = pivoted(lang, data, measure, &pivot, &cells);
+        Some(if is_better_turned(lang, &table) { turned(lang, data, (measure, factor), table) } else { table })
     };
     data.medium_factor().into_iter().chain(others).filter_map(by).collect()
+}
+
+/// Whether a table is wider than a page, and would have fewer columns with its rows as columns.
+fn is_better_turned(lang: Language, table: &Table) -> bool {
+    let width_of = |(at, column): (usize, &Column)| {
+        let cells = table.rows.iter().filter_map(|row| row[at].as_deref()).map(UnicodeWidthStr::width);
+        cells.fold(column.title(lang).width(), usize::max) + BETWEEN_COLUMNS
+    };
+    let width: usize = table.columns.iter().enumerate().map(width_of).sum();
+    width > PAGE_WIDTH && table.columns.len() > table.rows.len() + 1
+}
+
+/// Width of a page in columns of text, and space between two columns of a table.
+const PAGE_WIDTH: usize = 110;
+const BETWEEN_COLUMNS: usize = 3;
+
+/// A table of a measure by a factor with the factor's levels in the rows.
+fn turned(lang: Language, data: &Data<'_>, (measure, factor): (usize, usize), table: Table) -> Table {
+    let names: Vec<String> = table.columns[1..].iter().map(|column| column.title(lang)).collect();
+    // As many cells share a field as before.
+    let meaning = table.columns[1].meaning(lang);
+    let head = column(&data.study.factors[factor].title, said!(lang, "study-meaning-levels"));
+    let heads = table.rows.iter().map(|row| match &row[0] {
+        Some(name) => column(name, meaning.clone()),
+        None => column(&data.study.measures[measure].title, meaning.clone()),
+    });
+    let columns = std::iter::once(head).chain(heads).collect();
+    let row = |(at, name): (usize, String)| {
+        std::iter::once(Some(name)).chain(table.rows.iter().map(|row| row[at + 1].clone())).collect()
+    };
+    Table { rows: names.into_iter().enumerate().map(row).collect(), columns, caption: table.caption }
 }
 
 /// A column that the study names.

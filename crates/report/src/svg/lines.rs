@@ -52,23 +52,30 @@ pub(super) fn lines(title: &str, layout: Layout, x: &Axis, y: &Axis, all: &[Seri
             line.axis x1=(at(left)) x2=(at(right)) y1=(at(bottom)) y2=(at(bottom)) {}
             (layout.title_below(&x.title, (left + right) / 2.0, bottom + BELOW - 8.0))
             (layout.title_above(&y.title))
-            @for series in all {
-                g class=(series.class) {
-                    @let line: Vec<String> =
-                        series.line.iter().map(|(x, y)| format!("{},{}", at(px(*x)), at(py(*y)))).collect();
-                    polyline.line points=(line.join(" ")) {}
-                    @for point in &series.points {
-                        @if let Some((low, high)) = point.spread {
-                            path.whisker d=(format!(
-                                "M{0} {1}H{2}M{3} {1}V{4}M{0} {4}H{2}",
-                                at(px(point.x) - 5.0), at(py(low)), at(px(point.x) + 5.0), at(px(point.x)), at(py(high))
-                            )) {}
-                        }
-                        (reachable(&point.label, html! {
-                            circle.hit cx=(at(px(point.x))) cy=(at(py(point.y))) r="14" {}
-                            circle.mark cx=(at(px(point.x))) cy=(at(py(point.y))) r="4.5" {}
-                        }))
+            (drawn(all, &px, &py))
+        }
+    }
+}
+
+/// Lines and points, at the places that `px` and `py` give their values.
+pub(super) fn drawn(all: &[Series], px: &dyn Fn(f64) -> f64, py: &dyn Fn(f64) -> f64) -> Markup {
+    html! {
+        @for series in all {
+            g class=(series.class) {
+                @let line: Vec<String> =
+                    series.line.iter().map(|(x, y)| format!("{},{}", at(px(*x)), at(py(*y)))).collect();
+                polyline.line points=(line.join(" ")) {}
+                @for point in &series.points {
+                    @if let Some((low, high)) = point.spread {
+                        path.whisker d=(format!(
+                            "M{0} {1}H{2}M{3} {1}V{4}M{0} {4}H{2}",
+                            at(px(point.x) - 5.0), at(py(low)), at(px(point.x) + 5.0), at(px(point.x)), at(py(high))
+                        )) {}
                     }
+                    (reachable(&point.label, html! {
+                        circle.hit cx=(at(px(point.x))) cy=(at(py(point.y))) r="14" {}
+                        circle.mark cx=(at(px(point.x))) cy=(at(py(point.y))) r="4.5" {}
+                    }))
                 }
             }
         }
@@ -76,7 +83,7 @@ pub(super) fn lines(title: &str, layout: Layout, x: &Axis, y: &Axis, all: &[Seri
 }
 
 /// Left edge of the plot, behind the figures of its vertical axis.
-fn left_of(layout: Layout, y: &Axis) -> f64 {
+pub(super) fn left_of(layout: Layout, y: &Axis) -> f64 {
     match layout {
         Layout::Wide => LEFT,
         Layout::Narrow => (widest(y.ticks.iter().map(|(_, text)| text.as_str())) + 12.0).max(24.0),

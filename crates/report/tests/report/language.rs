@@ -328,3 +328,24 @@ fn no_form_shows_the_key_of_a_message() {
         }
     }
 }
+
+/// A screen reader would spell English out by Japanese rules: what older records say, commands, and what hosts say of themselves.
+#[test]
+fn english_on_a_japanese_page_is_marked_as_such() {
+    let page = |lang, record| linerate_report::linked_html(lang, record, &[], Some("linerate stream a b --udp"));
+    let record = ladder::record();
+    let japanese = page(Language::Japanese, &record);
+    for marked in [
+        "（英語）<span lang=\"en\">Both hosts are this machine",
+        "<code lang=\"en\">linerate stream a b",
+        "<span lang=\"en\">: linerate stream a b",
+    ] {
+        assert!(japanese.contains(marked), "{marked}: {japanese}");
+    }
+    let marked = japanese.split("<span lang=\"en\">").skip(1).filter_map(|rest| rest.split("</span>").next());
+    for text in marked {
+        assert!(text.is_ascii() || !text.chars().any(|c| c >= '\u{2e80}'), "{text}");
+    }
+    let english = page(Language::English, &record);
+    assert_eq!(english.matches("lang=").count(), 1, "the page's own");
+}

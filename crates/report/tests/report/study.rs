@@ -683,3 +683,19 @@ fn the_rendered_studies_are_up_to_date() {
         assert!(read(&path) == page, "{} is out of date; run `cargo xtask snapshots`", path.display());
     }
 }
+
+/// Seven devices have no room beside each other on a page; four interfaces and four sizes have.
+#[test]
+fn a_table_wider_than_a_page_has_its_levels_in_rows() {
+    let markdown = |name| study::markdown(Language::English, &published(name), None);
+    let wide = markdown("l3switch-2008");
+    assert!(wide.contains("| device | L3 switch | PC router |"), "{wide}");
+    assert!(wide.contains("| SF-4024FL | 148,809.5/s | \u{2013} |"), "{wide}");
+    assert!(!wide.contains("| all else |"), "{wide}");
+    let asked = pivot(&published("l3switch-2008"), &[], &["device"]).expect("it has it");
+    let asked = study::markdown(Language::English, &published("l3switch-2008"), asked.as_ref());
+    assert!(asked.contains("| all else | CentreCOM 8624EL |"), "as the reader asks: {asked}");
+    for (name, head) in [("filecopy-2003", "| all else | 100BASE-TX |"), ("switches-2020", "| all else | 64 bytes |")] {
+        assert!(markdown(name).contains(head), "{name}: {}", markdown(name));
+    }
+}

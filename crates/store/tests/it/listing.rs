@@ -151,7 +151,7 @@ fn a_hundred_thousand_records_are_listed() {
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
              INSERT INTO run SELECT NULL, printf('%08x', (i * 40503) % 4294967296), i, i, '[\"linerate\",\"lab\"]',
                     CASE i % 10 WHEN 0 THEN 'device' ELSE 'stream' END, printf('host-%d udp', i % 1000), NULL, NULL,
-                    'finished', 1, '', 3, 9, 9, NULL, NULL FROM n;
+                    'finished', 1, '', 3, 9, 9, NULL, NULL, i % 10 = 0 FROM n;
              INSERT OR IGNORE INTO plan SELECT number, printf('%.2000c', 'x') FROM run;
              COMMIT",
         )
@@ -177,6 +177,13 @@ fn a_hundred_thousand_records_are_listed() {
     let start = std::time::Instant::now();
     assert_eq!((store.count(&kind).expect("count"), store.kinds().expect("kinds").len()), (10_000, 2));
     println!("count by kind, and kinds: {:?}", start.elapsed());
+    let start = std::time::Instant::now();
+    let changed = Query { changed: true, ..kind };
+    assert_eq!(
+        (store.count(&changed).expect("count"), store.list(&changed, 9_990, 50).expect("find").len()),
+        (10_000, 10)
+    );
+    println!("count and last page of those that changed: {:?}", start.elapsed());
     let start = std::time::Instant::now();
     assert_eq!(store.list(&Query::default(), 99_990, 50).expect("find").len(), 11);
     println!("the last page: {:?}", start.elapsed());

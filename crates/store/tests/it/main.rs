@@ -1,5 +1,6 @@
 //! Tests of the crate from outside.
 
+mod changed;
 mod disk;
 mod feed;
 mod listing;

@@ -112,7 +112,7 @@ fn a_newer_format_is_refused_and_left_alone() {
     drop(connection);
     let before = std::fs::read(&path).expect("read");
     let error = Store::open(Some(&path)).err().expect("newer").to_string();
-    assert!(error.contains("format is 99, this program knows 3") && error.contains("update linerate"), "{error}");
+    assert!(error.contains("format is 99, this program knows 4") && error.contains("update linerate"), "{error}");
     assert_eq!(std::fs::read(&path).expect("read"), before);
 }
 

@@ -159,6 +159,32 @@ fn the_list_is_filtered_by_limit_and_draws_the_last_runs() {
     assert!(unknown.status == 400 && unknown.body.contains("`kindness` is not a limit"), "{}", unknown.body);
 }
 
+/// The filter takes what the list shows as the change, says what it asks for, and stays from page to page.
+#[test]
+fn the_list_is_filtered_by_changed_figures() {
+    let place = TestView::new();
+    let rates = std::iter::repeat([940_000_000, 920_000_000, 800_000_000]).take(30).flatten();
+    for (number, rate) in (0_u64..).zip(rates) {
+        place.keep(&stream_record(&format!("run-{number:02}"), number + 1, &[rate]));
+    }
+    let rule = "differs by more than 5 % from that of the run before: the latest earlier run of the same command that finished";
+    assert!(!place.get("").body.contains(rule));
+    // Every third falls by 13 %, every third but the first rises by 17.5 %, the others fall by 2 %.
+    let changed = place.get("?changed=yes");
+    assert!(changed.body.contains("1 to 50 of 59, newest first") && changed.body.contains(rule), "{}", changed.body);
+    assert!(changed.body.contains("value=\"yes\" selected") && changed.body.contains("changed by more than 5 %"));
+    assert_eq!(changed.body.matches("-13.0 % against").count() + changed.body.matches("+17.5 % against").count(), 50);
+    assert!(!changed.body.contains("-2.1 % against"), "{}", changed.body);
+    assert!(changed.body.contains("href=\"./?changed=yes&amp;page=2\" rel=\"next\""), "{}", changed.body);
+    let last = place.get("?changed=yes&page=2");
+    assert!(
+        last.body.contains("51 to 59 of 59") && last.body.contains("id=run-02") && !last.body.contains("id=run-00\"")
+    );
+    assert!(place.get("?changed=yes&text=run-02").body.contains("1 to 1 of 1"), "with other filters");
+    assert!(place.get("?changed=yes&text=nosuch").body.contains("No record fits."));
+    assert_eq!(place.get("?changed=no").status, 400);
+}
+
 /// Commands and verdicts come first, then both distributions over one axis; means and medians are called so.
 #[test]
 fn what_changed_is_told_before_the_figures() {

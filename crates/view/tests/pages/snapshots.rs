@@ -33,6 +33,7 @@ fn check_in(language: Language, tail: &str) {
     for (name, page) in [
         ("list", ""),
         ("list-filtered", "?text=zerocopy"),
+        ("list-changed", "?changed=yes"),
         ("list-nothing-fits", "?limit=latency&text=nosuch"),
         ("compare", "compare?with=run-19&with=run-20"),
         ("trend", "trend?id=run-31"),

@@ -1,0 +1,125 @@
+//! Runs whose figure has changed from that of the run before are found, in whatever order runs end and go.
+
+use crate::sample::{folder, open, record, summary, trial};
+use linerate_model::{Firmness, Headline, Record, RunSummary};
+use linerate_store::{Ending, Query, RunRow, State, Store};
+
+const COMMAND: &str = "linerate stream a b";
+
+fn run(id: &str, start: u64, command: &str) -> Record {
+    Record { command: command.split_whitespace().map(str::to_owned).collect(), ..record(id, start) }
+}
+
+fn keep(store: &Store, record: &Record, summary: &RunSummary, ending: Ending) {
+    let mut live = store.begin(record).expect("begin");
+    live.trial(&trial(0), summary).expect("trial");
+    live.end(record, ending).expect("end");
+}
+
+fn changed(store: &Store) -> Vec<String> {
+    let query = Query { changed: true, ..Query::default() };
+    let mut names: Vec<String> = store.list(&query, 0, 100).expect("list").into_iter().map(|row| row.id.0).collect();
+    assert_eq!(store.count(&query).expect("count"), names.len());
+    names.sort();
+    names
+}
+
+/// The same, worked out from the rows of all runs.
+fn changed_by_rows(store: &Store) -> Vec<String> {
+    let has_changed = |row: &RunRow| {
+        let before = store.before(row).expect("before").and_then(|before| before.headline);
+        let (Some(new), Some(before)) = (&row.headline, before) else { return false };
+        row.state == State::Finished && new.has_changed_from(&before)
+    };
+    let rows = store.list(&Query::default(), 0, 100).expect("list");
+    let mut names: Vec<String> = rows.into_iter().filter(has_changed).map(|row| row.id.0).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn runs_whose_figure_changed_are_found() {
+    let folder = folder();
+    let store = open(&folder.path().join("s.db"));
+    let not_firm = |value| {
+        let summary = summary(value);
+        let firmness = Firmness::NotFirm { offered: None };
+        RunSummary { headline: summary.headline.map(|headline| Headline { firmness, ..headline }), ..summary }
+    };
+    for (id, start, command, figure, ending) in [
+        ("01-first", 10, COMMAND, summary(100.0), Ending::Finished),
+        ("02-little", 20, COMMAND, summary(104.0), Ending::Finished),
+        ("03-more", 30, COMMAND, summary(110.0), Ending::Finished),
+        ("04-stopped", 40, COMMAND, summary(50.0), Ending::Interrupted),
+        ("05-same", 50, "/opt/linerate stream a b", summary(110.0), Ending::Finished),
+        ("06-other", 60, "linerate stream a b --udp", summary(50.0), Ending::Finished),
+        ("07-not-firm", 70, COMMAND, not_firm(50.0), Ending::Finished),
+        ("08-after-it", 80, COMMAND, summary(110.0), Ending::Finished),
+        ("09-less", 90, COMMAND, summary(99.0), Ending::Finished),
+        ("10-none", 95, COMMAND, RunSummary::default(), Ending::Finished),
+    ] {
+        keep(&store, &run(id, start, command), &figure, ending);
+    }
+    assert_eq!(changed(&store), ["03-more", "09-less"]);
+    assert_eq!(changed(&store), changed_by_rows(&store));
+    let late = Query { changed: true, from_unix_ns: Some(50), kind: Some("stream".into()), ..Query::default() };
+    assert_eq!(store.list(&late, 0, 9).expect("list").len(), 1, "with other conditions");
+}
+
+/// What a run is held against may end after it, and may go.
+#[test]
+fn a_run_that_ends_late_or_goes_changes_what_the_next_is_held_against() {
+    let folder = folder();
+    let store = open(&folder.path().join("s.db"));
+    let (first, second) = (run("first", 10, COMMAND), run("second", 20, COMMAND));
+    let mut late = store.begin(&second).expect("begin");
+    late.trial(&trial(0), &summary(100.0)).expect("trial");
+    keep(&store, &first, &summary(100.0), Ending::Finished);
+    keep(&store, &run("third", 30, COMMAND), &summary(150.0), Ending::Finished);
+    keep(&store, &run("fourth", 40, COMMAND), &summary(100.0), Ending::Finished);
+    assert_eq!(changed(&store), ["fourth", "third"], "third against first");
+    late.trial(&trial(1), &summary(150.0)).expect("trial");
+    assert_eq!(changed(&store), ["fourth", "third"], "second is still measured");
+    late.end(&second, Ending::Finished).expect("end");
+    assert_eq!(changed(&store), ["fourth", "second"], "third against second");
+    assert_eq!(changed(&store), changed_by_rows(&store));
+    store.delete("third").expect("deleted");
+    assert_eq!(changed(&store), ["fourth", "second"], "fourth against second");
+    store.delete("second").expect("deleted");
+    assert!(changed(&store).is_empty(), "fourth against first");
+
+    keep(&store, &run("fifth", 50, COMMAND), &summary(200.0), Ending::Interrupted);
+    assert!(changed(&store).is_empty(), "it was interrupted");
+    let (record, live) = store.resume("fifth").expect("resumed");
+    live.end(&record, Ending::Finished).expect("end");
+    assert_eq!(changed(&store), ["fifth"], "it was resumed and ended");
+}
+
+#[test]
+fn a_store_of_format_3_learns_which_figures_changed() {
+    let folder = folder();
+    let path = folder.path().join("results.db");
+    let store = open(&path);
+    for (id, start, figure) in [("a", 10, 100.0), ("b", 20, 150.0), ("c", 30, 150.0), ("d", 40, 100.0)] {
+        keep(&store, &run(id, start, COMMAND), &summary(figure), Ending::Finished);
+    }
+    let loaded = store.load("b").expect("load");
+    drop(store);
+    let old = rusqlite::Connection::open(&path).expect("open");
+    let format_3 = "DROP INDEX run_changed; DROP INDEX run_changed_by_kind; ALTER TABLE run DROP COLUMN changed; PRAGMA user_version = 3";
+    old.execute_batch(format_3).expect("as format 3 had it");
+    drop(old);
+    let store = open(&path);
+    assert_eq!(changed(&store), ["b", "d"]);
+    assert_eq!(changed(&store), changed_by_rows(&store));
+    assert_eq!(store.load("b").expect("load"), loaded, "nothing is lost");
+    let copy = rusqlite::Connection::open(folder.path().join("results.db.v3-backup")).expect("the copy");
+    assert_eq!(copy.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)), Ok(3));
+    let schema = |connection: &rusqlite::Connection| -> Vec<String> {
+        let mut names = connection.prepare("SELECT type || ' ' || name FROM sqlite_schema ORDER BY 1").expect("asked");
+        names.query_map([], |row| row.get(0)).expect("read").map(|name| name.expect("a name")).collect()
+    };
+    let fresh = open(&folder.path().join("fresh.db"));
+    let open = |store: &Store| rusqlite::Connection::open(store.path()).expect("open");
+    assert_eq!(schema(&open(&store)), schema(&open(&fresh)), "the same tables and indexes as a new store");
+}
