@@ -308,12 +308,12 @@ impl Over {
     }
 }
 
-/// Connections.
+/// Connections, `MOST` at the most.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Flows {
+pub(crate) struct Flows<const MOST: u16 = { Net::MOST_FLOWS_WITH_THREADS }> {
     /// Connections (UDP: sockets) of each client and direction
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1,
-        value_parser = clap::value_parser!(u16).range(1..=i64::from(Net::MOST_FLOWS)))]
+        value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST)))]
     pub(crate) flows: u16,
 }
 

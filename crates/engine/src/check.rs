@@ -20,7 +20,9 @@ pub fn check_assignment(assignment: &Assignment) -> Result<Window, SocketError> 
     let Some(net) = assignment.task.net() else {
         return Err(asked(format!("{} uses no sockets", assignment.task.kind())));
     };
-    net.check().and_then(|()| net.socket.check()).map_err(|error| asked(error.to_string()))?;
+    net.check_flows(assignment.task.most_flows())
+        .and_then(|()| net.socket.check())
+        .map_err(|error| asked(error.to_string()))?;
     check(&net.socket, net.transport, net.ip)?;
     let window = assignment.timing.window().filter(|window| window.measure.get() > 0);
     let window = window.ok_or_else(|| asked("the measured window must be longer than 0"))?;

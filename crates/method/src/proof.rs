@@ -219,7 +219,8 @@ impl Subject<'_> {
     }
 
     fn more_flows(&self, expects: Expects) -> Option<Test> {
-        let (before, after) = (self.stream.net.flows, self.stream.net.flows.checked_mul(FLOWS)?);
+        let before = self.stream.net.flows;
+        let after = before.checked_mul(FLOWS).filter(|flows| *flows <= Net::MOST_FLOWS)?;
         Some(self.with(
             message!("change-flows", "{after} flows instead of {before}", after, before),
             expects,
@@ -423,7 +424,8 @@ impl Subject<'_> {
     /// A thread that has no time leaves the other cores idle. A quota does too, but more threads get no more out of it.
     fn on_more_cores(&self) -> Option<Test> {
         let cores = u16::try_from(self.facts.spare_cores_at(self.result.verdict.leading())?).ok()?;
-        let (before, after) = (self.stream.net.flows, self.stream.net.flows.checked_add(cores)?);
+        let before = self.stream.net.flows;
+        let after = before.checked_add(cores).filter(|flows| *flows <= Net::MOST_FLOWS)?;
         let set = |stream: &mut StreamTask| stream.net.flows = after;
         (after > before).then(|| {
             self.with(message!("change-flows", "{after} flows instead of {before}", after, before), Expects::Rise, set)
@@ -446,7 +448,8 @@ fn of_transact(transact: &TransactTask, limit: Limit) -> Option<Test> {
             )
         }
         Limit::Latency => {
-            let flows = transact.net.flows.checked_mul(FLOWS)?;
+            let flows = transact.net.flows.checked_mul(FLOWS);
+            let flows = flows.filter(|flows| *flows <= Net::MOST_FLOWS_WITH_THREADS)?;
             let net = Net { flows, ..transact.net.clone() };
             with(message!("change-all-flows", "{flows} flows", flows), TransactTask { net, ..transact.clone() })
         }

@@ -10,8 +10,10 @@ use linerate_engine::{
 };
 use linerate_model::{LinkId, SessionKey, Transport};
 use linerate_sys::clock;
+use linerate_sys::epoll::{Epoll, Interest};
 use linerate_sys::socket::{EMFILE, ENFILE, ENOBUFS, ENOMEM, wait_readable};
 use socket2::{SockRef, Socket};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -25,6 +27,8 @@ pub(crate) const STRANGERS: StrangerLimits = StrangerLimits { places: 256, place
 const PROOF_NS: u64 = 5_000_000_000;
 /// Flows' own UDP sockets whose clients have yet to prove that they read the answers; more are not made.
 const PENDING_MAXIMUM: usize = 256;
+/// Connections accepted before the others are looked at: a quarter of the places of one address.
+const AT_ONCE: usize = 16;
 /// How soon a stop is seen.
 const TICK_NS: u64 = 20_000_000;
 /// After a call that failed for want of descriptors or memory: others may give some back.
@@ -38,7 +42,7 @@ pub(crate) struct Acceptor {
     pub(crate) address: SocketAddr,
     /// Of connections.
     listener: Option<Listener>,
-    arrived: Arc<Mutex<Vec<Flow>>>,
+    arrived: Arc<Mutex<BTreeMap<Hello, Flow>>>,
     failure: Arc<Mutex<Option<StreamError>>>,
     /// Shared with the other listeners of the session, so that all end at once.
     stop: Arc<AtomicBool>,
@@ -60,7 +64,7 @@ impl Acceptor {
         let path = job.ends[end].path;
         let (spec, key) = (options::listening(job), job.key_of(end));
         let greets = Box::new(move |bytes: &[u8]| Hello::decode(bytes, &key).is_some());
-        let (arrived, failure) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
+        let (arrived, failure) = (Arc::default(), Arc::new(Mutex::new(None)));
         let stop = Arc::clone(stop);
         let mut desk = Desk {
             job: Arc::clone(job),
@@ -101,12 +105,12 @@ impl Acceptor {
         if let Some(error) = self.failure.lock().expect("no holder panics").take() {
             return Err(error);
         }
-        let mut flows = std::mem::take(&mut *self.arrived.lock().expect("no holder panics"));
+        let arrived = std::mem::take(&mut *self.arrived.lock().expect("no holder panics"));
+        let mut flows: Vec<Flow> = arrived.into_values().collect();
         let expected = job.hellos(self.path).len();
         if flows.len() != expected {
             return Err(linerate_engine::FlowsMissing { path: self.path, arrived: flows.len(), expected }.into());
         }
-        flows.sort_by_key(|flow| flow.hello);
         for flow in &flows {
             if let Link::Udp(socket) = &flow.link {
                 options::ready(&SockRef::from(socket))?;
@@ -145,7 +149,7 @@ struct Desk {
     end: usize,
     path: u16,
     peers: AllowedPeers,
-    arrived: Arc<Mutex<Vec<Flow>>>,
+    arrived: Arc<Mutex<BTreeMap<Hello, Flow>>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -169,6 +173,63 @@ struct Post {
     answered: u64,
     until: u64,
     confirmed: bool,
+}
+
+/// The sockets of flows, each of which is waited for.
+struct Posts {
+    epoll: Epoll,
+    all: BTreeMap<usize, Post>,
+    numbers: HashMap<(Hello, SocketAddr), usize>,
+    /// Those that are not confirmed, the oldest first.
+    pending: BTreeSet<usize>,
+    next: usize,
+}
+
+impl Posts {
+    /// None yet, beside the socket of `listener`.
+    fn new(listener: &DatagramListener) -> Result<Self, StreamError> {
+        let epoll = Epoll::new()?;
+        epoll.add(listener.socket(), Interest::Read, 0)?;
+        Ok(Self { epoll, all: BTreeMap::new(), numbers: HashMap::new(), pending: BTreeSet::new(), next: 1 })
+    }
+
+    fn number_of(&self, hello: Hello, peer: SocketAddr) -> Option<usize> {
+        self.numbers.get(&(hello, peer)).copied()
+    }
+
+    fn add(&mut self, post: Post) -> Result<&Post, StreamError> {
+        let number = self.next;
+        self.next += 1;
+        self.epoll.add(post.socket.as_fd(), Interest::Read, number)?;
+        self.put(number, post);
+        Ok(&self.all[&number])
+    }
+
+    fn put(&mut self, number: usize, post: Post) {
+        self.numbers.insert((post.hello, post.peer), number);
+        if !post.confirmed {
+            self.pending.insert(number);
+        }
+        self.all.insert(number, post);
+    }
+
+    fn take(&mut self, number: usize) -> Option<Post> {
+        let post = self.all.remove(&number)?;
+        self.numbers.remove(&(post.hello, post.peer));
+        self.pending.remove(&number);
+        Some(post)
+    }
+
+    /// Closes those that nobody has confirmed in time.
+    fn give_up(&mut self, now: u64) -> Result<(), StreamError> {
+        while let Some(number) = self.pending.first().copied()
+            && self.all.get(&number).is_some_and(|post| now >= post.until)
+            && let Some(post) = self.take(number)
+        {
+            self.epoll.remove(post.socket.as_fd())?;
+        }
+        Ok(())
+    }
 }
 
 impl Post {
@@ -197,12 +258,13 @@ impl Desk {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Whether `hello` is a flow that has yet to arrive.
     fn expects(&self, hello: Hello) -> bool {
-        self.job.hellos(self.path).contains(&hello)
+        self.job.has_flow(self.path, hello) && !self.has(hello)
     }
 
     fn has(&self, hello: Hello) -> bool {
-        self.arrived.lock().expect("no holder panics").iter().any(|flow| flow.hello == hello)
+        self.arrived.lock().expect("no holder panics").contains_key(&hello)
     }
 
     fn connections(&mut self, listener: &Listener) -> Result<(), StreamError> {
@@ -214,25 +276,28 @@ impl Desk {
             let sockets: Vec<_> =
                 listener.sockets().chain(strangers.iter().map(|pending| pending.stream.as_fd())).collect();
             wait_readable(&sockets, TICK_NS)?;
-            let accepted = listener.accept();
-            if accepted.is_ok() {
-                exhausted = None;
-            }
-            match accepted {
-                // A stray connection that cannot be served is dropped: it must not end the trial.
-                Ok((stream, peer)) if self.peers.allow(peer.ip()) && stream.set_nonblocking(true).is_ok() => {
-                    let local = listener.address();
-                    let pending = Pending { stream, peer, local, hello: [0; hello::BYTES], filled: 0 };
-                    strangers.take(peer, clock::now(), pending);
+            for _ in 0..AT_ONCE {
+                let accepted = listener.accept();
+                if accepted.is_ok() {
+                    exhausted = None;
                 }
-                Ok(_) => (),
-                // Strangers that have had their time give their descriptors back.
-                Err(error) if is_exhausted(&error) => {
-                    pause();
-                    exhausted = Some(error);
+                match accepted {
+                    // A stray connection that cannot be served is dropped: it must not end the trial.
+                    Ok((stream, peer)) if self.peers.allow(peer.ip()) && stream.set_nonblocking(true).is_ok() => {
+                        let local = listener.address();
+                        let pending = Pending { stream, peer, local, hello: [0; hello::BYTES], filled: 0 };
+                        strangers.take(peer, clock::now(), pending);
+                    }
+                    Ok(_) => (),
+                    // Strangers that have had their time give their descriptors back.
+                    Err(error) if is_exhausted(&error) => {
+                        pause();
+                        exhausted = Some(error);
+                        break;
+                    }
+                    Err(error) if is_transient(&error) => break,
+                    Err(error) => return Err(StreamError::socket("accept")(error)),
                 }
-                Err(error) if is_transient(&error) => (),
-                Err(error) => return Err(StreamError::socket("accept")(error)),
             }
             let mut admitted = Ok(());
             strangers.attend(clock::now(), |mut pending| match pending.read() {
@@ -260,7 +325,7 @@ impl Desk {
     fn admit(&mut self, pending: Pending) -> Result<(), StreamError> {
         let Some(greeted) = Hello::decode(&pending.hello, &self.key) else { return Ok(()) };
         let hello = greeted.hello;
-        if !self.expects(hello) || self.has(hello) {
+        if !self.expects(hello) {
             return Ok(());
         }
         let socket = Socket::from(pending.stream);
@@ -273,14 +338,13 @@ impl Desk {
     }
 
     fn datagrams(&mut self, listener: &DatagramListener) -> Result<(), StreamError> {
-        let mut posts: Vec<Post> = Vec::new();
+        let mut posts = Posts::new(listener)?;
         let mut bytes = [0; hello::BYTES + 1];
         let mut allowance = ReplyAllowance::default();
+        let mut ready = Vec::new();
         // Answers are repeated until the start, for they can be lost.
         while !self.is_stopped() {
-            let sockets: Vec<_> =
-                [listener.socket()].into_iter().chain(posts.iter().map(|post| post.socket.as_fd())).collect();
-            wait_readable(&sockets, TICK_NS)?;
+            posts.epoll.wait(TICK_NS, &mut ready)?;
             match listener.receive(&mut bytes) {
                 Ok((length, peer)) => {
                     if self.peers.allow(peer.ip())
@@ -295,11 +359,16 @@ impl Desk {
                 Err(error) if is_transient(&error) => (),
                 Err(error) => return Err(StreamError::socket("recvfrom")(error)),
             }
-            for mut post in std::mem::take(&mut posts) {
-                if self.attend(&mut post, listener.address(), &mut allowance)? {
-                    posts.push(post);
+            for number in ready.drain(..) {
+                if let Some(mut post) = posts.take(number) {
+                    if self.attend(&mut post, listener.address(), &mut allowance)? {
+                        posts.put(number, post);
+                    } else {
+                        posts.epoll.remove(post.socket.as_fd())?;
+                    }
                 }
             }
+            posts.give_up(clock::now())?;
         }
         Ok(())
     }
@@ -307,24 +376,23 @@ impl Desk {
     /// The flow's own socket for a greeting, connected to who greeted.
     fn post_for<'a>(
         &self,
-        posts: &'a mut Vec<Post>,
+        posts: &'a mut Posts,
         hello: Hello,
         peer: SocketAddr,
         listener: &DatagramListener,
     ) -> Result<Option<&'a Post>, StreamError> {
-        if let Some(known) = posts.iter().position(|post| post.hello == hello && post.peer == peer) {
-            return Ok(Some(&posts[known]));
+        if let Some(number) = posts.number_of(hello, peer) {
+            return Ok(posts.all.get(&number));
         }
-        let pending = posts.iter().filter(|post| !post.confirmed).count();
-        if !self.expects(hello) || self.has(hello) || pending >= PENDING_MAXIMUM {
+        if !self.expects(hello) || posts.pending.len() >= PENDING_MAXIMUM {
             return Ok(None);
         }
         let socket = listener.connected_to(peer)?;
         let local = socket.local_addr().map_err(StreamError::socket("getsockname"))?;
         let answered = clock::now();
         let until = answered + PROOF_NS;
-        posts.push(Post { hello, peer, local, nonce: rand::random(), socket, answered, until, confirmed: false });
-        Ok(posts.last())
+        let post = Post { hello, peer, local, nonce: rand::random(), socket, answered, until, confirmed: false };
+        posts.add(post).map(Some)
     }
 
     /// Reads what came to a flow's own socket, where greetings go to `greeted_at`; false if nothing more is to be read there before the start.
@@ -365,9 +433,7 @@ impl Desk {
             // The other end has started: this is left for the flow's thread.
             Ok(_) if post.confirmed => return Ok(false),
             Ok(_) => (),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Ok(post.confirmed || clock::now() < post.until);
-            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
             // Told by ICMP that nobody is there, perhaps: the address greeted for was not its own.
             Err(_) => return Ok(post.confirmed),
         }
@@ -383,7 +449,7 @@ impl Desk {
 
     fn keep(&mut self, hello: Hello, peer: SocketAddr, local: SocketAddr, link: Link, round_trip_ns: u64) {
         let flow = Flow { end: self.end, hello, client: false, peer, local, link, round_trip_ns };
-        self.arrived.lock().expect("no holder panics").push(flow);
+        self.arrived.lock().expect("no holder panics").insert(hello, flow);
     }
 }
 

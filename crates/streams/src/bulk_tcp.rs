@@ -1,18 +1,20 @@
-//! Bulk data over TCP: one stream from the start to the end of the cool-down, counted over each end's own window.
+//! Bulk data over TCP: streams from the start to the end of the cool-down, counted over each end's own window.
 
 use crate::error::StreamError;
-use crate::flow::{Outcome, Shared, Wire};
+use crate::flow::{Link, Outcome, Shared, Wire};
 use crate::meter::Meter;
+use crate::spread::{Next, Served, serve};
 use crate::window::{Edge, Window};
 use linerate_model::{FlowCounts, Offered, ReceiveBy, Received, SendBy, Sent, StreamTask, TcpFlow};
 use linerate_pace::Pace;
+use linerate_sys::epoll::Interest;
 use linerate_sys::tcp::{self, Info};
 use linerate_sys::{clock, memory};
 use linerate_units::{BitRate, Nanos};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 /// The sender goes on for so long after its window, for the receiver's closes a little later or earlier.
@@ -30,29 +32,30 @@ const SENDFILE_CALL: usize = 1 << 20;
 const LONG_CALL_NS: u64 = 20_000_000;
 /// No call is cut to less.
 const SHORTEST_CALL: usize = 16 << 10;
+/// One of many flows of a thread hands over no more before the next one has its turn.
+const TURN: usize = 256 << 10;
 /// Stays in a core's L2 cache: twice the rate of a buffer that does not.
 const RECEIVE_BUFFER: usize = 128 << 10;
 /// Uncopied, only the number of calls counts.
 const DISCARD_CALL: usize = 1 << 20;
 /// A paced sender workers over what is due within this, so that the load is even.
 const PACED_BURST_NS: u64 = 250_000;
+/// The same of one of many flows of a thread at the most: a flow at a low rate is to be seen in each interval.
+const SHARED_BURST_NS: u64 = 100_000_000;
 /// A paced sender that is further behind gives up the difference: the network's load must not exceed what was asked for
 /// for long.
 const CATCH_UP_NS: u64 = 20_000_000;
 
-/// Sends until the cool-down is over.
+/// Sends until the cool-down is over, on a thread of its own.
 pub(crate) fn send(
     shared: &Shared,
     index: usize,
     spec: &StreamTask,
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
-    let timeline = &shared.timeline;
-    let mut supply = Supply::new(spec)?;
-    let mut pacing = Pacing::new(shared, index, spec);
-    let mut account = Account::new(shared, stream);
-    let meter = &shared.meters[index];
-    shared.stop.sleep_until(timeline.start());
+    let supply = Supply::new(spec)?;
+    let mut sender = Sender::new(shared, index, spec, stream);
+    shared.stop.sleep_until(shared.timeline.start());
     let wait = Duration::from_nanos(LONG_CALL_NS);
     stream.set_write_timeout(Some(wait)).map_err(StreamError::socket("setting a timeout"))?;
     let (mut call, mut before) = (usize::MAX, clock::now());
@@ -60,122 +63,303 @@ pub(crate) fn send(
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
-        let allowed = pacing.as_mut().map_or(usize::MAX, |pacing| pacing.wait(account.total, meter));
-        let sent_before = account.total;
-        match supply.hand_over(stream, allowed.min(call)) {
-            Ok(sent) => account.total += sent as u64,
-            Err(error) if is_timeout(&error) => (),
-            Err(error) => {
-                // The receiver may be done a little earlier than this end knew that it is.
-                account.sample()?;
-                if account.window.is_closed() {
-                    break;
-                }
-                return Err(shared.gone(index, format!("{error}, after {} bytes were sent", account.total)));
-            }
-        }
-        let now = account.sample()?;
-        meter.sent(account.total, 0);
-        if now >= timeline.close() + COOL_DOWN_NS && account.window.is_closed() {
-            break;
-        }
-        let (sent, took) = (account.total - sent_before, now - before);
+        let allowed = sender.wait();
+        let sent_before = sender.account.total;
+        let Some(now) = sender.hand_over(&supply, allowed.min(call))? else { break };
+        let (sent, took) = (sender.account.total - sent_before, now - before);
         call = match took > LONG_CALL_NS {
             true => ((sent * (LONG_CALL_NS / 2) / took) as usize).max(SHORTEST_CALL),
             false => call.saturating_mul(2),
         };
         before = now;
     }
-    // An error here means that the receiver has closed already.
-    let _ = stream.shutdown(Shutdown::Write);
-    let (bytes, window, tcp) = account.close()?;
-    let message = spec.message_bytes.get();
-    Ok(Outcome {
-        sent: Some(Sent {
-            window,
-            payload_bytes: bytes,
-            messages: bytes / message,
-            io_method: supply.io_method().to_owned(),
-            ..Sent::default()
-        }),
-        flow: FlowCounts { sent_bytes: bytes, received_bytes: 0, tcp: Some(tcp) },
-        ..Outcome::default()
-    })
+    sender.finish(&supply)
 }
 
-/// Receives until the sender ends the stream.
+/// Sends flows `indices` until the cool-down is over, on the calling thread.
+pub(crate) fn send_all(shared: &Shared, indices: &[usize], spec: &StreamTask) -> Result<Vec<Outcome>, StreamError> {
+    let flows = streams(shared, indices)?
+        .zip(0..)
+        .map(|((index, stream), number)| {
+            let mut sender = Sender::new(shared, index, spec, stream);
+            if let Some(pacing) = &mut sender.pacing {
+                pacing.take_turns(number, indices.len() as u64);
+            }
+            sender
+        })
+        .collect();
+    serve(shared, flows, &mut Supply::new(spec)?, shared.timeline.start())
+}
+
+/// The streams of flows `indices`, whose calls no longer wait.
+fn streams<'a>(
+    shared: &'a Shared,
+    indices: &'a [usize],
+) -> Result<impl Iterator<Item = (usize, &'a TcpStream)>, StreamError> {
+    let stream = move |index: &usize| match &shared.flows[*index].link {
+        Link::Tcp(stream) => (*index, stream),
+        other => unreachable!("{other:?} is no connection"),
+    };
+    let streams = indices.iter().map(stream);
+    for (_, stream) in streams.clone() {
+        stream.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
+    }
+    Ok(streams)
+}
+
+/// A flow that is sent.
+struct Sender<'a> {
+    shared: &'a Shared,
+    index: usize,
+    spec: &'a StreamTask,
+    stream: &'a TcpStream,
+    pacing: Option<Pacing>,
+    account: Account<'a>,
+}
+
+impl<'a> Sender<'a> {
+    fn new(shared: &'a Shared, index: usize, spec: &'a StreamTask, stream: &'a TcpStream) -> Self {
+        let (pacing, account) = (Pacing::new(shared, index, spec), Account::new(shared, stream));
+        Self { shared, index, spec, stream, pacing, account }
+    }
+
+    /// Waits until something is due; returns how many bytes may be sent.
+    fn wait(&mut self) -> usize {
+        let meter = &self.shared.meters[self.index];
+        self.pacing.as_mut().map_or(usize::MAX, |pacing| pacing.wait(self.account.total, meter))
+    }
+
+    /// Hands over up to `allowed` bytes in one call. Returns the time; none if the flow is over.
+    #[inline]
+    fn hand_over(&mut self, supply: &Supply, allowed: usize) -> Result<Option<u64>, StreamError> {
+        let account = &mut self.account;
+        match supply.hand_over(self.stream, allowed) {
+            Ok(sent) => account.total += sent as u64,
+            Err(error) if is_timeout(&error) => (),
+            Err(error) => {
+                // The receiver may be done a little earlier than this end knew that it is.
+                account.sample()?;
+                if account.window.is_closed() {
+                    return Ok(None);
+                }
+                return Err(self.shared.gone(self.index, format!("{error}, after {} bytes were sent", account.total)));
+            }
+        }
+        let now = account.sample()?;
+        self.shared.meters[self.index].sent(account.total, 0);
+        Ok((!self.is_over(now)).then_some(now))
+    }
+
+    fn is_over(&self, now: u64) -> bool {
+        now >= self.shared.timeline.close() + COOL_DOWN_NS && self.account.window.is_closed()
+    }
+
+    fn finish(self, supply: &Supply) -> Result<Outcome, StreamError> {
+        // An error here means that the receiver has closed already.
+        let _ = self.stream.shutdown(Shutdown::Write);
+        let (bytes, window, tcp) = self.account.close()?;
+        let message = self.spec.message_bytes.get();
+        Ok(Outcome {
+            sent: Some(Sent {
+                window,
+                payload_bytes: bytes,
+                messages: bytes / message,
+                io_method: supply.io_method().to_owned(),
+                ..Sent::default()
+            }),
+            flow: FlowCounts { sent_bytes: bytes, received_bytes: 0, tcp: Some(tcp) },
+            ..Outcome::default()
+        })
+    }
+}
+
+impl Served for Sender<'_> {
+    type Common = Supply;
+    const WAITS_FOR: Interest = Interest::Write;
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+
+    fn turn(&mut self, supply: &mut Supply) -> Result<Next, StreamError> {
+        let (before, most) = (self.account.total, supply.length().min(TURN));
+        let allowed = match &mut self.pacing {
+            None => most,
+            Some(pacing) => {
+                let (at, now) = (pacing.due(before), clock::now());
+                if at > now {
+                    return Ok(Next::At(at));
+                }
+                pacing.allowed(before, at, now, &self.shared.meters[self.index]).min(most)
+            }
+        };
+        if self.hand_over(supply, allowed)?.is_none() {
+            return Ok(Next::Over);
+        }
+        let is_full = self.account.total < before + allowed as u64;
+        Ok(match &self.pacing {
+            Some(pacing) if !is_full => Next::At(pacing.due(self.account.total)),
+            _ => Next::Ready,
+        })
+    }
+
+    fn look(&mut self, _: &mut Supply) -> Result<bool, StreamError> {
+        let now = self.account.sample()?;
+        Ok(self.is_over(now))
+    }
+
+    fn finish(self, supply: &Supply) -> Result<Outcome, StreamError> {
+        Sender::finish(self, supply)
+    }
+}
+
+/// Receives until the sender ends the stream, on a thread of its own.
 pub(crate) fn receive(
     shared: &Shared,
     index: usize,
     spec: &StreamTask,
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
-    let mut buffer = vec![0; RECEIVE_BUFFER];
-    let mut account = Account { takes: true, ..Account::new(shared, stream) };
-    let mut heard = shared.timeline.start();
-    // Who goes on until it is told to end leaves nothing to be waited for.
-    let stragglers = if shared.wire == Wire::Own { END_NS } else { 0 };
-    let mut reader = stream;
+    let mut inbound = Inbound::new(shared);
+    let mut receiver = Receiver::new(shared, index, spec, stream);
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
-        let taken = match spec.receive_by {
-            ReceiveBy::Copy => reader.read(&mut buffer),
-            ReceiveBy::Discard => tcp::discard(stream, DISCARD_CALL),
+        if receiver.take(&mut inbound)? {
+            return receiver.finish();
+        }
+    }
+}
+
+/// Receives flows `indices` until their senders end them, on the calling thread.
+pub(crate) fn receive_all(shared: &Shared, indices: &[usize], spec: &StreamTask) -> Result<Vec<Outcome>, StreamError> {
+    let flows = streams(shared, indices)?.map(|(index, stream)| Receiver::new(shared, index, spec, stream)).collect();
+    serve(shared, flows, &mut Inbound::new(shared), clock::now())
+}
+
+/// What the receivers of one thread share.
+struct Inbound {
+    buffer: Vec<u8>,
+    /// When anything came last, for each end of this host: of many flows one may be silent for long on a busy path.
+    heard: Vec<u64>,
+}
+
+impl Inbound {
+    fn new(shared: &Shared) -> Self {
+        let ends = shared.flows.iter().map(|flow| flow.end + 1).max().unwrap_or_default();
+        Self { buffer: vec![0; RECEIVE_BUFFER], heard: vec![shared.timeline.start(); ends] }
+    }
+}
+
+/// A flow that is received.
+struct Receiver<'a> {
+    shared: &'a Shared,
+    index: usize,
+    spec: &'a StreamTask,
+    stream: &'a TcpStream,
+    account: Account<'a>,
+    /// What is under way at the end of the window is waited for so long.
+    stragglers: u64,
+}
+
+impl<'a> Receiver<'a> {
+    fn new(shared: &'a Shared, index: usize, spec: &'a StreamTask, stream: &'a TcpStream) -> Self {
+        let account = Account { takes: true, ..Account::new(shared, stream) };
+        // Who goes on until it is told to end leaves nothing to be waited for.
+        let stragglers = if shared.wire == Wire::Own { END_NS } else { 0 };
+        Self { shared, index, spec, stream, account, stragglers }
+    }
+
+    /// Takes what is there in one call. Returns whether the flow is over.
+    #[inline]
+    fn take(&mut self, inbound: &mut Inbound) -> Result<bool, StreamError> {
+        let (mut reader, account) = (self.stream, &mut self.account);
+        let taken = match self.spec.receive_by {
+            ReceiveBy::Copy => reader.read(&mut inbound.buffer),
+            ReceiveBy::Discard => tcp::discard(reader, DISCARD_CALL),
         };
+        let gone = |what: String| self.shared.gone(self.index, what);
         match taken {
             Ok(0) => {
                 // The sender may be done a little earlier than this end knew that it is.
                 account.sample()?;
                 if account.window.is_closed() {
-                    break;
+                    return Ok(true);
                 }
-                return Err(
-                    shared.gone(index, format!("it ended the stream after {} bytes had arrived", account.total))
-                );
+                return Err(gone(format!("it ended the stream after {} bytes had arrived", account.total)));
             }
             Ok(taken) => account.total += taken as u64,
-            Err(error) if is_timeout(&error) => {
-                let now = account.sample()?;
-                if now > heard + SILENCE_NS && !account.window.is_closed() {
-                    return Err(shared.gone(index, format!("nothing arrived for 5 s, after {} bytes", account.total)));
-                }
-                if now > shared.timeline.close() + stragglers && account.window.is_closed() {
-                    break;
-                }
-                continue;
-            }
+            Err(error) if is_timeout(&error) => return self.nothing(inbound),
             Err(error) => {
                 account.sample()?;
                 if account.window.is_closed() {
-                    break;
+                    return Ok(true);
                 }
-                return Err(shared.gone(index, format!("{error}, after {} bytes had arrived", account.total)));
+                return Err(gone(format!("{error}, after {} bytes had arrived", account.total)));
             }
         }
-        heard = account.sample()?.max(heard);
-        shared.meters[index].received(account.total, 0, 0);
-        if heard > shared.timeline.close() + stragglers && account.window.is_closed() {
-            break;
-        }
+        let now = account.sample()?;
+        let heard = &mut inbound.heard[self.shared.flows[self.index].end];
+        *heard = now.max(*heard);
+        self.shared.meters[self.index].received(account.total, 0, 0);
+        Ok(self.is_over(*heard))
     }
-    let (bytes, window, tcp) = account.close()?;
-    let io_method = match spec.receive_by {
-        ReceiveBy::Copy => "recv",
-        ReceiveBy::Discard => "recv with MSG_TRUNC (not copied)",
-    };
-    Ok(Outcome {
-        received: Some(Received {
-            window,
-            payload_bytes: bytes,
-            messages: bytes / spec.message_bytes.get(),
-            io_method: io_method.to_owned(),
-            ..Received::default()
-        }),
-        flow: FlowCounts { sent_bytes: 0, received_bytes: bytes, tcp: Some(tcp) },
-        ..Outcome::default()
-    })
+
+    /// Takes note that nothing has come. Returns whether the flow is over.
+    fn nothing(&mut self, inbound: &Inbound) -> Result<bool, StreamError> {
+        let now = self.account.sample()?;
+        let heard = inbound.heard[self.shared.flows[self.index].end];
+        if now > heard + SILENCE_NS && !self.account.window.is_closed() {
+            let what = format!("nothing arrived for 5 s, after {} bytes", self.account.total);
+            return Err(self.shared.gone(self.index, what));
+        }
+        Ok(self.is_over(now))
+    }
+
+    fn is_over(&self, now: u64) -> bool {
+        now > self.shared.timeline.close() + self.stragglers && self.account.window.is_closed()
+    }
+
+    fn finish(self) -> Result<Outcome, StreamError> {
+        let (bytes, window, tcp) = self.account.close()?;
+        let io_method = match self.spec.receive_by {
+            ReceiveBy::Copy => "recv",
+            ReceiveBy::Discard => "recv with MSG_TRUNC (not copied)",
+        };
+        Ok(Outcome {
+            received: Some(Received {
+                window,
+                payload_bytes: bytes,
+                messages: bytes / self.spec.message_bytes.get(),
+                io_method: io_method.to_owned(),
+                ..Received::default()
+            }),
+            flow: FlowCounts { sent_bytes: 0, received_bytes: bytes, tcp: Some(tcp) },
+            ..Outcome::default()
+        })
+    }
+}
+
+impl Served for Receiver<'_> {
+    type Common = Inbound;
+    const WAITS_FOR: Interest = Interest::Read;
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+
+    fn turn(&mut self, inbound: &mut Inbound) -> Result<Next, StreamError> {
+        Ok(if self.take(inbound)? { Next::Over } else { Next::Ready })
+    }
+
+    fn look(&mut self, inbound: &mut Inbound) -> Result<bool, StreamError> {
+        self.nothing(inbound)
+    }
+
+    fn finish(self, _: &Inbound) -> Result<Outcome, StreamError> {
+        Receiver::finish(self)
+    }
 }
 
 /// The running total of one flow, its window, and TCP's own account at the edges.
@@ -265,8 +449,16 @@ impl Supply {
         }
     }
 
+    /// Bytes of a call at the most.
+    fn length(&self) -> usize {
+        match self {
+            Self::File { length, .. } => *length,
+            Self::Buffer(payload) => payload.len(),
+        }
+    }
+
     #[inline]
-    fn hand_over(&mut self, mut stream: &TcpStream, allowed: usize) -> io::Result<usize> {
+    fn hand_over(&self, mut stream: &TcpStream, allowed: usize) -> io::Result<usize> {
         match self {
             Self::File { file, length } => tcp::send_file(stream, file, 0, (*length).min(allowed)),
             Self::Buffer(payload) => stream.write(&payload[..payload.len().min(allowed)]),
@@ -279,6 +471,8 @@ struct Pacing {
     /// In units of one byte, so that bursts can be of any size.
     pace: Pace,
     burst: u64,
+    /// The same of the first burst.
+    first: u64,
     start: u64,
     /// Bytes that were given up.
     forgone: u64,
@@ -296,19 +490,38 @@ impl Pacing {
         let pace = Pace::new(Offered::PayloadBps(BitRate::per_second(per_second)), 1, start, flow, spec.net.flows);
         // Full segments, where the rate allows.
         let burst = pace.within(PACED_BURST_NS).min(spec.message_bytes.get());
-        Some(Self { pace, burst, start, forgone: 0, most_behind: pace.within(CATCH_UP_NS).max(burst) })
+        let most_behind = pace.within(CATCH_UP_NS).max(burst);
+        Some(Self { pace, burst, first: burst, start, forgone: 0, most_behind })
+    }
+
+    /// Makes bursts so long that a thread which serves `flows` flows has one within [`PACED_BURST_NS`]. That of flow `number` of
+    /// these comes a part of this later than that of the flow before it.
+    fn take_turns(&mut self, number: u64, flows: u64) {
+        let burst = self.pace.within((PACED_BURST_NS * flows).min(SHARED_BURST_NS));
+        (self.burst, self.most_behind) = (burst, self.pace.within(CATCH_UP_NS) + burst);
+        self.first = (burst * (1 + number) / flows).max(1);
+    }
+
+    /// When a burst is due, after `sent` bytes.
+    fn due(&self, sent: u64) -> u64 {
+        let next = sent + self.forgone;
+        let burst = if next == 0 { self.first } else { self.burst };
+        self.pace.due(next + burst - 1).max(self.start)
     }
 
     /// Waits until a burst is due; returns how many bytes may be sent. A stop is seen after 100 ms at most.
     fn wait(&mut self, sent: u64, meter: &Meter) -> usize {
-        let next = sent + self.forgone;
-        let at = self.pace.due(next + self.burst - 1).max(self.start);
-        let now = clock::now();
+        let (at, now) = (self.due(sent), clock::now());
         if at > now {
             clock::sleep_until(at.min(now + 100_000_000));
         }
-        let now = clock::now();
+        self.allowed(sent, at, clock::now(), meter)
+    }
+
+    /// Bytes that may be sent at `now`, after `sent`, where a burst was due `at`.
+    fn allowed(&mut self, sent: u64, at: u64, now: u64, meter: &Meter) -> usize {
         meter.late(now.saturating_sub(at));
+        let next = sent + self.forgone;
         let behind = self.pace.due_by(now).saturating_sub(next);
         self.forgone += behind.saturating_sub(self.most_behind);
         behind.min(self.most_behind) as usize
@@ -380,6 +593,30 @@ mod tests {
         assert!(!sent.payload_bytes.is_multiple_of(1 << 20), "{sent:?}");
         drop((sender, shared));
         reading.join().expect("reads");
+    }
+
+    #[test]
+    fn bursts_of_flows_that_share_a_thread_follow_one_another() {
+        let (shared, spec, _sender, _receiver) = connected(0, 300_000_000);
+        let start = shared.timeline.start();
+        // A byte takes a microsecond.
+        let offered = Some(Offered::PayloadBps(BitRate::per_second(8_000_000)));
+        let spec = StreamTask { offered, message_bytes: ByteCount::new(128 << 10), ..spec };
+        let due: Vec<u64> = (0..4)
+            .map(|number| {
+                let mut pacing = Pacing::new(&shared, 0, &spec).expect("a rate");
+                assert_eq!(pacing.due(0) - start, 249_000, "by itself, a burst of 250 bytes");
+                pacing.take_turns(number, 4);
+                assert_eq!(pacing.due(1) - start, 1_000_000, "four times as many, after the first");
+                let (at, now) = (pacing.due(0), start + 2_000_000);
+                assert_eq!(pacing.allowed(0, at, now, &shared.meters[0]), 2_001, "what is due by then");
+                at - start
+            })
+            .collect();
+        assert_eq!(due, [249_000, 499_000, 749_000, 999_000]);
+        let mut slow = Pacing::new(&shared, 0, &spec).expect("a rate");
+        slow.take_turns(0, 4_096);
+        assert_eq!(slow.due(1) - start, 100_000_000, "no flow rests for longer");
     }
 
     #[test]

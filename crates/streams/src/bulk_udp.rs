@@ -4,16 +4,18 @@ use crate::arrivals::Arrivals;
 use crate::bulk_tcp::is_timeout;
 use crate::datagram::{Numbering, Phase};
 use crate::error::StreamError;
-use crate::flow::{Outcome, Shared};
+use crate::flow::{Link, Outcome, Shared};
+use crate::spread::{Next, Served, serve};
 use crate::window::Timeline;
 use linerate_model::{FlowCounts, Sent, StreamTask, Transport, ip_packets};
 use linerate_pace::Pace;
+use linerate_sys::epoll::Interest;
 use linerate_sys::socket::{ECONNREFUSED, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
 use linerate_sys::udp::{Incoming, Outgoing};
 use linerate_sys::{clock, socket, udp};
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
 /// The kernel's UDP_MAX_SEGMENTS before Linux 6.9 (128 since).
@@ -44,6 +46,8 @@ const LOOK_NS: u64 = 100_000_000;
 const SPIN_NS: u64 = 30_000;
 /// The receiver looks at the clock this often while nothing arrives.
 const TICK: Duration = Duration::from_millis(20);
+/// The same of a receiver that shares a thread with others.
+const QUIET_LOOK_NS: u64 = 40_000_000;
 /// Where datagrams come closer together than this, the receiver sleeps for a while whenever it has emptied its buffer: see
 /// [`Nap`].
 const NAP_GAP_NS: u64 = 10_000;
@@ -54,37 +58,43 @@ const QUIET_NS: u64 = 150_000_000;
 /// ... or this much time has passed.
 const STRAGGLE_NS: u64 = 3_000_000_000;
 
-/// Sends until the cool-down is over.
+/// Sends until the cool-down is over, on a thread of its own.
 pub(crate) fn send(
     shared: &Shared,
     index: usize,
     spec: &StreamTask,
     socket: &UdpSocket,
 ) -> Result<Outcome, StreamError> {
-    let timeline = &shared.timeline;
     let mut sender = Sender::new(shared, index, spec, socket)?;
-    shared.stop.sleep_until(timeline.start());
-    match spec.offered {
-        None => sender.full_speed()?,
-        Some(offered) => {
-            let flow = shared.flows[index].hello.flow;
-            sender.paced(Pace::new(offered, spec.message_bytes.get(), timeline.start(), flow, spec.net.flows))?;
-        }
+    let mut batches = Batches::new(spec);
+    let schedule = sender.schedule(&mut batches);
+    shared.stop.sleep_until(shared.timeline.start());
+    match schedule {
+        None => sender.full_speed(&mut batches)?,
+        Some(schedule) => sender.paced(schedule, &mut batches)?,
     }
-    let Counts { sent, not_sent, refused } = sender.measured;
-    let payload_bytes = sent * spec.message_bytes.get();
-    Ok(Outcome {
-        sent: Some(Sent {
-            window: timeline.measure(),
-            payload_bytes,
-            messages: sent,
-            not_sent,
-            refused,
-            fragments: sender.fragments,
-            io_method: sender.io_method.to_owned(),
-        }),
-        flow: FlowCounts { sent_bytes: payload_bytes, ..FlowCounts::default() },
-        ..Outcome::default()
+    Ok(sender.finish())
+}
+
+/// Sends flows `indices` until the cool-down is over, on the calling thread.
+pub(crate) fn send_all(shared: &Shared, indices: &[usize], spec: &StreamTask) -> Result<Vec<Outcome>, StreamError> {
+    let mut batches = Batches::new(spec);
+    let flows = sockets(shared, indices)
+        .map(|(index, socket)| {
+            socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
+            let sender = Sender { waits: false, ..Sender::new(shared, index, spec, socket)? };
+            let schedule = sender.schedule(&mut batches);
+            Ok(ServedSender { sender, schedule })
+        })
+        .collect::<Result<_, StreamError>>()?;
+    serve(shared, flows, &mut batches, shared.timeline.start())
+}
+
+/// The sockets of flows `indices`.
+fn sockets<'a>(shared: &'a Shared, indices: &'a [usize]) -> impl Iterator<Item = (usize, &'a UdpSocket)> {
+    indices.iter().map(move |index| match &shared.flows[*index].link {
+        Link::Udp(socket) => (*index, socket),
+        other => unreachable!("{other:?} is no socket for datagrams"),
     })
 }
 
@@ -95,12 +105,40 @@ struct Counts {
     refused: u64,
 }
 
+/// Datagrams on their way out. Each batch is numbered anew, so that the flows of a thread share them.
+struct Batches {
+    bytes: usize,
+    segmented: Option<Outgoing>,
+    plain: Option<Outgoing>,
+}
+
+impl Batches {
+    fn new(spec: &StreamTask) -> Self {
+        Self { bytes: spec.message_bytes.get() as usize, segmented: None, plain: None }
+    }
+
+    /// Those with `per_buffer` in each buffer.
+    #[inline]
+    fn of(&mut self, per_buffer: usize) -> &mut Outgoing {
+        let (bytes, is_plain) = (self.bytes, per_buffer == 1);
+        let batch = if is_plain { &mut self.plain } else { &mut self.segmented };
+        batch.get_or_insert_with(|| {
+            let plain = (PLAIN_BATCH_BYTES / bytes).clamp(1, PLAIN_BATCH);
+            let buffers = if is_plain { plain } else { SEGMENTED_BATCH };
+            Outgoing::new(buffers, per_buffer, bytes, |payload| rand::fill(payload))
+        })
+    }
+}
+
 struct Sender<'a> {
     shared: &'a Shared,
     index: usize,
     spec: &'a StreamTask,
     socket: &'a UdpSocket,
-    outgoing: Outgoing,
+    /// Calls wait for room in the socket.
+    waits: bool,
+    /// The last call found no room, and did not wait.
+    is_full: bool,
     /// IP packets that each datagram leaves in; zero where it fits into one.
     fragments: u64,
     /// Datagrams that share a buffer, and with it the kernel's verdict.
@@ -131,20 +169,17 @@ impl<'a> Sender<'a> {
         let per_buffer = if spec.offload && fits { (SEGMENTED_BYTES / bytes).clamp(1, SEGMENTS) } else { 1 };
         // Segmentation needs Linux 4.18 and a device that can do checksums.
         let segmented = per_buffer > 1 && udp::segment(socket, bytes as u16).is_ok();
-        let (outgoing, per_buffer, io_method) = if segmented {
-            let outgoing = Outgoing::new(SEGMENTED_BATCH, per_buffer, bytes, |payload| rand::fill(payload));
-            (outgoing, per_buffer, "sendmmsg + UDP_SEGMENT")
-        } else {
-            (plain_batch(bytes), 1, "sendmmsg")
-        };
+        let (per_buffer, io_method) = if segmented { (per_buffer, "sendmmsg + UDP_SEGMENT") } else { (1, "sendmmsg") };
         let numbering = shared.numbering(index);
         let (most, next, measured, is_over) = (usize::MAX, 0, Counts::default(), false);
+        let (waits, is_full) = (true, false);
         Ok(Self {
             shared,
             index,
             spec,
             socket,
-            outgoing,
+            waits,
+            is_full,
             fragments,
             per_buffer,
             numbering,
@@ -156,51 +191,65 @@ impl<'a> Sender<'a> {
         })
     }
 
-    fn full_speed(&mut self) -> Result<(), StreamError> {
-        let timeline = &self.shared.timeline;
+    /// When its datagrams, of which `batches` are made, are due; none at full speed.
+    fn schedule(&self, batches: &mut Batches) -> Option<Schedule> {
+        let capacity = batches.of(self.per_buffer).capacity();
+        let (flow, timeline) = (self.shared.flows[self.index].hello.flow, &self.shared.timeline);
+        let pace =
+            Pace::new(self.spec.offered?, self.spec.message_bytes.get(), timeline.start(), flow, self.spec.net.flows);
+        let burst = pace.within(PACED_BURST_NS).min(capacity as u64);
+        Some(Schedule { pace, burst, most_behind: pace.within(CATCH_UP_NS).max(burst), plan: None, next: 0 })
+    }
+
+    fn full_speed(&mut self, batches: &mut Batches) -> Result<(), StreamError> {
+        while !self.is_over && self.burst(batches)? {}
+        Ok(())
+    }
+
+    /// Sends a whole batch. Returns whether the flow goes on.
+    #[inline]
+    fn burst(&mut self, batches: &mut Batches) -> Result<bool, StreamError> {
+        let now = clock::now();
+        let Some(phase) = phase_at(&self.shared.timeline, now) else { return Ok(false) };
+        let outgoing = batches.of(self.per_buffer);
+        let capacity = outgoing.capacity();
+        self.batch(outgoing, capacity, now, phase)?;
+        Ok(true)
+    }
+
+    /// Sends what is due by `schedule`, which goes on through all phases.
+    fn paced(&mut self, mut schedule: Schedule, batches: &mut Batches) -> Result<(), StreamError> {
         while !self.is_over {
-            let now = clock::now();
-            let Some(phase) = phase_at(timeline, now) else { break };
-            let capacity = self.outgoing.capacity();
-            self.batch(capacity, now, phase)?;
+            let Some(due) = schedule.due(&self.shared.timeline) else { break };
+            let look = clock::now() + LOOK_NS;
+            if !self.wait_until(due.at.min(look)) {
+                return Err(StreamError::Stopped);
+            }
+            if due.at <= look {
+                self.send_due(&mut schedule, due, clock::now(), batches)?;
+            }
         }
         Ok(())
     }
 
-    /// Sends what is due by `pace`, which goes on through all phases.
-    fn paced(&mut self, pace: Pace) -> Result<(), StreamError> {
-        let burst = pace.within(PACED_BURST_NS).min(self.outgoing.capacity() as u64);
-        let most_behind = pace.within(CATCH_UP_NS).max(burst);
-        let mut plan = None;
-        // Datagrams sent, refused and given up.
-        let mut next = 0;
-        while !self.is_over {
-            if plan.is_none() && self.shared.timeline.is_set() {
-                plan = Some(Plan::new(&self.shared.timeline, &pace, next));
-            }
-            let Some((phase, end)) = plan.as_ref().map_or(Some((Phase::WarmUp, u64::MAX)), |plan| plan.phase(next))
-            else {
-                break;
-            };
-            let at = pace.due((next + burst).min(end) - 1);
-            let look = clock::now() + LOOK_NS;
-            if !self.wait_until(at.min(look)) {
-                return Err(StreamError::Stopped);
-            }
-            if at > look {
-                continue;
-            }
-            let now = clock::now();
-            self.shared.meters[self.index].late(now.saturating_sub(at));
-            let due = pace.due_by(now).saturating_sub(next);
-            let forgone = due.saturating_sub(most_behind).min(end - next);
-            if phase == Phase::Measured {
-                self.measured.not_sent += forgone;
-            }
-            next += forgone;
-            let batch = (due - forgone).min(end - next).min(self.outgoing.capacity() as u64);
-            next += self.batch(batch as usize, now, phase)? as u64;
+    /// Sends what is `due` at `now`.
+    fn send_due(
+        &mut self,
+        schedule: &mut Schedule,
+        Due { at, phase, end }: Due,
+        now: u64,
+        batches: &mut Batches,
+    ) -> Result<(), StreamError> {
+        self.shared.meters[self.index].late(now.saturating_sub(at));
+        let due = schedule.pace.due_by(now).saturating_sub(schedule.next);
+        let forgone = due.saturating_sub(schedule.most_behind).min(end - schedule.next);
+        if phase == Phase::Measured {
+            self.measured.not_sent += forgone;
         }
+        schedule.next += forgone;
+        let outgoing = batches.of(self.per_buffer);
+        let batch = (due - forgone).min(end - schedule.next).min(outgoing.capacity() as u64);
+        schedule.next += self.batch(outgoing, batch as usize, now, phase)? as u64;
         Ok(())
     }
 
@@ -215,7 +264,7 @@ impl<'a> Sender<'a> {
 
     /// Sends up to `count` datagrams, all stamped `now`, fewer where that would take long; returns how many were sent or refused.
     #[inline]
-    fn batch(&mut self, count: usize, now: u64, phase: Phase) -> Result<usize, StreamError> {
+    fn batch(&mut self, outgoing: &mut Outgoing, count: usize, now: u64, phase: Phase) -> Result<usize, StreamError> {
         if self.shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
@@ -223,14 +272,15 @@ impl<'a> Sender<'a> {
         let mut from = 0;
         // A refused datagram has used no number: the next one that is taken gets it, and so the receiver sees no gap.
         let mut number = true;
+        self.is_full = false;
         while from < count {
             if number {
-                for (datagram, sequence) in self.outgoing.datagrams(count).skip(from).zip(self.next..) {
+                for (datagram, sequence) in outgoing.datagrams(count).skip(from).zip(self.next..) {
                     self.numbering.write(datagram, now, phase, sequence);
                 }
                 number = false;
             }
-            match self.outgoing.send(self.socket, from, count) {
+            match outgoing.send(self.socket, from, count) {
                 Ok(sent) => {
                     from += sent;
                     self.next += sent as u64;
@@ -241,6 +291,10 @@ impl<'a> Sender<'a> {
                 Err(error) if is_timeout(&error) => {
                     if self.shared.stop.is_set() {
                         return Err(StreamError::Stopped);
+                    }
+                    if !self.waits {
+                        self.is_full = true;
+                        break;
                     }
                 }
                 Err(error) if error.raw_os_error() == Some(EIO) && self.per_buffer > 1 => {
@@ -273,7 +327,6 @@ impl<'a> Sender<'a> {
     /// The device on the way cannot do the checksums that segmentation needs.
     fn do_without_segmentation(&mut self) -> Result<(), StreamError> {
         udp::segment(self.socket, 0)?;
-        self.outgoing = plain_batch(self.spec.message_bytes.get() as usize);
         (self.per_buffer, self.io_method) = (1, "sendmmsg (UDP_SEGMENT refused by the device)");
         Ok(())
     }
@@ -295,6 +348,106 @@ impl<'a> Sender<'a> {
                 self.spec.message_bytes, self.shared.flows[self.index].peer
             ))(error)),
         }
+    }
+
+    fn finish(self) -> Outcome {
+        let Counts { sent, not_sent, refused } = self.measured;
+        let payload_bytes = sent * self.spec.message_bytes.get();
+        Outcome {
+            sent: Some(Sent {
+                window: self.shared.timeline.measure(),
+                payload_bytes,
+                messages: sent,
+                not_sent,
+                refused,
+                fragments: self.fragments,
+                io_method: self.io_method.to_owned(),
+            }),
+            flow: FlowCounts { sent_bytes: payload_bytes, ..FlowCounts::default() },
+            ..Outcome::default()
+        }
+    }
+}
+
+/// A sender that shares a thread with others.
+struct ServedSender<'a> {
+    sender: Sender<'a>,
+    schedule: Option<Schedule>,
+}
+
+impl Served for ServedSender<'_> {
+    type Common = Batches;
+    const WAITS_FOR: Interest = Interest::Write;
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.sender.socket.as_fd()
+    }
+
+    fn turn(&mut self, batches: &mut Batches) -> Result<Next, StreamError> {
+        let Self { sender, schedule } = self;
+        let Some(schedule) = schedule else {
+            return Ok(if sender.burst(batches)? && !sender.is_over { Next::Ready } else { Next::Over });
+        };
+        let timeline = &sender.shared.timeline;
+        let Some(due) = schedule.due(timeline) else { return Ok(Next::Over) };
+        let now = clock::now();
+        if due.at > now {
+            return Ok(Next::At(due.at.min(now + LOOK_NS)));
+        }
+        sender.send_due(schedule, due, now, batches)?;
+        Ok(match schedule.due(timeline) {
+            Some(due) if !sender.is_over => {
+                if sender.is_full {
+                    Next::Ready
+                } else {
+                    Next::At(due.at.min(now + LOOK_NS))
+                }
+            }
+            _ => Next::Over,
+        })
+    }
+
+    /// A socket without room, as on a link that is down, keeps no flow beyond its end.
+    fn look(&mut self, batches: &mut Batches) -> Result<bool, StreamError> {
+        Ok(self.sender.is_full && self.turn(batches)? == Next::Over)
+    }
+
+    fn finish(self, _: &Batches) -> Result<Outcome, StreamError> {
+        Ok(self.sender.finish())
+    }
+}
+
+/// When the datagrams of a paced sender are due.
+#[derive(Debug)]
+struct Schedule {
+    pace: Pace,
+    burst: u64,
+    most_behind: u64,
+    /// None before it is known when the window opens.
+    plan: Option<Plan>,
+    /// Datagrams sent, refused and given up.
+    next: u64,
+}
+
+/// The next burst: when it is due, its phase, and the first datagram that is not of that.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    at: u64,
+    phase: Phase,
+    end: u64,
+}
+
+impl Schedule {
+    /// What is due next; none behind the cool-down.
+    fn due(&mut self, timeline: &Timeline) -> Option<Due> {
+        if self.plan.is_none() && timeline.is_set() {
+            self.plan = Some(Plan::new(timeline, &self.pace, self.next));
+        }
+        let (phase, end) = match &self.plan {
+            Some(plan) => plan.phase(self.next)?,
+            None => (Phase::WarmUp, u64::MAX),
+        };
+        Some(Due { at: self.pace.due((self.next + self.burst).min(end) - 1), phase, end })
     }
 }
 
@@ -338,50 +491,101 @@ impl Plan {
     }
 }
 
-fn plain_batch(bytes: usize) -> Outgoing {
-    Outgoing::new((PLAIN_BATCH_BYTES / bytes).clamp(1, PLAIN_BATCH), 1, bytes, |payload| rand::fill(payload))
-}
-
-/// Receives until the measured phase is over and the stragglers are in.
+/// Receives until the measured phase is over and the stragglers are in, on a thread of its own.
 pub(crate) fn receive(
     shared: &Shared,
     index: usize,
     spec: &StreamTask,
     socket: &UdpSocket,
 ) -> Result<Outcome, StreamError> {
-    let timeline = &shared.timeline;
-    // Joining needs Linux 5.0.
-    let joins = spec.offload && udp::join(socket).is_ok();
-    let (buffers, bytes) = if joins {
-        (JOINED_BATCH, JOINED_BYTES)
-    } else {
-        let bytes = spec.message_bytes.get() as usize;
-        ((PLAIN_BATCH_BYTES / bytes).clamp(1, PLAIN_BATCH), bytes)
-    };
-    udp::tell_drops(socket)?;
+    let mut receiver = Receiver::new(shared, index, spec, socket)?;
     socket.set_read_timeout(Some(TICK)).map_err(StreamError::socket("setsockopt(SO_RCVTIMEO)"))?;
-    let mut incoming = Incoming::new(buffers, bytes);
-    let mut arrivals = Arrivals::new(shared.numbering(index), timeline.measure().get());
+    let mut inbound = Inbound::new(spec);
     // A small buffer asked for must be emptied at once.
-    let mut nap = (!joins && spec.net.socket.receive_buffer.is_none()).then(Nap::default);
+    receiver.nap = (!receiver.joins && spec.net.socket.receive_buffer.is_none()).then(Nap::default);
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
-        let taken = incoming.receive(socket, false);
+        if receiver.take(&mut inbound, false)? {
+            return receiver.finish();
+        }
+    }
+}
+
+/// Receives flows `indices` until the measured phase is over and the stragglers are in, on the calling thread.
+pub(crate) fn receive_all(shared: &Shared, indices: &[usize], spec: &StreamTask) -> Result<Vec<Outcome>, StreamError> {
+    let receivers = sockets(shared, indices).map(|(index, socket)| Receiver::new(shared, index, spec, socket));
+    let flows = receivers.collect::<Result<_, StreamError>>()?;
+    serve(shared, flows, &mut Inbound::new(spec), clock::now())
+}
+
+/// Room for datagrams that arrive. The flows of a thread share it.
+struct Inbound {
+    bytes: usize,
+    joined: Option<Incoming>,
+    plain: Option<Incoming>,
+}
+
+impl Inbound {
+    fn new(spec: &StreamTask) -> Self {
+        Self { bytes: spec.message_bytes.get() as usize, joined: None, plain: None }
+    }
+
+    /// Room for datagrams that the kernel joins, or for others, and for how many buffers of them.
+    #[inline]
+    fn of(&mut self, joins: bool) -> (&mut Incoming, usize) {
+        let (incoming, buffers, bytes) = match joins {
+            true => (&mut self.joined, JOINED_BATCH, JOINED_BYTES),
+            false => (&mut self.plain, (PLAIN_BATCH_BYTES / self.bytes).clamp(1, PLAIN_BATCH), self.bytes),
+        };
+        (incoming.get_or_insert_with(|| Incoming::new(buffers, bytes)), buffers)
+    }
+}
+
+struct Receiver<'a> {
+    shared: &'a Shared,
+    index: usize,
+    socket: &'a UdpSocket,
+    /// The kernel joins datagrams.
+    joins: bool,
+    nap: Option<Nap>,
+    arrivals: Arrivals,
+    /// When it looked into its socket last.
+    looked: u64,
+}
+
+impl<'a> Receiver<'a> {
+    fn new(shared: &'a Shared, index: usize, spec: &StreamTask, socket: &'a UdpSocket) -> Result<Self, StreamError> {
+        // Joining needs Linux 5.0.
+        let joins = spec.offload && udp::join(socket).is_ok();
+        udp::tell_drops(socket)?;
+        let arrivals = Arrivals::new(shared.numbering(index), shared.timeline.measure().get());
+        Ok(Self { shared, index, socket, joins, nap: None, arrivals, looked: 0 })
+    }
+
+    /// Takes what is there in one call, which waits for a moment unless it is to take it `now_or_never`. Returns whether the flow
+    /// is over.
+    #[inline]
+    fn take(&mut self, inbound: &mut Inbound, now_or_never: bool) -> Result<bool, StreamError> {
+        let Self { shared, arrivals, .. } = self;
+        let (timeline, meter) = (&shared.timeline, &shared.meters[self.index]);
+        let (incoming, buffers) = inbound.of(self.joins);
+        let taken = incoming.receive(self.socket, now_or_never);
         let now = clock::now();
+        self.looked = now;
         arrivals.enter(phase_at(timeline, now).unwrap_or(Phase::CoolDown));
         match taken {
             Ok(taken) => {
-                if let Some(nap) = &mut nap
+                if let Some(nap) = &mut self.nap
                     && taken < buffers
                 {
                     nap.take(taken, now);
                 }
                 arrivals.take(incoming.arrived(), now, taken < buffers);
                 let total = arrivals.total();
-                shared.meters[index].received(total.bytes, total.datagrams, arrivals.missing());
-                shared.meters[index].jitter(arrivals.jitter_ns());
+                meter.received(total.bytes, total.datagrams, arrivals.missing());
+                meter.jitter(arrivals.jitter_ns());
             }
             // The sender may have gone while its last datagrams are still here.
             Err(error) if is_timeout(&error) || error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -391,12 +595,35 @@ pub(crate) fn receive(
         }
         let end = arrivals.end().map_or(timeline.close(), |end| timeline.close().max(end));
         let heard = arrivals.last().max(end);
-        if now >= heard + QUIET_NS || now >= end + STRAGGLE_NS {
-            break;
-        }
+        Ok(now >= heard + QUIET_NS || now >= end + STRAGGLE_NS)
     }
-    let drops = socket::drops(socket.as_fd())?;
-    Ok(arrivals.outcome(drops, if joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" }))
+
+    fn finish(self) -> Result<Outcome, StreamError> {
+        let drops = socket::drops(self.socket.as_fd())?;
+        Ok(self.arrivals.outcome(drops, if self.joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" }))
+    }
+}
+
+impl Served for Receiver<'_> {
+    type Common = Inbound;
+    const WAITS_FOR: Interest = Interest::Read;
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn turn(&mut self, inbound: &mut Inbound) -> Result<Next, StreamError> {
+        Ok(if self.take(inbound, true)? { Next::Over } else { Next::Ready })
+    }
+
+    /// Of a socket that was not ready for a while nothing is known but by looking into it.
+    fn look(&mut self, inbound: &mut Inbound) -> Result<bool, StreamError> {
+        Ok(clock::now() >= self.looked + QUIET_LOOK_NS && self.take(inbound, true)?)
+    }
+
+    fn finish(self, _: &Inbound) -> Result<Outcome, StreamError> {
+        Receiver::finish(self)
+    }
 }
 
 /// Lets datagrams gather where they come faster than a thread can be woken for each.

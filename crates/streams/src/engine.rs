@@ -19,6 +19,8 @@ use std::sync::atomic::AtomicBool;
 
 /// From hearing of the start to the start: time to close the listeners and to start the threads.
 const LEAD: Nanos = Nanos::from_millis(20);
+/// The same for each flow, whose socket is made ready.
+const LEAD_FLOW: Nanos = Nanos::new(20_000);
 
 /// The engine of bulk streams and transactions.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,7 +46,7 @@ impl Engine for Streams {
             _ => unreachable!("`Job::check` refused it"),
         };
         let flows = u64::from(job.net().flows) * ways;
-        Ok(rates.demand(assignment, job.window, &job.ends, flows, needs(&job, flows)))
+        Ok(rates.demand(assignment, job.window, &job.ends, flows, needs(&job)))
     }
 
     fn run(&self, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {
@@ -58,7 +60,9 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamE
     let here = acceptors.iter().map(|acceptor| (acceptor.link, acceptor.address)).collect();
     let there = host.listening(here)?;
     let mut flows = connect(&job, &there, host.stop().flag())?;
-    let start = host.ready(Ready { lead: LEAD, ..Ready::default() })?;
+    let all = job.flows(true) + job.flows(false);
+    let lead = Nanos::new(LEAD.get() + LEAD_FLOW.get().saturating_mul(all));
+    let start = host.ready(Ready { lead, ..Ready::default() })?;
     for acceptor in acceptors {
         flows.extend(acceptor.finish(&job)?);
     }
@@ -209,6 +213,32 @@ mod tests {
             assert_eq!(descriptors(client(0)), own, "{task:?}");
             assert_eq!(descriptors(server(0)), own + 1 + strangers, "{task:?}");
         }
+    }
+
+    /// A thread and buffers for each would take gigabytes.
+    #[test]
+    fn many_flows_of_a_stream_need_few_threads_and_little_memory() {
+        let cores = std::thread::available_parallelism().expect("a number of cores").get() as u64;
+        for (transport, descriptors) in [(Transport::Tcp, 4_096), (Transport::Udp, 2 * 4_096)] {
+            let net = Net { flows: Net::MOST_FLOWS, ..Net::plain(transport) };
+            let message_bytes = ByteCount::new(128 << 10).min(ByteCount::new(StreamTask::UDP_MAXIMUM));
+            let paths = vec![Path::between("a", "b")];
+            let needs = |role| {
+                let task = StreamTask { paths: paths.clone(), net: net.clone(), message_bytes, ..stream() };
+                demand(Task::Stream(task), &[role]).needs
+            };
+            for needs in [needs(client(0)), needs(server(0))] {
+                assert!(needs.threads <= cores + 1, "{needs:?}");
+                assert!(needs.memory <= (64 << 20) + cores * (2 << 20), "{needs:?}");
+                assert!(needs.descriptors <= descriptors + 2 * cores + 258, "{needs:?}");
+            }
+        }
+        let demand = |flows| {
+            let net = Net { flows, ..Net::plain(Transport::Tcp) };
+            demand(Task::Stream(StreamTask { net, ..stream() }), &[client(0)])
+        };
+        assert_eq!(demand(1_024).set_up, Nanos::default());
+        assert!(demand(4_096).set_up > Nanos::from_secs(30), "128 times what 32 take to be connected");
     }
 
     #[test]

@@ -14,7 +14,7 @@ const HELLO: [u8; 8] = *b"lnrt-hi2";
 const ANSWER: [u8; 8] = *b"lnrt-ok2";
 
 /// Which flow of a trial a connection is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Hello {
     /// The path's index.
     pub(crate) path: u16,

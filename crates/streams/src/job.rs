@@ -70,16 +70,32 @@ impl Job {
 
     /// The flows of one path, as the client greets for them.
     pub(crate) fn hellos(&self, path: u16) -> Vec<Hello> {
-        let ways: &[bool] = match &self.task {
+        let of = |backward: bool| (0..self.net().flows).map(move |flow| Hello { path, flow, backward });
+        self.ways().iter().flat_map(|backward| of(*backward)).collect()
+    }
+
+    /// Whether `hello` is a flow of `path`.
+    pub(crate) fn has_flow(&self, path: u16, hello: Hello) -> bool {
+        hello.path == path && hello.flow < self.net().flows && self.ways().contains(&hello.backward)
+    }
+
+    /// How many flows this host sends (in transactions: asks), or receives.
+    pub(crate) fn flows(&self, sends: bool) -> u64 {
+        let ways =
+            |end: &PathEnd| self.ways().iter().filter(|backward| (end.is_client() != **backward) == sends).count();
+        self.ends.iter().map(|end| ways(end) as u64 * u64::from(self.net().flows)).sum()
+    }
+
+    /// Whether data flow from the server to the client, for each direction.
+    fn ways(&self) -> &'static [bool] {
+        match &self.task {
             Task::Stream(spec) => match spec.direction {
                 Direction::Send => &[false],
                 Direction::Receive => &[true],
                 Direction::Both => &[false, true],
             },
             _ => &[false],
-        };
-        let of = |backward: bool| (0..self.net().flows).map(move |flow| Hello { path, flow, backward });
-        ways.iter().flat_map(|backward| of(*backward)).collect()
+        }
     }
 
     /// The times of a load that starts at `start`.
@@ -214,5 +230,9 @@ mod tests {
         let hellos = job.hellos(4);
         assert_eq!(hellos.len(), 4);
         assert_eq!(hellos.iter().filter(|hello| hello.backward).count(), 2);
+        assert!(hellos.iter().all(|hello| job.has_flow(4, *hello) && !job.has_flow(5, *hello)));
+        assert!(!job.has_flow(4, Hello { flow: 2, ..hellos[0] }));
+        let one_way = check(Task::Stream(StreamTask { direction: Direction::Receive, ..stream(Transport::Udp) }));
+        assert!(!one_way.expect("valid").has_flow(4, hellos[0]));
     }
 }

@@ -1,7 +1,8 @@
 //! The engine of bulk streams and transactions over TCP and UDP: this host's ends of any number of paths.
 //!
 //! Servers listen, clients reach them with the session's key, and all start at a given time. Every flow and direction has a
-//! blocking thread of its own at each end; nothing is shared between them on the hot path but a counter each for progress.
+//! blocking thread of its own at each end; nothing is shared between them on the hot path but a counter each for progress. Very many
+//! flows of a stream share a thread for each core (`spread.rs`).
 //!
 //! Time runs by each host's own monotonic clock:
 //!
@@ -36,6 +37,7 @@ mod options;
 mod progress;
 mod running;
 mod sequence;
+mod spread;
 mod transact;
 mod window;
 

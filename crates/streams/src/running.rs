@@ -5,9 +5,9 @@ use crate::flow::{Link, Outcome, Shared, plain};
 use crate::meter::Meter;
 use crate::progress::Progress;
 use crate::window::joint_length;
-use crate::{bulk_tcp, bulk_udp, transact};
+use crate::{bulk_tcp, bulk_udp, spread, transact};
 use linerate_engine::{Stop, Work, Worker, Workers};
-use linerate_model::{EndCounts, Received, RoleCounts, Sent, Task, Transactions};
+use linerate_model::{EndCounts, Received, RoleCounts, Sent, Task, Transactions, Transport};
 use linerate_observe::interface_of;
 use linerate_sys::affinity;
 use linerate_units::Nanos;
@@ -21,7 +21,8 @@ const OBSERVED_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub(crate) struct Running {
     shared: Arc<Shared>,
-    workers: Workers<Option<Outcome>>,
+    /// Each gives what its flows counted, by their indices; nothing if it was stopped.
+    workers: Workers<Vec<(usize, Outcome)>>,
 }
 
 impl Running {
@@ -35,14 +36,15 @@ impl Running {
                 flows.stop(StreamError::Stopped);
             }
         });
-        let workers = plan(shared).into_iter().map(|(index, name, cpu)| {
-            let (sends, shared) = (shared.flows[index].sends(), Arc::clone(shared));
+        let workers = plan(shared).into_iter().map(|Share { flows, name, sends, cpu }| {
+            let shared = Arc::clone(shared);
             let work = move || {
-                let outcome = work(&shared, index, cpu);
-                if outcome.is_ok() {
+                let outcomes = work(&shared, &flows, cpu);
+                if outcomes.is_ok() {
                     shared.stop.sleep_until(shared.timeline.close() + OBSERVED_NS);
                 }
-                outcome.map_err(|error| shared.stop(error)).ok()
+                let outcomes = outcomes.map_err(|error| shared.stop(error)).unwrap_or_default();
+                flows.into_iter().zip(outcomes).collect()
             };
             Worker { name, sends, work }
         });
@@ -78,7 +80,10 @@ impl Running {
 
     /// Waits for the stragglers and gives what each flow counted, in the order of the flows.
     pub(crate) fn outcomes(&mut self) -> Result<Vec<Option<Outcome>>, StreamError> {
-        let outcomes = self.workers.join();
+        let mut outcomes: Vec<Option<Outcome>> = self.shared.flows.iter().map(|_| None).collect();
+        for (index, outcome) in self.workers.join().into_iter().flatten() {
+            outcomes[index] = Some(outcome);
+        }
         self.shared.stop.take_reason().map_or(Ok(outcomes), Err)
     }
 
@@ -107,39 +112,60 @@ impl Drop for Running {
     }
 }
 
-/// Each flow's thread: its name and core. Cores are used in turn, senders' and receivers' apart.
-fn plan(shared: &Shared) -> Vec<(usize, String, Option<u32>)> {
-    let options = shared.job.socket();
-    let transacts = matches!(shared.job.task, Task::Transact(_));
-    let (mut senders, mut receivers) = (0, 0);
-    let mut next = |sends: bool| {
-        let (count, cpus) =
-            if sends { (&mut senders, &options.sender_cpus) } else { (&mut receivers, &options.receiver_cpus) };
-        let number = *count;
-        *count += 1;
-        (number, (!cpus.is_empty()).then(|| cpus[number % cpus.len()]))
-    };
-    let flows = shared.flows.iter().enumerate();
-    flows
-        .map(|(index, flow)| {
-            let (number, cpu) = next(flow.sends());
-            let verb = match (transacts, flow.sends()) {
-                (false, true) => "send",
-                (false, false) => "receive",
-                (true, true) => "ask",
-                (true, false) => "answer",
-            };
-            (index, format!("{verb} {number}"), cpu)
-        })
-        .collect()
+/// What one thread does.
+struct Share {
+    /// The indices of its flows, all of one direction.
+    flows: Vec<usize>,
+    name: String,
+    sends: bool,
+    cpu: Option<u32>,
 }
 
-fn work(shared: &Shared, index: usize, cpu: Option<u32>) -> Result<Outcome, StreamError> {
+/// The threads. Cores are used in turn, and so are the threads that share flows, senders' and receivers' apart.
+fn plan(shared: &Shared) -> Vec<Share> {
+    let options = shared.job.socket();
+    let transacts = matches!(shared.job.task, Task::Transact(_));
+    let direction = |sends: bool| {
+        let flows = shared.flows.iter().filter(|flow| flow.sends() == sends).count();
+        let (verb, cpus) = match (transacts, sends) {
+            (false, true) => ("send", &options.sender_cpus),
+            (false, false) => ("receive", &options.receiver_cpus),
+            (true, true) => ("ask", &options.sender_cpus),
+            (true, false) => ("answer", &options.receiver_cpus),
+        };
+        let threads = if transacts { flows } else { spread::threads(flows, cpus) };
+        (0..threads).map(move |number| Share {
+            flows: Vec::new(),
+            name: format!("{verb} {number}"),
+            sends,
+            cpu: (!cpus.is_empty()).then(|| cpus[number % cpus.len()]),
+        })
+    };
+    let (mut senders, mut receivers): (Vec<_>, Vec<_>) = (direction(true).collect(), direction(false).collect());
+    let (mut sent, mut received) = (0, 0);
+    for (index, flow) in shared.flows.iter().enumerate() {
+        let (shares, number) = if flow.sends() { (&mut senders, &mut sent) } else { (&mut receivers, &mut received) };
+        let threads = shares.len();
+        shares[*number % threads].flows.push(index);
+        *number += 1;
+    }
+    senders.append(&mut receivers);
+    // In the order of their first flows.
+    senders.sort_by_key(|share| share.flows.first().copied());
+    senders
+}
+
+/// Does the work of one thread, and returns what each of `flows` counted.
+fn work(shared: &Shared, flows: &[usize], cpu: Option<u32>) -> Result<Vec<Outcome>, StreamError> {
     if let Some(cpu) = cpu {
         affinity::pin(cpu)?;
     }
+    let index = match flows {
+        [index] => *index,
+        several => return work_in_turn(shared, several),
+    };
     let flow = &shared.flows[index];
-    match (&shared.job.task, &flow.link) {
+    let outcome = match (&shared.job.task, &flow.link) {
         (Task::Stream(spec), Link::Tcp(stream)) if flow.sends() => bulk_tcp::send(shared, index, spec, stream),
         (Task::Stream(spec), Link::Tcp(stream)) => bulk_tcp::receive(shared, index, spec, stream),
         (Task::Stream(spec), Link::Udp(socket)) if flow.sends() => bulk_udp::send(shared, index, spec, socket),
@@ -147,6 +173,18 @@ fn work(shared: &Shared, index: usize, cpu: Option<u32>) -> Result<Outcome, Stre
         (Task::Stream(_), Link::Dial | Link::Answer(_)) => unreachable!("streams have standing flows"),
         (Task::Transact(spec), link) => transact::run(shared, index, spec, link),
         _ => unreachable!("`Job::check` refused it"),
+    };
+    Ok(vec![outcome?])
+}
+
+/// The same of several flows of a stream.
+fn work_in_turn(shared: &Shared, flows: &[usize]) -> Result<Vec<Outcome>, StreamError> {
+    let Task::Stream(spec) = &shared.job.task else { unreachable!("each flow of other tasks has a thread of its own") };
+    match (spec.net.transport, shared.flows[flows[0]].sends()) {
+        (Transport::Tcp, true) => bulk_tcp::send_all(shared, flows, spec),
+        (Transport::Tcp, false) => bulk_tcp::receive_all(shared, flows, spec),
+        (Transport::Udp, true) => bulk_udp::send_all(shared, flows, spec),
+        (Transport::Udp, false) => bulk_udp::receive_all(shared, flows, spec),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod capability;
 pub mod cgroup;
 pub mod clock;
 pub mod descriptors;
+pub mod epoll;
 pub mod error;
 pub mod ethtool;
 pub mod event;

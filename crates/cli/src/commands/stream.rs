@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     sizes: Vec<ByteCount>,
 
     #[command(flatten)]
-    flows: Flows,
+    flows: Flows<{ Net::MOST_FLOWS }>,
 
     /// Data direction, as seen from the first host; several are measured one after the other
     #[arg(long, value_name = "DIRECTION,...", default_value = "send", value_delimiter = ',',

@@ -115,6 +115,11 @@ impl Task {
         }
     }
 
+    /// Most flows of one path and direction.
+    pub fn most_flows(&self) -> u16 {
+        if matches!(self, Self::Stream(_)) { Net::MOST_FLOWS } else { Net::MOST_FLOWS_WITH_THREADS }
+    }
+
     /// Transport, flows and sockets, to be changed; none for frames and copies.
     pub fn net_mut(&mut self) -> Option<&mut Net> {
         match self {
@@ -206,10 +211,16 @@ impl Task {
         matches!(self, Self::Transact(_) | Self::Rpc(_) | Self::Nfs(_))
     }
 
-    /// Time that making what the load needs on the server may take beyond what connecting takes, and removing it again.
+    /// Time that making what the load needs on the server, and very many connections, may take beyond what connecting usually takes, and
+    /// removing it again.
     pub fn set_up(&self) -> Nanos {
         match self {
             Self::Nfs(task) if task.mix.needs_files() => task.files.set_up_timeout(),
+            // Flows are connected a few at a time, which takes round trips.
+            Self::Stream(task) => {
+                let beyond_usual = task.net.flows.saturating_sub(Net::MOST_FLOWS_WITH_THREADS);
+                Nanos::from_millis(10 * u64::from(beyond_usual))
+            }
             _ => Nanos::default(),
         }
     }

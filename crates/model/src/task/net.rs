@@ -58,7 +58,7 @@ pub struct Net {
     pub transport: Transport,
     /// IPv4 or IPv6.
     pub ip: IpVersion,
-    /// Connections (UDP: sockets) of each path and direction; each has a thread of its own at both ends.
+    /// Connections (UDP: sockets) of each path and direction. Each has a thread of its own at both ends, but for very many of a stream.
     pub flows: u16,
     /// Socket settings.
     pub socket: SocketOptions,
@@ -72,15 +72,25 @@ impl Net {
 }
 
 impl Net {
-    /// Most flows of one path and direction: each is a thread at both ends.
-    pub const MOST_FLOWS: u16 = 1_024;
+    /// Most flows of one path and direction of a stream.
+    pub const MOST_FLOWS: u16 = 4_096;
+    /// Most flows of one path of any other task: each is a thread at both ends.
+    pub const MOST_FLOWS_WITH_THREADS: u16 = 1_024;
 
     /// Checks the number of flows.
     ///
     /// # Errors
-    /// There are none, or too many.
+    /// There are none, or more than a stream may have.
     pub fn check(&self) -> Result<(), OutOfRange> {
-        within("flows", self.flows, 1..=Self::MOST_FLOWS)
+        self.check_flows(Self::MOST_FLOWS)
+    }
+
+    /// Checks the number of flows, `most` at the most.
+    ///
+    /// # Errors
+    /// There are none, or too many.
+    pub fn check_flows(&self, most: u16) -> Result<(), OutOfRange> {
+        within("flows", self.flows, 1..=most)
     }
 }
 

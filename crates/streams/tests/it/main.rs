@@ -4,3 +4,4 @@ mod connections;
 mod hosts;
 mod loopback;
 mod progress;
+mod sharing;

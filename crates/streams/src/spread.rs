@@ -1,0 +1,188 @@
+//! Many flows of a stream are spread over a few threads. Each serves its flows in turn: none of their calls waits, and one wait is
+//! for all their sockets. Up to [`OWN_THREADS`] flows each have a thread of their own instead.
+
+use crate::error::StreamError;
+use crate::flow::{Outcome, Shared};
+use linerate_engine::Timeline;
+use linerate_sys::clock;
+use linerate_sys::epoll::{Epoll, Interest};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::os::fd::BorrowedFd;
+use std::thread::available_parallelism;
+
+/// Flows that send, or that receive, at this host, of which each has a thread of its own. A thread costs memory, and a switch
+/// for each call that waits; beyond this the cores are busy in any case.
+pub(crate) const OWN_THREADS: usize = 128;
+/// All flows are looked at this often, also those whose sockets are not ready.
+const LOOK_NS: u64 = 50_000_000;
+
+/// Returns how many threads so many `flows` of one direction have. They run on `cpus`, or on any if there are none.
+pub(crate) fn threads(flows: usize, cpus: &[u32]) -> usize {
+    if flows <= OWN_THREADS {
+        return flows;
+    }
+    let cores = if cpus.is_empty() { available_parallelism().map_or(1, usize::from) } else { cpus.len() };
+    cores.min(flows)
+}
+
+/// A flow that shares a thread with others.
+pub(crate) trait Served {
+    /// What the flows of a thread share: buffers above all.
+    type Common;
+    /// What its socket is waited for.
+    const WAITS_FOR: Interest;
+
+    fn socket(&self) -> BorrowedFd<'_>;
+
+    /// Moves what is due, in one call that does not wait.
+    fn turn(&mut self, common: &mut Self::Common) -> Result<Next, StreamError>;
+
+    /// Looks at the clock, where its turn may be far away. Returns whether the flow is over.
+    fn look(&mut self, common: &mut Self::Common) -> Result<bool, StreamError>;
+
+    /// What it has counted.
+    fn finish(self, common: &Self::Common) -> Result<Outcome, StreamError>;
+}
+
+/// When a flow has its next turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// When its socket is ready.
+    Ready,
+    /// At this time, nanoseconds.
+    At(u64),
+    /// Never: it is over.
+    Over,
+}
+
+/// Serves `flows` until all are over, with a first turn at `first`. Returns what each counted.
+pub(crate) fn serve<F: Served>(
+    shared: &Shared,
+    flows: Vec<F>,
+    common: &mut F::Common,
+    first: u64,
+) -> Result<Vec<Outcome>, StreamError> {
+    let due = (0..flows.len()).map(|number| Reverse((first, number))).collect();
+    let outcomes = flows.iter().map(|_| Outcome::default()).collect();
+    let left = flows.len();
+    let flows = flows.into_iter().map(|flow| Some(Place { flow, waits: false })).collect();
+    let mut serving = Serving { flows, outcomes, left, epoll: Epoll::new()?, due };
+    let (mut ready, mut look_at) = (Vec::new(), clock::now());
+    while serving.left > 0 {
+        if shared.stop.is_set() {
+            return Err(StreamError::Stopped);
+        }
+        let now = clock::now();
+        // At an edge of the window all flows are counted at once.
+        let look = look_at.min(edge_after(&shared.timeline, now));
+        let until = serving.due.peek().map_or(look, |Reverse((at, _))| look.min(*at));
+        serving.epoll.wait(until.saturating_sub(now), &mut ready)?;
+        let now = clock::now();
+        while let Some(Reverse((at, number))) = serving.due.peek()
+            && *at <= now
+        {
+            ready.push(*number);
+            serving.due.pop();
+        }
+        for number in ready.drain(..) {
+            serving.turn(number, common)?;
+        }
+        let now = clock::now();
+        if now >= look {
+            serving.look(common)?;
+            look_at = now + LOOK_NS;
+        }
+    }
+    Ok(serving.outcomes)
+}
+
+/// The edge of the window that comes next; beyond any clock if there is none.
+fn edge_after(timeline: &Timeline, now: u64) -> u64 {
+    [timeline.open(), timeline.close()].into_iter().find(|edge| *edge > now).unwrap_or(u64::MAX)
+}
+
+struct Serving<F> {
+    /// None where it is over.
+    flows: Vec<Option<Place<F>>>,
+    outcomes: Vec<Outcome>,
+    /// Flows that are not over.
+    left: usize,
+    epoll: Epoll,
+    /// Flows that have a turn at a time, the earliest first. The others wait for their sockets.
+    due: BinaryHeap<Reverse<(u64, usize)>>,
+}
+
+struct Place<F> {
+    flow: F,
+    /// Its socket is waited for.
+    waits: bool,
+}
+
+impl<F: Served> Serving<F> {
+    fn turn(&mut self, number: usize, common: &mut F::Common) -> Result<(), StreamError> {
+        let Some(place) = &mut self.flows[number] else { return Ok(()) };
+        let next = place.flow.turn(common)?;
+        match next {
+            Next::Over => return self.end(number, common),
+            Next::At(at) => self.due.push(Reverse((at, number))),
+            Next::Ready => (),
+        }
+        let waits = next == Next::Ready;
+        if waits != place.waits {
+            place.waits = waits;
+            match waits {
+                true => self.epoll.add(place.flow.socket(), F::WAITS_FOR, number)?,
+                false => self.epoll.remove(place.flow.socket())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, common: &mut F::Common) -> Result<(), StreamError> {
+        for number in 0..self.flows.len() {
+            if let Some(place) = &mut self.flows[number]
+                && place.flow.look(common)?
+            {
+                self.end(number, common)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, number: usize, common: &F::Common) -> Result<(), StreamError> {
+        let Some(Place { flow, waits }) = self.flows[number].take() else { return Ok(()) };
+        self.left -= 1;
+        if waits {
+            self.epoll.remove(flow.socket())?;
+        }
+        self.outcomes[number] = flow.finish(common)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::{Warmup, Window};
+    use linerate_units::Nanos;
+
+    #[test]
+    fn few_flows_have_a_thread_each_and_many_one_for_each_core() {
+        for (flows, cpus, expected) in
+            [(0, &[][..], 0), (1, &[], 1), (128, &[], 128), (128, &[3], 128), (129, &[3], 1), (4_096, &[0, 1, 5], 3)]
+        {
+            assert_eq!(threads(flows, cpus), expected, "{flows} flows on {cpus:?}");
+        }
+        assert!((1..=129).contains(&threads(129, &[])));
+    }
+
+    #[test]
+    fn the_next_edge_is_that_of_the_window() {
+        let window = Window { warmup: Warmup::Fixed(Nanos::new(100)), measure: Nanos::new(50) };
+        let timeline = Timeline::new(1_000, window);
+        for (now, edge) in [(0, 1_100), (1_099, 1_100), (1_100, 1_150), (1_149, 1_150), (1_150, u64::MAX)] {
+            assert_eq!(edge_after(&timeline, now), edge, "{now}");
+        }
+    }
+}

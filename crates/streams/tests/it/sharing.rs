@@ -1,0 +1,151 @@
+//! Flows of a stream that share threads, because there are many of them.
+
+use crate::hosts::{
+    TIMEOUT, counts, failure, flows, long, pair, parts, run, run_metered, start, stream, was_stopped, window,
+};
+use linerate_engine::testing::{self, Reached};
+use linerate_model::{Direction, Meter, Offered, StreamTask, Task, Timing, Transport, Warmup, Window};
+use linerate_sys::clock;
+use linerate_testsuite::wait_until;
+use linerate_units::{BitRate, ByteCount, Nanos};
+use std::thread::available_parallelism;
+
+/// More than those that have a thread each.
+const MANY: u16 = 200;
+
+fn many(transport: Transport) -> StreamTask {
+    StreamTask { net: flows(transport, MANY), ..stream(transport) }
+}
+
+fn paced(transport: Transport, bits_per_second: u64) -> StreamTask {
+    let offered = Some(Offered::PayloadBps(BitRate::per_second(bits_per_second)));
+    StreamTask { offered, message_bytes: ByteCount::new(1_250), ..many(transport) }
+}
+
+#[test]
+fn each_of_many_flows_moves_data_in_each_direction() {
+    for task in [many(Transport::Tcp), paced(Transport::Udp, 100_000_000)] {
+        let transport = task.net.transport;
+        let (client, server) = run(&Task::Stream(StreamTask { direction: Direction::Both, ..task }));
+        for end in [&client, &server] {
+            let (sent, received) = (end.sent.as_ref().expect("sent"), end.received.as_ref().expect("received"));
+            assert_eq!(end.flows.len(), 2 * usize::from(MANY));
+            let sum = |of: fn(&linerate_model::FlowCounts) -> u64| end.flows.iter().map(of).sum::<u64>();
+            assert_eq!(sum(|flow| flow.sent_bytes), sent.payload_bytes, "{transport}");
+            assert_eq!(sum(|flow| flow.received_bytes), received.payload_bytes, "{transport}");
+            let silent = end.flows.iter().filter(|flow| flow.sent_bytes + flow.received_bytes == 0).count();
+            assert_eq!(silent, 0, "{transport}: {sent:?} {received:?}");
+            assert_eq!(end.flows.iter().all(|flow| flow.tcp.is_some()), transport == Transport::Tcp);
+        }
+        let (sent, received) = (client.sent.expect("sent"), server.received.expect("received"));
+        if transport == Transport::Tcp {
+            assert_eq!((sent.io_method.as_str(), received.io_method.as_str()), ("sendfile", "recv"));
+        } else {
+            assert!(received.arrived <= sent.messages, "{sent:?} {received:?}");
+        }
+    }
+}
+
+#[test]
+fn many_flows_of_datagrams_go_at_full_speed() {
+    let (client, server) = run(&Task::Stream(many(Transport::Udp)));
+    let (sent, received) = (client.sent.expect("sent"), server.received.expect("received"));
+    assert!(sent.io_method.contains("UDP_SEGMENT") && sent.payload_bytes == sent.messages * 1_448, "{sent:?}");
+    assert!(client.flows.iter().all(|flow| flow.sent_bytes > 0), "{sent:?}");
+    assert!(received.messages > 0 && received.arrived <= sent.messages, "{sent:?} {received:?}");
+}
+
+#[test]
+fn many_flows_keep_a_set_rate_together() {
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let rate = 20_000_000;
+        let begun = clock::now();
+        let [(client, moved), (server, _)] = run_metered(&Task::Stream(paced(transport, rate)));
+        let took = Nanos::new(clock::now() - begun);
+        let (sent, received) = (client.sent.expect("sent"), server.received.expect("received"));
+        // Of all that was sent, whenever a thread had its core.
+        assert!(moved.sent_bytes as f64 * 8.0 < rate as f64 * took.as_secs_f64(), "{transport}: {moved:?} in {took}");
+        assert!(sent.payload_bytes > 0 && received.payload_bytes > 0, "{transport}: {sent:?} {received:?}");
+        if transport == Transport::Udp {
+            assert_eq!(sent.messages + sent.not_sent + sent.refused, 600, "{sent:?}");
+            assert!(received.arrived <= sent.messages, "{sent:?} {received:?}");
+            assert_eq!((received.duplicates, received.reordered), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn many_flows_have_a_thread_for_each_core_and_a_stop_ends_them() {
+    let cores = available_parallelism().expect("a number of cores").get();
+    for task in [many(Transport::Tcp), many(Transport::Udp), paced(Transport::Tcp, 1_000_000)] {
+        let (own, theirs) = parts(&Task::Stream(task));
+        let (client, server) = pair(long(own), long(theirs));
+        testing::scope(|scope| {
+            let (running, serving) = (start(scope, &client), start(scope, &server));
+            let (_, closes) = window(&client);
+            window(&server);
+            for (session, sends, verb) in [(&client, true, "send"), (&server, false, "receive")] {
+                let threads = session.threads();
+                assert!(threads.len() <= cores && threads.iter().all(|thread| thread.sends == sends), "{threads:?}");
+                assert!(threads.iter().any(|thread| thread.name == format!("{verb} 0")), "{threads:?}");
+            }
+            let received = |meter: Meter| (meter.received_bytes > 0).then_some(());
+            wait_until("the server receives", || server.meter().and_then(received));
+            client.stop("enough");
+            assert!(was_stopped(&running.join().expect("no panic")));
+            server.stop("enough");
+            serving.join().expect("no panic").expect_err("stopped, or its client is gone");
+            assert!(client.has_ended() && server.has_ended());
+            assert!(clock::now() < closes, "they did not wait for the window's end");
+        });
+    }
+}
+
+#[test]
+fn a_peer_of_many_flows_that_goes_away_is_named() {
+    for task in [
+        many(Transport::Tcp),
+        StreamTask { direction: Direction::Receive, ..many(Transport::Tcp) },
+        paced(Transport::Tcp, 20_000_000),
+        many(Transport::Udp),
+        paced(Transport::Udp, 20_000_000),
+    ] {
+        let (own, theirs) = parts(&Task::Stream(task.clone()));
+        let (client, server) = pair(long(own), long(theirs));
+        testing::scope(|scope| {
+            let (running, serving) = (start(scope, &client), start(scope, &server));
+            let moved = |meter: Meter| (meter.sent_bytes + meter.received_bytes > 0).then_some(());
+            wait_until("there is traffic", || client.meter().and_then(moved));
+            server.stop("enough");
+            assert!(was_stopped(&serving.join().expect("no panic")));
+            let error = failure(running.join().expect("no panic"));
+            assert!(error.contains("127.0.0.1") && error.contains("went away"), "{task:?}: {error}");
+        });
+    }
+}
+
+#[test]
+fn a_window_of_many_flows_that_opens_late_is_as_long_as_any_other() {
+    for task in [many(Transport::Tcp), many(Transport::Udp), paced(Transport::Tcp, 20_000_000)] {
+        let measure = Nanos::from_millis(300);
+        let (mut own, mut theirs) = parts(&Task::Stream(task.clone()));
+        for part in [&mut own, &mut theirs] {
+            part.timing = Timing::Window(Window { warmup: Warmup::STEADY, measure });
+        }
+        let (client, server) = pair(own, theirs);
+        let begun = clock::now();
+        let (client, server) = testing::scope(|scope| {
+            let (one, other) = (start(scope, &client), start(scope, &server));
+            assert!(client.wait_for(Reached::Running, TIMEOUT) && server.wait_for(Reached::Running, TIMEOUT));
+            let received = |meter: Meter| (meter.received_bytes > 0).then_some(());
+            wait_until("the server receives", || server.meter().and_then(received));
+            let opens = clock::now() + 20_000_000;
+            assert!(client.open_window(opens) && server.open_window(opens));
+            (counts(one.join().expect("no panic")), counts(other.join().expect("no panic")))
+        });
+        let took = clock::now() - begun;
+        for length in [client.sent.expect("sent").window, server.received.expect("received").window] {
+            assert!((measure.get() / 2..=took).contains(&length.get()), "{task:?}: {length} of {took} ns");
+        }
+    }
+}
