@@ -38,7 +38,7 @@ const TURN: usize = 256 << 10;
 const RECEIVE_BUFFER: usize = 128 << 10;
 /// Uncopied, only the number of calls counts.
 const DISCARD_CALL: usize = 1 << 20;
-/// A paced sender workers over what is due within this, so that the load is even.
+/// A paced sender hands over what is due within this, so that the load is even.
 const PACED_BURST_NS: u64 = 250_000;
 /// The same of one of many flows of a thread at the most: a flow at a low rate is to be seen in each interval.
 const SHARED_BURST_NS: u64 = 100_000_000;
