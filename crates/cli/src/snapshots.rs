@@ -7,7 +7,9 @@ use crate::exit::Failure;
 use crate::help;
 use crate::hosts::HostBook;
 use clap::Command;
+use clap::builder::StyledStr;
 use linerate_model::{Confidence, Headline, HeadlineVerdict, Limit, Quantity, RecordId};
+use linerate_report::Language;
 use linerate_store::{RunRow, State};
 use tokio::sync::watch;
 
@@ -189,5 +191,6 @@ fn the_list_of_records_has_a_line_for_each() {
 
 #[test]
 fn live_lines_have_columns_for_each_kind_of_trial() {
-    check("messages", "live", &crate::live_lines::tests::sample());
+    check("messages", "live", &crate::live_lines::tests::sample(Language::English));
+    check("messages", "live-ja", &crate::live_lines::tests::sample(Language::Japanese));
 }

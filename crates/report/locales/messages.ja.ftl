@@ -216,6 +216,25 @@ host-bus-slot = { $host } のインターフェース { $interface } のカー�
 host-bus-used = 平均 { $frame_bytes } バイトのフレームが、このバスで運べる最大の { $used } を使いました。
 hosts-none-reached = 損失なしに届いたホストは 1 つもありません。
 
+## 測定の途中でわかっていること
+
+known-between = { $lower } ～ { $upper }
+known-burst = バースト { $number }/{ $all }、{ $lower } ～ { $upper } フレーム
+known-done = 完了
+known-echo = エコー { $bounds }
+known-finding = 確認中
+known-holds = 保持数 { $held } ～ { $upper }、{ $hosts } を試行中
+known-keeps = 保持数 { $lower } ～ { $upper }、{ $doing }
+known-latency = { $load } での遅延
+known-learning = 学習中
+known-learns = 学習レート { $lower } ～ { $upper }、{ $rate } で{ $doing }
+known-loss = { $rate } フレーム/s で損失 { $share }
+known-of-size = { $size }、{ $known }
+known-past = 保持数 { $held }、{ $hosts } での動作を確認中
+known-recovery = 回復 { $number }/{ $all }、{ $rate } から
+known-size = サイズ { $number }/{ $all }: { $bytes } バイト
+known-throughput = スループット { $bounds }
+
 ## ラダー
 
 ladder-copy-incomplete = コピーが終わりまで進みませんでした

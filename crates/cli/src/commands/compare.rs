@@ -6,9 +6,10 @@ use super::report;
 use crate::arguments::{Command, StorePath};
 use crate::exit::Failure;
 use crate::hosts::HostBook;
-use crate::output::{counted, print, say, style};
+use crate::output::{language, print, say_of_run, style};
 use linerate_method::Demands;
 use linerate_model::{Change, Comparison, Record};
+use linerate_report::said;
 use linerate_units::Ratio;
 use live::Live;
 use tokio::sync::watch;
@@ -158,16 +159,17 @@ fn judge(found: &Comparison, arguments: &Arguments) -> Result<(), Failure> {
     if found.figures.is_empty() {
         return Err(Failure::usage("the records have no measurement in common: compare runs of the same command"));
     }
+    let lang = language();
     let tell = |said: &str| {
         if !arguments.json {
-            say(said);
+            say_of_run(said);
         }
     };
     if found.is_worse() {
-        tell("linerate: something became worse");
+        tell(&said!(lang, "compare-worse"));
     } else if found.is_undecided() {
         let undecided = found.figures.iter().filter(|figure| figure.change == Change::Undecided).count();
-        tell(&format!("linerate: {} undecided", counted(undecided, "figure")));
+        tell(&said!(lang, "compare-undecided", figures = undecided));
     }
     if found.is_worse() || (arguments.strict && found.is_undecided()) { Err(Failure::Missed) } else { Ok(()) }
 }
