@@ -162,7 +162,9 @@ pub(crate) struct Repetition {
     #[arg(long, short = 'O', value_name = "TIME")]
     warmup: Option<Nanos>,
 
-    /// Number of runs; results are the median with the spread [default: 3; each load of a curve: 1]
+    /// Number of runs; the median is reported [default: 3]
+    ///
+    /// Results have the spread of the runs too. Each load of a curve has one run unless this asks for more.
     #[arg(long, short = 'r', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
 
@@ -186,9 +188,11 @@ pub(crate) struct Repetition {
 /// Whether verdicts are tested.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Prove {
-    /// Test each verdict: measure again with one thing changed, for example the load, the flows, the buffers or the congestion
-    /// control; of a copy: without the storage that the verdict names. Changed and unchanged trials alternate: 6 trials for
-    /// each test, 12 if these do not decide; at most two tests for each verdict
+    /// Test each verdict: measure again with one thing changed
+    ///
+    /// For example the load, the flows, the buffers or the congestion control; of a copy: without the storage that the verdict
+    /// names. Changed and unchanged trials alternate: 6 trials for each test, 12 if these do not decide; at most two tests for
+    /// each verdict.
     #[arg(long)]
     pub(crate) prove: bool,
 }
@@ -283,7 +287,9 @@ impl Family {
 /// TCP or UDP.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Over {
-    /// Use TCP (the default; `rpc` without either measures both)
+    /// Use TCP
+    ///
+    /// It is the default; `rpc` without either measures both.
     #[arg(long, conflicts_with = "udp")]
     tcp: bool,
 
@@ -311,7 +317,9 @@ impl Over {
 /// Connections, `MOST` at the most.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Flows<const MOST: u16 = { Net::MOST_FLOWS_WITH_THREADS }> {
-    /// Connections (UDP: sockets) of each client and direction
+    /// Connections (UDP: sockets)
+    ///
+    /// Each client has as many in each direction.
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST)))]
     pub(crate) flows: u16,
@@ -327,8 +335,10 @@ pub(crate) struct Requests {
     #[command(flatten)]
     flows: Flows,
 
-    /// Requests per second of each client, whether answered or not (open loop). Latency counts from when a request was
-    /// due [default: a closed loop, in which each response triggers the next request]
+    /// Requests per second, answered or not
+    ///
+    /// Each client sends as many (open loop). Latency counts from when a request was due. The default is a closed loop, in
+    /// which each response triggers the next request.
     #[arg(long, short = 'b', value_name = "RATE")]
     rate: Option<OpRate>,
 
@@ -448,7 +458,9 @@ pub(crate) struct Results {
     #[arg(long, short = 'J')]
     pub(crate) json: bool,
 
-    /// Print all that is known of each result, not its answer alone: why, the doubts in full, every table
+    /// Print all: reasons, doubts, every table
+    ///
+    /// That is all that is known of each result, not its answer alone.
     #[arg(long, short = 'v', conflicts_with_all = ["json", "json_stream"])]
     pub(crate) verbose: bool,
 
@@ -461,16 +473,22 @@ pub(crate) struct Results {
     /// [default: 1s; none with --json, in a ladder, a device test or the demonstration]
     #[arg(long, short = 'i', value_name = "TIME", value_parser = interval)]
     pub(crate) interval: Option<Nanos>,
-    /// Show the run on the whole terminal while it goes on: rate, latency, processors, losses, results so far (docs/tui.md)
+
+    /// Show the run on the whole terminal
+    ///
+    /// While it goes on: rate, latency, processors, losses, results so far (docs/tui.md).
     #[arg(long, conflicts_with_all = ["json", "json_stream", "interval"])]
     pub(crate) tui: bool,
 
-    /// Also write a report: .html, .md, .csv, .json or .txt
+    /// Also write .html, .md, .csv, .json or .txt
+    ///
+    /// The end of the file's name says which kind of report it is.
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Exit with 1 if a result misses this condition: 'throughput>=9Gbit/s', 'loss<=0.1%', 'p99<200us', 'limit!=receiver-cpu';
-    /// may be repeated
+    /// Exit with 1 if missed, as in 'loss<=0.1%'
+    ///
+    /// Other conditions: 'throughput>=9Gbit/s', 'p99<200us', 'limit!=receiver-cpu'. May be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub(crate) expect: Vec<Expectation>,
 

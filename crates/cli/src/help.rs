@@ -1,12 +1,16 @@
-//! The command line as a user meets it: `--help` has examples and everyday options, `--help-all` has every option in full.
+//! The command line as a user meets it: `--help` has examples and everyday options, a line each, `--help-all` has every option in
+//! full. What an option's line has no room for is the second paragraph of its text.
 
 use crate::arguments::{Arguments, EXAMPLES};
 use crate::familiar;
 use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _};
 use std::ffi::OsString;
 
-/// Examples come before options: they are read first.
-const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{all-args}";
+/// Examples come before options: they are read first. What clap writes before the help comes last.
+const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{all-args}\n\n{before-help}";
+
+/// The last line of `--help`.
+const MORE: &str = "All options: --help-all";
 
 /// The program's own help fits one screen: commands stand in what follows the usage.
 const SCREEN_TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n";
@@ -19,24 +23,30 @@ Options:
       --help-all     Print this
   -V, --version      Print version";
 
-/// Groups of options that few runs need.
-const RARE_GROUPS: [&str; 4] = ["Sockets", "The device's load", "Existing NFS server", "SMB server"];
+/// Options that few runs need, of every command.
+const RARE: [&str; 4] = ["help", "help-all", "lang", "store"];
 
-/// Single options that few runs need.
-const RARE: [&str; 13] = [
-    "affinity",
-    "interval",
-    "json_stream",
-    "lang",
-    "max_repeats",
-    "no_offload",
-    "port",
-    "receive_by",
-    "resume",
-    "sample",
-    "send_by",
-    "store",
-    "zerocopy",
+/// Everyday options of every command that has them.
+const EVERYDAY: [&str; 8] = ["time", "repeats", "prove", "json", "verbose", "tui", "out", "expect"];
+
+/// The other everyday options of the commands that have more options than a screen has room for. A command's name with a blank
+/// behind it stands for all commands below it. Of other commands each option is an everyday one.
+const EVERYDAY_OF: [(&str, &str); 12] = [
+    ("stream", "udp size sizes flows reverse bidir rate loaded_latency"),
+    ("transact", "udp connect request response outstanding flows rate"),
+    ("rpc", "tcp udp call sizes outstanding flows rate"),
+    ("nfs", "mix rate curve response_cap connections outstanding udp"),
+    ("copy", "tree over from to into existing"),
+    ("ladder", "udp flows force"),
+    ("calibrate", "loopback"),
+    ("device ", "ports both gateway sizes line force method goals rate step most learn_rate ageing target"),
+    ("frames", "ports both gateway force rate size sizes count template vary"),
+    ("lab", "bench link device shape police hosts keep"),
+    (
+        "serve",
+        "listen max_rate max_time allow_peer allow_frames allow_server copy_directory pair announce iperf3 ephemeral",
+    ),
+    ("limits", "medium bus udp tcp mtu over explain claim"),
 ];
 
 /// Returns the command line with all its commands.
@@ -44,7 +54,7 @@ pub(crate) fn command() -> Command {
     let whole = Arguments::command();
     let all: String = whole.get_subcommands().map(in_a_line).collect();
     let everything = format!("{EXAMPLES}\n\nCommands:\n{all}\n{OPTIONS}");
-    with_help(whole).help_template(SCREEN_TEMPLATE).after_long_help(everything)
+    with_help(whole, "").help_template(SCREEN_TEMPLATE).after_long_help(everything)
 }
 
 /// The words of this program's command line, as they are read: what a host alone stands for is written out.
@@ -65,6 +75,9 @@ pub(crate) fn parse_from(
 ) -> Result<Arguments, clap::Error> {
     let mut command = command();
     let words = completed(words.into_iter().map(Into::into).collect(), &command);
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        command = short(command);
+    }
     let matches = command.try_get_matches_from_mut(words).map_err(familiar::advised)?;
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
@@ -75,16 +88,39 @@ fn in_a_line(command: &Command) -> String {
     format!("  {:<11}  {about}\n", command.get_name())
 }
 
-/// The command, and those below it, with both kinds of help.
-fn with_help(command: Command) -> Command {
+/// The command for `--help`: the line of an option says which values it takes, and what each means is in `--help-all`.
+pub(crate) fn short(command: Command) -> Command {
+    // A flag's own two values are its being there or not.
+    let has_values = |arg: &Arg| arg.get_action().takes_values() && !arg.get_possible_values().is_empty();
+    command.mut_args(|arg| if has_values(&arg) { arg.hide_possible_values(true) } else { arg }).mut_subcommands(short)
+}
+
+/// The command called by `words`, and those below it, with both kinds of help.
+fn with_help(command: Command, words: &str) -> Command {
+    let of_this = |of: &str| words == of || (of.ends_with(' ') && words.starts_with(of));
+    let everyday = EVERYDAY_OF.iter().find(|(of, _)| of_this(of)).map(|(_, everyday)| everyday);
     let is_rare = |arg: &Arg| {
-        let group = arg.get_help_heading().is_some_and(|group| RARE_GROUPS.contains(&group));
-        group || RARE.contains(&arg.get_id().as_str())
+        let id = arg.get_id().as_str();
+        let is_everyday =
+            |own: &&str| arg.is_positional() || own.split(' ').chain(EVERYDAY).any(|everyday| everyday == id);
+        RARE.contains(&id) || !everyday.is_none_or(is_everyday)
+    };
+    // What follows the examples only in the whole help.
+    let whole =
+        command.get_after_help().zip(command.get_after_long_help()).map(|(first, rest)| format!("{first}\n\n{rest}"));
+    let command = match whole {
+        Some(whole) => command.after_long_help(whole),
+        None => command,
+    };
+    let below = |below: Command| {
+        let words = format!("{words} {}", below.get_name());
+        with_help(below, words.trim_start())
     };
     command
         .disable_help_flag(true)
         .help_template(TEMPLATE)
-        .mut_args(|arg| if is_rare(&arg) { arg.hide_short_help(true) } else { arg })
+        .before_help(MORE)
+        .before_long_help("")
         .next_help_heading(None::<&'static str>)
         .arg(
             Arg::new("help")
@@ -94,12 +130,14 @@ fn with_help(command: Command) -> Command {
                 .help("Print examples and everyday options"),
         )
         .arg(Arg::new("help-all").long("help-all").action(ArgAction::HelpLong).help("Print all options in full"))
-        .mut_subcommands(with_help)
+        .mut_args(|arg| if is_rare(&arg) { arg.hide_short_help(true) } else { arg })
+        .mut_subcommands(below)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
 
     fn shown(words: &[&str]) -> String {
         let error = parse_from(words).expect_err("help is no command");
@@ -133,17 +171,89 @@ mod tests {
         }
     }
 
+    /// Calls `check` with each command, called by its words.
+    fn each(command: &Command, words: &str, check: &mut dyn FnMut(&Command, &str)) {
+        check(command, words);
+        for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+            each(below, format!("{words} {}", below.get_name()).trim_start(), check);
+        }
+    }
+
+    /// The command line on a terminal of this many columns.
+    fn on_terminal(columns: usize, command: Command) -> Command {
+        let mut command = command.term_width(columns);
+        command.build();
+        command
+    }
+
     #[test]
-    fn every_rare_option_exists() {
-        fn has(command: &Command, is_meant: &dyn Fn(&Arg) -> bool) -> bool {
-            command.get_arguments().any(is_meant) || command.get_subcommands().any(|below| has(below, is_meant))
+    fn the_help_of_every_command_fits_two_screens_and_each_option_a_line() {
+        const LINES: usize = 48;
+        let (narrow, wide) = (on_terminal(80, short(command())), on_terminal(300, short(command())));
+        let mut lines_if_wide = BTreeMap::new();
+        each(&wide, "", &mut |command, words| {
+            lines_if_wide.insert(words.to_owned(), command.clone().render_help().to_string().lines().count());
+        });
+        let mut unfit = String::new();
+        each(&narrow, "", &mut |command, words| {
+            let help = command.clone().render_help().to_string();
+            let lines = help.lines().count();
+            let fits = lines <= LINES && help.lines().all(|line| line.chars().count() <= 80);
+            // What the program does takes two lines, and its options stand in a text.
+            let is_whole =
+                words.is_empty() || (lines == lines_if_wide[words] && help.ends_with(&format!("\n\n{MORE}\n")));
+            if !fits || !is_whole {
+                unfit.push_str(&format!("linerate {words}: {lines} lines\n{help}\n"));
+            }
+        });
+        assert_eq!(unfit, "", "too long, or a text does not fit its line");
+    }
+
+    #[test]
+    fn every_option_is_in_the_whole_help() {
+        each(&on_terminal(80, command()), "", &mut |command, words| {
+            let all = command.clone().render_long_help().to_string();
+            // The program's own help names its few options by itself.
+            for option in command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set()) {
+                let long = format!("--{}", option.get_long().expect("an option has a long name"));
+                let is_there = all.split([' ', '\n', '[', '=']).any(|word| word == long);
+                assert!(is_there, "linerate {words}: {long}\n{all}");
+            }
+        });
+    }
+
+    #[test]
+    fn the_line_of_an_option_names_the_values_that_it_takes() {
+        each(&on_terminal(80, short(command())), "", &mut |command, words| {
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_short_help_set() && !arg.is_hide_set()) {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                // A flag's own two values are its being there or not.
+                for value in arg.get_possible_values().iter().filter(|_| arg.get_action().takes_values()) {
+                    assert!(help.contains(value.get_name()), "linerate {words}: {} in {help}", value.get_name());
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn every_everyday_option_exists() {
+        let command = on_terminal(80, command());
+        let mut known = BTreeSet::new();
+        each(&command, "", &mut |command, words| {
+            for id in command.get_arguments().map(|arg| arg.get_id().to_string()) {
+                known.insert((words.to_owned(), id));
+            }
+        });
+        let has = |of: &str, id: &str| {
+            known.iter().any(|(words, other)| other == id && (of.is_empty() || words == of || words.starts_with(of)))
+        };
+        for id in RARE.into_iter().chain(EVERYDAY) {
+            assert!(has("", id), "{id}");
         }
-        let command = Arguments::command();
-        for rare in RARE {
-            assert!(has(&command, &|arg| arg.get_id() == rare), "{rare}");
-        }
-        for group in RARE_GROUPS {
-            assert!(has(&command, &|arg| arg.get_help_heading() == Some(group)), "{group}");
+        for (of, ids) in EVERYDAY_OF {
+            for id in ids.split(' ') {
+                assert!(has(of, id), "{of}: {id}");
+            }
         }
     }
 

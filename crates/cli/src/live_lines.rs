@@ -2,8 +2,10 @@
 //!
 //! They go to standard error: standard output is for results, and a line of an interval is none.
 
+use console::{Alignment, pad_str};
 use linerate_method::Progress;
 use linerate_model::{Direction, IntervalReport, StreamEvent, Task, TaskKind, Transport};
+use linerate_report::{Language, said};
 use linerate_runner::{Event, Telling};
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate, grouped};
 
@@ -18,6 +20,7 @@ const GAP: &str = "  ";
 /// Makes the lines of a run's trials.
 #[derive(Debug)]
 pub(crate) struct LiveLines {
+    lang: Language,
     telling: Telling,
     every: Nanos,
     columns: &'static [Column],
@@ -30,36 +33,40 @@ pub(crate) struct LiveLines {
 /// One column.
 #[derive(Debug)]
 struct Column {
+    /// The key of its head.
     head: &'static str,
     width: usize,
     cell: fn(&IntervalReport) -> String,
 }
 
-const RECEIVED: Column = Column { head: "Received", width: 8, cell: |report| bytes(report.received_bytes) };
-const RATE: Column = Column { head: "Rate", width: 11, cell: |report| bits(report.received_bps) };
+const RECEIVED: Column = Column { head: "live-head-received", width: 8, cell: |report| bytes(report.received_bytes) };
+const RATE: Column = Column { head: "live-head-rate", width: 11, cell: |report| bits(report.received_bps) };
 /// Where the receiver runs no agent.
-const SENT: Column = Column { head: "Sent", width: 8, cell: |report| bytes(report.sent_bytes) };
-const RATE_OF_SENT: Column = Column { head: "Rate", width: 11, cell: |report| bits(report.sent_bps) };
+const SENT: Column = Column { head: "live-head-sent", width: 8, cell: |report| bytes(report.sent_bytes) };
+const RATE_OF_SENT: Column = Column { head: "live-head-rate", width: 11, cell: |report| bits(report.sent_bps) };
 /// As iperf3 heads retransmits.
-const RETRANSMITS: Column = Column { head: "Retr", width: 6, cell: |report| grouped(report.retransmits) };
-const LOST: Column = Column { head: "Lost", width: 9, cell: |report| grouped(report.lost) };
-const SRTT: Column = Column { head: "srtt", width: 7, cell: |report| time(report.srtt) };
-const P50: Column = Column { head: "p50", width: 7, cell: |report| time(report.p50) };
-const P99: Column = Column { head: "p99", width: 7, cell: |report| time(report.p99) };
-const TRANSACTIONS: Column = Column { head: "Transactions", width: 12, cell: operations };
-const CALLS: Column = Column { head: "Calls", width: 12, cell: operations };
-const OPERATIONS: Column = Column { head: "Operations", width: 12, cell: operations };
-const FILES: Column = Column { head: "Files", width: 9, cell: |report| grouped(report.operations) };
-const COPIED: Column = Column { head: "Copied", width: 8, cell: |report| bytes(report.received_bytes) };
-const ALL_FILES: Column = Column { head: "Files so far", width: 12, cell: |report| grouped(report.total_operations) };
-const FRAMES: Column = Column { head: "Frames sent", width: 11, cell: |report| grouped(report.operations) };
+const RETRANSMITS: Column =
+    Column { head: "live-head-retransmits", width: 6, cell: |report| grouped(report.retransmits) };
+const LOST: Column = Column { head: "live-head-lost", width: 9, cell: |report| grouped(report.lost) };
+const SRTT: Column = Column { head: "live-head-srtt", width: 7, cell: |report| time(report.srtt) };
+const P50: Column = Column { head: "live-head-p50", width: 7, cell: |report| time(report.p50) };
+const P99: Column = Column { head: "live-head-p99", width: 7, cell: |report| time(report.p99) };
+const TRANSACTIONS: Column = Column { head: "live-head-transactions", width: 12, cell: operations };
+const CALLS: Column = Column { head: "live-head-calls", width: 12, cell: operations };
+const OPERATIONS: Column = Column { head: "live-head-operations", width: 12, cell: operations };
+const FILES: Column = Column { head: "live-head-files", width: 9, cell: |report| grouped(report.operations) };
+const COPIED: Column = Column { head: "live-head-copied", width: 8, cell: |report| bytes(report.received_bytes) };
+const ALL_FILES: Column =
+    Column { head: "live-head-all-files", width: 12, cell: |report| grouped(report.total_operations) };
+const FRAMES: Column = Column { head: "live-head-frames", width: 11, cell: |report| grouped(report.operations) };
 const FRAME_RATE: Column = Column {
-    head: "Frame rate",
+    head: "live-head-frame-rate",
     width: 10,
     cell: |report| FrameRate::per_second(report.operations_per_s.round() as u64).to_string(),
 };
-const SENT_RATE: Column = Column { head: "Sent", width: 11, cell: |report| bits(report.sent_bps) };
-const RECEIVED_RATE: Column = Column { head: "Received", width: 11, cell: |report| bits(report.received_bps) };
+const SENT_RATE: Column = Column { head: "live-head-sent", width: 11, cell: |report| bits(report.sent_bps) };
+const RECEIVED_RATE: Column =
+    Column { head: "live-head-received", width: 11, cell: |report| bits(report.received_bps) };
 
 /// The columns of a task, the interval before them and the busiest thread behind them left out.
 fn columns(task: TaskKind, transport: Option<Transport>) -> &'static [Column] {
@@ -85,8 +92,8 @@ fn sent_columns(transport: Transport) -> &'static [Column] {
 
 impl LiveLines {
     /// Lines of intervals of `every`.
-    pub(crate) fn new(every: Nanos) -> Self {
-        Self { telling: Telling::new(Some(every)), every, columns: &[], heads: None, has_begun: false }
+    pub(crate) fn new(lang: Language, every: Nanos) -> Self {
+        Self { lang, telling: Telling::new(Some(every)), every, columns: &[], heads: None, has_begun: false }
     }
 
     /// Takes an event. Returns the lines there are to print, each at most `width` columns wide.
@@ -98,7 +105,7 @@ impl LiveLines {
                 }
                 task => columns(task.kind(), trial.net().map(|net| net.transport)),
             };
-            self.heads = Some([title(&trial.name, *attempt, progress), heads(self.columns)]);
+            self.heads = Some([title(self.lang, &trial.name, *attempt, progress), heads(self.lang, self.columns)]);
         }
         let told = self.telling.take(event);
         let reports = told.iter().filter_map(|told| match told {
@@ -108,7 +115,8 @@ impl LiveLines {
         let long_enough = |report: &&IntervalReport| {
             (report.to - report.from).as_secs_f64() >= self.every.as_secs_f64() * SHORTEST_SHARE
         };
-        let rows: Vec<String> = reports.filter(long_enough).map(|report| row(self.columns, report)).collect();
+        let rows: Vec<String> =
+            reports.filter(long_enough).map(|report| row(self.lang, self.columns, report)).collect();
         let mut lines = Vec::new();
         if !rows.is_empty() {
             lines.extend(self.heads.take().into_iter().flatten());
@@ -123,26 +131,36 @@ impl LiveLines {
 }
 
 /// The column heads.
-fn heads(columns: &[Column]) -> String {
-    let heads = columns.iter().map(|column| format!("{GAP}{:>width$}", column.head, width = column.width));
-    format!("{:<INTERVAL_WIDTH$}{}{GAP}Busiest thread", "  Interval, s", heads.collect::<String>())
+fn heads(lang: Language, columns: &[Column]) -> String {
+    let head = |column: &Column| {
+        let head = lang.tell(column.head, &[]);
+        format!("{GAP}{}", pad_str(&head, column.width, Alignment::Right, None))
+    };
+    let interval = format!("  {}", said!(lang, "live-head-interval"));
+    let interval = pad_str(&interval, INTERVAL_WIDTH, Alignment::Left, None);
+    let heads: String = columns.iter().map(head).collect();
+    format!("{interval}{heads}{GAP}{}", said!(lang, "live-head-busiest"))
 }
 
 /// The line of an interval.
-fn row(columns: &[Column], report: &IntervalReport) -> String {
+fn row(lang: Language, columns: &[Column], report: &IntervalReport) -> String {
     let interval = format!("{:>6.2}-{:<6.2}", report.from.as_secs_f64(), report.to.as_secs_f64());
     let cell = |column: &Column| format!("{GAP}{:>width$}", (column.cell)(report), width = column.width);
     let cells: String = columns.iter().map(cell).collect();
-    let warm_up = if report.warmup { " (warm-up)" } else { "" };
+    let warm_up = if report.warmup { format!(" ({})", said!(lang, "live-in-warm-up")) } else { String::new() };
     let line = format!("{interval}{cells}{GAP}{:<BUSIEST_WIDTH$}{warm_up}", busiest(report));
     line.trim_end().to_owned()
 }
 
 /// Which trial begins.
-fn title(name: &str, attempt: u32, progress: &Progress) -> String {
-    let of = progress.at_most.map_or_else(String::new, |all| format!(" of {}", grouped(all as u64)));
-    let again = if attempt > 0 { format!(", attempt {}", attempt + 1) } else { String::new() };
-    format!("Trial {}{of}{again}: {name}", grouped(progress.done as u64 + 1))
+fn title(lang: Language, name: &str, attempt: u32, progress: &Progress) -> String {
+    let number = progress.done + 1;
+    let trial = match progress.at_most {
+        Some(all) => said!(lang, "live-trial-of", number = number, all = all),
+        None => said!(lang, "live-trial", number = number),
+    };
+    let again = (attempt > 0).then(|| said!(lang, "live-attempt", number = attempt + 1));
+    format!("{trial}{}: {name}", again.unwrap_or_default())
 }
 
 fn bytes(count: u64) -> String {
@@ -181,7 +199,7 @@ pub(crate) mod tests {
     const WIDTH: usize = 80;
 
     /// Lines of each kind of trial, as wide as they usually get.
-    pub(crate) fn sample() -> String {
+    pub(crate) fn sample(lang: Language) -> String {
         let host = |host: &str, busiest_thread| HostLoad { host: HostName(host.to_owned()), busiest_thread };
         let report = IntervalReport {
             from: Nanos::from_secs(3),
@@ -230,11 +248,11 @@ pub(crate) mod tests {
                 let columns = columns(task, *transport);
                 let over = transport.map_or_else(String::new, |transport| format!(" {transport}"));
                 lines.push(format!("{}{over}", task.name()));
-                lines.push(heads(columns));
+                lines.push(heads(lang, columns));
                 // These have no warm-up.
                 let whole = matches!(task, TaskKind::Frames | TaskKind::Copy);
-                lines.push(row(columns, &IntervalReport { warmup: !whole, ..report.clone() }));
-                lines.push(row(columns, &counted));
+                lines.push(row(lang, columns, &IntervalReport { warmup: !whole, ..report.clone() }));
+                lines.push(row(lang, columns, &counted));
             }
         }
         lines.join("\n")
@@ -242,8 +260,26 @@ pub(crate) mod tests {
 
     #[test]
     fn lines_fit_80_columns() {
-        for line in sample().lines() {
-            assert!(line.len() <= WIDTH, "{} columns: {line}", line.len());
+        for line in Language::ALL.map(sample).iter().flat_map(|sample| sample.lines()) {
+            let columns = console::measure_text_width(line);
+            assert!(columns <= WIDTH, "{columns} columns: {line}");
+        }
+    }
+
+    #[test]
+    fn a_trial_is_told_in_the_users_language() {
+        let progress = |at_most| Progress { done: 1, at_most, known: None };
+        let both = |at_most, attempt| Language::ALL.map(|lang| title(lang, "tcp", attempt, &progress(at_most)));
+        let [english, japanese] = both(Some(3), 1);
+        assert_eq!(english, "Trial 2 of 3, attempt 2: tcp");
+        assert!(
+            !japanese.contains("Trial") && !japanese.contains("attempt") && japanese.ends_with(": tcp"),
+            "{japanese}"
+        );
+        assert_eq!(both(None, 0)[0], "Trial 2: tcp");
+        let words = sample(Language::Japanese);
+        for english in ["Interval", "Received", "Busiest", "warm-up", "Files", "Frame"] {
+            assert!(!words.contains(english), "{english}: {words}");
         }
     }
 
@@ -252,8 +288,8 @@ pub(crate) mod tests {
         let task = Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(1)));
         let trial = Trial::new("tcp", task, Timing::of(Nanos::default(), Nanos::from_secs(3)));
         let record = Record::new(RecordId(String::new()), Plan::sweep(vec![trial.clone()], Repeats::Times(3)));
-        let mut live = LiveLines::new(every);
-        let progress = Progress { done: 1, at_most: Some(3), known: String::new() };
+        let mut live = LiveLines::new(Language::English, every);
+        let progress = Progress { done: 1, at_most: Some(3), known: None };
         let mut lines = live.take(&Event::Begins { trial: &trial, attempt: 1, progress }, width);
         for (ms, measured) in told {
             let meter = Meter { received_bytes: ms * 125_000, ..Meter::default() };
@@ -289,8 +325,8 @@ pub(crate) mod tests {
             let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(1));
             let task = StreamTask { iperf3: Some(Iperf3End::Server(server.clone())), direction, ..plain };
             let trial = Trial::new("tcp", Task::Stream(task), Timing::of(Nanos::default(), Nanos::from_secs(3)));
-            let mut live = LiveLines::new(Nanos::from_secs(1));
-            let progress = Progress { done: 0, at_most: Some(1), known: String::new() };
+            let mut live = LiveLines::new(Language::English, Nanos::from_secs(1));
+            let progress = Progress { done: 0, at_most: Some(1), known: None };
             live.take(&Event::Begins { trial: &trial, attempt: 0, progress }, WIDTH);
             let meter = Meter { sent_bytes: 125_000_000, ..Meter::default() };
             let progress = SessionProgress { running: Nanos::from_secs(1), meter, ..SessionProgress::default() };

@@ -11,7 +11,7 @@ use crate::help;
 use crate::hosts::{HostArguments, HostBook, ReachedAgents};
 use crate::interrupt::or_stopped;
 use crate::live_lines::LiveLines;
-use crate::output::{print, style};
+use crate::output::{language, print, style};
 use crate::progress::Bar;
 use crate::result_lines::ResultLines;
 use crate::resume;
@@ -230,7 +230,7 @@ impl RunRequest {
                 None => Bar::new(),
             },
             tui,
-            live: live.map(LiveLines::new),
+            live: live.map(|every| LiveLines::new(language(), every)),
             results: self.in_lines.then(|| ResultLines::new(plan.clone(), hosts)),
             events,
         })

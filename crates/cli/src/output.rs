@@ -61,6 +61,11 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", visible(text));
 }
 
+/// Tells how a run goes, marked as the program's.
+pub(crate) fn say_of_run(text: &str) {
+    say(&format!("linerate: {text}"));
+}
+
 /// The text with characters that steer a terminal, or turn the direction of writing, as JSON writes them: `\u001b`. Names and
 /// errors come from other hosts, from records and from files, and could change what a terminal shows or does. JSON stays the
 /// same value. Line breaks, those of CSV (RFC 4180) too, tabulators and the program's own colours stay.

@@ -2,11 +2,12 @@
 
 mod time_left;
 
-use crate::output::stderr_width;
+use crate::output::{language, stderr_width};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use linerate_model::{FramesTask, HostName, Meter, SessionProgress, Task, Trial};
+use linerate_model::{FramesTask, HostName, Message, Meter, SessionProgress, Task, Trial};
+use linerate_report::{Language, said};
 use linerate_runner::Event;
-use linerate_units::{BitRate, ByteCount, FrameRate, OpRate, grouped};
+use linerate_units::{BitRate, ByteCount, FrameRate, OpRate};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stderr, stdout};
 use std::time::{Duration, Instant};
@@ -26,6 +27,7 @@ const OPEN: &str = "{elapsed}  {wide_msg}";
 /// Shows which trial runs, how far the run is, and the rate just now.
 pub(crate) struct Bar {
     bar: ProgressBar,
+    lang: Language,
     /// What runs: the trial's name, and what is known so far.
     doing: String,
     shown: Shown,
@@ -83,6 +85,7 @@ impl Bar {
         let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         Self {
             bar: ProgressBar::with_draw_target(Some(STEPS), target),
+            lang: language(),
             doing: String::new(),
             shown: Shown::Received,
             start: Instant::now(),
@@ -110,7 +113,7 @@ impl Bar {
                 (self.done, self.at_most) = (progress.done, progress.at_most);
                 (self.files, self.bytes) = (0, 0);
                 self.told.clear();
-                self.doing = doing(trial, &progress.known);
+                self.doing = doing(self.lang, trial, progress.known.as_ref());
                 let template = match self.at_most {
                     Some(_) if stderr_width() < ROOM => NARROW,
                     Some(_) => COUNTED,
@@ -122,7 +125,7 @@ impl Bar {
                 self.show(now, "");
             }
             Event::Preparing { host, doing } if !doing.is_empty() => {
-                self.show(now, &format!("  {host}: {doing}"));
+                self.show(now, &format!("  {host}: {}", self.lang.named("preparing", doing)));
             }
             Event::Preparing { .. } => {}
             Event::Starts { files, bytes } => {
@@ -135,7 +138,7 @@ impl Bar {
             }
             Event::Repeating { reason } => {
                 self.repeats += 1;
-                self.show(now, &format!(": {}", reason.text));
+                self.show(now, &format!(": {}", self.lang.message(&reason.text)));
             }
             Event::Ended { .. } => self.time.ends(now),
             Event::Started { .. } | Event::Concluded { .. } => {}
@@ -149,14 +152,16 @@ impl Bar {
 
     /// Shows the trial with `what` there is to say of it.
     fn show(&self, now: Duration, what: &str) {
-        let again = if self.repeats > 0 { format!("  measured again {}x", self.repeats) } else { String::new() };
-        let message = format!("{}{again}{what}", self.doing);
+        let lang = self.lang;
+        let again = (self.repeats > 0).then(|| format!("  {}", said!(lang, "bar-again", times = self.repeats)));
+        let message = format!("{}{}{what}", self.doing, again.unwrap_or_default());
         let share = self.sum(|meter| meter.received_bytes) as f64 / self.bytes.max(1) as f64;
         let within = (self.time.within(now, share) * STEPS as f64) as u64;
         self.bar.set_position(self.done as u64 * STEPS + within);
         let after = self.at_most.map(|all| all.saturating_sub(self.done + 1));
         let left = after.and_then(|after| self.time.left(now, share, after));
-        self.bar.set_prefix(left.map_or_else(String::new, |left| format!("about {} left  ", time_left::shown(left))));
+        let left = left.map(|left| format!("{}  ", said!(lang, "bar-left", time = time_left::shown(left))));
+        self.bar.set_prefix(left.unwrap_or_default());
         self.bar.set_message(crate::output::visible(&message).into_owned());
         self.bar.tick();
     }
@@ -175,9 +180,18 @@ impl Bar {
             Shown::Operations => OpRate::of(operations, time).map(|rate| rate.to_string()).unwrap_or_default(),
             Shown::Frames => FrameRate::of(operations, time).map(|rate| rate.to_string()).unwrap_or_default(),
             Shown::Copied => {
-                let files = format!("{} of {} files", grouped(operations), grouped(self.files));
-                let rate = bits(bytes).map_or_else(String::new, |rate| format!("  {rate}"));
-                format!("{files}, {} of {}{rate}", ByteCount::new(bytes), ByteCount::new(self.bytes))
+                let copied = said!(
+                    self.lang,
+                    "bar-copied",
+                    files = operations,
+                    all_files = self.files,
+                    bytes = ByteCount::new(bytes),
+                    all_bytes = ByteCount::new(self.bytes)
+                );
+                match bits(bytes) {
+                    Some(rate) => format!("{copied}  {rate}"),
+                    None => copied,
+                }
             }
         }
     }
@@ -190,14 +204,12 @@ impl Drop for Bar {
 }
 
 /// What runs: the bounds of a search so far and the load that is tried, else the trial's name.
-fn doing(trial: &Trial, known: &str) -> String {
-    match trial.task() {
-        Task::Frames(frames) if !known.is_empty() => match load(frames) {
-            Some(load) => format!("{known}; trial at {load}"),
-            None => known.to_owned(),
-        },
-        _ if known.is_empty() => trial.name.clone(),
-        _ => format!("{}  {known}", trial.name),
+fn doing(lang: Language, trial: &Trial, known: Option<&Message>) -> String {
+    let Some(known) = known.map(|known| lang.message(known)) else { return trial.name.clone() };
+    let Task::Frames(frames) = trial.task() else { return format!("{}  {known}", trial.name) };
+    match load(frames) {
+        Some(load) => said!(lang, "bar-trial-at", known = known, load = load.to_string()),
+        None => known,
     }
 }
 
@@ -211,11 +223,11 @@ fn load(frames: &FramesTask) -> Option<FrameRate> {
 mod tests {
     use super::*;
     use linerate_method::Progress;
-    use linerate_model::{Caveat, CaveatKind, Message, StreamTask, Timing, Transport};
+    use linerate_model::{Caveat, CaveatKind, StreamTask, Timing, Transport, message};
     use linerate_units::Nanos;
 
     fn begins(trial: &Trial, done: usize) -> Event<'_> {
-        Event::Begins { trial, attempt: 0, progress: Progress { done, at_most: Some(6), known: String::new() } }
+        Event::Begins { trial, attempt: 0, progress: Progress { done, at_most: Some(6), known: None } }
     }
 
     #[test]
@@ -251,5 +263,37 @@ mod tests {
         assert_eq!(bar.bar.message(), "tcp  measured again 3x: the hypervisor took 9 % of a core");
         bar.note(&begins(&trial, 1));
         assert_eq!(bar.bar.message(), "tcp  measured again 3x");
+    }
+
+    #[test]
+    fn the_bar_is_told_in_the_users_language() {
+        let task = Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(1)));
+        let trial = Trial::new("tcp", task, Timing::of(Nanos::from_secs(1), Nanos::from_secs(3)));
+        let reason = Caveat::new(CaveatKind::CpuStolen, message!("known-done", "done"));
+        let told = |lang: Language| {
+            let mut bar = Bar::hidden();
+            bar.lang = lang;
+            let known = Some(message!("known-learning", "learning"));
+            let progress = Progress { done: 0, at_most: Some(2), known };
+            bar.note_at(Duration::ZERO, &Event::Begins { trial: &trial, attempt: 0, progress });
+            bar.note_at(Duration::ZERO, &Event::Repeating { reason: &reason });
+            let repeated = bar.bar.message();
+            bar.note_at(Duration::ZERO, &Event::Preparing { host: &"b".into(), doing: "connecting" });
+            (bar.shown, bar.files, bar.bytes) = (Shown::Copied, 2_000, 3_000_000);
+            let meter = Meter { received_bytes: 1_000_000, operations: 1_000, ..Meter::default() };
+            bar.told.insert("b".into(), SessionProgress { meter, ..SessionProgress::default() });
+            [bar.bar.prefix(), repeated, bar.bar.message(), bar.rate()]
+        };
+        let english = [
+            "about 8 s left  ",
+            "tcp  learning  measured again 1x: done",
+            "tcp  learning  measured again 1x  b: connecting",
+            "1,000 of 2,000 files, 1 MB of 3 MB",
+        ];
+        assert_eq!(told(Language::English), english);
+        for (told, english) in told(Language::Japanese).iter().zip(english) {
+            let words = ["about", "left", "learning", "again", "done", "connecting", "of", "files"];
+            assert!(!told.is_ascii() && !words.iter().any(|word| told.contains(word)), "{told}: {english}");
+        }
     }
 }

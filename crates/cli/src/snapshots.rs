@@ -7,7 +7,9 @@ use crate::exit::Failure;
 use crate::help;
 use crate::hosts::HostBook;
 use clap::Command;
+use clap::builder::StyledStr;
 use linerate_model::{Confidence, Headline, HeadlineVerdict, Limit, Quantity, RecordId};
+use linerate_report::Language;
 use linerate_store::{RunRow, State};
 use tokio::sync::watch;
 
@@ -20,26 +22,24 @@ pub(crate) fn check(folder: &str, name: &str, shown: &str) {
     settings.bind(|| insta::assert_snapshot!(name, shown));
 }
 
-/// The program's command line as on a terminal of this many columns.
-fn command_line() -> Command {
-    let mut command = help::command().term_width(100);
-    command.build();
-    command
-}
-
 /// Compares the help of a command and of those below it.
-fn check_help(command: &mut Command, name: &str) {
-    check("help", name, &command.render_help().to_string());
-    check("help-all", name, &command.render_long_help().to_string());
+fn check_help(command: &mut Command, name: &str, folder: &str, render: fn(&mut Command) -> StyledStr) {
+    check(folder, name, &render(command).to_string());
     for below in command.get_subcommands_mut().filter(|below| below.get_name() != "help") {
         let name = format!("{name}-{}", below.get_name());
-        check_help(below, &name);
+        check_help(below, &name, folder, render);
     }
 }
 
 #[test]
 fn every_command_has_the_help_of_its_snapshot() {
-    check_help(&mut command_line(), "linerate");
+    let on_terminal = |command: Command| {
+        let mut command = command.term_width(80);
+        command.build();
+        command
+    };
+    check_help(&mut on_terminal(help::short(help::command())), "linerate", "help", Command::render_help);
+    check_help(&mut on_terminal(help::command()), "linerate", "help-all", Command::render_long_help);
 }
 
 /// Commands that are refused before a host is reached or a file is opened: by the command line, or by the command's plan.
@@ -191,5 +191,6 @@ fn the_list_of_records_has_a_line_for_each() {
 
 #[test]
 fn live_lines_have_columns_for_each_kind_of_trial() {
-    check("messages", "live", &crate::live_lines::tests::sample());
+    check("messages", "live", &crate::live_lines::tests::sample(Language::English));
+    check("messages", "live-ja", &crate::live_lines::tests::sample(Language::Japanese));
 }

@@ -43,7 +43,7 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
     let job = Job::check(assignment)?;
     let stop = host.stop().flag();
     host.listening(Endpoints::new())?;
-    host.preparing(&format!("reaching the iperf3 server {}", job.address()));
+    host.preparing("reaching the iperf3 server");
     let cookie = Cookie::draw();
     let mut control = agreed(&job, &cookie, stop)?;
     // The server begins when the last flow is there. That one waits for the start.

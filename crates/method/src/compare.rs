@@ -26,7 +26,7 @@ use crate::measure;
 use crate::statistics::level_of_each;
 use crate::task::kind;
 use judge::{Figure, compared};
-use linerate_model::{Comparison, Quantity, Record, Samples, Trial};
+use linerate_model::{Comparison, Message, Quantity, Record, RecordId, Samples, Trial, message};
 use runs::Runs;
 use searched::{Searches, joined};
 use std::collections::BTreeSet;
@@ -92,15 +92,16 @@ pub fn compare(before: &[Record], after: &[Record], demands: &Demands) -> Compar
         names(after)
             .into_iter()
             .filter(|name| !old.contains(name))
-            .map(|name| format!("`{name}` was measured after only")),
+            .map(|name| message!("compared-measured-after", "`{name}` was measured after only", name)),
     );
     let mut found = concluded((before, after), samples, figures, remarks, demands);
     if samples == Samples::Runs && !found.figures.is_empty() {
         let percent = format!("{:.3}", demands.tolerance * 100.0);
-        let percent = percent.trim_end_matches('0').trim_end_matches('.');
-        found.warnings.push(format!(
+        found.warnings.push(message!(
+            "compared-one-session",
             "one session each: how much sessions differ is not known, and a drift between them of more than the tolerance of \
-             {percent} % looks like a change; give several records of each side, or measure in turn with `linerate compare --live`"
+             {tolerance} looks like a change; give several records of each side, or measure in turn with `linerate compare --live`",
+            tolerance = format!("{} %", percent.trim_end_matches('0').trim_end_matches('.'))
         ));
     }
     found
@@ -117,13 +118,17 @@ pub fn compare_searches(before: &[Record], after: &[Record], demands: &Demands) 
 }
 
 /// What searches of one side only have found, in words.
-fn of_one_side([before, after]: &[Searches; 2]) -> Vec<String> {
-    let only = |one: &Searches, other: &Searches, when: &str| -> Vec<String> {
+fn of_one_side([before, after]: &[Searches; 2]) -> Vec<Message> {
+    fn only<'a>(one: &'a Searches, other: &Searches) -> BTreeSet<&'a str> {
         let other: BTreeSet<&str> = other.names().collect();
-        let names: BTreeSet<&str> = one.names().filter(|name| !other.contains(name)).collect();
-        names.into_iter().map(|name| format!("`{name}` was found {when} only")).collect()
-    };
-    [only(before, after, "before"), only(after, before, "after")].concat()
+        one.names().filter(|name| !other.contains(name)).collect()
+    }
+    let only_before = only(before, after).into_iter();
+    let only_after = only(after, before).into_iter();
+    only_before
+        .map(|name| message!("compared-found-before", "`{name}` was found before only", name))
+        .chain(only_after.map(|name| message!("compared-found-after", "`{name}` was found after only", name)))
+        .collect()
 }
 
 /// Compares two records whose runs were made in turn: the n-th run of `before` and the n-th of `after` are a pair. Cells of other
@@ -138,7 +143,7 @@ pub fn compare_pairs(before: &Record, after: &Record, demands: &Demands) -> Comp
             _ => new.iter().find(|other| other.name == cell.name),
         };
         let Some(other) = other else {
-            remarks.push(format!("`{}` was measured before only", cell.name));
+            remarks.push(message!("compared-measured-before", "`{name}` was measured before only", name = &cell.name));
             continue;
         };
         let compared = |cell: &Trial| -> Vec<Quantity> { kind(cell.task().kind()).compared(cell.task()) };
@@ -158,7 +163,7 @@ fn concluded(
     (before, after): (&[Record], &[Record]),
     samples: Samples,
     figures: Vec<Figure>,
-    remarks: Vec<String>,
+    remarks: Vec<Message>,
     demands: &Demands,
 ) -> Comparison {
     let ids = |side: &[Record]| side.iter().map(|record| record.id.clone()).collect();
@@ -177,18 +182,19 @@ fn concluded(
 }
 
 /// The records of `side` that measured the same as `cell`; of the others `remarks` say why not.
-fn with<'a>(side: &'a [Record], cell: &Trial, remarks: &mut Vec<String>) -> Vec<&'a Record> {
+fn with<'a>(side: &'a [Record], cell: &Trial, remarks: &mut Vec<Message>) -> Vec<&'a Record> {
     let mut found = Vec::new();
     for record in side {
-        match cells(record).find(|other| other.name == cell.name) {
-            None => remarks.push(format!("`{}` was not measured in {}", cell.name, record.id)),
-            Some(other) => match measured_differently(cell, other) {
-                Some(what) => {
-                    remarks
-                        .push(format!("`{}` is not the same measurement in {}: {what} differ", cell.name, record.id));
-                }
-                None => found.push(record),
-            },
+        let remark = match cells(record).find(|other| other.name == cell.name) {
+            None => {
+                let (name, record) = (&cell.name, &record.id.0);
+                Some(message!("compared-not-measured", "`{name}` was not measured in {record}", name, record))
+            }
+            Some(other) => measured_differently(cell, other, &record.id),
+        };
+        match remark {
+            Some(remark) => remarks.push(remark),
+            None => found.push(record),
         }
     }
     found
@@ -205,10 +211,17 @@ fn cells(record: &Record) -> impl Iterator<Item = &Trial> {
     measure::cells(record).into_iter().filter(asked)
 }
 
-/// What makes two cells of one name different measurements. Congestion control, like time, is a condition of one measurement.
-fn measured_differently(cell: &Trial, other: &Trial) -> Option<&'static str> {
+/// What makes a cell and the `other` of its name, which was measured in `record`, different measurements. Congestion control, like
+/// time, is a condition of one measurement.
+fn measured_differently(cell: &Trial, other: &Trial, record: &RecordId) -> Option<Message> {
+    let (name, record) = (&cell.name, &record.0);
     if cell.paths().len() != other.paths().len() {
-        return Some("the numbers of paths");
+        return Some(message!(
+            "compared-other-paths",
+            "`{name}` is not the same measurement in {record}: the numbers of paths differ",
+            name,
+            record
+        ));
     }
     let task = |cell: &Trial| {
         // The same between other hosts is the same measurement.
@@ -217,5 +230,12 @@ fn measured_differently(cell: &Trial, other: &Trial) -> Option<&'static str> {
         task.net_mut().into_iter().for_each(|net| net.socket.congestion = None);
         task
     };
-    (task(cell) != task(other)).then_some("what was asked for and its options")
+    (task(cell) != task(other)).then(|| {
+        message!(
+            "compared-other-options",
+            "`{name}` is not the same measurement in {record}: what was asked for and its options differ",
+            name,
+            record
+        )
+    })
 }

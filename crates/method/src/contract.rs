@@ -4,7 +4,7 @@ use crate::curve::Curve;
 use crate::device::Device;
 use crate::ladder::Climb;
 use crate::sweep::Sweep;
-use linerate_model::{Goal, Host, Plan, Record, RunSummary, Trial, TrialResult};
+use linerate_model::{Goal, Host, Message, Plan, Record, RunSummary, Trial, TrialResult};
 
 /// Decides which trial to run next, and what all of them amount to. It knows the plan and the results it was told, nothing
 /// else: told the same results in the same order, it gives the same answers.
@@ -73,8 +73,8 @@ pub struct Progress {
     pub done: usize,
     /// Trials there will be at the most; none where that is not known.
     pub at_most: Option<usize>,
-    /// What is known so far, in words; empty where there is nothing to say.
-    pub known: String,
+    /// What is known so far, in words; none where there is nothing to say.
+    pub known: Option<Message>,
 }
 
 /// Returns the method of `plan` between `hosts`, nothing run yet.

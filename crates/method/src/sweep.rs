@@ -216,7 +216,7 @@ impl Method for Sweep {
         let cells = self.cells.iter().map(|cell| cell.progress(&self.repeats));
         let all = cells.chain(self.proofs.iter().flatten().map(Proof::progress));
         let (done, left) = all.fold((0, 0), |sum, cell| (sum.0 + cell.0, sum.1 + cell.1));
-        Progress { done, at_most: Some(done + left), known: String::new() }
+        Progress { done, at_most: Some(done + left), known: None }
     }
 
     fn summary(&self) -> RunSummary {

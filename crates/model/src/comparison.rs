@@ -1,6 +1,6 @@
 //! Records held against each other.
 
-use crate::{Firmness, Interval, MeasureUnit, RecordId, Summary};
+use crate::{Firmness, Interval, MeasureUnit, Message, RecordId, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -23,9 +23,9 @@ pub struct Comparison {
     /// Each figure that both sides have.
     pub figures: Vec<ComparedFigure>,
     /// What was not the same on both sides, in words: another cause that a difference may have.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Message>,
     /// What only one side has, or was measured differently, in words.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Message>,
 }
 
 impl Comparison {

@@ -86,7 +86,7 @@ impl Operations {
             let credential = operations.identity.credential(&mut caller)?;
             let handle = mount::mount(&mut caller, &credential, operations.export_name())?;
             operations.export = Some(handle);
-            opening.host.preparing(&format!("making {} files", spec.files.files));
+            opening.host.preparing("making files");
             operations.make(stop)?;
         }
         Ok(operations)

@@ -26,6 +26,10 @@ attempts-spoilt = { $spoilt ->
         [one] One of { $all } attempts was spoilt by the measuring hosts. It was repeated, and its figures do not count.
        *[other] { $spoilt } of { $all } attempts were spoilt by the measuring hosts. They were repeated, and their figures do not count.
     }
+bar-again = measured again { $times }x
+bar-copied = { $files } of { $all_files } files, { $bytes } of { $all_bytes }
+bar-left = about { $time } left
+bar-trial-at = { $known }; trial at { $load }
 bursts-caption-back-to-back = Back-to-back frames and buffer time (RFC 2544 section 26.4, RFC 9004)
 bursts-caption-echo = Echo requests answered
 bursts-caption-recovery = Recovery from overload (RFC 2544 section 26.5)
@@ -614,6 +618,20 @@ column-why = why
     .meaning = what the system said
 column-write = write
     .meaning = mean response time of writes
+compare-kept = { $runs ->
+        [one] 1 run
+       *[other] { $runs } runs
+    } kept as { $record }
+compare-pair = pair { $number } of { $most } at most, { $side }
+compare-undecided = { $figures ->
+        [one] 1 figure
+       *[other] { $figures } figures
+    } undecided
+compare-undecided-so-far = { $figures ->
+        [one] 1 figure
+       *[other] { $figures } figures
+    } undecided after { $pairs } pairs; more pairs follow
+compare-worse = something became worse
 comparison-after = after
 comparison-before = before
 comparison-better = better
@@ -1200,8 +1218,28 @@ line-share-point-loses = { $bytes }-byte frames: frames were lost at { $rate } f
 line-share-title = Throughput as a share of the line (RFC 2544 section 26.1)
 list-and = { $first } and { $last }
 list-comma = ,{ " " }
+live-attempt = , attempt { $number }
 live-busiest-thread = busiest thread { $share } % of a core (host { $host })
 live-frames = { $count } frames/s
+live-head-all-files = Files so far
+live-head-busiest = Busiest thread
+live-head-calls = Calls
+live-head-copied = Copied
+live-head-files = Files
+live-head-frame-rate = Frame rate
+live-head-frames = Frames sent
+live-head-interval = Interval, s
+live-head-lost = Lost
+live-head-operations = Operations
+live-head-p50 = p50
+live-head-p99 = p99
+live-head-rate = Rate
+live-head-received = Received
+live-head-retransmits = Retr
+live-head-sent = Sent
+live-head-srtt = srtt
+live-head-transactions = Transactions
+live-in-warm-up = warm-up
 live-lost = { $count ->
         [one] 1 datagram lost
        *[other] { $count } datagrams lost
@@ -1214,6 +1252,8 @@ live-retransmits = { $count ->
     }
 live-round-trip = round-trip time { $srtt }
 live-run-not-counted = run { $run }, not counted: { $reason }
+live-trial = Trial { $number }
+live-trial-of = Trial { $number } of { $all }
 live-warm-up = warm-up, excluded from results
 loaded-latency-added = Small { $transport } requests beside the stream took { $loaded } at p50, against { $idle } on the idle path. The stream added { $added } ({ $runs }): grade { $grade } ({ $bounds }). At p99 it added { $p99 }.
 loaded-latency-buffer-delay = Buffer delay: { $delay }.
@@ -1423,6 +1463,14 @@ place-sending-program = sending program
 place-server = server
 place-storage = storage
 place-unaccounted = unaccounted
+preparing-connecting = connecting
+preparing-connecting-to-the-server = connecting to the server
+preparing-counting-the-tree = counting the tree
+preparing-emptying-the-caches = emptying the caches
+preparing-making-files = making files
+preparing-making-the-tree = making the tree
+preparing-reaching-the-iperf3-server = reaching the iperf3 server
+preparing-reading-the-tree-once = reading the tree once
 quantity-buffer = buffer
 quantity-files-per-second = files per second
 quantity-frames-per-second = frames per second
@@ -1624,6 +1672,23 @@ view-compare-two = Compare two
 view-confidence = Confidence, percent
 view-ended = Ended
 view-ended-without-record = The run has ended. No attempt counted, so no record is kept.
+view-error-address = The address is not whole: use the one that `linerate view` printed.
+view-error-ambiguous = { $name } could be { $first }, { $second } or more: give more of the name.
+view-error-broken = This page could not be made: its record may be broken.
+view-error-confidence = `{ $typed }` is not a percentage from 50 to below 100, as in 95.
+view-error-day = `{ $typed }` is not a day: write it like 2026-11-21
+view-error-limit = `{ $typed }` is not a limit: choose one of the list, as in wire
+view-error-changed = `{ $typed }` is not a choice of changed figures: choose yes, or leave it out
+view-error-no-page = There is no such page.
+view-error-no-record = No record is called { $name }: choose one of the list.
+view-error-not-two = Tick two records to compare, not { $ticked }.
+view-error-same = Both are the same record: tick two.
+view-error-state = `{ $typed }` is not a state: choose finished or unfinished
+view-error-title-failed = Failed
+view-error-title-not-found = Not found
+view-error-title-unclear = Not clear
+view-error-tolerance = The tolerance `{ $typed }` is none: { $error }
+view-error-too-many = { $most } pages follow runs already: close some of them.
 view-failed = failed
 view-filter = Filter
 view-finished = finished

@@ -139,6 +139,45 @@ change-requests = 同時 { $outstanding } 要求
 change-segments = { $minimum_mtu_segment } バイトのセグメント
 change-system-buffers = システム既定のバッファ
 
+## 記録の比較
+
+compared-agent = ホスト { $host } の linerate
+compared-bench = 試験環境
+compared-condition = { $what }: 変更前は { $old }、変更後は { $new } です。
+compared-congestion = 輻輳制御
+compared-driver = { $place }のドライバー
+compared-found-after = `{ $name }` は変更後にだけ見つかりました。
+compared-found-before = `{ $name }` は変更前にだけ見つかりました。
+compared-hosts = ホスト
+compared-interface = ホスト { $host } のインターフェース { $interface }
+compared-kernel = ホスト { $host } のカーネル
+compared-lab = ラボ
+compared-lab-with = ラボ（`{ $options }`）
+compared-measured-after = `{ $name }` は変更後にだけ測定されました。
+compared-measured-before = `{ $name }` は変更前にだけ測定されました。
+compared-model-and-cores = { $model }（{ $cores } コア）
+compared-mtu = { $place }の MTU
+compared-no-lab = ラボなし
+compared-not-measured = `{ $name }` は { $record } では測定されていません。
+compared-off = オフ
+compared-offload = { $place }の { $offload }
+compared-on = オン
+compared-one-session = 記録は両側 1 つずつです。記録どうしの差の大きさがわからないため、その間に許容差 { $tolerance } を超えるドリフトがあると変化に見えます。それぞれ複数の記録を指定するか、`linerate compare --live` で交互に測定してください。
+compared-or = { $first } または { $further }
+compared-other-options = `{ $name }` は { $record } では同じ測定ではありません。指定した内容とオプションが異なります。
+compared-other-paths = `{ $name }` は { $record } では同じ測定ではありません。経路の数が異なります。
+compared-processor = ホスト { $host } のプロセッサ
+compared-qdisc = { $place }のキューイング規則
+compared-repeats = 測定回数
+compared-speed = { $place }の速度
+compared-unknown = 不明
+compared-until-known = 平均が信頼度 { $confidence } % で { $within } 以内に定まるまで、最大 { $at_most }
+compared-until-steady = 安定するまで、最大 { $at_most }
+compared-value = { $value }
+compared-version = バージョン（linerate）
+compared-warm-up = ウォームアップ
+compared-window = 測定区間
+
 ## 経路でのデータ破損
 
 corruption-failed = 到着したものの { $share } が受信ホストでチェックサムエラーになりました。
@@ -176,6 +215,25 @@ host-bus-next = カードをより速いスロットに挿してください。�
 host-bus-slot = { $host } のインターフェース { $interface } のカードは { $bus } にあり、リンクより少ない量しか運べません。
 host-bus-used = 平均 { $frame_bytes } バイトのフレームが、このバスで運べる最大の { $used } を使いました。
 hosts-none-reached = 損失なしに届いたホストは 1 つもありません。
+
+## 測定の途中でわかっていること
+
+known-between = { $lower } ～ { $upper }
+known-burst = バースト { $number }/{ $all }、{ $lower } ～ { $upper } フレーム
+known-done = 完了
+known-echo = エコー { $bounds }
+known-finding = 確認中
+known-holds = 保持数 { $held } ～ { $upper }、{ $hosts } を試行中
+known-keeps = 保持数 { $lower } ～ { $upper }、{ $doing }
+known-latency = { $load } での遅延
+known-learning = 学習中
+known-learns = 学習レート { $lower } ～ { $upper }、{ $rate } で{ $doing }
+known-loss = { $rate } フレーム/s で損失 { $share }
+known-of-size = { $size }、{ $known }
+known-past = 保持数 { $held }、{ $hosts } での動作を確認中
+known-recovery = 回復 { $number }/{ $all }、{ $rate } から
+known-size = サイズ { $number }/{ $all }: { $bytes } バイト
+known-throughput = スループット { $bounds }
 
 ## ラダー
 

@@ -445,7 +445,7 @@ fn losses(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
         rows: lossy.iter().map(row).collect(),
     };
     let legend = legend.collect();
-    let x = Axis::rate(said!(lang, "charts-axis-share-lost"), "%", reach(&bars));
+    let x = Axis::rate(lang, said!(lang, "charts-axis-share-lost"), "%", reach(&bars));
     Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }
 
@@ -565,7 +565,7 @@ const LINEAR_REACH: f64 = 100.0;
 /// An axis of rates from zero, or where the highest value would hide the lowest, logarithmic.
 pub(crate) fn rate_axis(lang: Language, title: String, unit: &str, low: f64, high: f64) -> Axis {
     if high / low <= LINEAR_REACH || !(low > 0.0 && high.is_finite()) {
-        return Axis::rate(title, unit, high);
+        return Axis::rate(lang, title, unit, high);
     }
     let (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
     let powers = low.log10().round() as i32..=high.log10().round() as i32;

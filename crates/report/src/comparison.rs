@@ -8,11 +8,12 @@ use crate::html::{figure, prose, with_meanings};
 use crate::language::Language;
 use crate::runs::{self, Group, Runs};
 use crate::said;
-use crate::sentences::sentence;
+use crate::sentences::{message, sentence};
 use crate::tables::{Column, Table};
 use crate::text::{Page, Style};
 use linerate_model::{
-    Change, ComparedFigure, Comparison, Firmness, MeasureUnit, Measurement, Quantity, Record, RecordId, Samples,
+    Change, ComparedFigure, Comparison, Firmness, MeasureUnit, Measurement, Message, Quantity, Record, RecordId,
+    Samples,
 };
 use maud::{Markup, html};
 
@@ -31,7 +32,7 @@ pub fn comparison(found: &Comparison, style: &Style) -> String {
     for (title, lines) in notes(lang, found) {
         page.blank();
         page.heading(&title);
-        lines.iter().for_each(|line| page.paragraph("- ", &sentence(line)));
+        lines.iter().for_each(|line| page.paragraph("- ", line));
     }
     page.finish(style.unicode)
 }
@@ -48,7 +49,7 @@ pub fn comparison_html(lang: Language, found: &Comparison) -> Markup {
         @for (title, lines) in notes(lang, found) {
             section {
                 h2 { (title) }
-                ul { @for line in lines { li { (prose(lang, &sentence(&plain(&line)))) } } }
+                ul { @for line in lines { li { (prose(lang, &line)) } } }
             }
         }
     }
@@ -99,14 +100,15 @@ fn ids(side: &[RecordId]) -> String {
     side.iter().map(|id| plain(&id.0)).collect::<Vec<_>>().join(", ")
 }
 
-/// What is said below the table, under its headings: what would decide, what else differed, and what was not compared.
+/// The sentences below the table, under their headings: what would decide, what else differed, and what was not compared.
 fn notes(lang: Language, found: &Comparison) -> Vec<(String, Vec<String>)> {
     let undecided = found.figures.iter().filter(|figure| figure.change == Change::Undecided);
-    let deciding = undecided.map(|figure| deciding(lang, found.samples, figure)).collect();
+    let deciding = undecided.map(|figure| sentence(&deciding(lang, found.samples, figure))).collect::<Vec<_>>();
+    let told = |messages: &[Message]| messages.iter().map(|said| message(lang, said)).collect::<Vec<_>>();
     let all = [
         (said!(lang, "comparison-what-would-decide"), deciding),
-        (said!(lang, "comparison-what-else-differed"), found.warnings.clone()),
-        (said!(lang, "comparison-not-compared-or-to"), found.remarks.clone()),
+        (said!(lang, "comparison-what-else-differed"), told(&found.warnings)),
+        (said!(lang, "comparison-not-compared-or-to"), told(&found.remarks)),
     ];
     all.into_iter().filter(|(_, lines)| !lines.is_empty()).collect()
 }

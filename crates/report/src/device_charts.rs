@@ -181,7 +181,7 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Char
         true => {
             Axis { title: said!(lang, "device-charts-axis-load-share"), scale: Scale::Linear(100.0), ticks: tenths() }
         }
-        false => Axis::rate(said!(lang, "device-charts-axis-load"), "/s", most),
+        false => Axis::rate(lang, said!(lang, "device-charts-axis-load"), "/s", most),
     };
     let y = Axis { title: said!(lang, "device-charts-axis-lost"), scale: Scale::Linear(100.0), ticks: tenths() };
     let share = |bytes: u32, point: &LossPoint| Some(point.offered_frames_per_s / line_frames(plan, bytes)? * 100.0);

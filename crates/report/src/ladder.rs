@@ -198,7 +198,8 @@ fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
         let marks = bar.segments.iter().chain(&bar.limits).map(|segment| segment.value);
         marks.chain(bar.spread.map(|(_, most)| most)).collect::<Vec<_>>()
     };
-    let x = Axis::share(&said!(lang, "ladder-axis-lost"), bars.iter().flat_map(parts).fold(SHORTEST_AXIS, f64::max));
+    let x =
+        Axis::share(lang, &said!(lang, "ladder-axis-lost"), bars.iter().flat_map(parts).fold(SHORTEST_AXIS, f64::max));
     let title = said!(lang, "ladder-title-lost");
     Some(Chart { legend, drawing: Drawing::Bars { x, bars }, table: table(lang, ladder), title })
 }

@@ -51,7 +51,7 @@ pub(crate) fn chart(lang: Language, result: &FlowResult<'_>) -> Option<Chart> {
         vec![(SERIES[0], said!(lang, "waterfall-legend-left")), ("widest", said!(lang, "waterfall-legend-lost"))];
     let columns = ["column-waterfall-part", "column-waterfall-left", "column-waterfall-lost", "column-waterfall-share"];
     let table = Table { caption: title.clone(), columns: columns.map(Column::new).into_iter().collect(), rows };
-    let x = Axis::rate(said!(lang, "charts-axis-share-lost"), "%", 100.0);
+    let x = Axis::rate(lang, said!(lang, "charts-axis-share-lost"), "%", 100.0);
     Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }
 

@@ -235,7 +235,7 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
         return None;
     }
     let most = points.iter().map(|point| point.achieved_ops).fold(0.0, f64::max);
-    let x = Axis::rate(said!(lang, "nfs-axis-operations"), "/s", most);
+    let x = Axis::rate(lang, said!(lang, "nfs-axis-operations"), "/s", most);
     let y = match high / low > LINEAR_REACH {
         true => Axis {
             title: said!(lang, "nfs-axis-response-logarithmic"),

@@ -43,7 +43,7 @@ pub(crate) fn chart(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
     };
     let line_bps = all().filter_map(|(result, _)| Some(result.limit.as_ref()?.line_bps.get() as f64)).reduce(f64::min);
     let most = all().map(|(_, payload)| payload.high).chain(line_bps).fold(0.0, f64::max);
-    let y = Axis::rate(said!(lang, "rpc-chart-axis-data"), "bit/s", most);
+    let y = Axis::rate(lang, said!(lang, "rpc-chart-axis-data"), "bit/s", most);
     let (mut series, mut legend) = (Vec::new(), Vec::new());
     if let Some(line_bps) = line_bps {
         legend.push(("limit", said!(lang, "rpc-chart-legend-line", line_bps = rate(line_bps, "bit/s")?)));

@@ -72,7 +72,7 @@ pub(crate) fn chart(
         name: group.name.clone(),
         members: group.members.iter().map(|runs| runs.strip(lang)).collect(),
     });
-    let drawing = Drawing::Strips { x: Axis::around(&what, PERCENT, low, high), groups: strips.collect() };
+    let drawing = Drawing::Strips { x: Axis::around(lang, &what, PERCENT, low, high), groups: strips.collect() };
     let rows = groups.iter().flat_map(|group| group.members.iter().map(move |runs| runs.row(&group.name)));
     let table = Table {
         caption: title.clone(),

@@ -29,6 +29,8 @@ pub(crate) use strips::{Run, Strip, Strips};
 pub(crate) use timeline::{Sign, TimeBar, TimeRow, TimeRows};
 
 use crate::figures::{nanos, prefix};
+use crate::language::Language;
+use crate::said;
 use layout::Layout;
 use maud::{Markup, html};
 
@@ -142,12 +144,12 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// A linear axis from zero past `most`, in the prefix that fits.
-    pub(crate) fn rate(what: impl Into<String>, unit: &str, most: f64) -> Self {
+    pub(crate) fn rate(lang: Language, what: impl Into<String>, unit: &str, most: f64) -> Self {
         let scale = Scale::up_to(most);
         let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
         let (one, prefix) = prefix(top);
         let ticks = marks(most, top).map(|value| (value, trimmed(value / one))).collect();
-        Self { title: format!("{}, {prefix}{unit}", what.into()), scale, ticks }
+        Self { title: Self::titled(lang, &what.into(), &format!("{prefix}{unit}")), scale, ticks }
     }
 
     /// A linear axis of times from zero past `most`, nanoseconds.
@@ -161,18 +163,23 @@ impl Axis {
     }
 
     /// A linear axis of shares from zero past `most`, in percent.
-    pub(crate) fn share(what: &str, most: f64) -> Self {
+    pub(crate) fn share(lang: Language, what: &str, most: f64) -> Self {
         let scale = Scale::up_to(most);
         let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
         let ticks = marks(most, top).map(|value| (value, trimmed(value * 100.0))).collect();
-        Self { title: format!("{what}, %"), scale, ticks }
+        Self { title: Self::titled(lang, what, "%"), scale, ticks }
+    }
+
+    /// The title of an axis: what it shows, and in which unit.
+    pub(crate) fn titled(lang: Language, what: &str, unit: &str) -> String {
+        if unit.is_empty() { what.to_owned() } else { [what, unit].join(&said!(lang, "list-comma")) }
     }
 }
 
 impl Axis {
     /// A linear axis around what lies between `low` and `high`, near each other and maybe far from zero. `one` is the value of its
     /// unit.
-    pub(crate) fn around(what: &str, (one, unit): (f64, &str), low: f64, high: f64) -> Self {
+    pub(crate) fn around(lang: Language, what: &str, (one, unit): (f64, &str), low: f64, high: f64) -> Self {
         // What is all the same is not drawn as if it were far apart.
         let room = ((high - low) * 0.05).max(if high > 0.0 { high * 0.01 } else { one });
         let (low, high) = ((low - room).max(0.0), high + room);
@@ -180,7 +187,7 @@ impl Axis {
         let (first, last) = ((low / step).floor(), (high / step).ceil());
         let counts = first as i64..=last as i64;
         let ticks = counts.map(|count| count as f64 * step).map(|value| (value, trimmed(value / one))).collect();
-        Self { title: format!("{what}, {unit}"), scale: Scale::Between(first * step, last * step), ticks }
+        Self { title: Self::titled(lang, what, unit), scale: Scale::Between(first * step, last * step), ticks }
     }
 }
 
@@ -253,12 +260,16 @@ mod tests {
     #[test]
     fn axes_end_at_round_numbers_past_the_most() {
         for most in [0.0, 1.0, 94.1, 957e6, 9.41e9, 1.0001e9] {
-            let axis = Axis::rate("payload", "bit/s", most);
+            let axis = Axis::rate(Language::English, "payload", "bit/s", most);
             let Scale::Linear(top) = axis.scale else { panic!("not linear") };
             assert!(top >= most && top <= most * 1.4 + 1.0, "{most}: {top}");
             assert!((4..=9).contains(&axis.ticks.len()), "{most}: {:?}", axis.ticks);
         }
-        assert_eq!(Axis::rate("payload", "bit/s", 957e6).title, "payload, Gbit/s");
+        assert_eq!(Axis::rate(Language::English, "payload", "bit/s", 957e6).title, "payload, Gbit/s");
+        assert_eq!(Axis::rate(Language::Japanese, "payload", "bit/s", 957e6).title, "payload\u{3001}Gbit/s");
+        assert_eq!(Axis::share(Language::Japanese, "lost", 0.1).title, "lost\u{3001}%");
+        assert_eq!(Axis::around(Language::Japanese, "share", (0.01, "%"), 0.9, 1.1).title, "share\u{3001}%");
+        assert_eq!(Axis::rate(Language::English, "held", "", 9.0).title, "held", "a count has no unit");
         let times: Vec<String> = Axis::time("buffer", 426e3).ticks.into_iter().map(|(_, text)| text).collect();
         assert_eq!(times, ["0", "100 us", "200 us", "300 us", "400 us", "500 us"]);
     }
@@ -274,12 +285,12 @@ mod tests {
     #[test]
     fn an_axis_around_values_does_not_begin_at_zero() {
         for (low, high) in [(940.1e6, 941.7e6), (94e6, 94e6), (0.0, 0.0), (1e3, 9.4e9)] {
-            let axis = Axis::around("payload", (1e6, "Mbit/s"), low, high);
+            let axis = Axis::around(Language::English, "payload", (1e6, "Mbit/s"), low, high);
             let Scale::Between(from, to) = axis.scale else { panic!("not between") };
             assert!(from <= low && high <= to && from >= 0.0 && to > from, "{low} {high}: {from} {to}");
             assert!((2..=11).contains(&axis.ticks.len()), "{low} {high}: {:?}", axis.ticks);
         }
-        let axis = Axis::around("payload", (1e6, "Mbit/s"), 940.1e6, 941.7e6);
+        let axis = Axis::around(Language::English, "payload", (1e6, "Mbit/s"), 940.1e6, 941.7e6);
         assert_eq!(axis.title, "payload, Mbit/s");
         let Scale::Between(from, to) = axis.scale else { panic!("not between") };
         // 1 % around them at the least: what hardly differs is not made to look as if it did.

@@ -205,7 +205,7 @@ fn chart(
     });
     let (low, high) = extremes(all)?;
     let what = lang.named("quantity", last.headline.quantity);
-    let y = value_axis(&what, unit, low, high);
+    let y = value_axis(lang, &what, unit, low, high);
     let (bottom, top) = (low, high);
     let x = dates(lang, seconds(first), seconds(last));
     let between = |at: usize| (seconds(counted[at - 1].1) + seconds(counted[at].1)) / 2.0;
@@ -268,10 +268,10 @@ fn chart(
 }
 
 /// An axis for values from `low` to `high`; logarithmic where they span decades.
-fn value_axis(what: &str, unit: MeasureUnit, low: f64, high: f64) -> Axis {
+fn value_axis(lang: Language, what: &str, unit: MeasureUnit, low: f64, high: f64) -> Axis {
     let (one, name) = unit_of(unit, high);
     if low <= 0.0 || high / low < DECADES {
-        return Axis::around(what, (one, &name), low, high);
+        return Axis::around(lang, what, (one, &name), low, high);
     }
     let (first, last) = ((low / one).log10().floor() as i32, (high / one).log10().ceil() as i32);
     let every = usize::try_from((last - first) / 6 + 1).unwrap_or(1);
@@ -284,7 +284,7 @@ fn value_axis(what: &str, unit: MeasureUnit, low: f64, high: f64) -> Axis {
         (10f64.powi(power) * one, text)
     });
     let scale = Scale::Log(10f64.powi(first) * one, 10f64.powi(last) * one);
-    Axis { title: format!("{what}, {name}"), scale, ticks: ticks.collect() }
+    Axis { title: Axis::titled(lang, what, &name), scale, ticks: ticks.collect() }
 }
 
 /// An axis of dates (UTC) from one moment to another, seconds since 1970.
@@ -448,7 +448,7 @@ mod tests {
             assert!(low < first && last < high && axis.ticks.len() <= 6, "{first} {last}: {:?}", axis.ticks);
             assert!(!axis.ticks.is_empty(), "{first} {last}");
         }
-        let axis = value_axis("payload", MeasureUnit::BitsPerS, 2.0, 3e9);
+        let axis = value_axis(Language::English, "payload", MeasureUnit::BitsPerS, 2.0, 3e9);
         let Scale::Log(low, high) = axis.scale else { panic!("not logarithmic") };
         assert!(low <= 2.0 && high >= 3e9 && (3..=7).contains(&axis.ticks.len()), "{:?}", axis.ticks);
         assert!(axis.ticks.iter().all(|(_, text)| text.len() <= 11), "{:?}", axis.ticks);

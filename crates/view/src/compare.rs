@@ -29,13 +29,15 @@ impl Demands {
             typed => typed.to_owned(),
         };
         let (tolerance, confidence) = (typed("tolerance", "2%"), typed("confidence", "95"));
-        let share: Ratio = tolerance
-            .parse()
-            .map_err(|error| PageError::unclear(format!("The tolerance `{tolerance}` is none: {error}")))?;
-        let percent = confidence.parse().ok().filter(|percent| (50.0..100.0).contains(percent)).ok_or_else(|| {
-            PageError::unclear(format!("`{confidence}` is not a percentage from 50 to below 100, as in 95"))
-        })?;
-        Ok(Self { tolerance, confidence, share: share.as_f64(), percent })
+        let share = match tolerance.parse::<Ratio>() {
+            Ok(share) => share.as_f64(),
+            Err(error) => return Err(PageError::Tolerance { typed: tolerance, error: error.to_string() }),
+        };
+        let percent = confidence.parse().ok().filter(|percent| (50.0..100.0).contains(percent));
+        match percent {
+            Some(percent) => Ok(Self { tolerance, confidence, share, percent }),
+            None => Err(PageError::Confidence(confidence)),
+        }
     }
 }
 
@@ -48,12 +50,11 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
     shared
         .ask(move |store| {
             let [one, other] = names.as_slice() else {
-                let said = format!("Tick two records to compare, not {}.", names.len());
-                return Err(PageError::unclear(said));
+                return Err(PageError::NotTwo(names.len()));
             };
             let mut pair = [load(store, one)?, load(store, other)?];
             if pair[0].id == pair[1].id {
-                return Err(PageError::unclear("Both are the same record: tick two."));
+                return Err(PageError::Same);
             }
             // What was measured later is compared with what was measured before, unless asked the other way round.
             pair.sort_by_key(|record| record.started_unix_ns);

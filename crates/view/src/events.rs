@@ -41,7 +41,7 @@ pub(crate) async fn stream(
     RawQuery(query): RawQuery,
 ) -> Result<Response, PageError> {
     let name = Fields::read(query.as_deref()).one("id").to_owned();
-    let permit = Arc::clone(&shared.followers).try_acquire_owned().map_err(|_| PageError::too_many())?;
+    let permit = Arc::clone(&shared.followers).try_acquire_owned().map_err(|_| PageError::TooMany)?;
     if name.is_empty() {
         return Ok(followed(shared, WatchedList::default(), LIST_PAUSE, permit));
     }

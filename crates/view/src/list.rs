@@ -35,7 +35,7 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
     shared
         .ask(move |store| {
             let kinds = store.kinds()?;
-            let asked = filter.query();
+            let asked = filter.query(lang);
             let (records, count) = match &asked {
                 Ok(query) => {
                     let count = store.count(query)?;

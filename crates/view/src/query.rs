@@ -3,6 +3,7 @@
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use linerate_model::Limit;
+use linerate_report::{Language, said};
 use linerate_store::{Query, State};
 
 /// The fields of a query, in their order.
@@ -100,33 +101,30 @@ impl Filter {
     }
 
     /// What the store is to be asked; or what is wrong with what was typed.
-    pub(crate) fn query(&self) -> Result<Query, String> {
+    pub(crate) fn query(&self, lang: Language) -> Result<Query, String> {
         let ended = ENDED.iter().find(|(value, ..)| *value == self.ended);
-        let (_, states, _) =
-            ended.ok_or_else(|| format!("`{}` is not a state: choose finished or unfinished", self.ended))?;
+        let (_, states, _) = ended.ok_or_else(|| said!(lang, "view-error-state", typed = self.ended))?;
         let limit = Limit::ALL.into_iter().find(|limit| limit.name() == self.limit);
         if limit.is_none() && !self.limit.is_empty() {
-            return Err(format!("`{}` is not a limit: choose one of the list, as in wire", self.limit));
+            return Err(said!(lang, "view-error-limit", typed = self.limit));
         }
         let changed = CHANGED.iter().find(|(value, ..)| *value == self.changed);
-        let (_, changed, _) = changed.ok_or_else(|| {
-            format!("`{}` is no choice of changed figures: choose yes, or leave it out", self.changed)
-        })?;
+        let (_, changed, _) = changed.ok_or_else(|| said!(lang, "view-error-changed", typed = self.changed))?;
         Ok(Query {
             limit,
             changed: *changed,
             kind: Some(self.kind.clone()).filter(|kind| !kind.is_empty()),
-            from_unix_ns: day(&self.from, 0)?,
+            from_unix_ns: day(lang, &self.from, 0)?,
             // The last day counts whole.
-            until_unix_ns: day(&self.to, 1)?,
+            until_unix_ns: day(lang, &self.to, 1)?,
             states: states.to_vec(),
-            ..Query::text(&self.text).map_err(|error| error.to_string())?
+            ..Query::text(&self.text).map_err(|error| said!(lang, "message-in-english", text = error.to_string()))?
         })
     }
 }
 
 /// When the day `later` days after the one typed begins (UTC), nanoseconds since 1970; none if nothing was typed.
-fn day(typed: &str, later: i64) -> Result<Option<u64>, String> {
+fn day(lang: Language, typed: &str, later: i64) -> Result<Option<u64>, String> {
     if typed.is_empty() {
         return Ok(None);
     }
@@ -134,7 +132,7 @@ fn day(typed: &str, later: i64) -> Result<Option<u64>, String> {
         let day = date.checked_add(jiff::Span::new().days(later)).ok()?;
         Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond())
     });
-    let begins = begins.ok_or_else(|| format!("`{typed}` is not a day: write it like 2026-11-21"))?;
+    let begins = begins.ok_or_else(|| said!(lang, "view-error-day", typed = typed))?;
     // Before 1970 nothing was measured.
     Ok(Some(u64::try_from(begins.max(0)).unwrap_or(u64::MAX)))
 }
@@ -164,22 +162,22 @@ mod tests {
 
     #[test]
     fn changed_figures_are_asked_for_with_yes() {
-        assert!(filter("changed=yes&limit=wire").query().expect("a query").changed);
-        assert!(!filter("limit=wire").query().expect("a query").changed);
+        assert!(filter("changed=yes&limit=wire").query(Language::English).expect("a query").changed);
+        assert!(!filter("limit=wire").query(Language::English).expect("a query").changed);
     }
 
     #[test]
     fn days_are_whole_and_in_utc() {
-        let query = filter("from=2026-11-21&to=2026-11-21").query().expect("days");
+        let query = filter("from=2026-11-21&to=2026-11-21").query(Language::English).expect("days");
         let noon = 1_795_262_400_000_000_000;
         let (from, until) = (query.from_unix_ns.expect("from"), query.until_unix_ns.expect("until"));
         assert!(from < noon && noon < until);
         assert_eq!(until - from, 86_400_000_000_000);
-        assert_eq!(filter("from=0001-01-01").query().expect("a day").from_unix_ns, Some(0));
+        assert_eq!(filter("from=0001-01-01").query(Language::English).expect("a day").from_unix_ns, Some(0));
         for broken in
             ["from=yesterday", "to=2026-13-01", "to=9999-12-31", "ended=maybe", "limit=kindness", "changed=no"]
         {
-            assert!(filter(broken).query().is_err(), "{broken}");
+            assert!(filter(broken).query(Language::English).is_err(), "{broken}");
         }
     }
 }

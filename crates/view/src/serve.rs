@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum_server::Handle;
 use hyper_util::rt::TokioTimer;
-use linerate_report::Language;
+use linerate_report::{Language, said};
 use linerate_store::Store;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -101,7 +101,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/{key}/trend", get(trend::page))
         .route("/{key}/style.css", get(|| file("text/css; charset=utf-8", STYLE_SHEET.as_str())))
         .route("/{key}/view.js", get(|| file("text/javascript; charset=utf-8", SCRIPT)))
-        .fallback(|| async { PageError::not_found("There is no such page.") })
+        .fallback(|| async { PageError::NoPage })
         .with_state(Arc::clone(&shared))
         .layer(from_fn_with_state(shared, admit))
 }
@@ -115,9 +115,12 @@ async fn admit(State(shared): State<Arc<Shared>>, request: Request, next: Next) 
     let mut response = if shared.key.opens(request.uri().path()) {
         next.run(request).await
     } else {
-        let said = "The address is not whole: use the one that `linerate view` printed.\n";
-        (StatusCode::FORBIDDEN, said).into_response()
+        let said = said!(shared.language, "view-error-address");
+        (StatusCode::FORBIDDEN, format!("{said}\n")).into_response()
     };
+    if let Some(error) = response.extensions_mut().remove::<PageError>() {
+        response = error.page(shared.language);
+    }
     for (name, value) in [
         // The key is in the path: no page may tell others where its reader came from.
         (header::REFERRER_POLICY, "no-referrer"),
@@ -139,6 +142,6 @@ impl Shared {
     ) -> Result<T, PageError> {
         let shared = Arc::clone(self);
         let asked = tokio::task::spawn_blocking(move || ask(&shared.store)).await;
-        asked.unwrap_or_else(|_| Err(PageError::failed("This page could not be made: its record may be broken.")))
+        asked.unwrap_or(Err(PageError::Broken))
     }
 }

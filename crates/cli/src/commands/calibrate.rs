@@ -23,24 +23,32 @@ const REPEATS: u32 = 3;
 
 /// Measure the tester limit: what the hosts reach with the device bypassed
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
-  linerate calibrate A B                     A and B joined by a cable: UDP, TCP, transactions, RPC
+  linerate calibrate A B                A and B joined by a cable
+  linerate calibrate A B --loopback     without it, each host against itself
   linerate calibrate -- stream A B --udp --sizes 64,256 --flows 4
-  linerate calibrate A B --loopback          without a cable, each host against itself
-  linerate stream A B --udp                  later, through the device: finds the calibration
+  linerate stream A B --udp             later, through the device: finds it
   linerate stream A B --udp --calibration 20261121T0930
   linerate lab --device none -- calibrate a b
 
-Put a cable in the device's place first. Later runs of stream, transact, rpc and ladder between the same hosts, with the same \
-settings, are compared with the tester limit: a result at the limit is the tester's, below it the device or the path limits it. A \
-calibration no longer counts once a host, its kernel or driver, the interface or the settings have changed (docs/calibration.md).")]
+Put a cable in the device's place first. Later runs between the same hosts are
+compared with the tester limit: a result at the limit is the tester's, below it
+the device or the path limits it.",
+    after_long_help = "\
+UDP, TCP, transactions and RPC are measured, or the command behind `--`. Later runs of stream, transact, rpc and ladder with the \
+same settings are compared with them. A calibration no longer counts once a host, its kernel or driver, the interface or the \
+settings have changed (docs/calibration.md)."
+)]
 pub(crate) struct Arguments {
-    /// Sender and receiver, as for `stream`: two hosts that are joined by a cable
+    /// Two hosts that are joined by a cable, named as for `stream`
     #[arg(required_unless_present = "command", num_args = 1..=2, value_name = "HOST", conflicts_with = "command")]
     hosts: Vec<String>,
 
-    /// Measure each host against itself: an upper estimate of the tester limit, because the interfaces take no part
+    /// Measure each host against itself
+    ///
+    /// It gives an upper estimate of the tester limit, because the interfaces take no part.
     #[arg(long)]
     loopback: bool,
 
@@ -52,7 +60,9 @@ pub(crate) struct Arguments {
     #[arg(long, short = 'r', value_name = "N", conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
 
-    /// The command to calibrate for, with its options: stream, transact, rpc or ladder
+    /// A command to calibrate for: stream, transact, rpc or ladder
+    ///
+    /// It stands with its options.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 

@@ -6,61 +6,82 @@ use super::report;
 use crate::arguments::{Command, StorePath};
 use crate::exit::Failure;
 use crate::hosts::HostBook;
-use crate::output::{counted, print, say, style};
+use crate::output::{language, print, say_of_run, style};
 use linerate_method::Demands;
 use linerate_model::{Change, Comparison, Record};
+use linerate_report::said;
 use linerate_units::Ratio;
 use live::Live;
 use tokio::sync::watch;
 
 /// Compare records of the same measurements, or two commands run in turn
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
-  linerate compare 20261121T0930             with the latest record
+  linerate compare 20261121T0930        with the latest record
   linerate compare before.json after.json
-  linerate compare 20261121T0930 20261122T0930 --tolerance 5% --confidence 99
-  linerate compare 20261121T0930,20261122T0930,20261123T0930 20261124T0930   one session against three
-  linerate compare --live 'stream B --congestion cubic' 'stream B --congestion bbr'
+  linerate compare 20261121T0930,20261122T0930 20261123T0930 --tolerance 5%
+  linerate compare --live 'stream B -C cubic' 'stream B -C bbr'
+
+Each figure is worse, better, equivalent within the tolerance, or undecided. The
+tests need three or more runs of each measurement. With --live, runs alternate
+in the order A B B A, and a drift of the network or the hosts cancels.",
+    after_long_help = "\
+More examples:
+  linerate compare 20261121T0930 20261122T0930 --confidence 99
   linerate lab --link 1Gbit/s -- compare --live 'stream a b' 'stream a b --flows 4' --pairs 8
 
-Each figure is worse, better, equivalent within the tolerance, or undecided. If one is undecided, the output tells about how many \
-runs would decide. The tests need three or more runs of each measurement.
+If a figure is undecided, the output tells about how many runs would decide.
 
 Drift of the network or the hosts between two records looks like a change. With one record on each side, only drift up to the \
-tolerance is allowed for. With several records on a side, each counts as one session, and the drift is measured. With --live, \
-runs alternate in the order A B B A, and drift cancels (docs/compare.md).
+tolerance is allowed for. With several records on a side, each counts as one session, and the drift is measured \
+(docs/compare.md).
 
 Exit codes: 0 nothing became worse, 1 something became worse (with --strict also: something is undecided), 2 usage, 3 a record \
-cannot be read, or a command could not measure.")]
+cannot be read, or a command could not measure."
+)]
 pub(crate) struct Arguments {
-    /// The baseline: a record's id or the start of it (see `linerate results`), or a JSON file; separate several
-    /// sessions by commas. With --live, a linerate command in quotes
+    /// The baseline: a record or several, or a command (--live)
+    ///
+    /// A record's id or the start of it (see `linerate results`), or a JSON file; separate several sessions by commas. With
+    /// --live, a linerate command in quotes.
     #[arg(value_name = "BEFORE")]
     before: String,
 
-    /// What to compare with it, in the same form [default: the latest record]
+    /// What to compare with it [default: the latest record]
+    ///
+    /// In the same form.
     #[arg(value_name = "AFTER", required_if_eq("live", "true"))]
     after: Option<String>,
 
-    /// Run two commands in turn, pair by pair, and compare them. Both records are kept
+    /// Run two commands in turn, and compare them
+    ///
+    /// Pair by pair. Both records are kept.
     #[arg(long)]
     live: bool,
 
-    /// With --live, pairs of runs before the first verdict
+    /// With --live, pairs of runs
+    ///
+    /// So many are run before the first verdict.
     #[arg(long, value_name = "N", default_value_t = 6, requires = "live", value_parser = clap::value_parser!(u32).range(3..=1000))]
     pairs: u32,
 
-    /// With --live, maximum number of pairs. While something is undecided, --pairs more are run [default: three times
-    /// --pairs]
+    /// With --live, most pairs [default: 3 x --pairs]
+    ///
+    /// While something is undecided, --pairs more are run, up to so many.
     #[arg(long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u32).range(3..=1000))]
     max_pairs: Option<u32>,
 
-    /// Largest change that does not matter, as a share of the figure before; loss: always 0.1% of all datagrams
+    /// Largest change that does not matter
+    ///
+    /// As a share of the figure before; of loss it is always 0.1% of all datagrams.
     #[arg(long, value_name = "SHARE", default_value = "2%")]
     tolerance: Ratio,
 
-    /// Confidence of all verdicts together, percent
+    /// Of all verdicts together, percent
+    ///
+    /// Confidence that they all hold.
     #[arg(long, value_name = "PERCENT", default_value_t = 95.0)]
     confidence: f64,
 
@@ -138,16 +159,17 @@ fn judge(found: &Comparison, arguments: &Arguments) -> Result<(), Failure> {
     if found.figures.is_empty() {
         return Err(Failure::usage("the records have no measurement in common: compare runs of the same command"));
     }
+    let lang = language();
     let tell = |said: &str| {
         if !arguments.json {
-            say(said);
+            say_of_run(said);
         }
     };
     if found.is_worse() {
-        tell("linerate: something became worse");
+        tell(&said!(lang, "compare-worse"));
     } else if found.is_undecided() {
         let undecided = found.figures.iter().filter(|figure| figure.change == Change::Undecided).count();
-        tell(&format!("linerate: {} undecided", counted(undecided, "figure")));
+        tell(&said!(lang, "compare-undecided", figures = undecided));
     }
     if found.is_worse() || (arguments.strict && found.is_undecided()) { Err(Failure::Missed) } else { Ok(()) }
 }

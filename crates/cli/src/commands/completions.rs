@@ -8,7 +8,7 @@ use clap_complete::Shell;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  linerate completions bash > /etc/bash_completion.d/linerate")]
 pub(crate) struct Arguments {
-    /// The shell
+    /// bash, elvish, fish, powershell or zsh
     shell: Shell,
 }
 

@@ -32,37 +32,47 @@ const DISCARD: &str = "discard";
 
 /// Copy a folder tree, verify it, and report the time of each stage
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
-  linerate copy --tree like:system A B                     a generated tree, written at B and removed again
-  linerate copy --tree /srv/data --into /srv/new A B       a real tree, from A to B
-  linerate copy --tree like:photos A --to B,C,D            to three hosts at once: the total and each share
-  linerate copy --each like:system,seed=N A --to B,C,D     a tree of its own to each of three hosts
+  linerate copy --tree like:system A B         a generated tree, removed again
+  linerate copy --tree /srv/data --into /srv/new A B
+  linerate copy --tree like:photos A --to B,C,D    to three hosts at once
+  linerate copy --from memory --to discard A B     the network alone
+  linerate copy --over path --tree /srv/data --into /mnt/x
+  linerate copy --over nfs --tree like:system A 192.0.2.5:/srv/new
+  linerate copy --over smb --user ann --tree like:mail A //192.0.2.5/data/new
+
+Agents read and write only what `linerate serve --copy-directory` allows.
+Content is not encrypted in transit.",
+    after_long_help = "\
+More examples:
+  linerate copy --each like:system,seed=N A --to B,C,D     a tree for each host
   linerate copy --tree like:system A,C B                   from two hosts at once
-  linerate copy --from memory --to discard A B             no storage: the network and the hashing alone
-  linerate copy --over path --tree /srv/data --into /mnt/x within this machine, to any mounted file system
   linerate copy --tree /srv/data --into /srv/new --existing resume A B
-  linerate copy --over nfs --tree like:system A 192.0.2.5:/srv/new    to an NFS server, by linerate's own client
-  linerate copy --over nfs 192.0.2.5:/srv/data --to A,B,C             from one to several clients at once
-  linerate copy --over nfs --tree like:system A B                     B's agent serves NFS for the length of the copy
-  linerate copy --over smb --user ann --tree like:system A //192.0.2.5/data/new   to an SMB server; password in LINERATE_SMB_PASSWORD
-  linerate copy --over smb --user ann //192.0.2.5/data --to A,B,C     from one to several clients at once
-  linerate lab -- copy --tree files=2000,folders=50,bytes=200M a b --over linerate --json
+  linerate copy --over nfs 192.0.2.5:/srv/data --to A,B,C
+  linerate copy --over nfs --tree like:system A B          B's agent serves NFS
+  linerate copy --over smb --user ann //192.0.2.5/data --to A,B,C
+  linerate lab -- copy --tree files=2000,folders=50,bytes=200M a b --json
 
 If you name one host, it is the destination, and this machine is the source. With --over path one host does everything. With \
 --over nfs an end may be SERVER:/EXPORT, or a folder below the export. At the source, the tree is its content; at the \
-destination, it is made if it is missing. With --over smb an end is //SERVER[:PORT]/SHARE[/FOLDER], likewise. Agents read and \
-write only what `linerate serve --copy-directory` allows. Content is not encrypted in transit.
+destination, it is made if it is missing. With --over smb an end is //SERVER[:PORT]/SHARE[/FOLDER], likewise.
 
-Exit codes: 0 everything was copied, 1 some files could not be copied, 2 usage, 3 the copy did not finish.")]
+Exit codes: 0 everything was copied, 1 some files could not be copied, 2 usage, 3 the copy did not finish."
+)]
 pub(crate) struct Arguments {
-    /// Source and destination; separate several hosts by commas. With --over nfs or smb one end may be a server's
-    /// folder
-    #[arg(value_name = "HOST|SERVER:/EXPORT|//SERVER/SHARE", num_args = 0..=2)]
+    /// Source and destination, or the destination alone
+    ///
+    /// Separate several hosts by commas. With --over nfs or smb one end may be a server's folder, as SERVER:/EXPORT or
+    /// //SERVER/SHARE.
+    #[arg(value_name = "HOST|FOLDER", num_args = 0..=2)]
     pub(crate) hosts: Vec<String>,
 
-    /// What to copy: a folder of the source; like:system, like:photos or like:mail; or files=N,folders=N,bytes=N,seed=N
-    /// [default: like:system, or what the server's folder holds]
+    /// A folder, or like:system, like:photos or like:mail
+    ///
+    /// The folder is one of the source. files=N,folders=N,bytes=N,seed=N describes a tree to generate. The default is
+    /// like:system, or what the server's folder holds.
     #[arg(long, value_name = "TREE")]
     tree: Option<CopyTree>,
 
@@ -71,19 +81,25 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TREE", conflicts_with = "tree")]
     each: Vec<String>,
 
-    /// Way of copying
-    #[arg(long, default_value = "linerate", value_parser = choice::<CopyWay>(WAYS))]
+    /// linerate (agents), path, nfs or smb
+    ///
+    /// Way of copying.
+    #[arg(long, value_name = "WAY", default_value = "linerate", value_parser = choice::<CopyWay>(WAYS))]
     over: CopyWay,
 
-    /// Source of the content
-    #[arg(long, default_value = "files", value_parser = choice::<CopyFrom>(FROM))]
+    /// Source of the content: files or memory
+    #[arg(long, value_name = "SOURCE", default_value = "files", value_parser = choice::<CopyFrom>(FROM))]
     from: CopyFrom,
 
-    /// Destinations, separated by commas; or `discard`, which verifies everything and writes nothing
-    #[arg(long, value_name = "HOST,...|discard", value_delimiter = ',')]
+    /// Several destinations; or discard, to write nothing
+    ///
+    /// Separate them by commas. `discard` verifies everything and writes nothing.
+    #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
 
-    /// Folder at the destination [default: a temporary folder, removed after the copy]
+    /// Folder at the destination [default: a temporary one]
+    ///
+    /// A temporary folder is removed after the copy.
     #[arg(long, value_name = "DIR")]
     into: Option<String>,
 
@@ -92,7 +108,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     lanes: Option<u16>,
 
-    /// Number of runs; the median run is reported [default: 3; with --into 1]
+    /// Number of runs [default: 3; with --into 1]
+    ///
+    /// The median run is reported.
     #[arg(long, short = 'r', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
 
@@ -116,8 +134,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = choice::<CopyLinks>(LINKS))]
     links: Option<CopyLinks>,
 
-    /// Files that the destination has already
-    #[arg(long, default_value = "refuse", value_parser = choice::<CopyExisting>(EXISTING))]
+    /// Old files: refuse, replace, resume
+    ///
+    /// Files that the destination has already.
+    #[arg(long, value_name = "WHAT", default_value = "refuse", value_parser = choice::<CopyExisting>(EXISTING))]
     existing: CopyExisting,
 
     #[command(flatten)]

@@ -29,27 +29,34 @@ const UDP: FramePayload = FramePayload::Udp { source_port: 7, destination_port: 
 /// Records looked through for a calibration.
 const RECENT: usize = 200;
 
-/// Test a switch or router with raw frames between two ports of this machine or of agents
+/// Test a switch or router with raw frames between two ports
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
-  linerate device calibrate --ports eth1,eth2           the tester limit, with a cable between the ports
-  linerate device throughput --ports eth1,eth2          RFC 2544 throughput at seven frame sizes
-  linerate device throughput --ports eth1,eth2 --method mlr --goals ndr,pdr
-  linerate device latency --ports eth1,eth2 --sizes 64,1518 --rate 100k --expect 'latency.p99<=50us'
-  linerate device throughput --ports eth1,eth2 --time 10s --device-snmp snmp://192.0.2.1
-  linerate device burst --ports eth1,eth2 --sizes 64    longest burst without loss, and the buffer size
+  linerate device calibrate --ports eth1,eth2     with a cable in its place
+  linerate device throughput --ports eth1,eth2    seven frame sizes
+  linerate device latency --ports eth1,eth2 --sizes 64,1518 --rate 100k
   linerate device echo --ports eth1 --target 198.18.0.254
-  linerate device all --ports eth1,eth2 --time 60s      throughput, latency, loss, burst and recovery in one record
-  linerate device addresses --ports eth1,eth2,eth3      capacity of a switch's address table (RFC 2889)
-  linerate device hosts --ports eth1,eth2               capacity of a router's ARP or ND table
-  linerate device throughput --ports linerate://...:eth1,linerate://...:eth1     between ports of two agents
-  linerate lab --device bridge -- device throughput --ports tester:p0,tester:p1 --sizes 64,512
+  linerate device all --ports eth1,eth2 --time 60s
+  linerate lab --device bridge -- device burst --ports tester:p0,tester:p1
+
+Use it only on devices and ports set apart for testing (RFC 6815): the frames
+fill the ports and the networks behind them.",
+    after_long_help = "\
+More examples:
+  linerate device throughput --ports eth1,eth2 --method mlr --goals ndr,pdr
+  linerate device latency --ports eth1,eth2 --expect 'latency.p99<=50us'
+  linerate device throughput --ports eth1,eth2 --time 10s --device-snmp snmp://192.0.2.1
+  linerate device burst --ports eth1,eth2 --sizes 64
+  linerate device addresses --ports eth1,eth2,eth3
+  linerate device hosts --ports eth1,eth2
+  linerate device throughput --ports linerate://...:eth1,linerate://...:eth1
   linerate lab --device bridge -- device throughput --ports a:eth0,b:eth0 --sizes 64
 
-Use it only on devices and ports set apart for testing (RFC 6815): the frames fill the ports and the networks behind them. \
 Ports are interfaces of this machine, or HOST:INTERFACE of one or several agents started with --allow-frames. Between \
-several hosts latency is unknown, because their clocks differ.")]
+several hosts latency is unknown, because their clocks differ."
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     test: Test,
@@ -61,101 +68,128 @@ enum Test {
     Throughput {
         #[command(flatten)]
         common: Common,
-        /// Search method
-        #[arg(long, value_enum, default_value_t = Method::Bisect)]
+        /// Search method: bisect or mlr
+        #[arg(long, value_enum, default_value_t = Method::Bisect, help_heading = OPTIONS)]
         method: Method,
-        /// Search goals of --method mlr: rfc2544 (no loss in 60s), tst009 (two trials, one may have loss), ndr and pdr
-        /// (21 trials of 1s, half may have loss; pdr tolerates 0.5%). A shorter --time shortens their trials [default:
-        /// rfc2544]
-        #[arg(long, value_name = "GOAL", value_delimiter = ',', value_parser = goal)]
+        /// Of mlr: rfc2544, tst009, ndr, pdr
+        ///
+        /// Search goals of --method mlr: rfc2544 (no loss in 60s), tst009 (two trials, one may have loss), ndr and pdr (21 trials
+        /// of 1s, half may have loss; pdr tolerates 0.5%). A shorter --time shortens their trials. The default is rfc2544.
+        #[arg(long, value_name = "GOAL", value_delimiter = ',', value_parser = goal, help_heading = OPTIONS)]
         goals: Vec<SearchGoal>,
     },
     /// The tester limit: throughput with a cable in the device's place
     Calibrate(Common),
-    /// Latency of every frame, at a set rate or at the throughput (RFC 2544 section 26.2)
+    /// Latency of every frame (RFC 2544 section 26.2)
+    ///
+    /// At a set rate or at the throughput.
     Latency {
         #[command(flatten)]
         common: Common,
-        /// Frames per second of each direction [default: the throughput, which is measured first]
-        #[arg(long, value_name = "RATE")]
+        /// Frames per second [default: throughput]
+        ///
+        /// Each direction has as many. The throughput is measured first unless this is given.
+        #[arg(long, value_name = "RATE", help_heading = OPTIONS)]
         rate: Option<FrameRate>,
     },
-    /// Loss against load, in steps from the highest rate down (RFC 2544 section 26.3)
+    /// Loss against load (RFC 2544 section 26.3)
+    ///
+    /// In steps from the highest rate down.
     Loss {
         #[command(flatten)]
         common: Common,
-        /// Load step, percent of the highest load
-        #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
+        /// Load step, % of the highest
+        #[arg(long, value_name = "PERCENT", help_heading = OPTIONS, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
         step: u32,
     },
-    /// Address table of a switch: capacity and learning rate (RFC 2889 sections 5.7 and 5.8); three ports
-    #[command(after_help = ADDRESSES_HELP)]
+    /// A switch's address table (RFC 2889 sections 5.7 and 5.8)
+    ///
+    /// Its capacity and learning rate; three ports.
+    #[command(after_help = ADDRESSES_HELP, after_long_help = ADDRESSES_LONG_HELP)]
     Addresses {
         #[command(flatten)]
         common: Common,
-        /// Maximum number of addresses to try
-        #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+        /// Most addresses to try
+        #[arg(long, value_name = "N", help_heading = OPTIONS, default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
         most: u32,
-        /// Rate of new addresses that the device is known to learn
-        #[arg(long, value_name = "RATE", default_value = "10k")]
+        /// New addresses per second
+        ///
+        /// Rate of new addresses that the device is known to learn.
+        #[arg(long, value_name = "RATE", default_value = "10k", help_heading = OPTIONS)]
         learn_rate: FrameRate,
-        /// The device's ageing time. Needed to measure the learning rate; each probe waits for it [default: no wait]
-        #[arg(long, value_name = "TIME", default_value = "0s", hide_default_value = true)]
+        /// The device's ageing time [default: 0]
+        ///
+        /// Needed to measure the learning rate; each probe waits for it. By default there is no wait.
+        #[arg(long, value_name = "TIME", default_value = "0s", hide_default_value = true, help_heading = OPTIONS)]
         ageing: Nanos,
     },
-    /// Neighbour table of a router (ARP, with -6 ND): capacity, and behaviour beyond it; two or three ports
-    #[command(after_help = hosts::HELP)]
+    /// A router's neighbour table (ARP, with -6 ND)
+    ///
+    /// Its capacity, and the behaviour beyond it; two or three ports.
+    #[command(after_help = hosts::HELP, after_long_help = hosts::LONG_HELP)]
     Hosts {
         #[command(flatten)]
         common: Common,
-        /// Maximum number of hosts to try
-        #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        /// Most hosts to try
+        #[arg(long, value_name = "N", help_heading = OPTIONS, default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         most: u32,
-        /// Rate of new hosts that the router is known to resolve
-        #[arg(long, value_name = "RATE", default_value = "1k")]
+        /// New hosts per second
+        ///
+        /// Rate of new hosts that the router is known to resolve.
+        #[arg(long, value_name = "RATE", default_value = "1k", help_heading = OPTIONS)]
         learn_rate: FrameRate,
-        /// Rate of frames that the router is known to forward
-        #[arg(long, value_name = "RATE", default_value = "10k")]
+        /// Frames per second
+        ///
+        /// Rate of frames that the router is known to forward.
+        #[arg(long, value_name = "RATE", default_value = "10k", help_heading = OPTIONS)]
         rate: FrameRate,
     },
-    /// The longest burst without loss, and the buffer that it fills (RFC 2544 section 26.4, RFC 9004)
+    /// The longest burst without loss (RFC 2544 section 26.4, RFC 9004)
     ///
-    /// The throughput is measured first. The length of bursts gives a buffer size only if the throughput is below the
+    /// Also the buffer that such a burst fills. The throughput is measured first. The length of bursts gives a buffer size only if the throughput is below the
     /// bursts' rate.
     Burst {
         #[command(flatten)]
         common: Common,
-        /// Number of searches; RFC 2544 asks for 50
-        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        /// Number of searches (RFC: 50)
+        ///
+        /// RFC 2544 asks for 50.
+        #[arg(long, value_name = "N", help_heading = OPTIONS, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeats: u32,
     },
-    /// How long frames are lost after an overload (RFC 2544 section 26.5)
+    /// How long frames are lost after overload (RFC 2544 section 26.5)
     ///
     /// Offers 110 % of the throughput, which is measured first, for --time, then 50 % of it for the same time.
     Recovery {
         #[command(flatten)]
         common: Common,
         /// Number of runs
-        #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        #[arg(long, value_name = "N", help_heading = OPTIONS, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeats: u32,
     },
-    /// The highest rate of ICMP echo requests (pings) that are all answered, from one port
+    /// The highest rate of pings that are all answered, from one port
+    ///
+    /// Pings are ICMP echo requests.
     Echo {
         #[command(flatten)]
         common: Common,
-        /// Address that answers, through --gateway if one is given
-        #[arg(long, value_name = "ADDRESS")]
+        /// Address that answers the pings
+        ///
+        /// It is reached through --gateway if one is given.
+        #[arg(long, value_name = "ADDRESS", help_heading = OPTIONS)]
         target: IpAddr,
     },
-    /// Throughput, latency, loss, burst and recovery in one run and one record
+    /// Throughput, latency, loss, burst and recovery in one record
     All {
         #[command(flatten)]
         common: Common,
-        /// Load step of the loss test, percent of the highest load
-        #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
+        /// Load step of the loss test, %
+        ///
+        /// Percent of the highest load.
+        #[arg(long, value_name = "PERCENT", help_heading = OPTIONS, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
         step: u32,
-        /// Number of runs of burst and recovery
-        #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        /// Runs of burst and recovery
+        #[arg(long, value_name = "N", help_heading = OPTIONS, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeats: u32,
     },
 }
@@ -176,19 +210,29 @@ fn goal(text: &str) -> Result<SearchGoal, String> {
     })
 }
 
+/// The heading of a test's own options, which follow those of all tests.
+const OPTIONS: Option<&'static str> = None;
+
 const ADDRESSES_HELP: &str = "\
-Ports: the first sends test frames, addresses are learned at the second, and the third detects flooded frames.
-
-The device also knows the tester's three ports: the capacity includes them and the addresses learned. The device's own \
-addresses are not counted.
-
 Example:
+  linerate device addresses --ports eth1,eth2,eth3
+
+Ports: the first sends test frames, addresses are learned at the second, and
+the third detects flooded frames.
+
+The device also knows the tester's three ports: the capacity includes them and
+the addresses learned. The device's own addresses are not counted.";
+
+const ADDRESSES_LONG_HELP: &str = "\
+More examples:
   linerate lab --device reference,addresses=1000 -- device addresses --ports tester:p0,tester:p1,tester:p2";
 
 /// The ports of a test, and what the frames between them are like.
 #[derive(Debug, Args)]
 pub(super) struct PortOptions {
-    /// Ports, two for most tests, one for echo: interfaces of this machine, or HOST:INTERFACE
+    /// Interfaces of this machine, or HOST:INTERFACE
+    ///
+    /// Two for most tests, one for echo.
     #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', required = true)]
     pub(super) ports: Vec<String>,
 
@@ -203,8 +247,10 @@ pub(super) struct PortOptions {
     #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4094))]
     pub(super) vlan: Vec<u16>,
 
-    /// The device is a router with this address at the sending port, and a second one for the other direction [default:
-    /// the first address of the port's network, if the ports are in different networks]
+    /// The device is a router with this address
+    ///
+    /// It has the address at the sending port, and a second one for the other direction. The default is the first address of
+    /// the port's network, if the ports are in different networks.
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub(super) gateway: Vec<IpAddr>,
 
@@ -212,12 +258,9 @@ pub(super) struct PortOptions {
     #[arg(long, default_value = "auto", value_parser = choice::<FrameEngine>(ENGINES))]
     pub(super) engine: FrameEngine,
 
-    /// Use the ports even if your SSH session depends on them
+    /// Use the ports even if your SSH session needs them
     #[arg(long)]
     pub(super) force: bool,
-
-    #[command(flatten)]
-    pub(super) load: LoadSource,
 }
 
 const ENGINES: Choices = &[
@@ -231,11 +274,15 @@ pub(super) struct Common {
     #[command(flatten)]
     pub(super) between: PortOptions,
 
-    /// Frame sizes in bytes, with FCS [default: 64,128,256,512,1024,1280,1518; echo: 78, with IPv6 98]
+    /// Frame sizes in bytes, with FCS
+    ///
+    /// The default is 64,128,256,512,1024,1280,1518; of echo 78, with IPv6 98.
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     sizes: Vec<u32>,
 
-    /// Length of the deciding trial; RFC 2544 asks for 60s
+    /// Deciding trial (RFC: 60s)
+    ///
+    /// Length of the deciding trial; RFC 2544 asks for 60s.
     #[arg(long, short = 't', value_name = "TIME", default_value = "2s")]
     time: Nanos,
 
@@ -243,7 +290,9 @@ pub(super) struct Common {
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     search_time: Nanos,
 
-    /// Search resolution, as a share of the rate; a coarser search is faster
+    /// Search resolution
+    ///
+    /// As a share of the rate; a coarser search is faster.
     #[arg(long, value_name = "RATIO", default_value = "0.2%")]
     resolution: Ratio,
 
@@ -251,13 +300,16 @@ pub(super) struct Common {
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     settle: Nanos,
 
-    /// Line rate of the ports, if they do not report it
+    /// Line rate, if ports do not report it
     #[arg(long, value_name = "RATE")]
     line: Option<BitRate>,
 
     /// Loss ratio tolerated, for example 0.5%
     #[arg(long, value_name = "RATIO", default_value = "0")]
     loss: Ratio,
+
+    #[command(flatten)]
+    load: LoadSource,
 
     #[command(flatten)]
     results: Results,
@@ -386,7 +438,7 @@ impl Common {
         let ports = self.between.ports(&test)?;
         let mut agents = reach(book, &ports.arguments, cancel.clone()).await?;
         let ended = async {
-            let device = self.between.load.watch(book, &mut agents, &ports.arguments).await?;
+            let device = self.load.watch(book, &mut agents, &ports.arguments).await?;
             let device_plan = match test {
                 DeviceTest::Echo { target } => self.echo_plan(target, &ports, &agents).await?,
                 test => self.plan(test, &ports, &agents).await?,

@@ -12,10 +12,13 @@ Examples:
   linerate explain                           the latest record
   linerate explain 20261121T0930
 
-Lists every limit considered, with the evidence for and against: `strong` accounts for the result by itself, `for` is a good \
-sign, `hint` a weak one, `against` excludes it, `unknown` says what was missing.")]
+Lists every limit considered, with the evidence for and against: `strong`
+accounts for the result by itself, `for` is a good sign, `hint` a weak one,
+`against` excludes it, `unknown` says what was missing.")]
 pub(crate) struct Arguments {
-    /// A record: its id, the start of its id (see `linerate results`), or its JSON file [default: the latest record]
+    /// A record's id, the start of it, or its file [default: the latest]
+    ///
+    /// `linerate results` lists the ids; the file is JSON.
     record: Option<String>,
 
     #[command(flatten)]

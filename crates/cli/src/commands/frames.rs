@@ -2,6 +2,7 @@
 
 use super::device::{PortOptions, Ports, Way, fits_line, line_of};
 use crate::arguments::Results;
+use crate::device_load::LoadSource;
 use crate::exit::Failure;
 use crate::hosts::{HostBook, ReachedAgents};
 use crate::measure::{Beside, RunRequest, conclude, reach};
@@ -23,24 +24,32 @@ const PORT: u16 = 7;
 
 /// Send raw frames from one port to another, and count them on arrival
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
-  linerate frames --ports eth1,eth2                                 10,000 frames per second of 64 bytes for 10 s
+  linerate frames --ports eth1,eth2     10,000 frames/s of 64 bytes for 10 s
   linerate frames --ports eth1,eth2 --rate max --time 5s --both
-  linerate frames --ports eth1,eth2 --rate 1Gbit/s --sizes imix     64, 594 and 1518 bytes, 7 to 4 to 1
-  linerate frames --ports eth1,eth2 --count 1000 --template tcp --vary src-ip:1000 --vary src-port:500:random
+  linerate frames --ports eth1,eth2 --rate 1Gbit/s --sizes imix
   linerate frames --ports eth1,eth2 --count 1 --template pcap:odd.pcap
-  linerate lab --device bridge -- frames --ports tester:p0,tester:p1 --vlan 100,7
+  linerate lab --device bridge -- frames --ports tester:p0,tester:p1 --vlan 7
 
-Use it only on devices and ports set apart for testing (RFC 6815): the frames fill the ports and the networks behind them. \
+Use it only on devices and ports set apart for testing (RFC 6815): the frames
+fill the ports and the networks behind them.",
+    after_long_help = "\
+More examples:
+  linerate frames --ports eth1,eth2 --count 1000 --template tcp --vary src-ip:1000 --vary src-port:500:random
+
 Ports are interfaces of this machine, or HOST:INTERFACE of one or several agents started with --allow-frames. Between \
-several hosts latency is unknown, because their clocks differ.")]
+several hosts latency is unknown, because their clocks differ."
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     between: PortOptions,
 
-    /// Rate of each direction: frames per second (100k), bits per second on the line with preamble and gap (1Gbit/s),
-    /// or max
+    /// 100k frames/s, 1Gbit/s, or max
+    ///
+    /// Rate of each direction: frames per second (100k), bits per second on the line with preamble and gap (1Gbit/s), or as fast
+    /// as possible (max).
     #[arg(long, value_name = "RATE", default_value = "10k")]
     rate: Rate,
 
@@ -48,21 +57,27 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", default_value_t = 64, conflicts_with = "sizes")]
     size: u32,
 
-    /// Mix of frame sizes with weights: imix (64:7,594:4,1518:1), or a list of this form
+    /// Mix of sizes: imix, or 64:7,594:4,1518:1
+    ///
+    /// Frame sizes with weights. imix is the mix 64:7,594:4,1518:1.
     #[arg(long, value_name = "MIX")]
     sizes: Option<FrameMix>,
 
-    /// Maximum number of frames in each direction
+    /// Most frames in each direction
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
-    /// Length of sending [default: 10s; with --count as long as needed, with --rate max at most 60s]
+    /// Length of sending [default: 10s]
+    ///
+    /// With --count it takes as long as needed, with --rate max at most 60s.
     #[arg(long, short = 't', value_name = "TIME")]
     time: Option<Nanos>,
 
+    /// udp, tcp, echo, hex:... or pcap:FILE
+    ///
     /// Frame template: udp, tcp (segments with data and ACK, no connection), echo (ICMP requests), hex:BYTES (from the
-    /// destination address on, without FCS), or pcap:FILE (the first frame of a capture)
-    #[arg(long, value_name = "TEMPLATE", default_value = "udp")]
+    /// destination address on, without FCS), or pcap:FILE (the first frame of a capture).
+    #[arg(long, value_name = "FORM", default_value = "udp")]
     template: Template,
 
     /// Overwrite the payload of hex: or pcap: frames with a signature, so that each frame is counted and timed. Without
@@ -70,14 +85,19 @@ pub(crate) struct Arguments {
     #[arg(long)]
     sign: bool,
 
-    /// Vary a field over COUNT values from its own value up: FIELD:COUNT or FIELD:COUNT:random; may be repeated.
-    /// Fields: src-mac, dst-mac, vlan (the outer one), src-ip, dst-ip, src-port, dst-port
-    #[arg(long, value_name = "FIELD:COUNT")]
+    /// Vary a field, as in src-ip:1000
+    ///
+    /// FIELD:COUNT or FIELD:COUNT:random varies it over COUNT values from its own value up; may be repeated. Fields: src-mac,
+    /// dst-mac, vlan (the outer one), src-ip, dst-ip, src-port, dst-port.
+    #[arg(long, value_name = "FIELD:N")]
     vary: Vec<Vary>,
 
     /// Wait for stragglers after sending
     #[arg(long, value_name = "TIME", default_value = "200ms")]
     settle: Nanos,
+
+    #[command(flatten)]
+    load: LoadSource,
 
     #[command(flatten)]
     pub(crate) results: Results,
@@ -134,7 +154,7 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
     let ports = Ports::read_two(&arguments.between.ports)?;
     let mut agents = reach(&book, &ports.arguments, cancel.clone()).await?;
     let ended = async {
-        let device = arguments.between.load.watch(&book, &mut agents, &ports.arguments).await?;
+        let device = arguments.load.watch(&book, &mut agents, &ports.arguments).await?;
         let plan = Plan::sweep(vec![sending.trial(&ports, &agents).await?], Repeats::Times(1));
         let asked = RunRequest::of_plan(&arguments.results, &plan)?;
         asked.run(plan, &agents, Beside { device, ..Beside::default() }, cancel).await

@@ -18,16 +18,16 @@ use tokio::sync::watch;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  linerate hosts add rack-1                  asks for the agent URL, and shows none of it
-  linerate hosts add rack-1 --pair 192.0.2.5 asks for the pairing code of `linerate serve --pair` there
+  linerate hosts add rack-1                     asks for the agent URL
+  linerate hosts add rack-1 --pair 192.0.2.5    asks for its pairing code
   ssh rack-1 cat agent.url | linerate hosts add rack-1 -
   linerate stream rack-1 rack-2
-  linerate hosts list
-  linerate hosts discover                    agents nearby, of `linerate serve --announce`
+  linerate hosts discover                       agents nearby
 
-An agent URL is a password. On a command line other users and the shell's history see it. The names are kept in linerate/hosts \
-in your data directory, which only you can read. Everywhere a host is named, @FILE also reads agent URLs from a file, one a \
-line, and env:NAME one from an environment variable.")]
+An agent URL is a password. On a command line other users and the shell's
+history see it. The names are kept in linerate/hosts in your data directory,
+which only you can read. Everywhere a host is named, @FILE also reads agent URLs
+from a file, one a line, and env:NAME one from an environment variable.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Action,
@@ -39,16 +39,22 @@ enum Action {
     Add {
         /// The name: letters, digits, `-`, `_` and `.`
         name: String,
-        /// Where its agent URL is: @FILE, env:NAME, or - for standard input; or the URL itself [default: asked for]
+        /// @FILE, env:NAME, - (standard input), or the agent URL
+        ///
+        /// Where its agent URL is, or the URL itself. It is asked for if this is not given.
         url: Option<String>,
-        /// Pair with the agent at HOST or HOST:PORT, which shows a pairing code (`linerate serve --pair`). The code is asked for, or
-        /// read from standard input
+        /// Pair with the agent there by its code
+        ///
+        /// The agent at HOST or HOST:PORT shows a pairing code (`linerate serve --pair`). The code is asked for, or read from
+        /// standard input.
         #[arg(long, value_name = "HOST", conflicts_with = "url")]
         pair: Option<String>,
     },
     /// List the saved agents, without their secrets
     List,
-    /// List the agents on the local network that announce themselves (`linerate serve --announce`)
+    /// List the agents on the local network that announce themselves
+    ///
+    /// Those are agents of `linerate serve --announce`.
     Discover {
         /// How long to listen for answers
         #[arg(long, value_name = "TIME", default_value = "3s")]

@@ -24,43 +24,58 @@ use tokio::sync::watch;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  linerate lab                               the demonstration: two hosts, a switch, raw frames, report.html
-  linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472 --json
+  linerate lab                          the demonstration, with report.html
+  linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472
   linerate lab --device router -- transact a b
   linerate lab --police 300Mbit/s -- stream a b --prove
-  linerate lab --device reference,max-frames=200000 -- device throughput --ports tester:p0,tester:p1 --sizes 64
-  linerate lab --hosts 2 --device path,delay=20ms,rate=50Mbit/s,queue=128KiB,loss=0.1% -- stream a b
+  linerate lab --device path,delay=20ms,rate=50Mbit/s,loss=0.1% -- stream a b
   linerate lab --keep && linerate stream a b && linerate lab down
+
+Hosts are called a, b, c and so on. The lab changes nothing outside itself, and
+leaves nothing behind.",
+    after_long_help = "\
+More examples:
+  linerate lab --device reference,max-frames=200000 -- device throughput --ports tester:p0,tester:p1 --sizes 64
+  linerate lab --hosts 2 --device path,delay=20ms,queue=128KiB -- stream a b
   linerate lab shell a -- ip address
 
-Hosts are called a, b, c and so on. An unprivileged user's lab uses a user namespace of its own. The lab changes nothing \
-outside itself, and leaves nothing behind."
+The demonstration measures two hosts and a switch, with raw frames too. An unprivileged user's lab uses a user namespace of its \
+own."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
 
-    /// Bench: switch, cable, router, tester, testers, or a TOML file (docs/bench-files.md) [default: switch]
-    #[arg(long, value_name = "NAME|FILE")]
+    /// switch, cable, router, tester, testers, or a TOML file
+    ///
+    /// Bench of the lab (docs/bench-files.md). The default is switch.
+    #[arg(long, value_name = "BENCH")]
     bench: Option<String>,
 
-    /// Rate of every link, which then behaves as Ethernet of that rate [default: not limited; the demonstration:
-    /// 1Gbit/s]
+    /// Rate of every link [default: not limited]
+    ///
+    /// It then behaves as Ethernet of that rate. Links of the demonstration have 1Gbit/s.
     #[arg(long, value_name = "RATE")]
     link: Option<BitRate>,
 
-    /// Device between the hosts: bridge (a switch), router, none (a cable from a to b), reference (a switch of known
-    /// limits), or path (delay, rate, loss and more), for example reference,max-frames=200000,loss=1/1000 or
+    /// bridge, router, none, reference,... or path,...
+    ///
+    /// Device between the hosts: bridge (a switch), router, none (a cable from a to b), reference (a switch of known limits), or
+    /// path (delay, rate, loss and more), for example reference,max-frames=200000,loss=1/1000 or
     /// path,delay=20ms,rate=50Mbit/s. Fields of a path, for each direction: delay, jitter, rate, queue, burst, loss,
-    /// loss-burst, corrupt, duplicate, reorder, mark, max-frames, slots, alternate, mtu, mtu-silent (docs/bench-files.md)
+    /// loss-burst, corrupt, duplicate, reorder, mark, max-frames, slots, alternate, mtu, mtu-silent (docs/bench-files.md).
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceKind>,
 
-    /// Rate to which the device shapes traffic to every host; the agents are not told
+    /// Rate to which the device shapes traffic to every host
+    ///
+    /// The agents are not told.
     #[arg(long, value_name = "RATE")]
     shape: Option<BitRate>,
 
-    /// Rate above which the device drops traffic to every host (a policer); the agents are not told
+    /// Rate above which it drops traffic (a policer)
+    ///
+    /// The device drops traffic to every host; the agents are not told.
     #[arg(long, value_name = "RATE")]
     police: Option<BitRate>,
 
@@ -92,7 +107,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     keep: bool,
 
-    /// A linerate command to run in the lab [default: the demonstration]
+    /// A command to run in the lab [default: the demonstration]
+    ///
+    /// It is one of linerate's, without `linerate`.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 

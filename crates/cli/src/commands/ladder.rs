@@ -11,22 +11,26 @@ use linerate_model::{IpVersion, Path, Plan, Planned, Transport, Trial};
 use linerate_units::Nanos;
 use tokio::sync::watch;
 
-/// Measure every layer of one path in one unit, and name the layer that loses the most
+/// Measure every layer of one path, and name the layer that loses the most
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
-  linerate ladder B                          from this machine to B
+  linerate ladder B                     from this machine to B
   linerate ladder A B --time 10s --out ladder.html
   linerate ladder A B -6 --flows 4 --expect 'share>=95%'
-  linerate ladder A B --udp                  RPC and NFS over UDP
-  linerate lab --link 100Mbit/s -- ladder a b
-
+  linerate ladder A B --udp             RPC and NFS over UDP
+  linerate lab --link 100Mbit/s -- ladder a b",
+    after_long_help = "\
 Layers from the lowest up: the line's capacity in full frames (calculated), raw frames, UDP in the largest datagrams, TCP, RPC, \
 NFS, copies. Each layer has its payload, its share of the layer below and of the line, its limit, and the latency of one-byte \
-requests. The widest gap between two layers is named if it exceeds the headers and the spread of the runs.")]
+requests. The widest gap between two layers is named if it exceeds the headers and the spread of the runs."
+)]
 pub(crate) struct Arguments {
-    /// Sender and receiver: an agent URL, a saved name, `local`, or a lab host's name. If you name one host, it is the
-    /// receiver, and this machine is the sender
+    /// Sender and receiver, or the receiver alone
+    ///
+    /// A host is an agent URL, a saved name, `local`, or a lab host's name. If you name one host, it is the receiver, and this
+    /// machine is the sender.
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     pub(crate) hosts: Vec<String>,
 
@@ -37,7 +41,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     flows: Flows,
 
-    /// Send raw frames even through ports that carry your SSH session or the connection to an agent
+    /// Send raw frames through the SSH port too
+    ///
+    /// That is through ports that carry your SSH session or the connection to an agent.
     #[arg(long)]
     force: bool,
 

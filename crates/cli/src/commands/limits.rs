@@ -10,36 +10,49 @@ use std::str::FromStr;
 
 /// Calculate what a medium can carry, layer by layer and by message size
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
-  linerate limits                          every medium, payload by message size
-  linerate limits --medium 10gbase-t       every layer of one medium
+  linerate limits                       every medium, payload by message size
+  linerate limits --medium 10gbase-t    every layer of one medium
   linerate limits --medium 1gbit/s --mtu 9000 --udp 8972 --tcp
-  linerate limits --medium 1000base-t --over none --over vlan,vxlan --over wireguard
-  linerate limits --medium atm-oc3-lane --udp 1472 --explain      each byte of a packet
-  linerate limits --medium 100base-tx --udp 64 --claim 77Mbit/s   is this figure possible?
-  linerate limits --medium 10base-t --tcp --half-duplex           acknowledgements share a hub
-  linerate limits --bus pci-32-33,pcie-3-x4                       what the slot of a card can carry
-  linerate limits --out limits.html        a page with a chart; .svg is the chart alone
+  linerate limits --medium 1000base-t --over none --over vlan,vxlan
+  linerate limits --medium 100base-tx --udp 64 --claim 77Mbit/s
+  linerate limits --out limits.html     a page with a chart
 
-Media: 10base-t, 100base-tx, 1000base-t, 2.5gbase-t, 5gbase-t, 10gbase-t, 25gbase-r, 40gbase-r, 50gbase-r, 100gbase-r, \
+Media: 10base-t, 100base-tx, 1000base-t, 10gbase-t, 25gbase-r to 800gbase-r, or
+the rate of any Ethernet; fddi; atm-oc3-lane, atm-oc3-cip and oc12.
+Encapsulations: vlan, qinq, pppoe, mpls, gre, vxlan, geneve, wireguard, esp.",
+    after_long_help = "\
+More examples:
+  linerate limits --medium atm-oc3-lane --udp 1472 --explain    each byte of a packet
+  linerate limits --medium 10base-t --tcp --half-duplex         acknowledgements share a hub
+  linerate limits --bus pci-32-33,pcie-3-x4                     what the slot of a card can carry
+
+All media: 10base-t, 100base-tx, 1000base-t, 2.5gbase-t, 5gbase-t, 10gbase-t, 25gbase-r, 40gbase-r, 50gbase-r, 100gbase-r, \
 200gbase-r, 400gbase-r, 800gbase-r, or the rate of any Ethernet; fddi; atm-oc3-lane, atm-oc12-lane (LAN emulation version 1), \
-atm-oc3-cip, atm-oc12-cip (classical IP).
-Encapsulations: vlan, qinq, pppoe, mpls, gre, vxlan, geneve, wireguard, esp (tunnel mode, AES-GCM).
+atm-oc3-cip, atm-oc12-cip (classical IP). Encapsulation esp is tunnel mode with AES-GCM.
 
 Exit codes: 0 calculated, and a --claim is possible as payload; 1 a --claim is not possible as payload (for one message size \
-of one medium at least); 2 usage; 3 --out could not be written. The output names the highest layer at which it is possible (in --json claim_possible_at).")]
+of one medium at least); 2 usage; 3 --out could not be written. The output names the highest layer at which it is possible (in --json claim_possible_at)."
+)]
 pub(crate) struct Arguments {
-    /// Media, by name or by the rate of an Ethernet [default: all with a name]
+    /// Media, by name or rate [default: all]
+    ///
+    /// By name or by the rate of an Ethernet. The default is all with a name.
     #[arg(long, short = 'm', value_name = "NAME,...", value_delimiter = ',')]
     medium: Vec<Medium>,
 
-    /// Buses between a card and memory, by frame size, instead of media: pci-32-33, pci-32-66, pci-64-33, pci-64-66, or
-    /// pcie-1-x1 to pcie-5-x32
+    /// Buses of a card instead of media
+    ///
+    /// They are between a card and memory, by frame size: pci-32-33, pci-32-66, pci-64-33, pci-64-66, or pcie-1-x1 to
+    /// pcie-5-x32.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with_all = OF_MEDIA)]
     bus: Vec<Bus>,
 
-    /// UDP message sizes, bytes of payload [default: 64,128,256,512,1024,1472, and TCP]
+    /// UDP message sizes, bytes of payload
+    ///
+    /// The default is 64,128,256,512,1024,1472, and TCP.
     #[arg(long, short = 'u', value_name = "BYTES,...", value_delimiter = ',', num_args = 0..=1)]
     udp: Option<Vec<ByteCount>>,
 
@@ -63,7 +76,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "4|6", default_value = "4", value_parser = ip_version)]
     outer_ip: IpVersion,
 
-    /// The medium's MTU, without its own header and Ethernet's VLAN tags [default: 1500, FDDI 4352, classical IP 9180]
+    /// The medium's MTU [default: 1500]
+    ///
+    /// Without its own header and Ethernet's VLAN tags. The default is 1500, of FDDI 4352, of classical IP 9180.
     #[arg(long, value_name = "BYTES")]
     mtu: Option<u32>,
 
@@ -71,19 +86,27 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES")]
     inner_mtu: Option<u32>,
 
-    /// Tags and tunnels around the packets, outermost first, or `none`; repeat the option to compare
+    /// Tags and tunnels, or none
+    ///
+    /// They are around the packets, outermost first; repeat the option to compare.
     #[arg(long, value_name = "NAME,...")]
     over: Vec<Over>,
 
-    /// Show each header of a packet, in order, and the arithmetic
+    /// Each header of a packet, and the arithmetic
+    ///
+    /// The headers stand in their order.
     #[arg(long)]
     explain: bool,
 
-    /// Check whether this rate is possible, and at which layer; exit with 1 if it is impossible as payload
+    /// Check whether this rate is possible
+    ///
+    /// It says at which layer; exit with 1 if it is impossible as payload.
     #[arg(long, value_name = "RATE")]
     claim: Option<BitRate>,
 
-    /// Print only JSON: one object for one message size of one medium, otherwise an array
+    /// Print only JSON
+    ///
+    /// One object for one message size of one medium, otherwise an array.
     #[arg(long, conflicts_with_all = ["csv", "markdown"])]
     json: bool,
 
@@ -95,7 +118,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     markdown: bool,
 
-    /// Also write a file: .html with a chart, .svg (the chart alone), .md, .csv, .json or .txt
+    /// Also write .html, .svg, .md, .csv, .json or .txt
+    ///
+    /// .html has a chart, .svg is the chart alone.
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
 }

@@ -30,62 +30,85 @@ const STEPS: u32 = 10;
 /// Operations that may be left undone or fail at a load that is held, and how narrowly the peak is found.
 const BEARABLE: Ratio = Ratio::new(2, 100);
 
-/// Measure an NFS server: operations per second, response times, and the highest load that it sustains
+/// Measure an NFS server: operations per second, response times, its peak
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
-  linerate nfs B                                 from this machine to the server of B's agent, in a closed loop
-  linerate nfs A B --mix sfs97-like --rate 2000  2,000 operations per second, each timed from when it was due
+  linerate nfs B                        the server of B's agent, closed loop
+  linerate nfs A B --rate 2000          2,000 operations/s, each timed when due
   linerate nfs A B --mix laddis-like --curve --out nfs.html
-  linerate nfs 192.0.2.5:/srv/test --curve       an existing server, NFS version 3
-  linerate nfs 127.0.0.1:/export --nfs-port 2049 --mount-port 20048 --udp
-  linerate nfs A,C B --mix mine.toml --rate 1k   1,000 operations per second from each of A and C
+  linerate nfs 192.0.2.5:/srv/test --curve        an existing server, NFS 3
   linerate lab -- nfs a b --curve
+
+Mixes: laddis-like, sfs97-like, read, write, metadata, null, getattr; or a
+TOML file with lines such as `read = 60`.",
+    after_long_help = "\
+More examples:
+  linerate nfs 127.0.0.1:/export --nfs-port 2049 --mount-port 20048 --udp
+  linerate nfs A,C B --mix mine.toml --rate 1k    1,000/s from each of A and C
 
 Without --rate and --curve, --connections x --outstanding operations are in flight, and each answer triggers the next: a \
 quick look at what the server can do. With --curve, the load rises in ten steps to that rate. Then the highest load with a \
 mean response time within --response-cap is searched.
 
-Mixes: laddis-like, sfs97-like, read, write, metadata, null, getattr; or a file with lines such as `read = 60`. On an \
-existing server linerate makes a directory of its own in the export, works only there, and removes it.")]
+On an existing server linerate makes a directory of its own in the export, works only there, and removes it."
+)]
 pub(crate) struct Arguments {
-    /// Clients, separated by commas, and the server: a host with an agent (agent URL, `local`, a lab host's name),
-    /// which starts a server of its own, or SERVER:/EXPORT. If you name one, it is the server, and this machine is the
-    /// client
+    /// Clients and server, or the server alone
+    ///
+    /// Separate clients by commas. The server is a host with an agent (agent URL, `local`, a lab host's name), which starts a
+    /// server of its own, or SERVER:/EXPORT. If you name one, it is the server, and this machine is the client.
     #[arg(required = true, num_args = 1..=2, value_name = "HOST|SERVER:/EXPORT")]
     pub(crate) hosts: Vec<String>,
 
-    /// Mix of operations: a name, or a TOML file of percentages
+    /// Mix of operations
+    ///
+    /// A name, or a TOML file of percentages.
     #[arg(long, value_name = "NAME|FILE", default_value = "sfs97-like")]
     mix: String,
 
-    /// Operations per second of each client, at random times (a Poisson process, as of many independent users).
-    /// Response time counts from when an operation was due
+    /// Operations per second of each client
+    ///
+    /// They are due at random times (a Poisson process, as of many independent users). Response time counts from when an
+    /// operation was due.
     #[arg(long, short = 'b', value_name = "RATE", conflicts_with = "curve")]
     rate: Option<OpRate>,
 
-    /// Offer one load after the other, and find the highest that the server sustains
+    /// Raise the load up to the server's peak
+    ///
+    /// Offers one load after the other, and finds the highest that the server sustains.
     #[arg(long)]
     curve: bool,
 
-    /// Highest mean response time at the peak of a curve
+    /// Mean response time at the peak
+    ///
+    /// It is at most so long at the peak of a curve.
     #[arg(long, value_name = "TIME", default_value = "50ms")]
     response_cap: Nanos,
 
     #[command(flatten)]
     over: Over,
 
-    /// Connections (UDP: sockets) of each client
+    /// Connections of each client
+    ///
+    /// With UDP they are sockets.
     #[arg(long, short = 'P', value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=128))]
     connections: u16,
 
-    /// Maximum number of operations in flight on each connection
+    /// Operations in flight on each
+    ///
+    /// Maximum number of operations in flight on each connection.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
     outstanding: u16,
 
     /// Maximum bytes of one read or write call
     #[arg(long, value_name = "BYTES", default_value = "8KiB")]
     transfer_size: ByteCount,
+
+    /// Do not measure the tester limit first
+    #[arg(long)]
+    no_tester_limit: bool,
 
     #[command(flatten)]
     files: Files,
@@ -95,10 +118,6 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     server_load: ServerLoadSource,
-
-    /// Do not measure the tester limit first
-    #[arg(long)]
-    no_tester_limit: bool,
 
     #[command(flatten)]
     repetition: Repetition,

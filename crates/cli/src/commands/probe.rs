@@ -16,7 +16,7 @@ Examples:
   linerate probe linerate://host:4747#...    the host of that agent
   linerate probe --json | jq '.capabilities[] | select(.available | not)'")]
 pub(crate) struct Arguments {
-    /// An agent URL, a saved name, `local`, or a lab host's name
+    /// Agent URL, saved name, `local` or lab host
     #[arg(default_value = "local")]
     host: String,
 

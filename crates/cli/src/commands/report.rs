@@ -23,35 +23,45 @@ Examples:
   linerate report record.json --out record.md
   linerate report --charts figures           with its charts as SVG and PNG
   linerate report studies/hirosaki-1998 --out study.html
-                                             a study with its findings (docs/studies.md)
-  linerate report studies/hirosaki-1998 --rows os,protocol --columns interface
-                                             with tables by these factors")]
+  linerate report studies/hirosaki-1998 --rows os,protocol --columns interface")]
 pub(crate) struct Arguments {
-    /// A record: its id, the start of its id (see `linerate results`) or its JSON file; or a study: the path of its
-    /// TOML file [default: the latest record]
+    /// A record or a study [default: the latest record]
+    ///
+    /// A record: its id, the start of its id (see `linerate results`) or its JSON file; or a study: the path of its TOML file
+    /// (docs/studies.md).
     record: Option<String>,
 
-    /// Format [default: with --out from the file's name, otherwise text]
+    /// text, html, markdown, csv or json
+    ///
+    /// The default is that of the name of --out, otherwise text.
     #[arg(long, value_enum)]
     format: Option<Format>,
 
-    /// Print only JSON; the same as --format json
+    /// The same as --format json
     #[arg(long, conflicts_with_all = ["format", "out"])]
     json: bool,
 
-    /// Write to this file instead of standard output
+    /// Write to this file
+    ///
+    /// Instead of standard output.
     #[arg(long, short = 'o', value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Also write each chart to this folder, as NAME.svg and, if this machine's fonts have all its characters, NAME.png
+    /// Also write the charts to this folder
+    ///
+    /// Each as NAME.svg and, if this machine's fonts have all its characters, NAME.png.
     #[arg(long, value_name = "DIR", conflicts_with = "json")]
     charts: Option<PathBuf>,
 
-    /// For a study: factors in the rows of its tables, by their columns in the data or their titles
+    /// Of a study: factors in rows
+    ///
+    /// Factors in the rows of its tables, by their columns in the data or their titles.
     #[arg(long, value_name = "FACTOR,...", value_delimiter = ',', conflicts_with = "json")]
     rows: Vec<String>,
 
-    /// For a study: factors in the columns of its tables; adds a heat map
+    /// Of a study: factors in columns
+    ///
+    /// Factors in the columns of its tables; adds a heat map.
     #[arg(long, value_name = "FACTOR,...", value_delimiter = ',', conflicts_with = "json")]
     columns: Vec<String>,
 

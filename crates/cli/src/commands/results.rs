@@ -13,7 +13,7 @@ use linerate_store::{Query, RunRow};
 #[command(after_help = "\
 Examples:
   linerate results                           the latest records, newest first
-  linerate results list --filter 'udp hosta'  records with both words in id, command, hosts or names
+  linerate results list --filter 'udp hosta'    records with both words
   linerate results show 20261121T0930
   linerate results show --json | jq '.results[].received.payload_bps.median'
   linerate results delete 20261121T093000-4f2a")]
@@ -36,7 +36,9 @@ enum Action {
         /// Maximum number of records
         #[arg(long, short = 'n', default_value_t = 20)]
         limit: usize,
-        /// List only records with each of these words in id, command, hosts or names
+        /// Only records that have all of these words
+        ///
+        /// In their id, command, hosts or names.
         #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
         filter: String,
         /// Print only one JSON array
@@ -52,7 +54,9 @@ enum Action {
         /// Print only the JSON record
         #[arg(long)]
         json: bool,
-        /// Print all that is known of each result, not its answer alone
+        /// Print all: reasons, doubts, every table
+        ///
+        /// That is all that is known of each result, not its answer alone.
         #[arg(long, short = 'v', conflicts_with = "json")]
         verbose: bool,
         #[command(flatten)]

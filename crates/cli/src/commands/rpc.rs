@@ -11,34 +11,46 @@ use linerate_units::ByteCount;
 use std::collections::BTreeSet;
 use tokio::sync::watch;
 
-/// Measure ONC RPC over UDP and TCP: payload, calls per second, and the latency of each call
+/// Measure ONC RPC over UDP and TCP: payload, calls per second, latency
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  linerate rpc B                             write and read, six sizes, over UDP and TCP, to B
+  linerate rpc B                             write and read, UDP and TCP, to B
   linerate rpc A B --tcp --sizes 8K,64K,1M --outstanding 4
   linerate rpc A B --udp --call echo --sizes 1K,8K
   linerate rpc A B --call null --flows 4 --outstanding 16
   linerate rpc A B --tcp --call write --sizes 8K --rate 2k --expect 'p99<2ms'
   linerate lab --link 10Mbit/s -- rpc a b    RPC on a slow link
 
-`write` carries data to the server, and `read` from the server, from memory to memory. docs/linerate.x describes program,
-versions and procedures.")]
+`write` carries data to the server, `read` from it, from memory to memory.
+docs/linerate.x describes the program, its versions and procedures.")]
 pub(crate) struct Arguments {
-    /// Client and server: an agent URL, a saved name, `local`, or a lab host's name; separate several clients by commas. If
-    /// you name one host, it is the server, and this machine (in a lab another host of it) is the client
+    /// Client and server, or the server alone
+    ///
+    /// A host is an agent URL, a saved name, `local`, or a lab host's name. Separate several clients by commas. If you name one
+    /// host, it is the server, and this machine (in a lab another host of it) is the client.
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     pub(crate) hosts: Vec<String>,
 
     #[command(flatten)]
     over: Over,
 
-    /// Kinds of calls to measure
+    /// null, write, read, echo
+    ///
+    /// Kinds of calls to measure.
     #[arg(long, value_name = "CALL,...", value_delimiter = ',', default_value = "write,read", value_parser = choice::<RpcCall>(CALLS))]
     call: Vec<RpcCall>,
 
-    /// Bytes of data per call, each size measured by itself; up to 60K over UDP, 1M over TCP
-    #[arg(long, value_name = "BYTES,...", value_delimiter = ',', default_value = "64,512,1K,2K,4K,8K")]
+    /// Bytes of data per call [default: 64 to 8K]
+    ///
+    /// Each size is measured by itself; up to 60K over UDP, 1M over TCP. The default is 64,512,1K,2K,4K,8K.
+    #[arg(
+        long,
+        value_name = "BYTES,...",
+        value_delimiter = ',',
+        default_value = "64,512,1K,2K,4K,8K",
+        hide_default_value = true
+    )]
     sizes: Vec<ByteCount>,
 
     #[command(flatten)]

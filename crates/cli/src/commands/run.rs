@@ -30,15 +30,17 @@ const WHERE: (&str, &str) = ("a study", "it is for run and report");
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  linerate run studies/lab-devices.toml               all runs still missing, then the report
+  linerate run studies/lab-devices.toml         the missing runs, a report
   linerate run studies/lab-devices.toml --out study.html
-  linerate run cards.toml --ready                     the operator's step is done: continue
-  linerate report studies/lab-devices.toml            the report of the runs so far
+  linerate run cards.toml --ready               the operator's step is done
+  linerate report studies/lab-devices.toml      the report of the runs so far
 
-Each run is a record of its own, kept when it ends: after Ctrl-C the same command continues. A run counts as done while its \
-levels, its commands and its test stay the same in the file; new and changed runs are measured.
+Each run is a record of its own, kept when it ends: after Ctrl-C the same
+command continues. A run counts as done while its levels, its commands and its
+test stay the same in the file; new and changed runs are measured.
 
-A study may run commands of its file on this machine, as your user: they are shown, and you are asked once (docs/studies.md).")]
+A study may run commands of its file on this machine, as your user: they are
+shown, and you are asked once (docs/studies.md).")]
 pub(crate) struct Arguments {
     /// The study: path of a TOML file with [run]
     study: String,
@@ -51,7 +53,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     yes: bool,
 
-    /// Only show what would be run: the commands of the file and the measurements
+    /// Only show what would be run
+    ///
+    /// The commands of the file and the measurements.
     #[arg(long)]
     dry_run: bool,
 

@@ -34,27 +34,32 @@ use tokio::sync::watch;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  linerate serve                             on all addresses; `linerate stream URL` on another machine measures
+  linerate serve                        prints what to type on the other machine
   linerate serve --allow-peer 192.0.2.0/24 --max-rate 1Gbit/s
-  linerate serve --iperf3                    serves `iperf3 -c` too, on port 5201
-  linerate serve --listen 127.0.0.1:4747     this machine only
-  linerate serve --pair                      shows a short code for `linerate hosts add NAME --pair HOST`
-  linerate serve --announce                  found by `linerate hosts discover` on the local network
-  linerate serve --data-ports 5000-5010      trials listen at these ports, not at 4747
-  linerate serve invite --for 1h             a URL for streams and transactions, for one hour
+  linerate serve --pair                 a code for `linerate hosts add --pair`
+  linerate serve --iperf3               serves `iperf3 -c` too, on port 5201
+  linerate serve invite --for 1h        a URL that allows less, for an hour
 
-On a terminal the agent prints the command to type on the other machine, elsewhere its agent URL
-alone, and then a line for each trial that it served. The URL contains its key. Anyone with it can
-send traffic from and to this machine within the limits: treat it as a password, and give others a
-URL of `linerate serve invite`. Make the port reachable from trusted networks only. Trials
-listen at the same port, TCP and UDP, unless --data-ports names others; they take only connections
-and datagrams that prove the trial's key."
+The agent URL contains its key. Anyone with it can send traffic from and to this
+machine within the limits: treat it as a password.",
+    after_long_help = "\
+More examples:
+  linerate serve --listen 127.0.0.1:4747     this machine only
+  linerate serve --announce                  found by `linerate hosts discover`
+  linerate serve --data-ports 5000-5010      trials listen there, not at 4747
+
+On a terminal the agent prints the command to type on the other machine, elsewhere its agent URL alone, and then a line for \
+each trial that it served. Give others a URL of `linerate serve invite`. Make the port reachable from trusted networks only. \
+Trials listen at the same port, TCP and UDP, unless --data-ports names others; they take only connections and datagrams that \
+prove the trial's key."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Option<invitations::Command>,
 
-    /// Address and port to listen on [default: port 4747 of all addresses]
+    /// Address and port [default: port 4747]
+    ///
+    /// The agent listens there. The default is port 4747 of all addresses.
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
 
@@ -62,8 +67,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FD", conflicts_with = "listen", hide_short_help = true)]
     listen_fd: Option<i32>,
 
-    /// Host name or address in the agent URL [default: the address listened on; if that is a wildcard, the source
-    /// address, an address of its own, or the name of this host]
+    /// Host name or address in the agent URL
+    ///
+    /// The default is the address listened on; if that is a wildcard, the source address, an address of its own, or the name of
+    /// this host.
     #[arg(long, value_name = "HOST")]
     advertise: Option<String>,
 
@@ -75,8 +82,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS")]
     data_address: Vec<IpAddr>,
 
-    /// Ports at which trials of this host listen, TCP and UDP, as in 5000-5010. A UDP flow takes a port of its own
-    /// [default: the agent's port]
+    /// Ports of trial data [default: the agent's]
+    ///
+    /// Trials of this host listen at them, TCP and UDP, as in 5000-5010. A UDP flow takes a port of its own.
     #[arg(long, value_name = "FIRST-LAST")]
     data_ports: Option<DataPorts>,
 
@@ -84,15 +92,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "IF=RATE", value_parser = link_speed)]
     link_speed: Vec<(String, BitRate)>,
 
-    /// Maximum payload rate that trials may send from this host [default: not limited]
+    /// Maximum rate of trials [default: any]
+    ///
+    /// Maximum payload rate that trials may send from this host.
     #[arg(long, value_name = "RATE")]
     max_rate: Option<BitRate>,
 
-    /// Maximum length of a trial, warm-up included, and of preparing it
+    /// Longest trial
+    ///
+    /// Maximum length of a trial, warm-up included, and of preparing it.
     #[arg(long, value_name = "TIME", default_value = "10min")]
     max_time: Nanos,
 
-    /// Maximum number of trials at a time
+    /// Most trials at a time
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one::<usize>)]
     max_trials: usize,
 
@@ -104,15 +116,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE")]
     max_memory: Option<ByteCount>,
 
-    /// Allow trials to send raw frames from these interfaces, with commas between; `all` allows every interface. Use it
-    /// only if their networks are set apart for testing [default: none]
-    #[arg(long, value_name = "INTERFACES")]
+    /// Let trials send raw frames from these
+    ///
+    /// The default is none. Allow trials to send raw frames from these interfaces, with commas between; `all` allows every interface. Use it only if
+    /// their networks are set apart for testing.
+    #[arg(long, value_name = "IF,...")]
     allow_frames: Option<AllowedInterfaces>,
 
-    /// Allow trials and copies to reach this file server of others (NFS, SMB), at any of its ports and from ports below
-    /// 1024 if this user may bind them. EXPORT is an NFS export from / on, or an SMB share. ADDRESS may be a network;
-    /// `any` allows all servers. May be repeated [default: none]
-    #[arg(long, value_name = "ADDRESS[:EXPORT]")]
+    /// Let trials reach this NFS or SMB server
+    ///
+    /// ADDRESS or ADDRESS:EXPORT; the default is none. Allow trials and copies to reach this file server of others (NFS, SMB), at any of its ports and from ports below 1024 if
+    /// this user may bind them. EXPORT is an NFS export from / on, or an SMB share. ADDRESS may be a network; `any` allows all
+    /// servers. May be repeated.
+    #[arg(long, value_name = "SERVER")]
     allow_server: Vec<AllowedServer>,
 
     /// Allow NFS calls to such servers as this user and group; `any` allows all. May be repeated [default: none]
@@ -128,7 +144,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     allow_cold_cache: bool,
 
-    /// Allow copies to read and write below this directory; may be repeated [default: none]
+    /// Let copies read and write below it
+    ///
+    /// The default is none. Allow copies to read and write below this directory; may be repeated.
     #[arg(long, value_name = "DIR")]
     copy_directory: Vec<PathBuf>,
 
@@ -139,8 +157,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     nfs: NfsOptions,
 
-    /// Network or address that may use this agent and exchange trial data with it; may be repeated [default: any with the
-    /// token]
+    /// Network that may use it [default: any]
+    ///
+    /// The default is any that has the URL. Network or address that may use this agent and exchange trial data with it; may be repeated.
     #[arg(long, value_name = "NETWORK", value_parser = network)]
     allow_peer: Vec<IpNet>,
 
@@ -162,25 +181,30 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "rpc_port")]
     portmap: bool,
 
-    /// Show a pairing code of six digits. Whoever types it at `linerate hosts add NAME --pair HOST` has the agent URL then: once,
-    /// within ten minutes, with three tries
+    /// Show a pairing code of six digits
+    ///
+    /// Whoever types it at `linerate hosts add NAME --pair HOST` has the agent URL then: once, within ten minutes, with three
+    /// tries.
     #[arg(long)]
     pair: bool,
 
-    /// Announce the agent on the local network by multicast DNS, for `linerate hosts discover`. The announcement has its name,
-    /// address and version, and no secret
+    /// Announce it for `linerate hosts discover`
+    ///
+    /// The agent is announced on the local network by multicast DNS. The announcement has its name, address and version, and no secret.
     #[arg(long)]
     announce: bool,
 
-    /// Serve clients of iperf3 on this TCP and UDP port [default port: 5201], several at once. Print a line for each test and keep a
-    /// record of it. Clients need no secret: --allow-peer, --max-rate, --max-time, --max-trials and --max-flows bind them
+    /// Serve iperf3 clients too [port: 5201]
+    ///
+    /// Serves clients of iperf3 on this TCP and UDP port, several at once. Prints a line for each test and keeps a record of it.
+    /// Clients need no secret: --allow-peer, --max-rate, --max-time, --max-trials and --max-flows bind them.
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "5201")]
     iperf3: Option<u16>,
 
     #[command(flatten)]
     store: StorePath,
 
-    /// Make a new certificate and token for this run only
+    /// New certificate and token, this run only
     #[arg(long, conflicts_with = "identity")]
     ephemeral: bool,
 }

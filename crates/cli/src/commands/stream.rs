@@ -33,34 +33,46 @@ const SHORTEST_PROBED: Nanos = Nanos::from_secs(1);
 
 /// Measure bulk throughput over TCP or UDP, counted at the receiver
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
-  linerate stream B                          TCP from this machine to B
-  linerate stream A B --flows 4              TCP from A to B, four connections; this machine only controls the run
-  linerate stream A B --udp --sizes 64,512,1024,1472,8192
+  linerate stream B                     TCP from this machine to B
+  linerate stream A B --flows 4         TCP from A to B, four connections
+  linerate stream A B --udp --sizes 64,512,1472
   linerate stream A B --udp --rate 900Mbit/s --expect 'loss<=0.01%'
-  linerate stream A,C,D B                    three senders to one receiver: the total and each share
-  linerate stream A B -R -P 4 -t 10          options of iperf3 that mean the same
-  linerate stream A B --prove                tests the verdict too
+  linerate stream A,C,D B               three senders to one receiver
+  linerate stream iperf3://192.0.2.5    to a server of iperf3 (iperf3 -s)",
+    after_long_help = "\
+More examples:
+  linerate stream A B -R -P 4 -t 10     options of iperf3 that mean the same
+  linerate stream A B --prove           tests the verdict too
   linerate stream A B --confidence 95 --within 2.5%
-  linerate stream A B --loaded-latency --warmup 5s --time 10s      latency that the stream adds to other traffic
-  linerate stream A B --loaded-latency=udp --expect 'added.p99<=30ms' --expect 'rpm>=1000'
-  linerate stream iperf3://192.0.2.5 --direction receive --time 10s        from an iperf3 server (iperf3 -s) to this machine")]
+  linerate stream A B --loaded-latency --warmup 5s --time 10s
+                                        latency that it adds to other traffic
+  linerate stream A B --loaded-latency=udp --expect 'added.p99<=30ms'
+  linerate stream iperf3://192.0.2.5 --direction receive --time 10s
+
+With two hosts named, this machine only controls the run. Of several senders the total and each share are reported."
+)]
 pub(crate) struct Arguments {
-    /// Sender and receiver: an agent URL, a saved name, `local`, or a lab host's name; separate several senders by commas. If
-    /// you name one host, it is the receiver, and this machine is the sender. The receiver may be iperf3://HOST:PORT
+    /// Sender and receiver, or the receiver alone
+    ///
+    /// A host is an agent URL, a saved name, `local`, or a lab host's name. Separate several senders by commas. If you name one
+    /// host, it is the receiver, and this machine is the sender. The receiver may be iperf3://HOST:PORT.
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     pub(crate) hosts: Vec<String>,
 
     #[command(flatten)]
     over: Over,
 
-    /// Message size: a UDP datagram's payload, or one write to a TCP socket [default: UDP 1472 (IPv6: 1452), TCP 1 MiB, or 128
-    /// KiB with more than 128 flows]
+    /// Bytes of a datagram, or of a TCP write
+    ///
+    /// That is a UDP datagram's payload, or one write to a TCP socket. The default is 1472 with UDP (IPv6: 1452), and with TCP
+    /// 1 MiB, or 128 KiB with more than 128 flows.
     #[arg(long, short = 'l', value_name = "BYTES", conflicts_with = "sizes")]
     size: Option<ByteCount>,
 
-    /// Several message sizes, each measured by itself
+    /// Several sizes, each measured by itself
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',')]
     sizes: Vec<ByteCount>,
 
@@ -72,15 +84,21 @@ pub(crate) struct Arguments {
         value_parser = choice::<Direction>(DIRECTIONS))]
     direction: Vec<Direction>,
 
-    /// The same as --direction receive
+    /// From the receiver to the sender
+    ///
+    /// The same as --direction receive.
     #[arg(short = 'R', long = "reverse", conflicts_with_all = ["direction", "bidir"])]
     reverse: bool,
 
-    /// The same as --direction both
+    /// Both directions at the same time
+    ///
+    /// The same as --direction both.
     #[arg(long, conflicts_with = "direction")]
     bidir: bool,
 
-    /// Offered load of each sender and direction: payload (900Mbit/s) or messages (100kpps) [default: not limited]
+    /// Load to offer, as in 900Mbit/s, 100kpps
+    ///
+    /// Each sender offers it in each direction: payload (900Mbit/s) or messages (100kpps). The default is not limited.
     #[arg(long, short = 'b', value_name = "RATE", value_parser = offered)]
     rate: Option<Offered>,
 
@@ -88,9 +106,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_offload: bool,
 
-    /// Measure latency under load: 100 small requests per second, on the idle path before each run and beside the
-    /// stream. Reports the delay that the load adds, its grade (median added: A+ below 5 ms, A 30, B 60, C 200, D 400,
-    /// else F), and round trips per minute. OVER is the requests' transport [default: as the stream]
+    /// Latency under load too, over tcp or udp
+    ///
+    /// Measures latency under load: it sends 100 small requests per second, on the idle path before each run and beside the stream. Reports the delay that
+    /// the load adds, its grade (median added: A+ below 5 ms, A 30, B 60, C 200, D 400, else F), and round trips per minute.
+    /// OVER is the requests' transport; the default is that of the stream.
     #[arg(long, value_name = "OVER", num_args = 0..=1, require_equals = true, value_parser = choice::<Transport>(TRANSPORTS))]
     loaded_latency: Option<Option<Transport>>,
 

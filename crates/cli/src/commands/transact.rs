@@ -13,21 +13,23 @@ use tokio::sync::watch;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  linerate transact B                        1 byte each way, one request at a time, over TCP
+  linerate transact B                   1 byte each way, one by one, over TCP
   linerate transact A B --udp --busy-poll
-  linerate transact A B --connect            a new connection for each request
+  linerate transact A B --connect       a new connection for each request
   linerate transact A B --request 200 --response 8K --outstanding 16
   linerate transact A B --rate 20k --poisson --expect 'p99<200us'")]
 pub(crate) struct Arguments {
-    /// Client and server: an agent URL, a saved name, `local`, or a lab host's name; separate several clients by commas. If
-    /// you name one host, it is the server, and this machine is the client
+    /// Client and server, or the server alone
+    ///
+    /// A host is an agent URL, a saved name, `local`, or a lab host's name. Separate several clients by commas. If you name one
+    /// host, it is the server, and this machine is the client.
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     pub(crate) hosts: Vec<String>,
 
     #[command(flatten)]
     over: Over,
 
-    /// Use a new connection for each request (TCP)
+    /// A new connection for each request (TCP)
     #[arg(long, conflicts_with_all = ["udp", "outstanding"])]
     connect: bool,
 

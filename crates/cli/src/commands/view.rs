@@ -16,15 +16,17 @@ use tokio::sync::watch;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  linerate view                              prints an address to open; Ctrl-C ends it
-  linerate view --open                       opens it too
+  linerate view                         prints an address; Ctrl-C ends it
+  linerate view --open                  opens it too
   linerate view --store lab.db --listen 127.0.0.1:8000
-  ssh -L 8000:127.0.0.1:8000 HOST linerate view --listen 127.0.0.1:8000      the records of another machine
+  ssh -L 8000:127.0.0.1:8000 HOST linerate view --listen 127.0.0.1:8000
 
-The address contains a key, new at each start. Anyone with the address can read the records while the program runs, but not \
-change them.")]
+The address contains a key, new at each start. Anyone with the address can read
+the records while the program runs, but not change them.")]
 pub(crate) struct Arguments {
-    /// Address and port to serve pages on [default: a free port on loopback]
+    /// Serve pages there [default: a free port]
+    ///
+    /// Address and port. The default is a free port on loopback.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", hide_default_value = true)]
     listen: SocketAddr,
 

@@ -113,7 +113,7 @@ fn progress_line_in(state: &State, running: Nanos, columns: usize) -> String {
         parts.push(format!("{:>3.0} %", share * 100.0));
     }
     parts.push(clock(running));
-    parts.extend(Some(state.progress.known.clone()).filter(|known| !known.is_empty()));
+    parts.extend(state.progress.known.as_ref().map(|known| known.text.clone()));
     parts.join("  ")
 }
 

@@ -31,12 +31,12 @@ fn running(name: &str, ended: usize, intervals: u64, report: impl Fn(u64) -> Int
     let mut state = State::new(record, Language::English);
     let at_most = Some(attempts.len().max(2) * 2);
     for (done, attempt) in attempts.into_iter().enumerate() {
-        begin(&mut state, &attempt.trial, Progress { done, at_most, known: String::new() });
+        begin(&mut state, &attempt.trial, Progress { done, at_most, known: None });
         go_on(&mut state, 8, &report);
         state.take(&told(&attempt.trial, TrialState::Counted));
         state.ended(attempt);
     }
-    begin(&mut state, &trial, Progress { done: ended, at_most, known: String::new() });
+    begin(&mut state, &trial, Progress { done: ended, at_most, known: None });
     go_on(&mut state, intervals, &report);
     state
 }

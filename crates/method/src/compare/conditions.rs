@@ -1,24 +1,30 @@
 //! What was not the same when two sides were measured: another cause that a difference may have.
 
-use linerate_model::{Host, Net, Nic, Record, Repeats, Trial, Warmup};
+use linerate_model::{Host, Message, MessageValue, Net, Nic, Record, Repeats, Trial, Warmup, message};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sentence for each condition that differs between the sides, with the values of both.
-pub(super) fn warnings(before: &[Record], after: &[Record]) -> Vec<String> {
+pub(super) fn warnings(before: &[Record], after: &[Record]) -> Vec<Message> {
     let (before, after) = (Conditions::of(before), Conditions::of(after));
     before
         .0
         .iter()
         .filter_map(|(what, old)| {
             let new = after.0.get(what).filter(|new| *new != old)?;
-            Some(format!("{what}: {} before, {} after", listed(old), listed(new)))
+            Some(message!(
+                "compared-condition",
+                "{what}: {old} before, {new} after",
+                what = what.clone(),
+                old = listed(old),
+                new = listed(new)
+            ))
         })
         .collect()
 }
 
 /// The values of each condition on one side. What is not known on a side is not compared.
 #[derive(Default)]
-struct Conditions(BTreeMap<String, BTreeSet<String>>);
+struct Conditions(BTreeMap<Message, BTreeSet<Message>>);
 
 impl Conditions {
     fn of(records: &[Record]) -> Self {
@@ -29,18 +35,19 @@ impl Conditions {
         all
     }
 
-    fn add(&mut self, what: impl Into<String>, value: impl Into<String>) {
-        let value = value.into();
+    fn add(&mut self, what: Message, value: Message) {
         if !value.is_empty() {
-            self.0.entry(what.into()).or_default().insert(value);
+            self.0.entry(what).or_default().insert(value);
         }
     }
 
     fn add_record(&mut self, record: &Record) {
-        self.add("version of linerate", &record.version);
-        self.add("bench", bench(&record.command));
+        self.add(message!("compared-version", "version of linerate"), value(&record.version));
+        if let Some(bench) = bench(&record.command) {
+            self.add(message!("compared-bench", "bench"), bench);
+        }
         if let Some(repeats) = record.plan.repeats() {
-            self.add("repeats", said(&repeats));
+            self.add(message!("compared-repeats", "repeats"), said(&repeats));
         }
         let asked = super::cells(record).collect::<Vec<_>>();
         for cell in &asked {
@@ -56,10 +63,10 @@ impl Conditions {
         // What was seen tells more than what was asked for.
         let names: Vec<&str> = if seen.is_empty() { asked.collect() } else { seen };
         for name in names {
-            self.add("congestion control", name);
+            self.add(message!("compared-congestion", "congestion control"), value(name));
         }
         let names: Vec<&str> = record.hosts.iter().map(|host| host.name.0.as_str()).collect();
-        self.add("hosts", names.join(", "));
+        self.add(message!("compared-hosts", "hosts"), value(names.join(", ")));
         for host in &record.hosts {
             self.add_host(host, &used(record, host));
         }
@@ -67,34 +74,47 @@ impl Conditions {
 
     fn add_timing(&mut self, cell: &Trial) {
         let Some(window) = cell.window() else { return };
-        self.add("measured window", window.measure.to_string());
+        self.add(message!("compared-window", "measured window"), value(window.measure));
         self.add(
-            "warm-up",
+            message!("compared-warm-up", "warm-up"),
             match window.warmup {
-                Warmup::Fixed(time) => time.to_string(),
-                Warmup::Steady { at_most, .. } => format!("until steady, at most {at_most}"),
+                Warmup::Fixed(time) => value(time),
+                Warmup::Steady { at_most, .. } => {
+                    message!("compared-until-steady", "until steady, at most {at_most}", at_most)
+                }
             },
         );
     }
 
     fn add_host(&mut self, host: &Host, used: &BTreeSet<&str>) {
-        let name = &host.name;
-        self.add(format!("kernel of host {name}"), &host.system);
-        self.add(format!("processor of host {name}"), format!("{} ({} cores)", host.cpu_model, host.cores));
-        self.add(format!("linerate on host {name}"), &host.version);
+        let host_name = &host.name;
+        self.add(message!("compared-kernel", "kernel of host {host}", host = host_name), value(&host.system));
+        let processor = message!(
+            "compared-model-and-cores",
+            "{model} ({cores} cores)",
+            model = &host.cpu_model,
+            cores = host.cores
+        );
+        self.add(message!("compared-processor", "processor of host {host}", host = host_name), processor);
+        self.add(message!("compared-agent", "linerate on host {host}", host = host_name), value(&host.version));
         for nic in host.nics.iter().filter(|nic| used.contains(nic.name.as_str())) {
-            self.add_nic(&format!("interface {} of host {name}", nic.name), nic);
+            let interface = &nic.name;
+            let place =
+                message!("compared-interface", "interface {interface} of host {host}", interface, host = host_name);
+            self.add_nic(&place, nic);
         }
     }
 
-    fn add_nic(&mut self, place: &str, nic: &Nic) {
-        self.add(format!("driver of {place}"), &nic.driver);
-        self.add(format!("MTU of {place}"), nic.mtu.to_string());
-        self.add(format!("queueing discipline of {place}"), &nic.qdisc);
-        let speed = nic.speed.map_or_else(|| "unknown".to_owned(), |speed| speed.to_string());
-        self.add(format!("speed of {place}"), speed);
+    fn add_nic(&mut self, place: &Message, nic: &Nic) {
+        let at = || place.clone();
+        self.add(message!("compared-driver", "driver of {place}", place = at()), value(&nic.driver));
+        self.add(message!("compared-mtu", "MTU of {place}", place = at()), value(nic.mtu));
+        self.add(message!("compared-qdisc", "queueing discipline of {place}", place = at()), value(&nic.qdisc));
+        let speed = nic.speed.map_or_else(|| message!("compared-unknown", "unknown"), value);
+        self.add(message!("compared-speed", "speed of {place}", place = at()), speed);
         for (offload, on) in &nic.offloads {
-            self.add(format!("{offload} of {place}"), if *on { "on" } else { "off" });
+            let state = if *on { message!("compared-on", "on") } else { message!("compared-off", "off") };
+            self.add(message!("compared-offload", "{offload} of {place}", offload, place = at()), state);
         }
     }
 }
@@ -106,34 +126,41 @@ fn used<'a>(record: &'a Record, host: &Host) -> BTreeSet<&'a str> {
     ends.filter(|(name, _)| **name == host.name).filter_map(|(_, end)| end.interface.as_deref()).collect()
 }
 
-/// The words that built the lab, from a command as it was typed.
-fn bench(command: &[String]) -> String {
-    let Some((_, words)) = command.split_first() else { return String::new() };
-    let [first, rest @ ..] = words else { return String::new() };
+/// The words that built the lab, from a command as it was typed; none if there is no command.
+fn bench(command: &[String]) -> Option<Message> {
+    let [_, first, rest @ ..] = command else { return None };
     if first != "lab" {
-        return "no lab".to_owned();
+        return Some(message!("compared-no-lab", "no lab"));
     }
     let options: Vec<&str> = rest.iter().map(String::as_str).take_while(|word| *word != "--").collect();
-    match options.is_empty() {
-        true => "a lab".to_owned(),
-        false => format!("a lab with `{}`", options.join(" ")),
-    }
+    Some(match options.is_empty() {
+        true => message!("compared-lab", "a lab"),
+        false => message!("compared-lab-with", "a lab with `{options}`", options = options.join(" ")),
+    })
 }
 
-fn said(repeats: &Repeats) -> String {
+fn said(repeats: &Repeats) -> Message {
     match repeats {
-        Repeats::Times(times) => times.to_string(),
-        Repeats::Until { confidence_percent, within, at_most, .. } => {
-            format!(
-                "until the mean is known to {:.1} % with {confidence_percent} % confidence, at most {at_most}",
-                within * 100.0
-            )
-        }
+        Repeats::Times(times) => value(*times),
+        Repeats::Until { confidence_percent, within, at_most, .. } => message!(
+            "compared-until-known",
+            "until the mean is known to {within} with {confidence} % confidence, at most {at_most}",
+            within = MessageValue::percent(*within, 1),
+            confidence = confidence_percent.to_string(),
+            at_most = *at_most
+        ),
     }
 }
 
-fn listed(values: &BTreeSet<String>) -> String {
-    values.iter().map(String::as_str).collect::<Vec<_>>().join(" or ")
+/// A value that is the same in every language.
+fn value(value: impl Into<MessageValue>) -> Message {
+    let value: MessageValue = value.into();
+    message!("compared-value", "{value}", value)
+}
+
+fn listed(values: &BTreeSet<Message>) -> Message {
+    let or = |first: Message, further: Message| message!("compared-or", "{first} or {further}", first, further);
+    values.iter().cloned().reduce(or).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -212,6 +239,6 @@ mod tests {
                 "warm-up: until steady, at most 10 s before, 2 s after",
             ]
         );
-        assert_eq!(warnings(std::slice::from_ref(&before), std::slice::from_ref(&before)), Vec::<String>::new());
+        assert_eq!(warnings(std::slice::from_ref(&before), std::slice::from_ref(&before)), Vec::<Message>::new());
     }
 }

@@ -114,7 +114,7 @@ fn several_records_show_how_much_sessions_differ() {
     let all = compare(&before, &after, &demands(0.02));
     assert_eq!((all.samples, all.figures[0].change), (Samples::Sessions, Change::Undecided));
     assert_eq!((all.before.len(), all.figures[0].before.runs), (4, 4));
-    assert_eq!(all.warnings, Vec::<String>::new());
+    assert!(all.warnings.is_empty(), "{:?}", all.warnings);
     // Against four sessions one is judged too.
     let one = compare(&before, &[runs_of(&[700, 701, 702])], &demands(0.02));
     assert_eq!(one.figures[0].change, Change::Worse);

@@ -13,12 +13,12 @@
 //!
 //! The addresses are the same in every trial of the search for N: a table that never forgets still knows the first ones.
 
-use super::{sum, trial};
+use super::{bound, sum, trial};
 use crate::offered::{is_whole, of_number};
 use crate::search::{Bisect, BisectGoal, Counted, Search as _};
 use linerate_model::{
     AddressTable, Caveat, CaveatKind, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FramesRun,
-    FramesTask, LearningRate, Mac, Trial, TrialResult, Vary, VaryField, VaryOrder, message,
+    FramesTask, LearningRate, Mac, Message, Trial, TrialResult, Vary, VaryField, VaryOrder, message,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 
@@ -301,17 +301,31 @@ impl AddressTest {
         }
     }
 
-    pub(crate) fn known(&self) -> String {
-        let number = |bound: Option<u32>| bound.map_or_else(|| "?".to_owned(), |count| count.to_string());
-        let doing = if self.learned.is_none() { "learning" } else { "finding" };
+    pub(crate) fn known(&self) -> Message {
+        let doing = match self.learned {
+            None => message!("known-learning", "learning"),
+            Some(_) => message!("known-finding", "finding"),
+        };
         match (&self.rates, self.set()) {
             (Some((search, _)), Some(Set { rate, .. })) => {
                 let bounds = search.bounds();
                 let upper = bounds.upper.into_iter().chain(bounds.unoffered).min();
-                let rate_of = |bound: Option<FrameRate>| bound.map_or_else(|| "?".to_owned(), |rate| rate.to_string());
-                format!("learns between {} and {}, {doing} at {rate}", rate_of(bounds.lower), rate_of(upper))
+                message!(
+                    "known-learns",
+                    "learns between {lower} and {upper}, {doing} at {rate}",
+                    lower = bound(bounds.lower),
+                    upper = bound(upper),
+                    doing,
+                    rate
+                )
             }
-            _ => format!("keeps between {} and {}, {doing}", number(self.kept), number(self.too_many())),
+            _ => message!(
+                "known-keeps",
+                "keeps between {lower} and {upper}, {doing}",
+                lower = bound(self.kept),
+                upper = bound(self.too_many()),
+                doing
+            ),
         }
     }
 

@@ -6,7 +6,7 @@
 //! A burst with a pause in it gives the device time to send on what it holds. Such a burst shows nothing and is sent again.
 
 use super::throughput::{AT_LINE, AT_TESTER_LIMIT, lines};
-use super::{doubts, highest_load, sum, whole};
+use super::{bound, doubts, highest_load, sum, whole};
 use crate::offered::{is_whole, of_number};
 use crate::search::Longest;
 use linerate_model::{
@@ -146,15 +146,15 @@ impl BurstTest {
         self.search = Longest::new(frames.max(1), step, self.maximum, WIDTH);
     }
 
-    pub(crate) fn known(&self) -> String {
-        let frames = |bound: Option<u64>| bound.map_or_else(|| "?".to_owned(), |frames| frames.to_string());
+    pub(crate) fn known(&self) -> Message {
         let (lower, upper) = self.search.bounds();
-        format!(
-            "burst {} of {}, between {} and {} frames",
-            (self.found.len() as u32 + 1).min(self.repeats),
-            self.repeats,
-            frames(lower),
-            frames(upper)
+        message!(
+            "known-burst",
+            "burst {number} of {all}, between {lower} and {upper} frames",
+            number = (self.found.len() as u32 + 1).min(self.repeats),
+            all = self.repeats,
+            lower = bound(lower),
+            upper = bound(upper)
         )
     }
 

@@ -2,7 +2,7 @@
 //! from a port to the device and back to the same port.
 
 use super::throughput::ThroughputTest;
-use linerate_model::{CaveatKind, DevicePlan, EchoRate, FramesRun, message};
+use linerate_model::{CaveatKind, DevicePlan, EchoRate, FramesRun, Message, message};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use std::net::IpAddr;
 
@@ -27,7 +27,7 @@ impl EchoTest {
         self.search.record(run)
     }
 
-    pub(crate) fn known(&self) -> String {
+    pub(crate) fn known(&self) -> Message {
         self.search.known()
     }
 

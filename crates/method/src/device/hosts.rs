@@ -24,7 +24,7 @@
 //! so seems to hold it; only latency tells.
 
 use super::recovery::last_loss;
-use super::{latency_of, trial};
+use super::{bound, latency_of, trial};
 use crate::offered::{Offer, of_number};
 use crate::search::Longest;
 use linerate_model::{
@@ -255,14 +255,17 @@ impl HostTest {
         }
     }
 
-    pub(crate) fn known(&self) -> String {
+    pub(crate) fn known(&self) -> Message {
         let (held, lost_at) = self.bounds();
         match (self.count(), self.count_past()) {
-            (None, Some(hosts)) => format!("holds {held}, what becomes of {hosts}"),
-            (hosts, _) => {
-                let upper = lost_at.map_or_else(|| "?".to_owned(), |count| count.to_string());
-                format!("holds between {held} and {upper}, trying {}", hosts.unwrap_or(held))
-            }
+            (None, Some(hosts)) => message!("known-past", "holds {held}, what becomes of {hosts}", held, hosts),
+            (hosts, _) => message!(
+                "known-holds",
+                "holds between {held} and {upper}, trying {hosts}",
+                held,
+                upper = bound(lost_at),
+                hosts = hosts.unwrap_or(held)
+            ),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use super::{doubts, latency, load, sum};
 use crate::offered::Offer;
-use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameLatency, FramesRun, TrialResult, message};
+use linerate_model::{Caveat, CaveatKind, DevicePlan, FrameLatency, FramesRun, Message, TrialResult, message};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
 /// The test at one size.
@@ -32,8 +32,8 @@ impl LatencyTest {
         self.next().is_none()
     }
 
-    pub(crate) fn known(&self) -> String {
-        self.load.map_or_else(String::new, |load| format!("latency at {load}"))
+    pub(crate) fn known(&self) -> Option<Message> {
+        self.load.map(|load| message!("known-latency", "latency at {load}", load))
     }
 
     pub(crate) fn outcome(&self, plan: &DevicePlan) -> Option<FrameLatency> {

@@ -3,7 +3,7 @@
 
 use super::{TesterLimit, doubts, highest_load, load, whole};
 use crate::offered::Offer;
-use linerate_model::{DevicePlan, FramesRun, LossCurve, LossPoint, Verdict};
+use linerate_model::{DevicePlan, FramesRun, LossCurve, LossPoint, Message, MessageValue, Verdict, message};
 use linerate_units::{FrameRate, FrameSize, Nanos};
 
 /// The curve at one size.
@@ -67,9 +67,14 @@ impl LossTest {
         self.next().is_none()
     }
 
-    pub(crate) fn known(&self) -> String {
-        self.points.last().map_or_else(String::new, |point| {
-            format!("{:.3} % lost at {} frames/s", point.loss_ratio * 100.0, whole(point.offered_frames_per_s))
+    pub(crate) fn known(&self) -> Option<Message> {
+        self.points.last().map(|point| {
+            message!(
+                "known-loss",
+                "{share} lost at {rate} frames/s",
+                share = MessageValue::percent(point.loss_ratio, 3),
+                rate = whole(point.offered_frames_per_s)
+            )
         })
     }
 

@@ -27,8 +27,8 @@ use hosts::HostTest;
 use latency::LatencyTest;
 use linerate_model::{
     Calibrated, CalibratedSubject, Caveat, CaveatKind, DeviceFound, DevicePlan, DeviceTest, DirectionCounts, FrameForm,
-    FrameStream, FrameStreamCounts, FramesRun, FramesTask, Latency, MessageValue, Outcome, Record, RunSummary, Task,
-    Throughput, Timing, Trial, TrialResult, message,
+    FrameStream, FrameStreamCounts, FramesRun, FramesTask, Latency, Message, MessageValue, Outcome, Record, RunSummary,
+    Task, Throughput, Timing, Trial, TrialResult, message,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use loss::LossTest;
@@ -153,17 +153,18 @@ impl SizeTest {
         }
     }
 
-    fn known(&self) -> String {
-        match self {
-            Self::Throughput(test) => format!("throughput {}", test.known()),
-            Self::Latency(test) => test.known(),
-            Self::Loss(test) => test.known(),
+    /// What is known so far; none at the beginning of some tests.
+    fn known(&self) -> Option<Message> {
+        Some(match self {
+            Self::Throughput(test) => message!("known-throughput", "throughput {bounds}", bounds = test.known()),
+            Self::Latency(test) => return test.known(),
+            Self::Loss(test) => return test.known(),
             Self::Burst(test) => test.known(),
             Self::Recovery(test) => test.known(),
-            Self::Echo(test) => format!("echo {}", test.known()),
+            Self::Echo(test) => message!("known-echo", "echo {bounds}", bounds = test.known()),
             Self::Addresses(test) => test.known(),
             Self::Hosts(test) => test.known(),
-        }
+        })
     }
 }
 
@@ -194,10 +195,19 @@ impl Device {
     }
 
     /// How far it is, in words: the size, and what is known of it.
-    fn known(&self) -> String {
-        let Some(current) = &self.current else { return "done".to_owned() };
-        let (size, of) = (self.plan.sizes[current.size].get(), self.plan.sizes.len());
-        format!("size {} of {of}: {size} bytes, {}", current.size + 1, current.test.known())
+    fn known(&self) -> Message {
+        let Some(current) = &self.current else { return message!("known-done", "done") };
+        let size = message!(
+            "known-size",
+            "size {number} of {all}: {bytes} bytes",
+            number = current.size + 1,
+            all = self.plan.sizes.len(),
+            bytes = self.plan.sizes[current.size].get()
+        );
+        match current.test.known() {
+            Some(known) => message!("known-of-size", "{size}, {known}", size, known),
+            None => size,
+        }
     }
 
     /// Goes on with that part of that size, or with the first one after it that has something to try.
@@ -351,7 +361,7 @@ impl Method for Device {
 
     fn progress(&self) -> Progress {
         let at_most = self.current.is_none().then_some(self.done);
-        Progress { done: self.done, at_most, known: self.known() }
+        Progress { done: self.done, at_most, known: Some(self.known()) }
     }
 
     fn summary(&self) -> RunSummary {
@@ -364,6 +374,11 @@ impl Method for Device {
         tell(record, left_out(&self.plan));
         tell_repeats(record);
     }
+}
+
+/// A bound of a search, in words.
+fn bound<T: Into<MessageValue>>(bound: Option<T>) -> MessageValue {
+    bound.map_or_else(|| "?".into(), Into::into)
 }
 
 /// A trial of a device test.

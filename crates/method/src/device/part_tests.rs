@@ -35,7 +35,7 @@ fn run(network: &Network, plan: DevicePlan) -> (DeviceFound, Vec<Trial>) {
         trials.push(trial);
     }
     let Progress { done, at_most, known } = test.progress();
-    assert_eq!((done, at_most, known.as_str()), (trials.len(), Some(trials.len()), "done"));
+    assert_eq!((done, at_most, known.as_deref()), (trials.len(), Some(trials.len()), Some("done")));
     (test.found, trials)
 }
 

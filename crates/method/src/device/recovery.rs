@@ -137,9 +137,14 @@ impl RecoveryTest {
         self.next().is_none()
     }
 
-    pub(crate) fn known(&self) -> String {
-        let run = (self.runs.len() as u32 + 1).min(self.repeats);
-        format!("recovery {run} of {} from {}", self.repeats, self.loads.overload)
+    pub(crate) fn known(&self) -> Message {
+        message!(
+            "known-recovery",
+            "recovery {number} of {all} from {rate}",
+            number = (self.runs.len() as u32 + 1).min(self.repeats),
+            all = self.repeats,
+            rate = self.loads.overload
+        )
     }
 
     pub(crate) fn outcome(&self, plan: &DevicePlan) -> Recovery {

@@ -5,12 +5,12 @@
 
 mod verdict;
 
-use super::{TesterLimit, directions, doubts, highest_load, load};
+use super::{TesterLimit, bound, directions, doubts, highest_load, load};
 use crate::offered::Offer;
 use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Probe, Search};
 use linerate_model::{
     Caveat, CaveatKind, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, Firmness, FrameTesterLimit, FramesRun,
-    GoalBounds, SearchGoal, Throughput, message,
+    GoalBounds, Message, SearchGoal, Throughput, message,
 };
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 
@@ -170,10 +170,10 @@ impl ThroughputTest {
         self.by.search().next().is_none()
     }
 
-    pub(crate) fn known(&self) -> String {
-        let rate = |bound: Option<FrameRate>| bound.map_or_else(|| "?".to_owned(), |rate| rate.to_string());
+    pub(crate) fn known(&self) -> Message {
         let Bounds { lower, upper, unoffered } = self.by.search().bounds();
-        format!("between {} and {}", rate(lower), rate(upper.into_iter().chain(unoffered).min()))
+        let upper = upper.into_iter().chain(unoffered).min();
+        message!("known-between", "between {lower} and {upper}", lower = bound(lower), upper = bound(upper))
     }
 
     /// What was found: one result, or one for each goal.

@@ -218,12 +218,12 @@ impl ValueKind {
     /// An axis past `top`. It begins at zero, unless response times differ by much: `lowest` is the smallest.
     fn axis(self, lang: Language, what: &str, lowest: f64, top: f64) -> Axis {
         match self {
-            Self::BitsPerSecond => Axis::rate(what, "bit/s", top),
-            Self::BytesPerSecond => Axis::rate(what, "B/s", top),
-            Self::PerSecond => Axis::rate(what, "/s", top),
-            Self::Share => Axis::share(what, top),
-            Self::Bytes => Axis::rate(what, "B", top),
-            Self::Segments => Axis::rate(what, "", top),
+            Self::BitsPerSecond => Axis::rate(lang, what, "bit/s", top),
+            Self::BytesPerSecond => Axis::rate(lang, what, "B/s", top),
+            Self::PerSecond => Axis::rate(lang, what, "/s", top),
+            Self::Share => Axis::share(lang, what, top),
+            Self::Bytes => Axis::rate(lang, what, "B", top),
+            Self::Segments => Axis::rate(lang, what, "", top),
             Self::Nanos if top / lowest > LINEAR_REACH => {
                 let axis = latency_axis(lang, lowest, top);
                 Axis { title: said!(lang, "over-time-logarithmic", what = what), ..axis }

@@ -57,9 +57,9 @@ pub(super) fn axis(data: &Data<'_>, what: &str, measure: usize, most: f64) -> Ax
         MeasureUnit::BitsPerS => rate_axis(data.lang, what.to_owned(), "bit/s", low(), most),
         MeasureUnit::PerS => rate_axis(data.lang, what.to_owned(), "/s", low(), most),
         MeasureUnit::Nanos | MeasureUnit::NanosHeld => Axis::time(what, most),
-        MeasureUnit::Times => Axis::rate(what, "x", most),
-        MeasureUnit::Count => Axis::rate(what, "", most),
-        MeasureUnit::Share => Axis::share(what, most),
+        MeasureUnit::Times => Axis::rate(data.lang, what, "x", most),
+        MeasureUnit::Count => Axis::rate(data.lang, what, "", most),
+        MeasureUnit::Share => Axis::share(data.lang, what, most),
     }
 }
 

@@ -219,7 +219,7 @@ fn along(lang: Language, data: &Data<'_>, factor: usize, cells: &[usize]) -> Axi
         }
     } else {
         let ticks = places.iter().map(|place| (*place, place.to_string())).collect();
-        Axis { title: format!("{}, {unit_of_x}", factor.title), scale: Scale::up_to(high * ROOM), ticks }
+        Axis { title: Axis::titled(lang, &factor.title, unit_of_x), scale: Scale::up_to(high * ROOM), ticks }
     }
 }
 

@@ -118,6 +118,7 @@ fn every_key_of_the_source_exists_and_every_message_is_used() {
         "layer",
         "place",
         "finding",
+        "preparing",
     ];
     let put_together = |key: &str| kinds.iter().any(|kind| key.starts_with(&format!("{kind}-")));
     let unused: Vec<&String> = known

@@ -6,7 +6,9 @@ use crate::page_outline::outline;
 use crate::{
     attempts, calls, copy, copy_timeline, device, frames, ladder, limits, nfs, over_time, recorded, sample, study,
 };
-use linerate_model::{Change, ComparedFigure, Comparison, Firmness, Interval, Quantity, Record, RecordId, Samples};
+use linerate_model::{
+    Change, ComparedFigure, Comparison, Firmness, Interval, Quantity, Record, RecordId, Samples, message,
+};
 use linerate_report::limits::Limits;
 use linerate_report::{Language, Style, answer, comparison, csv, explain, html, json, markdown, text};
 use linerate_units::BitRate;
@@ -278,8 +280,14 @@ fn a_comparison() {
             figure("throughput 64, not firm", Quantity::FramesPerS, 1e6, 9e5, Some(0.4), Change::Undecided),
             figure("latency 64, not firm", Quantity::LatencyP99Ns, 1e6, 9e5, Some(0.4), Change::Undecided),
         ],
-        warnings: vec!["kernel of host b: Linux 6.12.1 before, Linux 6.18.44 after".to_owned()],
-        remarks: vec!["`udp 512` was measured before only".to_owned()],
+        warnings: vec![message!(
+            "compared-condition",
+            "{what}: {old} before, {new} after",
+            what = message!("compared-kernel", "kernel of host {host}", host = "b"),
+            old = "Linux 6.12.1",
+            new = "Linux 6.18.44"
+        )],
+        remarks: vec![message!("compared-measured-before", "`{name}` was measured before only", name = "udp 512")],
     };
     check("comparison", "terminal", &comparison(&found, &TERMINAL));
     check("comparison", "terminal-ja", &comparison(&found, &JAPANESE));

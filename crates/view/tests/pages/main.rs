@@ -63,7 +63,7 @@ fn a_record_opens_as_its_report() {
     assert!(place.get("record?id=20261121T09").body.contains("941 Mbit/s"), "an unmistakable beginning is enough");
     let unknown = place.get("record?id=nosuch");
     assert_eq!(unknown.status, 404);
-    assert!(unknown.body.contains("no record nosuch"));
+    assert!(unknown.body.contains("No record is called nosuch"));
     assert_eq!(place.get("record").status, 404);
     assert_eq!(place.get("nosuch").status, 404);
 }

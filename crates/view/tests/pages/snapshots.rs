@@ -70,15 +70,17 @@ fn a_run_under_way() {
 
 #[test]
 fn pages_that_cannot_be_shown() {
-    let place = TestView::new();
-    for (name, page) in [
-        ("empty-store", ""),
-        ("no-such-record", "record?id=nosuch"),
-        ("one-ticked", "compare?with=nosuch"),
-        ("no-day", "?from=yesterday"),
-        ("no-limit", "?limit=kindness"),
-    ] {
-        let body = place.get(page).body;
-        check("refused", name, &body.replace(&place.store.path().display().to_string(), "STORE"));
+    for (language, tail) in [(Language::English, ""), (Language::Japanese, "-ja")] {
+        let place = TestView::speaking(language);
+        for (name, page) in [
+            ("empty-store", ""),
+            ("no-such-record", "record?id=nosuch"),
+            ("one-ticked", "compare?with=nosuch"),
+            ("no-day", "?from=yesterday"),
+            ("no-limit", "?limit=kindness"),
+            ("no-page", "nosuch"),
+        ] {
+            check("refused", &format!("{name}{tail}"), &place.get(page).body);
+        }
     }
 }

@@ -9,9 +9,10 @@ use crate::exit::Failure;
 use crate::hosts::HostBook;
 use crate::inner_command::{asks_for_repeats, measuring};
 use crate::measure::without_secrets;
-use crate::output::{counted, say};
+use crate::output::{language, say_of_run};
 use linerate_method::{Demands, compare_pairs, compare_searches, merged, replay};
 use linerate_model::{Change, ComparedFigure, Comparison, Goal, Record, RecordId, RunSummary};
+use linerate_report::said;
 use linerate_runner::Origin;
 use linerate_store::{Ending, Query, Store};
 use tokio::sync::watch;
@@ -75,7 +76,8 @@ impl Live {
         let mut ended = Ok(());
         'pairs: for pair in 0..self.most {
             for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
-                say(&format!("linerate: pair {} of {} at most, {}", pair + 1, self.most, SIDES[side].to_uppercase()));
+                let letter = SIDES[side].to_uppercase();
+                say_of_run(&said!(language(), "compare-pair", number = pair + 1, most = self.most, side = letter));
                 match self.measure(side, &runs[side], &book, &cancel).await {
                     Ok(record) => runs[side].push(record),
                     Err(failure) => {
@@ -105,10 +107,7 @@ impl Live {
         let undecided = found.figures.iter().filter(|figure| figure.change == Change::Undecided);
         let undecided = undecided.filter(is_firm).count();
         if undecided > 0 && pairs < self.most {
-            say(&format!(
-                "linerate: after {pairs} pairs {} undecided; more pairs follow",
-                counted(undecided, "figure")
-            ));
+            say_of_run(&said!(language(), "compare-undecided-so-far", figures = undecided, pairs = pairs));
         }
         undecided > 0
     }
@@ -189,7 +188,7 @@ impl Live {
             for run in all {
                 self.store.delete(&run.id.0).map_err(Failure::measure)?;
             }
-            say(&format!("linerate: {} kept as {}", counted(all.len(), "run"), record.id));
+            say_of_run(&said!(language(), "compare-kept", runs = all.len(), record = record.id));
         }
         Ok(())
     }

@@ -5,7 +5,6 @@ use super::{PortOptions, UDP};
 use crate::arguments::Family;
 use crate::commands::frames::Sending;
 use crate::commands::ladder::FramesOptions;
-use crate::device_load::LoadSource;
 use crate::exit::Failure;
 use crate::hosts::ReachedAgents;
 use linerate_model::{FrameEngine, FrameForm, Nic, Trial};
@@ -42,7 +41,6 @@ pub(crate) async fn full_frames(
         // A veth takes XDP's frames only where its other end is made ready for them; it always takes a socket's.
         engine: if nics().any(|nic| nic.driver == "veth") { FrameEngine::PacketSocket } else { FrameEngine::Auto },
         force: asked.force,
-        load: LoadSource::default(),
     };
     let frames = Sending {
         between: &between,

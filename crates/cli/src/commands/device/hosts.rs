@@ -8,20 +8,26 @@ use linerate_model::PortInfo;
 use std::net::IpAddr;
 
 pub(super) const HELP: &str = "\
-Ports: the first sends through the router, the hosts are behind the second, and a third, if given, detects flooded frames. The \
-hosts have the addresses after the second port's own, up to the end of its network or to the first address in use (a port's, or \
-one of --gateway). The router must have the same network, with the same prefix length, at that port.
+Examples:
+  linerate device hosts --ports eth1,eth2 --gateway 198.18.0.1
+  linerate device hosts --ports eth1,eth2 -6 --most 4096 --rate 50k
+
+Ports: the first sends through the router, the hosts are behind the second, and
+a third, if given, detects flooded frames.";
+
+/// What only `--help-all` has room for.
+pub(super) const LONG_HELP: &str = "\
+More examples:
+  linerate lab --device router -- device hosts --ports tester:p0,tester:p1,tester:p2
+
+The hosts have the addresses after the second port's own, up to the end of its network or to the first address in use (a port's, \
+or one of --gateway). The router must have the same network, with the same prefix length, at that port.
 
 Use a lower --learn-rate for a router that resolves few neighbours per second. Use a higher one for a router that forgets \
 them soon or has very many: three rounds over all hosts should take less than its ageing time.
 
 The router of a lab is this kernel, with one neighbour table for all of its network namespaces: while the table is full, this \
-machine resolves no new neighbours either.
-
-Examples:
-  linerate device hosts --ports eth1,eth2 --gateway 198.18.0.1
-  linerate device hosts --ports eth1,eth2 -6 --most 4096 --rate 50k
-  linerate lab --device router -- device hosts --ports tester:p0,tester:p1,tester:p2";
+machine resolves no new neighbours either.";
 
 impl Common {
     /// As many of `most` hosts as the network of the second of `ports` has room for behind that port's address.

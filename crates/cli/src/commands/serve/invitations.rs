@@ -21,21 +21,29 @@ pub(super) enum Command {
 #[command(after_help = "\
 Examples:
   linerate serve invite --for 1h
-  linerate serve invite --can stream,transact --max-rate 1Gbit/s --peer 192.0.2.0/24 --for 1h
+  linerate serve invite --can stream,transact --max-rate 1Gbit/s --for 1h
+  linerate serve invite --peer 192.0.2.0/24
 
-Powers: stream and transact (bulk data, requests and responses), rpc (calls of linerate's RPC program), frames (raw frames),
-files (copies, and NFS servers of linerate's own), servers (file servers of others). None goes beyond the options of the agent.
-A running agent of the same identity accepts the URL at once.")]
+Powers: stream and transact (bulk data, requests and responses), rpc (calls of
+linerate's RPC program), frames (raw frames), files (copies, and NFS servers of
+linerate's own), servers (file servers of others). None goes beyond the options
+of the agent. A running agent of the same identity accepts the URL at once.")]
 pub(super) struct Invite {
-    /// Powers of the URL, with commas between
+    /// Powers of the URL
+    ///
+    /// With commas between.
     #[arg(long, value_name = "POWERS", default_value = "stream,transact")]
     can: Powers,
 
-    /// Maximum rate of all its trials together, each way [default: that of the agent]
+    /// Maximum rate [default: the agent's]
+    ///
+    /// It is that of all its trials together, each way.
     #[arg(long, value_name = "RATE")]
     max_rate: Option<BitRate>,
 
-    /// Network or address that may use it, and that its trials may have as peers; may be repeated [default: any]
+    /// Who may use it [default: any]
+    ///
+    /// Network or address that may use it, and that its trials may have as peers; may be repeated.
     #[arg(long, value_name = "NETWORK", value_parser = network)]
     peer: Vec<IpNet>,
 
@@ -43,7 +51,9 @@ pub(super) struct Invite {
     #[arg(long = "for", value_name = "TIME", default_value = "24h")]
     life: Nanos,
 
-    /// Where the agent is reached [default: where it was when it was last started]
+    /// Where the agent is reached
+    ///
+    /// The default is where it was when it was last started.
     #[arg(long, value_name = "HOST:PORT")]
     address: Option<String>,
 
@@ -62,7 +72,9 @@ pub(super) struct List {
     of: Of,
 }
 
-/// End an invitation: its agent URL is refused, and its trials under way are stopped
+/// End an invitation
+///
+/// Its agent URL is refused, and its trials under way are stopped.
 #[derive(Debug, clap::Args)]
 pub(super) struct Revoke {
     /// The invitation, as `linerate serve list` names it
@@ -75,7 +87,9 @@ pub(super) struct Revoke {
 /// Whose invitations.
 #[derive(Debug, clap::Args)]
 struct Of {
-    /// Directory of the agent's certificate and token [default: linerate/agent in the user's data directory]
+    /// Directory of the agent's certificate
+    ///
+    /// It holds the token too. The default is linerate/agent in the user's data directory.
     #[arg(long, value_name = "DIR")]
     identity: Option<PathBuf>,
 }
