@@ -8,12 +8,13 @@ use std::path::Path;
 const FOLDERS: &[&str] =
     &["crates/report/tests/snapshots", "crates/cli/tests/snapshots", "crates/view/tests/snapshots"];
 
-/// The tests that compare, as arguments of `cargo test`.
+/// The tests that compare, as arguments of `cargo test`. Of the whole workspace, as `cargo xtask test` builds them: for one package
+/// alone libraries have other features, and are built once more.
 const TESTS: &[&[&str]] = &[
-    &["-p", "linerate-report", "--test", "report", "--", "snapshots::", "the_rendered_studies"],
-    &["-p", "linerate", "--bin", "linerate", "--", "snapshots::"],
-    &["-p", "linerate-view", "--test", "pages", "--", "snapshots::"],
-    &["-p", "linerate-model", "--tests", "--", "schema"],
+    &["--workspace", "--test", "report", "--", "snapshots::", "the_rendered_studies"],
+    &["--workspace", "--bin", "linerate", "--", "snapshots::"],
+    &["--workspace", "--test", "pages", "--", "snapshots::"],
+    &["-p", "linerate-model", "--test", "it", "--", "schema"],
 ];
 
 /// Writes all of them; `git diff` then shows what changed.
