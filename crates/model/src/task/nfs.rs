@@ -269,6 +269,7 @@ impl NfsTask {
     /// # Errors
     /// One of them is out of its range.
     pub fn check(&self) -> Result<(), OutOfRange> {
+        self.net.check_flows(Net::MOST_FLOWS_WITH_THREADS)?;
         within("bytes of a transfer", self.transfer_bytes.get(), 1..=Self::TCP_MAXIMUM)?;
         within("operations under way", self.outstanding, 1..=Self::OUTSTANDING_MAXIMUM)?;
         self.rate.map_or(Ok(()), |asked| rate("operations per second", asked.get()))

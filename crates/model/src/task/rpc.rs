@@ -72,6 +72,7 @@ impl RpcTask {
     pub const TCP_MAXIMUM: u64 = 1 << 20;
 
     fn check(&self) -> Result<(), OutOfRange> {
+        self.net.check_flows(Net::MOST_FLOWS_WITH_THREADS)?;
         within("bytes of a unit", self.unit_bytes.get(), 0..=Self::TCP_MAXIMUM)?;
         within("calls under way", self.outstanding, 1..=u16::MAX)?;
         self.rate.map_or(Ok(()), |asked| rate("calls per second", asked.get()))

@@ -49,6 +49,7 @@ impl TransactTask {
 
 impl TransactTask {
     fn check(&self) -> Result<(), OutOfRange> {
+        self.net.check_flows(Net::MOST_FLOWS_WITH_THREADS)?;
         within("bytes of a request", self.request_bytes.get(), 1..=StreamTask::TCP_MAXIMUM)?;
         within("bytes of a response", self.response_bytes.get(), 1..=StreamTask::TCP_MAXIMUM)?;
         within("requests under way", self.outstanding, 1..=u16::MAX)?;

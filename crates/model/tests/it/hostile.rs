@@ -123,7 +123,7 @@ fn every_hostile_value_of_a_request_is_refused_when_it_is_read() {
         let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(16_384));
         measured(Task::Stream(StreamTask { iperf3: Some(Iperf3End::Server(server)), ..plain }))
     };
-    let cases: [(&dyn Fn() -> Value, &str, Value); 70] = [
+    let cases: [(&dyn Fn() -> Value, &str, Value); 73] = [
         (&copy, "/task/tree/made/folders", most.clone()),
         (&copy, "/task/tree/made/files", json!(0)),
         (&copy, "/task/tree/made/files", json!(-1)),
@@ -140,7 +140,10 @@ fn every_hostile_value_of_a_request_is_refused_when_it_is_read() {
         (&stream, "/task/offered", json!({"payload_bps": u64::MAX})),
         (&stream, "/task/offered", json!({"messages_per_s": u64::MAX})),
         (&stream, "/task/net/flows", json!(0)),
-        (&stream, "/task/net/flows", json!(1_025)),
+        (&stream, "/task/net/flows", json!(4_097)),
+        (&transact, "/task/net/flows", json!(1_025)),
+        (&rpc, "/task/net/flows", json!(1_025)),
+        (&nfs, "/task/net/flows", json!(1_025)),
         (&stream, "/task/net/ip", json!(5)),
         (&stream, "/task/net/socket/dscp", json!(64)),
         (&stream, "/task/net/socket/send_buffer", json!(0)),
