@@ -66,35 +66,35 @@ pub(crate) fn serve<F: Served>(
     let due = (0..flows.len()).map(|number| Reverse((first, number))).collect();
     let outcomes = flows.iter().map(|_| Outcome::default()).collect();
     let left = flows.len();
-    let flows = flows.into_iter().map(|flow| Some(Place { flow, waits: false })).collect();
-    let mut serving = Serving { flows, outcomes, left, epoll: Epoll::new()?, due };
+    let flows = flows.into_iter().map(|flow| Some(Slot { flow, waits: false })).collect();
+    let mut turns = Turns { flows, outcomes, left, epoll: Epoll::new()?, due };
     let (mut ready, mut look_at) = (Vec::new(), clock::now());
-    while serving.left > 0 {
+    while turns.left > 0 {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
         let now = clock::now();
         // At an edge of the window all flows are counted at once.
         let look = look_at.min(edge_after(&shared.timeline, now));
-        let until = serving.due.peek().map_or(look, |Reverse((at, _))| look.min(*at));
-        serving.epoll.wait(until.saturating_sub(now), &mut ready)?;
+        let until = turns.due.peek().map_or(look, |Reverse((at, _))| look.min(*at));
+        turns.epoll.wait(until.saturating_sub(now), &mut ready)?;
         let now = clock::now();
-        while let Some(Reverse((at, number))) = serving.due.peek()
+        while let Some(Reverse((at, number))) = turns.due.peek()
             && *at <= now
         {
             ready.push(*number);
-            serving.due.pop();
+            turns.due.pop();
         }
         for number in ready.drain(..) {
-            serving.turn(number, common)?;
+            turns.turn(number, common)?;
         }
         let now = clock::now();
         if now >= look {
-            serving.look(common)?;
+            turns.look(common)?;
             look_at = now + LOOK_NS;
         }
     }
-    Ok(serving.outcomes)
+    Ok(turns.outcomes)
 }
 
 /// The edge of the window that comes next; beyond any clock if there is none.
@@ -102,9 +102,9 @@ fn edge_after(timeline: &Timeline, now: u64) -> u64 {
     [timeline.open(), timeline.close()].into_iter().find(|edge| *edge > now).unwrap_or(u64::MAX)
 }
 
-struct Serving<F> {
+struct Turns<F> {
     /// None where it is over.
-    flows: Vec<Option<Place<F>>>,
+    flows: Vec<Option<Slot<F>>>,
     outcomes: Vec<Outcome>,
     /// Flows that are not over.
     left: usize,
@@ -113,27 +113,27 @@ struct Serving<F> {
     due: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
-struct Place<F> {
+struct Slot<F> {
     flow: F,
     /// Its socket is waited for.
     waits: bool,
 }
 
-impl<F: Served> Serving<F> {
+impl<F: Served> Turns<F> {
     fn turn(&mut self, number: usize, common: &mut F::Common) -> Result<(), StreamError> {
-        let Some(place) = &mut self.flows[number] else { return Ok(()) };
-        let next = place.flow.turn(common)?;
+        let Some(slot) = &mut self.flows[number] else { return Ok(()) };
+        let next = slot.flow.turn(common)?;
         match next {
             Next::Over => return self.end(number, common),
             Next::At(at) => self.due.push(Reverse((at, number))),
             Next::Ready => (),
         }
         let waits = next == Next::Ready;
-        if waits != place.waits {
-            place.waits = waits;
+        if waits != slot.waits {
+            slot.waits = waits;
             match waits {
-                true => self.epoll.add(place.flow.socket(), F::WAITS_FOR, number)?,
-                false => self.epoll.remove(place.flow.socket())?,
+                true => self.epoll.add(slot.flow.socket(), F::WAITS_FOR, number)?,
+                false => self.epoll.remove(slot.flow.socket())?,
             }
         }
         Ok(())
@@ -141,8 +141,8 @@ impl<F: Served> Serving<F> {
 
     fn look(&mut self, common: &mut F::Common) -> Result<(), StreamError> {
         for number in 0..self.flows.len() {
-            if let Some(place) = &mut self.flows[number]
-                && place.flow.look(common)?
+            if let Some(slot) = &mut self.flows[number]
+                && slot.flow.look(common)?
             {
                 self.end(number, common)?;
             }
@@ -151,7 +151,7 @@ impl<F: Served> Serving<F> {
     }
 
     fn end(&mut self, number: usize, common: &F::Common) -> Result<(), StreamError> {
-        let Some(Place { flow, waits }) = self.flows[number].take() else { return Ok(()) };
+        let Some(Slot { flow, waits }) = self.flows[number].take() else { return Ok(()) };
         self.left -= 1;
         if waits {
             self.epoll.remove(flow.socket())?;

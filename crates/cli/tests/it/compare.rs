@@ -24,7 +24,8 @@ fn a_slower_link_is_worse_and_the_same_link_is_not() {
     worse.says(1, &[]);
     let found = worse.json();
     assert_eq!((&found["before"], &found["after"]), (&json!([first]), &json!([slower])));
-    let warnings = found["warnings"].as_array().expect("warnings").iter().filter_map(|warning| warning["text"].as_str());
+    let warnings =
+        found["warnings"].as_array().expect("warnings").iter().filter_map(|warning| warning["text"].as_str());
     let bench = |warning: &str| warning.contains("--link 10Mbit/s") && warning.contains("--link 1Mbit/s");
     assert!(warnings.clone().any(bench), "{found:#}");
     assert!(warnings.clone().any(|warning| warning.starts_with("one session each")), "{found:#}");

@@ -2,7 +2,7 @@
 
 use super::StudyError;
 use super::file::Source;
-use super::order::Place;
+use super::order::Slot;
 use super::run::Template;
 use super::tests_of::Tests;
 use crate::{Metric, NoOneValue};
@@ -20,7 +20,7 @@ pub struct Measured {
     pub(super) metrics: Vec<Gathered>,
     pub(super) tests: Vec<NamedTest>,
     /// All runs.
-    pub(super) order: Vec<Place>,
+    pub(super) order: Vec<Slot>,
     /// The order in words.
     pub(super) design: String,
 }
@@ -118,14 +118,14 @@ impl Measured {
 
     /// All runs in their order. `discreet` leaves the secrets out of a word.
     pub fn runs(&self, discreet: impl Fn(&str) -> String) -> Vec<PlannedRun> {
-        self.order.iter().filter_map(|place| self.run(place, &discreet)).collect()
+        self.order.iter().filter_map(|slot| self.run(slot, &discreet)).collect()
     }
 
     /// One run; none if its words are none, which [`Self::check`] has refused.
-    fn run(&self, place: &Place, discreet: impl Fn(&str) -> String) -> Option<PlannedRun> {
-        let Place { cell, repeat, test: at } = place;
-        let test = shlex::split(&self.test_of(place))?;
-        let lab = match &self.lab_of(place) {
+    fn run(&self, slot: &Slot, discreet: impl Fn(&str) -> String) -> Option<PlannedRun> {
+        let Slot { cell, repeat, test: at } = slot;
+        let test = shlex::split(&self.test_of(slot))?;
+        let lab = match &self.lab_of(slot) {
             Some(lab) => Some(shlex::split(lab)?),
             None => None,
         };
@@ -159,31 +159,31 @@ impl Measured {
 
     /// Refuses cells whose words or whose path cannot be.
     pub(super) fn check(&self, source: &Source<'_>, tests: &Tests) -> Result<(), StudyError> {
-        for place in &self.order {
+        for slot in &self.order {
             let broken = || {
-                let cell = self.cell_name(&place.cell);
+                let cell = self.cell_name(&slot.cell);
                 format!("is no line of words with {cell}: a quote is not closed; expected words as on a command line")
             };
-            let written = &tests.all[place.test];
-            if shlex::split(&self.test_of(place)).is_none() {
+            let written = &tests.all[slot.test];
+            if shlex::split(&self.test_of(slot)).is_none() {
                 return Err(source.fault(&written.test, "test", broken()));
             }
-            if let (Some(words), Some(at)) = (self.lab_of(place), &written.lab)
+            if let (Some(words), Some(at)) = (self.lab_of(slot), &written.lab)
                 && shlex::split(&words).is_none()
             {
                 return Err(source.fault(at, "lab", broken()));
             }
             let cell = StudyCell {
-                levels: place.cell.clone(),
+                levels: slot.cell.clone(),
                 values: Vec::new(),
                 stated: std::collections::BTreeMap::new(),
                 firmness: Vec::new(),
             };
-            for measure in self.measures_of(place.test) {
+            for measure in self.measures_of(slot.test) {
                 self.study.conditions(&cell, measure).carried().map_err(|error| StudyError::Line {
                     file: source.file.to_owned(),
                     line: 1,
-                    problem: format!("the path that {} give cannot be: {error}", self.cell_name(&place.cell)),
+                    problem: format!("the path that {} give cannot be: {error}", self.cell_name(&slot.cell)),
                 })?;
             }
         }
@@ -264,16 +264,16 @@ impl Measured {
         self.measures_of(run.at).map(of).collect::<Result<Vec<_>, _>>().map(|said| said.join(", "))
     }
 
-    fn test_of(&self, place: &Place) -> String {
-        self.filled(&self.tests[place.test].words, place)
+    fn test_of(&self, slot: &Slot) -> String {
+        self.filled(&self.tests[slot.test].words, slot)
     }
 
-    fn lab_of(&self, place: &Place) -> Option<String> {
-        self.tests[place.test].lab.as_ref().map(|lab| self.filled(lab, place))
+    fn lab_of(&self, slot: &Slot) -> Option<String> {
+        self.tests[slot.test].lab.as_ref().map(|lab| self.filled(lab, slot))
     }
 
-    fn filled(&self, template: &Template, place: &Place) -> String {
-        template.filled(|factor| place.cell[factor].map_or_else(String::new, |level| self.words(factor, level)))
+    fn filled(&self, template: &Template, slot: &Slot) -> String {
+        template.filled(|factor| slot.cell[factor].map_or_else(String::new, |level| self.words(factor, level)))
     }
 
     /// The words for a level; a name is one word.

@@ -33,9 +33,9 @@ pub(super) struct Uses {
     pub(super) varied: BTreeSet<usize>,
 }
 
-/// A run's place in the design.
+/// A run's slot in the design.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct Slot {
     /// The level of each factor; none where the test does not use the factor.
     pub(super) cell: Vec<Option<usize>>,
     /// From 1.
@@ -53,7 +53,7 @@ pub(super) fn order(
     repeats: u32,
     order: Order,
     seed: u64,
-) -> Vec<Place> {
+) -> Vec<Slot> {
     let mut chance = Chance(match order {
         Order::Random => Some(SmallRng::seed_from_u64(seed)),
         Order::Listed => None,
@@ -69,7 +69,7 @@ pub(super) fn order(
             labs.push(test);
         }
     }
-    let mut places = Vec::new();
+    let mut slots = Vec::new();
     for plot in plots {
         for repeat in 1..=repeats {
             let benches = labs
@@ -88,12 +88,12 @@ pub(super) fn order(
                 for (varied, cell) in chance.ordered(cells.collect()) {
                     let of_cell =
                         (0..tests.len()).filter(|test| tests[*test].lab == lab && tests[*test].varied == *varied);
-                    places.extend(of_cell.map(|test| Place { cell: cell.clone(), repeat, test }));
+                    slots.extend(of_cell.map(|test| Slot { cell: cell.clone(), repeat, test }));
                 }
             }
         }
     }
-    places
+    slots
 }
 
 /// All combinations of the levels of `these` factors, the others' as in `cell`.
@@ -140,8 +140,7 @@ mod tests {
     fn ordered(factors: &[(usize, u8)], repeats: u32, by: Order, seed: u64) -> Vec<(Vec<usize>, u32)> {
         let (levels, persons, tests) = one_test(factors);
         let all = order(&levels, &persons, &tests, repeats, by, seed).into_iter();
-        all.map(|place| (place.cell.into_iter().map(|level| level.expect("it is used")).collect(), place.repeat))
-            .collect()
+        all.map(|slot| (slot.cell.into_iter().map(|level| level.expect("it is used")).collect(), slot.repeat)).collect()
     }
 
     fn changes(runs: &[(Vec<usize>, u32)], factor: usize) -> usize {
@@ -189,19 +188,19 @@ mod tests {
             Uses { lab: 0, built: set(&[0]), varied: set(&[]) },
             Uses { lab: 1, built: set(&[0, 2]), varied: set(&[]) },
         ];
-        let places = order(&[2, 3, 2], &BTreeSet::new(), &tests, 2, Order::Random, 1);
-        assert_eq!(places.iter().collect::<BTreeSet<_>>().len(), places.len());
-        let used = |place: &Place| (0..3).filter(|factor| place.cell[*factor].is_some()).collect::<BTreeSet<_>>();
+        let slots = order(&[2, 3, 2], &BTreeSet::new(), &tests, 2, Order::Random, 1);
+        assert_eq!(slots.iter().collect::<BTreeSet<_>>().len(), slots.len());
+        let used = |slot: &Slot| (0..3).filter(|factor| slot.cell[*factor].is_some()).collect::<BTreeSet<_>>();
         for (test, runs, factors) in [(0, 2 * 2 * 3, set(&[0, 1])), (1, 2 * 2, set(&[0])), (2, 2 * 2 * 2, set(&[0, 2]))]
         {
-            let of_test: Vec<&Place> = places.iter().filter(|place| place.test == test).collect();
+            let of_test: Vec<&Slot> = slots.iter().filter(|slot| slot.test == test).collect();
             assert_eq!(of_test.len(), runs, "test {test}");
-            assert!(of_test.iter().all(|place| used(place) == factors), "test {test}: {of_test:?}");
+            assert!(of_test.iter().all(|slot| used(slot) == factors), "test {test}: {of_test:?}");
         }
         // A lab is built once in a block for each of its states: 2 of the first lab, 4 of the second.
-        let state = |place: &Place| (tests[place.test].lab, place.cell[0], place.cell[2], place.repeat);
-        let built = 1 + places.windows(2).filter(|pair| state(&pair[0]) != state(&pair[1])).count();
-        assert_eq!(built, 2 * (2 + 4), "{places:?}");
+        let state = |slot: &Slot| (tests[slot.test].lab, slot.cell[0], slot.cell[2], slot.repeat);
+        let built = 1 + slots.windows(2).filter(|pair| state(&pair[0]) != state(&pair[1])).count();
+        assert_eq!(built, 2 * (2 + 4), "{slots:?}");
     }
 
     proptest! {

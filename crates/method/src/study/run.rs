@@ -144,7 +144,7 @@ impl RunEntry {
             });
         }
         let mut order = order(&levels, &persons, &uses, repeats, self.order, self.seed);
-        order.retain(|place| without.iter().all(|without| !without.has(&place.cell)));
+        order.retain(|slot| without.iter().all(|without| !without.has(&slot.cell)));
         if let ([], Some(last)) = (&order[..], without.last()) {
             let problem = "leaves no cell to measure; expected some combination of levels to be left".to_owned();
             return Err(source.fault(&last.at, "without", problem));

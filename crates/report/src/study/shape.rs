@@ -71,7 +71,7 @@ impl Facet {
     }
 }
 
-/// The levels that tell a facet from others, without those of the factors in `but`: factors that have only one level tell nothing.
+/// The levels that tell a facet from others, without those of the factors in `but`: factors with only one level are left out too.
 pub(super) fn named(data: &Data<'_>, levels: &[Option<usize>], but: &[usize]) -> String {
     let factors = &data.study.factors;
     let of = |(factor, level): (usize, &Option<usize>)| {

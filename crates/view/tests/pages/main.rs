@@ -163,7 +163,7 @@ fn the_list_is_filtered_by_limit_and_draws_the_last_runs() {
 #[test]
 fn the_list_is_filtered_by_changed_figures() {
     let place = TestView::new();
-    let rates = std::iter::repeat([940_000_000, 920_000_000, 800_000_000]).take(30).flatten();
+    let rates = std::iter::repeat_n([940_000_000, 920_000_000, 800_000_000], 30).flatten();
     for (number, rate) in (0_u64..).zip(rates) {
         place.keep(&stream_record(&format!("run-{number:02}"), number + 1, &[rate]));
     }
