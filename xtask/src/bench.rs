@@ -114,7 +114,7 @@ pub(crate) enum Bench {
         /// Instead: a million files, and what memory the agents took for them.
         #[arg(long, conflicts_with_all = ["tree", "table", "only"])]
         million: bool,
-        /// Instead: each way at 100 Mbit/s and unshaped, to one client and to three, as a table. Takes 10 minutes.
+        /// Instead: each way at 100 Mbit/s and unshaped, to one client and to three, as a table. Takes half an hour.
         #[arg(long)]
         table: bool,
         /// Use this linerate instead of the one as it is released, built now.

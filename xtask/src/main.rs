@@ -44,8 +44,8 @@ enum Chore {
     Deny,
     /// Look for inputs that make a parser of foreign bytes panic, hang or fill memory (libFuzzer).
     Fuzz(fuzz::Arguments),
-    /// Run the tests of the crate with `unsafe` under a sanitizer (nightly compiler).
-    Sanitize(sanitize::Arguments),
+    /// Run the tests of the crate with `unsafe` under AddressSanitizer (nightly compiler).
+    Sanitize,
     /// Build what is released: static programs, .tar.gz, .deb, .rpm, the image, bills of materials, checksums.
     Package(package::Arguments),
     /// Write anew the files that tests compare outputs with: snapshots, schemas, rendered studies.
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         Chore::Bpf(arguments) => bpf::run(&arguments),
         Chore::Deny => deny::run(),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
-        Chore::Sanitize(arguments) => sanitize::run(&arguments),
+        Chore::Sanitize => sanitize::run(),
         Chore::Package(arguments) => package::run(&arguments),
         Chore::Snapshots => snapshots::run(),
         Chore::Bench(bench) => bench::run(&bench),
