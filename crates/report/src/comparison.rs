@@ -162,7 +162,7 @@ fn summary(lang: Language, found: &Comparison) -> String {
         lang,
         "comparison-summary",
         figures = found.figures.len(),
-        counts = counts.join(", "),
+        counts = lang.list(&counts),
         tolerance = share(found.tolerance).trim_start_matches('+'),
         confidence = format!("{:.0}", found.confidence_percent)
     )

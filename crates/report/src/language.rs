@@ -84,6 +84,14 @@ impl Language {
         self.pattern(&key, None, &[]).unwrap_or(own)
     }
 
+    /// Items of a list within a sentence.
+    pub(crate) fn list(self, items: &[String]) -> String {
+        items.join(match self {
+            Self::English => ", ",
+            Self::Japanese => "、",
+        })
+    }
+
     /// The tag of what is English on a page of this language, as commands are; none on an English page.
     pub fn foreign_tag(self) -> Option<&'static str> {
         (self != Self::English).then(|| Self::English.tag())

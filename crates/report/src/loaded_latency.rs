@@ -84,7 +84,7 @@ fn bounds(lang: Language, grade: DelayGrade) -> String {
 pub(crate) fn method(lang: Language) -> String {
     let grades: Vec<String> =
         DelayGrade::ALL.iter().map(|(grade, _)| format!("{grade} {}", bounds(lang, *grade))).collect();
-    said!(lang, "method-loaded-latency", loadedlatency = LoadedLatency::UNANSWERED, grades = grades.join(", "))
+    said!(lang, "method-loaded-latency", loadedlatency = LoadedLatency::UNANSWERED, grades = lang.list(&grades))
 }
 
 /// Idle and loaded distribution of one result over each other.

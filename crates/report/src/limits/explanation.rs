@@ -34,7 +34,7 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
     let at = |layer| carried.bytes.at(layer);
     let sums: Vec<String> =
         Layer::ALL.into_iter().map(|layer| format!("{} {}", lang.named("layer", layer), grouped(at(layer)))).collect();
-    let mut said = vec![said!(lang, "limits-explanation-layers", sums = sums.join(", "))];
+    let mut said = vec![said!(lang, "limits-explanation-layers", sums = lang.list(&sums))];
     let capacity = grouped(carried.medium.capacity().get());
     if let Some(cells) = carried.cells() {
         said.push(said!(
