@@ -9,8 +9,8 @@ use linerate_model::{Message, MessageValue, PathLimit, Support, message};
 const FULL: f64 = 0.98;
 /// A line this full leaves little to be gained elsewhere.
 const NEARLY_FULL: f64 = 0.95;
-/// Less traffic of others has no part in filling a line.
-const SHARED: f64 = 0.05;
+/// Less traffic of others has no part in filling a line: a line counts as full without it.
+const SHARED: f64 = 0.02;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     // Requests fill a line only where they carry data, and then it is known.

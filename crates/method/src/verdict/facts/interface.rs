@@ -3,13 +3,18 @@
 use super::median;
 use crate::account;
 use crate::transfer::transfers;
-use linerate_model::{EndCounts, HostName, InterfaceCounters, Observation, SeriesQuantity, Task, TrialResult};
+use linerate_model::{
+    EndCounts, HostName, InterfaceCounters, IpVersion, Observation, SeriesQuantity, Task, TrialResult,
+};
+use linerate_units::Nanos;
 use std::collections::BTreeSet;
 
 /// Headers of a frame with UDP, at the most: Ethernet 14, VLAN tag 4, IPv6 40, UDP 8.
 const UDP_HEADERS: u64 = 66;
-/// The same with TCP and its time stamps.
-const TCP_HEADERS: u64 = 90;
+/// Headers of a frame with TCP: Ethernet 14, IPv4 20, TCP with its time stamps 32.
+const TCP_HEADERS: u64 = 66;
+/// A header of IPv6 has so many bytes more.
+const IPV6_MORE: u64 = 20;
 /// A queue that holds packets in so many of the intervals stands.
 const STANDING: f64 = 0.8;
 /// Less traffic of others than this share is what hosts say at any time.
@@ -81,7 +86,9 @@ impl InterfaceFacts {
             waiting: waiting(run, host, &name),
             held_back_per_s: overlimits as f64 / seen.window.as_secs_f64().max(f64::MIN_POSITIVE),
             dropped: drops as f64 / (packets + drops).max(1) as f64,
-            others: carried.filter(|_| streams).map_or(0.0, |carried| others(carried, &ends, sends)),
+            others: carried
+                .filter(|_| streams)
+                .map_or(0.0, |carried| others(carried, seen.window, run.trial.task(), &ends, sends)),
             filtered: filtered(seen, &name, sends),
             name,
         })
@@ -115,24 +122,35 @@ fn waiting(run: &TrialResult, host: &HostName, name: &str) -> f64 {
     busy.len() as f64 / inside.iter().filter(|inside| **inside).count().max(1) as f64
 }
 
-/// Of what an interface carried, the share that the measured load does not explain, headers included.
-fn others(carried: &InterfaceCounters, ends: &[&EndCounts], sends: bool) -> f64 {
-    let ours = |end: &&EndCounts| {
-        let segments: u64 = end.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.segments_out).sum();
-        match (sends, &end.sent, &end.received) {
-            (true, Some(sent), _) => sent.payload_bytes + (sent.messages * UDP_HEADERS).max(segments * TCP_HEADERS),
-            // The segments of TCP are counted by its sender; here as many as the payload takes of the shortest usual ones.
+/// Of what an interface carried within `seen`, the share that the measured load does not explain, headers included.
+fn others(carried: &InterfaceCounters, seen: Nanos, task: &Task, ends: &[&EndCounts], sends: bool) -> f64 {
+    let tcp_headers = match task.net().map(|net| net.ip) {
+        Some(IpVersion::V6) => TCP_HEADERS + IPV6_MORE,
+        _ => TCP_HEADERS,
+    };
+    // Payload, headers, and what was sent more than once.
+    let ours_per_s = |end: &&EndCounts| {
+        let tcp = || end.flows.iter().filter_map(|flow| flow.tcp.as_ref());
+        let (bytes, window) = match (sends, &end.sent, &end.received) {
+            (true, Some(sent), _) => {
+                let again: u64 = tcp().map(|tcp| tcp.retransmits * u64::from(tcp.mss)).sum();
+                let segments: u64 = tcp().map(|tcp| tcp.segments_out).sum();
+                let headers = (sent.messages * UDP_HEADERS).max(segments * tcp_headers);
+                (sent.payload_bytes + again + headers, sent.window)
+            }
             (false, _, Some(received)) => {
                 let lost = received.socket_drops * received.payload_bytes / received.messages.max(1);
-                let frames = received.messages.max(received.payload_bytes / 1_200);
-                received.payload_bytes + lost + frames * TCP_HEADERS
+                let segments: u64 = tcp().map(|tcp| tcp.segments_in).sum();
+                let headers = (received.messages * UDP_HEADERS).max(segments * tcp_headers);
+                (received.payload_bytes + lost + headers, received.window)
             }
-            _ => 0,
-        }
+            _ => return 0.0,
+        };
+        bytes as f64 / window.as_secs_f64().max(f64::MIN_POSITIVE)
     };
     let all = if sends { carried.tx_bytes } else { carried.rx_bytes };
-    let ours: u64 = ends.iter().map(ours).sum();
-    all.saturating_sub(ours) as f64 / all.max(1) as f64
+    let ours = ends.iter().map(ours_per_s).sum::<f64>() * seen.as_secs_f64();
+    (1.0 - ours / all.max(1) as f64).max(0.0)
 }
 
 /// Returns the share of the packets that the receiving host sent back and that did not reach the sending one, the median over the
@@ -162,9 +180,8 @@ fn packets_per_s(run: &TrialResult, host: &HostName, end: &EndCounts, quantity: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transfer::tests::{paths_of, trial};
-    use linerate_model::{FlowCounts, QdiscCounters, Series, SessionSeries, TcpFlow, Track};
-    use linerate_units::Nanos;
+    use crate::transfer::tests::{paths_of, stream_of, trial};
+    use linerate_model::{FlowCounts, QdiscCounters, Series, SessionSeries, TcpFlow, Track, Transport};
 
     fn run(backlog: Vec<u64>, tx_bytes: u64) -> TrialResult {
         let mut run = trial(9_000, 0);
@@ -207,6 +224,27 @@ mod tests {
         let of = |bytes| InterfaceFacts::of(&[&run(vec![0; 10], bytes)], true);
         assert!(!of(payload + 9_000 * 42).is_shared(), "headers are its own");
         assert!(of(3 * payload).is_shared());
+    }
+
+    /// On a line that is full a few percent decide.
+    #[test]
+    fn a_small_share_of_others_is_found_beside_tcp_that_retransmits() {
+        let mut run = run(vec![0; 10], 0);
+        stream_of(&mut run.trial).net.transport = Transport::Tcp;
+        let end = &mut paths_of(&mut run)[0].client;
+        let sent = end.sent.as_mut().expect("sent");
+        (sent.payload_bytes, sent.messages, sent.window) = (144_800_000, 1_000, Nanos::from_secs(2));
+        let tcp = TcpFlow { segments_out: 101_000, retransmits: 1_000, mss: 1_448, ..TcpFlow::default() };
+        end.flows = vec![FlowCounts { tcp: Some(tcp), ..FlowCounts::default() }];
+        // The host looked for half as long.
+        let ours = 101_000 * 1_514 / 2;
+        let mut of = |bytes| {
+            run.hosts.get_mut(&"a".into()).expect("host a").carried[0].tx_bytes = bytes;
+            InterfaceFacts::of(&[&run], true).others
+        };
+        assert!(of(ours) < 1e-6, "{}", of(ours));
+        let shared = of(ours * 100 / 97);
+        assert!((shared - 0.03).abs() < 1e-3, "{shared}");
     }
 
     #[test]
