@@ -37,7 +37,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
                 );
                 Some(Opinion::new(Support::Against, text))
             } else {
-                of_tcp(tcp, facts.loss_pattern())
+                of_tcp(tcp, facts.queue_on_path(), facts.loss_pattern())
             }
         }
     };
@@ -46,7 +46,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
 
 /// Loss under a copy, while data waited to be sent and the destination had none.
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
-    let opinion = of_tcp(facts.path()?, None)?.at(LimitPlace::ForwardPath);
+    let tcp = facts.path()?;
+    let opinion = of_tcp(tcp, tcp.queued(), None)?.at(LimitPlace::ForwardPath);
     let next = message!(
         "path-loss-next-copy",
         "Measure the path alone: `linerate stream --prove` between the same hosts tells a bad path from one that \
@@ -134,7 +135,7 @@ fn lost_between(share: MessageValue) -> Message {
     message!("path-loss-datagrams", "{share} of the datagrams were lost between the two hosts.", share)
 }
 
-fn of_tcp(tcp: &Tcp, pattern: Option<LossPattern>) -> Option<Opinion> {
+fn of_tcp(tcp: &Tcp, queued: bool, pattern: Option<LossPattern>) -> Option<Opinion> {
     let text = message!(
         "path-loss-retransmitted",
         "{share} of the segments were retransmitted.",
@@ -190,7 +191,7 @@ fn of_tcp(tcp: &Tcp, pattern: Option<LossPattern>) -> Option<Opinion> {
         ));
         let support = match tcp.retransmitted {
             _ if tcp.is_heavy() || tcp.is_stalled() => Support::Hint,
-            lost if lost <= NOTABLE_LOSS || tcp.queued() => Support::Against,
+            lost if lost <= NOTABLE_LOSS || queued => Support::Against,
             // A policer makes it lose more, and a path that is not full nothing else explains.
             lost if lost <= LIGHT_LOSS => Support::For,
             _ => Support::Hint,
@@ -205,7 +206,7 @@ fn of_tcp(tcp: &Tcp, pattern: Option<LossPattern>) -> Option<Opinion> {
         congestion = &tcp.congestion,
         rate = bits(allowed)
     ));
-    if tcp.queued() {
+    if queued {
         // A queue that fills loses packets too, few if it is long: then the loss follows from the rate.
         let text = text.and(message!(
             "path-loss-queue",

@@ -440,8 +440,9 @@ fn on_path(facts: &FlowFacts, tcp: &Tcp) -> Opinion {
         let text = message!("shaper-marked", "{share} of the segments were marked for congestion there.", share);
         return Opinion::new(strong, text);
     }
-    if tcp.queued() || course.is_some_and(TcpCourse::queue_stands) {
-        let (least, loaded) = (time(tcp.min_rtt), time(tcp.rtt));
+    if facts.queue_on_path() {
+        let while_queued = tcp.min_rtt + course.map_or(0.0, |course| course.queue);
+        let (least, loaded) = (time(tcp.min_rtt), time(if tcp.queued() { tcp.rtt } else { while_queued }));
         let text = match course {
             Some(course) => message!(
                 "shaper-queue-for",

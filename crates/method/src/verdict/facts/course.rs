@@ -3,7 +3,7 @@
 use super::loss_pattern::LossPattern;
 use super::median;
 use crate::interval_rates::{Interval, judged_by, mean_rate};
-use crate::statistics::trend_test;
+use crate::statistics::{median as median_of, trend_test};
 use crate::transfer::transfers;
 use crate::within_window::intervals;
 use linerate_model::{HostName, Series, SeriesQuantity, Steadiness, TrialResult};
@@ -25,6 +25,10 @@ const QUEUE_SHARE: f64 = 0.5;
 const QUEUE_SEGMENTS: f64 = 10.0;
 /// A queue that is there in so much of the window stands.
 const STANDING: f64 = 0.8;
+/// One that is there for less of it is a burst.
+const NOW_AND_THEN: f64 = 0.2;
+/// The rate is lower meanwhile if it is this share of what it is without the queue, or less.
+const SLOWER: f64 = 0.75;
 
 /// How a load went, medians over its runs.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,6 +50,8 @@ pub(crate) struct TcpCourse {
     pub(crate) queued: f64,
     /// How much longer they were then, seconds.
     pub(crate) queue: f64,
+    /// The mean rate in these intervals over that in the others; none without intervals of both kinds.
+    pub(crate) rate_while_queued: Option<f64>,
     /// Bytes that waited in the send buffer of a flow and were never sent.
     pub(crate) unsent: f64,
     /// Share of the segments that were delivered with a congestion mark.
@@ -64,6 +70,12 @@ impl TcpCourse {
     /// A queue stood on the path throughout.
     pub(crate) fn queue_stands(&self) -> bool {
         self.queued >= STANDING
+    }
+
+    /// A queue stood now and then, and the rate was lower meanwhile: the path let through less then. A load that fills a queue by
+    /// itself is faster than at other times.
+    pub(crate) fn queue_comes_with_a_lower_rate(&self) -> bool {
+        self.queued >= NOW_AND_THEN && self.rate_while_queued.is_some_and(|rate| rate <= SLOWER)
     }
 }
 
@@ -101,6 +113,7 @@ impl Course {
             tcp: (!tcp.is_empty()).then(|| TcpCourse {
                 queued: middle(|tcp| tcp.queued),
                 queue: middle(|tcp| tcp.queue),
+                rate_while_queued: median_of(tcp.iter().filter_map(|tcp| tcp.rate_while_queued).collect()),
                 unsent: middle(|tcp| tcp.unsent),
                 marked: middle(|tcp| tcp.marked),
                 window_growth: middle(|tcp| tcp.window_growth),
@@ -151,6 +164,7 @@ impl TcpCourse {
         Self {
             queued: queues.len() as f64 / srtt.len().max(1) as f64,
             queue: median(queues.iter().copied()),
+            rate_while_queued: rate_while_queued(series, floor),
             unsent: mean(&in_window(SeriesQuantity::Unsent)),
             marked: marked / segments.max(1) as f64,
             window_growth: if third == 0 {
@@ -163,6 +177,20 @@ impl TcpCourse {
             has_lost: series.track(SeriesQuantity::Retransmits).unwrap_or_default().iter().any(|lost| *lost > 0),
         }
     }
+}
+
+/// The mean rate in the intervals of the window with a queue over that in those without; none without intervals of both kinds.
+fn rate_while_queued(series: &Series, floor: Floor) -> Option<f64> {
+    let [sent, srtt] = [SeriesQuantity::TransmittedBytes, SeriesQuantity::Srtt].map(|one| series.track(one));
+    let (mut with, mut without) = ((0.0, 0.0), (0.0, 0.0));
+    for (((bytes, micros), span), inside) in sent?.iter().zip(srtt?).zip(series.spans()).zip(series.in_window()) {
+        if inside {
+            let sum = if floor.is_queue(*micros as f64 / 1e6) { &mut with } else { &mut without };
+            *sum = (sum.0 + *bytes as f64, sum.1 + span.seconds());
+        }
+    }
+    let rate = |(bytes, seconds): (f64, f64)| (bytes > 0.0 && seconds > 0.0).then(|| bytes / seconds);
+    Some(rate(with)? / rate(without)?)
 }
 
 /// Whether a level never fell, and grew to so many times what it was.
@@ -266,6 +294,27 @@ mod tests {
         assert!(!varies.rises, "{varies:?}");
         assert!(!course(|at| 3_000_000 - at * 100_000).rises, "it falls");
         assert_eq!(Course::of(&[&trial(1_000, 0)], None), None, "nothing was sampled");
+    }
+
+    #[test]
+    fn a_queue_that_comes_with_a_lower_rate_is_told_from_one_that_a_burst_fills() {
+        // Every other half second the round trip is three times as long.
+        let srtt: fn(u64) -> u64 = |at| if at / 5 % 2 == 1 { 60_000 } else { 20_000 };
+        let course = |sent: fn(u64) -> u64| {
+            let tracks = [
+                (SeriesQuantity::ReceivedBytes, "b", sent),
+                (SeriesQuantity::TransmittedBytes, "a", sent),
+                (SeriesQuantity::Srtt, "a", srtt),
+            ];
+            Course::of(&[&run(&tracks)], FLOOR).and_then(|course| course.tcp).expect("a course of TCP")
+        };
+        let alternating = course(|at| if at / 5 % 2 == 1 { 250_000 } else { 1_000_000 });
+        assert_eq!(alternating.rate_while_queued, Some(0.25));
+        assert!(alternating.queue_comes_with_a_lower_rate() && !alternating.queue_stands(), "{alternating:?}");
+        let bursts = course(|at| if at / 5 % 2 == 1 { 1_000_000 } else { 250_000 });
+        assert!(!bursts.queue_comes_with_a_lower_rate(), "{bursts:?}");
+        let even = course(|_| 1_000_000);
+        assert!(!even.queue_comes_with_a_lower_rate(), "{even:?}");
     }
 
     #[test]

@@ -30,6 +30,8 @@ const NEARLY_MET: f64 = 0.95;
 const MOST_OF_LINE: f64 = 1.01;
 /// A queue on the way back takes so long at the least, seconds: sampling and clocks are less exact than that.
 const QUEUE_ON_RETURN: f64 = 0.005;
+/// The same where the rate varies: between two samples bytes are taken to come evenly.
+const QUEUE_ON_RETURN_VARYING: f64 = 0.05;
 /// A queue that drains at so much of the line's speed drains at it.
 const AT_LINE_SPEED: f64 = 0.9;
 /// A core this busy has hardly any time left.
@@ -305,7 +307,11 @@ impl FlowFacts {
         let (OneWay { there, back }, tcp) = (self.one_way?, self.tcp.as_ref()?);
         let usual = tcp.min_rtt / 2.0;
         let (longer_there, longer_back) = ((there - usual).max(0.0), back - usual);
-        (longer_back >= QUEUE_ON_RETURN && longer_back >= 2.0 * longer_there).then_some((there, back))
+        let least = match self.steadiness {
+            Some(Steadiness::Varying { .. }) => QUEUE_ON_RETURN_VARYING,
+            _ => QUEUE_ON_RETURN,
+        };
+        (longer_back >= least && longer_back >= 2.0 * longer_there).then_some((there, back))
     }
 
     /// How losses fell on the window; none where there were too few to tell.
@@ -316,6 +322,12 @@ impl FlowFacts {
     /// What the series say of TCP's senders; none without series.
     pub(crate) fn tcp_course(&self) -> Option<&TcpCourse> {
         self.course.as_ref()?.tcp.as_ref()
+    }
+
+    /// A queue stood on the path of TCP: when the window closed, throughout, or whenever the rate was low.
+    pub(crate) fn queue_on_path(&self) -> bool {
+        let seen = |course: &TcpCourse| course.queue_stands() || course.queue_comes_with_a_lower_rate();
+        self.tcp.as_ref().is_some_and(Tcp::queued) || self.tcp_course().is_some_and(seen)
     }
 
     /// The threads that read had no time, or were kept from their core for longer than any buffer could be asked to hold.
