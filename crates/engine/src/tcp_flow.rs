@@ -18,6 +18,7 @@ pub fn tcp_flow(stream: &TcpStream, before: &Info, after: &Info) -> TcpFlow {
         retransmits: count(after.total_retrans, before.total_retrans),
         timeouts: u64::from(after.total_rto.wrapping_sub(before.total_rto)),
         dsacks: count(after.dsack_dups, before.dsack_dups),
+        reorderings: count(after.reord_seen, before.reord_seen),
         segments_out: count(after.data_segs_out, before.data_segs_out),
         segments_in: count(after.data_segs_in, before.data_segs_in),
         busy: micros(after.busy_time.saturating_sub(before.busy_time)),

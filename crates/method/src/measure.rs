@@ -376,6 +376,7 @@ pub(crate) fn tcp_of(flows: &[&TcpFlow]) -> Option<TcpSummary> {
         retransmits: flows.iter().map(|flow| flow.retransmits).sum(),
         timeouts: flows.iter().map(|flow| flow.timeouts).sum(),
         dsacks: flows.iter().map(|flow| flow.dsacks).sum(),
+        reorderings: flows.iter().map(|flow| flow.reorderings).sum(),
         segments: flows.iter().map(|flow| flow.segments_out).sum(),
         rtt_ns: summary(flows.iter().map(|flow| flow.rtt.get() as f64).collect()).map_or(0, |s| s.median as u64),
         min_rtt_ns: flows.iter().map(|flow| flow.min_rtt.get()).min().unwrap_or(0),

@@ -290,6 +290,10 @@ pub struct TcpSummary {
     /// Segments that the receivers reported as duplicates (D-SACK), over all runs: sent again in vain, or doubled on the path.
     #[serde(default)]
     pub dsacks: u64,
+    /// Times that acknowledgements showed segments to have overtaken one another, over all runs; zero also where the kernel does not
+    /// count them (before Linux 4.19).
+    #[serde(default)]
+    pub reorderings: u64,
     /// Data segments sent, over all runs.
     pub segments: u64,
     /// Median smoothed round-trip time over runs and flows, nanoseconds.

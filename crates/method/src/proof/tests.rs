@@ -58,6 +58,7 @@ fn tcp_result(cell: &Trial, congestion: &str, retransmitted: u64, limit: Limit) 
         retransmits: retransmitted,
         timeouts: 0,
         dsacks: 0,
+        reorderings: 0,
         segments: 10_000,
         rtt_ns: 20_000_000,
         min_rtt_ns: 20_000_000,

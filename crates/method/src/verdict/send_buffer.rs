@@ -55,12 +55,12 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         flight = MessageValue::number(tcp.flight(), 0),
         unsent = MessageValue::number(course.unsent, 0)
     ));
-    // What is lost, or overtaken and taken for lost, is kept in the buffer until it has been retransmitted, so what is in flight does
-    // not tell. The kernel counts the time.
+    // What is lost or overtaken keeps all that was sent behind it in the buffer, so what is in flight does not tell. The kernel counts
+    // the time.
     let support = match tcp.buffer_limited {
-        _ if tcp.retransmits == 0.0 => Support::Strong,
+        _ if tcp.retransmits == 0.0 && tcp.reorderings == 0 => Support::Strong,
         OFTEN.. => Support::For,
-        _ if !facts.loses() => Support::For,
+        _ if !facts.loses() && tcp.reorderings == 0 => Support::For,
         _ => Support::Hint,
     };
     let opinion = Opinion::new(support, text).at(LimitPlace::SenderApplication).used(1.0).then(advice());

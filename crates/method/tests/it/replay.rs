@@ -96,7 +96,7 @@ fn comparable(value: Value) -> Value {
         }
         Value::Object(members) => {
             // `bypass` and `age` are of tester limits.
-            const NEW: [&str; 6] = ["verdict", "firmness", "sent_share", "dsacks", "bypass", "age"];
+            const NEW: [&str; 7] = ["verdict", "firmness", "sent_share", "dsacks", "reorderings", "bypass", "age"];
             let kept = members.into_iter().filter(|(key, _)| !NEW.contains(&key.as_str()));
             kept.map(|(key, member)| (key, comparable(member))).collect()
         }

@@ -143,6 +143,10 @@ pub struct TcpFlow {
     /// Segments that the receiver reported as duplicates (D-SACK, RFC 2883): sent again in vain, or doubled on the path.
     #[serde(default)]
     pub dsacks: u64,
+    /// Times that acknowledgements showed segments to have overtaken one another. Zero also where the kernel does not count them (before
+    /// Linux 4.19).
+    #[serde(default)]
+    pub reorderings: u64,
     /// Data segments sent.
     pub segments_out: u64,
     /// Data segments received.

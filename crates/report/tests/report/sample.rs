@@ -119,6 +119,7 @@ fn streamed(transport: Transport, message_bytes: u64, share: f64) -> FlowFigures
             retransmits: 12,
             timeouts: 0,
             dsacks: 0,
+            reorderings: 0,
             segments: 1_200_300,
             rtt_ns: 310_000,
             min_rtt_ns: 41_000,

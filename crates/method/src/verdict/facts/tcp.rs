@@ -42,6 +42,8 @@ pub(crate) struct Tcp {
     pub(crate) retransmits: f64,
     /// Of them, the share that the receiver had already got.
     pub(crate) in_vain: f64,
+    /// How often acknowledgements showed segments to have overtaken one another, over all runs.
+    pub(crate) reorderings: u64,
     /// Share of the time at the least that it waited for a retransmission timeout; zero where those are not counted.
     pub(crate) stalled: f64,
     /// Smoothed round-trip time, seconds.
@@ -83,6 +85,7 @@ impl Tcp {
             retransmitted: account.retransmits as f64 / account.segments.max(1) as f64,
             retransmits: account.retransmits as f64,
             in_vain: (account.dsacks as f64 / account.retransmits.max(1) as f64).min(1.0),
+            reorderings: account.reorderings,
             stalled: if time > 0.0 { (timeouts / time).min(1.0) } else { 0.0 },
             rtt: account.rtt_ns as f64 / 1e9,
             min_rtt: account.min_rtt_ns as f64 / 1e9,

@@ -179,6 +179,10 @@ fn a_send_buffer_is_the_limit_where_all_of_it_is_in_flight() {
     let mut overtaken = unsent(3_000.0);
     overtaken.tcp.as_mut().expect("TCP").retransmits = 2.0;
     assert!(of_flows(&overtaken).confidence < Confidence::High);
+    // Nor does it tell that TCP waited for them and sent nothing again.
+    let tcp = overtaken.tcp.as_mut().expect("TCP");
+    (tcp.retransmits, tcp.reorderings) = (0.0, 3);
+    assert!(of_flows(&overtaken).confidence < Confidence::High);
     // A sender without time leaves its buffer empty too, and so does one that is to send no more.
     let busy = End { busy: 0.95, ..End::default() };
     is(&FlowFacts { sender: busy, ..unsent(0.0) }, Limit::SenderCpu, Confidence::High);
@@ -265,8 +269,13 @@ fn who_mostly_waits_for_a_core_is_not_surely_the_limit() {
 
 #[test]
 fn a_line_that_others_fill_too_is_full() {
-    let others = InterfaceFacts { name: "eth0".into(), others: 0.4, ..InterfaceFacts::default() };
-    is(&FlowFacts { inbound: others, ..with_line(0.6) }, Limit::Wire, Confidence::High);
+    let beside = |others, share| {
+        let inbound = InterfaceFacts { name: "eth0".into(), others, ..InterfaceFacts::default() };
+        FlowFacts { inbound, ..with_line(share) }
+    };
+    is(&beside(0.4, 0.6), Limit::Wire, Confidence::High);
+    is(&beside(0.03, 0.96), Limit::Wire, Confidence::High);
+    assert_ne!(of_flows(&beside(0.4, 0.5)).limit, Limit::Wire);
 }
 
 #[test]
