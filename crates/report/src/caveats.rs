@@ -24,7 +24,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
 
 /// How many doubts there are, and in a few words which.
 pub(crate) fn heading(lang: Language, all: &[(String, Caveat)]) -> String {
-    let short = doubts::in_short(lang, all.iter().map(|(_, caveat)| caveat)).join(&said!(lang, "list-comma"));
+    let short = lang.list(&doubts::in_short(lang, all.iter().map(|(_, caveat)| caveat)));
     said!(lang, "caveats-heading", count = all.len(), short = short)
 }
 

@@ -86,10 +86,7 @@ impl Language {
 
     /// Items of a list within a sentence.
     pub(crate) fn list(self, items: &[String]) -> String {
-        items.join(match self {
-            Self::English => ", ",
-            Self::Japanese => "、",
-        })
+        items.join(&crate::said!(self, "list-comma"))
     }
 
     /// The tag of what is English on a page of this language, as commands are; none on an English page.

@@ -341,7 +341,10 @@ pub(crate) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let mut whole: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
     if !whole.is_empty() && !whole.ends_with(['.', '!', '?', '\u{3002}']) {
-        whole.push(if whole.ends_with(|last: char| last.is_ascii()) { '.' } else { '\u{3002}' });
+        // A Japanese sentence may end with a figure and its unit; then it has hiragana before.
+        let is_japanese = !whole.ends_with(|last: char| last.is_ascii())
+            || whole.contains(|c| ('\u{3041}'..='\u{309f}').contains(&c));
+        whole.push(if is_japanese { '\u{3002}' } else { '.' });
     }
     whole
 }
@@ -369,7 +372,7 @@ pub(crate) fn listed(lang: Language, items: &[String]) -> String {
         [] => String::new(),
         [one] => one.clone(),
         [first @ .., last] => {
-            said!(lang, "list-and", first = first.join(&said!(lang, "list-comma")), last = last)
+            said!(lang, "list-and", first = lang.list(first), last = last)
         }
     }
 }
