@@ -441,6 +441,7 @@ shaper-receiver-filter = 受信ホストのフィルタが到着パケットの 
 shaper-receiver-took-less = 経路は受信側の処理量より多く届けました。受信側で { $share } が失われました。
 shaper-reordered = そこでセグメントの順序が入れ替わり、TCP がそれを損失とみなしました。
 shaper-requests-queued = 要求と応答のデータが経路のキューに滞留し、往復時間が { $least } から { $loaded } に伸びました。
+shaper-requests-unsent = 要求の平均 { $unsent } バイトが接続の送信バッファで待っていました。TCP が同時に送信できる最大 { $window } バイトを超えています。
 shaper-requests-waited = 要求が経路でしばらく待ちました。往復時間が { $least } から { $loaded } に伸びました。
 shaper-return-loss = 受信ホストが返したパケットの { $lost } が送信ホストに届かず、セグメントの { $retransmitted } が再送されました。確認応答が遅れすぎました。
 shaper-return-queue = データは受信側まで { $there }、往復の残りは { $back } かかりました。確認応答が戻る途中で待っています。

@@ -3,7 +3,7 @@
 
 use super::Opinion;
 use super::facts::{
-    Calls, FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, NOTABLE_LOSS, Work, percent, time,
+    Calls, FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, NOTABLE_LOSS, TcpCourse, Work, percent, time,
 };
 use linerate_model::{MessageValue, Support, message};
 
@@ -32,7 +32,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         let text = text.and(message!("latency-lost", "Much of that went to requests that were lost or sent again."));
         return Some(Opinion::new(Support::Hint, text));
     }
-    if facts.tcp.as_ref().is_some_and(|tcp| tcp.queued() || tcp.holds_up(closed.latency)) {
+    let waits = facts.tcp.as_ref().is_some_and(|tcp| tcp.queued() || tcp.holds_up(closed.latency));
+    if waits || facts.tcp_course().is_some_and(TcpCourse::queue_stands) || facts.requests_wait_to_be_sent() {
         return Some(Opinion::new(
             Support::Hint,
             text.and(message!("latency-queue", "Part of that was spent in a queue on the path.")),

@@ -121,7 +121,10 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
 fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
     let tcp = facts.tcp.as_ref()?;
     let (least, loaded) = (time(tcp.min_rtt), time(tcp.rtt));
-    if !tcp.queued() {
+    let course = facts.tcp_course();
+    let stands = course.is_some_and(TcpCourse::queue_stands);
+    let unsent = course.map(|course| course.unsent).filter(|_| facts.requests_wait_to_be_sent());
+    if !tcp.queued() && !stands && unsent.is_none() {
         let holds_up = facts.closed_loop.is_some_and(|closed| tcp.holds_up(closed.latency));
         return Some(match holds_up {
             true => Opinion::new(
@@ -147,15 +150,22 @@ fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
     if let Some(busy) = hosts_are_busy(facts) {
         return Some(busy);
     }
-    let course = facts.tcp_course();
-    let stands = course.is_some_and(TcpCourse::queue_stands);
-    let text = message!(
-        "shaper-requests-queued",
-        "What requests and answers carry stood in a queue on the path, where a round trip grew from {least} to \
-         {loaded}.",
-        least,
-        loaded
-    );
+    let text = match unsent {
+        Some(unsent) if !tcp.queued() && !stands => message!(
+            "shaper-requests-unsent",
+            "On average {unsent} bytes of requests waited in the send buffer of a connection, more than the \
+             {window} bytes that TCP had in flight at the most.",
+            unsent = MessageValue::number(unsent, 0),
+            window = MessageValue::number(tcp.congestion_window, 0)
+        ),
+        _ => message!(
+            "shaper-requests-queued",
+            "What requests and answers carry stood in a queue on the path, where a round trip grew from {least} to \
+             {loaded}.",
+            least,
+            loaded
+        ),
+    };
     let opinion = Opinion::new(if stands { Support::Strong } else { Support::For }, text);
     Some(opinion.at(LimitPlace::ForwardPath).then(advice()))
 }

@@ -330,6 +330,17 @@ impl FlowFacts {
         self.tcp.as_ref().is_some_and(Tcp::queued) || self.tcp_course().is_some_and(seen)
     }
 
+    /// More bytes of requests waited in the send buffer than TCP may have in flight, and neither the receiver's window nor the buffer held
+    /// it back: the path takes them more slowly than they come.
+    pub(crate) fn requests_wait_to_be_sent(&self) -> bool {
+        let (Some(tcp), Some(course)) = (&self.tcp, self.tcp_course()) else { return false };
+        let held_back = tcp.window_limited + tcp.buffer_limited >= HELD_BACK;
+        self.work == Work::Transact
+            && !held_back
+            && tcp.congestion_window > 0.0
+            && course.unsent >= tcp.congestion_window
+    }
+
     /// The threads that read had no time, or were kept from their core for longer than any buffer could be asked to hold.
     pub(crate) fn reader_is_late(&self) -> bool {
         let end = &self.receiver;

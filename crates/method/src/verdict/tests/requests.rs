@@ -25,6 +25,21 @@ fn requests_that_stand_in_a_queue_wait_for_the_path() {
     is(&FlowFacts { course: None, ..queued }, Limit::Shaper, Confidence::Medium);
 }
 
+/// A congestion control that keeps queues on the path short leaves what the path does not take in the send buffer.
+#[test]
+fn requests_that_wait_to_be_sent_wait_for_the_path() {
+    let path = Tcp { rtt: 0.021, min_rtt: 0.020, congestion_window: 9_000.0, ..tcp() };
+    let unsent = |unsent, window_limited| {
+        let tcp = Tcp { window_limited, ..path.clone() };
+        let course = TcpCourse { unsent, ..TcpCourse::default() };
+        let course = Course { growth: 1.0, tcp: Some(course), ..Course::default() };
+        FlowFacts { tcp: Some(tcp), course: Some(course), ..calls(Some(0.000_05)) }
+    };
+    is(&unsent(200_000.0, 0.0), Limit::Shaper, Confidence::Medium);
+    assert_ne!(of_flows(&unsent(2_000.0, 0.0)).limit, Limit::Shaper);
+    assert_ne!(of_flows(&unsent(200_000.0, 0.9)).limit, Limit::Shaper);
+}
+
 #[test]
 fn requests_one_after_the_other_wait_for_each_other() {
     let closed = one_at_a_time(0.2);
