@@ -29,7 +29,7 @@ pub use resolve::Resolve;
 pub use session::{ClockReading, Closed, SessionHandle};
 
 /// Version of the API. Both sides send it with each request and answer, and refuse to work with another.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;
 
 /// The header that carries [`PROTOCOL`].
 pub const PROTOCOL_HEADER: &str = "linerate-protocol";

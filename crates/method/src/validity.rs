@@ -3,7 +3,7 @@
 use crate::offered::is_whole;
 use crate::transfer::transfers;
 use linerate_model::{Caveat, CaveatKind, MessageValue, Observation, Offered, Task, TrialResult, message};
-use linerate_units::Nanos;
+use linerate_units::{ByteCount, Nanos};
 
 /// CPU time taken by the hypervisor above which a trial says more of the neighbours than of the path.
 pub(crate) const STEAL_BEARABLE: f64 = 0.05;
@@ -68,8 +68,39 @@ pub(crate) fn shortfall(result: &TrialResult) -> Option<Caveat> {
     })
 }
 
+/// A sender that the window's longest time kept from sending all of its volume, in words.
+pub(crate) fn not_all_sent(result: &TrialResult) -> Option<Caveat> {
+    let volume = result.trial.volume()?;
+    let longest = result.trial.window()?.measure;
+    transfers(result).iter().find_map(|transfer| {
+        let sent = transfer.sender.sent.as_ref().map(|sent| sent.payload_bytes);
+        // A sender that runs no agent goes on until the receiver has all.
+        let sent = match &transfer.sender.told {
+            Some(_) => transfer.receiver.received.as_ref().map(|received| received.payload_bytes),
+            None => sent,
+        };
+        let sent = ByteCount::new(sent?);
+        (sent < volume).then(|| {
+            let text = message!(
+                "caveat-volume-not-sent",
+                "host {host} sent {sent} of {volume} in {longest}, the longest time of a run: the figure is that of what was \
+                 sent until then; send less (--bytes), or measure by time (--time)",
+                host = transfer.from,
+                sent,
+                volume,
+                longest
+            );
+            Caveat::new(CaveatKind::VolumeNotSent, text)
+        })
+    })
+}
+
 /// An end that counted over another time than was asked for, in words.
 pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
+    // A volume takes the time that it takes.
+    if result.trial.volume().is_some() {
+        return None;
+    }
     let asked = result.trial.window()?.measure.as_secs_f64();
     transfers(result).iter().find_map(|transfer| {
         // An end that runs no agent counts over a window of its own.
@@ -96,7 +127,13 @@ pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
 
 /// A window too short for its path, in words: by TCP's smoothed round-trip time, or by the median latency of requests.
 pub(crate) fn few_round_trips(result: &TrialResult) -> Option<Caveat> {
-    let window = result.trial.window()?.measure;
+    let volume = result.trial.volume();
+    let window = match volume {
+        None => result.trial.window()?.measure,
+        Some(_) => {
+            transfers(result).iter().filter_map(|transfer| Some(transfer.receiver.received.as_ref()?.window)).min()?
+        }
+    };
     let (round_trip, named) = transfers(result)
         .iter()
         .filter_map(|transfer| match &transfer.sender.transactions {
@@ -108,6 +145,19 @@ pub(crate) fn few_round_trips(result: &TrialResult) -> Option<Caveat> {
         })
         .max()?;
     (round_trip.saturating_mul(FEWEST_ROUND_TRIPS) > window.get()).then(|| {
+        if let Some(volume) = volume {
+            let text = message!(
+                "caveat-few-round-trips-of-volume",
+                "{volume} took {window}, time for {count} round trips of {time} one after the other, fewer than \
+                 {fewest_round_trips}: one loss, or the slow start of TCP, weighs in the figure; send more (--bytes)",
+                volume,
+                window,
+                count = window.get() / round_trip,
+                time = Nanos::new(round_trip),
+                fewest_round_trips = FEWEST_ROUND_TRIPS
+            );
+            return Caveat::new(CaveatKind::FewRoundTrips, text);
+        }
         let enough = (round_trip.saturating_mul(FEWEST_ROUND_TRIPS)).div_ceil(1_000_000_000);
         let text = message!(
             "caveat-few-round-trips",
@@ -202,6 +252,35 @@ mod tests {
         paths_of(&mut result)[0].client.transactions = Some(Transactions { latency, ..Transactions::default() });
         let told = few_round_trips(&result).expect("25 responses in a second");
         assert!(told.text.contains("responses") && told.text.ends_with("(--time 2s)"), "{}", told.text);
+    }
+
+    #[test]
+    fn a_volume_takes_the_time_that_it_takes() {
+        let mut result = trial(1000, 0);
+        // 1,000 datagrams of 1,000 bytes, in a window that may have been longer.
+        stream_of(&mut result.trial).volume = Some(ByteCount::new(999_500));
+        let window = Nanos::from_millis(300);
+        let ends = &mut paths_of(&mut result)[0];
+        ends.server.received.as_mut().expect("it receives").window = window;
+        assert_eq!((off_window(&result), not_all_sent(&result), few_round_trips(&result)), (None, None, None));
+        let tcp = Some(TcpFlow { rtt: Nanos::from_millis(10), ..TcpFlow::default() });
+        paths_of(&mut result)[0].client.flows = vec![FlowCounts { tcp, ..FlowCounts::default() }];
+        let told = few_round_trips(&result).expect("thirty of them in the time that it took");
+        assert!(told.text.starts_with("1 MB took 300 ms, time for 30 round trips of 10 ms"), "{}", told.text);
+    }
+
+    #[test]
+    fn a_volume_that_is_not_all_sent_is_told() {
+        let mut result = trial(1000, 0);
+        stream_of(&mut result.trial).volume = Some(ByteCount::new(1_100_001));
+        let told = not_all_sent(&result).expect("a datagram is missing");
+        assert_eq!(told.kind, CaveatKind::VolumeNotSent);
+        assert!(told.text.starts_with("host a sent 1 MB of 1.1 MB in 1 s,"), "{}", told.text);
+        // What a server of iperf3 has sent is more than what counts here.
+        let ends = &mut paths_of(&mut result)[0];
+        ends.client.told = Some(serde_json::json!({}));
+        ends.server.received.as_mut().expect("it receives").payload_bytes = 1_101_000;
+        assert_eq!(not_all_sent(&result), None);
     }
 
     #[test]

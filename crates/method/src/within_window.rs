@@ -25,6 +25,10 @@ pub(crate) fn intervals(series: &Series, quantity: SeriesQuantity) -> Option<Vec
 /// A window whose second half differs from its first by more than chance explains, in words. Frames and copies have no window.
 pub(crate) fn unsteady(result: &TrialResult) -> Option<Caveat> {
     result.trial.window()?;
+    // The slow start of TCP is a part of what a volume takes.
+    if result.trial.volume().is_some() {
+        return None;
+    }
     let (bytes, unit) = judged_by(result.trial.task());
     let (quantity, did) = match bytes {
         true => (SeriesQuantity::ReceivedBytes, "received"),
@@ -78,7 +82,7 @@ mod tests {
     use super::*;
     use crate::transfer::tests::{stream_of, trial};
     use linerate_model::{SessionSeries, Track, Transport};
-    use linerate_units::Nanos;
+    use linerate_units::{ByteCount, Nanos};
 
     const TENTH: i64 = 100_000;
 
@@ -116,6 +120,9 @@ mod tests {
         assert_eq!(unsteady(&received(alternating)), None);
         let warms_up = |s: f64| if s < 0.0 { 1e5 } else { 1e7 };
         assert_eq!(unsteady(&received(warms_up)), None, "the warm-up is not judged");
+        let mut volume = received(|s| 1e6 * (1.0 + s.max(0.0)));
+        stream_of(&mut volume.trial).volume = Some(ByteCount::new(1));
+        assert_eq!(unsteady(&volume), None, "slow start is a part of a volume");
         // A few bytes differ by chance.
         assert_eq!(unsteady(&received(|s| if s < 1.5 { 1e4 } else { 2e4 })), None);
         let mut short = received(|s| 1e6 * (1.0 + s.max(0.0)));

@@ -63,6 +63,8 @@ pub enum CaveatKind {
     PlaceUnsure,
     /// A flow ended before its window did; what it had counted until then is kept.
     CutShort,
+    /// The window's longest time ended it before all of its volume was sent; what was counted until then is kept.
+    VolumeNotSent,
     /// A copy is without something that its tree has, as was asked.
     LeftOut,
     /// Something that was made on a server could not be removed.

@@ -2,7 +2,7 @@
 
 use crate::checked::{OutOfRange, check_when_read, within};
 use crate::{Counterproof, HostName, Net, Path, Task};
-use linerate_units::Nanos;
+use linerate_units::{ByteCount, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,14 @@ impl Trial {
     /// The window of the measured load; none if it runs until it is done.
     pub fn window(&self) -> Option<Window> {
         self.load().timing.window()
+    }
+
+    /// What each sender of the measured load sends in the window, in each direction; none where the window ends by time.
+    pub fn volume(&self) -> Option<ByteCount> {
+        match self.task() {
+            Task::Stream(stream) => stream.whole_volume(),
+            _ => None,
+        }
     }
 
     /// Every host that has an agent and takes part, each once, in the order of the loads.

@@ -32,6 +32,7 @@ burst-not-firm = これより高いレートではテスターが予定したフ
 ## 注意事項
 
 caveat-above-limit = 測定区間内に、回線がその時間に運べる量より多く届きました。区間の前から再送を待っていたデータが区間内に渡されたためです。測定時間を長くしてください（--time）。
+caveat-above-limit-of-volume = その時間に回線が運べる量より多く届きました。経路がそれまで空いていたため、レートを制限する機構が最初にバーストを通した可能性があります。送信量を増やしてください（--bytes）。
 caveat-addresses-aged = { $count } アドレスの学習と確認には、装置がアドレスを忘れるまでの { $time } より長くかかります。一部が期限切れになった可能性があります。--learn-rate を上げるか、アドレスを減らしてください（--most）。
 caveat-addresses-lost = 学習済みアドレスへの { $count } フレームのうち { $lost } が失われ、そのアドレスは保持数に含めていません。--learn-rate を下げてください。
 caveat-addresses-not-shown = テスターが装置に示したのは { $count } アドレスのうち { $shown } だけです。示されなかったものは学習できません。--learn-rate を下げてください。
@@ -55,6 +56,7 @@ caveat-discarded = 受信側はデータをコピーせずカーネルに破棄�
 caveat-echo-not-calibrated = テスターのポートが送受信できるフレーム数は不明です。2 つのポートの間で `linerate device calibrate --sizes { $bytes }` を実行すると測定できます。
 caveat-ended-early = 実行は途中で終了しました: { $error }
 caveat-few-round-trips = 測定区間 { $window } には { $time } の{ $named }が順に { $count } 回しか入らず、{ $fewest_round_trips } 回に足りません。1 回の損失や区間の端での送信中データが数値に影響します。測定時間を長くしてください（--time { $enough }s）。
+caveat-few-round-trips-of-volume = { $volume } の転送は { $window } で終わり、{ $time } の往復が順に { $count } 回しか入らず、{ $fewest_round_trips } 回に足りません。1 回の損失や TCP のスロースタートが数値に影響します。送信量を増やしてください（--bytes）。
 caveat-few-searches = 探索の回数は { $searches } 回です。RFC 2544 26.4 節は { $standard_repeats } 回を求めています。ほかの値と比べるには --repeats { $standard_repeats } を指定してください。
 caveat-flooding-not-seen = 保持数を超えたときにフレームがフラッディングされるかどうかは観測していません。ルーターに 3 つ目のポートが必要です。
 caveat-flow-ended = 測定区間が終わる前にフローが終了し、その後に送るはずだった分は未送信として数えています。{ $why }
@@ -112,6 +114,7 @@ caveat-tester-held-up = { $trial }: テスターが与えた負荷は予定の�
 caveat-tester-limit = 結果はテスターの限界に達しています。装置の能力はこのテスターで示せる値より高い可能性があります。より速いホストを使ってください。
 caveat-two-runs = 測定は 2 回だけで、ばらつきがわかりません。3 回以上測定してください。
 caveat-unknown-link-speed = この経路のリンク速度がわからず、リンクに対する割合を示せません。エージェントに --link-speed IF=RATE を指定してください。
+caveat-volume-not-sent = ホスト { $host } は、1 回の最長時間 { $longest } の間に { $volume } のうち { $sent } しか送信できませんでした。数値はそれまでに送信した分の値です。送信量を減らすか（--bytes）、時間で測定してください（--time）。
 caveat-wide-spread = 各回の差が中央値の { $spread } あります。回数を増やすか（--repeats、または --confidence 95 --within 2.5%）、測定時間を長くしてください（--time）。
 caveat-xdp-generic = ポート { $port }: ドライバーが XDP プログラムに対応していないため（{ $why }）、フレームはカーネルの汎用経路で遅れて数えられます。処理が遅く、遅延にはこのホストの分が多く含まれます。
 

@@ -37,6 +37,7 @@ fn key(kind: CaveatKind) -> &'static str {
         CaveatKind::OtherTraffic => "doubt-other-traffic",
         CaveatKind::PlaceUnsure => "doubt-place-unsure",
         CaveatKind::CutShort => "doubt-cut-short",
+        CaveatKind::VolumeNotSent => "doubt-volume-not-sent",
         CaveatKind::LeftOut => "doubt-left-out",
         CaveatKind::LeftBehind => "doubt-left-behind",
         CaveatKind::Interrupted => "doubt-interrupted",

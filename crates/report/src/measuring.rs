@@ -74,14 +74,25 @@ fn repeated(lang: Language, repeats: Repeats) -> String {
     }
 }
 
-/// For how long, where a task does not end by itself.
+/// For how long, or how much, where a task does not end by itself.
 fn windows(lang: Language, trials: &[&Trial]) -> impl Iterator<Item = String> {
-    trials.iter().filter_map(|trial| trial.window()).map(move |window| match window.warmup {
-        Warmup::Fixed(none) if none.is_zero() => said!(lang, "method-run", measure = window.measure),
-        Warmup::Fixed(warmup) => said!(lang, "method-run-warmed-up", measure = window.measure, warmup = warmup),
-        Warmup::Steady { at_most, .. } => {
+    let windows = trials.iter().filter_map(|trial| Some((trial.volume(), trial.window()?)));
+    windows.map(move |(volume, window)| match (volume, window.warmup) {
+        (None, Warmup::Fixed(none)) if none.is_zero() => said!(lang, "method-run", measure = window.measure),
+        (None, Warmup::Fixed(warmup)) => said!(lang, "method-run-warmed-up", measure = window.measure, warmup = warmup),
+        (None, Warmup::Steady { at_most, .. }) => {
             said!(lang, "method-run-when-steady", measure = window.measure, at_most = at_most)
         }
+        (Some(volume), warmup) if warmup.longest().is_zero() => {
+            said!(lang, "method-run-volume", volume = volume, longest = window.measure)
+        }
+        (Some(volume), warmup) => said!(
+            lang,
+            "method-run-volume-warmed-up",
+            volume = volume,
+            longest = window.measure,
+            warmup = warmup.longest()
+        ),
     })
 }
 

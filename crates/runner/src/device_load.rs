@@ -168,6 +168,7 @@ fn length(trial: &Trial) -> (Nanos, Nanos) {
 fn sending(result: &TrialResult, asked: Nanos, answered: Nanos) -> (Nanos, Nanos) {
     let (time, settle) = match result.copy() {
         Some(parts) => (copied_for(parts), Nanos::default()),
+        None if result.trial.volume().is_some() => (moved_for(result), Nanos::default()),
         None => length(&result.trial),
     };
     let latest = Nanos::new(answered.get().saturating_sub((time + settle).get())).max(asked);
@@ -179,6 +180,16 @@ fn sending(result: &TrialResult, asked: Nanos, answered: Nanos) -> (Nanos, Nanos
 fn copied_for(parts: &CopyParts) -> Nanos {
     let sides = parts.destinations.iter().flat_map(|part| &part.counted.sides);
     sides.map(|side| side.time).max().unwrap_or_default()
+}
+
+/// How long the volume of a stream took.
+fn moved_for(result: &TrialResult) -> Nanos {
+    let ends = result.paths().iter().flat_map(|path| [&path.client, &path.server]);
+    let windows = ends.flat_map(|end| {
+        let sent = end.sent.as_ref().map(|sent| sent.window);
+        sent.into_iter().chain(end.received.as_ref().map(|received| received.window))
+    });
+    windows.max().unwrap_or_default()
 }
 
 /// Asks again and again, until it is told to stop or nobody waits for the answers any more.

@@ -388,6 +388,7 @@ impl Arguments {
             message_bytes,
             direction,
             offered: self.rate,
+            volume: None,
             offload: !self.no_offload,
             send_by: self.send_by(),
             receive_by: self.receive_by,

@@ -74,7 +74,11 @@ impl Conditions {
 
     fn add_timing(&mut self, cell: &Trial) {
         let Some(window) = cell.window() else { return };
-        self.add(message!("compared-window", "measured window"), value(window.measure));
+        let measured = match cell.volume() {
+            Some(volume) => value(volume),
+            None => value(window.measure),
+        };
+        self.add(message!("compared-window", "measured window"), measured);
         self.add(
             message!("compared-warm-up", "warm-up"),
             match window.warmup {

@@ -127,7 +127,8 @@ fn resolution(trial: &TrialResult, quantity: Quantity) -> f64 {
 /// A window cuts through one piece at either end, at random: two errors that are equally likely from none to a whole piece,
 /// each with a variance of 1/12.
 fn of_window(trial: &Trial, piece: f64) -> f64 {
-    let Some(window) = trial.window() else { return 0.0 };
+    // A volume is counted whole.
+    let Some(window) = trial.window().filter(|_| trial.volume().is_none()) else { return 0.0 };
     piece / window.measure.as_secs_f64().max(f64::MIN_POSITIVE) / 6f64.sqrt()
 }
 

@@ -6,7 +6,7 @@ use crate::loaded_latency::{doubts, probes_beside};
 use crate::repeat::{Need, need};
 use crate::task::Context;
 use crate::transfer::transfers;
-use crate::validity::{few_round_trips, off_window, shortfall, stolen};
+use crate::validity::{few_round_trips, not_all_sent, off_window, shortfall, stolen};
 use crate::within_window::unsteady;
 use linerate_model::{
     Caveat, CaveatKind, Direction, FlowFigures, Measurement, Message, MessageValue, Nic, ReceiveBy, Task, TaskKind,
@@ -33,6 +33,7 @@ pub(super) fn caveats(
     found.extend(runs.iter().filter_map(|run| stolen(run)));
     found.extend(runs.iter().find_map(|run| shortfall(run)));
     found.extend(runs.iter().find_map(|run| off_window(run)));
+    found.extend(runs.iter().find_map(|run| not_all_sent(run)));
     found.extend(runs.iter().find_map(|run| few_round_trips(run)));
     found.extend(runs.iter().find_map(|run| unsteady(run)));
     found.extend(figures.loaded_latency.iter().flat_map(|probed| doubts(probed, runs, with.idle)));
@@ -83,14 +84,19 @@ pub(super) fn caveats(
         );
     }
     if figures.limit.as_ref().is_some_and(|limit| limit.share > ABOVE_LIMIT) {
-        add(
-            CaveatKind::AboveLimit,
-            message!(
+        let text = match cell.volume() {
+            None => message!(
                 "caveat-above-limit",
                 "more was delivered in the window than the line carries in that time: data that had waited for a \
                  retransmission before the window was delivered within it; measure longer (--time)"
             ),
-        );
+            Some(_) => message!(
+                "caveat-above-limit-of-volume",
+                "more was delivered than the line carries in that time: the path was idle before, and what keeps its \
+                 rate may let a burst through then; send more (--bytes)"
+            ),
+        };
+        add(CaveatKind::AboveLimit, text);
     }
     match cell.task() {
         Task::Stream(stream) if stream.receive_by == ReceiveBy::Discard => add(

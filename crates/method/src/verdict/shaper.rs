@@ -435,7 +435,7 @@ fn on_path(facts: &FlowFacts, tcp: &Tcp) -> Opinion {
     let course = facts.tcp_course();
     // Of what is lost more often the receiver's acknowledgements come late, which makes round trips grow as well.
     let interrupts = facts.sender.is_full_of_interrupts() || facts.receiver.is_full_of_interrupts();
-    let sure = busiest < NEARLY_OCCUPIED && tcp.retransmitted <= NOTABLE_LOSS && !interrupts;
+    let sure = busiest < NEARLY_OCCUPIED && tcp.retransmitted <= NOTABLE_LOSS && !interrupts && !facts.is_brief_volume;
     // An end that waits for a core that others keep busy lets queues grow as well, and its rate varies with them.
     let late = |end: &End| end.is_kept_waiting() && end.busiest_core >= OCCUPIED;
     let steady = facts.steadiness == Some(Steadiness::Steady);

@@ -20,6 +20,10 @@ pub struct StreamTask {
     pub direction: Direction,
     /// Offered load; none sends without a rate limit.
     pub offered: Option<Offered>,
+    /// What each sender sends in the window, in each direction, by all its flows together; UDP rounds it up to whole datagrams. The
+    /// window closes when all of it is sent or, at the latest, at its length. None sends until the window closes by time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume: Option<ByteCount>,
     /// UDP: let the kernel cut and join datagrams (UDP_SEGMENT, UDP_GRO). Off, each datagram is a packet of its own from
     /// socket to socket.
     pub offload: bool,
@@ -41,6 +45,7 @@ impl StreamTask {
             message_bytes,
             direction: Direction::Send,
             offered: None,
+            volume: None,
             offload: true,
             send_by: SendBy::Auto,
             receive_by: ReceiveBy::Copy,
@@ -50,6 +55,9 @@ impl StreamTask {
 
     fn check(&self) -> Result<(), OutOfRange> {
         within("bytes of a message", self.message_bytes.get(), 1..=Self::TCP_MAXIMUM)?;
+        if let Some(volume) = self.volume {
+            within("bytes to send", volume.get(), 1..=Self::MOST_VOLUME)?;
+        }
         match self.offered {
             None => Ok(()),
             Some(Offered::PayloadBps(asked)) => rate("bits per second", asked.get()),
@@ -57,6 +65,17 @@ impl StreamTask {
         }
     }
 
+    /// What is sent in the window by a count of bytes; UDP sends whole datagrams. None where the window ends by time.
+    pub fn whole_volume(&self) -> Option<ByteCount> {
+        let (volume, message) = (self.volume?.get(), self.message_bytes.get().max(1));
+        Some(ByteCount::new(match self.net.transport {
+            Transport::Tcp => volume,
+            Transport::Udp => volume.div_ceil(message) * message,
+        }))
+    }
+
+    /// The largest volume: an exbibyte, so that sums of many stay within 64 bits.
+    pub const MOST_VOLUME: u64 = 1 << 60;
     /// The smallest UDP message: it must hold the trial's tag, a time and a sequence number.
     pub const UDP_MINIMUM: u64 = 16;
     /// The largest UDP message over IPv4: 65,535 less the IP and UDP headers.

@@ -110,7 +110,10 @@ fn a_tree_of_2_to_the_64_files_is_refused_in_json_as_in_text() {
 
 #[test]
 fn every_hostile_value_of_a_request_is_refused_when_it_is_read() {
-    let stream = || measured(Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(16_384))));
+    let stream = || {
+        let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(16_384));
+        measured(Task::Stream(StreamTask { volume: Some(ByteCount::new(1)), ..plain }))
+    };
     let transact = || measured(Task::Transact(TransactTask::plain(Transport::Udp)));
     let rpc = || measured(Task::Rpc(RpcTask::plain(Transport::Tcp, RpcCall::Write, ByteCount::new(8_192))));
     let mix = NfsMix::named("sfs97-like").expect("built in");
@@ -123,7 +126,7 @@ fn every_hostile_value_of_a_request_is_refused_when_it_is_read() {
         let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(16_384));
         measured(Task::Stream(StreamTask { iperf3: Some(Iperf3End::Server(server)), ..plain }))
     };
-    let cases: [(&dyn Fn() -> Value, &str, Value); 73] = [
+    let cases: [(&dyn Fn() -> Value, &str, Value); 75] = [
         (&copy, "/task/tree/made/folders", most.clone()),
         (&copy, "/task/tree/made/files", json!(0)),
         (&copy, "/task/tree/made/files", json!(-1)),
@@ -135,6 +138,8 @@ fn every_hostile_value_of_a_request_is_refused_when_it_is_read() {
         (&copy, "/task/destinations", json!(vec!["a"; 1_025])),
         (&stream, "/task/message_bytes", json!(0)),
         (&stream, "/task/message_bytes", most.clone()),
+        (&stream, "/task/volume", json!(0)),
+        (&stream, "/task/volume", most.clone()),
         (&stream, "/task/offered", json!({"payload_bps": 0})),
         (&stream, "/task/offered", json!({"messages_per_s": 0})),
         (&stream, "/task/offered", json!({"payload_bps": u64::MAX})),

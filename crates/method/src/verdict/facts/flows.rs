@@ -13,6 +13,7 @@ use super::waits::Waits;
 use super::words::percent;
 use super::{NOTABLE_LOSS, median};
 use crate::transfer::{rate, transfers};
+use crate::validity::few_round_trips;
 use linerate_model::{
     Arrivals, Bypass, FlowFigures, Host, HostName, Limit, Measurement, Message, MessageValue, Offered, PathLimit,
     RateRange, Steadiness, Task, TaskKind, TesterLimit, Transport, TrialResult, message,
@@ -86,6 +87,8 @@ pub(crate) struct FlowFacts {
     pub(crate) declared_too_slow: Option<PathLimit>,
     /// Latency of requests; none for streams.
     pub(crate) waits: Option<Waits>,
+    /// A volume was sent in few round trips: the slow start of its connections is a good part of the rate.
+    pub(crate) is_brief_volume: bool,
     /// Both ends ran on one machine, so that each saw the processors of both.
     pub(crate) one_machine: bool,
     /// Share of a host's time that the hypervisor took, the most of any.
@@ -179,6 +182,7 @@ impl FlowFacts {
             one_way: OneWay::of(runs),
             lost_on_return: lost_on_return(runs),
             waits: Waits::of(figures, runs),
+            is_brief_volume: runs.iter().any(|run| run.trial.volume().is_some() && few_round_trips(run).is_some()),
             one_machine: share_a_machine(runs, hosts),
             tcp,
             udp: (work == Work::Udp).then(|| udp(runs)),

@@ -36,6 +36,7 @@ fn facts() -> FlowFacts {
         lost_on_return: 0.0,
         declared_too_slow: None,
         waits: None,
+        is_brief_volume: false,
         one_machine: false,
         steal: 0.0,
     }

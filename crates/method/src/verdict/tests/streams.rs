@@ -210,6 +210,9 @@ fn a_queue_that_stands_or_marks_are_counted_and_nothing_else_is_elimination() {
     let course = |queued, marked| TcpCourse { queued, queue: 0.03, marked, unsent: 1e6, ..TcpCourse::default() };
     is(&over_40_ms(50e6, course(0.95, 0.0)), Limit::Shaper, Confidence::High);
     is(&over_40_ms(50e6, course(0.0, 0.05)), Limit::Shaper, Confidence::High);
+    // A rate that slow start has lowered says little of what the path lets through.
+    let brief = FlowFacts { is_brief_volume: true, ..over_40_ms(50e6, course(0.95, 0.0)) };
+    is(&brief, Limit::Shaper, Confidence::Medium);
     let left_over = over_40_ms(50e6, course(0.0, 0.0));
     is(&left_over, Limit::Shaper, Confidence::Medium);
     // Beside what nobody explains, what is left over is hardly known.
