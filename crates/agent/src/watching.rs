@@ -43,7 +43,7 @@ pub(crate) struct Signal {
 #[derive(Debug, Default)]
 struct Signalled {
     has_returned: bool,
-    /// The window was set, and the thread has not heard of it.
+    /// An edge of the window was set, and the thread has not heard of it.
     is_set: bool,
 }
 
@@ -54,7 +54,7 @@ impl Signal {
         self.changed.notify_all();
     }
 
-    /// It is known now when the window opens.
+    /// It is known now when the window opens, or closes.
     pub(crate) fn window_is_set(&self) {
         self.state().is_set = true;
         self.changed.notify_all();
@@ -125,6 +125,7 @@ fn watch(work: &Work, sampling: Sampling, signal: &Signal, tell: &dyn Fn(Session
             watch = Some(Watch::with_disks(&work.threads, &work.disks));
         }
         if now >= closes || work.meters.has_ended() {
+            tell(sampler.progress(now.min(closes)));
             break false;
         }
         let edge = if watch.is_some() { closes } else { opens };

@@ -47,6 +47,10 @@ impl Conductor for Lead<'_> {
         let window = work.window.clone();
         match Watching::begin(work, self.sampling, move |progress| session.progress(progress)) {
             Ok(watching) => {
+                if let Some(window) = &window {
+                    let signal = watching.signal();
+                    window.on_close(move || signal.window_is_set());
+                }
                 self.session.orders.lock().timeline = window.map(|window| (window, watching.signal()));
                 *self.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching);
                 self.session.reach(Stage::Running(SessionProgress::default()), None);

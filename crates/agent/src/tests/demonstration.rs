@@ -90,7 +90,8 @@ async fn an_engine_of_a_dozen_lines_counts_over_the_wire() {
         })
         .collect();
     let elapsed = begun.elapsed();
-    assert!((1..=8).contains(&meters.len()) && meters.is_sorted(), "{meters:?} in 0.7 s");
+    // Ten times a second, and when the window closes.
+    assert!((1..=9).contains(&meters.len()) && meters.is_sorted(), "{meters:?} in 0.7 s");
 
     let counts = client.counts(&assignment.id).await.expect("counts");
     let RoleCounts::Flows(end) = &counts.roles[0] else { panic!("{counts:?}") };

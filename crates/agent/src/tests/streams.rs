@@ -108,7 +108,8 @@ fn check_progress(stages: &[Stage]) {
             _ => None,
         })
         .collect();
-    assert!((1..=12).contains(&received.len()), "{received:?} in a second");
+    // Ten times a second, in the warm-up too, and when the window closes.
+    assert!((1..=13).contains(&received.len()), "{received:?} in a second");
     assert!(received.is_sorted() && received.last() > Some(&0), "{received:?}");
 }
 
