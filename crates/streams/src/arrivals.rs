@@ -3,6 +3,8 @@
 //! The window begins with the first measured datagram and is as long as was asked for. The rate is that of all datagrams that
 //! arrive in it, of any phase, over the time between two moments at which all that had arrived was counted. So neither transit
 //! time nor a burst at an edge makes it higher than what the path carries.
+//!
+//! Of a volume all measured datagrams count, from the opening of the window to the last of them.
 
 use crate::datagram::{Numbering, Phase};
 use crate::flow::Outcome;
@@ -33,6 +35,8 @@ pub(crate) struct Arrivals {
     /// The phase of what arrives now, where the sender does not tell it.
     now_in: Phase,
     measure: u64,
+    /// Of a volume: bytes of each datagram.
+    volume: Option<u64>,
     sequence: Sequence,
     total: Total,
     /// When a datagram of any phase arrived last.
@@ -71,6 +75,7 @@ impl Arrivals {
             numbering,
             now_in: Phase::WarmUp,
             measure,
+            volume: None,
             sequence: Sequence::default(),
             total: Total::default(),
             heard: 0,
@@ -87,6 +92,11 @@ impl Arrivals {
             drops_after: None,
             numbers: None,
         }
+    }
+
+    /// Counts a volume in datagrams of `bytes`, over `longest` nanoseconds at the most.
+    pub(crate) fn of_volume(numbering: Numbering, longest: u64, bytes: u64) -> Self {
+        Self { volume: Some(bytes), ..Self::new(numbering, longest) }
     }
 
     /// Says which phase it is by this end's clock. It is that of datagrams that do not tell theirs.
@@ -189,6 +199,21 @@ impl Arrivals {
         self.last
     }
 
+    /// When a datagram of any phase arrived last; zero if none has.
+    pub(crate) fn heard(&self) -> u64 {
+        self.heard
+    }
+
+    /// Measured datagrams that arrived, copies left out.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// Whether a datagram of the cool-down has arrived: the measured ones have been sent.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.drops_after.is_some()
+    }
+
     /// Datagrams of all phases that arrived, copies left out.
     #[inline]
     pub(crate) fn total(&self) -> Total {
@@ -207,17 +232,28 @@ impl Arrivals {
         self.jitter.mean_ns()
     }
 
-    /// What was counted, on a socket that has dropped `drops` by now.
-    pub(crate) fn outcome(mut self, drops: u32, io_method: &str) -> Outcome {
+    /// The length of the window, and what counted in it. Of a volume it began at `open`.
+    fn counted(&mut self, open: u64) -> (Nanos, Total) {
+        if let Some(bytes) = self.volume {
+            let counted = Total { datagrams: self.arrived, bytes: self.arrived * bytes };
+            let length = self.first.map_or(0, |first| self.last.saturating_sub(open.min(first.at)));
+            return (Nanos::new(length), counted);
+        }
         self.close_in_silence();
         let (from, before) = self.opened.unwrap_or_default();
         let (to, after) = self.closed.unwrap_or((self.measure, before));
-        let payload_bytes = after.bytes - before.bytes;
+        let counted = Total { datagrams: after.datagrams - before.datagrams, bytes: after.bytes - before.bytes };
+        (Nanos::new(to - from), counted)
+    }
+
+    /// What was counted in the window, which was to open at `open`, on a socket that has dropped `drops` by now.
+    pub(crate) fn outcome(mut self, open: u64, drops: u32, io_method: &str) -> Outcome {
+        let (window, Total { datagrams, bytes: payload_bytes }) = self.counted(open);
         Outcome {
             received: Some(Received {
-                window: Nanos::new(to - from),
+                window,
                 payload_bytes,
-                messages: after.datagrams - before.datagrams,
+                messages: datagrams,
                 arrived: self.arrived,
                 duplicates: self.duplicates,
                 reordered: self.reordered,
@@ -293,7 +329,7 @@ mod tests {
     }
 
     fn received(arrivals: Arrivals) -> Received {
-        arrivals.outcome(0, "recvmmsg").received.expect("it receives")
+        arrivals.outcome(0, 0, "recvmmsg").received.expect("it receives")
     }
 
     /// Bursts of ten, as they come from a GSO sender: a count that held those at both edges would say 40 in 300 ns.
@@ -353,6 +389,24 @@ mod tests {
         assert_eq!((silent.messages, silent.arrived, silent.window), (0, 0, Nanos::new(1_000)));
     }
 
+    /// The first batch counts from the opening on, the marks behind the last do not count, and what comes after them late does.
+    #[test]
+    fn of_a_volume_every_measured_datagram_counts() {
+        let mut arrivals = Arrivals::of_volume(OWN, 1_000_000, BYTES as u64);
+        take(&mut arrivals, &datagrams(Phase::WarmUp, 0..5), 900, true, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 5..15), 1_100, true, 0);
+        assert!(!arrivals.is_marked());
+        take(&mut arrivals, &datagrams(Phase::Measured, 15..19), 1_500, true, 0);
+        take(&mut arrivals, &datagrams(Phase::CoolDown, 20..21), 1_600, true, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 19..20), 1_700, true, 0);
+        take(&mut arrivals, &datagrams(Phase::CoolDown, 21..22), 1_900, true, 0);
+        assert!(arrivals.is_marked() && arrivals.last() == 1_700 && arrivals.heard() == 1_900);
+        let received = arrivals.outcome(1_000, 0, "recvmmsg").received.expect("it receives");
+        assert_eq!((received.messages, received.payload_bytes, received.window), (15, 300, Nanos::new(700)));
+        let silent = Arrivals::of_volume(OWN, 1_000_000, BYTES as u64).outcome(1_000, 0, "recvmmsg").received;
+        assert_eq!(silent.map(|received| (received.messages, received.window)), Some((0, Nanos::new(0))));
+    }
+
     #[test]
     fn losses_and_copies_are_those_of_the_measured_phase() {
         let mut arrivals = Arrivals::new(OWN, 1_000);
@@ -397,7 +451,7 @@ mod tests {
         take(Phase::Measured, &[4, 6], 1_000);
         take(Phase::Measured, &[8], 1_500);
         take(Phase::CoolDown, &[9, 11], 2_000);
-        let outcome = arrivals.outcome(0, "recvmmsg");
+        let outcome = arrivals.outcome(0, 0, "recvmmsg");
         let received = outcome.received.expect("it receives");
         // The gap between the last number before the window and the first in it counts as one of the window.
         assert_eq!((received.arrived, outcome.numbered), (3, Some(6)));

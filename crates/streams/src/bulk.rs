@@ -125,7 +125,7 @@ impl Bulk {
     pub fn join(mut self) -> Result<BulkCounts, FailedBy> {
         let outcomes = self.running.outcomes()?;
         let numbered = outcomes.iter().flatten().filter_map(|outcome| outcome.numbered).sum();
-        Ok(BulkCounts { end: self.running.counts(0, self.path, &outcomes), numbered })
+        Ok(BulkCounts { end: self.running.counts(0, self.path, &outcomes)?, numbered })
     }
 }
 

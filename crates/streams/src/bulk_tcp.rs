@@ -1,5 +1,6 @@
 //! Bulk data over TCP: streams from the start to the end of the cool-down, counted over each end's own window.
 
+use crate::budget::Budget;
 use crate::error::StreamError;
 use crate::flow::{Link, Outcome, Shared, Wire};
 use crate::meter::Meter;
@@ -21,6 +22,8 @@ use std::time::Duration;
 const COOL_DOWN_NS: u64 = 250_000_000;
 /// The receiver waits for the stream's end so long after its window; what a deep queue still holds is left to it.
 const END_NS: u64 = 1_000_000_000;
+/// A sender that has handed over its volume looks this often whether the peer has acknowledged all of it.
+const REST_NS: u64 = 1_000_000;
 /// Nothing at all for so long: the peer is gone.
 const SILENCE_NS: u64 = 5_000_000_000;
 /// Below this, `sendfile` costs more than the copy it saves.
@@ -65,7 +68,7 @@ pub(crate) fn send(
         }
         let allowed = sender.wait();
         let sent_before = sender.account.total;
-        let Some(now) = sender.hand_over(&supply, allowed.min(call))? else { break };
+        let Some(now) = sender.send(&supply, allowed.min(call))? else { break };
         let (sent, took) = (sender.account.total - sent_before, now - before);
         call = match took > LONG_CALL_NS {
             true => ((sent * (LONG_CALL_NS / 2) / took) as usize).max(SHORTEST_CALL),
@@ -115,18 +118,63 @@ struct Sender<'a> {
     stream: &'a TcpStream,
     pacing: Option<Pacing>,
     account: Account<'a>,
+    /// What is left of the volume; none where the window ends by time.
+    budget: Option<&'a Budget>,
+    /// Nothing is left to hand over.
+    rests: bool,
 }
 
 impl<'a> Sender<'a> {
     fn new(shared: &'a Shared, index: usize, spec: &'a StreamTask, stream: &'a TcpStream) -> Self {
         let (pacing, account) = (Pacing::new(shared, index, spec), Account::new(shared, stream));
-        Self { shared, index, spec, stream, pacing, account }
+        Self { shared, index, spec, stream, pacing, account, budget: shared.budget(index), rests: false }
     }
 
     /// Waits until something is due; returns how many bytes may be sent.
     fn wait(&mut self) -> usize {
+        if self.rests {
+            self.shared.stop.sleep_until(clock::now() + REST_NS);
+            return usize::MAX;
+        }
         let meter = &self.shared.meters[self.index];
         self.pacing.as_mut().map_or(usize::MAX, |pacing| pacing.wait(self.account.total, meter))
+    }
+
+    /// Hands over up to `allowed` bytes in one call, of a volume what is left. Returns the time; none if the flow is over.
+    #[inline]
+    fn send(&mut self, supply: &Supply, allowed: usize) -> Result<Option<u64>, StreamError> {
+        match self.budget {
+            Some(budget) if self.account.window.is_open() => self.hand_over_of(budget, supply, allowed),
+            _ => self.hand_over(supply, allowed),
+        }
+    }
+
+    /// Hands over up to `allowed` bytes of a volume.
+    fn hand_over_of(&mut self, budget: &Budget, supply: &Supply, allowed: usize) -> Result<Option<u64>, StreamError> {
+        let taken = budget.take(allowed.min(supply.length()) as u64);
+        self.rests = taken == 0;
+        if self.rests {
+            return self.rest(budget);
+        }
+        let before = self.account.total;
+        let handed_over = self.hand_over(supply, taken as usize);
+        budget.settle(taken, self.account.total - before);
+        handed_over
+    }
+
+    /// Nothing is left to hand over: the flow is over when all is, and the peer has acknowledged what this one sent.
+    fn rest(&mut self, budget: &Budget) -> Result<Option<u64>, StreamError> {
+        if budget.is_spent() && tcp::unacknowledged(self.stream)? == 0 {
+            self.account.end()?;
+            self.shared.finished();
+            return Ok(None);
+        }
+        if let Some(error) = self.stream.take_error().map_err(StreamError::socket("getsockopt(SO_ERROR)"))? {
+            let what = format!("{error}, before all {} bytes were acknowledged", self.account.total);
+            return Err(self.shared.gone(self.index, what));
+        }
+        let now = self.account.sample()?;
+        Ok((!self.is_over(now)).then_some(now))
     }
 
     /// Hands over up to `allowed` bytes in one call. Returns the time; none if the flow is over.
@@ -155,8 +203,11 @@ impl<'a> Sender<'a> {
     }
 
     fn finish(self, supply: &Supply) -> Result<Outcome, StreamError> {
-        // An error here means that the receiver has closed already.
-        let _ = self.stream.shutdown(Shutdown::Write);
+        // A server of iperf3 fails if a connection ends before it has ended the test. An error here means that the receiver has closed
+        // already.
+        if self.shared.wire == Wire::Own {
+            let _ = self.stream.shutdown(Shutdown::Write);
+        }
         let (bytes, window, tcp) = self.account.close()?;
         let message = self.spec.message_bytes.get();
         Ok(Outcome {
@@ -185,6 +236,7 @@ impl Served for Sender<'_> {
         let (before, most) = (self.account.total, supply.length().min(TURN));
         let allowed = match &mut self.pacing {
             None => most,
+            Some(_) if self.rests => most,
             Some(pacing) => {
                 let (at, now) = (pacing.due(before), clock::now());
                 if at > now {
@@ -193,8 +245,11 @@ impl Served for Sender<'_> {
                 pacing.allowed(before, at, now, &self.shared.meters[self.index]).min(most)
             }
         };
-        if self.hand_over(supply, allowed)?.is_none() {
+        if self.send(supply, allowed)?.is_none() {
             return Ok(Next::Over);
+        }
+        if self.rests {
+            return Ok(Next::At(clock::now() + REST_NS));
         }
         let is_full = self.account.total < before + allowed as u64;
         Ok(match &self.pacing {
@@ -261,6 +316,35 @@ struct Receiver<'a> {
     account: Account<'a>,
     /// What is under way at the end of the window is waited for so long.
     stragglers: u64,
+    /// None where the window ends by time.
+    volume: Option<Awaited<'a>>,
+}
+
+/// A volume that is received. Its end is that of the stream, or all of it where the sender does not tell.
+struct Awaited<'a> {
+    left: Option<&'a Budget>,
+    /// When some of it came first; beyond any clock while nothing has.
+    first: u64,
+    /// When some of it came last.
+    last: u64,
+}
+
+impl Awaited<'_> {
+    /// Takes `bytes` that have come while the window `is_open`. Returns how many count.
+    fn take(&self, bytes: u64, is_open: bool) -> u64 {
+        let Some(left) = self.left.filter(|_| is_open) else { return bytes };
+        let counted = left.take(bytes);
+        left.settle(counted, counted);
+        counted
+    }
+
+    /// Takes note that so many bytes counted at `now`. Returns whether all have come.
+    fn counted(&mut self, bytes: u64, now: u64) -> bool {
+        if bytes > 0 {
+            (self.first, self.last) = (self.first.min(now), now);
+        }
+        self.left.is_some_and(Budget::is_spent)
+    }
 }
 
 impl<'a> Receiver<'a> {
@@ -268,7 +352,9 @@ impl<'a> Receiver<'a> {
         let account = Account { takes: true, ..Account::new(shared, stream) };
         // Who goes on until it is told to end leaves nothing to be waited for.
         let stragglers = if shared.wire == Wire::Own { END_NS } else { 0 };
-        Self { shared, index, spec, stream, account, stragglers }
+        let awaited = |_| Awaited { left: shared.budget(index), first: u64::MAX, last: shared.timeline.start() };
+        let volume = shared.job.volume().map(awaited);
+        Self { shared, index, spec, stream, account, stragglers, volume }
     }
 
     /// Takes what is there in one call. Returns whether the flow is over.
@@ -280,6 +366,7 @@ impl<'a> Receiver<'a> {
             ReceiveBy::Discard => tcp::discard(reader, DISCARD_CALL),
         };
         let gone = |what: String| self.shared.gone(self.index, what);
+        let mut counted;
         match taken {
             Ok(0) => {
                 // The sender may be done a little earlier than this end knew that it is.
@@ -287,9 +374,12 @@ impl<'a> Receiver<'a> {
                 if account.window.is_closed() {
                     return Ok(true);
                 }
+                if self.volume.is_some() {
+                    return self.ended();
+                }
                 return Err(gone(format!("it ended the stream after {} bytes had arrived", account.total)));
             }
-            Ok(taken) => account.total += taken as u64,
+            Ok(taken) => counted = taken as u64,
             Err(error) if is_timeout(&error) => return self.nothing(inbound),
             Err(error) => {
                 account.sample()?;
@@ -299,16 +389,41 @@ impl<'a> Receiver<'a> {
                 return Err(gone(format!("{error}, after {} bytes had arrived", account.total)));
             }
         }
+        if let Some(volume) = &self.volume {
+            counted = volume.take(counted, account.window.is_open());
+        }
+        account.total += counted;
         let now = account.sample()?;
         let heard = &mut inbound.heard[self.shared.flows[self.index].end];
         *heard = now.max(*heard);
         self.shared.meters[self.index].received(account.total, 0, 0);
+        if let Some(volume) = &mut self.volume
+            && volume.counted(counted, now)
+        {
+            self.shared.wake_receivers(self.index);
+            return self.ended();
+        }
         Ok(self.is_over(*heard))
+    }
+
+    /// All that this flow carries of a volume has come. Returns that the flow is over.
+    fn ended(&mut self) -> Result<bool, StreamError> {
+        if let Some(Awaited { first, last, .. }) = self.volume {
+            self.account.end_at(first, last)?;
+        }
+        self.shared.finished();
+        Ok(true)
     }
 
     /// Takes note that nothing has come. Returns whether the flow is over.
     fn nothing(&mut self, inbound: &Inbound) -> Result<bool, StreamError> {
         let now = self.account.sample()?;
+        if let Some(volume) = &mut self.volume
+            && self.account.window.is_open()
+            && volume.counted(0, now)
+        {
+            return self.ended();
+        }
         let heard = inbound.heard[self.shared.flows[self.index].end];
         if now > heard + SILENCE_NS && !self.account.window.is_closed() {
             let what = format!("nothing arrived for 5 s, after {} bytes", self.account.total);
@@ -377,7 +492,10 @@ pub(crate) struct Account<'a> {
 
 impl<'a> Account<'a> {
     pub(crate) fn new(shared: &'a Shared, stream: &'a TcpStream) -> Self {
-        let window = Window::new(shared.timeline.clone());
+        let window = match shared.job.volume() {
+            None => Window::new(shared.timeline.clone()),
+            Some(_) => Window::of_volume(shared.timeline.clone()),
+        };
         Self { total: 0, window, takes: false, shared, stream, before: Info::default(), after: Info::default() }
     }
 
@@ -405,6 +523,15 @@ impl<'a> Account<'a> {
     pub(crate) fn end(&mut self) -> Result<(), StreamError> {
         if !self.window.is_closed() {
             self.window.close_at(clock::now(), self.total);
+            self.after = tcp::info(self.stream.as_fd())?;
+        }
+        Ok(())
+    }
+
+    /// Its volume has ended, with a `first` byte and a `last` one.
+    fn end_at(&mut self, first: u64, last: u64) -> Result<(), StreamError> {
+        if !self.window.is_closed() {
+            self.window.end_at(first, last, self.total);
             self.after = tcp::info(self.stream.as_fd())?;
         }
         Ok(())

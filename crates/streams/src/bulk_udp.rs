@@ -1,10 +1,11 @@
 //! Bulk datagrams: warm-up, measured phase and cool-down without a pause between them, each datagram marked with its phase.
 
 use crate::arrivals::Arrivals;
+use crate::budget::Budget;
 use crate::bulk_tcp::is_timeout;
 use crate::datagram::{Numbering, Phase};
 use crate::error::StreamError;
-use crate::flow::{Link, Outcome, Shared};
+use crate::flow::{Link, Outcome, Shared, Wire};
 use crate::spread::{Next, Served, serve};
 use crate::window::Timeline;
 use linerate_model::{FlowCounts, Sent, StreamTask, Transport, ip_packets};
@@ -13,6 +14,7 @@ use linerate_sys::epoll::Interest;
 use linerate_sys::socket::{ECONNREFUSED, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
 use linerate_sys::udp::{Incoming, Outgoing};
 use linerate_sys::{clock, socket, udp};
+use linerate_units::Nanos;
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -38,6 +40,13 @@ const PACED_BURST_NS: u64 = 50_000;
 const CATCH_UP_NS: u64 = 20_000_000;
 /// The sender goes on for so long after its window: the receiver's closes later.
 const COOL_DOWN_NS: u64 = 100_000_000;
+/// After a volume the sender only marks its end, with datagrams that do not count: the receiver may lose some of them.
+const MARK_NS: u64 = 10_000_000;
+/// Other flows have the rest of the volume: it is looked this often whether they give some back.
+const REST_NS: u64 = 1_000_000;
+/// A volume of which nothing came for so long, nor for as many datagrams at its rate, has ended: all marks were lost.
+const SILENCE_NS: u64 = 5_000_000_000;
+const SILENT_DATAGRAMS: u64 = 10;
 /// Phases change between calls only: one that took longer than this, on a slow link, is followed by one that should take half of it.
 const LONG_CALL_NS: u64 = 5_000_000;
 /// A sender at a low rate looks this often whether its phase is over.
@@ -151,6 +160,13 @@ struct Sender<'a> {
     next: u64,
     /// What became of the measured ones.
     measured: Counts,
+    /// What is left of the volume; none where the window ends by time.
+    budget: Option<&'a Budget>,
+    /// Nothing is left of it for now.
+    rests: bool,
+    /// When its last datagram was sent, and when all of it was known to be.
+    last: u64,
+    ended: Option<u64>,
     /// The receiver went away during the cool-down: it has what it needs.
     is_over: bool,
 }
@@ -173,6 +189,7 @@ impl<'a> Sender<'a> {
         let numbering = shared.numbering(index);
         let (most, next, measured, is_over) = (usize::MAX, 0, Counts::default(), false);
         let (waits, is_full) = (true, false);
+        let (budget, rests, last, ended) = (shared.budget(index), false, shared.timeline.start(), None);
         Ok(Self {
             shared,
             index,
@@ -187,6 +204,10 @@ impl<'a> Sender<'a> {
             most,
             next,
             measured,
+            budget,
+            rests,
+            last,
+            ended,
             is_over,
         })
     }
@@ -202,24 +223,59 @@ impl<'a> Sender<'a> {
     }
 
     fn full_speed(&mut self, batches: &mut Batches) -> Result<(), StreamError> {
-        while !self.is_over && self.burst(batches)? {}
+        while !self.is_over {
+            match self.burst(batches)? {
+                Next::Ready => (),
+                Next::At(at) if self.wait_until(at) => (),
+                Next::At(_) => return Err(StreamError::Stopped),
+                Next::Over => break,
+            }
+        }
         Ok(())
     }
 
-    /// Sends a whole batch. Returns whether the flow goes on.
+    /// Sends a whole batch. Returns when the next one has its turn.
     #[inline]
-    fn burst(&mut self, batches: &mut Batches) -> Result<bool, StreamError> {
+    fn burst(&mut self, batches: &mut Batches) -> Result<Next, StreamError> {
         let now = clock::now();
-        let Some(phase) = phase_at(&self.shared.timeline, now) else { return Ok(false) };
+        let Some(phase) = phase_at(&self.shared.timeline, now) else { return Ok(Next::Over) };
+        if self.rests {
+            return self.rest(now, batches);
+        }
         let outgoing = batches.of(self.per_buffer);
         let capacity = outgoing.capacity();
         self.batch(outgoing, capacity, now, phase)?;
-        Ok(true)
+        Ok(Next::Ready)
+    }
+
+    /// Nothing is left of the volume. Marks its end once all of it is sent, and returns when the next mark is due.
+    fn rest(&mut self, now: u64, batches: &mut Batches) -> Result<Next, StreamError> {
+        if !self.budget.is_some_and(Budget::is_spent) {
+            self.rests = false;
+            return Ok(Next::At(now + REST_NS));
+        }
+        let ended = *self.ended.get_or_insert_with(|| {
+            self.shared.finished();
+            now
+        });
+        // To iperf3 any datagram is data.
+        if self.shared.wire != Wire::Own || now >= ended + COOL_DOWN_NS {
+            return Ok(Next::Over);
+        }
+        self.batch(batches.of(self.per_buffer), 1, now, Phase::CoolDown)?;
+        Ok(if self.is_over { Next::Over } else { Next::At(now + MARK_NS) })
     }
 
     /// Sends what is due by `schedule`, which goes on through all phases.
     fn paced(&mut self, mut schedule: Schedule, batches: &mut Batches) -> Result<(), StreamError> {
         while !self.is_over {
+            if self.rests {
+                match self.rest(clock::now(), batches)? {
+                    Next::At(at) if !self.wait_until(at) => return Err(StreamError::Stopped),
+                    Next::Over => break,
+                    Next::At(_) | Next::Ready => continue,
+                }
+            }
             let Some(due) = schedule.due(&self.shared.timeline) else { break };
             let look = clock::now() + LOOK_NS;
             if !self.wait_until(due.at.min(look)) {
@@ -243,7 +299,8 @@ impl<'a> Sender<'a> {
         self.shared.meters[self.index].late(now.saturating_sub(at));
         let due = schedule.pace.due_by(now).saturating_sub(schedule.next);
         let forgone = due.saturating_sub(schedule.most_behind).min(end - schedule.next);
-        if phase == Phase::Measured {
+        // Of a volume all is sent, some of it later.
+        if phase == Phase::Measured && self.budget.is_none() {
             self.measured.not_sent += forgone;
         }
         schedule.next += forgone;
@@ -262,9 +319,36 @@ impl<'a> Sender<'a> {
         true
     }
 
-    /// Sends up to `count` datagrams, all stamped `now`, fewer where that would take long; returns how many were sent or refused.
+    /// Sends up to `count` datagrams, of a volume what is left, all stamped `now`, fewer where that would take long; returns how many
+    /// were sent or refused.
     #[inline]
     fn batch(&mut self, outgoing: &mut Outgoing, count: usize, now: u64, phase: Phase) -> Result<usize, StreamError> {
+        let Some(budget) = self.budget.filter(|_| phase == Phase::Measured) else {
+            return self.send_batch(outgoing, count, now, phase);
+        };
+        let taken = budget.take(count as u64);
+        self.rests = taken == 0;
+        if self.rests {
+            return Ok(0);
+        }
+        let before = self.next;
+        let done = self.send_batch(outgoing, taken as usize, now, phase)?;
+        if self.next > before {
+            self.last = clock::now();
+        }
+        budget.settle(taken, self.next - before);
+        Ok(done)
+    }
+
+    /// Sends up to `count` datagrams.
+    #[inline]
+    fn send_batch(
+        &mut self,
+        outgoing: &mut Outgoing,
+        count: usize,
+        now: u64,
+        phase: Phase,
+    ) -> Result<usize, StreamError> {
         if self.shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
@@ -353,9 +437,14 @@ impl<'a> Sender<'a> {
     fn finish(self) -> Outcome {
         let Counts { sent, not_sent, refused } = self.measured;
         let payload_bytes = sent * self.spec.message_bytes.get();
+        let timeline = &self.shared.timeline;
+        let window = match self.ended {
+            Some(_) => Nanos::new(self.last.saturating_sub(timeline.open())),
+            None => timeline.measure(),
+        };
         Outcome {
             sent: Some(Sent {
-                window: self.shared.timeline.measure(),
+                window,
                 payload_bytes,
                 messages: sent,
                 not_sent,
@@ -386,8 +475,12 @@ impl Served for ServedSender<'_> {
     fn turn(&mut self, batches: &mut Batches) -> Result<Next, StreamError> {
         let Self { sender, schedule } = self;
         let Some(schedule) = schedule else {
-            return Ok(if sender.burst(batches)? && !sender.is_over { Next::Ready } else { Next::Over });
+            let next = sender.burst(batches)?;
+            return Ok(if sender.is_over { Next::Over } else { next });
         };
+        if sender.rests {
+            return sender.rest(clock::now(), batches);
+        }
         let timeline = &sender.shared.timeline;
         let Some(due) = schedule.due(timeline) else { return Ok(Next::Over) };
         let now = clock::now();
@@ -553,6 +646,39 @@ struct Receiver<'a> {
     arrivals: Arrivals,
     /// When it looked into its socket last.
     looked: u64,
+    /// None where the window ends by time.
+    volume: Option<Awaited<'a>>,
+}
+
+/// A volume that is received. Its sender marks its end, or has sent all of it where it marks nothing.
+struct Awaited<'a> {
+    left: Option<&'a Budget>,
+    /// Datagrams that counted.
+    counted: u64,
+    /// It has ended if nothing comes for so long.
+    silence: u64,
+    ended: Option<u64>,
+}
+
+impl<'a> Awaited<'a> {
+    fn new(shared: &'a Shared, index: usize, spec: &StreamTask) -> Self {
+        let (start, flow) = (shared.timeline.start(), shared.flows[index].hello.flow);
+        let slow = spec.offered.map_or(0, |offered| {
+            Pace::new(offered, spec.message_bytes.get(), start, flow, spec.net.flows).due(SILENT_DATAGRAMS) - start
+        });
+        Self { left: shared.budget(index), counted: 0, silence: slow.max(SILENCE_NS), ended: None }
+    }
+
+    /// Returns whether it has ended by `now`, with what has arrived.
+    fn has_ended(&mut self, arrivals: &Arrivals, now: u64, start: u64) -> bool {
+        let Some(left) = self.left else {
+            return arrivals.is_marked() || now >= arrivals.heard().max(start) + self.silence;
+        };
+        let counted = left.take(arrivals.arrived() - self.counted);
+        left.settle(counted, counted);
+        self.counted = arrivals.arrived();
+        left.is_spent() || now >= arrivals.heard().max(start) + self.silence
+    }
 }
 
 impl<'a> Receiver<'a> {
@@ -560,8 +686,13 @@ impl<'a> Receiver<'a> {
         // Joining needs Linux 5.0.
         let joins = spec.offload && udp::join(socket).is_ok();
         udp::tell_drops(socket)?;
-        let arrivals = Arrivals::new(shared.numbering(index), shared.timeline.measure().get());
-        Ok(Self { shared, index, socket, joins, nap: None, arrivals, looked: 0 })
+        let (numbering, timeline) = (shared.numbering(index), &shared.timeline);
+        let volume = shared.job.volume().map(|_| Awaited::new(shared, index, spec));
+        let arrivals = match &volume {
+            None => Arrivals::new(numbering, timeline.measure().get()),
+            Some(_) => Arrivals::of_volume(numbering, timeline.measure().get(), spec.message_bytes.get()),
+        };
+        Ok(Self { shared, index, socket, joins, nap: None, arrivals, looked: 0, volume })
     }
 
     /// Takes what is there in one call, which waits for a moment unless it is to take it `now_or_never`. Returns whether the flow
@@ -593,6 +724,16 @@ impl<'a> Receiver<'a> {
             }
             Err(error) => return Err(StreamError::socket("recvmmsg")(error)),
         }
+        if let Some(volume) = &mut self.volume {
+            if volume.ended.is_none() && volume.has_ended(arrivals, now, timeline.start()) {
+                volume.ended = Some(now);
+                shared.finished();
+            }
+            let end = volume.ended.unwrap_or(timeline.close());
+            // Who goes on until it is told to end leaves nothing to be waited for.
+            let is_over = volume.ended.is_some() && shared.wire != Wire::Own;
+            return Ok(is_over || now >= arrivals.last().max(end) + QUIET_NS || now >= end + STRAGGLE_NS);
+        }
         let end = arrivals.end().map_or(timeline.close(), |end| timeline.close().max(end));
         let heard = arrivals.last().max(end);
         Ok(now >= heard + QUIET_NS || now >= end + STRAGGLE_NS)
@@ -600,7 +741,8 @@ impl<'a> Receiver<'a> {
 
     fn finish(self) -> Result<Outcome, StreamError> {
         let drops = socket::drops(self.socket.as_fd())?;
-        Ok(self.arrivals.outcome(drops, if self.joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" }))
+        let open = self.shared.timeline.open();
+        Ok(self.arrivals.outcome(open, drops, if self.joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" }))
     }
 }
 
@@ -745,6 +887,21 @@ mod tests {
         // Refused, where the receiver is gone.
         let _ = sending.send(&[]);
         closing.join().expect("closes");
+    }
+
+    #[test]
+    fn a_volume_whose_marks_are_lost_ends_after_a_silence() {
+        // A datagram of the second one is due every 10 s.
+        for (rate, silence_s) in [(8_000_000, 5), (800, 100)] {
+            let offered = Some(Offered::PayloadBps(BitRate::per_second(rate)));
+            let spec = StreamTask { offered, volume: Some(ByteCount::new(10_000)), ..spec() };
+            let (shared, ..) = connected(&spec, 0, 50);
+            let arrivals = Arrivals::of_volume(shared.numbering(0), 50_000_000, 1_000);
+            let mut awaited = Awaited::new(&shared, 0, &spec);
+            let start = shared.timeline.start();
+            let mut has_ended = |after_s: u64| awaited.has_ended(&arrivals, start + after_s * 1_000_000_000, start);
+            assert_eq!([silence_s - 1, silence_s + 20].map(&mut has_ended), [false, true], "{rate} bit/s");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One flow at one end: its socket, its place in the trial, and what its thread shares with the others.
 
+use crate::budget::Budget;
 use crate::datagram::{self, Numbering};
 use crate::error::StreamError;
 use crate::hello::Hello;
@@ -11,6 +12,7 @@ use linerate_model::{FlowCounts, Received, Sent, Task, Transactions};
 use linerate_sys::clock;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// One flow at one end.
 #[derive(Debug)]
@@ -64,6 +66,10 @@ pub(crate) struct Shared {
     pub(crate) peers: AllowedPeers,
     /// Who the other ends are.
     pub(crate) wire: Wire,
+    /// Streams that end by volume: what each end may still send in the window, and for ends that speak iperf3's protocol receive.
+    budgets: Vec<[Budget; 2]>,
+    /// Flows whose part of the volume is not over.
+    unfinished: AtomicUsize,
 }
 
 /// What the other ends speak.
@@ -85,13 +91,43 @@ impl Shared {
         let asks = |flow: &Flow| matches!(job.task, Task::Transact(_)) && flow.sends();
         let meters =
             flows.iter().map(|flow| if asks(flow) { Meter::of_requests() } else { Meter::default() }).collect();
-        Self { job, timeline, flows, meters, stop: Stop::default(), peers, wire: Wire::Own }
+        let units = job.volume();
+        let budgets = units.map_or(Vec::new(), |all| job.ends.iter().map(|_| [all; 2].map(Budget::new)).collect());
+        let unfinished = AtomicUsize::new(flows.len());
+        Self { job, timeline, flows, meters, stop: Stop::default(), peers, wire: Wire::Own, budgets, unfinished }
     }
 
     /// The same, where the other ends speak `wire`.
     #[must_use]
     pub(crate) fn speaking(self, wire: Wire) -> Self {
         Self { wire, ..self }
+    }
+
+    /// What flow `index` may still move of its end's volume; none where the window ends by time, and at receivers that their sender
+    /// tells the end. They take all that comes.
+    pub(crate) fn budget(&self, index: usize) -> Option<&Budget> {
+        let flow = &self.flows[index];
+        let budgets = self.budgets.get(flow.end)?;
+        let sends = flow.sends();
+        (sends || self.wire != Wire::Own).then(|| &budgets[usize::from(sends)])
+    }
+
+    /// A flow has moved its part of the volume. The last one closes this host's window.
+    pub(crate) fn finished(&self) {
+        if self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.timeline.set_close(clock::now());
+        }
+    }
+
+    /// Wakes the flows that are received beside flow `index`: no more of their volume is awaited. Their peers do not notice.
+    pub(crate) fn wake_receivers(&self, index: usize) {
+        let end = self.flows[index].end;
+        for flow in self.flows.iter().filter(|flow| flow.end == end && !flow.sends()) {
+            if let Link::Tcp(stream) = &flow.link {
+                // One whose peer has gone needs no waking.
+                let _ = stream.shutdown(Shutdown::Read);
+            }
+        }
     }
 
     /// How the datagrams of flow `index` are numbered.

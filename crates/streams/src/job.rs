@@ -48,6 +48,16 @@ impl Job {
         self.task.net().expect("streams and transactions have sockets, and `Job::check` takes no other task")
     }
 
+    /// What each end sends in the window, in bytes (UDP: datagrams); none where the window ends by time.
+    pub(crate) fn volume(&self) -> Option<u64> {
+        let Task::Stream(stream) = &self.task else { return None };
+        let bytes = stream.whole_volume()?.get();
+        Some(match stream.net.transport {
+            Transport::Tcp => bytes,
+            Transport::Udp => bytes / stream.message_bytes.get(),
+        })
+    }
+
     /// The sockets' options.
     pub(crate) fn socket(&self) -> &SocketOptions {
         &self.net().socket

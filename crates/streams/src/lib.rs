@@ -18,6 +18,7 @@
 
 mod accept;
 mod arrivals;
+mod budget;
 mod bulk;
 mod bulk_tcp;
 mod bulk_udp;

@@ -9,13 +9,15 @@ use crate::{bulk_tcp, bulk_udp, spread, transact};
 use linerate_engine::{Stop, Work, Worker, Workers};
 use linerate_model::{EndCounts, Received, RoleCounts, Sent, Task, Transactions, Transport};
 use linerate_observe::interface_of;
-use linerate_sys::affinity;
-use linerate_units::Nanos;
+use linerate_sys::{affinity, clock};
+use linerate_units::{ByteCount, Nanos};
 use std::sync::Arc;
 
 /// A thread lives on for so long after its window: the kernel forgets what an ended thread cost, and whoever watches the host
 /// reads it at the window's close.
 const OBSERVED_NS: u64 = 100_000_000;
+/// How often it looks whether the window has closed.
+const LOOK_NS: u64 = 20_000_000;
 
 /// Flows at work. Dropping it stops them and waits for their threads.
 #[derive(Debug)]
@@ -41,7 +43,7 @@ impl Running {
             let work = move || {
                 let outcomes = work(&shared, &flows, cpu);
                 if outcomes.is_ok() {
-                    shared.stop.sleep_until(shared.timeline.close() + OBSERVED_NS);
+                    sleep_until_observed(&shared);
                 }
                 let outcomes = outcomes.map_err(|error| shared.stop(error)).unwrap_or_default();
                 flows.into_iter().zip(outcomes).collect()
@@ -68,9 +70,8 @@ impl Running {
     pub(crate) fn join(mut self) -> Result<Vec<RoleCounts>, StreamError> {
         let outcomes = self.outcomes()?;
         let ends = self.shared.job.ends.iter().enumerate();
-        Ok(ends
-            .map(|(end, path_end)| RoleCounts::Flows(Box::new(self.counts(end, path_end.path, &outcomes))))
-            .collect())
+        ends.map(|(end, path_end)| Ok(RoleCounts::Flows(Box::new(self.counts(end, path_end.path, &outcomes)?))))
+            .collect()
     }
 
     /// How far each flow is, in the order of the flows.
@@ -88,18 +89,27 @@ impl Running {
     }
 
     /// What the end of index `end`, of the path `path`, makes of its flows' `outcomes`.
-    pub(crate) fn counts(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> EndCounts {
+    pub(crate) fn counts(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> Result<EndCounts, StreamError> {
         let flows = self.shared.flows.iter().zip(outcomes).filter(|(flow, _)| flow.end == end);
         let local = flows.clone().map(|(flow, _)| plain(flow.local.ip())).next();
         let of_end: Vec<&Outcome> = flows.filter_map(|(_, outcome)| outcome.as_ref()).collect();
-        EndCounts {
+        // A volume is moved when its last flow is through.
+        let length: Length = if self.shared.job.volume().is_some() { longest } else { joint_length };
+        let counts = EndCounts {
             path,
             interface: local.and_then(interface_of),
-            sent: sum_sent(of_end.iter().filter_map(|outcome| outcome.sent.as_ref())),
-            received: sum_received(of_end.iter().filter_map(|outcome| outcome.received.as_ref())),
+            sent: sum_sent(of_end.iter().filter_map(|outcome| outcome.sent.as_ref()), length),
+            received: sum_received(of_end.iter().filter_map(|outcome| outcome.received.as_ref()), length),
             transactions: sum_transactions(of_end.iter().filter_map(|outcome| outcome.transactions.as_ref())),
             flows: of_end.iter().map(|outcome| outcome.flow.clone()).collect(),
             ..EndCounts::default()
+        };
+        match counts.received.as_ref().filter(|received| received.payload_bytes > 0 && received.window.is_zero()) {
+            Some(Received { payload_bytes, .. }) => Err(StreamError::InvalidRequest(format!(
+                "{} came at once, which cannot be timed: send more",
+                ByteCount::new(*payload_bytes)
+            ))),
+            None => Ok(counts),
         }
     }
 }
@@ -108,6 +118,16 @@ impl Drop for Running {
     fn drop(&mut self) {
         if self.workers.is_running() {
             self.shared.stop(StreamError::Stopped);
+        }
+    }
+}
+
+/// Sleeps until whoever watches the host has read what this thread cost. Of a volume, the window's close is known late.
+fn sleep_until_observed(shared: &Shared) {
+    loop {
+        let (now, observed) = (clock::now(), shared.timeline.close() + OBSERVED_NS);
+        if now >= observed || !shared.stop.sleep_until(observed.min(now + LOOK_NS)) {
+            return;
         }
     }
 }
@@ -188,8 +208,16 @@ fn work_in_turn(shared: &Shared, flows: &[usize]) -> Result<Vec<Outcome>, Stream
     }
 }
 
-fn sum_sent<'a>(all: impl Iterator<Item = &'a Sent> + Clone) -> Option<Sent> {
-    let window = joint_length(all.clone().map(|sent| (sent.payload_bytes, sent.window)));
+/// The length over which a sum of counts is told, by each one's count and length.
+type Length = fn(&mut dyn Iterator<Item = (u64, Nanos)>) -> Nanos;
+
+/// The longest of all.
+fn longest(counts: &mut dyn Iterator<Item = (u64, Nanos)>) -> Nanos {
+    counts.map(|(_, length)| length).max().unwrap_or_default()
+}
+
+fn sum_sent<'a>(all: impl Iterator<Item = &'a Sent> + Clone, length: Length) -> Option<Sent> {
+    let window = length(&mut all.clone().map(|sent| (sent.payload_bytes, sent.window)));
     all.cloned()
         .reduce(|mut sum, sent| {
             sum.payload_bytes += sent.payload_bytes;
@@ -201,8 +229,8 @@ fn sum_sent<'a>(all: impl Iterator<Item = &'a Sent> + Clone) -> Option<Sent> {
         .map(|sum| Sent { window, ..sum })
 }
 
-fn sum_received<'a>(all: impl Iterator<Item = &'a Received> + Clone) -> Option<Received> {
-    let window = joint_length(all.clone().map(|received| (received.payload_bytes, received.window)));
+fn sum_received<'a>(all: impl Iterator<Item = &'a Received> + Clone, length: Length) -> Option<Received> {
+    let window = length(&mut all.clone().map(|received| (received.payload_bytes, received.window)));
     let jitters: Vec<u64> = all.clone().filter_map(|received| received.jitter).map(Nanos::get).collect();
     let jitter = (!jitters.is_empty()).then(|| Nanos::new(jitters.iter().sum::<u64>() / jitters.len() as u64));
     all.cloned()
@@ -220,7 +248,7 @@ fn sum_received<'a>(all: impl Iterator<Item = &'a Received> + Clone) -> Option<R
 }
 
 fn sum_transactions<'a>(all: impl Iterator<Item = &'a Transactions> + Clone) -> Option<Transactions> {
-    let window = joint_length(all.clone().map(|asked| (asked.completed, asked.window)));
+    let window = joint_length(&mut all.clone().map(|asked| (asked.completed, asked.window)));
     all.cloned()
         .reduce(|mut sum, asked| {
             sum.completed += asked.completed;

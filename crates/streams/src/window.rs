@@ -35,6 +35,13 @@ impl Window {
         Self { before: (timeline.start(), 0), timeline, opened: None, closed: None }
     }
 
+    /// The same of a volume, all of which counts: without a warm-up it is open from the start.
+    pub(crate) fn of_volume(timeline: Timeline) -> Self {
+        let start = timeline.start();
+        let opened = (timeline.open() <= start).then_some((start, 0));
+        Self { opened, ..Self::new(timeline) }
+    }
+
     /// Takes note that `total` stood at `now`; tells if that passed an edge.
     #[inline]
     pub(crate) fn sample(&mut self, now: u64, total: u64) -> Option<Edge> {
@@ -77,6 +84,12 @@ impl Window {
         now >= edge && self.closed.is_none()
     }
 
+    /// The window has opened, and not closed.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.opened.is_some() && self.closed.is_none()
+    }
+
     /// The window has closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.is_some()
@@ -89,6 +102,17 @@ impl Window {
         }
     }
 
+    /// Closes the window of a volume whose `first` and `last` byte were moved then. One that had not opened began with the last sample
+    /// before it. Without a warm-up it begins with the first byte if that came before this host had started.
+    pub(crate) fn end_at(&mut self, first: u64, last: u64, total: u64) {
+        let (opened, before) = self.opened.get_or_insert(self.before);
+        if *before == 0 {
+            *opened = first.min(*opened);
+        }
+        let last = last.max(*opened);
+        self.close_at(last, total);
+    }
+
     /// The count between the edges, and the time between them; none if it has not closed.
     pub(crate) fn counted(&self) -> Option<(u64, Nanos)> {
         let ((from, before), (to, after)) = (self.opened?, self.closed?);
@@ -97,7 +121,7 @@ impl Window {
 }
 
 /// The length over which a sum of counts gives the sum of their rates: flows close their windows microseconds apart.
-pub(crate) fn joint_length(counts: impl Iterator<Item = (u64, Nanos)>) -> Nanos {
+pub(crate) fn joint_length(counts: &mut dyn Iterator<Item = (u64, Nanos)>) -> Nanos {
     let (mut longest, mut sum, mut rate) = (0, 0.0, 0.0);
     for (count, length) in counts {
         longest = longest.max(length.get());
@@ -129,6 +153,34 @@ mod tests {
             .collect();
         assert_eq!(edges, [Edge::Opened, Edge::Closed]);
         assert_eq!(window.counted(), Some((10, Nanos::new(101))));
+    }
+
+    #[test]
+    fn all_of_a_volume_counts_until_its_last_byte() {
+        let warmup = |nanos| {
+            let warmup = Warmup::Fixed(Nanos::new(nanos));
+            Timeline::new(50, linerate_model::Window { warmup, measure: Nanos::new(1_000) })
+        };
+        let mut whole = Window::of_volume(warmup(0));
+        assert!(whole.is_open() && !whole.is_due(90));
+        assert_eq!(whole.sample(90, 9), None, "what the first call moved counts");
+        whole.end_at(80, 190, 28);
+        assert_eq!((whole.is_open(), whole.counted()), (false, Some((28, Nanos::new(140)))));
+        let mut silent = Window::of_volume(warmup(0));
+        silent.end_at(u64::MAX, 0, 0);
+        assert_eq!(silent.counted(), Some((0, Nanos::new(0))), "other flows moved all of it");
+        let mut late = Window::of_volume(warmup(0));
+        late.end_at(40, 60, 28);
+        assert_eq!(late.counted(), Some((28, Nanos::new(20))), "the sender had started before this end");
+        let mut warmed_up = Window::of_volume(warmup(100));
+        assert_eq!((warmed_up.is_open(), warmed_up.sample(140, 9)), (false, None));
+        assert_eq!(warmed_up.sample(160, 10), Some(Edge::Opened));
+        warmed_up.end_at(60, 190, 28);
+        assert_eq!(warmed_up.counted(), Some((18, Nanos::new(30))));
+        let mut early = Window::of_volume(warmup(100));
+        early.sample(140, 9);
+        early.end_at(60, 145, 12);
+        assert_eq!(early.counted(), Some((3, Nanos::new(5))), "it was over before this end knew of the opening");
     }
 
     #[test]
@@ -177,9 +229,9 @@ mod tests {
 
     #[test]
     fn joint_length_keeps_the_sum_of_rates() {
-        let length = joint_length([(1_000, Nanos::new(100)), (3_000, Nanos::new(150))].into_iter());
+        let length = joint_length(&mut [(1_000, Nanos::new(100)), (3_000, Nanos::new(150))].into_iter());
         // 10 + 20 a nanosecond.
         assert_eq!(length, Nanos::new(133));
-        assert_eq!(joint_length([(0, Nanos::new(7))].into_iter()), Nanos::new(7));
+        assert_eq!(joint_length(&mut [(0, Nanos::new(7))].into_iter()), Nanos::new(7));
     }
 }

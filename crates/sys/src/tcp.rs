@@ -48,6 +48,14 @@ pub fn waiting(connection: &TcpStream) -> Result<u64, Error> {
     if result == 0 { Ok(bytes.unsigned_abs().into()) } else { Err(Error::last("ioctl(SIOCINQ)", "a TCP connection")) }
 }
 
+/// Bytes that were handed over and that the peer has not acknowledged yet, unsent ones included (SIOCOUTQ, tcp(7)).
+pub fn unacknowledged(connection: &TcpStream) -> Result<u64, Error> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: SIOCOUTQ, which is TIOCOUTQ, writes one int to where it points; the descriptor is borrowed.
+    let result = unsafe { libc::ioctl(connection.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if result == 0 { Ok(bytes.unsigned_abs().into()) } else { Err(Error::last("ioctl(SIOCOUTQ)", "a TCP connection")) }
+}
+
 /// TCP_INFO of a connection. Fields that an older kernel lacks are zero.
 pub fn info(connection: BorrowedFd<'_>) -> Result<Info, Error> {
     read_option(connection, libc::IPPROTO_TCP, libc::TCP_INFO, "getsockopt(TCP_INFO)")
@@ -139,6 +147,25 @@ mod tests {
         assert_eq!(offset_of!(Info, delivery_rate), 160);
         assert_eq!(offset_of!(Info, snd_wnd), 228);
         assert_eq!((offset_of!(Info, total_rto), size_of::<Info>()), (240, 248));
+    }
+
+    /// A connection whose reader takes nothing: what it has no room for waits at the sender, and goes once it is taken.
+    #[test]
+    fn what_the_peer_has_not_acknowledged_is_counted() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
+        let opener = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");
+        let (accepted, _) = listener.accept().expect("accepts");
+        let mut sent = 0;
+        while let Ok(more) = send_now(&opener, &[1; 65_536]) {
+            sent += more as u64;
+        }
+        let left = unacknowledged(&opener).expect("counts");
+        assert!(0 < left && left <= sent, "{left} of {sent}");
+        accepted.set_nonblocking(true).expect("it need not wait");
+        while unacknowledged(&opener).expect("counts") > 0 {
+            // Nothing may be there while an acknowledgement is on its way.
+            let _ = discard(&accepted, 65_536);
+        }
     }
 
     #[test]

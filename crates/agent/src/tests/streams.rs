@@ -153,6 +153,24 @@ async fn a_udp_stream_is_counted_at_both_ends() {
 }
 
 #[tokio::test]
+async fn a_volume_ends_the_window_that_its_host_is_watched_in() {
+    let (_one, _two, a, b) = two_agents().await;
+    let longest = Nanos::from_secs(60);
+    for transport in [Transport::Tcp, Transport::Udp] {
+        // It takes half a second.
+        let task = StreamTask { volume: Some(ByteCount::new(500_000)), ..stream(transport) };
+        let (sends, receives, stages) = run(&a, &b, Task::Stream(task), longest).await;
+        let sent = end(&sends).sent.as_ref().expect("it sent");
+        assert_eq!(sent.payload_bytes, 500_000, "{transport}");
+        for counts in [&sends, &receives] {
+            let (watched, sampled) = (counts.observation.window, counts.series.window);
+            assert!(!watched.is_zero() && watched < longest && sampled < longest, "{transport}: {watched} {sampled}");
+        }
+        check_progress(&stages);
+    }
+}
+
+#[tokio::test]
 async fn metrics_count_the_bytes_of_transactions() {
     let (one, two, a, b) = two_agents().await;
     let task = TransactTask {

@@ -5,3 +5,4 @@ mod hosts;
 mod loopback;
 mod progress;
 mod sharing;
+mod volume;
