@@ -33,10 +33,14 @@ const AGAIN_NS: u64 = 50_000_000;
 /// The server closes the data flows as soon as it hears of the end. It hears of it so long after the window: calls that straddle the
 /// window's edge have ended then. Senders go on for longer.
 const LATER_NS: u64 = 20_000_000;
+/// The same of a test that ends by bytes: all of them have been acknowledged, and the server's process may still have to read some.
+const LATER_AFTER_BYTES_NS: u64 = 5_000_000;
 /// What is done until the server has agreed to the test.
 const ASKING: &str = "asking for a test";
 /// How often it is looked whether the window is over, at the latest.
 const LOOK_NS: u64 = 50_000_000;
+/// The same where it ends by bytes: the server's clock runs until it hears of the end.
+const LOOK_AT_BYTES_NS: u64 = 2_000_000;
 
 /// Measures a stream to the server that `assignment` names.
 pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, Iperf3Error> {
@@ -70,10 +74,17 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
     let work = bulk.work();
     let meters = Arc::clone(&work.meters);
     host.runs(work);
-    let end = timeline.close() + LATER_NS;
-    while clock::now() < end && !meters.has_ended() {
-        control.look("the test ran")?;
-        if !host.stop().sleep_until(end.min(clock::now() + LOOK_NS)) {
+    let (later, every) = match job.task.volume {
+        None => (LATER_NS, LOOK_NS),
+        Some(_) => (LATER_AFTER_BYTES_NS, LOOK_AT_BYTES_NS),
+    };
+    // Bytes may end the test before its time.
+    let end = || timeline.close() + later;
+    while clock::now() < end() && !meters.has_ended() {
+        if control.has_said()? {
+            control.look("the test ran")?;
+        }
+        if !host.stop().sleep_until(end().min(clock::now() + every)) {
             return Err(Iperf3Error::Stopped);
         }
     }

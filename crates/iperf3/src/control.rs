@@ -8,9 +8,11 @@ use crate::state::State;
 use linerate_engine::SocketSpec;
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::clock;
+use linerate_sys::socket::wait_readable;
 use serde_json::Value;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -74,6 +76,11 @@ impl<'a> Control<'a> {
         let mut byte = [0];
         self.fill(&mut byte, doing)?;
         self.judge(byte[0], Some(wanted), doing)
+    }
+
+    /// Whether the server has said anything, or has gone.
+    pub(crate) fn has_said(&self) -> Result<bool, Iperf3Error> {
+        Ok(wait_readable(&[self.stream.as_fd()], 0)?)
     }
 
     /// Looks whether the server has said anything that ends the test.

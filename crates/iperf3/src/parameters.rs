@@ -18,8 +18,10 @@ pub(crate) fn parameters(job: &Job, token: Option<String>) -> Value {
         Transport::Udp => ask("udp", json!(true)),
     };
     ask("omit", json!(job.omit_s));
-    ask("time", json!(job.time_s()));
-    ask("num", json!(0));
+    // Of a test that ends by bytes, the server is told no time.
+    let volume = task.whole_volume();
+    ask("time", json!(if volume.is_some() { 0 } else { job.time_s() }));
+    ask("num", json!(volume.map_or(0, |volume| volume.get())));
     ask("blockcount", json!(0));
     ask("parallel", json!(net.flows));
     match task.direction {
@@ -109,6 +111,15 @@ mod tests {
         });
         assert_eq!(asked, expected);
         assert_eq!(parameters(&plain, Some("dG9rZW4=".to_owned()))["authtoken"], "dG9rZW4=");
+    }
+
+    #[test]
+    fn a_volume_is_asked_for_in_bytes_and_takes_the_place_of_the_time() {
+        let volume = Some(ByteCount::new(1_473));
+        for (transport, bytes) in [(Transport::Tcp, 1_473), (Transport::Udp, 2_944)] {
+            let asked = parameters(&job(StreamTask { volume, ..stream(transport) }, 0, 3_000).expect("valid"), None);
+            assert_eq!((&asked["time"], &asked["num"], &asked["blockcount"]), (&json!(0), &json!(bytes), &json!(0)));
+        }
     }
 
     #[test]

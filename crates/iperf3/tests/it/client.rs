@@ -91,6 +91,66 @@ fn without_a_rate_both_ends_count_the_same() {
     }
 }
 
+/// A stream that ends by bytes.
+fn of_volume(bytes: u64, task: StreamTask) -> StreamTask {
+    StreamTask { volume: Some(ByteCount::new(bytes)), ..task }
+}
+
+#[server_test(Program("iperf3"))]
+fn a_test_of_so_many_bytes_ends_with_the_last() {
+    let witness = Witness::serve(&[]);
+    let bytes = 20_000_003;
+    for direction in [Direction::Send, Direction::Receive, Direction::Both] {
+        for flows in [1, 3] {
+            let plain = stream(Transport::Tcp, witness.port());
+            let task = StreamTask { net: Net { flows, ..plain.net }, direction, ..plain };
+            let what = format!("{direction:?} {flows}");
+            // Its longest time would be a minute.
+            let counted =
+                ended(client(of_volume(bytes, task), 0, 60_000)).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let (own, told) = counts(counted);
+            let minute = Nanos::from_secs(60);
+            if let Some(sent) = &own.sent {
+                assert_eq!(sent.payload_bytes, bytes, "{what}");
+                assert!(!sent.window.is_zero() && sent.window < minute, "{what}: {sent:?}");
+                // What its process had not read when it heard of the end does not count there.
+                let received = told.received.as_ref().expect("the server receives");
+                assert!(0 < received.payload_bytes && received.payload_bytes <= bytes, "{what}: {received:?}");
+            }
+            if let Some(received) = &own.received {
+                assert_eq!(received.payload_bytes, bytes, "{what}");
+                assert!(!received.window.is_zero() && received.window < minute, "{what}: {received:?}");
+                let sent = told.sent.as_ref().expect("the server sends");
+                assert!(sent.payload_bytes >= bytes, "{what}: {sent:?}");
+            }
+            assert_eq!(
+                (own.sent.is_some(), own.received.is_some()),
+                (direction != Direction::Receive, direction != Direction::Send)
+            );
+        }
+    }
+}
+
+#[server_test(Program("iperf3"))]
+fn a_test_of_so_many_datagrams_ends_with_the_last() {
+    let witness = Witness::serve(&[]);
+    let offered = Some(Offered::PayloadBps(BitRate::per_second(50_000_000)));
+    for direction in [Direction::Send, Direction::Receive] {
+        let plain = StreamTask { direction, offered, ..stream(Transport::Udp, witness.port()) };
+        let task = of_volume(1_000 * plain.message_bytes.get(), plain);
+        let (own, told) = counts(ended(client(task, 0, 60_000)).expect("a result"));
+        if direction == Direction::Send {
+            let (sent, received) = (own.sent.expect("it sends"), told.received.expect("the server receives"));
+            assert_eq!((sent.messages, sent.not_sent), (1_000, 0));
+            assert!(0 < received.messages && received.messages <= 1_000, "{received:?}");
+        } else {
+            let (sent, received) = (told.sent.expect("the server sends"), own.received.expect("it receives"));
+            // The call that takes the last one may take others.
+            assert!(received.arrived >= 1_000 && sent.messages >= received.arrived, "{sent:?} {received:?}");
+        }
+    }
+}
+
 #[server_test(Program("iperf3"))]
 fn every_option_reaches_the_server() {
     let witness = Witness::serve(&[]);
