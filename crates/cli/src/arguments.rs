@@ -230,6 +230,15 @@ impl Repetition {
         Ok(Timing::of(self.warmup.unwrap_or(usual), self.time))
     }
 
+    /// The timing of runs that end by volume, within `longest` with their warm-up: none unless one is asked for.
+    pub(crate) fn timing_within(&self, longest: Nanos) -> Result<Timing, String> {
+        let warmup = self.warmup.unwrap_or_default();
+        if warmup >= longest {
+            return Err(format!("--warmup {warmup} leaves nothing of the {longest} that a run may take"));
+        }
+        Ok(Timing::of(warmup, longest - warmup))
+    }
+
     /// The plan that measures each of `cells`.
     pub(crate) fn sweep(&self, cells: Vec<Trial>) -> Result<Plan, String> {
         Ok(Plan { prove: self.prove.prove, ..Plan::sweep(cells, self.repeats()?) })

@@ -16,7 +16,6 @@ const FLAGS: &[(&[&str], &str)] = &[
     (&["-1", "--one-off", "--idle-timeout"], "linerate serve, which serves all clients until it is stopped"),
     (&["--server-bitrate-limit"], "linerate serve --max-rate"),
     (&["--server-max-duration"], "linerate serve --max-time"),
-    (&["-n", "--bytes", "-k", "--blockcount"], "a run ends by time: -t, --time"),
     (&["-F", "--file"], "linerate copy, which reads and writes files"),
     (&["-V"], "-v, --verbose"),
     (&["-d", "--debug"], "-v, --verbose; --json has every count"),
@@ -103,12 +102,7 @@ mod tests {
 
     #[test]
     fn a_flag_of_iperf3_that_is_none_here_says_what_is() {
-        for (flag, advice) in [
-            ("-n", "-t, --time"),
-            ("--bitrate", "-b, --rate"),
-            ("-c", "linerate stream HOST"),
-            ("-1", "linerate serve"),
-        ] {
+        for (flag, advice) in [("--bitrate", "-b, --rate"), ("-c", "linerate stream HOST"), ("-1", "linerate serve")] {
             let error = parse_from(["linerate", "stream", flag, "b"]).expect_err(flag).to_string();
             assert!(error.contains("of iperf3 is") && error.contains(advice), "{flag}: {error}");
         }
@@ -143,6 +137,9 @@ mod tests {
         parse_from(words).expect("all mean the same");
         let tcp = ["linerate", "stream", "--bidir", "-M", "1200", "-B", "192.0.2.1", "-Z", "-p", "5202", "b"];
         parse_from(tcp).expect("all mean the same");
+        for ends in [["-n", "100M"], ["--bytes", "1000"], ["-k", "1000"], ["--blockcount", "10k"]] {
+            parse_from([&["linerate", "stream"], &ends[..], &["b"]].concat()).expect("all mean the same");
+        }
         for clash in [&["-R", "--bidir"][..], &["-R", "--direction", "send"], &["-w", "1M", "--send-buffer", "1M"]] {
             parse_from([&["linerate", "stream"], clash, &["b"]].concat()).expect_err("one excludes the other");
         }

@@ -32,7 +32,7 @@ const EVERYDAY: [&str; 8] = ["time", "repeats", "prove", "json", "verbose", "tui
 /// The other everyday options of the commands that have more options than a screen has room for. A command's name with a blank
 /// behind it stands for all commands below it. Of other commands each option is an everyday one.
 const EVERYDAY_OF: [(&str, &str); 12] = [
-    ("stream", "udp size sizes flows reverse bidir rate loaded_latency"),
+    ("stream", "udp size sizes bytes flows reverse bidir rate loaded_latency"),
     ("transact", "udp connect request response outstanding flows rate"),
     ("rpc", "tcp udp call sizes outstanding flows rate"),
     ("nfs", "mix rate curve response_cap connections outstanding udp"),

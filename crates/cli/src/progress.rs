@@ -4,7 +4,7 @@ mod time_left;
 
 use crate::output::{language, stderr_width};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use linerate_model::{FramesTask, HostName, Message, Meter, SessionProgress, Task, Trial};
+use linerate_model::{Direction, FramesTask, HostName, Message, Meter, Path, SessionProgress, Task, Trial};
 use linerate_report::{Language, said};
 use linerate_runner::Event;
 use linerate_units::{BitRate, ByteCount, FrameRate, OpRate};
@@ -42,6 +42,8 @@ pub(crate) struct Bar {
     /// Files and bytes of the copy that runs.
     files: u64,
     bytes: u64,
+    /// Bytes that the hosts of a stream that ends by volume send and receive, each byte at each end.
+    volume: u64,
     told: BTreeMap<HostName, SessionProgress>,
 }
 
@@ -95,6 +97,7 @@ impl Bar {
             at_most: None,
             files: 0,
             bytes: 0,
+            volume: 0,
             told: BTreeMap::new(),
         }
     }
@@ -111,7 +114,7 @@ impl Bar {
                 self.shown = Shown::of(trial.task());
                 self.time.begins(now, trial);
                 (self.done, self.at_most) = (progress.done, progress.at_most);
-                (self.files, self.bytes) = (0, 0);
+                (self.files, self.bytes, self.volume) = (0, 0, volume(trial));
                 self.told.clear();
                 self.doing = doing(self.lang, trial, progress.known.as_ref());
                 let template = match self.at_most {
@@ -155,7 +158,10 @@ impl Bar {
         let lang = self.lang;
         let again = (self.repeats > 0).then(|| format!("  {}", said!(lang, "bar-again", times = self.repeats)));
         let message = format!("{}{}{what}", self.doing, again.unwrap_or_default());
-        let share = self.sum(|meter| meter.received_bytes) as f64 / self.bytes.max(1) as f64;
+        let share = match self.volume {
+            0 => self.sum(|meter| meter.received_bytes) as f64 / self.bytes.max(1) as f64,
+            volume => self.sum(|meter| meter.sent_bytes + meter.received_bytes) as f64 / volume as f64,
+        };
         let within = (self.time.within(now, share) * STEPS as f64) as u64;
         self.bar.set_position(self.done as u64 * STEPS + within);
         let after = self.at_most.map(|all| all.saturating_sub(self.done + 1));
@@ -203,6 +209,14 @@ impl Drop for Bar {
     }
 }
 
+/// Bytes that the hosts with agents send and receive in a stream that ends by volume; zero for others.
+fn volume(trial: &Trial) -> u64 {
+    let (Some(volume), Task::Stream(stream)) = (trial.volume(), trial.task()) else { return 0 };
+    let ways = if stream.direction == Direction::Both { 2 } else { 1 };
+    let ends = |path: &Path| if path.server.agent().is_some() { 2 } else { 1 };
+    volume.get().saturating_mul(ways * stream.paths.iter().map(ends).sum::<u64>())
+}
+
 /// What runs: the bounds of a search so far and the load that is tried, else the trial's name.
 fn doing(lang: Language, trial: &Trial, known: Option<&Message>) -> String {
     let Some(known) = known.map(|known| lang.message(known)) else { return trial.name.clone() };
@@ -246,6 +260,29 @@ mod tests {
         assert_eq!(bar.bar.position(), 3 * STEPS + STEPS / 2);
         assert_eq!(bar.bar.prefix(), "about 10 s left  ");
         assert_eq!(bar.rate(), "1 Gbit/s");
+    }
+
+    #[test]
+    fn a_volume_advances_by_its_bytes() {
+        let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(1));
+        let stream = StreamTask {
+            paths: vec![Path::between("a", "b")],
+            direction: Direction::Both,
+            volume: Some(ByteCount::new(1_000)),
+            ..plain
+        };
+        let trial = Trial::new("tcp", Task::Stream(stream), Timing::of(Nanos::default(), Nanos::from_secs(600)));
+        let mut bar = Bar::hidden();
+        bar.note_at(Duration::ZERO, &begins(&trial, 0));
+        assert_eq!(bar.bar.prefix(), "", "nothing has been sent");
+        // Of 4,000 bytes at both ends, a sent 600 and received 200, and b received 600 and sent 600.
+        for (host, sent_bytes, received_bytes) in [("a", 600, 200), ("b", 600, 600)] {
+            let meter = Meter { sent_bytes, received_bytes, ..Meter::default() };
+            let progress = SessionProgress { meter, ..SessionProgress::default() };
+            bar.note_at(Duration::from_secs(1), &Event::Progress { host: &host.into(), progress: &progress });
+        }
+        assert_eq!(bar.bar.position(), STEPS / 2);
+        assert_eq!(bar.bar.prefix(), "about 11 s left  ");
     }
 
     /// Repeats are a counter. Off a terminal nothing is drawn, and no line of them is written.

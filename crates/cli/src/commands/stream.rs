@@ -28,6 +28,8 @@ const MANY_FLOWS_MESSAGE: u64 = 128 << 10;
 const IPERF3_MESSAGE: u64 = 128 << 10;
 /// Warm-up where the server must know it beforehand, in whole seconds.
 const IPERF3_WARMUP: Nanos = Nanos::from_secs(1);
+/// A run that ends by bytes ends after this in any case. Agents allow no longer ones unless told to (`serve --max-time`).
+const LONGEST: Nanos = Nanos::from_secs(600);
 /// Latency under load needs a window that is long beside a full queue's fill and drain.
 const SHORTEST_PROBED: Nanos = Nanos::from_secs(1);
 
@@ -45,6 +47,7 @@ Examples:
     after_long_help = "\
 More examples:
   linerate stream A B -R -P 4 -t 10     options of iperf3 that mean the same
+  linerate stream A B --bytes 1G        one gigabyte in each run
   linerate stream A B --prove           tests the verdict too
   linerate stream A B --confidence 95 --within 2.5%
   linerate stream A B --loaded-latency --warmup 5s --time 10s
@@ -75,6 +78,18 @@ pub(crate) struct Arguments {
     /// Several sizes, each measured by itself
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',')]
     sizes: Vec<ByteCount>,
+
+    /// Bytes to send instead of a time, as in 100M
+    ///
+    /// Each sender sends as many in each run and direction, by all its flows together; with UDP in whole datagrams. A run ends with its
+    /// last byte, after 10 minutes at the most. It has no warm-up unless --warmup asks for one.
+    #[arg(long, short = 'n', value_name = "BYTES", conflicts_with_all = ["time", "loaded_latency"])]
+    bytes: Option<ByteCount>,
+
+    /// The same in messages of --size, as in 10k
+    #[arg(long = "blockcount", short = 'k', value_name = "N", value_parser = messages,
+        conflicts_with_all = ["bytes", "time", "loaded_latency"])]
+    messages: Option<u64>,
 
     #[command(flatten)]
     flows: Flows<{ Net::MOST_FLOWS }>,
@@ -185,6 +200,12 @@ fn affinity(text: &str) -> Result<Affinity, String> {
     })
 }
 
+/// A number of messages, as in `10k`.
+fn messages(text: &str) -> Result<u64, String> {
+    let count = format!("{text}B").parse().map(ByteCount::get);
+    count.map_err(|_| format!("`{text}` is not a number of messages; write it like 1000 or 10k"))
+}
+
 /// `900Mbit/s` is payload; `100kpps` and `100k/s` are messages.
 fn offered(text: &str) -> Result<Offered, String> {
     let zero = || format!("a rate of `{text}` sends nothing");
@@ -265,6 +286,7 @@ impl Arguments {
     /// What is measured on these paths.
     pub(crate) fn plan(&self, paths: &[Path], iperf3: Option<&Iperf3Server>) -> Result<Plan, String> {
         let timing = match iperf3 {
+            _ if self.ends_by_bytes() => self.repetition.timing_within(LONGEST)?,
             Some(_) => self.repetition.timing_after(IPERF3_WARMUP)?,
             None => self.repetition.timing()?,
         };
@@ -283,6 +305,7 @@ impl Arguments {
         let mut sizes = if self.sizes.is_empty() { vec![self.size(iperf3)] } else { self.sizes.clone() };
         for size in &sizes {
             self.check_size(*size)?;
+            self.check_volume(*size)?;
         }
         // A size asked for twice is one measurement.
         let mut seen = BTreeSet::new();
@@ -301,6 +324,27 @@ impl Arguments {
             }
         };
         self.repetition.sweep(cells.map(cell).collect())
+    }
+
+    fn ends_by_bytes(&self) -> bool {
+        self.bytes.is_some() || self.messages.is_some()
+    }
+
+    /// What each sender sends in messages of `size`; none where runs end by time.
+    fn volume(&self, size: ByteCount) -> Option<ByteCount> {
+        let of_messages = |count: u64| ByteCount::new(count.saturating_mul(size.get()));
+        self.bytes.or(self.messages.map(of_messages))
+    }
+
+    fn check_volume(&self, size: ByteCount) -> Result<(), String> {
+        let option = if self.bytes.is_some() { "--bytes" } else { "--blockcount" };
+        match self.volume(size).map(ByteCount::get) {
+            Some(0) => Err(format!("{option} 0 sends nothing")),
+            Some(bytes) if bytes > StreamTask::MOST_VOLUME => {
+                Err(format!("{option} asks for more than {}", ByteCount::new(StreamTask::MOST_VOLUME)))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn directions(&self) -> Vec<Direction> {
@@ -388,7 +432,7 @@ impl Arguments {
             message_bytes,
             direction,
             offered: self.rate,
-            volume: None,
+            volume: self.volume(message_bytes),
             offload: !self.no_offload,
             send_by: self.send_by(),
             receive_by: self.receive_by,
@@ -401,6 +445,7 @@ impl Arguments {
 mod tests {
     use super::*;
     use crate::choice::tests::check;
+    use linerate_model::Timing;
 
     #[test]
     fn every_choice_is_a_variant() {
@@ -412,13 +457,6 @@ mod tests {
 
     #[test]
     fn cores_are_pinned_by_host_and_follow_the_data() {
-        let plan = |options: &str| {
-            let line = ["linerate", "stream", "a", "b"].into_iter().chain(options.split(' '));
-            let line = crate::help::parse_from(line).map_err(|error| error.to_string())?;
-            let crate::arguments::Command::Stream(stream) = line.command else { panic!("it is a stream") };
-            let path = Path { client: "a".into(), server: Server::Agent("b".into()) };
-            stream.plan(&[path], None)
-        };
         let cpus = |options: &str| {
             let plan = plan(options).expect(options);
             let of = |cell: &Trial| match &cell.loads[0].task {
@@ -437,6 +475,45 @@ mod tests {
             ("-A 0,3,4", "0,1"),
             ("-A ,3", "0,1"),
             ("-A 0 --cpus-sender 1", "cannot be used with"),
+        ] {
+            let error = plan(options).expect_err(options);
+            assert!(error.contains(part), "{options}: {error}");
+        }
+    }
+
+    fn plan(options: &str) -> Result<Plan, String> {
+        let line = ["linerate", "stream", "a", "b"].into_iter().chain(options.split(' '));
+        let line = crate::help::parse_from(line).map_err(|error| error.to_string())?;
+        let crate::arguments::Command::Stream(stream) = line.command else { panic!("it is a stream") };
+        let path = Path { client: "a".into(), server: Server::Agent("b".into()) };
+        stream.plan(&[path], None)
+    }
+
+    #[test]
+    fn a_number_of_bytes_or_messages_takes_the_place_of_the_time() {
+        let cells = |options: &str| {
+            let plan = plan(options).expect(options);
+            let cell = |cell: &Trial| (cell.volume().map(ByteCount::get), cell.load().timing);
+            plan.cells().iter().map(cell).collect::<Vec<_>>()
+        };
+        let within = |warmup, rest| Timing::of(Nanos::from_secs(warmup), Nanos::from_secs(rest));
+        assert_eq!(cells("-n 100M"), [(Some(100_000_000), within(0, 600))]);
+        assert_eq!(cells("--bytes 1Mi -O 2s"), [(Some(1 << 20), within(2, 598))]);
+        assert_eq!(cells("-k 10k -l 1000"), [(Some(10_000_000), within(0, 600))]);
+        assert_eq!(cells("-u -n 2000"), [(Some(2 * 1_472), within(0, 600))], "whole datagrams");
+        let of_sizes = [(Some(640), within(0, 600)), (Some(1_000), within(0, 600))];
+        assert_eq!(cells("-u --blockcount 10 --sizes 64,100"), of_sizes);
+        assert_eq!(cells("-t 1s -O 0s"), [(None, within(0, 1))]);
+        for (options, part) in [
+            ("-n 100M -t 10", "cannot be used with"),
+            ("-k 5 --time 10s", "cannot be used with"),
+            ("-n 100M -k 5", "cannot be used with"),
+            ("-n 100M --loaded-latency", "cannot be used with"),
+            ("-n 0", "--bytes 0 sends nothing"),
+            ("-k 0", "--blockcount 0 sends nothing"),
+            ("-k 5kB", "not a number of messages"),
+            ("-k 16000000T", "asks for more than"),
+            ("-n 1M -O 10min", "leaves nothing"),
         ] {
             let error = plan(options).expect_err(options);
             assert!(error.contains(part), "{options}: {error}");

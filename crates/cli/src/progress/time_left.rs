@@ -10,7 +10,7 @@ const STEADY_AFTER: Duration = Duration::from_millis(500);
 #[derive(Debug, Default)]
 pub(super) struct TimeLeft {
     begun: Duration,
-    /// What the trial that runs takes by its plan; none if it runs until it is done.
+    /// What the trial that runs takes by its plan; none if it ends by what it has done.
     planned: Option<Duration>,
     ended: u32,
     /// What those that ended took, and how much of that their plans did not say.
@@ -58,12 +58,12 @@ impl TimeLeft {
     }
 }
 
-/// What a trial takes by its plan, warm-up included; none if it runs until it is done.
+/// What a trial takes by its plan, warm-up included; none if it runs until it is done, or has sent its volume.
 fn planned(trial: &Trial) -> Option<Duration> {
     if let Task::Frames(frames) = trial.task() {
         return Some(Duration::from(frames.time) + Duration::from(frames.settle));
     }
-    let window = trial.window()?;
+    let window = trial.window().filter(|_| trial.volume().is_none())?;
     let warm_up = match window.warmup {
         Warmup::Fixed(time) => Duration::from(time),
         Warmup::Steady { at_most, then } => STEADY_AFTER.min(at_most.into()) + Duration::from(then),

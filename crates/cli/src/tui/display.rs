@@ -160,10 +160,10 @@ fn apply(state: &mut Option<State>, news: News, language: Language) {
     }
 }
 
-/// How long the measured load runs; none if it runs until it is done.
+/// How long the measured load runs; none if it runs until it is done, or has sent its volume.
 fn length(trial: &Trial) -> Option<Nanos> {
     match (trial.task(), trial.window()) {
         (Task::Frames(frames), _) => Some(frames.time),
-        (_, window) => window.map(|window| window.measure),
+        (_, window) => window.filter(|_| trial.volume().is_none()).map(|window| window.measure),
     }
 }

@@ -38,3 +38,4 @@ mod truth;
 mod tui;
 mod verdicts;
 mod view;
+mod volume;
