@@ -4,6 +4,7 @@ use crate::program::{TestFolder, wait_until_gone, words};
 use linerate_testsuite::{lab_test, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt as _;
 use std::time::Instant;
@@ -275,7 +276,9 @@ fn a_full_disk_costs_the_store_not_the_measurement() {
     let unmounted = std::process::Command::new("umount").arg(&disk).status();
     assert!(unmounted.is_ok_and(|status| status.success()), "nothing holds the disk");
     ran.says(3, &["no space left", "results.db", "--store"]);
-    assert_eq!(ran.json()["trials"].as_array().map(Vec::len), Some(20), "all trials are in the record printed");
+    // On a busy machine some are repeated, and the attempts before are kept too.
+    let counted = |trials: &Vec<Value>| trials.iter().filter(|trial| trial["standing"]["is"] == "counted").count();
+    assert_eq!(ran.json()["trials"].as_array().map(counted), Some(20), "all trials are in the record printed");
 }
 
 #[test]
