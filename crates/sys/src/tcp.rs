@@ -138,6 +138,7 @@ mod tests {
     use std::io::Write as _;
     use std::mem::offset_of;
     use std::net::TcpListener;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn the_layout_is_the_kernels() {
@@ -162,7 +163,9 @@ mod tests {
         let left = unacknowledged(&opener).expect("counts");
         assert!(0 < left && left <= sent, "{left} of {sent}");
         accepted.set_nonblocking(true).expect("it need not wait");
+        let deadline = Instant::now() + Duration::from_secs(30);
         while unacknowledged(&opener).expect("counts") > 0 {
+            assert!(Instant::now() < deadline, "what was taken is acknowledged");
             // Nothing may be there while an acknowledgement is on its way.
             let _ = discard(&accepted, 65_536);
         }

@@ -124,7 +124,8 @@ fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
     let course = facts.tcp_course();
     let stands = course.is_some_and(TcpCourse::queue_stands);
     let unsent = course.map(|course| course.unsent).filter(|_| facts.requests_wait_to_be_sent());
-    if !tcp.queued() && !stands && unsent.is_none() {
+    let queued = tcp.queued() || stands;
+    if !queued && unsent.is_none() {
         let holds_up = facts.closed_loop.is_some_and(|closed| tcp.holds_up(closed.latency));
         return Some(match holds_up {
             true => Opinion::new(
@@ -151,7 +152,7 @@ fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
         return Some(busy);
     }
     let text = match unsent {
-        Some(unsent) if !tcp.queued() && !stands => message!(
+        Some(unsent) if !queued => message!(
             "shaper-requests-unsent",
             "On average {unsent} bytes of requests waited in the send buffer of a connection, more than the \
              {window} bytes that TCP had in flight at the most.",
