@@ -9,9 +9,10 @@ use linerate_engine::Stopped;
 use linerate_model::{
     Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent, message,
 };
+use linerate_sys::affinity::{ClearCores, pin};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
 use linerate_sys::xdp::{HEAD, Lane, Receiver, Reception, TransmitFrame, TransmitStream, include_bytes_aligned};
-use linerate_sys::{Error, affinity, bpf, clock};
+use linerate_sys::{Error, bpf, clock};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -107,6 +108,8 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     let programs = Arc::new(Programs { lanes, dealt, receiver, streams });
     let Programs { lanes, receiver, .. } = &*programs;
     let _counting = attempt.progress.counted_by(Arc::clone(&programs) as _);
+    // Those of this process that only look on would hold up a sender for milliseconds, however it is put first.
+    let _clear = ClearCores::of(0..lanes.len() as u32);
     thread::scope(|scope| {
         let mut threads = Vec::with_capacity(lanes.len());
         for (core, lane) in lanes.iter().enumerate() {
@@ -114,7 +117,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
                 .name(format!("frames {core}"))
                 .spawn_scoped(scope, move || {
                     // Without these it sends all the same, only less evenly.
-                    let _ = affinity::pin(core as u32);
+                    let _ = pin(core as u32);
                     let _ = go_first(SELF).and_then(|()| put_own_session_first());
                     clock::sleep_until(start.saturating_sub(LEAD / 10));
                     while lane.send()? && !stop.load(Ordering::Relaxed) && clock::now() < deadline {}

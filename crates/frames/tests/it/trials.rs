@@ -14,6 +14,7 @@ use linerate_sys::netlink::Route;
 use linerate_sys::shaping::Way;
 use linerate_testsuite::{lab_test, wait_until};
 use linerate_units::{Nanos, Ratio};
+use std::fs;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -129,6 +130,29 @@ fn each_port_tells_what_it_sent_and_received() {
             let meter = session.meter().unwrap();
             assert_eq!((meter.operations, meter.sent_bytes, meter.received_bytes), (3_000, 3_000 * 64, 3_000 * 64));
         }
+    });
+}
+
+/// What an agent does beside a trial, such as to observe the host, would hold up frames for milliseconds.
+#[lab_test(Bpf)]
+fn other_threads_leave_the_sending_core_while_xdp_sends() {
+    if fs::read_to_string("/sys/devices/system/cpu/online").unwrap().trim() == "0" {
+        return linerate_testsuite::skip(module_path!(), "it needs two cores");
+    }
+    let on_first_core = || {
+        let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+        list.trim().split(['-', ',']).next() == Some("0")
+    };
+    with_ports(|_| {
+        let session = session(&trial(FrameEngine::Xdp, 90_000, vec![stream(0, 0, 64, Some(1_000), UDP)]));
+        thread::scope(|scope| {
+            let running = scope.spawn(|| session.run(&Frames));
+            wait_until("this thread has left the core", || (!on_first_core()).then_some(()));
+            session.stop("seen");
+            running.join().unwrap().unwrap_err();
+        });
+        wait_until("this thread may use the core again", || on_first_core().then_some(()));
     });
 }
 
