@@ -8,23 +8,22 @@ use linerate_units::Nanos;
 const INTERVAL: Nanos = Nanos::from_millis(400);
 
 /// The feed of one run. It ends when this is dropped.
-pub(crate) struct Feed<'a> {
-    store: &'a Store,
+pub(crate) struct Feed {
     telling: Telling,
     /// None before the run has a name.
     writer: Option<FeedWriter>,
 }
 
-impl<'a> Feed<'a> {
-    /// A feed beside `store` that begins with the run.
-    pub(crate) fn new(store: &'a Store) -> Self {
-        Self { store, telling: Telling::new(Some(INTERVAL)), writer: None }
+impl Feed {
+    /// A feed that begins with the run.
+    pub(crate) fn new() -> Self {
+        Self { telling: Telling::new(Some(INTERVAL)), writer: None }
     }
 
-    /// Tells of an event.
-    pub(crate) fn note(&mut self, event: &Event<'_>) {
+    /// Tells of an event of a run that is kept in `store`.
+    pub(crate) fn note(&mut self, store: &Store, event: &Event<'_>) {
         if let Event::Started { record } = event {
-            self.writer = Some(self.store.feed(&record.id));
+            self.writer = Some(store.feed(&record.id));
         }
         if let Some(writer) = &mut self.writer {
             self.telling.take(event).into_iter().for_each(|told| writer.tell(told));

@@ -200,9 +200,9 @@ impl RunRequest {
         let mut display = self.display(&plan, agents.hosts(), stop)?;
         let sampling_period = self.sampling_period;
         let run = Run { plan, origin, sampling_period, agents, store, password, device, bench, resumed };
-        let mut feed = Feed::new(&self.store);
+        let mut feed = Feed::new();
         let note = &mut |event: Event<'_>| {
-            feed.note(&event);
+            feed.note(&self.store, &event);
             display.note(&event);
         };
         let ended = run.execute(note, stopped).await;

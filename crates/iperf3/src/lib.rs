@@ -45,4 +45,4 @@ mod told;
 
 pub use engine::Iperf3;
 pub use login::{BadKey, public_key};
-pub use server::{Iperf3Service, Observer, ServedTest, ServiceLimits, Watch};
+pub use server::{Iperf3Service, Observer, ServedTest, ServiceLimits, TestWatch};

@@ -25,5 +25,5 @@ pub use device_load::DeviceWatch;
 pub use error::{HostFailure, RunError};
 pub use intervals::Intervals;
 pub use run::{BenchWatch, Ended, Event, Origin, Resumed, Run};
-pub use served::keep_served;
+pub use served::ServedRun;
 pub use telling::Telling;

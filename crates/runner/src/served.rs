@@ -1,4 +1,4 @@
-//! A trial that was not asked for here: another program began it, and this host took part.
+//! A trial that was not asked for here: another program began it, and this host takes part.
 
 use crate::RunError;
 use crate::keep::Keep;
@@ -7,26 +7,40 @@ use linerate_method::{Joining, join};
 use linerate_model::{Host, HostCounts, Plan, Record, Repeats, Trial};
 use linerate_store::{Ending, Store};
 
-/// Keeps `trial` in `store` as a run of its own, of which `host` counted and saw `counts`. Returns its record.
-///
-/// # Errors
-/// The counts cannot be, or the store cannot be written.
-pub fn keep_served(
-    store: &Store,
-    origin: Origin,
-    host: Host,
-    trial: Trial,
-    counts: HostCounts,
-) -> Result<Record, RunError> {
-    let parts = vec![(host.name.clone(), Ok(counts))];
-    let result = join(&trial, 0, vec![Joining { caveats: Vec::new(), parts }]).map_err(RunError::Counts)?;
-    let plan = Plan::sweep(vec![trial], Repeats::Times(1));
-    let mut record = Record { started_unix_ns: result.started_unix_ns, ..begin(plan, origin, vec![host]) };
-    let mut method = linerate_method::of(&record.plan, &record.hosts);
-    method.record(&result);
-    record.trials.push(result);
-    let mut keep = Keep::new(Some(store), None, &record);
-    keep.trials(&record, || method.summary());
-    method.conclude(&mut record);
-    keep.end(&record, Ending::Finished).map_or(Ok(record), |error| Err(RunError::Store(error)))
+/// A run of one trial that another program asks of this host.
+#[derive(Debug)]
+pub struct ServedRun(Record);
+
+impl ServedRun {
+    /// Begins the run of `trial` at `host`. Nothing is kept of it yet.
+    pub fn begin(origin: Origin, host: Host, trial: Trial) -> Self {
+        Self(begin(sweep(trial), origin, vec![host]))
+    }
+
+    /// What is known of it: its name, its host and the trial.
+    pub fn record(&self) -> &Record {
+        &self.0
+    }
+
+    /// Keeps it in `store`: `trial` as it was measured in the end, of which this host counted and saw `counts`. Returns the record.
+    ///
+    /// # Errors
+    /// The counts cannot be, or the store cannot be written.
+    pub fn keep(self, store: &Store, trial: Trial, counts: HostCounts) -> Result<Record, RunError> {
+        let Self(begun) = self;
+        let parts = begun.hosts.iter().map(|host| (host.name.clone(), Ok(counts.clone()))).collect();
+        let result = join(&trial, 0, vec![Joining { caveats: Vec::new(), parts }]).map_err(RunError::Counts)?;
+        let mut record = Record { started_unix_ns: result.started_unix_ns, plan: sweep(trial), ..begun };
+        let mut method = linerate_method::of(&record.plan, &record.hosts);
+        method.record(&result);
+        record.trials.push(result);
+        let mut keep = Keep::new(Some(store), None, &record);
+        keep.trials(&record, || method.summary());
+        method.conclude(&mut record);
+        keep.end(&record, Ending::Finished).map_or(Ok(record), |error| Err(RunError::Store(error)))
+    }
+}
+
+fn sweep(trial: Trial) -> Plan {
+    Plan::sweep(vec![trial], Repeats::Times(1))
 }

@@ -1,11 +1,12 @@
 //! `linerate stream iperf3://HOST` and `linerate serve --iperf3`, as a user types them.
 
 use crate::program::{Ran, TestFolder, words};
+use linerate_model::StreamEvent;
 use linerate_store::Query;
-use linerate_testsuite::server_test;
 use linerate_testsuite::servers::{Iperf3, KeyPair};
+use linerate_testsuite::{server_test, wait_until};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 #[server_test(Program("iperf3"))]
 fn a_stream_to_an_iperf3_server_has_a_whole_record() {
@@ -118,4 +119,46 @@ fn what_a_client_of_iperf3_measured_is_a_record_at_the_agent() {
     let trial = &record["trials"][0];
     assert!(trial["hosts"].as_object().is_some_and(|hosts| hosts.len() == 1), "this host was watched");
     assert!(trial["series"].as_array().is_some_and(|series| !series.is_empty()), "{trial}");
+}
+
+#[server_test(Program("iperf3"))]
+fn a_test_of_an_iperf3_client_is_followed_while_it_goes_on() {
+    let place = TestFolder::new();
+    let mut agent = place.start(&words("serve --ephemeral --listen 127.0.0.1:0 --iperf3 0"));
+    let said = agent.message("serves clients of iperf3 at");
+    let port = said.split([':', ',']).filter_map(|part| part.trim().parse::<u16>().ok()).next_back().expect("a port");
+    let client = |seconds: &str| {
+        let asked = ["-c", "127.0.0.1", "-p", &port.to_string(), "-t", seconds, "-b", "5M"];
+        Command::new("iperf3").args(asked).stdout(Stdio::null()).spawn().expect("iperf3 starts")
+    };
+    let store = place.store();
+    let begins = format!("iperf3 -c 127.0.0.1 -p {port}");
+    let followed = || {
+        let mut feed = wait_until("the test is told of", || store.feeds().pop());
+        let mut told = Vec::new();
+        wait_until("an interval with data", || {
+            told.extend(feed.news());
+            let data = |event: &StreamEvent| matches!(event, StreamEvent::Interval(of) if of.received_bytes > 0);
+            told.iter().any(data).then_some(())
+        });
+        let StreamEvent::Start { command, .. } = &told[0] else { panic!("{told:?}") };
+        assert!(command.join(" ").starts_with(&begins), "{command:?}");
+        feed.record().clone()
+    };
+
+    let mut whole = client("3");
+    let record = followed();
+    assert!(whole.wait().expect("iperf3 ends").success());
+    agent.message("TCP, 1 flow");
+    wait_until("the feed has ended", || store.feeds().is_empty().then_some(()));
+    assert_eq!(store.resolve("latest").expect("it is kept"), record);
+
+    // A client that goes away leaves neither feed nor record.
+    let mut killed = client("30");
+    let record = followed();
+    killed.kill().expect("it is there");
+    killed.wait().expect("it ends");
+    agent.message("ended early");
+    wait_until("the feed has ended", || store.feeds().is_empty().then_some(()));
+    assert!(store.resolve(&record.0).is_err());
 }

@@ -15,23 +15,28 @@ use linerate_engine::{AllowedPeers, Work};
 use linerate_model::{HostCounts, Observation, Series, StreamTask, Timing};
 use linerate_units::{BitRate, Nanos};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 /// Who sees the tests of a service.
 pub trait Observer: Send + Sync {
     /// Takes a line about a test that has ended or was refused: the client's address, and what came of it.
     fn report(&self, line: &str);
 
-    /// Watches this host from now on, under the load of a test that is about to begin.
-    fn watch(&self, work: Work) -> Watch;
-
-    /// Takes what was counted of a test that went to its end.
-    fn ended(&self, test: ServedTest);
+    /// Watches this host from now on, under the load `work` of a test that is about to begin.
+    fn watch(self: Arc<Self>, test: ServedTest, work: Work) -> Box<dyn TestWatch>;
 }
 
-/// Ends a watch, and gives what was seen in the window and the course of the load. Dropped without a call, it ends as well.
-pub type Watch = Box<dyn FnOnce() -> (Observation, Series)>;
+/// Who watches one test. Dropped before [`ended`](Self::ended), the test came to nothing.
+pub trait TestWatch {
+    /// Ends the watch of this host. Gives what was seen in the window, and the course of the load.
+    fn seen(&mut self) -> (Observation, Series);
 
-/// A test that a client of iperf3 had.
+    /// Takes what was counted of a test that went to its end, and how long it was measured: what this host counted and saw, and what
+    /// the client told of its end.
+    fn ended(self: Box<Self>, timing: Timing, counts: HostCounts);
+}
+
+/// A test that a client of iperf3 asked for.
 #[derive(Debug, Clone)]
 pub struct ServedTest {
     /// The client's address.
@@ -40,12 +45,10 @@ pub struct ServedTest {
     pub service: SocketAddr,
     /// The stream as it is seen from here: this host receives what the client sends. Its path is yet to be named.
     pub stream: StreamTask,
-    /// Its warm-up, and how long it was measured.
+    /// Its warm-up, and the longest that it may be measured. The client ends it.
     pub timing: Timing,
-    /// Payload bytes after which it was over; none where it had a time.
+    /// Payload bytes after which it is over; none where it has a time.
     pub bytes: Option<u64>,
-    /// What this host counted and saw, and what the client told of its end.
-    pub counts: HostCounts,
 }
 
 /// What the clients of iperf3 may have.

@@ -125,12 +125,21 @@ impl Test {
         let mut work = bulk.work();
         // The client says when the window closes.
         work.window = Some(Timeline::new(start, Window { warmup: Warmup::Fixed(asked.omit), measure: longest }));
-        let watch = self.observer.watch(work);
+        let local = self.control.local_addr().map_err(early)?;
+        let service = SocketAddr::new(local.ip().to_canonical(), local.port());
+        let served = ServedTest {
+            peer: self.peer.to_canonical(),
+            service,
+            stream: asked.seen_from_here(self.peer),
+            timing: Timing::of(asked.omit, asked.time.unwrap_or(self.limits.max_time)),
+            bytes: asked.bytes,
+        };
+        let mut watch = Arc::clone(&self.observer).watch(served, work);
         // Before the client may send: what it sends at once counts as well.
         let begun = FlowCounts::now(&bulk, &sockets);
         self.tell(State::TestRunning)?;
         let counted = self.until_end(&asked, &bulk, &sockets, begun, start + longest.get());
-        let counted = counted.map(|before| (self.all_of(&asked, &bulk, &sockets, &before), watch(), before));
+        let counted = counted.map(|before| (self.all_of(&asked, &bulk, &sockets, &before), watch.seen(), before));
         stop.set("the test is over".to_owned());
         // It gives no counts of its own, for its window is open.
         let _ = bulk.join();
@@ -138,8 +147,6 @@ impl Test {
 
         let results = after.since(&before, &ways, is_udp);
         let told = self.exchange(&asked, &results, CpuTime::now(), cpu, congestion)?;
-        let local = self.control.local_addr().map_err(early)?;
-        let service = SocketAddr::new(local.ip().to_canonical(), local.port());
         let own = EndCounts {
             interface: interface_of(service.ip()),
             ..after.end(&before, &results, &ways, asked.message_bytes, &sockets)
@@ -147,14 +154,10 @@ impl Test {
         if let Some((client, caveats)) = client_end(&asked, &results, &ways, &own, &told) {
             let roles = [own, client].map(|end| RoleCounts::Flows(Box::new(end))).into();
             let started_unix_ns = clock::unix_at(before.at);
-            self.observer.ended(ServedTest {
-                peer: self.peer.to_canonical(),
-                service,
-                stream: asked.seen_from_here(self.peer),
-                bytes: asked.bytes,
-                timing: Timing::of(asked.omit, Nanos::new(after.at.saturating_sub(before.at))),
-                counts: HostCounts { roles, observation, series, started_unix_ns, caveats, remains: Vec::new() },
-            });
+            watch.ended(
+                Timing::of(asked.omit, Nanos::new(after.at.saturating_sub(before.at))),
+                HostCounts { roles, observation, series, started_unix_ns, caveats, remains: Vec::new() },
+            );
         }
         Ok(words(&asked, &results, &ways))
     }

@@ -2,8 +2,10 @@
 
 use crate::sessions::{client, counts, ended, stream};
 use linerate_engine::{AllowedPeers, Work};
-use linerate_iperf3::{Iperf3Service, Observer, ServedTest, ServiceLimits, Watch};
-use linerate_model::{Direction, Net, Observation, Offered, RoleCounts, Series, StreamTask, Transport};
+use linerate_iperf3::{Iperf3Service, Observer, ServedTest, ServiceLimits, TestWatch};
+use linerate_model::{
+    Direction, HostCounts, Net, Observation, Offered, RoleCounts, Series, StreamTask, Timing, Transport,
+};
 use linerate_testsuite::{server_test, wait_until};
 use linerate_units::{BitRate, Nanos};
 use serde_json::Value;
@@ -21,7 +23,13 @@ struct Served {
 #[derive(Default)]
 struct Seen {
     lines: Mutex<Vec<String>>,
-    tests: Mutex<Vec<ServedTest>>,
+    tests: Mutex<Vec<(ServedTest, HostCounts)>>,
+}
+
+/// A test under way.
+struct UnderWay {
+    seen: Arc<Seen>,
+    test: ServedTest,
 }
 
 impl Observer for Seen {
@@ -29,13 +37,20 @@ impl Observer for Seen {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
     }
 
-    fn watch(&self, work: Work) -> Watch {
+    fn watch(self: Arc<Self>, test: ServedTest, work: Work) -> Box<dyn TestWatch> {
         assert!(work.window.is_some() && !work.threads.is_empty());
-        Box::new(|| (Observation::default(), Series::default()))
+        Box::new(UnderWay { seen: self, test })
+    }
+}
+
+impl TestWatch for UnderWay {
+    fn seen(&mut self) -> (Observation, Series) {
+        (Observation::default(), Series::default())
     }
 
-    fn ended(&self, test: ServedTest) {
-        self.tests.lock().unwrap_or_else(PoisonError::into_inner).push(test);
+    fn ended(self: Box<Self>, timing: Timing, counts: HostCounts) {
+        let test = ServedTest { timing, ..self.test };
+        self.seen.tests.lock().unwrap_or_else(PoisonError::into_inner).push((test, counts));
     }
 }
 
@@ -167,11 +182,12 @@ fn both_ends_of_a_test_are_kept_as_each_of_them_counted() {
         let before = served.lines().len();
         let report = served.iperf3(options);
         wait_until("the test has ended", || (served.lines().len() > before).then_some(()));
-        let test = served.seen.tests.lock().unwrap_or_else(PoisonError::into_inner).pop().expect("it is kept");
+        let (test, counts) =
+            served.seen.tests.lock().unwrap_or_else(PoisonError::into_inner).pop().expect("it is kept");
         assert_eq!((test.stream.direction, test.bytes), (direction, bytes), "{options:?}");
         assert_eq!((test.peer, test.service), (Ipv4Addr::LOCALHOST.into(), served.address()));
-        let [RoleCounts::Flows(own), RoleCounts::Flows(client)] = &test.counts.roles[..] else { panic!("two ends") };
-        assert!(own.told.is_none() && client.told.is_some() && test.counts.started_unix_ns > 0);
+        let [RoleCounts::Flows(own), RoleCounts::Flows(client)] = &counts.roles[..] else { panic!("two ends") };
+        assert!(own.told.is_none() && client.told.is_some() && counts.started_unix_ns > 0);
         let end = &report["end"];
         let bytes_of = |sum: &str| end[sum]["bytes"].as_u64();
         // The client knows what the service told it, and the service what the client told.

@@ -2,17 +2,21 @@
 
 use super::say;
 use crate::exit::Failure;
+use crate::feed::Feed;
 use linerate_agent::{Seen, Watching};
-use linerate_iperf3::{Iperf3Service, Observer, ServedTest, ServiceLimits, Watch};
+use linerate_engine::Work;
+use linerate_iperf3::{Iperf3Service, Observer, ServedTest, ServiceLimits, TestWatch};
+use linerate_method::Progress;
 use linerate_model::{
-    Direction, Iperf3Server, Offered, Path, Sampling, Server, Task, Timing, Transport, Trial, Warmup, Window,
+    Direction, HostCounts, HostName, Iperf3Server, Observation, Offered, Path, Sampling, Series, Server, Task, Timing,
+    Transport, Trial, Warmup, Window,
 };
-use linerate_observe::HostOptions;
-use linerate_runner::{Origin, keep_served};
+use linerate_observe::{HostOptions, ObserveError};
+use linerate_runner::{Event, Origin, ServedRun};
 use linerate_store::Store;
 use linerate_units::Nanos;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Records kept within [`DAY`] at the most: whoever reaches the port may have a test, and is not to fill the disk.
@@ -31,7 +35,7 @@ pub(super) fn serve(
     store: Option<Store>,
     host: HostOptions,
 ) -> Result<Iperf3Service, Failure> {
-    let tests = Tests { store, host, kept: Mutex::default() };
+    let tests = Tests { store: store.map(Arc::new), host, kept: Mutex::default() };
     let service = Iperf3Service::start(address, limits, Arc::new(tests)).map_err(Failure::measure)?;
     say(&format!("linerate: serves clients of iperf3 at {}, TCP and UDP", service.address()));
     Ok(service)
@@ -39,7 +43,7 @@ pub(super) fn serve(
 
 /// What becomes of the tests of clients.
 struct Tests {
-    store: Option<Store>,
+    store: Option<Arc<Store>>,
     host: HostOptions,
     kept: Mutex<Allowance>,
 }
@@ -80,21 +84,48 @@ impl Allowance {
 }
 
 impl Tests {
-    fn keep(&self, store: &Store, test: ServedTest) -> Result<(), String> {
-        let host = linerate_observe::host(&self.host).map_err(|error| error.to_string())?;
-        let command = client_command(&test);
-        let ServedTest { peer, mut stream, timing, counts, .. } = test;
-        // Tests of several clients are several measurements.
-        let name = match stream.net.transport {
-            Transport::Tcp => format!("tcp, {peer}"),
-            Transport::Udp => format!("udp {}, {peer}", stream.message_bytes.get()),
-        };
-        let server = Server::Foreign(format!("iperf3 client {peer}").into());
-        stream.paths = vec![Path { client: host.name.clone(), server }];
-        let origin = Origin { command, ..Origin::default() };
-        let trial = Trial::new(name, Task::Stream(stream), timing);
-        keep_served(store, origin, host, trial, counts).map(drop).map_err(|error| error.to_string())
+    /// Begins the run of a test.
+    fn begin(self: Arc<Self>, store: Arc<Store>, test: ServedTest, work: Work) -> Result<UnderWay, ObserveError> {
+        let host = linerate_observe::host(&self.host)?;
+        let (peer, here) = (test.peer, host.name.clone());
+        let origin = Origin { command: client_command(&test), ..Origin::default() };
+        let trial = trial(test, &here);
+        let run = ServedRun::begin(origin, host, trial.clone());
+        let mut feed = Feed::new();
+        feed.note(&store, &Event::Started { record: run.record() });
+        feed.note(&store, &Event::Begins { trial: &trial, attempt: 0, progress: Progress::default() });
+        let feed = Arc::new(Mutex::new(feed));
+        let watching = Watching::begin(work, SAMPLING, {
+            let (store, feed) = (Arc::clone(&store), Arc::clone(&feed));
+            move |progress| locked(&feed).note(&store, &Event::Progress { host: &here, progress: &progress })
+        });
+        // Without a thread nothing is seen, and the test goes on.
+        Ok(UnderWay { tests: self, store, peer, trial, run, feed, watching: watching.ok() })
     }
+
+    /// Takes the place of a record among those of the day; says so when there are no more.
+    fn may_keep(&self) -> bool {
+        let allowed = locked(&self.kept).take(Instant::now());
+        if allowed == Allowed::NoMore {
+            say(&format!(
+                "linerate: {RECORDS} tests of iperf3 clients were kept within a day; others are not kept until it is over"
+            ));
+        }
+        allowed == Allowed::Yes
+    }
+}
+
+/// What is measured by a test, seen from host `here`.
+fn trial(test: ServedTest, here: &HostName) -> Trial {
+    let ServedTest { peer, mut stream, timing, .. } = test;
+    // Tests of several clients are several measurements.
+    let name = match stream.net.transport {
+        Transport::Tcp => format!("tcp, {peer}"),
+        Transport::Udp => format!("udp {}, {peer}", stream.message_bytes.get()),
+    };
+    let server = Server::Foreign(format!("iperf3 client {peer}").into());
+    stream.paths = vec![Path { client: here.clone(), server }];
+    Trial::new(name, Task::Stream(stream), timing)
 }
 
 /// A command of iperf3 that asks for the same test, to be typed at the client. Nobody knows what was typed there.
@@ -156,32 +187,62 @@ impl Observer for Tests {
         say(&format!("linerate: iperf3 client {line}"));
     }
 
-    fn watch(&self, work: linerate_engine::Work) -> Watch {
-        // Without a thread nothing is seen, and the test goes on.
-        let watching = self.store.as_ref().and_then(|_| Watching::begin(work, SAMPLING, |_| ()).ok());
-        Box::new(move || {
-            let Seen { observation, series } = watching.map(Watching::end).unwrap_or_default();
-            (observation.unwrap_or_default(), series)
-        })
+    fn watch(self: Arc<Self>, test: ServedTest, work: Work) -> Box<dyn TestWatch> {
+        let Some(store) = self.store.clone() else { return Box::new(Unwatched) };
+        let peer = test.peer;
+        match self.begin(store, test, work) {
+            Ok(under_way) => Box::new(under_way),
+            Err(error) => {
+                say(&format!("linerate: the test of iperf3 client {peer} is not kept: {error}"));
+                Box::new(Unwatched)
+            }
+        }
+    }
+}
+
+/// A test under way.
+struct UnderWay {
+    tests: Arc<Tests>,
+    store: Arc<Store>,
+    peer: IpAddr,
+    trial: Trial,
+    run: ServedRun,
+    feed: Arc<Mutex<Feed>>,
+    watching: Option<Watching>,
+}
+
+impl TestWatch for UnderWay {
+    fn seen(&mut self) -> (Observation, Series) {
+        let Seen { observation, series } = self.watching.take().map(Watching::end).unwrap_or_default();
+        (observation.unwrap_or_default(), series)
     }
 
-    fn ended(&self, test: ServedTest) {
-        let Some(store) = &self.store else { return };
-        let peer = test.peer;
-        match self.kept.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now()) {
-            Allowed::Yes => {}
-            Allowed::NoMore => {
-                say(&format!(
-                    "linerate: {RECORDS} tests of iperf3 clients were kept within a day; others are not kept until it is over"
-                ));
-                return;
-            }
-            Allowed::No => return,
+    fn ended(self: Box<Self>, timing: Timing, counts: HostCounts) {
+        if !self.tests.may_keep() {
+            return;
         }
-        if let Err(error) = self.keep(store, test) {
-            say(&format!("linerate: the test of iperf3 client {peer} is not kept: {error}"));
+        let Self { store, peer, trial, run, feed, .. } = *self;
+        match run.keep(&store, Trial::new(trial.name.clone(), trial.task().clone(), timing), counts) {
+            // Who follows the feed finds the record in the store now.
+            Ok(record) => locked(&feed).note(&store, &Event::Concluded { record: &record, failure: None }),
+            Err(error) => say(&format!("linerate: the test of iperf3 client {peer} is not kept: {error}")),
         }
     }
+}
+
+/// A test of which nothing is kept.
+struct Unwatched;
+
+impl TestWatch for Unwatched {
+    fn seen(&mut self) -> (Observation, Series) {
+        Default::default()
+    }
+
+    fn ended(self: Box<Self>, _: Timing, _: HostCounts) {}
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
