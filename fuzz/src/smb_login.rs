@@ -1,7 +1,6 @@
 //! Conversations with an SMB server: the login and what follows it, over a real connection.
 
-use linerate_model::SmbVersion;
-use linerate_smb::{Login, Session, Terms};
+use linerate_smb::{Login, Session, Terms, Version};
 use socket2::SockRef;
 use std::io::Write as _;
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -31,7 +30,7 @@ pub(crate) fn conversation(bytes: &[u8]) {
     server.write_all(&answers(bytes)).expect("the system keeps as much");
     server.shutdown(Shutdown::Write).expect("it is connected");
     let login = Login { user: String::from("guest"), password: String::new() };
-    let terms = Terms { minimum: SmbVersion::V2_0_2, sign: false };
+    let terms = Terms { minimum: Version::V2_0_2, sign: false };
     match Session::log_in(client, "server", "share", &login, terms) {
         Ok(session) => use_share(&session),
         Err(error) => assert!(!error.to_string().is_empty()),

@@ -40,6 +40,7 @@ const HOUSE: &[CratePlace] = &[
     place("linerate-units", 1, Kind::Pure),
     place("linerate-sys", 1, Kind::World),
     place("linerate-model", 2, Kind::Pure),
+    place("linerate-search", 2, Kind::Pure),
     place("linerate-observe", 2, Kind::World),
     place("linerate-engine", 2, Kind::World),
     place("linerate-smb", 2, Kind::World),

@@ -74,7 +74,7 @@ pub(crate) enum CopyError {
     NoSmb,
     /// An SMB server did not let it in.
     #[cfg(feature = "smb")]
-    #[error(transparent)]
+    #[error("{0}{remedy}", remedy = smb_remedy(.0))]
     Smb(#[from] linerate_smb::SmbError),
     /// Told to stop.
     #[error("stopped before the copy began")]
@@ -86,5 +86,27 @@ impl CopyError {
     pub(crate) fn at(call: &'static str, object: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let object = object.display().to_string();
         move |source| Self::System { call, object, source }
+    }
+}
+
+/// What to try, as the end of the sentence that says what went wrong.
+#[cfg(feature = "smb")]
+fn smb_remedy(error: &linerate_smb::SmbError) -> &'static str {
+    use linerate_smb::{Refusal, SmbError};
+    match error {
+        SmbError::Refused { refusal, .. } => match refusal {
+            Refusal::BadName => "; write NAME, DOMAIN\\NAME or NAME@DOMAIN",
+            Refusal::NoNtlm => "; does it take NTLM? linerate has no Kerberos",
+            Refusal::UserOrPassword => "; check --user, and the password in LINERATE_SMB_PASSWORD or --password-file",
+            Refusal::TakenForGuest => {
+                "; does the server know this user? Name one that it knows (on Samba, `smbpasswd -a NAME` adds one), or --user guest \
+                 where a guest will do, whose messages nothing protects"
+            }
+            Refusal::GuestCannotSign => "; name a user that the server knows, or leave --smb-sign out",
+            Refusal::Other => "; the server's log may tell more",
+        },
+        SmbError::TooOld { .. } => "; `--smb-min 2.0.2` allows the earlier ones, whose login is protected less",
+        SmbError::Unverified { .. } => "; --smb-sign asks for signatures",
+        SmbError::NoServer { .. } | SmbError::NoShare { .. } | SmbError::System { .. } => "",
     }
 }

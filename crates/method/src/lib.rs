@@ -27,7 +27,6 @@ mod read_record;
 mod repeat;
 mod replay;
 mod retry;
-pub mod search;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod statistics;

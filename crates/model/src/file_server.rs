@@ -98,17 +98,6 @@ impl SmbVersion {
             Self::V3_1_1 => "3.1.1",
         }
     }
-
-    /// Its number in messages (MS-SMB2 2.2.3, Dialects).
-    pub fn number(self) -> u16 {
-        match self {
-            Self::V2_0_2 => 0x0202,
-            Self::V2_1 => 0x0210,
-            Self::V3_0 => 0x0300,
-            Self::V3_0_2 => 0x0302,
-            Self::V3_1_1 => 0x0311,
-        }
-    }
 }
 
 impl fmt::Display for SmbVersion {

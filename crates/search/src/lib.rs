@@ -5,14 +5,20 @@
 //!
 //! A trial that the tester did not offer shows nothing at its load: neither that the device carries it, nor that it does
 //! not. A search goes below such a load, and says that it did.
+#![forbid(unsafe_code)]
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
 
 mod bisect;
 mod longest;
-pub mod mlr;
+mod mlr;
 
 pub use bisect::{Bisect, BisectGoal};
 pub use longest::Longest;
-pub use mlr::{Goal, GoalResult, Mlr};
+pub use mlr::{BadGoal, Goal, GoalResult, Mlr};
 
 use linerate_units::{FrameRate, Nanos, Ratio};
 

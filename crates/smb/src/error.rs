@@ -1,6 +1,6 @@
 //! What went wrong, with the server's own status in its text.
 
-use linerate_model::SmbVersion;
+use crate::Version;
 use std::sync::Arc;
 use std::{fmt, io};
 
@@ -16,26 +16,24 @@ pub enum SmbError {
         why: String,
     },
     /// The login was refused.
-    #[error("{server} refused user `{user}`: {why}; {remedy}")]
+    #[error("{server} refused user `{user}`: {why}")]
     Refused {
         /// Its address.
         server: String,
         /// Who was to be logged in.
         user: String,
-        /// The server's status.
+        /// The server's status, or what is wrong with the user.
         why: String,
-        /// What to try.
-        remedy: &'static str,
+        /// What kind of refusal it is.
+        refusal: Refusal,
     },
     /// The server speaks none of the versions that were offered.
-    #[error(
-        "{server} speaks no version of SMB from {minimum} on; `--smb-min 2.0.2` allows the earlier ones, whose login is protected less"
-    )]
+    #[error("{server} speaks no version of SMB from {minimum} on")]
     TooOld {
         /// Its address.
         server: String,
         /// The earliest version that was offered.
-        minimum: SmbVersion,
+        minimum: Version,
     },
     /// The signature of the server's answer to the login is not what it must be.
     #[error(
@@ -67,6 +65,23 @@ pub enum SmbError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// Why a login is refused, so that a program can say what to try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The name is not written as a user's: `NAME`, `DOMAIN\\NAME` or `NAME@DOMAIN`.
+    BadName,
+    /// The server takes no NTLM, which is all that is spoken here.
+    NoNtlm,
+    /// The server does not know the user, or the password is wrong.
+    UserOrPassword,
+    /// The server would take the user for a guest.
+    TakenForGuest,
+    /// A guest has no key, and [`Terms`](crate::Terms) ask for signatures.
+    GuestCannotSign,
+    /// Another status of the server's.
+    Other,
 }
 
 /// Statuses (MS-ERREF 2.3.1) that mean something here.

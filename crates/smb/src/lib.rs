@@ -10,6 +10,11 @@
 //!
 //! Paths are below the share, `/` between the names. What SMB cannot hold as a name is refused, never changed (`path`).
 
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod answer;
 mod connection;
 mod crypto;
@@ -28,15 +33,17 @@ mod receiver;
 mod request;
 mod session;
 mod spnego;
+mod version;
 mod wire;
 mod writer;
 
-pub use error::SmbError;
+pub use error::{Refusal, SmbError};
 pub use listing::Listing;
 pub use login::{Login, Terms};
 pub use path::check;
 pub use reader::Reader;
 pub use session::Session;
+pub use version::Version;
 pub use writer::Writer;
 
 /// The steps in which SMB keeps times, nanoseconds (MS-DTYP 2.3.3, FILETIME).

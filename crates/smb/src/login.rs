@@ -1,15 +1,15 @@
 //! From a connection to a session: who it is, and the keys (MS-SMB2 3.2.4.2.3).
 
+use crate::Version;
 use crate::answer::{Answer, Negotiated};
 use crate::connection::{Connection, Keys};
 use crate::crypto::{Cipher, Sealer, Signer, Transcript, derive};
-use crate::error::{CallError, SmbError, status};
+use crate::error::{CallError, Refusal, SmbError, status};
 use crate::file_time;
 use crate::negotiation::{GMAC, Negotiation};
 use crate::ntlm::{AuthenticationError, Chosen, Credentials};
 use crate::request::Request;
 use crate::spnego;
-use linerate_model::SmbVersion;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -36,7 +36,7 @@ impl std::fmt::Debug for Login {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Terms {
     /// The earliest version that it speaks.
-    pub minimum: SmbVersion,
+    pub minimum: Version,
     /// It signs every message, and takes none that is not signed.
     pub sign: bool,
 }
@@ -59,15 +59,14 @@ pub(crate) fn log_in(
 ) -> Result<Welcome, SmbError> {
     let no_server = |error: CallError| SmbError::NoServer { server: server.to_owned(), why: error.to_string() };
     let refused =
-        |why: String, remedy| SmbError::Refused { server: server.to_owned(), user: login.user.clone(), why, remedy };
+        |why: String, refusal| SmbError::Refused { server: server.to_owned(), user: login.user.clone(), why, refusal };
     let unverified = |why: String| SmbError::Unverified { server: server.to_owned(), why };
     let mut transcript = Transcript::new();
     let negotiation = Negotiation::new(connection, server, terms, &mut transcript)?;
 
     let credentials = Credentials::parse(&login.user, &login.password)
-        .map_err(|error| refused(error.to_string(), "write NAME, DOMAIN\\NAME or NAME@DOMAIN"))?;
-    let not_ours =
-        |error: AuthenticationError| refused(error.to_string(), "does it take NTLM? linerate has no Kerberos");
+        .map_err(|error| refused(error.to_string(), Refusal::BadName))?;
+    let not_ours = |error: AuthenticationError| refused(error.to_string(), Refusal::NoNtlm);
     let client = spnego::Client::new(credentials);
     let mut token = client.begin();
     let mut proved = None;
@@ -80,13 +79,11 @@ pub(crate) fn log_in(
             status::MORE if proved.is_none() => true,
             0 => false,
             other => {
-                let remedy = match other {
-                    status::LOGON_FAILURE => {
-                        "check --user, and the password in LINERATE_SMB_PASSWORD or --password-file"
-                    }
-                    _ => "the server's log may tell more",
+                let refusal = match other {
+                    status::LOGON_FAILURE => Refusal::UserOrPassword,
+                    _ => Refusal::Other,
                 };
-                return Err(refused(CallError::Status(other).to_string(), remedy));
+                return Err(refused(CallError::Status(other).to_string(), refusal));
             }
         };
         let (flags, server_token) = answer.set_up().map_err(no_server)?;
@@ -103,26 +100,19 @@ pub(crate) fn log_in(
     let guest = flags & (GUEST | NOBODY) != 0;
     if guest {
         if !login.user.eq_ignore_ascii_case("guest") {
-            return Err(refused(
-                String::from("it would take this user for a guest"),
-                "does the server know this user? Name one that it knows (on Samba, `smbpasswd -a NAME` adds one), or --user guest where \
-                 a guest will do, whose messages nothing protects",
-            ));
+            let why = String::from("it would take this user for a guest");
+            return Err(refused(why, Refusal::TakenForGuest));
         }
         if terms.sign {
-            return Err(refused(
-                String::from("a guest has no key to sign messages with"),
-                "name a user that the server knows, or leave --smb-sign out",
-            ));
+            let why = String::from("a guest has no key to sign messages with");
+            return Err(refused(why, Refusal::GuestCannotSign));
         }
         return Ok(Welcome { negotiation, guest, sealed: false });
     }
     let proved = proved.ok_or_else(|| unverified(String::from("it asked for no proof of the password")))?;
     let keys = keys(&negotiation.negotiated, proved.key(), &transcript.0, last.session());
     if !verify(&mut last, &keys) {
-        return Err(unverified(String::from(
-            "it is not signed, or its signature is wrong (--smb-sign asks for signatures)",
-        )));
+        return Err(unverified(String::from("it is not signed, or its signature is wrong")));
     }
     let (_, token) = last.set_up().map_err(no_server)?;
     proved.verify(token).map_err(|error| unverified(error.to_string()))?;
@@ -140,10 +130,10 @@ fn verify(answer: &mut Answer, keys: &Keys) -> bool {
 /// MS-SMB2 3.2.5.3.1.
 fn keys(negotiated: &Negotiated, key: &[u8; 16], transcript: &[u8; 64], session: u64) -> Keys {
     let dialect = negotiated.server.dialect;
-    if dialect < SmbVersion::V3_0.number() {
+    if dialect < Version::V3_0.number() {
         return Keys { signer: Some(Signer::hmac(key)), sealer: None };
     }
-    if dialect < SmbVersion::V3_1_1.number() {
+    if dialect < Version::V3_1_1.number() {
         let sealer = || {
             let to_server = Cipher::ccm_128(&derive(key, b"SMB2AESCCM\0", b"ServerIn \0"));
             Sealer::new(session, to_server, Cipher::ccm_128(&derive(key, b"SMB2AESCCM\0", b"ServerOut\0")))

@@ -3,13 +3,13 @@
 //! From 3.1.1 on the keys of a session follow from all that was negotiated (MS-SMB2 3.2.5.3.1), and a share is asked for under a
 //! signature. Before that, the server is asked under a signature what it was asked and what it answered (MS-SMB2 3.2.5.5).
 
+use crate::Version;
 use crate::answer::Negotiated;
 use crate::connection::{Connection, Ticket};
 use crate::crypto::Transcript;
 use crate::error::{CallError, SmbError, status};
 use crate::login::Terms;
 use crate::request::{Offer, Protection, Request, security_mode};
-use linerate_model::SmbVersion;
 use std::sync::Arc;
 
 /// AES-GMAC (MS-SMB2 2.2.3.1.7).
@@ -41,8 +41,8 @@ impl Negotiation {
         terms: Terms,
         transcript: &mut Transcript,
     ) -> Result<Self, SmbError> {
-        let allowed = SmbVersion::ALL.into_iter().filter(|version| *version >= terms.minimum);
-        let dialects: Vec<u16> = allowed.map(SmbVersion::number).collect();
+        let allowed = Version::ALL.into_iter().filter(|version| *version >= terms.minimum);
+        let dialects: Vec<u16> = allowed.map(Version::number).collect();
         let security_mode = if terms.sign { security_mode::REQUIRED } else { security_mode::ENABLED };
         let (client, salt) = (rand::random(), rand::random());
         let request = Request::negotiate(&offer(&dialects, client, salt, security_mode));
@@ -64,7 +64,7 @@ impl Negotiation {
 
     /// Whether the login itself binds what was negotiated.
     pub(crate) fn is_bound(&self) -> bool {
-        self.negotiated.server.dialect == SmbVersion::V3_1_1.number()
+        self.negotiated.server.dialect == Version::V3_1_1.number()
     }
 
     /// Asks the server by FSCTL_VALIDATE_NEGOTIATE_INFO whether it negotiated what the client saw. `protection` signs or encrypts.

@@ -5,8 +5,8 @@
 use super::{About, Draft, Found, Listing, OpenFile, Storage, What, split};
 use crate::CopyError;
 use crate::connection::{CONNECT, set_up};
-use linerate_model::{Password, SmbServer};
-use linerate_smb::{Kind, Login, Reader, Session, TIME_STEP, Terms, Writer};
+use linerate_model::{Password, SmbServer, SmbVersion};
+use linerate_smb::{Kind, Login, Reader, Session, TIME_STEP, Terms, Version, Writer};
 use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -105,7 +105,7 @@ impl Share {
         let failed = |error: io::Error| CopyError::NoConnection(format!("connecting to {}: {error}", server.address));
         let connection = TcpStream::connect_timeout(&server.address, CONNECT).map_err(failed)?;
         set_up(&connection).and_then(|()| keep(&connection)).map_err(failed)?;
-        let terms = Terms { minimum: server.minimum, sign: server.sign };
+        let terms = Terms { minimum: version(server.minimum), sign: server.sign };
         Ok(Session::log_in(connection, &server.name, &server.share, login, terms)?)
     }
 
@@ -304,10 +304,19 @@ impl Drop for SmbDraft {
     }
 }
 
+fn version(version: SmbVersion) -> Version {
+    match version {
+        SmbVersion::V2_0_2 => Version::V2_0_2,
+        SmbVersion::V2_1 => Version::V2_1,
+        SmbVersion::V3_0 => Version::V3_0,
+        SmbVersion::V3_0_2 => Version::V3_0_2,
+        SmbVersion::V3_1_1 => Version::V3_1_1,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::SmbVersion;
     use linerate_testsuite::wait_until;
     use std::io::{Read as _, Write as _};
     use std::net::{Ipv4Addr, Shutdown, TcpListener};

@@ -15,11 +15,11 @@
 
 use super::{bound, sum, trial};
 use crate::offered::{is_whole, of_number};
-use crate::search::{Bisect, BisectGoal, Counted, Search as _};
 use linerate_model::{
     AddressTable, Caveat, CaveatKind, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FramesRun,
     FramesTask, LearningRate, Mac, Message, Trial, TrialResult, Vary, VaryField, VaryOrder, message,
 };
+use linerate_search::{Bisect, BisectGoal, Counted, Search as _};
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 
 /// The first of the addresses; the last four bytes count on from here. Locally administered (IEEE 802c).

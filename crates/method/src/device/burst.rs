@@ -8,11 +8,11 @@
 use super::throughput::{AT_LINE, AT_TESTER_LIMIT, lines};
 use super::{bound, doubts, highest_load, sum, whole};
 use crate::offered::{is_whole, of_number};
-use crate::search::Longest;
 use linerate_model::{
     BackToBack, BufferTime, BurstLengths, Caveat, CaveatKind, DevicePlan, Firmness, FrameStreamCounts, FramesRun,
     FramesTask, Limit, Message, MessageValue, Throughput, message,
 };
+use linerate_search::Longest;
 use linerate_units::{BitRate, FrameSize, Nanos, Ratio};
 
 /// Bursts last no longer (RFC 2544 section 26.4 asks for trials of 2 s).

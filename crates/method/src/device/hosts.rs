@@ -26,12 +26,12 @@
 use super::recovery::last_loss;
 use super::{bound, latency_of, trial};
 use crate::offered::{Offer, of_number};
-use crate::search::Longest;
 use linerate_model::{
     Caveat, CaveatKind, Confidence, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FrameStreamCounts,
     FramesRun, FramesTask, Latency, Limit, Mac, MacRule, Message, NeighbourTable, PastNeighbours, SimulatedHosts,
     Trial, Vary, VaryField, VaryOrder, Verdict, message,
 };
+use linerate_search::Longest;
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 use std::net::IpAddr;
 

@@ -7,11 +7,11 @@ mod verdict;
 
 use super::{TesterLimit, bound, directions, doubts, highest_load, load};
 use crate::offered::Offer;
-use crate::search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Probe, Search};
 use linerate_model::{
     Caveat, CaveatKind, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, Firmness, FrameTesterLimit, FramesRun,
     GoalBounds, Message, SearchGoal, Throughput, message,
 };
+use linerate_search::{Bisect, BisectGoal, Bounds, Counted, Goal, GoalResult, Mlr, Probe, Search};
 use linerate_units::{FrameRate, FrameSize, Nanos, Ratio};
 
 /// A result within this share of the tester's limit is the tester's own.
@@ -130,7 +130,7 @@ impl ThroughputTest {
             DeviceTest::Goals { goals } => goals.as_slice(),
             _ => &[],
         };
-        let goals: Vec<Goal> = named.iter().map(|goal| within(Goal::of(*goal), plan.final_time)).collect();
+        let goals: Vec<Goal> = named.iter().map(|goal| within(named_goal(*goal), plan.final_time)).collect();
         let by = match Mlr::new(&goals, slowest, highest) {
             Ok(search) => By::Goals(named.to_vec(), search),
             // No goal is named.
@@ -331,6 +331,15 @@ pub(crate) fn lines(plan: &DevicePlan, size: FrameSize) -> Option<f64> {
     plan.line.map(|line| (size.line_rate(line).get() * plan.directions.len() as u64) as f64)
 }
 
+fn named_goal(goal: SearchGoal) -> Goal {
+    match goal {
+        SearchGoal::Rfc2544 => Goal::rfc2544(),
+        SearchGoal::Tst009 => Goal::tst009(),
+        SearchGoal::Ndr => Goal::ndr(),
+        SearchGoal::Pdr => Goal::pdr(),
+    }
+}
+
 /// The goal with no trial longer than `longest`, and its duration sum as much shorter.
 fn within(goal: Goal, longest: Nanos) -> Goal {
     let (longest, whole) = (longest.get(), goal.final_time.get());
@@ -353,7 +362,7 @@ fn bounds_of(name: SearchGoal, found: GoalResult) -> GoalBounds {
 
 /// A goal whose durations were cut no longer is what its name stands for.
 fn shortened(goal: &GoalBounds) -> Vec<Caveat> {
-    let whole = Goal::of(goal.name);
+    let whole = named_goal(goal.name);
     if goal.final_time >= whole.final_time {
         return Vec::new();
     }
@@ -369,4 +378,14 @@ fn shortened(goal: &GoalBounds) -> Vec<Caveat> {
         seconds = whole.final_time.get() / 1_000_000_000
     );
     vec![Caveat::new(CaveatKind::ShortTrial, text)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_are_searched_for_by_the_names_they_are_asked_by() {
+        assert!(SearchGoal::ALL.into_iter().all(|goal| named_goal(goal).name == goal.name()));
+    }
 }

@@ -1,6 +1,5 @@
 //! Search goals, RFC 9971: what has to hold of a load, and how narrow the answer has to be.
 
-use linerate_model::SearchGoal;
 use linerate_units::{Nanos, Ratio};
 
 /// What a search looks for (RFC 9971, search goal and its attributes).
@@ -55,27 +54,46 @@ pub enum BadGoal {
 
 impl Goal {
     /// The names that [`Goal::named`] knows.
-    pub const NAMES: [&'static str; 4] =
-        [SearchGoal::Rfc2544.name(), SearchGoal::Tst009.name(), SearchGoal::Ndr.name(), SearchGoal::Pdr.name()];
+    pub const NAMES: [&'static str; 4] = ["rfc2544", "tst009", "ndr", "pdr"];
 
-    /// The goal of this name, see [`Goal::of`].
+    /// The goal of this name.
+    ///
+    /// # Errors
+    /// No goal has it.
     pub fn named(name: &str) -> Result<Self, BadGoal> {
-        let known = SearchGoal::ALL.into_iter().find(|goal| goal.name() == name);
-        known.map(Self::of).ok_or_else(|| BadGoal::Unknown { name: name.to_owned() })
+        match name {
+            "rfc2544" => Ok(Self::rfc2544()),
+            "tst009" => Ok(Self::tst009()),
+            "ndr" => Ok(Self::ndr()),
+            "pdr" => Ok(Self::pdr()),
+            _ => Err(BadGoal::Unknown { name: name.to_owned() }),
+        }
     }
 
-    /// The examples of RFC 9971 for RFC 2544 (one trial of 60 s without loss) and ETSI TST009 (two of 60 s, one of which
-    /// may lose), and the no-drop and partial-drop rates of the CSIT project (21 trials of 1 s, half of which may lose more
-    /// than nothing or than 0.5 %). All to a width of 0.5 %, and from trials of 1 s.
-    pub fn of(goal: SearchGoal) -> Self {
-        let (final_secs, sum_secs, loss, exceed) = match goal {
-            SearchGoal::Rfc2544 => (60, 60, Ratio::new(0, 1), Ratio::new(0, 1)),
-            SearchGoal::Tst009 => (60, 120, Ratio::new(0, 1), Ratio::new(1, 2)),
-            SearchGoal::Ndr => (1, 21, Ratio::new(0, 1), Ratio::new(1, 2)),
-            SearchGoal::Pdr => (1, 21, Ratio::new(5, 1000), Ratio::new(1, 2)),
-        };
+    /// That of RFC 2544, as RFC 9971 has it: one trial of 60 s without loss.
+    pub fn rfc2544() -> Self {
+        Self::example("rfc2544", (60, 60), Ratio::new(0, 1), Ratio::new(0, 1))
+    }
+
+    /// That of ETSI TST009, as RFC 9971 has it: two trials of 60 s, one of which may lose.
+    pub fn tst009() -> Self {
+        Self::example("tst009", (60, 120), Ratio::new(0, 1), Ratio::new(1, 2))
+    }
+
+    /// The no-drop rate of the CSIT project: 21 trials of 1 s, half of which may lose.
+    pub fn ndr() -> Self {
+        Self::example("ndr", (1, 21), Ratio::new(0, 1), Ratio::new(1, 2))
+    }
+
+    /// The partial-drop rate of the CSIT project: 21 trials of 1 s, half of which may lose more than 0.5 %.
+    pub fn pdr() -> Self {
+        Self::example("pdr", (1, 21), Ratio::new(5, 1000), Ratio::new(1, 2))
+    }
+
+    /// To a width of 0.5 %, and from trials of 1 s.
+    fn example(name: &str, (final_secs, sum_secs): (u64, u64), loss: Ratio, exceed: Ratio) -> Self {
         Self {
-            name: goal.name().to_owned(),
+            name: name.to_owned(),
             final_time: Nanos::from_secs(final_secs),
             duration_sum: Nanos::from_secs(sum_secs),
             loss,

@@ -4,7 +4,7 @@
 //! allowed is never lost to rounding.
 
 use super::Goal;
-use crate::search::Counted;
+use crate::Counted;
 use linerate_units::Ratio;
 
 /// What a load is for a goal.
@@ -100,7 +100,7 @@ fn loss(trial: &Counted) -> Ratio {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::Probe;
+    use crate::Probe;
     use linerate_units::{FrameRate, Nanos};
     use proptest::prelude::*;
 

@@ -6,7 +6,7 @@
 mod device;
 
 use device::{Device, Overload};
-use linerate_method::search::{Counted, Goal, GoalResult, Mlr, Search};
+use linerate_search::{Counted, Goal, GoalResult, Mlr, Search};
 use linerate_testsuite::server_test;
 use linerate_units::{FrameRate, Nanos, Ratio};
 use serde::Serialize;
