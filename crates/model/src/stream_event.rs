@@ -150,6 +150,18 @@ pub struct IntervalReport {
     pub hosts: Vec<HostLoad>,
 }
 
+impl IntervalReport {
+    /// Whether one host alone told something, and it only sent: the receiver runs no agent, and says what arrived only at the end.
+    pub fn is_of_sender_alone(&self) -> bool {
+        self.hosts.len() == 1 && self.received_bps == 0.0 && self.sent_bps > 0.0
+    }
+
+    /// Payload bits per second: those received, or those sent where nobody tells what arrives.
+    pub fn payload_bps(&self) -> f64 {
+        if self.is_of_sender_alone() { self.sent_bps } else { self.received_bps }
+    }
+}
+
 /// How busy the test's threads on a host are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostLoad {

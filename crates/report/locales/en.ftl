@@ -1246,6 +1246,7 @@ live-lost = { $count ->
        *[other] { $count } datagrams lost
     }
 live-operations = { $count }/s
+live-payload-sent = payload sent
 live-response = p99 { $p99 }
 live-retransmits = { $count ->
         [one] 1 retransmit
@@ -1253,6 +1254,7 @@ live-retransmits = { $count ->
     }
 live-round-trip = round-trip time { $srtt }
 live-run-not-counted = run { $run }, not counted: { $reason }
+live-sent = { $rate } sent
 live-trial = Trial { $number }
 live-trial-of = Trial { $number } of { $all }
 live-warm-up = warm-up, excluded from results

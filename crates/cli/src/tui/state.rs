@@ -216,14 +216,15 @@ impl TrialSoFar {
 
     /// The rate of an interval.
     pub(super) fn rate(&self, report: &IntervalReport) -> f64 {
-        if self.counts_bytes() { report.received_bps } else { report.operations_per_s }
+        if self.counts_bytes() { report.payload_bps() } else { report.operations_per_s }
     }
 
     fn take(&mut self, report: &IntervalReport) {
         self.retransmits += report.retransmits;
         self.lost += report.lost;
         if !report.warmup {
-            let done = if self.counts_bytes() { report.received_bytes as f64 * 8.0 } else { report.operations as f64 };
+            let seconds = (report.to - report.from).as_secs_f64();
+            let done = if self.counts_bytes() { report.payload_bps() * seconds } else { report.operations as f64 };
             self.measured.0 += done;
             self.measured.1 = self.measured.1 + (report.to - report.from);
         }

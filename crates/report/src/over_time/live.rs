@@ -49,6 +49,9 @@ impl LiveTrial {
 pub fn live_figures(lang: Language, trial: &LiveTrial) -> Vec<String> {
     let Some(now) = trial.latest() else { return Vec::new() };
     let main = match trial.task {
+        TaskKind::Stream if now.is_of_sender_alone() => {
+            rate(now.sent_bps, "bit/s").map(|rate| said!(lang, "live-sent", rate = rate))
+        }
         TaskKind::Stream => rate(now.received_bps, "bit/s"),
         TaskKind::Copy => rate(now.received_bps / 8.0, "B/s"),
         TaskKind::Frames => per_second(now.operations_per_s).map(|count| said!(lang, "live-frames", count = count)),
@@ -82,10 +85,12 @@ pub fn live_charts(lang: Language, trial: &LiveTrial) -> Markup {
     let mut charts = match trial.task {
         TaskKind::Stream => {
             let lost: Told = |interval| per_s(interval, interval.lost);
-            let payload: Told = |interval| Some(interval.received_bps);
+            let payload: Told = |interval| Some(interval.payload_bps());
+            let sent_only = trial.latest().is_some_and(IntervalReport::is_of_sender_alone);
+            let what = if sent_only { "live-payload-sent" } else { "charts-axis-payload" };
             let missing = || of.chart("over-time-loss", ValueKind::PerSecond, [("", lost)]);
             let second = if udp { missing() } else { again("over-time-retransmits") };
-            vec![of.chart("charts-axis-payload", ValueKind::BitsPerSecond, [("", payload)]), second]
+            vec![of.chart(what, ValueKind::BitsPerSecond, [("", payload)]), second]
         }
         TaskKind::Copy => {
             let copied: Told = |interval| Some(interval.received_bps / 8.0);
@@ -273,6 +278,16 @@ mod tests {
         assert!(live_figures(lang, &trial(vec![attempt(1, TrialState::Begins, 0, 0)])).is_empty());
         let now = trial(vec![attempt(1, TrialState::Counted, 0, 9), attempt(2, TrialState::Begins, 1, 2)]);
         assert_eq!(live_figures(lang, &now), ["1.00 Gbit/s", "1 retransmit", "round-trip time 7 ms"]);
+        let mut sending = now.clone();
+        let latest = sending.attempts.last_mut().and_then(|attempt| attempt.intervals.last_mut()).unwrap();
+        let host = linerate_model::HostLoad { host: "a".into(), busiest_thread: None };
+        (latest.received_bps, latest.sent_bps, latest.hosts) = (0.0, 1e8, vec![host.clone()]);
+        assert_eq!(live_figures(lang, &sending)[0], "100 Mbit/s sent");
+        assert!(live_charts(lang, &sending).into_string().contains("payload sent"));
+        // Two hosts told, so nothing arrived.
+        let latest = sending.attempts.last_mut().and_then(|attempt| attempt.intervals.last_mut()).unwrap();
+        latest.hosts.push(host);
+        assert_eq!(live_figures(lang, &sending)[0], "0 bit/s");
         let warming = trial(vec![attempt(2, TrialState::Begins, 1, 1)]);
         assert!(live_figures(lang, &warming).contains(&"warm-up, excluded from results".to_owned()));
     }
