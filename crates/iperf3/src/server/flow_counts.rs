@@ -21,11 +21,23 @@ pub(super) struct FlowCounts {
 /// How this end moves data: in the loops of linerate's streams.
 const IO_METHOD: &str = "linerate";
 
+fn tcp_info(socket: &TcpStream) -> tcp::Info {
+    tcp::info(socket.as_fd()).unwrap_or_default()
+}
+
 impl FlowCounts {
+    /// How far so many flows are now, of which none has begun. `sockets` are those of TCP flows; empty for UDP.
+    pub(super) fn none(flows: usize, sockets: &[TcpStream]) -> Self {
+        Self {
+            at: clock::now(),
+            flows: vec![FlowProgress::default(); flows],
+            tcp: sockets.iter().map(tcp_info).collect(),
+        }
+    }
+
     /// How far they are now. `sockets` are those of TCP flows; empty for UDP.
     pub(super) fn now(bulk: &Bulk, sockets: &[TcpStream]) -> Self {
-        let tcp = |socket: &TcpStream| tcp::info(socket.as_fd()).unwrap_or_default();
-        Self { at: clock::now(), flows: bulk.progress(), tcp: sockets.iter().map(tcp).collect() }
+        Self { at: clock::now(), flows: bulk.progress(), tcp: sockets.iter().map(tcp_info).collect() }
     }
 
     /// Payload bytes that were received.

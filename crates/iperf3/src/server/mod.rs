@@ -22,12 +22,15 @@ pub trait Observer: Send + Sync {
     /// Takes a line about a test that has ended or was refused: the client's address, and what came of it.
     fn report(&self, line: &str);
 
-    /// Watches this host from now on, under the load `work` of a test that is about to begin.
-    fn watch(self: Arc<Self>, test: ServedTest, work: Work) -> Box<dyn TestWatch>;
+    /// Takes a test that is about to begin. It may take its time: the client waits.
+    fn begins(self: Arc<Self>, test: ServedTest) -> Box<dyn TestWatch>;
 }
 
 /// Who watches one test. Dropped before [`ended`](Self::ended), the test came to nothing.
 pub trait TestWatch {
+    /// Watches this host from now on, under the load `work` of the test. The client's clock runs already.
+    fn watch(&mut self, work: Work);
+
     /// Ends the watch of this host. Gives what was seen in the window, and the course of the load.
     fn seen(&mut self) -> (Observation, Series);
 

@@ -111,20 +111,6 @@ impl Test {
             false => flows.iter().map(kept).collect::<Result<_, _>>().map_err(early)?,
         };
         let congestion = flows.iter().find_map(|flow| congestion(&flow.socket));
-        self.tell(State::TestStart)?;
-
-        let longest = match asked.time {
-            Some(time) => asked.omit + time + GRACE,
-            None => self.limits.max_time + GRACE,
-        };
-        let (start, cpu) = (clock::now(), CpuTime::now());
-        let timeline = Timeline::new(start, Window { warmup: Warmup::Fixed(Nanos::default()), measure: longest });
-        let stop = Stop::default();
-        let bulk = Bulk::start(&asked.assignment(self.peer, longest), 0, timeline, flows, asked.wide, &stop)
-            .map_err(|failed| Ended::Early(failed.to_string()))?;
-        let mut work = bulk.work();
-        // The client says when the window closes.
-        work.window = Some(Timeline::new(start, Window { warmup: Warmup::Fixed(asked.omit), measure: longest }));
         let local = self.control.local_addr().map_err(early)?;
         let service = SocketAddr::new(local.ip().to_canonical(), local.port());
         let served = ServedTest {
@@ -134,9 +120,24 @@ impl Test {
             timing: Timing::of(asked.omit, asked.time.unwrap_or(self.limits.max_time)),
             bytes: asked.bytes,
         };
-        let mut watch = Arc::clone(&self.observer).watch(served, work);
-        // Before the client may send: what it sends at once counts as well.
-        let begun = FlowCounts::now(&bulk, &sockets);
+        let mut watch = Arc::clone(&self.observer).begins(served);
+        self.tell(State::TestStart)?;
+
+        let longest = match asked.time {
+            Some(time) => asked.omit + time + GRACE,
+            None => self.limits.max_time + GRACE,
+        };
+        // Before anything is sent: what is sent at once counts as well.
+        let begun = FlowCounts::none(ways.len(), &sockets);
+        let (start, cpu) = (begun.at, CpuTime::now());
+        let timeline = Timeline::new(start, Window { warmup: Warmup::Fixed(Nanos::default()), measure: longest });
+        let stop = Stop::default();
+        let bulk = Bulk::start(&asked.assignment(self.peer, longest), 0, timeline, flows, asked.wide, &stop)
+            .map_err(|failed| Ended::Early(failed.to_string()))?;
+        let mut work = bulk.work();
+        // The client says when the window closes.
+        work.window = Some(Timeline::new(start, Window { warmup: Warmup::Fixed(asked.omit), measure: longest }));
+        watch.watch(work);
         self.tell(State::TestRunning)?;
         let counted = self.until_end(&asked, &bulk, &sockets, begun, start + longest.get());
         let counted = counted.map(|before| (self.all_of(&asked, &bulk, &sockets, &before), watch.seen(), before));
@@ -221,7 +222,9 @@ impl Test {
             if now >= deadline {
                 return Err(Ended::Early("it did not end in its time".to_owned()));
             }
-            if meters.has_ended() && now >= *failed.get_or_insert(now) + FAILED_NS {
+            // Flows that have sent all their bytes have ended, too.
+            let is_whole = || asked.volume().is_some_and(|bytes| meters.read().sent_bytes >= bytes.get());
+            if meters.has_ended() && !is_whole() && now >= *failed.get_or_insert(now) + FAILED_NS {
                 return Err(Ended::Early("its flows ended before it did".to_owned()));
             }
             let agreed = self.limits.max_rate.and(asked.rates().1);

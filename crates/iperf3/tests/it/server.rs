@@ -37,13 +37,16 @@ impl Observer for Seen {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned());
     }
 
-    fn watch(self: Arc<Self>, test: ServedTest, work: Work) -> Box<dyn TestWatch> {
-        assert!(work.window.is_some() && !work.threads.is_empty());
+    fn begins(self: Arc<Self>, test: ServedTest) -> Box<dyn TestWatch> {
         Box::new(UnderWay { seen: self, test })
     }
 }
 
 impl TestWatch for UnderWay {
+    fn watch(&mut self, work: Work) {
+        assert!(work.window.is_some() && !work.threads.is_empty());
+    }
+
     fn seen(&mut self) -> (Observation, Series) {
         (Observation::default(), Series::default())
     }
@@ -177,6 +180,7 @@ fn both_ends_of_a_test_are_kept_as_each_of_them_counted() {
         (&["-b", "20M", "-t", "1", "-P", "2"][..], Direction::Receive, None),
         (&["-b", "20M", "-t", "1", "-R"], Direction::Send, None),
         (&["-n", "2M"], Direction::Receive, Some(2 << 20)),
+        (&["-n", "2M", "-R", "-P", "2"], Direction::Send, Some(2 << 20)),
         (&["-u", "-b", "20M", "-t", "1", "-l", "1000"], Direction::Receive, None),
     ] {
         let before = served.lines().len();
@@ -196,6 +200,11 @@ fn both_ends_of_a_test_are_kept_as_each_of_them_counted() {
             _ => (client.sent.as_ref(), own.received.as_ref()),
         };
         let (sent, received) = (sent.expect("it was sent"), received.expect("it was received"));
+        if let (Direction::Send, Some(bytes)) = (direction, bytes) {
+            // A message of 128 KiB for each flow, and one.
+            let most = bytes + (3 << 17);
+            assert!((bytes..=most).contains(&sent.payload_bytes), "{options:?}: {sent:?}");
+        }
         if options.contains(&"-u") {
             let (all, lost) = (end["sum"]["packets"].as_u64(), end["sum"]["lost_packets"].as_u64());
             assert_eq!(

@@ -85,7 +85,7 @@ impl Allowance {
 
 impl Tests {
     /// Begins the run of a test.
-    fn begin(self: Arc<Self>, store: Arc<Store>, test: ServedTest, work: Work) -> Result<UnderWay, ObserveError> {
+    fn begin(self: Arc<Self>, store: Arc<Store>, test: ServedTest) -> Result<UnderWay, ObserveError> {
         let host = linerate_observe::host(&self.host)?;
         let (peer, here) = (test.peer, host.name.clone());
         let origin = Origin { command: client_command(&test), ..Origin::default() };
@@ -95,12 +95,7 @@ impl Tests {
         feed.note(&store, &Event::Started { record: run.record() });
         feed.note(&store, &Event::Begins { trial: &trial, attempt: 0, progress: Progress::default() });
         let feed = Arc::new(Mutex::new(feed));
-        let watching = Watching::begin(work, SAMPLING, {
-            let (store, feed) = (Arc::clone(&store), Arc::clone(&feed));
-            move |progress| locked(&feed).note(&store, &Event::Progress { host: &here, progress: &progress })
-        });
-        // Without a thread nothing is seen, and the test goes on.
-        Ok(UnderWay { tests: self, store, peer, trial, run, feed, watching: watching.ok() })
+        Ok(UnderWay { tests: self, store, peer, here, trial, run, feed, watching: None })
     }
 
     /// Takes the place of a record among those of the day; says so when there are no more.
@@ -187,10 +182,10 @@ impl Observer for Tests {
         say(&format!("linerate: iperf3 client {line}"));
     }
 
-    fn watch(self: Arc<Self>, test: ServedTest, work: Work) -> Box<dyn TestWatch> {
+    fn begins(self: Arc<Self>, test: ServedTest) -> Box<dyn TestWatch> {
         let Some(store) = self.store.clone() else { return Box::new(Unwatched) };
         let peer = test.peer;
-        match self.begin(store, test, work) {
+        match self.begin(store, test) {
             Ok(under_way) => Box::new(under_way),
             Err(error) => {
                 say(&format!("linerate: the test of iperf3 client {peer} is not kept: {error}"));
@@ -205,6 +200,7 @@ struct UnderWay {
     tests: Arc<Tests>,
     store: Arc<Store>,
     peer: IpAddr,
+    here: HostName,
     trial: Trial,
     run: ServedRun,
     feed: Arc<Mutex<Feed>>,
@@ -212,6 +208,13 @@ struct UnderWay {
 }
 
 impl TestWatch for UnderWay {
+    fn watch(&mut self, work: Work) {
+        let (store, feed, here) = (Arc::clone(&self.store), Arc::clone(&self.feed), self.here.clone());
+        let tell = move |progress| locked(&feed).note(&store, &Event::Progress { host: &here, progress: &progress });
+        // Without a thread nothing is seen, and the test goes on.
+        self.watching = Watching::begin(work, SAMPLING, tell).ok();
+    }
+
     fn seen(&mut self) -> (Observation, Series) {
         let Seen { observation, series } = self.watching.take().map(Watching::end).unwrap_or_default();
         (observation.unwrap_or_default(), series)
@@ -234,6 +237,8 @@ impl TestWatch for UnderWay {
 struct Unwatched;
 
 impl TestWatch for Unwatched {
+    fn watch(&mut self, _: Work) {}
+
     fn seen(&mut self) -> (Observation, Series) {
         Default::default()
     }
