@@ -92,18 +92,20 @@ impl CopyError {
 /// What to try, as the end of the sentence that says what went wrong.
 #[cfg(feature = "smb")]
 fn smb_remedy(error: &linerate_smb::SmbError) -> &'static str {
-    use linerate_smb::{Refusal, SmbError};
+    use linerate_smb::{LoginError, SmbError};
     match error {
-        SmbError::Refused { refusal, .. } => match refusal {
-            Refusal::BadName => "; write NAME, DOMAIN\\NAME or NAME@DOMAIN",
-            Refusal::NoNtlm => "; does it take NTLM? linerate has no Kerberos",
-            Refusal::UserOrPassword => "; check --user, and the password in LINERATE_SMB_PASSWORD or --password-file",
-            Refusal::TakenForGuest => {
+        SmbError::Refused { cause, .. } => match cause {
+            LoginError::BadName => "; write NAME, DOMAIN\\NAME or NAME@DOMAIN",
+            LoginError::NoNtlm => "; does it take NTLM? linerate has no Kerberos",
+            LoginError::UserOrPassword => {
+                "; check --user, and the password in LINERATE_SMB_PASSWORD or --password-file"
+            }
+            LoginError::TakenForGuest => {
                 "; does the server know this user? Name one that it knows (on Samba, `smbpasswd -a NAME` adds one), or --user guest \
                  where a guest will do, whose messages nothing protects"
             }
-            Refusal::GuestCannotSign => "; name a user that the server knows, or leave --smb-sign out",
-            Refusal::Other => "; the server's log may tell more",
+            LoginError::GuestCannotSign => "; name a user that the server knows, or leave --smb-sign out",
+            LoginError::Other => "; the server's log may tell more",
         },
         SmbError::TooOld { .. } => "; `--smb-min 2.0.2` allows the earlier ones, whose login is protected less",
         SmbError::Unverified { .. } => "; --smb-sign asks for signatures",

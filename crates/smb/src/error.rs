@@ -24,8 +24,8 @@ pub enum SmbError {
         user: String,
         /// The server's status, or what is wrong with the user.
         why: String,
-        /// What kind of refusal it is.
-        refusal: Refusal,
+        /// What is wrong with the login.
+        cause: LoginError,
     },
     /// The server speaks none of the versions that were offered.
     #[error("{server} speaks no version of SMB from {minimum} on")]
@@ -69,7 +69,7 @@ pub enum SmbError {
 
 /// Why a login is refused, so that a program can say what to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum LoginError {
     /// The name is not written as a user's: `NAME`, `DOMAIN\\NAME` or `NAME@DOMAIN`.
     BadName,
     /// The server takes no NTLM, which is all that is spoken here.

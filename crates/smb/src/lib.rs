@@ -37,7 +37,7 @@ mod version;
 mod wire;
 mod writer;
 
-pub use error::{Refusal, SmbError};
+pub use error::{LoginError, SmbError};
 pub use listing::Listing;
 pub use login::{Login, Terms};
 pub use path::check;

@@ -4,7 +4,7 @@ use crate::Version;
 use crate::answer::{Answer, Negotiated};
 use crate::connection::{Connection, Keys};
 use crate::crypto::{Cipher, Sealer, Signer, Transcript, derive};
-use crate::error::{CallError, Refusal, SmbError, status};
+use crate::error::{CallError, LoginError, SmbError, status};
 use crate::file_time;
 use crate::negotiation::{GMAC, Negotiation};
 use crate::ntlm::{AuthenticationError, Chosen, Credentials};
@@ -59,14 +59,14 @@ pub(crate) fn log_in(
 ) -> Result<Welcome, SmbError> {
     let no_server = |error: CallError| SmbError::NoServer { server: server.to_owned(), why: error.to_string() };
     let refused =
-        |why: String, refusal| SmbError::Refused { server: server.to_owned(), user: login.user.clone(), why, refusal };
+        |why: String, cause| SmbError::Refused { server: server.to_owned(), user: login.user.clone(), why, cause };
     let unverified = |why: String| SmbError::Unverified { server: server.to_owned(), why };
     let mut transcript = Transcript::new();
     let negotiation = Negotiation::new(connection, server, terms, &mut transcript)?;
 
     let credentials = Credentials::parse(&login.user, &login.password)
-        .map_err(|error| refused(error.to_string(), Refusal::BadName))?;
-    let not_ours = |error: AuthenticationError| refused(error.to_string(), Refusal::NoNtlm);
+        .map_err(|error| refused(error.to_string(), LoginError::BadName))?;
+    let not_ours = |error: AuthenticationError| refused(error.to_string(), LoginError::NoNtlm);
     let client = spnego::Client::new(credentials);
     let mut token = client.begin();
     let mut proved = None;
@@ -79,11 +79,11 @@ pub(crate) fn log_in(
             status::MORE if proved.is_none() => true,
             0 => false,
             other => {
-                let refusal = match other {
-                    status::LOGON_FAILURE => Refusal::UserOrPassword,
-                    _ => Refusal::Other,
+                let cause = match other {
+                    status::LOGON_FAILURE => LoginError::UserOrPassword,
+                    _ => LoginError::Other,
                 };
-                return Err(refused(CallError::Status(other).to_string(), refusal));
+                return Err(refused(CallError::Status(other).to_string(), cause));
             }
         };
         let (flags, server_token) = answer.set_up().map_err(no_server)?;
@@ -101,11 +101,11 @@ pub(crate) fn log_in(
     if guest {
         if !login.user.eq_ignore_ascii_case("guest") {
             let why = String::from("it would take this user for a guest");
-            return Err(refused(why, Refusal::TakenForGuest));
+            return Err(refused(why, LoginError::TakenForGuest));
         }
         if terms.sign {
             let why = String::from("a guest has no key to sign messages with");
-            return Err(refused(why, Refusal::GuestCannotSign));
+            return Err(refused(why, LoginError::GuestCannotSign));
         }
         return Ok(Welcome { negotiation, guest, sealed: false });
     }
