@@ -56,7 +56,9 @@ fn a_tree_goes_from_host_to_host_in_the_lab() {
     assert_eq!(outcome["verified"], true);
     let (rate, time) = (number(outcome, "/bytes_per_s"), number(outcome, "/time_ns"));
     assert!((rate * time / 1e9 - 2e6).abs() < 1e3, "{rate} for {time}");
-    assert_eq!(record["trials"].as_array().map(Vec::len), Some(2));
+    // A trial that the machine spoilt was repeated.
+    assert_eq!(outcome["main"]["runs"], 2);
+    assert!(record["trials"].as_array().is_some_and(|trials| trials.len() >= 2));
     check_stages(&record, &STAGES);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::endings::{Outside, Program, bench_command, namespaces_of_agents, nothing_stays};
 use crate::rates::{FLOOD, SHAPER_BURST, flood};
-use crate::support::{agents_told, host, queue_drops, socket, try_up, up, wait_for};
+use crate::support::{agent_told, host, queue_drops, socket, try_up, up, wait_for};
 use linerate_lab::{Bench, Lab};
 use linerate_sys::affinity::pin;
 use linerate_sys::ethtool::Ethtool;
@@ -214,7 +214,7 @@ fn a_queue_of_the_host_holds_back_what_it_sends_and_drops_the_rest() {
         assert!(lost > 0 && root.drops >= lost && root.drops <= lost + 5, "{} dropped, {lost} missing", root.drops);
         assert!(root.overlimits > 0);
         // The speed that the agent is told is the link's.
-        assert_eq!(agents_told("--name a ")[0].1.contains("--link-speed eth0=1000000000bit/s"), !link.is_empty());
+        assert_eq!(agent_told("--name a ").contains("--link-speed eth0=1000000000bit/s"), !link.is_empty());
     }
 }
 
@@ -225,8 +225,8 @@ fn an_agent_is_told_a_wrong_speed() {
         up("name = 'x'\nhosts = ['a', 'b']\nlink = { rate = '1Gbit/s' }\n[[fault]]\nkind = 'wrong-speed'\nat = 'a'\n\
          declared = '10Mbit/s'");
     for (name, speed) in [("a", "10000000"), ("b", "1000000000")] {
-        let told = agents_told(&format!("--name {name} "));
-        assert!(told[0].1.contains(&format!("--link-speed eth0={speed}bit/s")), "{told:?}");
+        let told = agent_told(&format!("--name {name} "));
+        assert!(told.contains(&format!("--link-speed eth0={speed}bit/s")), "{told}");
     }
     wait_for(lab.down());
 }

@@ -2,6 +2,7 @@
 use linerate_lab::{Bench, Lab, LabError, LabOptions};
 use linerate_model::HostName;
 use linerate_sys::netlink::Route;
+use linerate_testsuite::wait_until;
 use std::fs;
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -71,6 +72,12 @@ pub(crate) fn agents_told(words: &str) -> Vec<(u32, String)> {
         (is_agent && arguments.contains(words)).then(|| (pid, arguments.to_owned()))
     };
     numbers.filter_map(told).collect()
+}
+
+/// What the one agent was told whose command line has `words` in it. That of a lab taken down before may end a little later.
+pub(crate) fn agent_told(words: &str) -> String {
+    let one = || <[_; 1]>::try_from(agents_told(words)).ok();
+    wait_until(&format!("one agent is told `{words}`"), one).map(|(_, told)| told).concat()
 }
 
 /// Packets for which the kernel's input queues had no room: those of this machine's cores, and the receive queue at the far end of
