@@ -112,3 +112,34 @@ fn smb_remedy(error: &linerate_smb::SmbError) -> &'static str {
         SmbError::NoServer { .. } | SmbError::NoShare { .. } | SmbError::System { .. } => "",
     }
 }
+
+#[cfg(all(test, feature = "smb"))]
+mod tests {
+    use super::*;
+    use linerate_smb::{LoginError, SmbError, Version};
+
+    #[test]
+    fn who_is_not_let_in_is_told_what_to_try() {
+        let refused = |cause| {
+            let [server, user, why] = ["192.0.2.5", "alice", "it says no"].map(str::to_owned);
+            CopyError::from(SmbError::Refused { server, user, why, cause }).to_string()
+        };
+        for (cause, remedy) in [
+            (LoginError::UserOrPassword, "it says no; check --user, and the password in LINERATE_SMB_PASSWORD"),
+            (LoginError::TakenForGuest, "`smbpasswd -a NAME`"),
+            (LoginError::GuestCannotSign, "leave --smb-sign out"),
+            (LoginError::BadName, "NAME@DOMAIN"),
+            (LoginError::NoNtlm, "Kerberos"),
+            (LoginError::Other, "the server's log"),
+        ] {
+            let said = refused(cause);
+            assert!(
+                said.starts_with("192.0.2.5 refused user `alice`: it says no; ") && said.contains(remedy),
+                "{said}"
+            );
+        }
+        let too_old = SmbError::TooOld { server: "192.0.2.5".to_owned(), minimum: Version::V3_1_1 };
+        let said = CopyError::from(too_old).to_string();
+        assert!(said.contains("from 3.1.1 on; `--smb-min 2.0.2`"), "{said}");
+    }
+}

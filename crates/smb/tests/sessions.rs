@@ -1,6 +1,6 @@
 //! Sessions with a server of other hands: Samba.
 
-use linerate_smb::{Kind, Login, Session, SmbError, Terms, Version};
+use linerate_smb::{Kind, Login, LoginError, Session, SmbError, Terms, Version};
 use linerate_testsuite::server_test;
 use linerate_testsuite::servers::{PASSWORD, Samba, USER};
 use std::collections::BTreeSet;
@@ -152,8 +152,8 @@ fn a_listing_that_stands_still_stops_no_other() {
 fn what_a_server_refuses_is_named() {
     let samba = Samba::start();
     for (share, user, password, words) in [
-        ("open", USER, "wrong", "STATUS_LOGON_FAILURE; check --user, and the password"),
-        ("open", "nobody-knows", "", "does the server know this user"),
+        ("open", USER, "wrong", "refused user `root`: the server says: STATUS_LOGON_FAILURE"),
+        ("open", "nobody-knows", "", "it would take this user for a guest"),
         ("none", USER, PASSWORD, "no share `none` for user `root`: the server says: STATUS_BAD_NETWORK_NAME"),
     ] {
         let error = log_in(&samba, share, &login(user, password)).err().expect("refused").to_string();
@@ -196,8 +196,8 @@ fn a_large_file_goes_to_a_share_that_makes_each_write_durable() {
 #[server_test(Root, Program("smbd"), Program("smbpasswd"))]
 fn nobody_becomes_a_guest_unasked() {
     let samba = Samba::start();
-    let error = log_in(&samba, "open", &login("nobody-knows", "")).err().expect("refused").to_string();
-    assert!(error.contains("take this user for a guest") && error.contains("smbpasswd -a"), "{error}");
+    let error = log_in(&samba, "open", &login("nobody-knows", "")).err().expect("refused");
+    assert!(matches!(error, SmbError::Refused { cause: LoginError::TakenForGuest, .. }), "{error}");
     let session = log_in(&samba, "open", &login("guest", "")).expect("asked for");
     let error = session.create(b".part").err().expect("the folder is root's");
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
