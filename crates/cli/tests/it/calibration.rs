@@ -8,9 +8,10 @@ use linerate_testsuite::lab_test;
 use linerate_units::BitRate;
 use serde_json::Value;
 
-/// A tester whose own queues limit it, wherever its data go. Both ends have one, as a lab's cable gives them the same offloads.
+/// A tester whose own queues limit it, wherever its data go. Both ends have one, as a lab's cable gives them the same offloads. The
+/// queues hold 100 ms, so that the rate stays while a busy machine holds a sender back.
 const TESTER: &str =
-    "--fault host-queue,at=a,rate=20Mbit/s,queue=64KiB --fault host-queue,at=b,rate=20Mbit/s,queue=64KiB";
+    "--fault host-queue,at=a,rate=20Mbit/s,queue=256KiB --fault host-queue,at=b,rate=20Mbit/s,queue=256KiB";
 const STREAM: &str = "stream a b --warmup 1s --time 1s --repeats 3";
 
 /// Runs a command in a lab with this device between such hosts.
@@ -90,7 +91,7 @@ fn hosts_against_themselves_give_an_upper_estimate_and_each_result_says_so() {
     assert!(!["tester", "device"].contains(&limit(&record)), "the loopback has no such queue: {result:#}");
 }
 
-/// An end of a link of this rate, as of an Ethernet.
+/// An end of a link of this rate, as of an Ethernet, with as long a queue.
 fn ethernet(interface: &str, rate: u64) {
     let mut route = Route::open().expect("netlink");
     let link = route.index_of(interface).expect("the interface");
@@ -98,7 +99,7 @@ fn ethernet(interface: &str, rate: u64) {
         rate: BitRate::per_second(rate),
         longest_frame: 1514,
         burst_bytes: 16 << 10,
-        queue_bytes: 64 << 10,
+        queue_bytes: 256 << 10,
     };
     route.shape(link, &shape).expect("shaped");
 }

@@ -1,7 +1,7 @@
 //! A bench for a test, and what the machine looks like from outside.
 use linerate_lab::{Bench, Lab, LabError, LabOptions};
 use linerate_model::HostName;
-use linerate_sys::netlink::Route;
+use linerate_sys::netlink::{LinkCounters, Route};
 use linerate_testsuite::wait_until;
 use std::fs;
 use std::future::Future;
@@ -83,11 +83,16 @@ pub(crate) fn agent_told(words: &str) -> String {
 /// Packets for which the kernel's input queues had no room: those of this machine's cores, and the receive queue at the far end of
 /// the link of host `from`. A link of a set rate gives each its turn, but a flood on a busy machine overflows them.
 pub(crate) fn queue_drops(lab: &Lab, from: &str) -> u64 {
-    let counters = fs::read_to_string("/proc/net/softnet_stat").expect("counters");
+    let softnet = fs::read_to_string("/proc/net/softnet_stat").expect("counters");
     // The second column of each core's line, in hexadecimal.
     let column = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();
-    let of_cores: u64 = counters.lines().map(|line| column(line).expect("a column of drops")).sum();
-    let links = lab.inside(&host(from), || Route::open()?.links()).expect("inside").expect("links");
+    let of_cores: u64 = softnet.lines().map(|line| column(line).expect("a column of drops")).sum();
     // A virtual link counts what its far end does not take as dropped by the near one.
-    of_cores + links.iter().find(|link| link.name == "eth0").expect("eth0").counters.tx_dropped
+    of_cores + counters(lab, from).tx_dropped
+}
+
+/// The counters of a host's data interface.
+pub(crate) fn counters(lab: &Lab, name: &str) -> LinkCounters {
+    let links = lab.inside(&host(name), || Route::open()?.links()).expect("inside").expect("links");
+    links.into_iter().find(|link| link.name == "eth0").expect("eth0").counters
 }
