@@ -5,6 +5,7 @@
 mod check;
 mod connect;
 mod contract;
+mod default_congestion;
 mod error;
 pub mod greeting;
 mod inbox;
@@ -32,6 +33,7 @@ pub use contract::{
     Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, ForeignServer, Meters, Needs, Stopped,
     Work,
 };
+pub use default_congestion::DefaultCongestion;
 pub use error::{FlowsMissing, SocketError, failed};
 pub use inbox::Greets;
 pub use listening::{DataPorts, DatagramListener, ListenOptions, Listener};

@@ -180,6 +180,9 @@ impl SharedConnections {
             let set = set_options(&SockRef::from(&stream), Transport::Tcp, peer.is_ipv6(), options);
             set.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error))?;
         }
+        if self.options.as_ref().is_none_or(|options| options.congestion.is_none()) {
+            self.port.congestion().give(&SockRef::from(&stream))?;
+        }
         Ok((stream, peer))
     }
 }

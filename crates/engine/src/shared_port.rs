@@ -7,6 +7,7 @@
 //!
 //! Strangers have few places and little time, and are told nothing: see [`crate::Strangers`].
 
+use crate::default_congestion::DefaultCongestion;
 use crate::error::{SocketError, failed};
 use crate::greeting::GREETING;
 use crate::inbox::Inbox;
@@ -73,6 +74,7 @@ struct Inner {
     /// The listener at all IPv6 addresses listens at those of IPv4 too.
     takes_v4: bool,
     listener: TcpListener,
+    congestion: DefaultCongestion,
     datagrams: UdpSocket,
     connection_inboxes: Inboxes<TcpStream>,
     datagram_inboxes: Inboxes<Vec<u8>>,
@@ -135,6 +137,7 @@ impl PortServer {
         SockRef::from(&listener).listen(BACKLOG).map_err(failed(format!("listening on {local}")))?;
         // Handed down to each connection of a session, which costs no call of the kernel then.
         set_options(&SockRef::from(&listener), Transport::Tcp, local.is_ipv6(), &SocketOptions::default())?;
+        let congestion = DefaultCongestion::of(&listener).map_err(failed("TCP_CONGESTION"))?;
         // Without TCP_DEFER_ACCEPT: the kernel would make the socket of each connection when its first data come, and transactions
         // with a connection each would be a tenth slower (docs/benchmarks.md).
         let remedy = "stop it, choose another port, or name ports of their own for data with --data-ports";
@@ -144,6 +147,7 @@ impl PortServer {
             address: SocketAddr::new(local.ip().to_canonical(), local.port()),
             takes_v4,
             listener,
+            congestion,
             datagrams: datagrams.into(),
             connection_inboxes: Inboxes(Mutex::default()),
             datagram_inboxes: Inboxes(Mutex::default()),
@@ -202,6 +206,11 @@ impl SharedPort {
     pub(crate) fn stops_accepting(&self) {
         self.0.accepting.fetch_sub(1, Ordering::Relaxed);
         self.0.event.add();
+    }
+
+    /// What its connections get that ask for no congestion control.
+    pub(crate) fn congestion(&self) -> &DefaultCongestion {
+        &self.0.congestion
     }
 
     /// What to wait for before [`SharedPort::accept`].

@@ -195,9 +195,9 @@ async fn progress_counts_from_the_start_and_then_from_the_window_too() {
         assert_eq!(told.measured, measured, "{told:?}");
         assert!(told.meter.operations >= told.running.get() / 1_000_000, "{told:?}");
     }
-    let rarely = told[1..].windows(2).all(|pair| {
-        pair[1].running - pair[0].running >= Nanos::from_millis(100) || pair[1].measured == Some(MEASURE)
-    });
+    let rarely = told[1..]
+        .windows(2)
+        .all(|pair| pair[1].running - pair[0].running >= Nanos::from_millis(100) || pair[1].measured == Some(MEASURE));
     assert!(rarely, "{told:?} is too often");
 }
 

@@ -244,6 +244,7 @@ fn a_session_shares_the_port_at_its_addresses_only() {
             address: address.parse().expect("an address"),
             takes_v4,
             listener,
+            congestion: DefaultCongestion::default(),
             datagrams,
             connection_inboxes: Inboxes(Mutex::default()),
             datagram_inboxes: Inboxes(Mutex::default()),

@@ -7,7 +7,7 @@ use crate::control::Cookie;
 use crate::flows::{ANSWER, GREETING};
 use crate::reading::is_timeout;
 use crate::state::State;
-use linerate_engine::{SocketError, Stop, StrangerLimits, Strangers, failed};
+use linerate_engine::{DefaultCongestion, SocketError, Stop, StrangerLimits, Strangers, failed};
 use linerate_model::{SocketOptions, Transport};
 use linerate_streams::BulkSocket;
 use linerate_sys::clock;
@@ -48,12 +48,14 @@ impl Iperf3Service {
         let listening = |address, transport| SocketError::listening(address, transport, TAKEN);
         let tcp = TcpListener::bind(address).map_err(listening(address, Transport::Tcp))?;
         let address = tcp.local_addr().map_err(failed("getsockname"))?;
+        let congestion = DefaultCongestion::of(&tcp).map_err(failed("TCP_CONGESTION"))?;
         let udp = datagram_socket(address).map_err(listening(address, Transport::Udp))?;
         let nonblocking = tcp.set_nonblocking(true).and_then(|()| udp.set_nonblocking(true));
         nonblocking.map_err(failed("fcntl(O_NONBLOCK)"))?;
         let stop = Arc::<Stop>::default();
         let listener = Listener {
             tcp,
+            congestion,
             udp,
             address,
             limits,
@@ -84,6 +86,7 @@ impl Drop for Iperf3Service {
 
 struct Listener {
     tcp: TcpListener,
+    congestion: DefaultCongestion,
     udp: UdpSocket,
     address: SocketAddr,
     limits: ServiceLimits,
@@ -158,7 +161,7 @@ impl Listener {
         let most_each = self.limits.max_tests.div_ceil(2).max(1);
         let place = match self.under_way.take(cookie, peer, self.limits.max_tests) {
             Known::Flow(flows, options) => {
-                set_options(&SockRef::from(&stream), &options, peer, true);
+                set_options(&SockRef::from(&stream), &options, peer, Some(&self.congestion));
                 // A test that has ended meanwhile takes none.
                 let _ = flows.send(BulkSocket::Tcp(stream));
                 return;
@@ -224,7 +227,7 @@ fn connected_socket(service: SocketAddr, peer: SocketAddr, options: &SocketOptio
     let canonical = if canonical.is_ipv6() { peer } else { canonical };
     let socket = datagram_socket(SocketAddr::new(any(service.ip()), service.port()))?;
     let borrowed = SockRef::from(&socket);
-    set_options(&borrowed, options, canonical.ip(), false);
+    set_options(&borrowed, options, canonical.ip(), None);
     if options.receive_buffer.is_none() {
         borrowed.set_recv_buffer_size(UDP_RECEIVE_BUFFER)?;
     }
@@ -233,7 +236,8 @@ fn connected_socket(service: SocketAddr, peer: SocketAddr, options: &SocketOptio
 }
 
 /// Sets what a client asked for, as far as this host allows it. iperf3 does not fail either, and results tell the congestion control.
-fn set_options(socket: &SockRef<'_>, options: &SocketOptions, peer: IpAddr, is_tcp: bool) {
+/// Over TCP, `congestion` is that of a client that asks for none, or for one that this host does not have.
+fn set_options(socket: &SockRef<'_>, options: &SocketOptions, peer: IpAddr, congestion: Option<&DefaultCongestion>) {
     if let Some(dscp) = options.dscp {
         let tos = u32::from(dscp) << 2;
         let _ = match peer.to_canonical() {
@@ -247,9 +251,10 @@ fn set_options(socket: &SockRef<'_>, options: &SocketOptions, peer: IpAddr, is_t
     if let Some(bytes) = options.receive_buffer {
         let _ = socket.set_recv_buffer_size(bytes.get() as usize);
     }
-    if is_tcp {
-        if let Some(congestion) = &options.congestion {
-            let _ = socket.set_tcp_congestion(congestion.as_bytes());
+    if let Some(default) = congestion {
+        let asked = options.congestion.as_ref();
+        if !asked.is_some_and(|asked| socket.set_tcp_congestion(asked.as_bytes()).is_ok()) {
+            let _ = default.give(socket);
         }
         let _ = socket.set_tcp_nodelay(true);
     }
