@@ -27,6 +27,7 @@ use split::Side;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use witness::Witness;
 
 /// What to run.
 #[derive(Args)]
@@ -64,9 +65,10 @@ pub(crate) struct Arguments {
     /// Write the rates and the date into docs/verdicts.md.
     #[arg(long, conflicts_with_all = ["only", "busy", "list", "witness", "scenarios"])]
     write_summary: bool,
-    /// Compare results with iperf3's instead, on the same benches in turn.
-    #[arg(long, conflicts_with_all = ["runs", "keep", "records", "limit_minutes", "busy"])]
-    witness: bool,
+    /// Compare results with those of another program instead, iperf3 unless said, on the same benches in turn.
+    #[arg(long, value_name = "PROGRAM", value_enum, num_args = 0..=1, default_missing_value = "iperf3")]
+    #[arg(conflicts_with_all = ["runs", "keep", "records", "limit_minutes", "busy"])]
+    witness: Option<Witness>,
     /// How often both programs measure a case with --witness.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..=witness::MOST_PAIRS))]
     pairs: u32,
@@ -116,9 +118,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         None => measure::build()?,
     };
     catch_interrupts()?;
-    if arguments.witness {
+    if let Some(witness) = arguments.witness {
         let cases: Vec<&Case> = cases.iter().filter(|case| case.witness).collect();
-        return witness::run(&program, &cases, arguments.pairs);
+        return witness::run(&program, witness, &cases, arguments.pairs);
     }
     let _busy = BusyLoop::start_many(arguments.busy);
     let laboratory = Laboratory { program, records: arguments.records.as_deref() };

@@ -104,7 +104,7 @@ pub(super) fn iperf(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
 }
 
 /// nuttcp `-fparse`; its megabytes (2^20 bytes) are those the receiver counted.
-pub(super) fn nuttcp(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
+pub(crate) fn nuttcp(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
     let field = |name: &str| {
         let words = written.client.split_whitespace();
         words.filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name)?.1.parse::<f64>().ok()

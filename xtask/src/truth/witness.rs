@@ -1,4 +1,4 @@
-//! A second witness: iperf3 measures the same benches as linerate, in turn, and must see the same rates.
+//! A second witness: another program measures the same benches as linerate, in turn, and must see the same rates.
 
 use super::BadInput;
 use super::cases::Case;
@@ -18,13 +18,35 @@ const TOLERANCE: f64 = 0.02;
 /// Length of each measured window, seconds.
 const SECONDS: u32 = 10;
 
-/// Warm-up of iperf3, excluded from its results, seconds. linerate's ends when the rate is steady.
+/// Warm-up of iperf3, excluded from its results, seconds. linerate's ends when the rate is steady. nuttcp has none.
 const WARM_UP: u32 = 2;
 
 /// No program takes longer.
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(60);
 
 const PORT: u16 = 5201;
+/// nuttcp has a port for its data too.
+const DATA_PORT: u16 = 5202;
+
+/// The program that measures what linerate does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Witness {
+    /// iperf3, TCP and UDP.
+    Iperf3,
+    /// nuttcp, TCP.
+    Nuttcp,
+}
+
+/// How it measures a case.
+#[derive(Debug, PartialEq, Eq)]
+struct Commands {
+    /// The receiver's side, which serves one client.
+    server: Vec<String>,
+    /// The sender's, but for the receiver's address, which comes last.
+    client: Vec<String>,
+    /// The congestion control of the sender's network meanwhile, where the machine's will not do.
+    congestion: Option<String>,
+}
 
 /// Quantiles of Student's t for two-sided 95 % intervals of the mean, by pairs measured, from 2 on (NIST/SEMATECH e-Handbook, 1.3.6.7.2).
 const STUDENT: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
@@ -75,18 +97,19 @@ impl Ratio {
 /// # Errors
 ///
 /// A case cannot be measured, or the two differ in one by more than the tolerance.
-pub(super) fn run(program: &Path, cases: &[&Case], pairs: u32) -> Result<()> {
+pub(super) fn run(program: &Path, witness: Witness, cases: &[&Case], pairs: u32) -> Result<()> {
     if cases.is_empty() {
         return Err(BadInput(
-            "none of these cases can be measured with iperf3 (`witness` in the grid file)".to_owned(),
+            "none of these cases can be measured with another program (`witness` in the grid file)".to_owned(),
         )
         .into());
     }
-    println!("{:<56} {:>15} {:>15}  linerate / iperf3", "case", "linerate", "iperf3");
+    let name = witness.name();
+    println!("{:<56} {:>15} {:>15}  linerate / {name}", "case", "linerate", name);
     let mut agreed = 0;
     let mut differing = Vec::new();
     for case in cases {
-        let figures = measure(program, case, pairs).with_context(|| format!("case {}", case.name))?;
+        let figures = measure(program, witness, case, pairs).with_context(|| format!("case {}", case.name))?;
         let ratios: Vec<f64> = figures.iter().map(|(ours, theirs)| ours / theirs).collect();
         let mean = |figures: &mut dyn Iterator<Item = f64>| figures.sum::<f64>() / f64::from(pairs) / 1e6;
         let ours = mean(&mut figures.iter().map(|figure| figure.0));
@@ -106,15 +129,15 @@ pub(super) fn run(program: &Path, cases: &[&Case], pairs: u32) -> Result<()> {
     }
     println!("{agreed} of {} agree within {} %, at 95 % confidence", cases.len(), 100.0 * TOLERANCE);
     if !differing.is_empty() {
-        bail!("linerate and iperf3 differ by more than {} % in {}", 100.0 * TOLERANCE, differing.join(", "));
+        bail!("linerate and {name} differ by more than {} % in {}", 100.0 * TOLERANCE, differing.join(", "));
     }
     Ok(())
 }
 
 /// Returns the payload rates of both programs, bit/s, of each pair. Which of them is first changes with each pair.
-fn measure(program: &Path, case: &Case, pairs: u32) -> Result<Vec<(f64, f64)>> {
+fn measure(program: &Path, witness: Witness, case: &Case, pairs: u32) -> Result<Vec<(f64, f64)>> {
     let asked = WorkUnit { unit: Unit::Payload, datagram: None };
-    let theirs = iperf3(&case.test).map_err(BadInput)?;
+    let theirs = witness.commands(&case.test).map_err(BadInput)?;
     let ours = linerate(&case.test);
     let folder = tempfile::tempdir().context("making a temporary directory")?;
     let bench = folder.path().join("bench.toml");
@@ -126,13 +149,19 @@ fn measure(program: &Path, case: &Case, pairs: u32) -> Result<Vec<(f64, f64)>> {
         read::linerate(&Written { client: &output.stdout, server: "" }, asked)
     };
     let measure_theirs = || {
-        let mut server = Running::start(lab.inside(RECEIVER, ["iperf3", "-s", "-1", "-p", &PORT.to_string()]))?;
+        if let Some(congestion) = &theirs.congestion {
+            let setting = format!("net.ipv4.tcp_congestion_control={congestion}");
+            lab.ask(SENDER, &["sysctl", "-qw", &setting])?;
+        }
+        let mut server = Running::start(lab.inside(RECEIVER, &theirs.server))?;
         lab.await_listening(&mut server, PORT)?;
-        let client = ["iperf3", "-J", "-c", &to, "-p", &PORT.to_string()].map(str::to_owned);
-        let client = lab.inside(SENDER, client.iter().chain(&theirs));
-        let output = process::run(client, PROGRAM_TIMEOUT)?;
+        let output = process::run(lab.inside(SENDER, theirs.client.iter().chain([&to])), PROGRAM_TIMEOUT)?;
         server.stop(Signal::SIGINT)?;
-        read::iperf3(&Written { client: &output.stdout, server: "" }, asked)
+        let written = Written { client: &output.stdout, server: "" };
+        match witness {
+            Witness::Iperf3 => read::iperf3(&written, asked),
+            Witness::Nuttcp => read::nuttcp(&written, asked),
+        }
     };
     let mut figures = Vec::new();
     for pair in 0..pairs {
@@ -159,44 +188,89 @@ fn linerate(test: &str) -> Vec<String> {
     words
 }
 
-/// iperf3's arguments for the same test, but for the server's address and port.
-fn iperf3(test: &str) -> Result<Vec<String>, String> {
-    let mut words = test.split_whitespace();
-    if !(words.next() == Some("stream") && words.next() == Some(SENDER) && words.next() == Some(RECEIVER)) {
-        return Err(format!("`{test}`: iperf3 measures only `stream {SENDER} {RECEIVER}`"));
+/// What a test asks of a program that only streams.
+#[derive(Debug, Default)]
+struct Test<'a> {
+    udp: bool,
+    rate: Option<&'a str>,
+    congestion: Option<&'a str>,
+    size: Option<&'a str>,
+    flows: Option<&'a str>,
+}
+
+impl<'a> Test<'a> {
+    fn read(test: &'a str) -> Result<Self, String> {
+        let mut words = test.split_whitespace();
+        if !(words.next() == Some("stream") && words.next() == Some(SENDER) && words.next() == Some(RECEIVER)) {
+            return Err(format!("`{test}`: only `stream {SENDER} {RECEIVER}` is measured with another program"));
+        }
+        let mut read = Self::default();
+        while let Some(word) = words.next() {
+            let into = match word {
+                "--udp" => {
+                    read.udp = true;
+                    continue;
+                }
+                "--no-offload" => continue,
+                "--time" | "--repeats" => &mut None,
+                "--rate" => &mut read.rate,
+                "--congestion" => &mut read.congestion,
+                "--size" => &mut read.size,
+                "--flows" => &mut read.flows,
+                _ => return Err(format!("`{test}`: `{word}` has no counterpart in another program")),
+            };
+            *into = Some(words.next().ok_or_else(|| format!("`{test}`: `{word}` has no value"))?);
+        }
+        Ok(read)
     }
-    let mut arguments: Vec<String> = vec!["-t".into(), SECONDS.to_string(), "-O".into(), WARM_UP.to_string()];
-    let (mut udp, mut rate) = (false, None);
-    while let Some(word) = words.next() {
-        let option = match word {
-            "--udp" => {
-                udp = true;
-                arguments.push("-u".into());
-                continue;
-            }
-            "--no-offload" => continue,
-            "--rate" => {
-                rate = words.next();
-                continue;
-            }
-            "--time" | "--repeats" => {
-                words.next();
-                continue;
-            }
-            "--congestion" => "-C",
-            "--size" => "-l",
-            "--flows" => "-P",
-            _ => return Err(format!("`{test}`: iperf3 has no counterpart of `{word}`")),
-        };
-        let value = words.next().ok_or_else(|| format!("`{test}`: `{word}` has no value"))?;
-        arguments.extend([option.to_owned(), value.to_owned()]);
+}
+
+impl Witness {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Iperf3 => "iperf3",
+            Self::Nuttcp => "nuttcp",
+        }
     }
-    match rate {
-        Some(rate) => arguments.extend(["-b".into(), rate.trim_end_matches("bit/s").to_owned()]),
-        None if udp => arguments.extend(["-b".into(), "0".into()]),
-        None => {}
+
+    fn commands(self, test: &str) -> Result<Commands, String> {
+        let read = Test::read(test)?;
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let with =
+            |option: &str, value: Option<&str>| value.map(|value| format!(" {option} {value}")).unwrap_or_default();
+        match self {
+            Self::Iperf3 => {
+                let rate = read.rate.map(|rate| rate.trim_end_matches("bit/s")).or(read.udp.then_some("0"));
+                let client = [
+                    format!("iperf3 -J -p {PORT} -t {SECONDS} -O {WARM_UP}{}", if read.udp { " -u" } else { "" }),
+                    with("-C", read.congestion),
+                    with("-l", read.size),
+                    with("-P", read.flows),
+                    with("-b", rate),
+                ];
+                let server = words(&format!("iperf3 -s -1 -p {PORT}"));
+                // iperf3 sets congestion control after it has connected. If BBR is the machine's, what it began stays paced.
+                let congestion = read.congestion.map(|_| "reno".to_owned());
+                Ok(Commands { server, client: words(&format!("{} -c", client.concat())), congestion })
+            }
+            Self::Nuttcp => {
+                if read.udp || read.rate.is_some() {
+                    return Err(format!(
+                        "`{test}`: nuttcp measures TCP without --rate; leave such cases out with --only"
+                    ));
+                }
+                let ports = format!("-P {PORT} -p {DATA_PORT}");
+                let client =
+                    format!("nuttcp {ports} -T {SECONDS} -fparse{}{}", with("-l", read.size), with("-N", read.flows));
+                Ok(Commands {
+                    server: words(&format!("nuttcp -1 --nofork {ports}")),
+                    client: words(&client),
+                    // It has no option for it.
+                    congestion: read.congestion.map(str::to_owned),
+                })
+            }
+        }
     }
-    Ok(arguments)
 }
 
 #[cfg(test)]
@@ -204,15 +278,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_is_told_to_iperf3_in_its_own_words() {
-        let words = |test: &str| iperf3(test).map(|words| words.join(" "));
-        assert_eq!(words("stream a b --congestion cubic --time 3s --repeats 1"), Ok("-t 10 -O 2 -C cubic".into()));
+    fn a_test_is_told_to_each_program_in_its_own_words() {
+        let client = |witness: Witness, test: &str| Ok(witness.commands(test)?.client.join(" "));
+        let cubic = "stream a b --congestion cubic --time 3s --repeats 1";
+        let said = client(Witness::Iperf3, cubic);
+        assert_eq!(said, Ok::<_, String>("iperf3 -J -p 5201 -t 10 -O 2 -C cubic -c".into()));
         let udp = "stream a b --udp --rate 50Mbit/s --size 1400 --no-offload --time 1s --repeats 1";
-        assert_eq!(words(udp), Ok("-t 10 -O 2 -u -l 1400 -b 50M".into()));
-        assert_eq!(words("stream a b --udp"), Ok("-t 10 -O 2 -u -b 0".into()));
-        assert!(words("stream a b --prove").unwrap_err().contains("no counterpart of `--prove`"));
-        assert!(words("transact a b").unwrap_err().contains("only `stream a b`"));
+        assert_eq!(client(Witness::Iperf3, udp), Ok("iperf3 -J -p 5201 -t 10 -O 2 -u -l 1400 -b 50M -c".into()));
+        let said = client(Witness::Iperf3, "stream a b --udp");
+        assert_eq!(said, Ok("iperf3 -J -p 5201 -t 10 -O 2 -u -b 0 -c".into()));
+        assert!(client(Witness::Iperf3, "stream a b --prove").unwrap_err().contains("`--prove` has no counterpart"));
+        assert!(client(Witness::Iperf3, "transact a b").unwrap_err().contains("only `stream a b`"));
         assert_eq!(linerate("stream a b --time 1s --repeats 1").join(" "), "stream a b --repeats 1 --time 10s");
+
+        let nuttcp = Witness::Nuttcp.commands(cubic).expect("commands");
+        assert_eq!(nuttcp.client.join(" "), "nuttcp -P 5201 -p 5202 -T 10 -fparse");
+        assert_eq!(nuttcp.congestion.as_deref(), Some("cubic"));
+        assert!(client(Witness::Nuttcp, udp).unwrap_err().contains("nuttcp measures TCP"));
     }
 
     #[test]
