@@ -252,8 +252,9 @@ fn set_options(socket: &SockRef<'_>, options: &SocketOptions, peer: IpAddr, cong
         let _ = socket.set_recv_buffer_size(bytes.get() as usize);
     }
     if let Some(default) = congestion {
-        let asked = options.congestion.as_ref();
-        if !asked.is_some_and(|asked| socket.set_tcp_congestion(asked.as_bytes()).is_ok()) {
+        let has_asked =
+            options.congestion.as_ref().is_some_and(|asked| socket.set_tcp_congestion(asked.as_bytes()).is_ok());
+        if !has_asked {
             let _ = default.give(socket);
         }
         let _ = socket.set_tcp_nodelay(true);
