@@ -59,6 +59,11 @@ pub(crate) fn run(task: &Task) -> (EndCounts, EndCounts) {
 /// Runs `task`: what client and server counted in their windows, and what each moved since the load began.
 pub(crate) fn run_metered(task: &Task) -> [(EndCounts, Meter); 2] {
     let (client, server) = parts(task);
+    run_parts(client, server)
+}
+
+/// The same of the parts of a trial.
+pub(crate) fn run_parts(client: Assignment, server: Assignment) -> [(EndCounts, Meter); 2] {
     let (client, server) = pair(client, server);
     let ended = testing::scope(|scope| {
         let running = [start(scope, &client), start(scope, &server)];

@@ -1,10 +1,10 @@
 //! Flows of a stream that share threads, because there are many of them.
 
 use crate::hosts::{
-    TIMEOUT, counts, failure, flows, long, pair, parts, run, run_metered, start, stream, was_stopped, window,
+    TIMEOUT, counts, failure, flows, long, pair, parts, run, run_metered, run_parts, start, stream, was_stopped, window,
 };
 use linerate_engine::testing::{self, Reached};
-use linerate_model::{Direction, Meter, Offered, StreamTask, Task, Timing, Transport, Warmup, Window};
+use linerate_model::{Assignment, Direction, Meter, Offered, StreamTask, Task, Timing, Transport, Warmup, Window};
 use linerate_sys::clock;
 use linerate_testsuite::wait_until;
 use linerate_units::{BitRate, ByteCount, Nanos};
@@ -26,7 +26,10 @@ fn paced(transport: Transport, bits_per_second: u64) -> StreamTask {
 fn each_of_many_flows_moves_data_in_each_direction() {
     for task in [many(Transport::Tcp), paced(Transport::Udp, 100_000_000)] {
         let transport = task.net.transport;
-        let (client, server) = run(&Task::Stream(StreamTask { direction: Direction::Both, ..task }));
+        // Long enough for each of 400 flows to have its turn on a busy machine.
+        let long = |part| Assignment { timing: Timing::of(Nanos::from_millis(100), Nanos::from_secs(2)), ..part };
+        let (client, server) = parts(&Task::Stream(StreamTask { direction: Direction::Both, ..task }));
+        let [(client, _), (server, _)] = run_parts(long(client), long(server));
         for end in [&client, &server] {
             let (sent, received) = (end.sent.as_ref().expect("sent"), end.received.as_ref().expect("received"));
             assert_eq!(end.flows.len(), 2 * usize::from(MANY));
