@@ -71,7 +71,7 @@ impl Host {
     }
 }
 
-const SHORT: &str = "--time 200ms --warmup 100ms --repeats 1 --json";
+const SHORT: &str = "--time 500ms --warmup 100ms --repeats 1 --json";
 /// Every kind of trial in which hosts open connections to each other, both ways where it has a direction.
 const TRIALS: [&str; 12] = [
     "stream URL --direction send,receive,both",
