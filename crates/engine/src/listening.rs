@@ -181,7 +181,8 @@ impl SharedConnections {
             set.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error))?;
         }
         if self.options.as_ref().is_none_or(|options| options.congestion.is_none()) {
-            self.port.congestion().give(&SockRef::from(&stream))?;
+            let given = self.port.congestion().give(&SockRef::from(&stream));
+            given.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error))?;
         }
         Ok((stream, peer))
     }
