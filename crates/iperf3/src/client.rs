@@ -119,19 +119,25 @@ fn agreed<'a>(job: &Job, cookie: &Cookie, stop: &'a AtomicBool) -> Result<Contro
         let token = job.login.as_ref().zip(padding).map(|(login, padding)| login.token(padding, clock::unix_now()));
         let token = token.transpose().map_err(Iperf3Error::InvalidRequest)?;
         control.send(&parameters(job, token), ASKING)?;
-        control.expect(State::CreateStreams, ASKING)?;
-        Ok(control)
+        match control.expect(State::CreateStreams, ASKING) {
+            Err(Iperf3Error::Closed { server, .. }) => Err(Iperf3Error::TestRefused(server)),
+            agreed => agreed.map(|()| control),
+        }
     };
     let Some(login) = &job.login else { return asked(None) };
+    let user = || login.user().to_owned();
     let refused = |error| match error {
-        Iperf3Error::LoginWanted(server) => Iperf3Error::LoginRefused { server, user: login.user().to_owned() },
+        Iperf3Error::LoginWanted(server) => Iperf3Error::LoginRefused { server, user: user() },
+        Iperf3Error::TestRefused(server) => Iperf3Error::LoginOrTestRefused { server, user: user() },
         other => other,
     };
     // No server says which padding it reads: before 3.17 PKCS#1 v1.5 alone, and OAEP since, unless it was told otherwise. PKCS#1 v1.5 is
     // the weak one: a server that reads it tells by its answers, or by the time they take, what helps to decrypt a login that somebody
     // recorded. So a server that reads OAEP and accepts the login never gets the weak one.
     match asked(Some(Padding::Oaep)) {
-        Err(Iperf3Error::LoginWanted(_)) => asked(Some(Padding::Pkcs1v15)).map_err(refused),
+        Err(Iperf3Error::LoginWanted(_) | Iperf3Error::TestRefused(_)) => {
+            asked(Some(Padding::Pkcs1v15)).map_err(refused)
+        }
         agreed => agreed,
     }
 }

@@ -87,7 +87,7 @@ impl<'a> Control<'a> {
     pub(crate) fn look(&mut self, doing: &'static str) -> Result<(), Iperf3Error> {
         let mut byte = [0];
         match self.stream.read(&mut byte) {
-            Ok(0) => Err(self.gone("closed the control connection", doing)),
+            Ok(0) => Err(self.closed(doing)),
             Ok(_) => self.judge(byte[0], None, doing),
             Err(error) if is_timeout(&error) => Ok(()),
             Err(error) => Err(self.broken(error, doing)),
@@ -124,6 +124,10 @@ impl<'a> Control<'a> {
 
     fn gone(&self, reason: impl Into<String>, doing: &'static str) -> Iperf3Error {
         Iperf3Error::Gone { server: self.server, doing, reason: reason.into() }
+    }
+
+    fn closed(&self, doing: &'static str) -> Iperf3Error {
+        Iperf3Error::Closed { server: self.server, doing }
     }
 
     fn broken(&self, source: io::Error, doing: &'static str) -> Iperf3Error {
@@ -174,8 +178,7 @@ impl<'a> Control<'a> {
         match unread {
             Unread::Stopped => Iperf3Error::Stopped,
             Unread::Silent => self.gone(format!("said nothing for {} s", ANSWER_NS / 1_000_000_000), doing),
-            // As it does where a rate is beyond its limit.
-            Unread::Closed => self.gone("closed the control connection (its own output says why)", doing),
+            Unread::Closed => self.closed(doing),
             Unread::Broken(error) => self.broken(error, doing),
         }
     }

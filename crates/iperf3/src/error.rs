@@ -43,6 +43,25 @@ pub(crate) enum Iperf3Error {
         /// Whose login it was.
         user: String,
     },
+    /// It closed the connection instead of agreeing to a test with a login. iperf3 3.21 refuses a login like this, and a test beyond its limits.
+    #[error(
+        "iperf3 server {server} refused the login of `{user}` or the test: it closed the control connection (its own output may say why). \
+         Check the user name and the password, that the public key belongs to the private key of the server, and that the clocks of \
+         both hosts differ by less than 10 s"
+    )]
+    LoginOrTestRefused {
+        /// Who refused it.
+        server: SocketAddr,
+        /// Whose login it was.
+        user: String,
+    },
+    /// It closed the connection instead of agreeing to a test without a login.
+    #[error(
+        "iperf3 server {0} closed the control connection when it was asked for a test (its own output may say why): the test may be \
+         beyond its limits, or the server may serve only users who log in: give --username and --rsa-public-key-path, and the password \
+         in IPERF3_PASSWORD"
+    )]
+    TestRefused(SocketAddr),
     /// It refused the test, or gave up.
     #[error("iperf3 server {server} ended the test while {doing}: {reason}")]
     Refused {
@@ -63,7 +82,17 @@ pub(crate) enum Iperf3Error {
         /// What it did instead.
         reason: String,
     },
-    /// It fell silent or went away.
+    /// It closed the control connection.
+    #[error(
+        "iperf3 server {server} closed the control connection while {doing} (its own output may say why); the trial's count is lost"
+    )]
+    Closed {
+        /// Who.
+        server: SocketAddr,
+        /// What it was to do.
+        doing: &'static str,
+    },
+    /// It fell silent.
     #[error("iperf3 server {server} {reason} while {doing}; the trial's count is lost")]
     Gone {
         /// Who.
