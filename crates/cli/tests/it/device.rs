@@ -34,7 +34,7 @@ fn is_firm(cell: &Value) -> bool {
 }
 
 fn caveat<'a>(cell: &'a Value, kind: &str) -> Option<&'a str> {
-    let caveats = cell["caveats"].as_array().expect("caveats are there");
+    let caveats = cell["caveats"].as_array().unwrap_or_else(|| panic!("no caveats in {cell}"));
     caveats.iter().find(|caveat| caveat["kind"] == kind)?["text"].as_str()
 }
 
@@ -142,7 +142,8 @@ fn a_trial_beside_a_burning_core_is_marked_and_repeated() {
     let run = TestFolder::new().run(&words(line));
     burner.kill().and_then(|()| burner.wait()).expect("it runs");
     let record = run.json();
-    let held_up = caveat(&record["outcome"]["latency"][0], "below-offered-rate").expect("it fell short");
+    let Some(latency) = record["outcome"]["latency"].get(0) else { panic!("{record} {}", run.err) };
+    let held_up = caveat(latency, "below-offered-rate").expect("it fell short");
     assert!(held_up.contains("held up for"), "{held_up}");
     assert!(caveat(&record, "repeated").is_some_and(|text| text.starts_with("1 of 1 trials")), "{}", record["caveats"]);
 }

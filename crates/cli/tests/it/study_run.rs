@@ -1,6 +1,7 @@
 //! Studies that are measured, in labs of their own: interrupted and resumed, waiting for somebody, refused.
 
 use crate::program::{TestFolder, children, wait_until_gone};
+use linerate_store::{Query, State};
 use linerate_testsuite::{lab_test, wait_until};
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -45,9 +46,10 @@ fn count(values: &Value) -> usize {
     values.as_array().expect("a list").len()
 }
 
-/// How many records the store has.
+/// How many runs the store has that have ended.
 fn kept(place: &TestFolder) -> usize {
-    place.run(&["results", "list"]).out.lines().filter(|line| line.contains("-- stream a b")).count()
+    let runs = place.store().list(&Query::default(), 0, 10).expect("listed");
+    runs.iter().filter(|run| run.state == State::Finished).count()
 }
 
 #[lab_test]
