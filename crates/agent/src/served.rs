@@ -16,10 +16,10 @@ pub(crate) fn line(opener: &Opener, assignment: &Assignment, outcome: &Outcome) 
     format!("{}{by}: {}: {said}", opener.host, assignment.task.kind())
 }
 
-/// What this host sent, received and asked for in its window.
+/// What this host sent, received, asked for and answered in its window.
 fn moved(assignment: &Assignment, counts: &HostCounts) -> String {
     let kinds = assignment.roles.iter().map(|role| &role.kind);
-    let (mut sent, mut received, mut time, mut answered) = (0, 0, Nanos::default(), 0);
+    let (mut sent, mut received, mut time, mut answered, mut served) = (0, 0, Nanos::default(), 0, 0);
     for (kind, counted) in kinds.zip(&counts.roles) {
         let (out, back) = payload(kind, counted);
         (sent, received) = (sent + out, received + back);
@@ -27,6 +27,7 @@ fn moved(assignment: &Assignment, counts: &HostCounts) -> String {
             RoleCounts::Flows(end) => {
                 let asked = end.transactions.as_ref();
                 answered += asked.map_or(0, |asked| asked.completed);
+                served += end.service.as_ref().map_or(0, |service| service.calls);
                 let windows = [
                     end.sent.as_ref().map(|sent| sent.window),
                     end.received.as_ref().map(|received| received.window),
@@ -45,9 +46,10 @@ fn moved(assignment: &Assignment, counts: &HostCounts) -> String {
     };
     let rate = OpRate::of(answered, time).map(|rate| rate.to_string());
     let answered = (answered > 0).then(|| format!("{} requests answered{}", grouped(answered), within(rate)));
+    let served = (served > 0).then(|| format!("served {} calls", grouped(served)));
     let parts: Vec<String> = match answered {
         Some(answered) => vec![answered],
-        None => [bytes("sent", sent), bytes("received", received)].into_iter().flatten().collect(),
+        None => [served, bytes("sent", sent), bytes("received", received)].into_iter().flatten().collect(),
     };
     if parts.is_empty() { String::from("nothing was moved in its window") } else { parts.join("; ") }
 }

@@ -4,8 +4,8 @@ use super::*;
 use linerate_control::AgentError;
 use linerate_engine::Report;
 use linerate_model::{
-    Direction, EndCounts, FailureKind, HostCounts, LinkId, Listen, Net, Offered, Path, RoleCounts, SeriesQuantity,
-    SessionFailure, TransactTask,
+    Direction, EndCounts, FailureKind, HostCounts, LinkId, Listen, Net, Offered, Path, RoleCounts, RpcCall, RpcTask,
+    SeriesQuantity, SessionFailure, TransactTask,
 };
 use linerate_testsuite::wait_until;
 use linerate_units::{BitRate, OpRate};
@@ -290,8 +290,13 @@ async fn each_session_is_told_in_a_line() {
         Task::Transact(TransactTask { paths: vec![Path::between("a", "b")], ..TransactTask::plain(Transport::Tcp) });
     run(&a, &b, transact, Nanos::from_millis(300)).await;
     told(" requests answered in ");
+    let calls = RpcTask::plain(Transport::Tcp, RpcCall::Null, ByteCount::default());
+    let calls = Task::Rpc(RpcTask { paths: vec![Path::between("a", "b")], ..calls });
+    run(&b, &a, calls, Nanos::from_millis(300)).await;
+    let served = told("127.0.0.1: rpc: served ");
+    assert!(served.ends_with(" calls"), "{served}");
     let open = a.open(&server_part("dropped", task, Nanos::from_millis(300))).await.expect("a session");
     drop(open);
     told("127.0.0.1: stream: stopped: whoever opened the session closed its connection");
-    assert_eq!(lines.lock().unwrap_or_else(PoisonError::into_inner).len(), 3);
+    assert_eq!(lines.lock().unwrap_or_else(PoisonError::into_inner).len(), 4);
 }
