@@ -10,9 +10,9 @@ use linerate_sys::clock;
 use linerate_units::{BitRate, Nanos};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq as _;
 
@@ -198,22 +198,13 @@ impl Invitations {
 
     /// Changes the file, alone: of two programs that change it at once, neither undoes what the other did.
     fn change(&self, change: impl FnOnce(&mut Vec<Invitation>)) -> Result<(), StartError> {
-        let _alone = self.lock()?;
+        let _alone = private_file::lock(&self.directory.join("invitations.lock"))?;
         let mut invitations = self.list()?;
         change(&mut invitations);
         let oldest = now_unix_s().saturating_sub(REMEMBERED);
         invitations.retain(|invitation| invitation.revoked_unix_s.unwrap_or(invitation.ends_unix_s) >= oldest);
         let text = serde_json::to_string_pretty(&invitations).expect("plain data becomes JSON");
         private_file::replace(&self.path(), &text)
-    }
-
-    /// Released when the file is closed.
-    fn lock(&self) -> Result<File, StartError> {
-        let path = self.directory.join("invitations.lock");
-        private_file::create_directory(&path)?;
-        let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-        let locked = opened.and_then(|file| file.lock().map(|()| file));
-        locked.map_err(|source| StartError::File { call: "lock", path, source })
     }
 
     fn path(&self) -> PathBuf {

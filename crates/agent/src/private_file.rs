@@ -1,9 +1,9 @@
 //! Secrets kept between runs, readable by their owner alone.
 
 use crate::StartError;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 
 /// The content of `path`; if there is no such file, it is created with what `make` gives. Of several processes that
@@ -44,8 +44,36 @@ pub fn replace(path: &Path, content: &str) -> Result<(), StartError> {
     put(path, content, |draft| fs::rename(draft, path))
 }
 
+/// Returns the file `path` locked, until it is closed. It is made if it is missing.
+///
+/// # Errors
+/// It cannot be made or locked.
+pub(crate) fn lock(path: &Path) -> Result<File, StartError> {
+    create_directory(path)?;
+    // The directory may be another user's: a symbolic link there must not have root make a file elsewhere.
+    let opened = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)
+        .and_then(|file| belongs_with(&file, path).map(|()| file));
+    opened.and_then(|file| file.lock().map(|()| file)).map_err(failed("lock", path))
+}
+
+/// Gives a file that root made to the owner of its directory. Root invites for a service of another user, who could not read the file.
+fn belongs_with(file: &File, path: &Path) -> io::Result<()> {
+    let Some(directory) = path.parent() else { return Ok(()) };
+    let (file_owner, owner) = (file.metadata()?.uid(), fs::metadata(directory)?);
+    if file_owner != 0 || owner.uid() == 0 {
+        return Ok(());
+    }
+    fchown(file, Some(owner.uid()), Some(owner.gid()))
+}
+
 /// Makes the directory of `path`, for its owner alone.
-pub(crate) fn create_directory(path: &Path) -> Result<(), StartError> {
+fn create_directory(path: &Path) -> Result<(), StartError> {
     let Some(directory) = path.parent() else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed("create the directory", path))
 }
@@ -67,7 +95,11 @@ fn put(path: &Path, content: &str, place: impl FnOnce(&Path) -> io::Result<()>) 
         .create_new(true)
         .mode(0o600)
         .open(&draft)
-        .and_then(|mut file| file.write_all(content.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|mut file| {
+            belongs_with(&file, path)?;
+            file.write_all(content.as_bytes())?;
+            file.sync_all()
+        })
         .and_then(|()| place(&draft));
     // A draft that was never created, or was moved, cannot be removed; its own error says why.
     let _ = fs::remove_file(&draft);
@@ -101,5 +133,24 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("chmod");
         let error = read_or_create(&path, || Ok("y".into())).expect_err("it is exposed").to_string();
         assert!(error.contains("mode 644") && error.contains("chmod 600"), "{error}");
+    }
+
+    #[test]
+    fn what_root_writes_belongs_to_the_owner_of_the_directory() {
+        let directory = tempfile::tempdir().expect("create");
+        let (path, locked) = (directory.path().join("secret"), directory.path().join("lock"));
+        if std::os::unix::fs::chown(directory.path(), Some(4_242), Some(4_243)).is_err() {
+            return linerate_testsuite::skip("what_root_writes_belongs_to_the_owner_of_the_directory", "it needs root");
+        }
+        replace(&path, "x").expect("written");
+        lock(&locked).expect("locked");
+        for made in [&path, &locked] {
+            let about = fs::metadata(made).expect("stat");
+            assert_eq!((about.uid(), about.gid(), about.mode() & 0o777), (4_242, 4_243, 0o600), "{}", made.display());
+        }
+        fs::remove_file(&locked).expect("removed");
+        std::os::unix::fs::symlink(directory.path().join("elsewhere"), &locked).expect("a link");
+        lock(&locked).expect_err("it leads elsewhere");
+        assert!(!directory.path().join("elsewhere").exists());
     }
 }
