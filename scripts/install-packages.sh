@@ -40,6 +40,7 @@ needs() {
             echo "unshare util-linux"
             echo "tmux tmux"
             echo "systemd-analyze systemd"
+            echo "systemd-nspawn systemd-container"
             echo "chromium|chromium-browser|google-chrome chromium"
             echo "npm npm"
             ;;
