@@ -44,7 +44,7 @@ enum Chore {
     Deny,
     /// Look for inputs that make a parser of foreign bytes panic, hang or fill memory (libFuzzer).
     Fuzz(fuzz::Arguments),
-    /// Run the tests of the crate with `unsafe` under AddressSanitizer (nightly compiler).
+    /// Run the tests of the crate with `unsafe` under AddressSanitizer and Miri (nightly compiler).
     Sanitize,
     /// Build what is released: static programs, .tar.gz, .deb, .rpm, the image, bills of materials, checksums.
     Package(package::Arguments),

@@ -1,18 +1,54 @@
-//! The tests of crate `sys` under AddressSanitizer: accesses out of bounds or after a release, and leaks. All `unsafe` of the program
-//! is there (`cargo xtask layers` checks it), so it is the place where memory can be misused.
+//! The tests of crate `sys` under AddressSanitizer (accesses out of bounds or after a release, and leaks) and under Miri (undefined
+//! behaviour by Rust's rules of aliasing and validity). All `unsafe` of the program is there (`cargo xtask layers` checks it), so it is
+//! the place where memory can be misused.
 
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
-/// Runs the tests. The options of sanitizers are those of the nightly compiler only.
+/// The tests that Miri runs. The others make system calls that it does not know.
+const WITH_MIRI: [&str; 12] = [
+    "affinity::",
+    "capability::tests::a_set_is_shown",
+    "cgroup::",
+    "clock::",
+    "netlink::tests::a_cut_message",
+    "netlink::tests::packets_beyond",
+    "packet::",
+    "packet_ring::",
+    "shaping::",
+    "tcp::tests::the_layout",
+    "thread::",
+    "xdp::",
+];
+
+/// Runs the tests. Both tools are those of the nightly compiler only.
 pub(crate) fn run() -> Result<()> {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let mut tests = Command::new("cargo");
-    tests.args(["+nightly", "test", "--package", "linerate-sys", "--target", &target]);
-    tests.args(["--target-dir", "target/sanitize-address"]);
-    let status = tests.env("RUSTFLAGS", "-Zsanitizer=address").env_remove("RUSTC").env_remove("CARGO").status();
-    match status.context("starting cargo of the nightly toolchain; `rustup toolchain install nightly` installs it")? {
-        status if status.success() => Ok(()),
-        _ => bail!("AddressSanitizer found a fault, or the tests failed: the message is above"),
+    let mut tests = nightly(&["test"]);
+    tests.args(["--target", &target, "--target-dir", "target/sanitize-address"]);
+    tests.env("RUSTFLAGS", "-Zsanitizer=address");
+    ended_well(tests, "AddressSanitizer", "`rustup toolchain install nightly` installs it")?;
+    let mut tests = nightly(&["miri", "test"]);
+    // Tests read files of the kernel and the clock.
+    tests
+        .args(["--lib", "--target-dir", "target/miri", "--"])
+        .args(WITH_MIRI)
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation");
+    ended_well(tests, "Miri", "`rustup component add miri rust-src --toolchain nightly` installs it")
+}
+
+/// A command of cargo for the crate.
+fn nightly(words: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    command.arg("+nightly").args(words).args(["--package", "linerate-sys"]).env_remove("RUSTC").env_remove("CARGO");
+    command
+}
+
+fn ended_well(mut tests: Command, tool: &str, remedy: &str) -> Result<()> {
+    let status =
+        tests.status().with_context(|| format!("starting cargo of the nightly toolchain for {tool}; {remedy}"))?;
+    if !status.success() {
+        bail!("{tool} found a fault, or is missing ({remedy}), or the tests failed: the message is above");
     }
+    Ok(())
 }

@@ -245,3 +245,22 @@ fn header(piece: &mut libc::iovec, control: &mut [u64]) -> libc::mmsghdr {
     }
     header
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_message_of_that_kind_is_a_time() {
+        let of = |level: i32, kind: i32| {
+            let words = [u64::from(level as u32) | u64::from(kind as u32) << 32, 2, 5];
+            let mut control = [0; CONTROL_WORDS];
+            control[0] = (size_of::<libc::cmsghdr>() + 16) as u64;
+            control[1..4].copy_from_slice(&words);
+            stamp(&control)
+        };
+        assert_eq!(of(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS), 2_000_000_005);
+        assert_eq!(of(libc::SOL_SOCKET, libc::SCM_RIGHTS), 0);
+        assert_eq!(stamp(&[0; CONTROL_WORDS]), 0);
+    }
+}

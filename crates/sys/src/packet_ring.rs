@@ -238,3 +238,68 @@ fn socket(object: &dyn Fn() -> String) -> Result<OwnedFd, Error> {
     // SAFETY: the call returned a new descriptor, which nobody else knows.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    const SLOT: usize = 256;
+    const SLOTS: usize = 2;
+
+    /// A ring of two slots that no kernel fills.
+    fn ring() -> PacketRing {
+        let bytes = SLOT * SLOTS;
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping of memory.
+        let memory = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+        assert_ne!(memory, libc::MAP_FAILED);
+        let memory = NonNull::new(memory.cast()).expect("mapped");
+        let fd = File::open("/dev/null").expect("it is there").into();
+        PacketRing { fd, memory, bytes, slot: SLOT, slots: SLOTS, next: 0 }
+    }
+
+    /// Puts a frame that begins at `mac` into the slot `index`, as the kernel does.
+    fn put(ring: &PacketRing, index: usize, mac: u16, kept: u32, status: u32) {
+        // SAFETY: zeros are valid for both.
+        let (mut header, mut address): (libc::tpacket2_hdr, libc::sockaddr_ll) =
+            unsafe { (mem::zeroed(), mem::zeroed()) };
+        header.tp_status = libc::TP_STATUS_USER | status;
+        (header.tp_len, header.tp_snaplen, header.tp_mac) = (1_514, kept, mac);
+        (header.tp_sec, header.tp_nsec, header.tp_vlan_tpid, header.tp_vlan_tci) = (3, 7, 0x8100, 42);
+        address.sll_ifindex = 9;
+        // SAFETY: both lie within the slot, which is mapped, and aligned as the mapping is.
+        unsafe {
+            let slot = ring.memory.as_ptr().add(index * SLOT);
+            slot.cast::<libc::tpacket2_hdr>().write(header);
+            slot.add(ADDRESS_AT).cast::<libc::sockaddr_ll>().write(address);
+            (0..SLOT).skip(100).for_each(|at| slot.add(at).write(at as u8));
+        }
+    }
+
+    #[test]
+    fn frames_are_taken_in_turn_and_their_slots_are_freed() {
+        let mut ring = ring();
+        assert_eq!(ring.take(|_| ()), None);
+        put(&ring, 0, 100, 3, libc::TP_STATUS_VLAN_VALID);
+        put(&ring, 1, 110, 2, libc::TP_STATUS_CSUMNOTREADY);
+        let first = ring.take(|frame| {
+            assert_eq!((frame.length, frame.link, frame.arrived_unix), (1_514, 9, 3_000_000_007));
+            (frame.bytes.to_vec(), frame.vlan, frame.lacks_checksum)
+        });
+        assert_eq!(first, Some((vec![100, 101, 102], Some((0x8100, 42)), false)));
+        let second = ring.take(|frame| (frame.bytes.to_vec(), frame.vlan, frame.lacks_checksum));
+        assert_eq!(second, Some((vec![110, 111], None, true)));
+        assert_eq!(ring.take(|_| ()), None, "the first slot is the kernel's again");
+    }
+
+    #[test]
+    fn a_frame_is_never_read_beyond_its_slot() {
+        let mut ring = ring();
+        for (mac, kept, left) in [(200, 1_514, 56), (256, 1, 0), (u16::MAX, u32::MAX, 0)] {
+            let index = ring.next;
+            put(&ring, index, mac, kept, 0);
+            assert_eq!(ring.take(|frame| frame.bytes.len()), Some(left), "at {mac}");
+        }
+    }
+}
