@@ -287,8 +287,8 @@ pub struct FrameLatency {
     /// Frames that did not arrive.
     pub lost: u64,
     /// From the moment a frame is given to the sending port to the moment the receiving port has it, nanoseconds: the
-    /// device's store-and-forward time (RFC 1242 section 3.8) and what the two ports add.
-    pub latency_ns: Latency,
+    /// device's store-and-forward time (RFC 1242 section 3.8) and what the two ports add. None if no frame arrived.
+    pub latency_ns: Option<Latency>,
     /// The device's own load meanwhile; none if it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_load: Option<DeviceLoad>,

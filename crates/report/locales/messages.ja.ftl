@@ -69,6 +69,7 @@ caveat-idle-wakeup = 要求の合間にコアが休止したため、どの遅�
 caveat-iperf3-congestion = iperf3 サーバーには `{ $asked }` がないため、輻輳制御 { $used } で送信しました。サーバーでモジュールを読み込んでください（modprobe tcp_{ $asked }）。
 caveat-iperf3-warm-up-loss = この版の iperf3 はウォームアップ中に失われたデータグラムを区別しないため、損失は両方の合計です。ウォームアップなしで測定するか、相手側で iperf3 3.13 以降を使ってください。
 caveat-is-tester-limit = これは装置なしで測定したテスターの限界です。装置を通した結果がこれを超えることはありません。
+caveat-latency-nothing-arrived = 遅延は測れていません。送った { $sent } フレームが一つも届きませんでした。配線、VLAN、アドレスを確かめるか、--rate を下げてください。
 caveat-latency-lower-load = { $offered }。遅延はこの低い負荷での値です。--rate を下げてください。
 caveat-latency-several-clocks = 時計の異なるホストのポートを使ったため、遅延は測定していません。1 台のホストのポートを指定してください。
 caveat-learning-not-measured = 装置の学習速度は測定していません。装置が忘れたアドレスが必要です。エージング時間を指定すると（--ageing）、試行のたびにその時間を待ちます。

@@ -14,7 +14,8 @@ use crate::sentences::sentence;
 use crate::tables::{Column, Table};
 use crate::verdicts;
 use linerate_model::{
-    Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness, FrameHeaders, FramePayload, Record, Verdict,
+    Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness, FrameHeaders, FramePayload, Latency, Record,
+    Verdict,
 };
 use linerate_units::BitRate;
 
@@ -214,15 +215,15 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         Column::new("column-device-lost").ranked(1),
     ];
     let row = |cell: &linerate_model::FrameLatency| {
-        let took = &cell.latency_ns;
+        let time = |of: fn(&Latency) -> u64| cell.latency_ns.as_ref().map(|took| nanos(of(took)));
         vec![
             Some(cell.frame_bytes.to_string()),
             per_second(cell.frames_per_s).map(|rate| firmness::shown(rate, cell.firmness)),
-            Some(nanos(took.min)),
-            Some(nanos(took.p50)),
-            Some(nanos(took.p99)),
-            Some(nanos(took.p999)),
-            Some(nanos(took.max)),
+            time(|took| took.min),
+            time(|took| took.p50),
+            time(|took| took.p99),
+            time(|took| took.p999),
+            time(|took| took.max),
             Some(cell.lost.to_string()),
         ]
     };
@@ -416,14 +417,15 @@ pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
         rows.push(csv_row(row));
     }
     for cell in &outcome.latency {
-        let took = &cell.latency_ns;
+        let time =
+            |of: fn(&Latency) -> u64| cell.latency_ns.as_ref().map(|took| of(took).to_string()).unwrap_or_default();
         let mut row = vec![
             ("test", "latency".to_owned()),
             ("frame_bytes", cell.frame_bytes.to_string()),
             ("frames_per_s", csv_number(Some(cell.frames_per_s))),
-            ("latency_ns_p50", took.p50.to_string()),
-            ("latency_ns_p99", took.p99.to_string()),
-            ("latency_ns_max", took.max.to_string()),
+            ("latency_ns_p50", time(|took| took.p50)),
+            ("latency_ns_p99", time(|took| took.p99)),
+            ("latency_ns_max", time(|took| took.max)),
             ("line_frames_per_s", line(cell.frame_bytes)),
         ];
         row.extend(csv_load(cell.device_load.as_ref()));

@@ -10,7 +10,7 @@ use crate::said;
 use crate::svg::{Axis, Drawing, Point, Scale, Series};
 use crate::tables::{Column, Table};
 use linerate_model::{
-    BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, FrameLatency, LossPoint, Record, Throughput,
+    BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, FrameLatency, Latency, LossPoint, Record, Throughput,
 };
 use linerate_units::FrameSize;
 
@@ -155,7 +155,7 @@ fn reaching(lang: Language, unit: &Unit, series: &[Series]) -> Axis {
     rate_axis(lang, lang.tell(unit.axis, &[]), unit.unit, low, high)
 }
 
-fn sizes<T>(cells: &[&T], of: fn(&T) -> u32) -> Vec<u64> {
+fn sizes<T>(cells: &[T], of: fn(&T) -> u32) -> Vec<u64> {
     cells.iter().map(|cell| u64::from(of(cell))).collect()
 }
 
@@ -247,28 +247,29 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Char
 /// Latency against frame size: half, most and all of the frames (RFC 2544 section 26.2).
 fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     const LONGEST: &str = "device-charts-legend-longest";
-    type Percentile = (&'static str, fn(&FrameLatency) -> u64);
+    type Percentile = (&'static str, fn(&Latency) -> u64);
     const PERCENTILES: [Percentile; 3] =
-        [("p50", |c| c.latency_ns.p50), ("p99", |c| c.latency_ns.p99), (LONGEST, |c| c.latency_ns.max)];
-    let mut cells: Vec<&FrameLatency> = outcome.latency.iter().filter(|cell| cell.latency_ns.count > 0).collect();
-    cells.sort_by_key(|cell| cell.frame_bytes);
-    let low = cells.iter().map(|cell| cell.latency_ns.p50.max(1)).min()?;
-    let high = cells.iter().map(|cell| cell.latency_ns.max.max(1)).max()?;
+        [("p50", |took| took.p50), ("p99", |took| took.p99), (LONGEST, |took| took.max)];
+    let mut cells: Vec<(&FrameLatency, &Latency)> =
+        outcome.latency.iter().filter_map(|cell| Some((cell, cell.latency_ns.as_ref()?))).collect();
+    cells.sort_by_key(|(cell, _)| cell.frame_bytes);
+    let low = cells.iter().map(|(_, took)| took.p50.max(1)).min()?;
+    let high = cells.iter().map(|(_, took)| took.max.max(1)).max()?;
     let title_of =
         |name: &str| if name == LONGEST { said!(lang, "device-charts-legend-longest") } else { name.to_owned() };
     let at = |cell: &FrameLatency| {
         firmness::shown(per_second(cell.frames_per_s).unwrap_or_else(|| "0".to_owned()), cell.firmness)
     };
     let series = SERIES.into_iter().zip(PERCENTILES).map(|(class, (name, of))| {
-        let point = |cell: &&FrameLatency| {
-            let (x, y) = (f64::from(cell.frame_bytes), of(cell).max(1) as f64);
+        let point = |(cell, took): &(&FrameLatency, &Latency)| {
+            let (x, y) = (f64::from(cell.frame_bytes), of(took).max(1) as f64);
             let label = said!(
                 lang,
                 "device-charts-point-latency",
                 bytes = cell.frame_bytes,
                 rate = at(cell),
                 percentile = title_of(name),
-                time = nanos(of(cell))
+                time = nanos(of(took))
             );
             Point { x, y, spread: None, label }
         };
@@ -277,8 +278,8 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     });
     let series: Vec<Series> = series.collect();
     let title = said!(lang, "device-charts-title-latency");
-    let row = |cell: &&FrameLatency| {
-        let times = PERCENTILES.map(|(_, of)| Some(nanos(of(cell))));
+    let row = |(cell, took): &(&FrameLatency, &Latency)| {
+        let times = PERCENTILES.map(|(_, of)| Some(nanos(of(took))));
         [Some(cell.frame_bytes.to_string()), Some(at(cell))].into_iter().chain(times).collect()
     };
     let table = Table {
@@ -293,7 +294,7 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
         rows: cells.iter().map(row).collect(),
     };
     let legend = SERIES.into_iter().zip(PERCENTILES).map(|(class, (name, _))| (class, title_of(name))).collect();
-    let x = size_axis(lang, &sizes(&cells, |cell| cell.frame_bytes));
+    let x = size_axis(lang, &sizes(&cells, |(cell, _)| cell.frame_bytes));
     Some(Chart {
         drawing: Drawing::Lines { x, y: latency_axis(lang, low as f64, high as f64), series },
         title,

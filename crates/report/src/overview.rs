@@ -92,7 +92,7 @@ impl Line {
     fn of_latency(lang: Language, cell: &FrameLatency) -> Self {
         Self {
             name: said!(lang, "overview-frame-latency", bytes = cell.frame_bytes.to_string()),
-            figure: Some(firmness::shown(nanos(cell.latency_ns.p50), cell.firmness)),
+            figure: cell.latency_ns.as_ref().map(|took| firmness::shown(nanos(took.p50), cell.firmness)),
             spread: None,
             of_line: None,
             // It is timed at a set rate, which nothing limits.

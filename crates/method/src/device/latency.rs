@@ -37,12 +37,21 @@ impl LatencyTest {
     }
 
     pub(crate) fn outcome(&self, plan: &DevicePlan) -> Option<FrameLatency> {
-        let timed = self.measured.as_deref().and_then(|result| {
-            let run = result.frames()?;
-            Some((run, latency(&run)?))
-        });
-        timed.map(|(run, latency_ns)| {
+        let measured = self.measured.as_deref().and_then(TrialResult::frames);
+        measured.map(|run| {
+            let latency_ns = latency(&run);
             let mut caveats = doubts(plan);
+            if latency_ns.is_none() {
+                caveats.push(Caveat::new(
+                    CaveatKind::NotMeasured,
+                    message!(
+                        "caveat-latency-nothing-arrived",
+                        "there is no latency: none of the {sent} frames sent arrived; check cabling, VLANs and addresses, or ask \
+                         for a lower --rate",
+                        sent = sum(&run, |stream| stream.sent)
+                    ),
+                ));
+            }
             caveats.extend(run.result.caveats.iter().cloned());
             caveats.extend(load::doubts(run.result.device_load.as_ref()));
             let offer = Offer::of(&run);

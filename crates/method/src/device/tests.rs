@@ -189,6 +189,16 @@ fn latency_is_measured_at_the_throughput_or_at_the_rate_given() {
 }
 
 #[test]
+fn a_device_that_forwards_nothing_has_no_latency_and_says_so() {
+    let rate = Some(FrameRate::per_second(1_000));
+    let found = run(plan(DeviceTest::Latency { rate }, false), 0, 4_000_000, &[]);
+    let cell = &found.latency[0];
+    assert_eq!((found.latency.len(), cell.latency_ns.as_ref(), cell.lost), (3, None, 2_000));
+    let why = cell.caveats.iter().find(|caveat| caveat.kind == CaveatKind::NotMeasured).expect("it says so");
+    assert!(why.text.contains("none of the 2,000 frames"), "{}", why.text);
+}
+
+#[test]
 fn between_hosts_the_suite_leaves_latency_out() {
     let test = DeviceTest::All { step_percent: 10, repeats: 1 };
     let here = plan(test, false);

@@ -85,12 +85,12 @@ impl Metric {
             Self::Throughput => throughput.map(|cell| cell.bits_per_s),
             Self::Frames => throughput.map(|cell| cell.frames_per_s),
             Self::Share => throughput?.line_share,
-            Self::Latency(percentile) => latency.map(|cell| percentile.of(&cell.latency_ns)),
+            Self::Latency(percentile) => latency?.latency_ns.as_ref().map(|took| percentile.of(took)),
             Self::Loss => {
                 let curve = found.loss.iter().find(|curve| curve.frame_bytes == size);
                 let of_curve = curve.and_then(|curve| curve.points.iter().map(|p| p.loss_ratio).reduce(f64::max));
                 // What arrived was timed.
-                let timed = |cell: &FrameLatency| cell.lost + cell.latency_ns.count;
+                let timed = |cell: &FrameLatency| cell.lost + cell.latency_ns.as_ref().map_or(0, |took| took.count);
                 of_curve.or_else(|| latency.map(|cell| Ratio::new(cell.lost, timed(cell).max(1)).as_f64()))
             }
             Self::DeviceCpu => {

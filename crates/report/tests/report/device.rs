@@ -96,7 +96,7 @@ fn latency(bytes: u32) -> FrameLatency {
         frames_per_s: DEVICE,
         firmness: Firmness::Firm,
         lost: 0,
-        latency_ns,
+        latency_ns: Some(latency_ns),
         device_load: None,
         verdict: None,
         caveats: vec![],
