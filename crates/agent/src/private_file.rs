@@ -65,8 +65,9 @@ pub(crate) fn lock(path: &Path) -> Result<File, StartError> {
 /// Gives a file that root made to the owner of its directory. Root invites for a service of another user, who could not read the file.
 fn belongs_with(file: &File, path: &Path) -> io::Result<()> {
     let Some(directory) = path.parent() else { return Ok(()) };
-    let (file_owner, owner) = (file.metadata()?.uid(), fs::metadata(directory)?);
-    if file_owner != 0 || owner.uid() == 0 {
+    let (about, owner) = (file.metadata()?, fs::metadata(directory)?);
+    // A file with another name may be one of root's own that the owner has linked here.
+    if about.uid() != 0 || about.nlink() != 1 || owner.uid() == 0 {
         return Ok(());
     }
     fchown(file, Some(owner.uid()), Some(owner.gid()))

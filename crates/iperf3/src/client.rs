@@ -120,7 +120,7 @@ fn agreed<'a>(job: &Job, cookie: &Cookie, stop: &'a AtomicBool) -> Result<Contro
         let token = token.transpose().map_err(Iperf3Error::InvalidRequest)?;
         control.send(&parameters(job, token), ASKING)?;
         match control.expect(State::CreateStreams, ASKING) {
-            Err(Iperf3Error::Closed { server, .. }) => Err(Iperf3Error::TestRefused(server)),
+            Err(Iperf3Error::Closed { server, .. }) => Err(Iperf3Error::ClosedWhenAsked(server)),
             agreed => agreed.map(|()| control),
         }
     };
@@ -128,14 +128,14 @@ fn agreed<'a>(job: &Job, cookie: &Cookie, stop: &'a AtomicBool) -> Result<Contro
     let user = || login.user().to_owned();
     let refused = |error| match error {
         Iperf3Error::LoginWanted(server) => Iperf3Error::LoginRefused { server, user: user() },
-        Iperf3Error::TestRefused(server) => Iperf3Error::LoginOrTestRefused { server, user: user() },
+        Iperf3Error::ClosedWhenAsked(server) => Iperf3Error::ClosedAfterLogin { server, user: user() },
         other => other,
     };
     // No server says which padding it reads: before 3.17 PKCS#1 v1.5 alone, and OAEP since, unless it was told otherwise. PKCS#1 v1.5 is
     // the weak one: a server that reads it tells by its answers, or by the time they take, what helps to decrypt a login that somebody
     // recorded. So a server that reads OAEP and accepts the login never gets the weak one.
     match asked(Some(Padding::Oaep)) {
-        Err(Iperf3Error::LoginWanted(_) | Iperf3Error::TestRefused(_)) => {
+        Err(Iperf3Error::LoginWanted(_) | Iperf3Error::ClosedWhenAsked(_)) => {
             asked(Some(Padding::Pkcs1v15)).map_err(refused)
         }
         agreed => agreed,

@@ -43,25 +43,24 @@ pub(crate) enum Iperf3Error {
         /// Whose login it was.
         user: String,
     },
-    /// It closed the connection instead of agreeing to a test with a login. iperf3 3.21 refuses a login like this, and a test beyond its limits.
+    /// It closed the connection after a login, as iperf3 3.21 does where it refuses one.
     #[error(
-        "iperf3 server {server} refused the login of `{user}` or the test: it closed the control connection (its own output may say why). \
-         Check the user name and the password, that the public key belongs to the private key of the server, and that the clocks of \
-         both hosts differ by less than 10 s"
+        "iperf3 server {server} refused the login of `{user}` or went away: it closed the control connection, as iperf3 3.21 does where it \
+         refuses a login. Check the user name and the password, that the public key belongs to the private key of the server, and that \
+         the clocks of both hosts differ by less than 10 s"
     )]
-    LoginOrTestRefused {
-        /// Who refused it.
+    ClosedAfterLogin {
+        /// Who closed it.
         server: SocketAddr,
         /// Whose login it was.
         user: String,
     },
-    /// It closed the connection instead of agreeing to a test without a login.
+    /// It closed the connection when it was asked for a test, as iperf3 3.21 does where a login is missing.
     #[error(
-        "iperf3 server {0} closed the control connection when it was asked for a test (its own output may say why): the test may be \
-         beyond its limits, or the server may serve only users who log in: give --username and --rsa-public-key-path, and the password \
-         in IPERF3_PASSWORD"
+        "iperf3 server {0} closed the control connection when it was asked for a test (its own output may say why). If it serves only \
+         users who log in, give --username and --rsa-public-key-path, and the password in IPERF3_PASSWORD"
     )]
-    TestRefused(SocketAddr),
+    ClosedWhenAsked(SocketAddr),
     /// It refused the test, or gave up.
     #[error("iperf3 server {server} ended the test while {doing}: {reason}")]
     Refused {
