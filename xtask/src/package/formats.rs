@@ -64,6 +64,11 @@ pub(super) fn deb(release: &Release, tree: &Tree) -> Result<PathBuf> {
     for (name, text) in [("control", control), ("md5sums", sums)] {
         fs::write(folder.join(name), text).with_context(|| format!("writing {name} of the Debian package"))?;
     }
+    for name in ["postinst", "prerm", "postrm"] {
+        // With its mode: dpkg runs only what is executable.
+        fs::copy(Path::new("packaging/deb").join(name), folder.join(name))
+            .with_context(|| format!("copying {name} of the Debian package"))?;
+    }
     let to = release.out.join(format!("linerate_{}_{architecture}.deb", release.version));
     let mut build = release.command("dpkg-deb");
     build.args(["--root-owner-group", "-Zxz", "--build"]).arg(&tree.root).arg(&to);
