@@ -272,7 +272,10 @@ pub(crate) fn words(line: &str) -> Vec<&str> {
 
 /// The number at a JSON pointer.
 pub(crate) fn number(value: &Value, pointer: &str) -> f64 {
-    value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {pointer}"))
+    let found = value.pointer(pointer).and_then(Value::as_f64);
+    found.unwrap_or_else(|| {
+        panic!("no number at {pointer} of {}", value.to_string().chars().take(4_000).collect::<String>())
+    })
 }
 
 /// The first attempt of `record` that counts and whose name is as `wanted`. One that the tester spoilt may stand before it.
