@@ -91,7 +91,7 @@ pub(crate) enum Iperf3Error {
         /// What it was to do.
         doing: &'static str,
     },
-    /// It fell silent.
+    /// It fell silent, or went away while the connections of data were opened.
     #[error("iperf3 server {server} {reason} while {doing}; the trial's count is lost")]
     Gone {
         /// Who.

@@ -106,7 +106,7 @@ fn a_planted_queue_is_the_buffer() {
     );
     let burst = &record["outcome"]["burst"][0];
     let caveats = burst["caveats"].to_string();
-    // A tester that was held up says so: it is the limit or, where not even the lowest rate was offered, nobody can tell the limit.
+    // A tester that was held up says so: it is the limit or, if not even the lowest rate was offered, the limit cannot be told.
     let held_up = burst["firmness"]["is"] == "not-firm";
     let said = match burst["verdict"]["limit"].as_str() {
         Some("cannot-tell") => burst["verdict"]["next"].to_string().contains("the tester was held up"),

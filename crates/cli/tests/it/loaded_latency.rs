@@ -6,8 +6,8 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 /// The router's end of b's link holds 256 KiB, counted without FCS, preamble and gap. Full of frames of 1,466 bytes, each of
-/// which takes the line 1,490 bytes, it is this long. Its last 1,196 bytes have room for no such frame, but for probes: those are
-/// lost where they find none.
+/// which takes the line 1,490 bytes, it is this long. The last 1,196 bytes are too few for such a frame, and leave room for probes.
+/// Without such room probes would be lost.
 const QUEUE_NS: f64 = 262_144.0 / 1_466.0 * 1_490.0 * 8.0 / 10e6 * 1e9;
 
 /// A router that must queue what a sends to b. (A bridge would do, but that a sender's socket buffer counts what waits in
