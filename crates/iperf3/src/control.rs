@@ -222,6 +222,8 @@ pub(crate) fn connected(
 fn why(own: i32, system: i32) -> String {
     // Those that depend on what was asked for.
     let known = match own {
+        5 => Some("it allows only shorter tests: ask for a shorter --time"),
+        6 => Some("it allows fewer flows: ask for fewer with --flows"),
         27 => Some("the rate is beyond its limit: ask for a lower --rate"),
         37 => Some("it allows only shorter tests: ask for a shorter --time, or less of it as --warmup"),
         123 => Some("it cannot set the segment size: choose another --mss"),
@@ -252,7 +254,8 @@ mod tests {
     #[test]
     fn reasons_name_the_option_that_helps() {
         assert!(why(134, 2).contains("--congestion") && why(134, 2).contains("No such file"));
-        assert!(why(27, 0).ends_with("--rate") && why(37, 0).contains("--time"));
+        assert!(why(27, 0).ends_with("--rate") && why(6, 0).ends_with("--flows"));
+        assert!([5, 37].into_iter().all(|longest| why(longest, 0).contains("--time")));
         assert_eq!(why(7, 0), "it reported error 7");
     }
 }

@@ -16,7 +16,7 @@ pub(crate) enum Unread {
     #[error("it was stopped")]
     Stopped,
     /// The deadline came first.
-    #[error("it said nothing in time")]
+    #[error("it did not answer in time")]
     Silent,
     /// The other end closed the connection.
     #[error("it closed the control connection")]
@@ -26,7 +26,8 @@ pub(crate) enum Unread {
     Broken(io::Error),
 }
 
-/// Reads as many bytes as `buffer` has, until `deadline`, from a connection with [`TICK`] as its read timeout.
+/// Reads as many bytes as `buffer` has, until `deadline`, from a connection with [`TICK`] as its read timeout. A peer that sends a byte now
+/// and then gets no more time than a silent one.
 pub(crate) fn fill(mut stream: &TcpStream, buffer: &mut [u8], deadline: u64, stop: &AtomicBool) -> Result<(), Unread> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -36,12 +37,11 @@ pub(crate) fn fill(mut stream: &TcpStream, buffer: &mut [u8], deadline: u64, sto
         match stream.read(&mut buffer[filled..]) {
             Ok(0) => return Err(Unread::Closed),
             Ok(read) => filled += read,
-            Err(error) if is_timeout(&error) => {
-                if clock::now() >= deadline {
-                    return Err(Unread::Silent);
-                }
-            }
+            Err(error) if is_timeout(&error) => (),
             Err(error) => return Err(Unread::Broken(error)),
+        }
+        if filled < buffer.len() && clock::now() >= deadline {
+            return Err(Unread::Silent);
         }
     }
     Ok(())
@@ -61,4 +61,30 @@ pub(crate) fn text(stream: &TcpStream, length: usize, deadline: u64, stop: &Atom
 /// A call ended for its timeout.
 pub(crate) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::thread;
+
+    #[test]
+    fn a_peer_that_sends_byte_by_byte_gets_no_more_time() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listens");
+        let mut peer = TcpStream::connect(listener.local_addr().expect("listens")).expect("connects");
+        let (stream, _) = listener.accept().expect("a peer");
+        stream.set_read_timeout(Some(TICK)).expect("setsockopt");
+        // It ends when the reader has closed.
+        let sender = thread::spawn(move || {
+            while peer.write_all(b"x").is_ok() {
+                thread::sleep(TICK / 10);
+            }
+        });
+        let read = text(&stream, 1 << 20, clock::now() + 100_000_000, &AtomicBool::new(false));
+        assert!(matches!(read, Err(Unread::Silent)), "{read:?}");
+        drop(stream);
+        sender.join().expect("no panic");
+    }
 }

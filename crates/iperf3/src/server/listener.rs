@@ -1,7 +1,7 @@
 //! The port: which connections and datagrams belong to which test.
 
 use super::test::Test;
-use super::tests_under_way::{Known, TestsUnderWay};
+use super::tests_under_way::{AcceptedFlow, Known, TestsUnderWay, Wants};
 use super::{Observer, ServiceLimits};
 use crate::control::Cookie;
 use crate::flows::{ANSWER, GREETING};
@@ -14,17 +14,22 @@ use linerate_sys::clock;
 use linerate_sys::socket::wait_readable;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// How soon a stop and what is due are seen.
 const TICK_NS: u64 = 20_000_000;
 /// Connections that have not named their test.
 const STRANGERS: StrangerLimits = StrangerLimits { places: 64, places_each: 32, time_ns: 5_000_000_000 };
-/// Connections taken at a time.
-const AT_A_TIME: usize = 64;
+/// Connections taken before their cookies are read: fewer than one address has places, or a client of many flows would close its own first.
+const CONNECTIONS_AT_A_TIME: usize = STRANGERS.places_each / 2;
+/// First datagrams taken at a time.
+const DATAGRAMS_AT_A_TIME: usize = 64;
+/// No connection can be taken, for want of descriptors or memory: as long until the next attempt.
+const EXHAUSTED: Duration = Duration::from_millis(1);
 /// What to do about a port that is taken.
 const TAKEN: &str =
     "perhaps `iperf3 -s` or another agent, see `ss -tulnp`; stop it, or choose another port, as in --iperf3 5202";
@@ -57,7 +62,7 @@ impl Iperf3Service {
             tcp,
             congestion,
             udp,
-            address,
+            accepted: 0,
             limits,
             observer,
             stop: Arc::clone(&stop),
@@ -88,7 +93,8 @@ struct Listener {
     tcp: TcpListener,
     congestion: DefaultCongestion,
     udp: UdpSocket,
-    address: SocketAddr,
+    /// Flows and connections accepted so far.
+    accepted: u64,
     limits: ServiceLimits,
     observer: Arc<dyn Observer>,
     stop: Arc<Stop>,
@@ -99,6 +105,7 @@ struct Listener {
 
 /// A connection that has not named its test.
 struct Newcomer {
+    number: u64,
     stream: TcpStream,
     peer: IpAddr,
     cookie: [u8; Cookie::BYTES],
@@ -124,14 +131,24 @@ impl Listener {
     }
 
     fn accept(&mut self) {
-        for _ in 0..AT_A_TIME {
-            // Also where there are no more descriptors: those under way will close some.
-            let Ok((stream, peer)) = self.tcp.accept() else { return };
+        for _ in 0..CONNECTIONS_AT_A_TIME {
+            let (stream, peer) = match self.tcp.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if is_timeout(&error) => return,
+                // The tests under way will close some.
+                Err(_) => return thread::sleep(EXHAUSTED),
+            };
             if self.limits.peers.allow(peer.ip()) && stream.set_nonblocking(true).is_ok() {
-                let newcomer = Newcomer { stream, peer: peer.ip(), cookie: [0; Cookie::BYTES], filled: 0 };
+                let (number, cookie) = (self.next_number(), [0; Cookie::BYTES]);
+                let newcomer = Newcomer { number, stream, peer: peer.ip(), cookie, filled: 0 };
                 self.strangers.take(peer, clock::now(), newcomer);
             }
         }
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.accepted += 1;
+        self.accepted
     }
 
     /// Reads the cookies of newcomers.
@@ -156,14 +173,14 @@ impl Listener {
     }
 
     /// Gives a connection that has named its test to that test, or begins one.
-    fn place(&mut self, Newcomer { mut stream, peer, cookie, .. }: Newcomer) {
+    fn place(&mut self, Newcomer { number, mut stream, peer, cookie, .. }: Newcomer) {
         // One address leaves room for others.
         let most_each = self.limits.max_tests.div_ceil(2).max(1);
         let place = match self.under_way.take(cookie, peer, self.limits.max_tests) {
             Known::Flow(flows, options) => {
                 set_options(&SockRef::from(&stream), &options, peer, Some(&self.congestion));
                 // A test that has ended meanwhile takes none.
-                let _ = flows.send(BulkSocket::Tcp(stream));
+                let _ = flows.send(AcceptedFlow { number, socket: BulkSocket::Tcp(stream) });
                 return;
             }
             Known::Begins(place) if self.under_way.from(peer) <= most_each => place,
@@ -183,9 +200,9 @@ impl Listener {
     }
 
     /// Makes a flow of each first datagram.
-    fn greet(&self) {
+    fn greet(&mut self) {
         let mut datagram = [0; 64];
-        for _ in 0..AT_A_TIME {
+        for _ in 0..DATAGRAMS_AT_A_TIME {
             match self.udp.recv_from(&mut datagram) {
                 Ok((length, peer)) if length == GREETING.len() => self.flow(peer),
                 Ok(_) => (),
@@ -195,13 +212,13 @@ impl Listener {
         }
     }
 
-    fn flow(&self, peer: SocketAddr) {
-        let Some((flows, options)) = self.under_way.take_datagram(peer.ip()) else { return };
-        let made = connected_socket(self.address, peer, &options);
+    fn flow(&mut self, peer: SocketAddr) {
+        let Some((flows, wants)) = self.under_way.take_datagram(peer.ip()) else { return };
+        let made = connected_socket(peer, &wants);
         // What fails here the client sees as no answer.
         let Ok(socket) = made else { return };
         if socket.send(&ANSWER).is_ok() {
-            let _ = flows.send(BulkSocket::Udp(socket));
+            let _ = flows.send(AcceptedFlow { number: self.next_number(), socket: BulkSocket::Udp(socket) });
         }
     }
 }
@@ -214,25 +231,26 @@ fn datagram_socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// A flow's own socket: at the service's port, connected to its client. The kernel gives it what comes from there, and all else to the
-/// service's socket.
-fn connected_socket(service: SocketAddr, peer: SocketAddr, options: &SocketOptions) -> std::io::Result<UdpSocket> {
-    let canonical = SocketAddr::new(peer.ip().to_canonical(), peer.port());
-    let any = |address: IpAddr| match (address.is_unspecified(), canonical.ip()) {
-        (true, IpAddr::V4(_)) => Ipv4Addr::UNSPECIFIED.into(),
-        (true, IpAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
-        (false, _) => address.to_canonical(),
-    };
-    // Link-local addresses need their interface, which is in the address as it came.
-    let canonical = if canonical.is_ipv6() { peer } else { canonical };
-    let socket = datagram_socket(SocketAddr::new(any(service.ip()), service.port()))?;
+/// A flow's own socket: at the service's address and port that the client uses, connected to the client. The kernel gives it what comes from
+/// there, and all else to the service's socket.
+fn connected_socket(peer: SocketAddr, wants: &Wants) -> std::io::Result<UdpSocket> {
+    let peer = canonical(peer);
+    let socket = datagram_socket(canonical(wants.service))?;
     let borrowed = SockRef::from(&socket);
-    set_options(&borrowed, options, canonical.ip(), None);
-    if options.receive_buffer.is_none() {
+    set_options(&borrowed, &wants.socket, peer.ip(), None);
+    if wants.socket.receive_buffer.is_none() {
         borrowed.set_recv_buffer_size(UDP_RECEIVE_BUFFER)?;
     }
-    socket.connect(canonical)?;
+    socket.connect(peer)?;
     Ok(socket)
+}
+
+/// An IPv4 address that an IPv6 socket names (RFC 4291 section 2.5.5.2) as itself. Others stay as they are, with their interface.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(v4) => SocketAddr::new(v4.into(), address.port()),
+        IpAddr::V6(_) => address,
+    }
 }
 
 /// Sets what a client asked for, as far as this host allows it. iperf3 does not fail either, and results tell the congestion control.

@@ -1,8 +1,8 @@
 //! One test, served.
 
 use super::flow_counts::{FlowCounts, Way, in_words};
-use super::test_request::{RequestError, TestRequest};
-use super::tests_under_way::{Slot, Wants};
+use super::test_request::{RequestError, TestRequest, is_congestion_name};
+use super::tests_under_way::{AcceptedFlow, Slot, Wants};
 use super::{Observer, ServedTest, ServiceLimits};
 use crate::cpu::CpuTime;
 use crate::message;
@@ -101,7 +101,13 @@ impl Test {
         let (sends, receives) = asked.rates();
         self.place.admit((sends.unwrap_or(0), receives.unwrap_or(0)), |others| asked.check(&self.limits, others))?;
         let ways = asked.ways();
-        self.place.wait_for(Wants { transport: asked.transport, missing: ways.len(), socket: asked.socket.clone() });
+        let local = self.control.local_addr().map_err(early)?;
+        self.place.wait_for(Wants {
+            transport: asked.transport,
+            missing: ways.len(),
+            service: local,
+            socket: asked.socket.clone(),
+        });
         self.tell(State::CreateStreams)?;
         let flows = self.flows(&asked, &ways)?;
         let is_udp = asked.transport == Transport::Udp;
@@ -111,7 +117,6 @@ impl Test {
             false => flows.iter().map(kept).collect::<Result<_, _>>().map_err(early)?,
         };
         let congestion = flows.iter().find_map(|flow| congestion(&flow.socket));
-        let local = self.control.local_addr().map_err(early)?;
         let service = SocketAddr::new(local.ip().to_canonical(), local.port());
         let served = ServedTest {
             peer: self.peer.to_canonical(),
@@ -163,26 +168,28 @@ impl Test {
         Ok(words(&asked, &results, &ways))
     }
 
-    /// Takes the flows as the client opens them.
+    /// Takes the flows that the client opens. Their order says which way each goes; a cookie that was lost and sent again comes later.
     fn flows(&self, asked: &TestRequest, ways: &[(u16, bool)]) -> Result<Vec<BulkFlow>, Ended> {
         let deadline = clock::now() + STEP_NS;
-        let mut flows = Vec::new();
-        for (number, backward) in ways {
-            let socket = loop {
-                match self.place.flows.recv_timeout(TICK) {
-                    Ok(socket) => break socket,
-                    Err(RecvTimeoutError::Timeout) if self.stop.is_set() => return Err(Unread::Stopped.into()),
-                    Err(RecvTimeoutError::Timeout) if clock::now() < deadline => (),
-                    Err(_) => {
-                        let (open, all) = (flows.len(), ways.len());
-                        let over = asked.transport;
-                        return Err(Ended::Early(format!("it opened {open} of {all} {over} flows")));
-                    }
+        let mut accepted = Vec::new();
+        while accepted.len() < ways.len() {
+            match self.place.flows.recv_timeout(TICK) {
+                Ok(flow) => accepted.push(flow),
+                Err(RecvTimeoutError::Timeout) if self.stop.is_set() => return Err(Unread::Stopped.into()),
+                Err(RecvTimeoutError::Timeout) if clock::now() < deadline => (),
+                Err(_) => {
+                    let (open, all) = (accepted.len(), ways.len());
+                    let over = asked.transport;
+                    return Err(Ended::Early(format!("it opened {open} of {all} {over} flows")));
                 }
-            };
-            flows.push(BulkFlow { number: *number, backward: *backward, client: false, socket });
+            }
         }
-        Ok(flows)
+        accepted.sort_by_key(|flow| flow.number);
+        let flow = |(flow, way): (AcceptedFlow, &(u16, bool))| {
+            let (number, backward) = *way;
+            BulkFlow { number, backward, client: false, socket: flow.socket }
+        };
+        Ok(accepted.into_iter().zip(ways).map(flow).collect())
     }
 
     /// Waits for the client to end the test. Returns the counts at the end of the warm-up; `start` are those at its beginning.
@@ -316,8 +323,7 @@ fn client_end(
     told: &Value,
 ) -> Option<(EndCounts, Vec<Caveat>)> {
     let client = TestResults::decode(told, ways.len()).ok()?;
-    // The names of the kernel have 15 bytes at the most (TCP_CA_NAME_MAX). What else a stranger writes is not kept.
-    let client = TestResults { congestion: client.congestion.filter(|name| name.len() <= 15), ..client };
+    let client = TestResults { congestion: client.congestion.filter(|name| is_congestion_name(name)), ..client };
     let to_here: Vec<bool> = ways.iter().map(|(_, backward)| !backward).collect();
     let of = ToldOf {
         transport: asked.transport,

@@ -32,6 +32,8 @@ pub(super) struct TestRequest {
     pub(super) socket: SocketOptions,
     /// Datagrams have numbers of 64 bits.
     pub(super) wide: bool,
+    /// iperf3's number for a test that is too long for this service, as far as the client knows one.
+    too_long: i32,
 }
 
 /// Why a test is refused.
@@ -49,7 +51,21 @@ mod numbers {
     pub(super) const BYTES: i32 = 7;
     pub(super) const NOT_SUPPORTED: i32 = 13;
     pub(super) const RATE: i32 = 27;
+    /// The service's own limit of time. Clients from 3.20 on know it; older ones call any time that is refused out of range.
+    pub(super) const LONGEST_TIME: i32 = 37;
     pub(super) const PARAMETERS: i32 = 114;
+}
+
+/// Whether the client's iperf3 is 3.20 or later.
+fn is_from_3_20(version: &str) -> bool {
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().unwrap_or(0));
+    (numbers.next(), numbers.next()) >= (Some(3), Some(20))
+}
+
+/// Whether this may be a congestion control's name: the kernel's have 15 bytes at the most (TCP_CA_NAME_MAX). What else a stranger writes is
+/// not kept.
+pub(super) fn is_congestion_name(name: &str) -> bool {
+    name.len() <= 15 && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 fn refuse<T>(number: i32, reason: impl Into<String>) -> Result<T, RequestError> {
@@ -106,7 +122,11 @@ impl TestRequest {
         };
         let window = Some(number("window")?.min(MOST_WINDOW)).filter(|bytes| *bytes > 0).map(ByteCount::new);
         let socket = SocketOptions {
-            congestion: text.get("congestion").and_then(Value::as_str).map(str::to_owned),
+            congestion: text
+                .get("congestion")
+                .and_then(Value::as_str)
+                .filter(|name| transport == Transport::Tcp && is_congestion_name(name))
+                .map(str::to_owned),
             // The old type of service holds it in its upper six bits: RFC 2474 section 3.
             dscp: Some((number("TOS")? as u8) >> 2).filter(|dscp| *dscp > 0),
             send_buffer: window,
@@ -124,6 +144,10 @@ impl TestRequest {
             rate_each: number("bandwidth")?,
             socket,
             wide: is("udp_counters_64bit"),
+            too_long: match text.get("client_version").and_then(Value::as_str) {
+                Some(version) if is_from_3_20(version) => numbers::LONGEST_TIME,
+                _ => numbers::TIME,
+            },
         })
     }
 
@@ -145,7 +169,7 @@ impl TestRequest {
         }
         let time = self.omit + self.time.unwrap_or_default();
         if time > limits.max_time {
-            return refuse(numbers::TIME, format!("it asked for {time}, and {} are allowed", limits.max_time));
+            return refuse(self.too_long, format!("it asked for {time}, and {} are allowed", limits.max_time));
         }
         let Some(limit) = limits.max_rate else { return Ok(()) };
         let (sends, receives) = self.rates();
@@ -301,6 +325,26 @@ mod tests {
         assert_eq!(check("bandwidth", json!(u64::MAX)), Err(numbers::RATE));
         let others = with("bandwidth", json!(1_000_000)).expect("valid").check(&limits(), (0, 9_000_000));
         assert_eq!(others.map_err(|no| no.number), Err(numbers::RATE));
+    }
+
+    #[test]
+    fn a_client_is_told_the_limit_of_time_as_its_version_knows_it() {
+        for (version, number) in
+            [("3.12", 5), ("3.19.1", 5), ("3.20", 37), ("3.21+", 37), ("4.0", 37), ("", 5), ("x", 5)]
+        {
+            let asked = with("client_version", json!(version)).expect("valid");
+            let asked = TestRequest { time: Some(Nanos::from_secs(20)), ..asked };
+            assert_eq!(asked.check(&limits(), (0, 0)).map_err(|no| no.number), Err(number), "{version}");
+        }
+    }
+
+    #[test]
+    fn only_what_can_be_a_congestion_control_is_kept() {
+        let kept = |name: &str| with("congestion", json!(name)).expect("valid").socket.congestion;
+        assert_eq!(kept("a_name_of_15_by"), Some("a_name_of_15_by".to_owned()));
+        assert_eq!([kept(&"x".repeat(200_000)), kept("a b"), kept("\u{1b}[1m")], [None, None, None]);
+        let udp = json!({"udp": true, "parallel": 1, "len": 1_460, "congestion": "cubic"});
+        assert_eq!(TestRequest::read(&udp).expect("valid").socket.congestion, None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::control::Cookie;
 use linerate_engine::origin;
 use linerate_model::{SocketOptions, Transport};
 use linerate_streams::BulkSocket;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +19,14 @@ struct Entry {
     wants: Option<Wants>,
     /// Payload bits per second that the test sends and receives.
     rates: (u64, u64),
-    flows: Sender<BulkSocket>,
+    flows: Sender<AcceptedFlow>,
+}
+
+/// A flow's socket, and its place in the order in which the client opened its flows.
+#[derive(Debug)]
+pub(super) struct AcceptedFlow {
+    pub(super) number: u64,
+    pub(super) socket: BulkSocket,
 }
 
 /// The flows that a test waits for.
@@ -28,6 +35,8 @@ pub(super) struct Wants {
     pub(super) transport: Transport,
     /// How many are missing.
     pub(super) missing: usize,
+    /// The service's address that the client uses: datagrams from another would not reach it.
+    pub(super) service: SocketAddr,
     pub(super) socket: SocketOptions,
 }
 
@@ -36,13 +45,13 @@ pub(super) struct Wants {
 pub(super) struct Slot {
     all: Arc<TestsUnderWay>,
     cookie: [u8; Cookie::BYTES],
-    pub(super) flows: Receiver<BulkSocket>,
+    pub(super) flows: Receiver<AcceptedFlow>,
 }
 
 /// What a connection with a cookie is.
 pub(super) enum Known {
     /// A flow that a test waits for; it was handed over with these options to set.
-    Flow(Sender<BulkSocket>, SocketOptions),
+    Flow(Sender<AcceptedFlow>, SocketOptions),
     /// A test that begins.
     Begins(Slot),
     /// There are as many tests as may be.
@@ -74,13 +83,13 @@ impl TestsUnderWay {
         Known::Begins(Slot { all: Arc::clone(self), cookie, flows })
     }
 
-    /// The test that waits for a UDP flow from `peer`, and the options of its socket. Of several the first: datagrams name none.
-    pub(super) fn take_datagram(&self, peer: IpAddr) -> Option<(Sender<BulkSocket>, SocketOptions)> {
+    /// The test that waits for a UDP flow from `peer`, and what it waits for. Of several the first: datagrams name none.
+    pub(super) fn take_datagram(&self, peer: IpAddr) -> Option<(Sender<AcceptedFlow>, Wants)> {
         let peer = peer.to_canonical();
         self.entries().iter_mut().filter(|test| test.peer == peer).find_map(|test| {
             let wants = test.wants.as_mut().filter(|wants| wants.transport == Transport::Udp && wants.missing > 0)?;
             wants.missing -= 1;
-            Some((test.flows.clone(), wants.socket.clone()))
+            Some((test.flows.clone(), wants.clone()))
         })
     }
 
@@ -135,7 +144,7 @@ mod tests {
     }
 
     fn wants(transport: Transport, missing: usize) -> Wants {
-        Wants { transport, missing, socket: SocketOptions::default() }
+        Wants { transport, missing, service: SocketAddr::new(PEER, 5_201), socket: SocketOptions::default() }
     }
 
     #[test]

@@ -4,7 +4,8 @@ use crate::sessions::{client, counts, ended, stream};
 use linerate_engine::{AllowedPeers, Work};
 use linerate_iperf3::{Iperf3Service, Observer, ServedTest, ServiceLimits, TestWatch};
 use linerate_model::{
-    Direction, HostCounts, Net, Observation, Offered, RoleCounts, Series, StreamTask, Timing, Transport,
+    Direction, HostCounts, Iperf3End, Iperf3Server, Net, Observation, Offered, RoleCounts, Series, StreamTask, Timing,
+    Transport,
 };
 use linerate_testsuite::{server_test, wait_until};
 use linerate_units::{BitRate, Nanos};
@@ -69,9 +70,13 @@ fn limits() -> ServiceLimits {
 
 impl Served {
     fn with(limits: ServiceLimits) -> Self {
+        Self::at(Ipv4Addr::LOCALHOST, limits)
+    }
+
+    fn at(address: Ipv4Addr, limits: ServiceLimits) -> Self {
         let seen = Arc::<Seen>::default();
         let observer = Arc::clone(&seen) as Arc<dyn Observer>;
-        let service = Iperf3Service::start((Ipv4Addr::LOCALHOST, 0).into(), limits, observer).expect("it listens");
+        let service = Iperf3Service::start((address, 0).into(), limits, observer).expect("it listens");
         Self { service, seen }
     }
 
@@ -312,29 +317,70 @@ fn our_own_client_measures_to_our_own_server() {
     served.says("TCP, 4 flows");
 }
 
+/// A client's connection, which has shown this cookie.
+fn connected(served: &Served, cookie: u8) -> TcpStream {
+    let mut stream = TcpStream::connect(served.address()).expect("connects");
+    stream.write_all(&[cookie; 37]).expect("sent");
+    stream
+}
+
+fn hears(control: &mut TcpStream, states: &[u8]) {
+    for state in states {
+        let mut byte = [0];
+        control.read_exact(&mut byte).expect("it goes on");
+        assert_eq!(byte, [*state]);
+    }
+}
+
+fn says(control: &mut TcpStream, text: &Value) {
+    let text = text.to_string();
+    control.write_all(&(text.len() as u32).to_be_bytes()).expect("sent");
+    control.write_all(text.as_bytes()).expect("sent");
+}
+
+/// Datagrams come from the address that the client uses, also where the kernel would choose another.
+#[test]
+fn a_client_may_use_any_address_of_the_host() {
+    let served = Served::at(Ipv4Addr::UNSPECIFIED, limits());
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let plain = stream(transport, served.address().port());
+        let Some(Iperf3End::Server(server)) = plain.iperf3.clone() else { panic!("a server") };
+        let server = Iperf3Server { address: Ipv4Addr::new(127, 0, 0, 2).into(), ..server };
+        let task = StreamTask { iperf3: Some(Iperf3End::Server(server)), ..plain };
+        let (_, told) = counts(ended(client(task, 0, 200)).unwrap_or_else(|error| panic!("{transport:?}: {error}")));
+        assert!(told.received.is_some_and(|received| received.payload_bytes > 0), "{transport:?}");
+    }
+}
+
+/// With several flows the order of the connections says which way each goes, and not the order of their first bytes.
+#[test]
+fn a_cookie_that_comes_late_does_not_exchange_the_directions() {
+    let served = Served::with(limits());
+    let mut control = connected(&served, b'c');
+    hears(&mut control, &[9]);
+    says(&mut control, &serde_json::json!({"tcp": true, "time": 1, "parallel": 1, "bidirectional": true}));
+    hears(&mut control, &[10]);
+    let mut forward = TcpStream::connect(served.address()).expect("connects");
+    let mut backward = connected(&served, b'c');
+    // The second cookie is read meanwhile; if it is not, the first is in time, and the order is right as well.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    forward.write_all(&[b'c'; 37]).expect("sent");
+    hears(&mut control, &[1, 2]);
+    backward.set_read_timeout(Some(std::time::Duration::from_secs(10))).expect("setsockopt");
+    backward.read_exact(&mut [0; 1_000]).expect("the service sends on the second connection");
+    forward.set_nonblocking(true).expect("fcntl");
+    assert!(forward.read(&mut [0]).is_err(), "the service sends on the first connection");
+}
+
 /// A client says on one connection that it has sent all, and the last of it comes on another: which is first is chance.
 #[test]
 fn a_test_of_so_many_bytes_waits_for_the_last() {
     let served = Served::with(limits());
-    let mut control = TcpStream::connect(served.address()).expect("connects");
-    control.write_all(&[b'b'; 37]).expect("sent");
-    let hears = |control: &mut TcpStream, states: &[u8]| {
-        for state in states {
-            let mut byte = [0];
-            control.read_exact(&mut byte).expect("it goes on");
-            assert_eq!(byte, [*state]);
-        }
-    };
-    let says = |control: &mut TcpStream, text: &Value| {
-        let text = text.to_string();
-        control.write_all(&(text.len() as u32).to_be_bytes()).expect("sent");
-        control.write_all(text.as_bytes()).expect("sent");
-    };
+    let mut control = connected(&served, b'b');
     hears(&mut control, &[9]);
     says(&mut control, &serde_json::json!({"tcp": true, "time": 0, "blockcount": 8, "parallel": 1, "len": 10_000}));
     hears(&mut control, &[10]);
-    let mut data = TcpStream::connect(served.address()).expect("connects");
-    data.write_all(&[b'b'; 37]).expect("sent");
+    let mut data = connected(&served, b'b');
     hears(&mut control, &[1, 2]);
     data.write_all(&[0; 30_000]).expect("sent");
     control.write_all(&[4]).expect("sent");
