@@ -48,7 +48,7 @@ pub fn replace(path: &Path, content: &str) -> Result<(), StartError> {
 ///
 /// # Errors
 /// It cannot be made or locked.
-pub(crate) fn lock(path: &Path) -> Result<File, StartError> {
+pub fn lock(path: &Path) -> Result<File, StartError> {
     create_directory(path)?;
     // The directory may be another user's: a symbolic link there must not have root make a file elsewhere.
     let opened = OpenOptions::new()

@@ -1,10 +1,13 @@
 //! Ctrl-C, a closed terminal and a polite kill all ask a run to end: what was measured is kept and everything is taken
 //! down. Asking a second time ends at once; what the lab started dies with the program all the same.
 
+use crate::exit::Failure;
 use crate::output::say;
 use crate::tui;
+use std::io;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, watch};
+use tokio::task;
 
 /// Asked without a signal, by [`ask`].
 static ASKED: Notify = Notify::const_new();
@@ -16,7 +19,7 @@ pub(crate) fn ask() {
 }
 
 /// Turns true when the user asks to stop.
-pub(crate) fn watch() -> std::io::Result<watch::Receiver<bool>> {
+pub(crate) fn watch() -> io::Result<watch::Receiver<bool>> {
     let (asked, receiver) = watch::channel(false);
     let mut signals =
         [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
@@ -41,6 +44,20 @@ pub(crate) fn watch() -> std::io::Result<watch::Receiver<bool>> {
         }
     });
     Ok(receiver)
+}
+
+/// Returns what `work`, which blocks, comes to. It has a thread of its own, which ends with the program if the user asks to stop first.
+///
+/// # Errors
+/// The user asked to stop.
+pub(crate) async fn unless_asked<T: Send + 'static>(
+    asked: &mut watch::Receiver<bool>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    tokio::select! {
+        done = task::spawn_blocking(work) => done.map_err(|error| Failure::measure(io::Error::from(error))),
+        Ok(_) = asked.wait_for(|asked| *asked) => Err(Failure::measure("interrupted")),
+    }
 }
 
 /// Turns true with `asked`, or when the program itself asks to stop by what is returned beside it.

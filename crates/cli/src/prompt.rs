@@ -1,10 +1,10 @@
 //! What is asked for on the terminal.
 
 use crate::exit::Failure;
+use crate::interrupt;
 use linerate_sys::terminal::TerminalSettings;
 use std::io::{self, IsTerminal as _};
 use tokio::sync::watch;
-use tokio::task;
 
 /// Whether somebody can be asked.
 pub(crate) fn can_ask() -> bool {
@@ -20,16 +20,10 @@ pub(crate) async fn ask(what: &str, secret: bool, cancel: &mut watch::Receiver<b
     let prompt = format!("{what}{hint}: ");
     // The thread that reads goes on after Ctrl-C, and cannot show again what is typed.
     let _kept = TerminalSettings::keep();
-    let line = task::spawn_blocking(move || {
+    let line = interrupt::unless_asked(cancel, move || {
         let terminal = console::Term::stderr();
         terminal.write_str(&prompt)?;
         if secret { terminal.read_secure_line() } else { terminal.read_line() }
     });
-    tokio::select! {
-        line = line => {
-            let line = line.map_err(io::Error::from).flatten();
-            line.map_err(|error| Failure::usage(format!("cannot read what was typed: {error}")))
-        }
-        Ok(_) = cancel.wait_for(|asked| *asked) => Err(Failure::measure("interrupted")),
-    }
+    line.await?.map_err(|error| Failure::usage(format!("cannot read what was typed: {error}")))
 }

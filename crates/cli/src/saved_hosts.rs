@@ -6,6 +6,10 @@ use linerate_agent::private_file;
 use linerate_model::{AgentUrl, HostName};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// What pipes held, as in `@<(ssh rack-1 cat agent.url)`: they can be read only once, and a command looks at its hosts more often.
+static READ_FROM_PIPES: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
 
 /// Hosts by the names they were saved by, in a file that only its owner reads.
 #[derive(Debug)]
@@ -53,8 +57,7 @@ impl SavedHosts {
     /// The name is of another use, or the file cannot be written.
     pub(crate) fn add(&mut self, name: HostName, url: AgentUrl) -> Result<Option<AgentUrl>, String> {
         check_name(&name)?;
-        let before = self.urls.insert(name, url);
-        self.write().map(|()| before)
+        self.change(|urls| Ok(urls.insert(name, url)))
     }
 
     /// Forgets a host, for good.
@@ -62,18 +65,26 @@ impl SavedHosts {
     /// # Errors
     /// No host has that name, or the file cannot be written.
     pub(crate) fn remove(&mut self, name: &HostName) -> Result<AgentUrl, String> {
-        let known = || self.urls.keys().map(|name| name.0.as_str()).collect::<Vec<_>>().join(", ");
-        let Some(url) = self.urls.get(name).cloned() else {
-            let known = if self.urls.is_empty() { "none is".to_owned() } else { format!("saved are {}", known()) };
-            return Err(format!("no host is saved as `{name}`: {known}"));
-        };
-        self.urls.remove(name);
-        self.write().map(|()| url)
+        self.change(|urls| {
+            let known = |urls: &BTreeMap<HostName, AgentUrl>| {
+                let names: Vec<&str> = urls.keys().map(|name| name.0.as_str()).collect();
+                if names.is_empty() { "none is".to_owned() } else { format!("saved are {}", names.join(", ")) }
+            };
+            urls.remove(name).ok_or_else(|| format!("no host is saved as `{name}`: {}", known(urls)))
+        })
     }
 
-    fn write(&self) -> Result<(), String> {
+    /// Reads the file again, has `change` change its hosts, and writes it, alone among all commands.
+    fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut BTreeMap<HostName, AgentUrl>) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let _alone = private_file::lock(&self.path.with_extension("lock")).map_err(|error| error.to_string())?;
+        *self = Self::of(self.path.clone())?;
+        let changed = change(&mut self.urls)?;
         let text: String = self.urls.iter().map(|(name, url)| format!("{name} {url}\n")).collect();
-        private_file::replace(&self.path, &text).map_err(|error| error.to_string())
+        private_file::replace(&self.path, &text).map_err(|error| error.to_string())?;
+        Ok(changed)
     }
 }
 
@@ -98,8 +109,7 @@ pub(crate) fn check_name(name: &HostName) -> Result<(), String> {
 /// It cannot be read, others can read it, or it holds something else.
 pub(crate) fn urls_of_file(path: &Path) -> Result<Vec<AgentUrl>, String> {
     let shown = path.display();
-    let text = private_file::read(path).map_err(|error| error.to_string())?;
-    let text = text.ok_or_else(|| format!("cannot read {shown}: there is no such file"))?;
+    let text = text_of(path)?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let urls: Vec<AgentUrl> =
         lines.map(|line| line.parse().map_err(|error| format!("{shown}: {error}"))).collect::<Result<_, _>>()?;
@@ -107,6 +117,20 @@ pub(crate) fn urls_of_file(path: &Path) -> Result<Vec<AgentUrl>, String> {
         return Err(format!("{shown} holds no agent URL: write one on each line"));
     }
     Ok(urls)
+}
+
+/// The text of a file that only its owner reads.
+fn text_of(path: &Path) -> Result<String, String> {
+    let mut from_pipes = READ_FROM_PIPES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(text) = from_pipes.get(path) {
+        return Ok(text.clone());
+    }
+    let text = private_file::read(path).map_err(|error| error.to_string())?;
+    let text = text.ok_or_else(|| format!("cannot read {}: there is no such file", path.display()))?;
+    if !path.is_file() {
+        from_pipes.insert(path.to_owned(), text.clone());
+    }
+    Ok(text)
 }
 
 /// The agent URL that an environment variable holds.
@@ -151,6 +175,32 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("chmod");
         let exposed = SavedHosts::of(path).expect_err("others can read it");
         assert!(exposed.contains("chmod 600"), "{exposed}");
+    }
+
+    #[test]
+    fn commands_at_once_lose_no_host_of_each_other() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("hosts");
+        let [mut first, mut second] = [0; 2].map(|_| SavedHosts::of(path.clone()).expect("none yet"));
+        first.add("rack-1".into(), url("192.0.2.1")).expect("saved");
+        second.add("rack-2".into(), url("192.0.2.2")).expect("saved");
+        first.remove(&"rack-2".into()).expect("it was saved by another command");
+        second.add("rack-3".into(), url("192.0.2.3")).expect("saved");
+        let saved = SavedHosts::of(path).expect("it was written");
+        assert_eq!(saved.all().keys().map(|name| name.0.as_str()).collect::<Vec<_>>(), ["rack-1", "rack-3"]);
+    }
+
+    #[test]
+    fn a_pipe_of_agent_urls_may_be_asked_for_twice() {
+        use std::io::Write as _;
+        use std::os::fd::AsRawFd as _;
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        writeln!(writer, "{}", url("192.0.2.1")).expect("written");
+        drop(writer);
+        let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+        for _ in 0..2 {
+            assert_eq!(urls_of_file(Path::new(&path)), Ok(vec![url("192.0.2.1")]));
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::discovery;
 use crate::exit::Failure;
+use crate::interrupt;
 use crate::output::{print, say};
 use crate::prompt;
 use crate::saved_hosts::{SavedHosts, check_name, url_of_variable, urls_of_file};
@@ -80,7 +81,10 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
                     let line = prompt::ask("Agent URL", true, &mut cancel).await?;
                     line.parse().map_err(Failure::usage)?
                 }
-                (None, url) => given(url.as_deref()).map_err(Failure::usage)?,
+                (None, url) => {
+                    let given = interrupt::unless_asked(&mut cancel, move || given(url.as_deref()));
+                    given.await?.map_err(Failure::usage)?
+                }
             };
             let (name, address) = (HostName(name), url.address());
             let before = hosts.add(name.clone(), url).map_err(Failure::usage)?;
@@ -97,7 +101,7 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
                 say("linerate: no hosts are saved; `linerate hosts add NAME` saves one");
             }
         }
-        Action::Discover { time } => discover(time)?,
+        Action::Discover { time } => interrupt::unless_asked(&mut cancel, move || discover(time)).await??,
         Action::Remove { names } => {
             let mut hosts = saved()?;
             for name in names {
@@ -151,7 +155,10 @@ async fn paired(place: &str, cancel: &mut watch::Receiver<bool>) -> Result<Agent
     let (host, port) = host_and_port(place).map_err(Failure::usage)?;
     let code = match prompt::can_ask() {
         true => prompt::ask("Pairing code", false, cancel).await?,
-        false => line_of_input("the pairing code").map_err(Failure::usage)?,
+        false => {
+            let line = interrupt::unless_asked(cancel, || line_of_input("the pairing code"));
+            line.await?.map_err(Failure::usage)?
+        }
     };
     let code: PairingCode = code.parse().map_err(Failure::usage)?;
     pair(&host, port, &code).await.map_err(Failure::measure)

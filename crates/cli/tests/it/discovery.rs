@@ -3,6 +3,7 @@
 use crate::firewall::Host;
 use crate::program::{TestFolder, words};
 use linerate_testsuite::lab_test;
+use nix::sys::signal::Signal;
 
 #[lab_test]
 fn an_agent_is_found_by_its_neighbours_if_it_announces_itself() {
@@ -19,7 +20,9 @@ fn an_agent_is_found_by_its_neighbours_if_it_announces_itself() {
         let (_, secrets) = url.split_once('#').expect("a token and a fingerprint");
         let (token, _) = secrets.split_once('.').expect("a token and a fingerprint");
         assert!(!line.contains(token), "{line}");
-        drop((looking, agent));
+        looking.signal(Signal::SIGINT);
+        looking.end().says(3, &["interrupted"]);
+        drop(agent);
     }
     let none = client.network.enter(|| place.run(&words(&discovers("2s")))).expect("entered");
     assert_eq!((none.code, none.out.as_str()), (Some(0), ""), "{}", none.err);

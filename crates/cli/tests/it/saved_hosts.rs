@@ -1,9 +1,12 @@
 //! Agents are named without their secrets on the command line, and no record holds one.
 
 use crate::program::{Ran, TestFolder};
-use linerate_testsuite::lab_test;
+use linerate_testsuite::{lab_test, wait_until};
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
 
 #[test]
 fn no_secret_stands_on_the_command_line_or_in_a_record() {
@@ -65,6 +68,26 @@ fn a_pairing_code_takes_the_place_of_the_url() {
     for (place_of_agent, part) in [("rack 1", "192.0.2.5"), ("127.0.0.1:70000", "192.0.2.5")] {
         place.run(&["hosts", "add", "box", "--pair", place_of_agent]).says(2, &[part]);
     }
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_for_an_agent_url() {
+    let place = TestFolder::new();
+    let mut command = place.command(&["hosts", "add", "box", "-"]);
+    let mut waiting = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let status = format!("/proc/{}/status", waiting.id());
+    wait_until("it handles signals", || {
+        let status = fs::read_to_string(&status).ok()?;
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+        (caught >> (Signal::SIGINT as u64 - 1) & 1 == 1).then_some(())
+    });
+    signal::kill(Pid::from_raw(waiting.id() as i32), Signal::SIGINT).expect("it runs");
+    // The pipe stays open: its end would end the wait too.
+    let input = waiting.stdin.take();
+    let ended = wait_until("it ends", || waiting.try_wait().expect("a child"));
+    assert_eq!(ended.code(), Some(3));
+    drop(input);
 }
 
 /// It takes 15 s, which the tier of pure tests has not.
