@@ -11,6 +11,7 @@ needs() {
             echo "cc build-essential"
             ;;
         test)
+            echo "c++ build-essential"
             echo "ip iproute2"
             echo "ss iproute2"
             echo "ethtool ethtool"
@@ -145,15 +146,26 @@ fi
 echo "installing$missing" >&2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+# Other processors' packages. Where apt has no source for one, it is forgotten again: apt would fail from then on.
+known=" $(dpkg --print-architecture) $(dpkg --print-foreign-architectures | tr '\n' ' ') "
+added=""
 for package in $missing; do
-    case "$package" in
-        *:*) $as_root dpkg --add-architecture "${package#*:}" ;;
+    architecture=${package#*:}
+    case "$package$known$added" in
+        *:*" $architecture "*) ;;
+        *:*)
+            $as_root dpkg --add-architecture "$architecture"
+            added="$added $architecture "
+            ;;
     esac
 done
 # shellcheck disable=SC2086 # the package names are words of their own
 if ! { $as_root apt-get -qq update &&
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends $missing; } >"$log" 2>&1; then
     cat "$log" >&2
+    for architecture in $added; do
+        $as_root dpkg --remove-architecture "$architecture" || true
+    done
     echo "error: could not install$missing" >&2
     exit 3
 fi

@@ -176,7 +176,14 @@ mod tests {
     fn package(name: &str, version: &str, licence: Option<&str>) -> Package {
         let source = Some("registry+https://registry.test/index".to_owned());
         let id = format!("{name}@{version}");
-        Package { name: name.into(), version: version.into(), id, license: licence.map(str::to_owned), source }
+        Package {
+            name: name.into(),
+            version: version.into(),
+            id,
+            license: licence.map(str::to_owned),
+            source,
+            targets: Vec::new(),
+        }
     }
 
     #[test]

@@ -19,6 +19,14 @@ pub(crate) struct Package {
     pub(crate) license: Option<String>,
     /// None in the tree itself.
     pub(crate) source: Option<String>,
+    pub(crate) targets: Vec<Target>,
+}
+
+/// What a package builds: a library, a program, a test.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Target {
+    /// `lib`, `bin`, `proc-macro`, ...
+    pub(crate) kind: Vec<String>,
 }
 
 #[derive(Deserialize)]

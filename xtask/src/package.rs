@@ -12,8 +12,9 @@ mod tree;
 mod trial;
 
 use crate::process::{self, cargo, catch_interrupts};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
+use nix::sys::stat::{Mode, umask};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -34,7 +35,7 @@ pub(crate) struct Arguments {
     /// Where the packages go.
     #[arg(long, value_name = "DIR", default_value = "target/package")]
     out: PathBuf,
-    /// Then install and try each package in a root of its own (root; mmdebstrap, and qemu-user for other processors).
+    /// Then install and try each package in a root of its own (root, mmdebstrap and skopeo).
     #[arg(long)]
     try_out: bool,
     /// Then build the commit once more, in another folder, and fail if a file differs.
@@ -123,6 +124,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     architectures.sort();
     architectures.dedup();
     check_tools(&architectures)?;
+    if arguments.again {
+        check_committed()?;
+    }
+    // Files and folders have the same modes whoever builds them.
+    umask(Mode::S_IWGRP | Mode::S_IWOTH);
     let release = Release::of_this_commit(&arguments.out)?;
     let trees =
         architectures.iter().map(|&architecture| tree_of(&release, architecture)).collect::<Result<Vec<_>>>()?;
@@ -154,7 +160,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn check_tools(architectures: &[Architecture]) -> Result<()> {
     let mut missing: Vec<String> = ["clang", "llvm-ar", "dpkg-deb", "rpmbuild", "tar", "gzip", "git"]
         .into_iter()
-        .filter(|tool| !Command::new(tool).arg("--version").output().is_ok_and(|said| said.status.success()))
+        .filter(|tool| !runs(tool))
         .map(|tool| format!("the command {tool}"))
         .collect();
     for architecture in architectures {
@@ -165,10 +171,27 @@ fn check_tools(architectures: &[Architecture]) -> Result<()> {
                 headers(*architecture).display()
             ));
         }
+        let [emulator] = trial::EMULATOR_OF[*architecture as usize];
+        if !architecture.is_ours() && !runs(emulator) {
+            missing.push(format!("the command {emulator}, for the program writes its manual pages itself"));
+        }
     }
     if !missing.is_empty() {
         bail!("missing: {}; `scripts/install-packages.sh build package` installs them", missing.join(", "));
     }
+    Ok(())
+}
+
+fn runs(tool: &str) -> bool {
+    Command::new(tool).arg("--version").output().is_ok_and(|said| said.status.success())
+}
+
+/// A clone has commits alone: what is not committed would not be built again.
+fn check_committed() -> Result<()> {
+    let mut status = Command::new("git");
+    status.args(["status", "--porcelain"]);
+    let changes = process::run(status, LIMIT)?.stdout;
+    ensure!(changes.is_empty(), "--again builds the commit in a clone; commit your changes first");
     Ok(())
 }
 
@@ -256,11 +279,6 @@ fn sha256(file: &Path) -> Result<String> {
 
 /// Builds the same commit from a fresh clone in another folder, and compares each file.
 fn built_again(arguments: &Arguments, release: &Release, first: &BTreeMap<String, String>) -> Result<()> {
-    let mut status = Command::new("git");
-    status.args(["status", "--porcelain"]);
-    if !process::run(status, LIMIT)?.stdout.is_empty() {
-        bail!("--again builds the commit in a clone; commit your changes first");
-    }
     let folder = tempfile::tempdir().context("making a folder for the second build")?;
     let clone = folder.path().join("clone");
     let mut git = Command::new("git");

@@ -1,6 +1,6 @@
 //! The files of a package as `.tar.gz`, `.deb` and `.rpm`, by the tools of their own world.
 
-use super::tree::Tree;
+use super::tree::{Tree, set_mode};
 use super::{LIMIT, Release};
 use crate::process;
 use anyhow::{Context, Result};
@@ -44,7 +44,7 @@ pub(super) fn archive(release: &Release, tree: &Tree) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// The Debian package. It has no scripts: the agent's unit is off until `systemctl enable`.
+/// The Debian package. Its scripts (`packaging/deb`) leave the agent's unit off until `systemctl enable`.
 pub(super) fn deb(release: &Release, tree: &Tree) -> Result<PathBuf> {
     let architecture = tree.architecture.debian();
     let control = format!(
@@ -65,9 +65,10 @@ pub(super) fn deb(release: &Release, tree: &Tree) -> Result<PathBuf> {
         fs::write(folder.join(name), text).with_context(|| format!("writing {name} of the Debian package"))?;
     }
     for name in ["postinst", "prerm", "postrm"] {
-        // With its mode: dpkg runs only what is executable.
-        fs::copy(Path::new("packaging/deb").join(name), folder.join(name))
+        let script = folder.join(name);
+        fs::copy(Path::new("packaging/deb").join(name), &script)
             .with_context(|| format!("copying {name} of the Debian package"))?;
+        set_mode(&script, 0o755)?;
     }
     let to = release.out.join(format!("linerate_{}_{architecture}.deb", release.version));
     let mut build = release.command("dpkg-deb");

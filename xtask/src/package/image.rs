@@ -24,12 +24,13 @@ pub(super) fn write(release: &Release, trees: &[Tree]) -> Result<PathBuf> {
     fs::create_dir_all(&blobs).with_context(|| format!("making {}", blobs.display()))?;
     let manifests = trees.iter().map(|tree| manifest(release, tree, &blobs)).collect::<Result<Vec<_>>>()?;
     // One name for all processors: the layout's index has an index of the image, from which tools take the manifest they need.
+    // podman takes this annotation for the image's name.
     let (digest, size) = keep_json(&index(json!(manifests)), release, &blobs)?;
     let index = index(json!([{
         "mediaType": INDEX,
         "digest": digest,
         "size": size,
-        "annotations": { "org.opencontainers.image.ref.name": release.version },
+        "annotations": { "org.opencontainers.image.ref.name": format!("linerate:{}", release.version) },
     }]));
     fs::write(layout.join("index.json"), index.to_string()).context("writing index.json of the image")?;
     fs::write(layout.join("oci-layout"), json!({ "imageLayoutVersion": "1.0.0" }).to_string())

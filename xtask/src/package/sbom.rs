@@ -1,7 +1,7 @@
 //! The bill of materials: every crate that the program is linked with, as CycloneDX 1.5 (cyclonedx.org/docs/1.5/json).
 
 use super::{Architecture, Release};
-use crate::metadata::{self, Metadata, Node, Package, Resolve};
+use crate::metadata::{self, Metadata, Node, Package};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::json;
@@ -31,7 +31,7 @@ pub(super) fn write(release: &Release, architecture: Architecture) -> Result<Pat
         .iter()
         .find(|package| package.name == "linerate" && package.source.is_none())
         .context("the workspace has no package `linerate`")?;
-    let linked = linked(&metadata.resolve, &program.id);
+    let linked = linked(&metadata, &program.id);
     let sums = sums()?;
     let reference = |package: &Package| format!("pkg:cargo/{}@{}", package.name, package.version);
     let mut components: Vec<&Package> = metadata
@@ -81,12 +81,15 @@ pub(super) fn write(release: &Release, architecture: Architecture) -> Result<Pat
     Ok(to)
 }
 
-/// All packages that `program` is linked with, itself included.
-fn linked<'a>(resolve: &'a Resolve, program: &'a str) -> BTreeSet<&'a str> {
-    let nodes: BTreeMap<&str, &Node> = resolve.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
+/// All packages that `program` is linked with, itself included. Macros run in the compiler: they and what they need are not linked.
+fn linked<'a>(metadata: &'a Metadata, program: &'a str) -> BTreeSet<&'a str> {
+    let nodes: BTreeMap<&str, &Node> = metadata.resolve.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
+    let is_macro =
+        |package: &&Package| package.targets.iter().any(|target| target.kind.iter().any(|kind| kind == "proc-macro"));
+    let macros: BTreeSet<&str> = metadata.packages.iter().filter(is_macro).map(|package| package.id.as_str()).collect();
     let (mut linked, mut waiting) = (BTreeSet::new(), vec![program]);
     while let Some(id) = waiting.pop() {
-        if !linked.insert(id) {
+        if macros.contains(id) || !linked.insert(id) {
             continue;
         }
         for dependency in nodes.get(id).into_iter().flat_map(|node| &node.deps) {
@@ -109,7 +112,7 @@ fn sums() -> Result<BTreeMap<(String, String), String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::{Dependency, DependencyKind};
+    use crate::metadata::{Dependency, DependencyKind, Resolve, Target};
 
     #[test]
     fn only_what_is_linked_is_listed() {
@@ -123,13 +126,22 @@ mod tests {
                 })
                 .collect(),
         };
-        let resolve = Resolve {
-            nodes: vec![
-                node("program", &[("library", None), ("tests", Some("dev")), ("cc", Some("build"))]),
-                node("library", &[("deep", None), ("program", None)]),
-                node("tests", &[("of-tests", None)]),
-            ],
+        let package = |id: &str, kind: &str| Package {
+            name: id.to_owned(),
+            version: "1.0.0".to_owned(),
+            id: id.to_owned(),
+            license: None,
+            source: None,
+            targets: vec![Target { kind: vec![kind.to_owned()] }],
         };
-        assert_eq!(linked(&resolve, "program"), BTreeSet::from(["deep", "library", "program"]));
+        let nodes = vec![
+            node("program", &[("library", None), ("derive", None), ("tests", Some("dev")), ("cc", Some("build"))]),
+            node("library", &[("deep", None), ("program", None)]),
+            node("tests", &[("of-tests", None)]),
+            node("derive", &[("syntax", None)]),
+        ];
+        let packages = vec![package("library", "lib"), package("derive", "proc-macro"), package("syntax", "lib")];
+        let metadata = Metadata { packages, resolve: Resolve { nodes } };
+        assert_eq!(linked(&metadata, "program"), BTreeSet::from(["deep", "library", "program"]));
     }
 }

@@ -94,8 +94,6 @@ impl Tree {
     pub(super) fn files(&self) -> Result<Vec<PathBuf>> {
         let (mut files, mut folders) = (Vec::new(), vec![self.root.clone()]);
         while let Some(folder) = folders.pop() {
-            // rpmbuild refuses a folder that others may write to, and some umasks make such.
-            set_mode(&folder, 0o755)?;
             for entry in fs::read_dir(&folder).with_context(|| format!("listing {}", folder.display()))? {
                 let path = entry.with_context(|| format!("listing {}", folder.display()))?.path();
                 if path.is_dir() {
@@ -116,6 +114,6 @@ impl Tree {
     }
 }
 
-fn set_mode(path: &Path, mode: u32) -> Result<()> {
+pub(super) fn set_mode(path: &Path, mode: u32) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).with_context(|| format!("chmod {}", path.display()))
 }
