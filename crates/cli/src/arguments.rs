@@ -61,8 +61,8 @@ Examples:
   linerate limits --medium 10gbase-t             Capacity of a medium, calculated layer by layer
 
 Name a host by the agent URL that its agent printed, by a name saved with `linerate hosts add`, as `local` (this machine), or \
-by its name in a lab. @FILE reads the agent URL from a file, env:NAME from an environment variable: then it does not stand on \
-the command line.
+by its name in a lab. @FILE reads the agent URL from a file, env:NAME from an environment variable: this keeps it off the \
+command line.
 
 Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure, 4 a study waits for an \
 operator, 141 stopped because the reader of --json-stream left.";
@@ -469,7 +469,7 @@ pub(crate) struct Results {
 
     /// Print all: reasons, doubts, every table
     ///
-    /// That is all that is known of each result, not its answer alone.
+    /// Shows every detail of each result, not only its answer.
     #[arg(long, short = 'v', conflicts_with_all = ["json", "json_stream"])]
     pub(crate) verbose: bool,
 
@@ -501,8 +501,8 @@ pub(crate) struct Results {
     #[arg(long, value_name = "CONDITION")]
     pub(crate) expect: Vec<Expectation>,
 
-    /// Tell a build server what --expect came to: junit=FILE writes JUnit's XML, github prints GitHub's error annotations; may be
-    /// repeated
+    /// Report the outcome of --expect to a build server: junit=FILE writes JUnit XML, github prints GitHub error annotations; may
+    /// be repeated
     #[arg(long, value_name = "KIND", requires = "expect")]
     pub(crate) report: Vec<BuildReport>,
 
@@ -511,7 +511,7 @@ pub(crate) struct Results {
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
 
-    /// Time from one sample of a trial's course to the next, 10ms to 10s [default: 100ms]
+    /// Sampling period of a trial, 10ms to 10s [default: 100ms]
     #[arg(long, value_name = "TIME", value_parser = sampling_period)]
     pub(crate) sample: Option<Nanos>,
 

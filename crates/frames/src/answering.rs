@@ -1,7 +1,7 @@
-//! While a trial runs its ports answer for the addresses behind them that are not the kernel's own: who asks where they are
-//! is told, and who sends them an echo request has it back.
+//! Answers ARP, neighbour discovery and echo requests while a trial runs, for the addresses behind its ports that are not the
+//! kernel's own.
 //!
-//! One thread a port, on a packet socket that hears nothing but such questions. Frames with VLAN tags are left alone.
+//! One thread for each port, on a packet socket that receives only such requests. Frames with VLAN tags are ignored.
 
 use crate::FrameError;
 use crate::headers::find_signature;

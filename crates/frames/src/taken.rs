@@ -1,8 +1,8 @@
 //! Whether the other end of a virtual link takes what XDP sends to it.
 //!
-//! A veth hands raw frames over only where its other end has an XDP program, or joins what it receives (veth_xdp_xmit of
-//! drivers/net/veth.c). Otherwise they are gone without a word: the call succeeds, and no counter rises, not even the port's own.
-//! Other drivers are believed: not all of them count what XDP sends.
+//! A veth passes on frames sent by XDP only if its other end has an XDP program or GRO (veth_xdp_xmit of drivers/net/veth.c).
+//! Otherwise they are dropped silently: the call succeeds, and no counter rises, not even the port's own. Other drivers are not
+//! checked: not all of them count what XDP sends.
 
 use crate::FrameError;
 use crate::plan::Plan;

@@ -1,4 +1,4 @@
-//! The other end of a test by what it told when the test was over.
+//! Counts of the other end of a test, from its final report.
 
 use crate::results::{FlowResult, TestResults};
 use linerate_model::{Caveat, CaveatKind, EndCounts, FlowCounts, Received, Sent, Transport, message};

@@ -99,7 +99,7 @@ pub fn compare(before: &[Record], after: &[Record], demands: &Demands) -> Compar
         let percent = format!("{:.3}", demands.tolerance * 100.0);
         found.warnings.push(message!(
             "compared-one-session",
-            "one session each: how much sessions differ is not known, and a drift between them of more than the tolerance of \
+            "one session each: the variation between sessions is unknown, and a drift beyond the tolerance of \
              {tolerance} looks like a change; give several records of each side, or measure in turn with `linerate compare --live`",
             tolerance = format!("{} %", percent.trim_end_matches('0').trim_end_matches('.'))
         ));

@@ -137,8 +137,8 @@ pub(crate) fn doubts(result: &LoadedLatency, runs: &[&TrialResult], idle: &[&Tri
     if result.added_ns.p50 < 0 {
         let text = message!(
             "caveat-idle-slower",
-            "the idle path answered later than the loaded one: cores that sleep between requests take time to \
-             wake, and the idle latency has it; compare the loaded latency, or keep the cores awake"
+            "the idle path answered later than the loaded one: its latency includes the time to wake cores that \
+             sleep between requests; compare the loaded latency, or keep the cores awake"
         );
         found.push(Caveat::new(CaveatKind::IdleWakeup, text));
     }

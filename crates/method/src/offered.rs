@@ -1,6 +1,6 @@
-//! Whether the tester offered the load that a trial was to offer. Every search and every verdict asks here.
+//! Whether the tester offered a trial's intended load. Every search and every verdict asks here.
 //!
-//! A trial that did not shows nothing of the rate asked for. It says only what became of the load that was really offered.
+//! A trial that fell short shows nothing about its intended load, only what became of the load that was offered.
 
 use linerate_model::{
     Confidence, Firmness, FrameStream, FrameStreamCounts, FramesRun, Limit, Message, MessageValue, Verdict, message,
@@ -140,7 +140,7 @@ pub(crate) fn of_number(what: &str, held: u64, too_many: Option<u64>, firmness: 
     if !firmness.is_firm() {
         let text = message!(
             "number-not-firm",
-            "{held} {what} were held; the tester did not send all that more of them take",
+            "{held} {what} were held; the tester sent too few frames to test more",
             held = MessageValue::Count(held),
             what = MessageValue::term("counted", what)
         );

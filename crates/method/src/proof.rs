@@ -1,4 +1,4 @@
-//! Counterproofs: a verdict says what would come out if one thing were changed; here that is changed and looked at.
+//! Counterproofs: a verdict predicts the result of changing one thing; here that change is made and measured.
 //!
 //! The changed measurement alternates with the unchanged one (`pairs.rs`), so that whatever else changes meanwhile is the same
 //! for both. `settle.rs` says what it means for the verdict.

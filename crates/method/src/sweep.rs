@@ -241,7 +241,7 @@ pub(crate) fn tell_untested(record: &mut Record) {
             let name = changed_name(&test.of, &test.change);
             let text = message!(
                 "caveat-not-put-to-test",
-                "a verdict was not put to this test: {name}: {why}",
+                "this test of a verdict was not run: {name}: {why}",
                 name,
                 why = result.failure()?
             );

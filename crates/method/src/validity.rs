@@ -83,8 +83,8 @@ pub(crate) fn not_all_sent(result: &TrialResult) -> Option<Caveat> {
         (sent < volume).then(|| {
             let text = message!(
                 "caveat-volume-not-sent",
-                "host {host} sent {sent} of {volume} in {longest}, the longest time of a run: the figure is that of what was \
-                 sent until then; send less (--bytes), or measure by time (--time)",
+                "host {host} sent {sent} of {volume} in {longest}, the maximum time of a run: the figure covers only that \
+                 part; send less (--bytes), or measure by time (--time)",
                 host = transfer.from,
                 sent,
                 volume,
@@ -185,8 +185,8 @@ fn unasked(result: &TrialResult) -> Option<Caveat> {
                 CaveatKind::BelowOfferedRate,
                 message!(
                     "caveat-requests-not-sent",
-                    "{unsent} of {due} requests that were due were never sent: {host} or the path does not take \
-                     that rate, and the latencies are those of the others only; ask for a lower --rate",
+                    "{unsent} of {due} requests that were due were never sent: {host} or the path cannot sustain \
+                     that rate, and the latencies leave them out; ask for a lower --rate",
                     unsent = asked.not_sent,
                     due = due,
                     host = transfer.from

@@ -1,5 +1,5 @@
-//! Many flows of a stream are spread over a few threads. Each serves its flows in turn: none of their calls waits, and one wait is
-//! for all their sockets. Up to [`OWN_THREADS`] flows each have a thread of their own instead.
+//! Many flows of a stream are spread over a few threads. Each thread serves its flows in turn with calls that do not block, and
+//! waits for all their sockets at once. Up to [`OWN_THREADS`] flows have a thread each instead.
 
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};

@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
 
     /// A command to calibrate for: stream, transact, rpc or ladder
     ///
-    /// It stands with its options.
+    /// Give it with its options.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 

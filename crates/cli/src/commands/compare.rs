@@ -63,13 +63,13 @@ pub(crate) struct Arguments {
 
     /// With --live, pairs of runs
     ///
-    /// So many are run before the first verdict.
+    /// Pairs run before the first verdict.
     #[arg(long, value_name = "N", default_value_t = 6, requires = "live", value_parser = clap::value_parser!(u32).range(3..=1000))]
     pairs: u32,
 
     /// With --live, most pairs [default: 3 x --pairs]
     ///
-    /// While something is undecided, --pairs more are run, up to so many.
+    /// While a figure is undecided, --pairs more are run, up to this number.
     #[arg(long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u32).range(3..=1000))]
     max_pairs: Option<u32>,
 
@@ -79,9 +79,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SHARE", default_value = "2%")]
     tolerance: Ratio,
 
-    /// Of all verdicts together, percent
+    /// Confidence in all verdicts, percent
     ///
-    /// Confidence that they all hold.
+    /// For all of them together.
     #[arg(long, value_name = "PERCENT", default_value_t = 95.0)]
     confidence: f64,
 

@@ -56,8 +56,8 @@ More examples:
   linerate lab -- copy --tree files=2000,folders=50,bytes=200M a b --json
 
 If you name one host, it is the destination, and this machine is the source. With --over path one host does everything. With \
---over nfs an end may be SERVER:/EXPORT, or a folder below the export. At the source, the tree is its content; at the \
-destination, it is made if it is missing. With --over smb an end is //SERVER[:PORT]/SHARE[/FOLDER], likewise.
+--over nfs an end may be SERVER:/EXPORT, or a folder below the export. A source folder's content is the tree; \
+a missing destination folder is created. With --over smb an end may be //SERVER[:PORT]/SHARE[/FOLDER].
 
 Exit codes: 0 everything was copied, 1 some files could not be copied, 2 usage, 3 the copy did not finish."
 )]

@@ -71,7 +71,7 @@ enum Test {
         /// Search method: bisect or mlr
         #[arg(long, value_enum, default_value_t = Method::Bisect, help_heading = OPTIONS)]
         method: Method,
-        /// Of mlr: rfc2544, tst009, ndr, pdr
+        /// Goals of mlr: rfc2544, tst009, ndr, pdr
         ///
         /// Search goals of --method mlr: rfc2544 (no loss in 60s), tst009 (two trials, one may have loss), ndr and pdr (21 trials
         /// of 1s, half may have loss; pdr tolerates 0.5%). A shorter --time shortens their trials. The default is rfc2544.

@@ -73,9 +73,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RATE")]
     shape: Option<BitRate>,
 
-    /// Rate above which it drops traffic (a policer)
+    /// Rate above which the device drops traffic (a policer)
     ///
-    /// The device drops traffic to every host; the agents are not told.
+    /// Applies to traffic to every host; the agents are not told.
     #[arg(long, value_name = "RATE")]
     police: Option<BitRate>,
 

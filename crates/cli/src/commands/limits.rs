@@ -100,7 +100,7 @@ pub(crate) struct Arguments {
 
     /// Check whether this rate is possible
     ///
-    /// It says at which layer; exit with 1 if it is impossible as payload.
+    /// Says at which layer it is possible; exits with 1 if not as payload.
     #[arg(long, value_name = "RATE")]
     claim: Option<BitRate>,
 

@@ -81,9 +81,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     curve: bool,
 
-    /// Mean response time at the peak
+    /// Maximum mean response time
     ///
-    /// It is at most so long at the peak of a curve.
+    /// Applies at the peak of a curve.
     #[arg(long, value_name = "TIME", default_value = "50ms")]
     response_cap: Nanos,
 

@@ -56,7 +56,7 @@ enum Action {
         json: bool,
         /// Print all: reasons, doubts, every table
         ///
-        /// That is all that is known of each result, not its answer alone.
+        /// Shows every detail of each result, not only its answer.
         #[arg(long, short = 'v', conflicts_with = "json")]
         verbose: bool,
         #[command(flatten)]

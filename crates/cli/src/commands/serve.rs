@@ -116,18 +116,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE")]
     max_memory: Option<ByteCount>,
 
-    /// Let trials send raw frames from these
+    /// Interfaces that trials may send raw frames from
     ///
-    /// The default is none. Allow trials to send raw frames from these interfaces, with commas between; `all` allows every interface. Use it only if
-    /// their networks are set apart for testing.
+    /// Separate them by commas; `all` allows every interface. The default is none. Use it only if their networks are set apart
+    /// for testing.
     #[arg(long, value_name = "IF,...")]
     allow_frames: Option<AllowedInterfaces>,
 
     /// Let trials reach this NFS or SMB server
     ///
-    /// ADDRESS or ADDRESS:EXPORT; the default is none. Allow trials and copies to reach this file server of others (NFS, SMB), at any of its ports and from ports below 1024 if
-    /// this user may bind them. EXPORT is an NFS export from / on, or an SMB share. ADDRESS may be a network; `any` allows all
-    /// servers. May be repeated.
+    /// ADDRESS or ADDRESS:EXPORT; the default is none. Trials and copies may then use this existing file server
+    /// at any of its ports, and from local ports below 1024 if this user may bind them. EXPORT is the full path of an NFS
+    /// export, or an SMB share. ADDRESS may be a network; `any` allows all servers. May be repeated.
     #[arg(long, value_name = "SERVER")]
     allow_server: Vec<AllowedServer>,
 
@@ -144,9 +144,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     allow_cold_cache: bool,
 
-    /// Let copies read and write below it
+    /// Let copies read and write below this directory
     ///
-    /// The default is none. Allow copies to read and write below this directory; may be repeated.
+    /// The default is none. May be repeated.
     #[arg(long, value_name = "DIR")]
     copy_directory: Vec<PathBuf>,
 
@@ -157,9 +157,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     nfs: NfsOptions,
 
-    /// Network that may use it [default: any]
+    /// Network that may use the agent [default: any]
     ///
-    /// The default is any that has the URL. Network or address that may use this agent and exchange trial data with it; may be repeated.
+    /// Network or address that may use it and exchange trial data with it; may be repeated.
     #[arg(long, value_name = "NETWORK", value_parser = network)]
     allow_peer: Vec<IpNet>,
 
@@ -183,7 +183,7 @@ pub(crate) struct Arguments {
 
     /// Show a pairing code of six digits
     ///
-    /// Whoever types it at `linerate hosts add NAME --pair HOST` has the agent URL then: once, within ten minutes, with three
+    /// `linerate hosts add NAME --pair HOST` exchanges the code for the agent URL: once, within ten minutes, in at most three
     /// tries.
     #[arg(long)]
     pair: bool,

@@ -141,8 +141,8 @@ pub(crate) struct Arguments {
     #[arg(short = 'Z', long = "zerocopy", conflicts_with = "send_by")]
     zerocopy: bool,
 
-    /// Core to pin the first host's threads to, and after a comma the second's: --cpus-sender and --cpus-receiver by host, for
-    /// one direction at a time
+    /// Core of the first host's threads and, after a comma, of the second's: sets --cpus-sender and --cpus-receiver by host,
+    /// for one direction at a time
     #[arg(short = 'A', long, value_name = "CORE[,CORE]", value_parser = affinity,
         conflicts_with_all = ["cpus_sender", "cpus_receiver"])]
     affinity: Option<Affinity>,

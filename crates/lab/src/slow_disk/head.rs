@@ -1,6 +1,6 @@
-//! When a disk of known speed has done what it is asked for, and who is told then.
+//! Computes when a disk of known speed completes each request, and signals it then.
 //!
-//! Nobody sleeps for a request: when it is done is computed, so that the disk is as exact as the timer that tells.
+//! Completion times are computed, so that the disk is as exact as the timer that signals them.
 
 use super::SlowDisk;
 use linerate_sys::{clock, thread};

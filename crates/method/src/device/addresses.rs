@@ -244,8 +244,8 @@ impl AddressTest {
                 CaveatKind::BelowOfferedRate,
                 message!(
                     "caveat-addresses-not-shown",
-                    "the tester showed the device only {shown} of {count} addresses: what it was not shown it \
-                     could not learn; give a lower --learn-rate",
+                    "the tester showed the device only {shown} of {count} addresses, so it could not learn the \
+                     others; give a lower --learn-rate",
                     shown = shown,
                     count = set.count
                 ),

@@ -187,15 +187,15 @@ impl BurstTest {
                 let text = match line {
                     Some(line) => message!(
                         "caveat-bursts-below-line",
-                        "the bursts came at {rate} frames/s, all that the tester can (the line's is {line}); \
-                         buffer times are worked out with that rate",
+                        "the bursts came at {rate} frames/s, the tester's maximum (the line's is {line}); \
+                         buffer times are calculated with that rate",
                         rate,
                         line = whole(line)
                     ),
                     None => message!(
                         "caveat-bursts-line-unknown",
-                        "the bursts came at {rate} frames/s, all that the tester can (the line's is unknown); \
-                         buffer times are worked out with that rate",
+                        "the bursts came at {rate} frames/s, the tester's maximum (the line's is unknown); \
+                         buffer times are calculated with that rate",
                         rate
                     ),
                 };

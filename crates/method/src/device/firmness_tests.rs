@@ -1,4 +1,4 @@
-//! What a device test finds with a tester that does not offer what it is to: never a firm rate above what the device carries.
+//! Device tests whose tester offers less than the intended load: they never find a firm rate above the device's own.
 
 use super::tests::{frames_of, next, plan};
 use super::*;

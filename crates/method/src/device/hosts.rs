@@ -258,7 +258,7 @@ impl HostTest {
     pub(crate) fn known(&self) -> Message {
         let (held, lost_at) = self.bounds();
         match (self.count(), self.count_past()) {
-            (None, Some(hosts)) => message!("known-past", "holds {held}, what becomes of {hosts}", held, hosts),
+            (None, Some(hosts)) => message!("known-past", "holds {held}, testing {hosts}", held, hosts),
             (hosts, _) => message!(
                 "known-holds",
                 "holds between {held} and {upper}, trying {hosts}",
@@ -297,7 +297,7 @@ impl HostTest {
                 CaveatKind::NotMeasured,
                 message!(
                     "caveat-flooding-not-seen",
-                    "whether frames flood past the number held was not seen: that takes a third port on the router"
+                    "flooding past the number held was not measured: that takes a third port on the router"
                 ),
             );
         }

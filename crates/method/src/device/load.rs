@@ -14,8 +14,8 @@ pub(crate) fn doubts(load: Option<&DeviceLoad>) -> Vec<Caveat> {
     if load.cpu.is_none() {
         doubts.push(doubt(message!(
             "caveat-device-cpu-unknown",
-            "the device's CPU use is not known of the trial that counts: many devices renew that figure only \
-                 every 5 s; give --time 10s or longer"
+            "the device's CPU use in the deciding trial is unknown: many devices update that figure only every \
+                 5 s; give --time 10s or longer"
         )));
     }
     doubts

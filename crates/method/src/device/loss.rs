@@ -1,5 +1,5 @@
 //! Frame loss against load: from the highest load down, until two successive trials lose nothing (RFC 2544 section 26.3).
-//! A trial that the tester did not offer is none of the two.
+//! A trial whose load was not fully offered counts as neither.
 
 use super::{TesterLimit, doubts, highest_load, load, whole};
 use crate::offered::Offer;

@@ -169,8 +169,8 @@ fn verdict(facts: &Facts<'_>, trials: &[&TrialResult], payload_bps: &Summary) ->
         _ if (lost as f64) < sent as f64 * NO_LOSS => {
             let text = message!(
                 "raw-frames-port",
-                "Of {due} frames due {sent} were sent and {lost} of those lost: the sending port gave no more (by \
-                 {engine}).",
+                "The sending port was the limit ({engine}): of {due} frames due, {sent} were sent and {lost} of \
+                 those lost.",
                 due,
                 sent,
                 lost,

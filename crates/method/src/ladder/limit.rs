@@ -1,5 +1,5 @@
-//! The ground: what the line can carry in full frames, by calculation. Its payload is that of UDP in them, so that a path
-//! that loses nothing shows 100 % at raw frames and at UDP.
+//! The lowest layer: the calculated capacity of the line in full frames. It counts their UDP payload, so that a path that
+//! loses nothing shows 100 % at raw frames and at UDP.
 
 use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload};
 use linerate_model::{Firmness, LayerName, Message, Summary, Transport, message};

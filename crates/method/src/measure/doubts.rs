@@ -87,13 +87,13 @@ pub(super) fn caveats(
         let text = match cell.volume() {
             None => message!(
                 "caveat-above-limit",
-                "more was delivered in the window than the line carries in that time: data that had waited for a \
-                 retransmission before the window was delivered within it; measure longer (--time)"
+                "more was delivered in the window than the line carries in that time: data held up before it, as for \
+                 a retransmission, arrived within it; measure longer (--time)"
             ),
             Some(_) => message!(
                 "caveat-above-limit-of-volume",
-                "more was delivered than the line carries in that time: the path was idle before, and what keeps its \
-                 rate may let a burst through then; send more (--bytes)"
+                "more was delivered than the line carries in that time: the path was idle before, and a rate limiter \
+                 may have let a burst through; send more (--bytes)"
             ),
         };
         add(CaveatKind::AboveLimit, text);
@@ -121,8 +121,8 @@ pub(super) fn caveats(
     {
         let text = message!(
             "caveat-one-sided",
-            "{server} runs no agent: its end is what it told of itself, over a window of its own, and \
-             its host was not watched, so the verdict goes by one side; run `linerate serve` there to see both",
+            "{server} runs no agent: it reported its own counts over its own window, and its host was not \
+             watched, so the verdict rests on one end; run `linerate serve` there to see both",
             server = path.server.name()
         );
         add(CaveatKind::OneSided, text);

@@ -101,7 +101,7 @@ fn weigh(verdict: &mut Verdict, limit: Limit, pairs: &Pairs) {
 fn named(pairs: &Pairs, said: Message) -> Message {
     match (pairs.test.expects, pairs.changed.verdict.limit) {
         (Expects::Names(_), Limit::CannotTell) => {
-            message!("proof-and-cannot-tell", "{said} and what limited it cannot be told", said)
+            message!("proof-and-cannot-tell", "{said} with an unknown limit", said)
         }
         (Expects::Names(_), limit) => message!("proof-and-limited", "{said} and limited by the {limit}", said, limit),
         _ => said,

@@ -37,6 +37,6 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     Some(
         Opinion::new(Support::Strong, text)
             .at(LimitPlace::Device)
-            .then(message!("device-next", "A faster device, or fewer things for it to do, carries more.")),
+            .then(message!("device-next", "Use a faster device, or give it less to do.")),
     )
 }

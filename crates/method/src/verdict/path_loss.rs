@@ -62,8 +62,8 @@ fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
     let Waits { repeated, in_tail } = facts.waits?;
     let text = message!(
         "path-loss-requests",
-        "{lost} of the requests were lost or sent again, and {tail} of the time of all went to those slower than \
-         the median.",
+        "{lost} of the requests were lost or sent again, and those slower than the median took {tail} of the \
+         total time.",
         lost = percent(repeated),
         tail = percent(in_tail)
     );
@@ -148,17 +148,16 @@ fn of_tcp(tcp: &Tcp, queued: bool, pattern: Option<LossPattern>) -> Option<Opini
         true => {
             message!(
                 "path-loss-next-tcp-bbr",
-                "The same rate over UDP tells (--prove): loss that stays is the path's (errors, optics, duplex, \
-                 radio), and --congestion bbr holds its rate against it; loss that goes is of a path that is \
-                 full."
+                "Measure the same rate over UDP (--prove): if the loss stays, the path is bad (errors, optics, \
+                 duplex, radio), and --congestion bbr keeps its rate despite it; if it goes, the path was full."
             )
         }
         // It is what was measured with: no advice.
         false => {
             message!(
                 "path-loss-next-tcp",
-                "The same rate over UDP tells (--prove): loss that stays is the path's (errors, optics, duplex, \
-                 radio); loss that goes is of a path that is full."
+                "Measure the same rate over UDP (--prove): if the loss stays, the path is bad (errors, optics, \
+                 duplex, radio); if it goes, the path was full."
             )
         }
     };

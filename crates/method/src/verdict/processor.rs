@@ -107,7 +107,7 @@ pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
         ),
         None => message!(
             "cpu-queue-lets-go",
-            "But {share} of that at the least were soft interrupts, those of a queue that lets packets go.",
+            "But at least {share} of that was soft interrupts, from a queue that releases packets.",
             share = percent(facts.sender.interrupted)
         ),
     };

@@ -43,7 +43,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.sender.is_throttled() {
         let text = text.and(message!(
             "receiver-buffer-throttled-sender",
-            "But the sender, let run only now and then, sends all at once when it can."
+            "But the sender, throttled by its CPU quota, sends in bursts."
         ));
         return Some(Opinion::new(Support::Hint, text));
     }

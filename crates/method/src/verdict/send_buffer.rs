@@ -32,7 +32,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let busy = sender.occupied() >= NEARLY_OCCUPIED || sender.is_kept_waiting() || sender.is_throttled();
     if facts.offer.is_some() || busy {
         let text = text
-            .and(message!("send-buffer-not-full", "Its buffer is not seen to be full: the program writes no faster."));
+            .and(message!("send-buffer-not-full", "That does not show a full buffer: the program writes no faster."));
         return Some(Opinion::new(Support::Against, text));
     }
     let emptied = facts.tcp_course().filter(|course| empties(tcp, course));

@@ -33,7 +33,7 @@ fn of_sender(facts: &FlowFacts) -> Option<Opinion> {
     if lost > OUTRUN && end.is_throttled() {
         let text = of_end(end, "sending").text.and(message!(
             "sender-cpu-lost-at-once",
-            "{share} of what it sent at once when it could was lost behind it.",
+            "It sends in bursts, of which {share} was lost downstream.",
             share = percent(lost)
         ));
         return Some(Opinion::new(Support::For, text));

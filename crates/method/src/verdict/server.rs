@@ -1,9 +1,9 @@
 //! The server: calls spend their time in it, and not on the path or at their caller.
 //!
-//! By its own account where it gives one: of the calls in flight, the share that it has is its mean time for a call times the calls per
-//! second, over how many there are (Little's law). What a CPU quota does to it is in no such account, for a server that does not run
-//! takes no call from its socket; so its processor is looked at too. Of a server that keeps no account only this is known: calls
-//! took far longer than the path's round trip while the link and the caller had time.
+//! A server that times its calls shows its share of those in flight: its mean time for a call times the calls per second, over the
+//! number in flight (Little's law). Its times miss the effect of a CPU quota, because a stopped server takes no call from its
+//! socket; so its processor is weighed too. Any other server is judged from outside: calls took far longer than the path's round
+//! trip while the link and the caller had time.
 
 use super::facts::{
     Calls, CopyFacts, FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, OCCUPIED, ServerEnd, ServerLoad,
@@ -78,7 +78,7 @@ fn from_outside(facts: &FlowFacts, calls: &Calls) -> Opinion {
     let Some(round_trip) = calls.round_trip else {
         let text = message!(
             "server-unknown",
-            "How long the server had each call is not known, nor the path's round trip (UDP); one took {response}.",
+            "The server's time per call and the path's round trip (UDP) are unknown; a call took {response}.",
             response
         );
         return Opinion::new(Support::Unknown, text);

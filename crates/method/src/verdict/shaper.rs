@@ -20,13 +20,13 @@ const MOST_FILTERED: f64 = 0.5;
 /// A filter that drops less than this on the way out does not hold the result back.
 const FILTERED_OUT: f64 = 0.005;
 fn window_full() -> Message {
-    message!("shaper-window-full", "The receiver's window was full: what the path would let through is not seen.")
+    message!("shaper-window-full", "The receiver's window was full, so the path's limit is unknown.")
 }
 
 fn advice() -> Message {
     message!(
         "shaper-next",
-        "Ask who runs the path for a shaper, a policer or a slower link on it; a run at a lower --rate without \
+        "Ask the path's operator about a shaper, a policer or a slower link; a run at a lower --rate without \
          loss bounds what it lets through."
     )
 }
@@ -182,10 +182,7 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     if facts.source.is_throttled() || facts.destination.is_throttled() {
         return Some(Opinion::new(
             Support::Against,
-            message!(
-                "shaper-busy-host",
-                "A host had no time to spare, so what the path would let through is not seen."
-            ),
+            message!("shaper-busy-host", "A host had no time to spare, so the path's limit is unknown."),
         ));
     }
     let (sending, starved) = (facts.blocked(CopyStage::Send), facts.starved(CopyStage::Receive));
@@ -276,8 +273,8 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
                 Support::Strong,
                 message!(
                     "shaper-sender-had-time",
-                    "The sending threads had time to spare (occupied for {occupied}), but were not let send more \
-                     than {reached}.",
+                    "The sending threads had time to spare (occupied for {occupied}), but could not send more than \
+                     {reached}.",
                     occupied,
                     reached
                 ),
@@ -287,7 +284,7 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
                 message!(
                     "shaper-sender-held-up",
                     "The sending threads were held up by soft interrupts, those of a queue on the path (occupied \
-                     for {occupied}), but were not let send more than {reached}.",
+                     for {occupied}), but could not send more than {reached}.",
                     occupied,
                     reached
                 ),
@@ -296,8 +293,8 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
                 Support::Hint,
                 message!(
                     "shaper-sender-had-little-time",
-                    "The sending threads had little time to spare (occupied for {occupied}), but were not let \
-                     send more than {reached}.",
+                    "The sending threads had little time to spare (occupied for {occupied}), but could not send \
+                     more than {reached}.",
                     occupied,
                     reached
                 ),
@@ -346,10 +343,7 @@ fn hosts_are_busy(facts: &FlowFacts) -> Option<Opinion> {
     busy.then(|| {
         Opinion::new(
             Support::Against,
-            message!(
-                "shaper-busy-host",
-                "A host had no time to spare, so what the path would let through is not seen."
-            ),
+            message!("shaper-busy-host", "A host had no time to spare, so the path's limit is unknown."),
         )
     })
 }
@@ -364,10 +358,8 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
         return Some(Opinion::new(Support::Against, window_full()));
     }
     if facts.is_starting_up() {
-        let text = message!(
-            "shaper-start-up",
-            "The rate still rose when the window closed: what the path would let through is not seen."
-        );
+        let text =
+            message!("shaper-start-up", "The rate still rose when the window closed, so the path's limit is unknown.");
         return Some(Opinion::new(Support::Against, text));
     }
     if facts.lost_on_return >= RETURN_LOSS && tcp.retransmitted <= facts.lost_on_return / 2.0 {

@@ -28,8 +28,8 @@ pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
     );
     let next = message!(
         "storage-write-next",
-        "Copy with --to discard to know what the rest of the path can do; a faster disk, or leaving it to the \
-         system when data is made durable (--sync none), writes more."
+        "Copy with --to discard to know what the rest of the path can do; a faster disk, or kernel \
+         writeback (--sync none), writes more."
     );
     // What the hypervisor took looks like waiting.
     Some(

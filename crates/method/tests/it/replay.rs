@@ -182,7 +182,10 @@ fn renamed(value: Value) -> Value {
         ("frames_per_s_of_ceiling", "frames_per_s_of_tester_limit"),
     ];
     const WORDS: [(&str, &str); 32] = [
-        (", or a lab's link made up for a rest before it", ""),
+        (
+            "that had waited for a retransmission before the window was delivered within it, or a lab's link made up for a rest before",
+            "held up before it, as for a retransmission, arrived within",
+        ),
         ("the tester's own ceiling", "the tester limit"),
         ("nothing is known of the spread", "too few to know the spread"),
         ("what a sent was counted over", "host a sent for"),

@@ -25,19 +25,19 @@ Examples:
   linerate serve invite --peer 192.0.2.0/24
 
 Powers: stream and transact (bulk data, requests and responses), rpc (calls of
-linerate's RPC program), frames (raw frames), files (copies, and NFS servers of
-linerate's own), servers (file servers of others). None goes beyond the options
-of the agent. A running agent of the same identity accepts the URL at once.")]
+linerate's RPC program), frames (raw frames), files (copies, and linerate's own
+NFS servers), servers (existing file servers). None exceeds the agent's options.
+A running agent of the same identity accepts the URL at once.")]
 pub(super) struct Invite {
     /// Powers of the URL
     ///
-    /// With commas between.
+    /// Separated by commas.
     #[arg(long, value_name = "POWERS", default_value = "stream,transact")]
     can: Powers,
 
     /// Maximum rate [default: the agent's]
     ///
-    /// It is that of all its trials together, each way.
+    /// Of all its trials together, in each direction.
     #[arg(long, value_name = "RATE")]
     max_rate: Option<BitRate>,
 
@@ -53,7 +53,7 @@ pub(super) struct Invite {
 
     /// Where the agent is reached
     ///
-    /// The default is where it was when it was last started.
+    /// The default is its address when it was last started.
     #[arg(long, value_name = "HOST:PORT")]
     address: Option<String>,
 

@@ -68,7 +68,7 @@ impl ThroughputTest {
         let (Some(failed), Some(gave_way)) = (failed, gave_way) else {
             let text = message!(
                 "throughput-open",
-                "no trial that the tester offered shows what ends the rate of {rate} frames/s",
+                "no trial with the full load offered shows what limits {rate} frames/s",
                 rate = whole(rate)
             );
             return say(Limit::CannotTell, Confidence::Low, vec![text]);

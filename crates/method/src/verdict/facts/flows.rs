@@ -271,7 +271,7 @@ impl FlowFacts {
             if interface.is_shared() {
                 all.push(message!(
                     "unexplained-other-traffic",
-                    "Of what interface {interface} of the {whose} host carried, {share} was other traffic.",
+                    "Other traffic was {share} of what interface {interface} of the {whose} host carried.",
                     interface = &interface.name,
                     whose = MessageValue::term("whose", whose),
                     share = percent(interface.others)
