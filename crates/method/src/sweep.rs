@@ -468,7 +468,7 @@ mod tests {
         let mut record = Record { trials, ..Record::new(RecordId("r".into()), plan) };
         crate::replay(&mut record);
         assert!(record.result(&name).is_none() && record.results == sweep.results() && record.results.len() == 1);
-        let told = format!("a verdict was not put to this test: {name}: b: datagrams are barred");
+        let told = format!("this test of a verdict was not run: {name}: b: datagrams are barred");
         assert_eq!(
             record.caveats.iter().map(|caveat| &caveat.text).collect::<Vec<_>>(),
             [&Message::untranslated(told)]

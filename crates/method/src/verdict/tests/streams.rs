@@ -223,7 +223,7 @@ fn a_queue_that_stands_or_marks_are_counted_and_nothing_else_is_elimination() {
     let others = InterfaceFacts { name: "eth0".into(), others: 0.4, ..InterfaceFacts::default() };
     let shared = FlowFacts { inbound: others, ..left_over };
     is(&shared, Limit::Shaper, Confidence::Low);
-    assert!(of_flows(&shared).evidence.iter().any(|text| text.contains("40 % was other traffic")));
+    assert!(of_flows(&shared).evidence.iter().any(|text| text.contains("Other traffic was 40 %")));
 }
 
 #[test]
