@@ -31,7 +31,7 @@ pub(crate) const GAVE_UP: u8 = b'S';
 /// How long connecting and greeting may take.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 /// A host that does not answer for so long is lost.
-const LOST: Duration = Duration::from_secs(20);
+pub(crate) const LOST: Duration = Duration::from_secs(20);
 /// Connections that have yet to show the key. A source opens its lanes one after the other.
 pub(crate) const STRANGERS: StrangerLimits =
     StrangerLimits { places: 64, places_each: 16, time_ns: CONNECT.as_nanos() as u64 };
@@ -57,6 +57,10 @@ pub(crate) fn open(to: SocketAddr, key: &SessionKey, lane: u16, control: &Contro
         return Err(CopyError::NoConnection(format!("{to} answers, but not for this copy")));
     }
     control.keep(&connection).map_err(failed)?;
+    if lane == ASKS {
+        // The other end reads questions at once, so this one may count every second without an answer.
+        SockRef::from(&connection).set_tcp_user_timeout(Some(LOST)).map_err(failed)?;
+    }
     Ok(connection)
 }
 
@@ -67,11 +71,13 @@ fn fields(lane: u16) -> [u8; FIELDS] {
     fields
 }
 
+/// Sets what every connection of a copy has. A host that is lost while nothing is under way to it is noticed by the kernel.
 pub(crate) fn set_up(connection: &TcpStream) -> io::Result<()> {
     let socket = SockRef::from(connection);
     socket.set_tcp_nodelay(true)?;
-    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(LOST / 4).with_interval(LOST / 4))?;
-    socket.set_tcp_user_timeout(Some(LOST))
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(LOST / 4).with_interval(LOST / 4).with_retries(3))?;
+    // It would end the connection to a live host that takes nothing for a while, as while its disk flushes: see PeerSilence.
+    socket.set_tcp_user_timeout(None)
 }
 
 /// Listener for the lanes of one source.
@@ -242,7 +248,10 @@ mod tests {
             assert!(open(address, &SessionKey([8; 16]), 0, &control).is_err(), "a wrong key");
             assert!(open(address, &KEY, 2, &control).is_err(), "a lane that there is none of");
             for lane in [1, ASKS, 0] {
-                open(address, &KEY, lane, &control).expect("a lane");
+                let lane_or_asks = open(address, &KEY, lane, &control).expect("a lane");
+                // A live host may take nothing of a lane for longer.
+                let timeout = SockRef::from(&lane_or_asks).tcp_user_timeout().expect("told");
+                assert_eq!(timeout.filter(|timeout| !timeout.is_zero()), (lane == ASKS).then_some(LOST));
             }
             let (lanes, asks) = accepted.join().expect("no panic").expect("all came");
             assert!(lanes.len() == 2 && asks.is_some());

@@ -15,7 +15,7 @@ use crate::pipeline::{Stage, Timed, run};
 use crate::side::Side;
 use crate::source::{BATCHES, Batch, Origin, list};
 use crossbeam_channel::{Receiver, Sender, bounded};
-use linerate_engine::tcp_flow;
+use linerate_engine::{PeerSilence, tcp_flow};
 use linerate_model::{CopyExisting, CopyOptions, CopySide, CopyStage, CopyVerify, SessionKey};
 use linerate_sys::{clock, tcp};
 use linerate_units::Nanos;
@@ -23,7 +23,10 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 use std::thread;
+use std::time::Duration;
 
+/// How often a destination that owes its last word is looked at.
+const LOOK: Duration = Duration::from_secs(1);
 /// Questions that may be on their way.
 const QUESTIONS: usize = 16;
 
@@ -80,10 +83,19 @@ impl Target {
                 let (missing_in, missing) = bounded(BATCHES);
                 let (pending_in, pending) = bounded(QUESTIONS);
                 let (listed, mut answers) = (wanted, asks.try_clone());
-                scope.spawn(move || ask(asks, &listed, &pending_in));
-                scope.spawn(move || match &mut answers {
-                    Ok(answers) => leave_out(answers, &pending, &missing_in),
-                    Err(error) => control.fault(b"", CopyStage::List, error),
+                scope.spawn(move || {
+                    if let Err(error) = ask(asks, &listed, &pending_in) {
+                        unasked(&error, side, control);
+                    }
+                });
+                scope.spawn(move || {
+                    let left_out = match &mut answers {
+                        Ok(answers) => leave_out(answers, &pending, &missing_in),
+                        Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+                    };
+                    if let Err(error) = left_out {
+                        unasked(&error, side, control);
+                    }
                 });
                 wanted = missing;
             }
@@ -123,7 +135,7 @@ fn send(mut lane: TcpStream, blocks: &Receiver<Block>, side: &Side, control: &Co
 /// Waits for the destination's last word on a lane: whether all is in place there.
 fn end(mut lane: TcpStream, address: SocketAddr, side: &Side, control: &Control) -> bool {
     let mut word = [0];
-    let heard = lane.read_exact(&mut word);
+    let heard = last_word(&mut lane, &mut word);
     // Behind the last word all has been acknowledged, and the figures are those of its last round trips.
     if let Ok(after) = tcp::info(lane.as_fd()) {
         side.add_connection(tcp_flow(&lane, &tcp::Info::default(), &after));
@@ -144,6 +156,24 @@ fn end(mut lane: TcpStream, address: SocketAddr, side: &Side, control: &Control)
     false
 }
 
+/// Reads the last word. A destination may take its time, but not be silent.
+fn last_word(lane: &mut TcpStream, word: &mut [u8; 1]) -> io::Result<()> {
+    lane.set_read_timeout(Some(LOOK))?;
+    let mut silence = PeerSilence::default();
+    loop {
+        match lane.read(word) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => return Ok(()),
+            Err(error) if [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted].contains(&error.kind()) => {
+                if u128::from(silence.look(lane.as_fd()).map_err(io::Error::other)?) > connection::LOST.as_nanos() {
+                    return Err(nix::Error::ETIMEDOUT.into());
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 fn broken(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => String::from("the other end closed it"),
@@ -151,8 +181,17 @@ fn broken(error: &io::Error) -> String {
     }
 }
 
+/// Without the answers nobody knows which files are missing.
+fn unasked(error: &io::Error, side: &Side, control: &Control) {
+    if !control.is_stopped() && !control.gave_up() && !side.has_ended() {
+        let reason = format!("the destination no longer says which files it has: {}", broken(error));
+        control.fault(b"", CopyStage::List, reason);
+    }
+    side.end();
+}
+
 /// Asks which files are there already.
-fn ask(mut asks: TcpStream, listed: &Receiver<Batch>, pending: &Sender<Batch>) {
+fn ask(mut asks: TcpStream, listed: &Receiver<Batch>, pending: &Sender<Batch>) -> io::Result<()> {
     let blocks = Blocks::new(1);
     while let Ok(batch) = listed.recv() {
         let mut question = blocks.take();
@@ -161,27 +200,30 @@ fn ask(mut asks: TcpStream, listed: &Receiver<Batch>, pending: &Sender<Batch>) {
                 question.file(path, *mode, *modified, *size);
             }
         }
-        if (!question.is_empty() && connection::send(&mut asks, &question).is_err()) || pending.send(batch).is_err() {
-            return;
+        if !question.is_empty() {
+            connection::send(&mut asks, &question)?;
+        }
+        if pending.send(batch).is_err() {
+            break;
         }
     }
     let _ = asks.shutdown(Shutdown::Write);
+    Ok(())
 }
 
 /// Passes on what the destination does not have: it answers with a byte for each file.
-fn leave_out(answers: &mut TcpStream, pending: &Receiver<Batch>, missing: &Sender<Batch>) {
+fn leave_out(answers: &mut TcpStream, pending: &Receiver<Batch>, missing: &Sender<Batch>) -> io::Result<()> {
     while let Ok(batch) = pending.recv() {
         let files = batch.iter().filter(|entry| matches!(entry.kind, Kind::File { .. })).count();
         let mut there = vec![0; files];
-        if answers.read_exact(&mut there).is_err() {
-            return;
-        }
+        answers.read_exact(&mut there)?;
         let mut there = there.into_iter();
         let is_missing = |entry: &Entry| !matches!(entry.kind, Kind::File { .. }) || there.next() == Some(0);
         if missing.send(batch.into_iter().filter(is_missing).collect()).is_err() {
-            return;
+            break;
         }
     }
+    Ok(())
 }
 
 /// The connections of one source.
@@ -224,8 +266,8 @@ impl Arrival {
             let endings = writers.into_iter().map(|writer| writer.join().unwrap_or(Ending::Broken));
             endings.fold(true, |all, ending| all & judge(ending, control))
         });
-        let complete = complete && !control.is_stopped() && !control.gave_up();
         settle(root, options.sync, count, side, control);
+        let complete = complete && !control.is_stopped() && !control.gave_up();
         for lane in &mut lanes {
             // A source that is gone needs no last word.
             let _ = lane.write_all(&[if complete { DONE } else { GAVE_UP }]);

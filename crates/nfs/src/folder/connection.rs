@@ -5,7 +5,7 @@ use crate::answers::{self, Answer};
 use crate::calls::{self, Ask};
 use crate::identity::CallerIdentity;
 use crate::status;
-use linerate_engine::{SocketError, SocketSpec};
+use linerate_engine::{PeerSilence, SocketError, SocketSpec};
 use linerate_model::{NfsOperation, SocketOptions, Transport};
 use linerate_oncrpc::RpcError;
 use linerate_oncrpc::client::Caller;
@@ -17,6 +17,7 @@ use socket2::{SockAddr, TcpKeepalive};
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -82,6 +83,7 @@ pub(super) struct Connection {
     asked: HashMap<u32, NfsOperation>,
     arguments: Vec<u8>,
     heard: u64,
+    silence: PeerSilence,
 }
 
 impl ConnectionPool {
@@ -101,10 +103,15 @@ impl ConnectionPool {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Takes an idle connection, or opens one.
+    /// Takes an idle connection, or opens one. Servers close connections that were idle for some minutes: such are left out.
     pub(super) fn take(&self) -> io::Result<Connection> {
-        let idle = self.idle().pop();
-        idle.map_or_else(|| self.fresh(), |idle| Ok(self.connection(idle)))
+        loop {
+            let idle = self.idle().pop();
+            let Some((mut caller, credential)) = idle else { return self.fresh() };
+            if caller.poll(Nanos::default(), &mut |_, _| ()).is_ok() {
+                return Ok(self.connection((caller, credential)));
+            }
+        }
     }
 
     /// Opens a connection.
@@ -127,6 +134,7 @@ impl ConnectionPool {
             asked: HashMap::new(),
             arguments: Vec::new(),
             heard: clock::now(),
+            silence: PeerSilence::default(),
         }
     }
 
@@ -230,6 +238,11 @@ impl Connection {
         if self.answer_time.has_ended(now) {
             return Err(lost("it was stopped"));
         }
+        if let Some(stream) = self.caller.stream()
+            && u128::from(self.silence.look(stream.as_fd()).map_err(lost)?) > LOST.as_nanos()
+        {
+            return Err(lost(format!("{} has shown no sign for {} s", self.caller.server(), LOST.as_secs())));
+        }
         if now.saturating_sub(self.heard) > REPLY_TIMEOUT_NS {
             return Err(lost(format!(
                 "{} has not answered for {} s",
@@ -296,8 +309,34 @@ pub(super) fn dial(address: SocketAddr, from_privileged: bool) -> Result<Caller,
         )
     })?;
     socket
-        .set_tcp_keepalive(&TcpKeepalive::new().with_time(LOST / 4).with_interval(LOST / 4))
-        .and_then(|()| socket.set_tcp_user_timeout(Some(LOST)))
+        .set_tcp_keepalive(&TcpKeepalive::new().with_time(LOST / 4).with_interval(LOST / 4).with_retries(3))
+        // It would end the connection to a live server that takes nothing for a while: see PeerSilence.
+        .and_then(|()| socket.set_tcp_user_timeout(None))
         .map_err(RpcError::socket("setting up a connection"))?;
     Caller::tcp(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    #[test]
+    fn a_connection_that_the_server_closed_while_it_was_idle_is_not_used_again() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listens");
+        let address = listener.local_addr().expect("listens");
+        let identity = CallerIdentity::User(Credential::none());
+        let pool = ConnectionPool::new(address, identity, false, Box::new(|| false));
+        let accepted = |listener: &TcpListener| listener.accept().expect("a connection").0;
+        pool.give(pool.take().expect("connects"));
+        let first = accepted(&listener);
+        let port = |connection: &Connection| connection.caller.stream().and_then(|stream| stream.local_addr().ok());
+        let kept = pool.take().expect("an idle one");
+        assert_eq!(port(&kept), first.peer_addr().ok(), "it is used again while it is open");
+        pool.give(kept);
+        // The end is in the queue of the other side before this returns: loopback delivers at once.
+        drop(first);
+        let fresh = pool.take().expect("connects again");
+        assert_eq!(port(&fresh), accepted(&listener).peer_addr().ok());
+    }
 }
