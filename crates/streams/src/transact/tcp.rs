@@ -38,7 +38,8 @@ pub(super) fn ask(
     let (mut unsent, mut read) = (0u64, 0u64);
     shared.stop.sleep_until(timeline.start());
     let mut now = account.sample()?;
-    let mut heard = now;
+    // What the peer acknowledges is a sign of it too: a large request may take long.
+    let (mut heard, mut held) = (now, 0);
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
@@ -101,6 +102,11 @@ pub(super) fn ask(
             }
             Err(error) if is_timeout(&error) => {
                 now = account.sample()?;
+                let left = unsent + tcp::unacknowledged(stream)?;
+                if left < held {
+                    heard = now;
+                }
+                held = left;
                 if !waiting.is_empty() && now > heard.max(waiting[0]) + SILENCE_NS {
                     return Err(shared.gone(index, format!("no answer for 5 s, {} outstanding", waiting.len())));
                 }
@@ -142,7 +148,8 @@ pub(super) fn answer(
     let most = into.len().min(usize::try_from((ANSWERS_BYTES / response).max(1) * request).unwrap_or(BUFFER));
     // Parts of the request that is being read and of the response that is being written, and what is owed.
     let (mut read, mut written, mut owed) = (0u64, 0u64, 0u64);
-    let mut heard = timeline.start();
+    // What the peer acknowledges of a large response is a sign of it too.
+    let (mut heard, mut held) = (timeline.start(), 0);
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
@@ -160,6 +167,7 @@ pub(super) fn answer(
             Ok(sent) if owed > 0 => {
                 owed -= sent as u64;
                 written += sent as u64;
+                heard = now;
                 account.total += written / response * request;
                 written %= response;
                 shared.meters[index].served(account.total, account.total / request * response);
@@ -177,6 +185,11 @@ pub(super) fn answer(
                 socket::wait_writable(stream.as_fd(), 100_000_000)?;
             }
             Err(error) if is_timeout(&error) => {
+                let left = tcp::unacknowledged(stream)?;
+                if left < held {
+                    heard = now;
+                }
+                held = left;
                 if spec.rate.is_none() && now > heard + SILENCE_NS && now < timeline.close() {
                     return Err(shared.gone(index, "no request for 5 s"));
                 }
