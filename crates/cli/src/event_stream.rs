@@ -61,7 +61,7 @@ fn write(lines: &mpsc::Receiver<String>, stop: &watch::Sender<bool>) {
             stop.send_replace(true);
         } else {
             // What is measured is kept all the same.
-            output::say(&format!("linerate: cannot write to standard output: {error}"));
+            output::note_that_output_is_incomplete(&error);
         }
         return;
     }

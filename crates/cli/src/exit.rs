@@ -12,7 +12,7 @@ pub(crate) enum Failure {
     Missed,
     /// RunRequest for something that cannot be.
     Usage(String),
-    /// Could not measure, or could not keep what was measured.
+    /// Could not measure, or could not keep or write what was measured.
     Measure(String),
     /// A study waits for somebody to do this.
     Waiting(String),
@@ -80,6 +80,8 @@ impl fmt::Display for Failure {
 /// Prints what there is to say and gives the program's exit code.
 pub(crate) fn code(result: Result<(), Failure>) -> ExitCode {
     let (code, message) = match result {
+        // It was told when it was written.
+        Ok(()) if crate::output::is_incomplete() => (3, None),
         Ok(()) => (0, None),
         Err(Failure::Missed) => (1, None),
         Err(Failure::Usage(message)) => (2, Some(message)),

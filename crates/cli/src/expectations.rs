@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::measure::has_counted;
 use crate::output::{print, say};
 use linerate_method::{Expectation, Judgement, curve};
-use linerate_model::Record;
+use linerate_model::{Goal, Record};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -77,6 +77,11 @@ fn judge(expectations: &[Expectation], record: &Record) -> Vec<Judgement> {
                 true => expectation.judge(result),
                 false => expectation.judge_not_firm(result),
             });
+        }
+        // A ladder goes on after a layer that fails, and would end well without the figure.
+        if matches!(record.plan.goal, Goal::Ladder(_)) {
+            let missing = names.iter().filter(|name| record.result(name).is_none());
+            judged.extend(missing.map(|name| expectation.missed(name, "it was not measured")));
         }
         if curve::lacks_peak(record) && record.plan.cells().iter().any(|cell| expectation.applies_to(cell)) {
             judged.push(expectation.missed("", "no load was held"));

@@ -1,11 +1,11 @@
-//! Ctrl-C, a closed terminal and a polite kill all ask a run to end: what was measured is kept and everything is taken
+//! Ctrl-C, a closed terminal (unless nohup(1) started the program) and a polite kill all ask a run to end: what was measured is kept and everything is taken
 //! down. Asking a second time ends at once; what the lab started dies with the program all the same.
 
 use crate::exit::Failure;
 use crate::output::say;
 use crate::tui;
 use std::io;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
 use tokio::task;
 
@@ -21,15 +21,16 @@ pub(crate) fn ask() {
 /// Turns true when the user asks to stop.
 pub(crate) fn watch() -> io::Result<watch::Receiver<bool>> {
     let (asked, receiver) = watch::channel(false);
-    let mut signals =
-        [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
+    let hangup = SignalKind::hangup();
+    let mut hangup = if is_ignored(hangup) { None } else { Some(signal(hangup)?) };
+    let mut signals = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
     tokio::spawn(async move {
         for already in [false, true] {
-            let [interrupt, terminate, hangup] = &mut signals;
+            let [interrupt, terminate] = &mut signals;
             tokio::select! {
                 _ = interrupt.recv() => (),
                 _ = terminate.recv() => (),
-                _ = hangup.recv() => (),
+                () = received(&mut hangup) => (),
                 () = ASKED.notified() => (),
             }
             if already {
@@ -44,6 +45,22 @@ pub(crate) fn watch() -> io::Result<watch::Receiver<bool>> {
         }
     });
     Ok(receiver)
+}
+
+/// Returns when the signal comes; never where there is none.
+async fn received(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => _ = signal.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the program was started with this signal ignored, as nohup(1) does. A handler would take its place.
+fn is_ignored(kind: SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (kind.as_raw_value() - 1) & 1 == 1
 }
 
 /// Returns what `work`, which blocks, comes to. It has a thread of its own, which ends with the program if the user asks to stop first.

@@ -242,9 +242,20 @@ pub(crate) fn has_counted(record: &Record) -> bool {
     record.trials.iter().any(|result| result.failure().is_none())
 }
 
+/// Why a run that went to its end measured nothing.
+fn why_nothing_counted(record: &Record) -> String {
+    let failed = record.trials.iter().find_map(|result| Some(format!("{}: {}", result.trial.name, result.failure()?)));
+    failed.unwrap_or_else(|| "nothing was measured".to_owned())
+}
+
 /// Shows a run's record, writes its report, and judges it; all that is the study's where it is part of one.
 pub(crate) fn conclude(ended: &Ended, results: &Results) -> Result<(), Failure> {
-    let failed = || ended.failure.as_ref().map_or(Ok(()), |failure| Err(Failure::of_run(failure)));
+    let failed = || match &ended.failure {
+        Some(failure) => Err(Failure::of_run(failure)),
+        // A ladder goes on after a layer that fails.
+        None if !has_counted(&ended.record) => Err(Failure::measure(why_nothing_counted(&ended.record))),
+        None => Ok(()),
+    };
     if results.of_study.is_some() {
         return failed();
     }

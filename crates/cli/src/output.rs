@@ -13,13 +13,28 @@ static LANGUAGE: Mutex<Language> = Mutex::new(Language::English);
 /// Whether a run was stopped because the reader of its events has left.
 static READER_LEFT: AtomicBool = AtomicBool::new(false);
 
+/// Whether a result could not be written.
+static IS_INCOMPLETE: AtomicBool = AtomicBool::new(false);
+
 /// Writes a result, a line break at its end.
 pub(crate) fn print(text: &str) {
     if let Err(error) = write(text)
         && error.kind() != ErrorKind::BrokenPipe
     {
+        note_that_output_is_incomplete(&error);
+    }
+}
+
+/// Tells that a result could not be written, once.
+pub(crate) fn note_that_output_is_incomplete(error: &io::Error) {
+    if !IS_INCOMPLETE.swap(true, Ordering::Relaxed) {
         say(&format!("linerate: cannot write to standard output: {error}"));
     }
+}
+
+/// Whether a result could not be written. A reader that has left is no reason.
+pub(crate) fn is_incomplete() -> bool {
+    IS_INCOMPLETE.load(Ordering::Relaxed)
 }
 
 /// The same, for who has to know whether it could be written.

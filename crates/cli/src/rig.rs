@@ -68,11 +68,17 @@ impl Rig {
         self.lab.as_ref().map_or_else(HostBook::default, |(_, _, lab)| HostBook::of_lab(lab))
     }
 
-    /// Takes back what commands have set, and takes the lab down.
+    /// Takes back what commands have set, and takes the lab down. Returns the first failure, and tells the others.
     pub(crate) async fn down(mut self) -> Result<(), Failure> {
         let mut result = Ok(());
         for factor in self.commands.keys().copied().collect::<Vec<_>>() {
-            result = self.take_back(factor).await.and(result);
+            if let Err(failure) = self.take_back(factor).await {
+                if result.is_err() {
+                    say(&format!("linerate: {failure}"));
+                } else {
+                    result = Err(failure);
+                }
+            }
         }
         self.lab_down().await;
         result

@@ -46,6 +46,14 @@ pub enum RunError {
     /// The results could not be kept.
     #[error("the results could not be kept: {0}")]
     Store(#[from] StoreError),
+    /// It ended early, and could not be kept either.
+    #[error("{}; what was measured could not be kept: {source}", in_short(.why))]
+    Unkept {
+        /// Why it ended early.
+        why: Box<RunError>,
+        /// Why it could not be kept.
+        source: StoreError,
+    },
     /// The user stopped it.
     #[error("interrupted; what was measured until then is kept")]
     Interrupted,
@@ -59,6 +67,11 @@ impl RunError {
             other => other,
         }
     }
+}
+
+/// Without the assurance that what was measured is kept.
+fn in_short(error: &RunError) -> String {
+    if matches!(error, RunError::Interrupted) { "interrupted".to_owned() } else { error.to_string() }
 }
 
 /// What happened to a session.

@@ -219,8 +219,10 @@ impl Run<'_> {
             Some(RunError::Interrupted) => Ending::Interrupted,
             Some(_) => Ending::Failed,
         };
-        let stored = keep.end(&record, ending).map(RunError::Store);
-        let failure = failure.or(stored);
+        let failure = match (failure, keep.end(&record, ending)) {
+            (Some(error), Some(source)) => Some(RunError::Unkept { why: Box::new(error), source }),
+            (failure, stored) => failure.or(stored.map(RunError::Store)),
+        };
         on_event(Event::Concluded { record: &record, failure: failure.as_ref() });
         Ended { record, failure }
     }

@@ -81,7 +81,11 @@ impl Telling {
         if record.outcome != Outcome::Sweep {
             told.push(StreamEvent::Outcome { outcome: Box::new(record.outcome.clone()) });
         }
-        let state = match failure {
+        let early = match failure {
+            Some(RunError::Unkept { why, .. }) => Some(&**why),
+            failure => failure,
+        };
+        let state = match early {
             // It was measured to its end, and could not be kept.
             None | Some(RunError::Store(_)) => EndState::Finished,
             Some(RunError::Interrupted) => EndState::Interrupted,

@@ -190,6 +190,9 @@ impl Arguments {
             ("--out", self.results.out.is_some()),
             ("--expect", !self.results.expect.is_empty()),
             ("--resume", self.results.resume.is_some()),
+            ("--store", self.results.store.store.is_some()),
+            ("--verbose", self.results.verbose),
+            ("--sample", self.results.sample.is_some()),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((option, _)) if self.command.is_empty() => Err(Failure::usage(format!(

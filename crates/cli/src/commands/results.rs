@@ -75,10 +75,13 @@ enum Action {
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let outer = arguments.store;
     let or_outer = |own: StorePath| if own.store.is_some() { own } else { outer.clone() };
+    let outer_json = arguments.json;
     match arguments.action {
-        None => list(20, "", arguments.json, &outer),
-        Some(Action::List { limit, filter, json, store }) => list(limit, &filter, json, &or_outer(store)),
-        Some(Action::Show { record, json, verbose, store }) => show(record.as_deref(), json, verbose, &or_outer(store)),
+        None => list(20, "", outer_json, &outer),
+        Some(Action::List { limit, filter, json, store }) => list(limit, &filter, json || outer_json, &or_outer(store)),
+        Some(Action::Show { record, json, verbose, store }) => {
+            show(record.as_deref(), json || outer_json, verbose, &or_outer(store))
+        }
         Some(Action::Delete { records, store }) => delete(&records, &or_outer(store)),
     }
 }

@@ -5,6 +5,7 @@ use super::report::{check_report_file, show_study};
 use crate::arguments::{Command, Results, StorePath};
 use crate::exit::Failure;
 use crate::inner_command::{asks_for_repeats, measuring, read};
+use crate::interrupt;
 use crate::measure::without_secrets;
 use crate::output::{print, say};
 use crate::rig::Rig;
@@ -120,7 +121,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
         commands(&missing).iter().for_each(|command| print(&format!("command: {command}")));
         return Ok(());
     }
-    agree(&path, &commands(&missing), arguments.yes)?;
+    agree(&path, &commands(&missing), arguments.yes, &mut cancel.clone()).await?;
     let mut rig = Rig::new(arguments.ready, cancel.clone());
     let mut progress = Progress { done, all, timed: 0, spent: Duration::ZERO };
     let mut result = Ok(());
@@ -134,9 +135,13 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
             }
         }
     }
-    result.and(rig.down().await).map_err(|failure| {
+    let down = rig.down().await;
+    if let (Err(_), Err(failure)) = (&result, &down) {
+        say(&format!("linerate: {failure}"));
+    }
+    result.and(down).map_err(|failure| {
         let then = if matches!(failure, Failure::Waiting(_)) { " --ready" } else { "" };
-        failure.and(&format!("; what was measured is kept, and `linerate run {}{then}` goes on", path.display()))
+        failure.and(&format!("; `linerate run {}{then}` goes on after the runs that are kept", path.display()))
     })?;
     let study = study_file::gathered(&study, &runs, &store)?;
     show_study(linerate_report::studied(study), arguments.json, arguments.out.as_deref())
@@ -153,7 +158,12 @@ fn commands(runs: &[&PlannedRun]) -> BTreeSet<String> {
 }
 
 /// Lets nothing of the file run that its user has not seen.
-fn agree(path: &Path, commands: &BTreeSet<String>, yes: bool) -> Result<(), Failure> {
+async fn agree(
+    path: &Path,
+    commands: &BTreeSet<String>,
+    yes: bool,
+    cancel: &mut watch::Receiver<bool>,
+) -> Result<(), Failure> {
     if commands.is_empty() || yes {
         return Ok(());
     }
@@ -165,8 +175,11 @@ fn agree(path: &Path, commands: &BTreeSet<String>, yes: bool) -> Result<(), Fail
         )));
     }
     say(&format!("linerate: {path} runs commands on this machine, as your user:{listed}\nRun them? [y/N]"));
-    let mut answer = String::new();
-    stdin().read_line(&mut answer).map_err(Failure::measure)?;
+    let read = || {
+        let mut answer = String::new();
+        stdin().read_line(&mut answer).map(|_| answer)
+    };
+    let answer = interrupt::unless_asked(cancel, read).await?.map_err(Failure::measure)?;
     match answer.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
         _ => Err(Failure::usage("nothing was run")),

@@ -4,6 +4,7 @@ use crate::program::TestFolder;
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 /// What `/proc` tells of all threads in a field: one value, or they differ.
 fn of_all_threads(process: i32, field: &str) -> BTreeSet<String> {
@@ -48,4 +49,23 @@ fn every_thread_of_a_running_agent_is_confined() {
     let said = agent.end().err;
     assert!(said.contains("confined: writes no files (Landlock") || said.contains("no Landlock"), "{said}");
     assert!(said.contains("capabilities: none"), "{said}");
+}
+
+#[test]
+fn an_agent_started_by_nohup_outlives_its_terminal() {
+    let place = TestFolder::new();
+    for (started_by, goes_on) in [("trap '' HUP; exec \"$@\"", true), ("exec \"$@\"", false)] {
+        let linerate = place.command(&["serve", "--ephemeral", "--listen", "127.0.0.1:0"]);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", started_by, "sh"]).arg(linerate.get_program()).args(linerate.get_args());
+        shell.envs(linerate.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let mut agent = place.start_command(shell);
+        let url = agent.line();
+        agent.signal(Signal::SIGHUP);
+        if goes_on {
+            place.run(&["probe", url.trim()]).says(0, &[]);
+            agent.signal(Signal::SIGTERM);
+        }
+        agent.end().says(0, &[]);
+    }
 }

@@ -117,6 +117,15 @@ fn a_line_too_fast_for_sockets_leaves_a_gap_that_is_named() {
 }
 
 #[test]
+fn a_ladder_that_measured_nothing_is_a_failure() {
+    let place = TestFolder::new();
+    let mut agent = place.start(&words("serve --ephemeral --listen 127.0.0.1:0 --max-time 10ms"));
+    let url = agent.line();
+    place.run(&["ladder", url.trim(), "--time", "1s", "--json"]).says(3, &["--max-time"]);
+    assert_eq!(place.trials(), 0);
+}
+
+#[test]
 fn what_is_no_ladder_is_refused() {
     let place = TestFolder::new();
     for (line, said) in [

@@ -1,6 +1,6 @@
 //! What media can carry, through the command line: figures known from elsewhere, claims, each form of output.
 
-use crate::program::{TestFolder, close, number, words};
+use crate::program::{Ran, TestFolder, close, number, words};
 use serde_json::Value;
 
 fn limits(line: &str) -> Value {
@@ -141,6 +141,14 @@ fn every_form_says_the_same() {
     }
     let markdown = place.run(&words(&format!("{asked} --markdown --explain")));
     assert!(markdown.out.contains("| ending delimiter and status | 2 | wire |"), "{}", markdown.out);
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("it is there");
+    let mut command = TestFolder::new().command(&words("limits --medium 1000base-t"));
+    let ran: Ran = command.stdout(full).output().expect("the program starts").into();
+    ran.says(3, &["cannot write to standard output"]);
 }
 
 #[test]

@@ -119,7 +119,12 @@ impl TestFolder {
 
     /// Starts the program and leaves it running.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
-        let child = self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        self.start_command(self.command(arguments))
+    }
+
+    /// Starts a command that is not to end by itself, as a shell that becomes the program.
+    pub(crate) fn start_command(&self, mut command: Command) -> Running {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         Running { child: child.expect("the program starts") }
     }
 }

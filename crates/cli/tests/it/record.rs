@@ -88,6 +88,7 @@ fn records_are_kept_listed_reported_and_deleted() {
     let id = record["id"].as_str().expect("a record has an id");
     assert_eq!(place.run(&["results", "show", "--json"]).json(), record, "the kept record is the printed one");
     assert!(place.run(&["results"]).out.contains(id));
+    assert_eq!(place.run(&["results", "--json", "list"]).json()[0]["id"], record["id"]);
     for (file, start) in
         [("r.html", "<!DOCTYPE html>"), ("r.md", "#"), ("r.csv", "record,"), ("r.json", "{"), ("r.txt", "")]
     {

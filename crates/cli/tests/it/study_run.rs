@@ -68,7 +68,7 @@ fn interrupted_and_resumed_the_table_is_the_same() {
     let running = place.start(&["run", &study]);
     wait_until("a run is kept", || (kept(&place) > 0).then_some(()));
     running.signal(Signal::SIGINT);
-    running.end().says(3, &["what was measured is kept", "devices.toml` goes on"]);
+    running.end().says(3, &["devices.toml` goes on after the runs that are kept"]);
     let part = place.run(&["report", &study, "--json"]).json();
     let before = table(&part).len();
     assert!((1..4).contains(&before), "{before} cells");

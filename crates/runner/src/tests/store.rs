@@ -80,6 +80,23 @@ async fn a_store_that_is_full_from_any_attempt_on_costs_the_store_and_not_the_ru
     }
 }
 
+/// Whoever stops it later must not be told that all is kept.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_ends_early_and_is_not_kept_says_both() {
+    let (_folder, store) = new_store();
+    let agents = FakeAgents::new(&["a", "b"]).script(|moment| if moment.attempt < 2 { Act::Pass } else { Act::Fail });
+    let on_event = &mut |event: Event<'_>| {
+        if matches!(event, Event::Begins { .. }) && agents.attempts().len() == 1 {
+            fill(&store, "INSERT ON trial");
+        }
+    };
+    let (ended, _) = execute(plans::sweep(2), &agents, Some(&store), None, None, on_event).await;
+    let failure = ended.failure.expect("a trial failed");
+    let RunError::Unkept { why, .. } = &failure else { panic!("{failure}") };
+    let said = failure.to_string();
+    assert!(said.starts_with(&why.to_string()) && said.contains("could not be kept") && said.contains(FULL), "{said}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_run_that_counted_nothing_leaves_no_row() {
     let (_folder, store) = new_store();
