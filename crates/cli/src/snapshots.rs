@@ -114,6 +114,7 @@ const REFUSED: &[&str] = &[
     "lab --device toaster",
     "lab --slow-disk b",
     "lab --json-stream -- stream a b",
+    "lab --store FILE -- stream a b",
     "report --rows os",
     "report --rows os --format csv",
     "report --out report.pdf",

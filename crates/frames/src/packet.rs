@@ -270,13 +270,20 @@ fn receive(
 ) -> Result<Vec<Account>, Error> {
     let mut accounts = vec![Account::new(); plan.streams.len()];
     let mut incoming = Incoming::new(BATCH);
+    let mut end = None;
     loop {
         let ended = over.load(Ordering::Relaxed);
         if !ended && !socket.wait(10) {
             continue;
         }
+        if ended {
+            end.get_or_insert_with(clock::unix_now);
+        }
         let failed = |error| Error::new("recvmmsg", format!("port {}", plan.ports[port].interface), error);
-        if incoming.take(socket).map_err(failed)? == 0 && ended {
+        let taken = incoming.take(socket).map_err(failed)?;
+        // Frames may circulate, and never cease to come: those that came after the end are not waited for.
+        let is_after_end = |stamp: u64| end.is_some_and(|end| stamp > end);
+        if ended && (taken == 0 || incoming.frames().any(|(_, stamp)| is_after_end(stamp))) {
             return Ok(accounts);
         }
         // The kernel stamps with the time since 1970.

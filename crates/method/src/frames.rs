@@ -1,7 +1,7 @@
 //! Plain generating and receiving of raw frames: what was asked for is sent, and what becomes of each stream is counted.
 
 use crate::device::{latency_of, whole};
-use crate::offered::Offer;
+use crate::offered::{Offer, had_room};
 use crate::statistics::summary;
 use crate::task::Context;
 use linerate_model::{
@@ -107,7 +107,7 @@ fn flow(run: &FramesRun<'_>, stream: &FrameStream, counts: &FrameStreamCounts) -
     let port = |index: u16| run.task.ports.get(usize::from(index)).map(ToString::to_string).unwrap_or_default();
     let mut caveats = run.result.caveats.clone();
     let offered = rate(counts.sent, counts.sent_bytes, counts.send_time);
-    let offer = Offer::of_stream(stream, counts);
+    let offer = Offer::of_stream(stream, counts, had_room(run.result));
     if !offer.is_whole() {
         caveats.push(Caveat::new(
             CaveatKind::BelowOfferedRate,

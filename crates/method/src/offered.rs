@@ -3,7 +3,8 @@
 //! A trial that fell short shows nothing about its intended load, only what became of the load that was offered.
 
 use linerate_model::{
-    Confidence, Firmness, FrameStream, FrameStreamCounts, FramesRun, Limit, Message, MessageValue, Verdict, message,
+    CaveatKind, Confidence, Firmness, FrameStream, FrameStreamCounts, FramesRun, Limit, Message, MessageValue,
+    TrialResult, Verdict, message,
 };
 use linerate_units::Nanos;
 
@@ -32,6 +33,13 @@ pub(crate) struct Offer {
     pub(crate) share: f64,
     /// For how long the tester was held up, if that more than its speed is why it fell short.
     pub(crate) held_up: Option<Nanos>,
+    /// Whether the tester's receiving sockets had room for every frame.
+    pub(crate) had_room: bool,
+}
+
+/// Whether the receiving sockets of a trial had room for every frame.
+pub(crate) fn had_room(result: &TrialResult) -> bool {
+    result.caveats.iter().all(|caveat| caveat.kind != CaveatKind::TesterLimit)
 }
 
 impl Offer {
@@ -49,11 +57,12 @@ impl Offer {
             received: sum(|stream| stream.received),
             share,
             held_up: held_up.filter(|_| !is_whole(share)),
+            had_room: had_room(run.result),
         }
     }
 
     /// The offer of one stream that was sent as it was asked for. A number of frames is also to leave at its rate.
-    pub(crate) fn of_stream(stream: &FrameStream, counts: &FrameStreamCounts) -> Self {
+    pub(crate) fn of_stream(stream: &FrameStream, counts: &FrameStreamCounts, had_room: bool) -> Self {
         let steps = counts.sent.saturating_sub(1) as f64;
         let asked = stream.rate.map(|rate| steps / rate.get().max(1) as f64);
         let took = (counts.send_time - WAKE_UP).as_secs_f64();
@@ -65,6 +74,7 @@ impl Offer {
             received: counts.received,
             share: sent.min(pace),
             held_up: None,
+            had_room,
         }
     }
 
@@ -123,6 +133,16 @@ impl Offer {
             );
             return say(Limit::OfferedLoad, Confidence::High, text);
         }
+        if !self.had_room {
+            let text = message!(
+                "frames-no-room",
+                "{lost} of {sent} frames that were sent were not counted, and a receiving socket of the tester had no \
+                 room for all frames",
+                lost = MessageValue::Count(self.lost()),
+                sent = MessageValue::Count(self.sent)
+            );
+            return say(Limit::Tester, Confidence::Medium, text);
+        }
         let text = message!(
             "frames-not-arrived",
             "{lost} of {sent} frames that were sent did not arrive, provided that the receiving port lost none of \
@@ -175,7 +195,7 @@ mod tests {
     use linerate_units::FrameRate;
 
     fn offer(due: u64, sent: u64, received: u64) -> Offer {
-        Offer { due, sent, received, share: sent as f64 / due as f64, held_up: None }
+        Offer { due, sent, received, share: sent as f64 / due as f64, held_up: None, had_room: true }
     }
 
     #[test]
@@ -185,6 +205,8 @@ mod tests {
         assert_eq!(limit(1_000, 998, 998), Limit::OfferedLoad);
         assert_eq!(limit(1_000, 1_000, 999), Limit::Device);
         assert_eq!(limit(1_000, 900, 800), Limit::Tester);
+        let full = Offer { had_room: false, ..offer(1_000, 1_000, 999) };
+        assert_eq!(full.verdict().limit, Limit::Tester, "what the tester dropped is not the device's loss");
     }
 
     #[test]
@@ -222,7 +244,7 @@ mod tests {
         };
         let share = |send_time, sent| {
             let counts = FrameStreamCounts { intended: 501, sent, send_time, ..FrameStreamCounts::default() };
-            Offer::of_stream(&stream, &counts).share
+            Offer::of_stream(&stream, &counts, true).share
         };
         assert_eq!(share(Nanos::from_millis(500), 501), 1.0);
         assert!((share(Nanos::from_secs(1), 501) - 0.5).abs() < 0.001);

@@ -63,6 +63,7 @@ caveat-flow-ended = 測定区間が終わる前にフローが終了し、その
 caveat-frames-below-rate = 予定の { $due } フレームのうち { $sent } を毎秒 { $per_s } で送信しました。このホストが停滞したか、送信能力が足りないため、指定に届いていません。レートを下げるか、空いているときに測定してください。
 caveat-goal-short = 目標 { $goal }: 試行の時間は { $whole_time } と合計 { $whole_sum } のところ、{ $time } と負荷ごとの合計 { $sum } でした。ほかの値と比べるには --time { $seconds }s を指定してください。
 caveat-hosts-lost-to-end = 過負荷の後、保持していたホストの損失が試行の終わりまで続きました。--time を長くしてください。
+caveat-hosts-late-or-no-room = { $hosts } ホストの試験中にテスターが停滞したか、全フレームを受信する余地がなかったため、結果は下限値です。--rate を下げるか、このホストが空いているときに測定してください。
 caveat-hosts-not-asked = テスターが停滞し、{ $hosts } ホストのうち { $unasked } に要求を送れなかったため、結果は下限値です。--rate を下げるか、このホストが空いているときに測定してください。
 caveat-idle-slower = 無負荷の経路は負荷時より応答が遅くなりました。要求の合間に休止したコアの復帰に時間がかかり、無負荷時の遅延に含まれます。負荷時の遅延を比べるか、コアを休止させないでください。
 caveat-idle-wakeup = 要求の合間にコアが休止したため、どの遅延にも復帰の時間が含まれます。同じ条件の測定とだけ比べるか、--busy-poll を付けて測定してください。
@@ -213,6 +214,7 @@ device-reached-no-more = 装置を迂回しても、同じホストの値は高�
 
 frames-all-arrived = 送信した { $count } フレームがすべて届きました。限界を調べるには負荷を上げてください。
 frames-no-stream = ストリームが送信されませんでした。
+frames-no-room = 送信した { $sent } フレームのうち { $lost } が数えられていません。テスターの受信ソケットに全フレームを受け取る余地がありませんでした。
 frames-not-arrived = 送信した { $sent } フレームのうち { $lost } が届きませんでした（受信ポートで失われたものがない場合）。
 host-bus-card = カードは { $card } を使えます。
 host-bus-next = カードをより速いスロットに挿してください。バスごとの上限は `linerate limits --bus` で分かります。

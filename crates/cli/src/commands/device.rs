@@ -457,8 +457,9 @@ impl Common {
     }
 }
 
-/// Tester limits by the newest calibration between the same ports of the same host by the same means and ways.
+/// Tester limits of each size by its newest calibration between the same ports of the same host by the same means and ways.
 fn calibrated_for(plan: &DevicePlan, store: &Store) -> Result<Vec<Calibrated>, Failure> {
+    let mut found: Vec<Calibrated> = Vec::new();
     let finished = Query { states: vec![State::Finished], ..Query::text("calibrate").map_err(Failure::usage)? };
     for run in store.list(&finished, 0, RECENT).map_err(Failure::measure)? {
         let mut record = store.load(&run.id.0).map_err(Failure::measure)?;
@@ -471,10 +472,14 @@ fn calibrated_for(plan: &DevicePlan, store: &Store) -> Result<Vec<Calibrated>, F
         };
         if record.plan.device().is_some_and(same) {
             linerate_method::replay(&mut record);
-            return Ok(calibrated(&record));
+            for known in calibrated(&record) {
+                if found.iter().all(|newer| newer.subject != known.subject) {
+                    found.push(known);
+                }
+            }
         }
     }
-    Ok(Vec::new())
+    Ok(found)
 }
 
 /// Whether the result is compared with the tester limit: a calibration is that limit, no cable joins the one port of an echo

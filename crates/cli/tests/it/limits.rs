@@ -146,7 +146,8 @@ fn every_form_says_the_same() {
 #[test]
 fn a_result_that_cannot_be_written_is_a_failure() {
     let full = std::fs::File::options().write(true).open("/dev/full").expect("it is there");
-    let mut command = TestFolder::new().command(&words("limits --medium 1000base-t"));
+    let place = TestFolder::new();
+    let mut command = place.command(&words("limits --medium 1000base-t"));
     let ran: Ran = command.stdout(full).output().expect("the program starts").into();
     ran.says(3, &["cannot write to standard output"]);
 }

@@ -14,7 +14,7 @@
 //! The addresses are the same in every trial of the search for N: a table that never forgets still knows the first ones.
 
 use super::{bound, sum, trial};
-use crate::offered::{is_whole, of_number};
+use crate::offered::{had_room, is_whole, of_number};
 use linerate_model::{
     AddressTable, Caveat, CaveatKind, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FramesRun,
     FramesTask, LearningRate, Mac, Message, Trial, TrialResult, Vary, VaryField, VaryOrder, message,
@@ -180,6 +180,11 @@ impl AddressTest {
         Some(trial(format!("{what} {} addresses", set.count), task))
     }
 
+    /// Whether the next trial shows addresses that the device must not know yet. Run again, it would show the same ones.
+    pub(crate) fn needs_new_addresses(&self) -> bool {
+        self.learned.is_none() && self.count().is_none() && self.rates.is_some()
+    }
+
     /// Takes a trial; true when nothing more is needed.
     pub(crate) fn record(&mut self, run: &FramesRun<'_>, plan: &DevicePlan) -> bool {
         let Some(set) = self.set() else { return true };
@@ -192,7 +197,8 @@ impl AddressTest {
         let Some(learned) = learned.frames() else { return false };
         // What the tester never sent says nothing of the device.
         let least = sum(&learned, |stream| stream.sent).min(sum(run, |stream| stream.sent));
-        let in_full = least >= u64::from(set.count);
+        let has_room = had_room(run.result);
+        let in_full = least >= u64::from(set.count) && has_room;
         if !in_full && self.held_up < HELD_UP_RETRIES {
             self.held_up += 1;
             return false;

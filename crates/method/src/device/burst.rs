@@ -103,7 +103,9 @@ impl BurstTest {
 
     /// Takes a trial; true when nothing more is needed.
     pub(crate) fn record(&mut self, run: &FramesRun<'_>) -> bool {
-        let Some(length) = self.search.next() else { return true };
+        if self.search.next().is_none() {
+            return true;
+        }
         for caveat in &run.result.caveats {
             if !self.caveats.contains(caveat) {
                 self.caveats.push(caveat.clone());
@@ -119,7 +121,9 @@ impl BurstTest {
         }
         self.paused = 0;
         let (sent, received) = (sum(run, |stream| stream.sent), sum(run, |stream| stream.received));
-        let out_of_time = sent < length && self.search.bounds().1.is_none();
+        // With two directions an odd length is one frame more than is asked for.
+        let asked: u64 = run.task.streams.iter().filter_map(|stream| stream.count).sum();
+        let out_of_time = sent < asked && self.search.bounds().1.is_none();
         if out_of_time {
             self.maximum = self.maximum.min(sent);
             self.search.cap(sent);

@@ -25,7 +25,7 @@
 
 use super::recovery::last_loss;
 use super::{bound, latency_of, trial};
-use crate::offered::{Offer, of_number};
+use crate::offered::{Offer, had_room, of_number};
 use linerate_model::{
     Caveat, CaveatKind, Confidence, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FrameStreamCounts,
     FramesRun, FramesTask, Latency, Limit, Mac, MacRule, Message, NeighbourTable, PastNeighbours, SimulatedHosts,
@@ -59,8 +59,8 @@ pub(crate) struct HostTest {
     search: Longest,
     /// The most hosts that were tried.
     tried: u32,
-    /// The hosts of the last probe in which the tester did not ask for all of them, and how many it left out.
-    cut_short: Option<(u32, u64)>,
+    /// Probes that lost hosts by the tester's own fault: the hosts, and how many the tester never asked for.
+    cut_short: Vec<(u32, u64)>,
     /// Latency of the last probe whose hosts were all held.
     latency: Option<Latency>,
     past: Vec<PastNeighbours>,
@@ -106,7 +106,7 @@ impl HostTest {
             rate,
             search: Longest::new(BEGIN.into(), BEGIN.into(), most.into(), Ratio::new(0, 1)),
             tried: 0,
-            cut_short: None,
+            cut_short: Vec::new(),
             latency: None,
             past: Vec::new(),
             trials: 0,
@@ -198,7 +198,11 @@ impl HostTest {
         let doubts: Vec<Caveat> = run.result.caveats.iter().filter(|caveat| !of_pace(caveat.kind)).cloned().collect();
         doubts.into_iter().for_each(|caveat| self.doubt(caveat));
         match (self.count(), self.count_past(), &run.counts.streams[..]) {
-            (Some(hosts), _, [_, asked]) => self.record_probe(hosts, asked, plan.loss),
+            (Some(hosts), _, [taught, asked]) => {
+                let has_room = had_room(run.result);
+                let is_taught = taught.sent >= u64::from(hosts) && taught.held_up < PAUSE;
+                self.record_probe(hosts, asked, has_room && is_taught, plan.loss);
+            }
             (None, Some(hosts), [_, held, all, again]) => {
                 self.record_past(hosts, [held, all, again], Offer::of(run).firmness(), plan);
             }
@@ -207,16 +211,17 @@ impl HostTest {
         self.count().is_none() && self.count_past().is_none()
     }
 
-    fn record_probe(&mut self, hosts: u32, asked: &FrameStreamCounts, bearable: Ratio) {
+    /// Takes a probe. In a sound one the router was asked for every host in good time, and the tester's sockets had room for all frames.
+    fn record_probe(&mut self, hosts: u32, asked: &FrameStreamCounts, is_sound: bool, bearable: Ratio) {
         self.tried = self.tried.max(hosts);
         let lost = asked.sent.saturating_sub(asked.received);
         let missed = lost.max(asked.flooded);
         // A tester that is held up may leave out rounds; only who was never asked is not known to be held.
         let unasked = u64::from(hosts).saturating_sub(asked.sent);
-        if unasked > 0 {
-            self.cut_short = Some((hosts, unasked));
-        }
         let all = unasked == 0 && missed as f64 <= bearable.as_f64() * asked.sent as f64;
+        if !all && (unasked > 0 || !is_sound) {
+            self.cut_short.push((hosts, unasked));
+        }
         self.search.record(all);
         if all {
             self.latency = latency_of(&asked.latency);
@@ -310,8 +315,18 @@ impl HostTest {
                 ),
             );
         }
-        let open = self.cut_short.filter(|(hosts, _)| lost_at == Some(*hosts));
-        let firmness = open.map_or(Firmness::Firm, |(hosts, unasked)| {
+        let open = self.cut_short.iter().rev().find(|(hosts, _)| lost_at == Some(*hosts));
+        let firmness = open.map_or(Firmness::Firm, |&(hosts, unasked)| {
+            if unasked == 0 {
+                let text = message!(
+                    "caveat-hosts-late-or-no-room",
+                    "the tester was held up, or had no room for all frames, with {hosts} hosts, so that what it found \
+                     is a lower bound: give a lower --rate, or measure when this host is quiet",
+                    hosts = hosts
+                );
+                doubt(CaveatKind::TesterLimit, text);
+                return Firmness::NotFirm { offered: None };
+            }
             doubt(
                 CaveatKind::BelowOfferedRate,
                 message!(

@@ -188,6 +188,7 @@ impl Device {
     fn again(&self, task: &FramesTask) -> Again {
         match self.current.as_ref().map(|current| &current.test) {
             Some(SizeTest::Hosts(test)) if !test.hangs_on_pace() => Again::Never,
+            Some(SizeTest::Addresses(test)) if test.needs_new_addresses() => Again::Never,
             // A shorter trial is a step of a search, which decides nothing.
             _ if (1..self.plan.final_time.get()).contains(&task.time.get()) => Again::Search,
             _ => Again::Decides,

@@ -71,6 +71,23 @@ fn bursts_of_both_ways_are_counted_together() {
     assert!((found.burst[0].burst_frames_per_s.unwrap() / 8e6 - 1.0).abs() < 0.01, "{:?}", found.burst[0]);
 }
 
+/// Half of an odd number of frames goes each way, and one frame is left over: that is no burst that ran out of time.
+#[test]
+fn short_bursts_of_both_ways_end_where_the_buffer_does() {
+    let tester = FrameRate::per_second(8_000_000);
+    let both = Network { tester, ..with(|device| device.buffer = 100) };
+    let (found, _) = run(&both, DevicePlan { line: None, ..plan(DeviceTest::Burst { repeats: 5 }, true) });
+    for burst in &found.burst {
+        assert!(burst.caveats.iter().all(|caveat| !caveat.text.contains("may be larger")), "{burst:?}");
+        let frames = burst.frames.as_ref().expect("bursts were tried");
+        let (least, most) = (frames.values.iter().min(), frames.values.iter().max());
+        assert!(
+            frames.values.len() == 5 && least.zip(most).is_some_and(|(least, most)| most - least <= 4),
+            "{burst:?}"
+        );
+    }
+}
+
 #[test]
 fn a_burst_no_faster_than_the_device_says_why_it_was_not_tried() {
     let fast = reaching(100_000_000, 100_000_000);

@@ -25,6 +25,7 @@ impl Common {
         if self.between.both {
             return Err(Failure::usage("--both: echo requests and their answers go both ways as it is"));
         }
+        self.between.check_untagged()?;
         let test = DeviceTest::Echo { target };
         let found = ports.find(agents, self.between.force).await?;
         let [found] = &found[..] else { return Err(Failure::usage("--ports: this test takes one port")) };

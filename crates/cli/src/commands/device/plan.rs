@@ -195,6 +195,7 @@ impl PortOptions {
             None if way == Way::Routed => return Err(no_router_between(source, destination)),
             None => destination.mac,
             Some(target) => {
+                self.check_untagged()?;
                 let ask = Resolve { interface: source.interface.clone(), mac: source.mac, own, target };
                 say(&format!("linerate: {} sends through the router {target}", source.interface));
                 client.resolve(&ask).await.map_err(Failure::measure)?
@@ -209,6 +210,16 @@ impl PortOptions {
             payload,
         };
         Ok(PortPair { from, to, headers })
+    }
+
+    /// Refuses tags where a neighbour is asked for its address: the question has none, so nobody in the VLAN would hear it.
+    pub(super) fn check_untagged(&self) -> Result<(), Failure> {
+        if self.vlan.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            "--vlan: a router or target is asked for its Ethernet address without tags; make the ports members of the VLAN instead",
+        ))
     }
 
     /// The first address of the sending port's network, if the receiving port is in another one.

@@ -28,6 +28,10 @@ struct Router {
     mishap_every: Option<u32>,
     /// The tester sends only this share of each stream.
     sends_percent: u64,
+    /// In these trials it asks for no more than 60 hosts.
+    cut_short: Vec<u32>,
+    /// In these trials it teaches nobody.
+    untaught: Vec<u32>,
     floods: bool,
     trials: u32,
 }
@@ -43,6 +47,8 @@ impl Router {
             asked: BTreeMap::new(),
             mishap_every: None,
             sends_percent: 100,
+            cut_short: Vec::new(),
+            untaught: Vec::new(),
             floods: false,
             trials: 0,
         }
@@ -80,7 +86,11 @@ impl Router {
             assert_eq!((stream.headers.destination, vary.field), (hosts.first, VaryField::DestinationIp));
             assert!(vary.count <= hosts.count && stream.after + stream.length(task.time) <= task.time);
             let (intended, time) = (stream.count.unwrap_or(0), stream.length(task.time).get());
-            let sent = intended * self.sends_percent / 100;
+            let sent = match index {
+                0 if self.untaught.contains(&self.trials) => 0,
+                1 if self.cut_short.contains(&self.trials) => intended.min(60),
+                _ => intended * self.sends_percent / 100,
+            };
             let mut counts = FrameStreamCounts { intended, sent, ..FrameStreamCounts::default() };
             counts.send_time = Nanos::new(time);
             let mut missing = None;
@@ -143,6 +153,22 @@ fn a_table_that_refuses_is_found_exactly_in_few_trials() {
         assert_eq!((table.bound, table.limit), (None, Limit::Device));
         assert!(table.trials <= 14, "{} for {size}", table.trials);
     }
+}
+
+/// Once a probe that was cut short hid an earlier one, whose number was then taken for the router's limit.
+#[test]
+fn what_the_tester_never_asked_for_is_not_the_routers_limit() {
+    for cut_short in [vec![2, 3], vec![2, 3, 4], vec![2, 3, 5], vec![2, 3, 4, 6]] {
+        let router = Router { cut_short: cut_short.clone(), ..Router::new(700, Full::Refuses) };
+        let table = found(router, 70);
+        assert!(!table.firmness.is_firm() && table.limit == Limit::Tester, "{cut_short:?}: {table:?}");
+        assert!(table.held < 70 && table.lost_at.is_none(), "{cut_short:?}: {table:?}");
+    }
+    // Where the tester taught nobody, a frame that is lost may have met a router that still had to ask.
+    let table =
+        found(Router { untaught: (1..60).collect(), mishap_every: Some(1), ..Router::new(700, Full::Refuses) }, 4);
+    assert!(!table.firmness.is_firm() && table.limit == Limit::Tester, "{table:?}");
+    assert!(caveat(&table, "was held up, or had no room").is_some(), "{table:?}");
 }
 
 #[test]
