@@ -130,6 +130,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     // Files and folders have the same modes whoever builds them.
     umask(Mode::S_IWGRP | Mode::S_IWOTH);
     let release = Release::of_this_commit(&arguments.out)?;
+    build(&release, &architectures)?;
     let trees =
         architectures.iter().map(|&architecture| tree_of(&release, architecture)).collect::<Result<Vec<_>>>()?;
     catch_interrupts()?;
@@ -200,60 +201,62 @@ fn headers(architecture: Architecture) -> PathBuf {
     format!("/usr/include/{}-linux-musl", architecture.name()).into()
 }
 
-/// Builds the program, and lays out what is installed with it.
+/// Lays out the program that was built, and what is installed with it.
 fn tree_of(release: &Release, architecture: Architecture) -> Result<Tree> {
-    let program = build(release, architecture)?;
+    let program = Path::new("target").join(architecture.target()).join("dist/linerate");
     let interpreter: &[&str] = if architecture.is_ours() { &[] } else { &trial::EMULATOR_OF[architecture as usize] };
     Tree::lay_out(release, architecture, &program, interpreter)
 }
 
-/// Builds the static program. Returns its path.
-fn build(release: &Release, architecture: Architecture) -> Result<PathBuf> {
-    let target = architecture.target();
+/// Builds the static programs of all processors at once: most of a build is the optimisation of one program, which takes one core.
+fn build(release: &Release, architectures: &[Architecture]) -> Result<()> {
+    let targets: Vec<String> = architectures.iter().map(|architecture| architecture.target()).collect();
     let mut rustup = Command::new("rustup");
-    rustup.args(["target", "add", &target]);
-    process::run(rustup, LIMIT).with_context(|| format!("adding the target {target} to the toolchain"))?;
+    rustup.args(["target", "add"]).args(&targets);
+    process::run(rustup, LIMIT).with_context(|| format!("adding to the toolchain: {}", targets.join(", ")))?;
 
     let root = std::env::current_dir().context("finding the current folder")?;
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
     let home = home.context("neither CARGO_HOME nor HOME is set")?;
     let mapped = [(root.as_path(), "linerate"), (home.as_path(), "cargo")];
-
+    let (mut map_for_c, mut map_for_rust) = (String::new(), String::new());
+    for (path, name) in mapped {
+        write!(map_for_c, " -ffile-prefix-map={}=/{name}", path.display())?;
+        write!(map_for_rust, " --remap-path-prefix={}=/{name}", path.display())?;
+    }
     let mut clang = Command::new("clang");
     clang.arg("-print-resource-dir");
     let resources = process::run(clang, LIMIT)?.stdout;
-    let mut for_c = format!(
-        "--target={0}-linux-musl -nostdinc -isystem {1}/include -isystem {2}",
-        architecture.name(),
-        resources.trim(),
-        headers(architecture).display()
-    );
-    let mut for_rust = String::new();
-    for (path, name) in mapped {
-        write!(for_c, " -ffile-prefix-map={}=/{name}", path.display())?;
-        write!(for_rust, " --remap-path-prefix={}=/{name}", path.display())?;
-    }
 
-    let (lower, upper) = (target.replace('-', "_"), target.replace('-', "_").to_uppercase());
     let mut command = cargo();
     command
-        .args(["build", "--locked", "--profile", "dist", "--package", "linerate", "--target", &target])
-        .args(["--target-dir", "target"])
-        .env(format!("CC_{lower}"), "clang")
-        .env(format!("AR_{lower}"), "llvm-ar")
-        .env(format!("CFLAGS_{lower}"), for_c)
-        .env(format!("CARGO_TARGET_{upper}_LINKER"), "rust-lld")
-        .env(format!("CARGO_TARGET_{upper}_RUSTFLAGS"), for_rust.trim())
+        .args(["build", "--locked", "--profile", "dist", "--package", "linerate", "--target-dir", "target"])
         .env("SOURCE_DATE_EPOCH", release.epoch.to_string())
         .env_remove("RUSTFLAGS");
+    for (architecture, target) in architectures.iter().zip(&targets) {
+        let (lower, upper) = (target.replace('-', "_"), target.replace('-', "_").to_uppercase());
+        let for_c = format!(
+            "--target={}-linux-musl -nostdinc -isystem {}/include -isystem {}{map_for_c}",
+            architecture.name(),
+            resources.trim(),
+            headers(*architecture).display()
+        );
+        command
+            .args(["--target", target])
+            .env(format!("CC_{lower}"), "clang")
+            .env(format!("AR_{lower}"), "llvm-ar")
+            .env(format!("CFLAGS_{lower}"), for_c)
+            .env(format!("CARGO_TARGET_{upper}_LINKER"), "rust-lld")
+            .env(format!("CARGO_TARGET_{upper}_RUSTFLAGS"), map_for_rust.trim());
+    }
     let began = Instant::now();
     let status = command.status().context("starting `cargo build`")?;
     if !status.success() {
-        bail!("the program for {target} was not built ({status})");
+        bail!("the program was not built for {} ({status})", targets.join(", "));
     }
-    println!("built for {target} in {:.0} s", began.elapsed().as_secs_f64());
-    Ok(Path::new("target").join(&target).join("dist/linerate"))
+    println!("built for {} in {:.0} s", targets.join(" and "), began.elapsed().as_secs_f64());
+    Ok(())
 }
 
 /// Writes SHA256SUMS, as `sha256sum --check` reads it. Returns the sum of each file by its name.
