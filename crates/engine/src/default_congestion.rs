@@ -30,6 +30,8 @@ impl DefaultCongestion {
             return Ok(Self(None));
         }
         listener.set_tcp_congestion(PLAIN)?;
+        // With its end: emulators (qemu-user) take no value shorter than an integer.
+        default.push(0);
         Ok(Self(Some(default)))
     }
 
