@@ -218,7 +218,7 @@ impl PortOptions {
             return Ok(());
         }
         Err(Failure::usage(
-            "--vlan: a router or target is asked for its Ethernet address without tags; make the ports members of the VLAN instead",
+            "--vlan: a router or a target is asked for its Ethernet address outside of the VLAN; make the ports members of it",
         ))
     }
 
