@@ -1,5 +1,5 @@
-//! Ctrl-C, a closed terminal (unless nohup(1) started the program) and a polite kill all ask a run to end: what was measured is kept and everything is taken
-//! down. Asking a second time ends at once; what the lab started dies with the program all the same.
+//! Ctrl-C, a closed terminal (unless nohup(1) started the program) and a polite kill all ask a run to end: what was measured is
+//! kept and everything is taken down. Asking a second time ends at once; what the lab started dies with the program all the same.
 
 use crate::exit::Failure;
 use crate::output::say;
