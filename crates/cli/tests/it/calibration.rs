@@ -47,7 +47,7 @@ fn at_the_limit_of_a_calibration_it_is_the_tester_and_below_it_the_device() {
         ("text", "of the tester limit"),
     ] {
         let report = place.run(&["report", "latest", "--format", format]);
-        assert!(report.out.contains(shown), "{format}: {}{}", report.out, report.err);
+        assert!(report.shows(shown), "{format}: {}{}", report.out, report.err);
     }
 
     let below = record(&run(&place, "bridge --shape 5Mbit/s", &format!("{STREAM} --json --calibration {}", &id[..17])));
@@ -80,10 +80,9 @@ fn hosts_against_themselves_give_an_upper_estimate_and_each_result_says_so() {
     let ran = run(&place, "bridge", STREAM);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.err.contains("loopback of each host: an upper estimate"), "{}", ran.err);
-    assert!(ran.out.contains("tester limit by loopback"), "{}", ran.out);
-    let whole = place.run(&["results", "show", "-v"]).out;
-    let whole = whole.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(whole.contains("loopback of each host: an upper estimate"), "{whole}");
+    assert!(ran.shows("tester limit by loopback"), "{}", ran.out);
+    let whole = place.run(&["results", "show", "-v"]);
+    assert!(whole.shows("loopback of each host: an upper estimate"), "{}", whole.out);
     let record = place.run(&["results", "show", "--json"]).json();
     let result = &record["results"][0];
     assert_eq!(result["tester_limit"]["bypass"], "loopback", "{result:#}");

@@ -18,7 +18,7 @@ fn a_slower_link_is_worse_and_the_same_link_is_not() {
     // Half a link of 10 Mbit/s is filled by any machine.
     let same = place.run(&["compare", &first, &again, "--tolerance", "50%"]);
     same.says(0, &[]);
-    assert!(same.out.contains("udp 1472") && !same.out.contains("WORSE"), "{}", same.out);
+    assert!(same.shows("udp 1472") && !same.out.contains("WORSE"), "{}", same.out);
 
     let worse = place.run(&["compare", &first, &slower, "--tolerance", "50%", "--json"]);
     worse.says(1, &[]);
@@ -114,5 +114,5 @@ fn different_measurements_are_refused() {
     let four = measure(&["stream", "local", "--flows", "4"]);
     let ran = place.run(&["compare", &one, &four]);
     ran.says(2, &["no measurement in common"]);
-    assert!(ran.out.contains("not the same measurement"), "{}", ran.out);
+    assert!(ran.shows("not the same measurement"), "{}", ran.out);
 }

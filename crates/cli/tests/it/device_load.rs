@@ -116,7 +116,7 @@ fn expectations_of_a_device_decide_the_exit_code() {
     let expect = |condition: &str| place.run(&[&words(line)[..], &[condition]].concat());
     let met = expect("latency.max<=10s");
     // A figure that the tester left open meets nothing.
-    let (code, said) = match met.out.contains("is not firm") {
+    let (code, said) = match met.shows("is not firm") {
         false => (0, " meets latency.max<=10s"),
         true => (1, "latency.max<=10s is missed"),
     };

@@ -61,7 +61,7 @@ fn planted_loss_and_rates_show() {
     {
         let ran = place.run(&["report", "--format", form]);
         assert_eq!(ran.code, Some(0), "{}", ran.err);
-        assert!(ran.out.contains(said), "{form}: {}", ran.out);
+        assert!(ran.shows(said), "{form}: {}", ran.out);
     }
 }
 

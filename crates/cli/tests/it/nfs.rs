@@ -46,7 +46,7 @@ fn the_peak_is_what_the_server_can_do() {
     ] {
         let ran = place.run(&["report", "--format", form]);
         assert_eq!(ran.code, Some(0), "{}", ran.err);
-        assert!(ran.out.contains(said), "{form}");
+        assert!(ran.shows(said), "{form}");
     }
 }
 

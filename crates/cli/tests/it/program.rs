@@ -145,11 +145,16 @@ impl Ran {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}\n{}", self.out, self.err))
     }
 
+    /// Whether standard output has these words. Prose is wrapped: where its lines break depends on the figures in them.
+    pub(crate) fn shows(&self, words: &str) -> bool {
+        self.out.contains(words) || self.out.split_whitespace().collect::<Vec<_>>().join(" ").contains(words)
+    }
+
     /// Demands an exit code and words on standard output.
     pub(crate) fn prints(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, Some(code), "{}", self.err);
         for word in words {
-            assert!(self.out.contains(word), "`{word}` is missing in: {}", self.out);
+            assert!(self.shows(word), "`{word}` is missing in: {}", self.out);
         }
     }
 

@@ -102,7 +102,7 @@ fn a_host_alone_is_looked_at_both_ways() {
     let looked = place.run(&["office"]);
     looked.says(0, &[]);
     for part in ["tcp receive: ", "Latency under load", "limit"] {
-        assert!(looked.out.contains(part), "{part} is missing in {}", looked.out);
+        assert!(looked.shows(part), "{part} is missing in {}", looked.out);
     }
     let kept = place.run(&["results", "list"]).out;
     assert!(kept.contains("stream office --direction=send,receive") && kept.contains("2 results"), "{kept}");

@@ -148,11 +148,7 @@ fn a_study_waits_for_somebody() {
     let refused = place.run(&["run", &study, "--ready"]);
     refused.says(2, &["runs commands on this machine", "echo here >> ", "echo no here >> ", "--yes", "--dry-run"]);
     let shown = place.run(&["run", &study, "--dry-run"]);
-    assert!(
-        shown.out.contains("command: echo here >> ") && shown.out.contains("in the network of host a"),
-        "{}",
-        shown.out
-    );
+    assert!(shown.shows("command: echo here >> ") && shown.shows("in the network of host a"), "{}", shown.out);
     assert!(!notes.exists(), "nothing was run");
     place
         .run(&["run", &study, "--yes"])
