@@ -41,19 +41,19 @@ impl AddrListener<TcpStream, ApiAddress> for ApiListener {
     }
 
     async fn accept_stream(&self) -> io::Result<(TcpStream, ApiAddress)> {
-        let (stream, peer) = match self {
-            Self::Own(listener) => listener.accept().await?,
-            Self::Port(_, handed_over) => {
+        match self {
+            Self::Own(listener) => listener.accept().await.map(|(stream, peer)| (stream, ApiAddress(peer))),
+            Self::Port(_, handed_over) => loop {
                 let Some(stream) = handed_over.lock().await.recv().await else {
                     // The port is closed, and the agent is about to end.
                     return std::future::pending().await;
                 };
-                let peer = stream.peer_addr()?;
-                stream.set_nonblocking(true)?;
-                (TcpStream::from_std(stream)?, peer)
-            }
-        };
-        Ok((stream, ApiAddress(peer)))
+                // After an error the server pauses. A client that has gone meanwhile is none.
+                if let Ok(taken) = taken(stream) {
+                    return Ok(taken);
+                }
+            },
+        }
     }
 
     fn get_local_addr(&self) -> io::Result<ApiAddress> {
@@ -62,4 +62,11 @@ impl AddrListener<TcpStream, ApiAddress> for ApiListener {
             Self::Port(address, _) => Ok(ApiAddress(*address)),
         }
     }
+}
+
+/// A connection that the port has handed over.
+fn taken(stream: std::net::TcpStream) -> io::Result<(TcpStream, ApiAddress)> {
+    let peer = stream.peer_addr()?;
+    stream.set_nonblocking(true)?;
+    Ok((TcpStream::from_std(stream)?, ApiAddress(peer)))
 }

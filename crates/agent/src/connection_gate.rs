@@ -175,17 +175,27 @@ pub(crate) struct GatedStream {
     closing: Option<Pin<Box<Sleep>>>,
 }
 
-impl AsyncRead for GatedStream {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+impl GatedStream {
+    /// Fails once the connection is not admitted in time, or has lost its slot. Reads and writes both ask: who sends requests and reads no
+    /// answer keeps the server from reading.
+    fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         if self.connection.0.credential.get().is_some() {
             self.closing = None;
         }
-        if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(context).is_ready()) {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        let Some(closing) = &mut self.closing else { return Ok(()) };
+        if closing.as_mut().poll(context).is_ready() {
+            return Err(io::ErrorKind::TimedOut.into());
         }
-        if self.closing.is_some() && self.connection.0.slot.is_dropped(context.waker()) {
-            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        if self.connection.0.slot.is_dropped(context.waker()) {
+            return Err(io::ErrorKind::ConnectionAborted.into());
         }
+        Ok(())
+    }
+}
+
+impl AsyncRead for GatedStream {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.check(context)?;
         let read = Pin::new(&mut self.stream).poll_read(context, into);
         if read.is_ready() {
             self.connection.0.read.store(clock::now(), Ordering::Relaxed);
@@ -196,6 +206,7 @@ impl AsyncRead for GatedStream {
 
 impl AsyncWrite for GatedStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.check(context)?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -204,6 +215,7 @@ impl AsyncWrite for GatedStream {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.check(context)?;
         Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
     }
 

@@ -378,6 +378,25 @@ async fn connections_without_the_token_are_closed_soon() {
     assert_eq!(ask(&mut right, &token), "HTTP/1.1 200 OK");
 }
 
+/// The attack: requests without a token, and none of their answers is read, so that the agent waits to write and reads no more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_reads_no_answers_is_closed_as_well() {
+    let timeouts = Timeouts { unadmitted: Duration::from_secs(3), ..Timeouts::default() };
+    let agent = agent(|options| options.timeouts = timeouts).await;
+    let mut deaf = tls(&agent);
+    let asking = tokio::task::spawn_blocking(move || {
+        deaf.sock.set_write_timeout(Some(SOON)).expect("a time limit");
+        let requests = "GET /v1/pair HTTP/1.1\r\nhost: a\r\n\r\n".repeat(1_000);
+        loop {
+            if let Err(error) = deaf.write_all(requests.as_bytes()) {
+                return error.kind();
+            }
+        }
+    });
+    let error = asking.await.expect("no panic");
+    assert_ne!(error, std::io::ErrorKind::WouldBlock, "it is still open");
+}
+
 #[tokio::test]
 async fn an_agent_on_all_addresses_shows_one_in_its_url() {
     let everywhere = || TcpListener::bind(("0.0.0.0", 0)).expect("a port");
