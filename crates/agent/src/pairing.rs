@@ -28,31 +28,53 @@ pub(crate) struct Pairing {
 #[derive(Debug)]
 struct State {
     guesses_left: u32,
-    /// A client that has begun and is yet to prove that it has the code.
-    begun: Option<PairingKey>,
+    /// Clients that have begun and are yet to prove that they have the code: at most as many as there are guesses.
+    begun: Vec<Attempt>,
     is_over: bool,
+    /// That it is locked was reported.
+    is_said: bool,
+}
+
+/// A client that has begun.
+#[derive(Debug)]
+struct Attempt {
+    peer: IpAddr,
+    key: PairingKey,
 }
 
 impl Pairing {
     /// Pairs once with whoever has `code`, from `now` on for [`PAIRING_TIME`].
     pub(crate) fn new(code: PairingCode, fingerprint: String, token: String, now: Instant, report: Report) -> Self {
-        let state = State { guesses_left: GUESSES, begun: None, is_over: false };
+        let state = State { guesses_left: GUESSES, begun: Vec::new(), is_over: false, is_said: false };
         Self { code, fingerprint, token, until: now + PAIRING_TIME, report, state: Mutex::new(state) }
     }
 
-    /// Begins with a client. It counts as a guess, since the client could leave when it finds that it was wrong.
+    /// Begins with the client at `peer`. It counts as a guess, since the client could leave when it finds that it was wrong.
     ///
     /// # Errors
     /// The code was used, has expired, or was guessed at too often; or the message is none.
-    pub(crate) fn begin(&self, theirs: &PairingMessage, now: Instant) -> Result<PairingMessage, ApiError> {
+    pub(crate) fn begin(
+        &self,
+        theirs: &PairingMessage,
+        peer: IpAddr,
+        now: Instant,
+    ) -> Result<PairingMessage, ApiError> {
         let mut state = self.open(now)?;
+        let peer = peer.to_canonical();
         if state.guesses_left == 0 {
+            // Who leaves in the middle says nothing, and nobody else would say that the code is dead.
+            if !std::mem::replace(&mut state.is_said, true) {
+                (self.report.0)(&format!("{peer} would pair, but three attempts were wrong or broken off; {LOCKED}"));
+            }
             return Err(locked());
         }
         state.guesses_left -= 1;
         let (end, message) = PairingEnd::agent(&self.code);
-        let unread = || ApiError::new(ErrorKind::BadRequest, "the pairing message cannot be read");
-        state.begun = Some(end.finish(&theirs.message).ok_or_else(unread)?);
+        let Some(key) = end.finish(&theirs.message) else {
+            self.report_wrong(&mut state, &format!("{peer} sent a pairing message that cannot be read"));
+            return Err(ApiError::new(ErrorKind::BadRequest, "the pairing message cannot be read"));
+        };
+        state.begun.push(Attempt { peer, key });
         Ok(PairingMessage { message })
     }
 
@@ -62,26 +84,35 @@ impl Pairing {
     /// It does not, or did not begin.
     pub(crate) fn confirm(&self, theirs: &PairingProof, peer: IpAddr, now: Instant) -> Result<Paired, ApiError> {
         let mut state = self.open(now)?;
-        let Some(key) = state.begun.take() else {
-            return Err(ApiError::new(ErrorKind::Conflict, "another pairing has begun meanwhile: try again"));
-        };
         let peer = peer.to_canonical();
-        if !key.is_of_client(&theirs.proof, &self.fingerprint) {
-            return Err(if state.guesses_left == 0 {
-                (self.report.0)(&format!(
-                    "{peer} gave a wrong pairing code; pairing is locked until the agent is started anew"
-                ));
-                locked()
-            } else {
-                let left = state.guesses_left;
-                let tries = if left == 1 { "1 try is left" } else { "2 tries are left" };
-                (self.report.0)(&format!("{peer} gave a wrong pairing code; {tries}"));
-                ApiError::new(ErrorKind::Limit, format!("the pairing code is wrong; {tries}"))
-            });
+        let has_code = |attempt: &Attempt| attempt.key.is_of_client(&theirs.proof, &self.fingerprint);
+        if let Some(at) = state.begun.iter().position(has_code) {
+            let key = state.begun.swap_remove(at).key;
+            state.is_over = true;
+            (self.report.0)(&format!("{peer} has paired, and has the agent URL now; the pairing code is used up"));
+            return Ok(Paired { proof: key.of_agent(&self.fingerprint), token: self.token.clone() });
         }
-        state.is_over = true;
-        (self.report.0)(&format!("{peer} has paired, and has the agent URL now; the pairing code is used up"));
-        Ok(Paired { proof: key.of_agent(&self.fingerprint), token: self.token.clone() })
+        // Who is wrong ends an attempt of his own, and nobody else's.
+        let Some(at) = state.begun.iter().position(|attempt| attempt.peer == peer) else {
+            return Err(ApiError::new(ErrorKind::Conflict, "this host has not begun to pair: try again"));
+        };
+        state.begun.remove(at);
+        let left = self.report_wrong(&mut state, &format!("{peer} gave a wrong pairing code"));
+        Err(left.map_or_else(locked, |tries| {
+            ApiError::new(ErrorKind::Limit, format!("the pairing code is wrong; {tries}"))
+        }))
+    }
+
+    /// Reports `what` was wrong, and what is left. Returns how many tries are left, in words; none if pairing is locked.
+    fn report_wrong(&self, state: &mut State, what: &str) -> Option<&'static str> {
+        let left = match state.guesses_left {
+            0 => None,
+            1 => Some("1 try is left"),
+            _ => Some("2 tries are left"),
+        };
+        state.is_said |= left.is_none();
+        (self.report.0)(&format!("{what}; {}", left.unwrap_or(LOCKED)));
+        left
     }
 
     /// Its state, while the code can be used.
@@ -96,8 +127,12 @@ impl Pairing {
     }
 }
 
+/// What is said here of a code that is locked.
+const LOCKED: &str = "pairing is locked until the agent is started anew";
+
 fn locked() -> ApiError {
-    let message = "three pairing codes were wrong: pairing is locked until `linerate serve --pair` is started anew";
+    let message = "three attempts to pair were wrong or broken off: pairing is locked until `linerate serve --pair` is started \
+                   anew";
     ApiError::new(ErrorKind::Limit, message)
 }
 
@@ -129,7 +164,7 @@ mod tests {
     /// A client's whole attempt with a code.
     fn attempt(pairing: &Pairing, with: &str, now: Instant) -> Result<Paired, ApiError> {
         let (end, message) = PairingEnd::client(&code(with));
-        let theirs = pairing.begin(&PairingMessage { message }, now)?;
+        let theirs = pairing.begin(&PairingMessage { message }, PEER, now)?;
         let key = end.finish(&theirs.message).expect("a message of an agent");
         let proof = PairingProof { proof: key.of_client(&"ab".repeat(32)) };
         pairing.confirm(&proof, PEER, now)
@@ -157,19 +192,49 @@ mod tests {
 
     #[test]
     fn a_client_that_begins_and_leaves_has_guessed() {
-        let (pairing, now, _) = pairing();
+        let (pairing, now, lines) = pairing();
         for _ in 0..GUESSES {
             let (_, message) = PairingEnd::client(&code("417-293"));
-            pairing.begin(&PairingMessage { message }, now).expect("begun");
+            pairing.begin(&PairingMessage { message }, PEER, now).expect("begun");
         }
-        assert!(attempt(&pairing, "417-293", now).expect_err("locked").message.contains("locked"));
+        assert!(lines.lock().expect("no panic").is_empty(), "nobody was wrong yet");
+        for _ in 0..2 {
+            assert!(attempt(&pairing, "417-293", now).expect_err("locked").message.contains("locked"));
+        }
+        let lines = lines.lock().expect("no panic");
+        assert!(lines.len() == 1 && lines[0].contains("broken off; pairing is locked"), "{lines:?}");
+    }
+
+    #[test]
+    fn clients_that_pair_at_the_same_time_do_not_disturb_each_other() {
+        let (pairing, now, lines) = pairing();
+        let begin = |with: &str, peer: IpAddr| {
+            let (end, message) = PairingEnd::client(&code(with));
+            let theirs = pairing.begin(&PairingMessage { message }, peer, now).expect("begun");
+            let key = end.finish(&theirs.message).expect("a message of an agent");
+            PairingProof { proof: key.of_client(&"ab".repeat(32)) }
+        };
+        let [neighbour, stranger] = [3, 4].map(|host| IpAddr::V4(std::net::Ipv4Addr::new(198, 18, 0, host)));
+        let (right, wrong) = (begin("417-293", PEER), begin("417-294", neighbour));
+        let error = pairing.confirm(&PairingProof { proof: vec![0; 32] }, stranger, now).expect_err("it did not begin");
+        assert_eq!(error.error, ErrorKind::Conflict);
+        let error = pairing.confirm(&wrong, neighbour, now).expect_err("wrong");
+        assert!(error.message.contains("1 try is left"), "{error:?}");
+        pairing.confirm(&right, PEER, now).expect("whoever has the code gets the token");
+        let lines = lines.lock().expect("no panic");
+        assert!(
+            lines[0].starts_with("198.18.0.3 gave a wrong") && lines[1].contains("198.18.0.2 has paired"),
+            "{lines:?}"
+        );
+        assert_eq!(lines.len(), 2);
     }
 
     #[test]
     fn what_is_no_message_no_proof_or_too_late_is_refused() {
-        let (pairing, now, _) = pairing();
-        let garbage = pairing.begin(&PairingMessage { message: vec![7; 40] }, now).expect_err("no message");
+        let (pairing, now, lines) = pairing();
+        let garbage = pairing.begin(&PairingMessage { message: vec![7; 40] }, PEER, now).expect_err("no message");
         assert_eq!(garbage.error, ErrorKind::BadRequest);
+        assert!(lines.lock().expect("no panic")[0].contains("cannot be read; 2 tries are left"));
         let early = pairing.confirm(&PairingProof { proof: vec![0; 32] }, PEER, now).expect_err("nobody began");
         assert_eq!(early.error, ErrorKind::Conflict);
         assert!(attempt(&pairing, "417-293", now + PAIRING_TIME).expect_err("late").message.contains("expired"));
@@ -181,7 +246,7 @@ mod tests {
     fn a_proof_for_another_certificate_gets_no_token() {
         let (pairing, now, _) = pairing();
         let (end, message) = PairingEnd::client(&code("417-293"));
-        let theirs = pairing.begin(&PairingMessage { message }, now).expect("begun");
+        let theirs = pairing.begin(&PairingMessage { message }, PEER, now).expect("begun");
         let proof = end.finish(&theirs.message).expect("a key").of_client(&"cd".repeat(32));
         pairing.confirm(&PairingProof { proof }, PEER, now).expect_err("the certificate is another");
     }

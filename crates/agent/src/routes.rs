@@ -325,10 +325,11 @@ async fn host(
 
 async fn pair(
     State(shared): State<Arc<Shared>>,
+    Extension(connection): Extension<GatedConnection>,
     Body(message): Body<PairingMessage>,
 ) -> Result<Json<PairingMessage>, ErrorResponse> {
     let pairing = shared.pairing.as_ref().ok_or_else(pairing::none)?;
-    Ok(Json(pairing.begin(&message, Instant::now())?))
+    Ok(Json(pairing.begin(&message, connection.peer(), Instant::now())?))
 }
 
 async fn confirm(
