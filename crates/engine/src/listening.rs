@@ -7,13 +7,29 @@ use crate::reply_allowance::StrangerReplies;
 use crate::shared_port::{BACKLOG, SharedPort, WAITING_CONNECTIONS, WAITING_DATAGRAMS, share};
 use crate::socket::{SocketSpec, check_receive_buffer, set_options, socket};
 use linerate_model::{SocketOptions, Transport};
-use socket2::{SockAddr, SockRef, Socket, Type};
+use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Listens at `address`. All addresses of IPv6 are those of IPv4 too, whatever `net.ipv6.bindv6only` says.
+///
+/// # Errors
+/// See bind(2).
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    // As the standard library does: a port whose last connections have just closed can be had.
+    socket.set_reuse_address(true)?;
+    socket.bind(&SockAddr::from(address))?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
 
 /// How the ends of a session listen.
 #[derive(Debug, Clone, Default)]
@@ -254,9 +270,7 @@ impl DatagramListener {
         own.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         match &self.way {
             DatagramWay::Own(_, ports) => ports.bind_in(&own, self.address.ip())?,
-            DatagramWay::Shared(..) => {
-                share(&own, self.address).map_err(failed(format!("binding to {}", self.address)))?
-            }
+            DatagramWay::Shared(..) => self.share(&own)?,
         }
         let own = UdpSocket::from(own);
         match &self.way {
@@ -265,6 +279,20 @@ impl DatagramListener {
         }
         .map_err(failed(format!("connecting to {peer}")))?;
         Ok(own)
+    }
+
+    /// Binds `socket` at the port that is shared. Behind a translation of addresses clients name this host by one that it does not have:
+    /// then the route to the client says which of its own it is.
+    fn share(&self, socket: &Socket) -> Result<(), SocketError> {
+        let any = || match self.address.ip() {
+            IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let bound = share(socket, self.address).or_else(|error| match error.kind() {
+            io::ErrorKind::AddrNotAvailable => share(socket, SocketAddr::new(any(), self.address.port())),
+            _ => Err(error),
+        });
+        bound.map_err(failed(format!("binding to {}", self.address)))
     }
 
     /// Answers a datagram of `peer`, for which `connected` was made: from where the datagram was sent to.
@@ -358,8 +386,7 @@ impl fmt::Display for DataPorts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use socket2::{Domain, Protocol};
-    use std::net::Ipv4Addr;
+    use socket2::Protocol;
 
     /// An address of loopback at which nobody else takes a port.
     fn here() -> IpAddr {

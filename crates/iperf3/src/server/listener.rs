@@ -7,7 +7,7 @@ use crate::control::Cookie;
 use crate::flows::{ANSWER, GREETING};
 use crate::reading::is_timeout;
 use crate::state::State;
-use linerate_engine::{DefaultCongestion, SocketError, Stop, StrangerLimits, Strangers, failed};
+use linerate_engine::{DefaultCongestion, SocketError, Stop, StrangerLimits, Strangers, failed, listen};
 use linerate_model::{SocketOptions, Transport};
 use linerate_streams::BulkSocket;
 use linerate_sys::clock;
@@ -51,7 +51,7 @@ impl Iperf3Service {
     /// The port is taken, or there are no more sockets or threads.
     pub fn start(address: SocketAddr, limits: ServiceLimits, observer: Arc<dyn Observer>) -> Result<Self, SocketError> {
         let listening = |address, transport| SocketError::listening(address, transport, TAKEN);
-        let tcp = TcpListener::bind(address).map_err(listening(address, Transport::Tcp))?;
+        let tcp = listen(address).map_err(listening(address, Transport::Tcp))?;
         let address = tcp.local_addr().map_err(failed("getsockname"))?;
         let congestion = DefaultCongestion::of(&tcp).map_err(failed("TCP_CONGESTION"))?;
         let udp = datagram_socket(address).map_err(listening(address, Transport::Udp))?;
@@ -226,6 +226,9 @@ impl Listener {
 /// A UDP socket at `address` that shares its port with the flows' sockets.
 fn datagram_socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
     socket.set_reuse_address(true)?;
     socket.bind(&SockAddr::from(address))?;
     Ok(socket.into())
