@@ -39,15 +39,20 @@ impl FoundAgent {
     /// An agent as it announced itself; none without an address that can be used.
     fn of(service: &ResolvedService) -> Option<Self> {
         let addresses = service.addresses.iter().map(|address| address.to_ip_addr());
-        let said = |key| service.get_property_val_str(key).unwrap_or_default().to_owned();
+        let said = |key| in_a_line(service.get_property_val_str(key).unwrap_or_default());
         let suffix = format!(".{}", service.ty_domain);
         Some(Self {
-            name: service.fullname.strip_suffix(&suffix).unwrap_or(&service.fullname).to_owned(),
+            name: in_a_line(service.fullname.strip_suffix(&suffix).unwrap_or(&service.fullname)),
             address: SocketAddr::new(best(addresses)?, service.port),
             version: said("version"),
             protocol: said("protocol"),
         })
     }
+}
+
+/// A text that anyone may have sent, as a part of one line.
+fn in_a_line(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(LABEL).collect()
 }
 
 /// Of the addresses of a host, the one that others use most easily. Link-local ones of IPv6 need the name of an interface, and are left out.
@@ -177,6 +182,15 @@ mod tests {
             told[0].contains("rack-1") && told[0].contains("192.0.2.1:4747") && told[0].contains("1.2.3"),
             "{told:?}"
         );
+    }
+
+    #[test]
+    fn what_an_agent_says_of_itself_stays_in_its_line() {
+        let here: &[IpAddr] = &["192.0.2.1".parse().expect("an address")];
+        let said = [("version", "1\nlinerate: to save it, type: ..."), ("protocol", "4")];
+        let service = ServiceInfo::new(SERVICE, "rack\t1", "host.local.", here, 4747, &said[..]).expect("it can be");
+        let agent = FoundAgent::of(&service.as_resolved_service()).expect("an agent");
+        assert!(agent.version.starts_with("1linerate:") && agent.name == "rack1", "{agent:?}");
     }
 
     #[test]

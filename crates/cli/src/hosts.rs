@@ -137,7 +137,8 @@ fn arguments_of(text: &str) -> Result<Vec<HostArgument>, String> {
     if let Some(variable) = text.strip_prefix("env:") {
         return Ok(vec![of_url(url_of_variable(variable)?)]);
     }
-    if text.contains("://") {
+    // Without its beginning it is told as a bad one as well, for it is not shown with its secrets then.
+    if AgentUrl::is_meant(text) {
         return Ok(vec![of_url(text.parse().map_err(|error| format!("{error}"))?)]);
     }
     Ok(vec![HostArgument { name: text.into(), url: None }])

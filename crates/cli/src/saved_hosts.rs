@@ -65,6 +65,9 @@ impl SavedHosts {
     /// # Errors
     /// No host has that name, or the file cannot be written.
     pub(crate) fn remove(&mut self, name: &HostName) -> Result<AgentUrl, String> {
+        if AgentUrl::is_meant(&name.0) {
+            return Err("a host is forgotten by its name: `linerate hosts list` shows the names".to_owned());
+        }
         self.change(|urls| {
             let known = |urls: &BTreeMap<HostName, AgentUrl>| {
                 let names: Vec<&str> = urls.keys().map(|name| name.0.as_str()).collect();
@@ -96,6 +99,11 @@ pub(crate) fn check_name(name: &HostName) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.0 == super::hosts::LOCAL {
         return Err(format!("`{name}` is this machine: choose another name"));
+    }
+    if AgentUrl::is_meant(&name.0) {
+        return Err(
+            "a host's name is missing, or an agent URL stands in its place: `linerate hosts add NAME URL`".to_owned()
+        );
     }
     if name.0.is_empty() || !name.0.chars().all(plain) || name.0.starts_with('-') {
         return Err(format!("`{name}` cannot be a host's name: use letters, digits, `-`, `_` and `.`"));

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 /// Where an agent is, the secret that admits to it, and the fingerprint of its certificate:
@@ -35,6 +36,17 @@ pub struct BadAgentUrl {
 impl AgentUrl {
     /// The port that agents listen on unless told otherwise, TCP and UDP.
     pub const PORT: u16 = 4747;
+
+    /// The host that a text names: a name or an address, one of IPv6 in brackets or without. None if it names none, or a port as well.
+    pub fn host_of(text: &str) -> Option<String> {
+        let host = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+        is_host(host).then(|| host.to_owned())
+    }
+
+    /// Whether a text may be one, with its secrets, or a part of one.
+    pub fn is_meant(text: &str) -> bool {
+        text.contains("://") || text.contains('#')
+    }
 
     /// host:port, for messages; without secrets.
     pub fn address(&self) -> String {
@@ -83,18 +95,17 @@ impl FromStr for AgentUrl {
         let rest = text.strip_prefix("linerate://").ok_or_else(|| fail("it does not begin with linerate://"))?;
         let (address, secrets) = rest.split_once('#').ok_or_else(|| fail("the part behind # is missing"))?;
         let (host, port) = address.rsplit_once(':').ok_or_else(|| fail("the port is missing"))?;
-        let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
         let port = port.parse().map_err(|_| fail("the port is not a number from 1 to 65535"))?;
         let (token, fingerprint) = secrets.split_once('.').ok_or_else(|| fail("the fingerprint is missing"))?;
         let hex = |text: &str, digits| text.len() == digits && text.bytes().all(|b| b.is_ascii_hexdigit());
         match () {
             () if host.is_empty() => Err(fail("the host is missing")),
-            () if !is_host(host) => Err(fail("the host is no name and no address")),
             () if port == 0 => Err(fail("the port is not a number from 1 to 65535")),
             () if !hex(token, 32) => Err(fail("the token is not 32 hexadecimal digits")),
             () if !hex(fingerprint, 64) => Err(fail("the fingerprint is not 64 hexadecimal digits")),
             () => {
-                Ok(Self { host: host.to_owned(), port, token: token.to_owned(), fingerprint: fingerprint.to_owned() })
+                let host = Self::host_of(host).ok_or_else(|| fail("the host is no name and no address"))?;
+                Ok(Self { host, port, token: token.to_owned(), fingerprint: fingerprint.to_owned() })
             }
         }
     }
@@ -102,7 +113,9 @@ impl FromStr for AgentUrl {
 
 /// Whether a name or an address may be written so, the zone of a link-local one (RFC 4007) included.
 fn is_host(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:%".contains(&byte))
+    let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:%".contains(&byte));
+    let address = text.split_once('%').map_or(text, |(address, _)| address);
+    plain && !text.is_empty() && (!text.contains(':') || address.parse::<Ipv6Addr>().is_ok())
 }
 
 /// A text without `#`, of which the part behind host and port may be the secrets: that part is not shown.
@@ -144,6 +157,10 @@ mod tests {
             assert!(error.to_string().contains("no name and no address"), "{error:?}");
         }
         assert_eq!(join("fe80::1%eth0").to_string().parse(), Ok(join("fe80::1%eth0")));
+        assert_eq!(AgentUrl::host_of("[2001:db8::7]"), Some("2001:db8::7".to_owned()));
+        for text in ["", "[]", "192.0.2.7:5000", "lab-3:5000", "[2001:db8::7]:5000"] {
+            assert_eq!(AgentUrl::host_of(text), None, "{text}");
+        }
     }
 
     #[test]

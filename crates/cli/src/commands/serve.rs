@@ -14,7 +14,7 @@ use linerate_agent::{
     Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, PAIRING_TIME, Timeouts, Token,
 };
 use linerate_control::pairing::PairingCode;
-use linerate_engine::{AllowedPeers, DataPorts, Report, StrangerReplies};
+use linerate_engine::{AllowedPeers, DataPorts, Report, StrangerReplies, listen};
 use linerate_iperf3::ServiceLimits;
 use linerate_model::{AgentUrl, HostName};
 use linerate_oncrpc::RpcService;
@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     ///
     /// The default is the address listened on; if that is a wildcard, the source address, an address of its own, or the name of
     /// this host.
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = advertised)]
     advertise: Option<String>,
 
     /// Name of this host [default: its host name]
@@ -440,10 +440,16 @@ fn rpc_service(address: SocketAddr, registered: bool, replies: &Arc<StrangerRepl
     Ok(service)
 }
 
+/// The host of an agent URL, as it was typed.
+fn advertised(text: &str) -> Result<String, String> {
+    AgentUrl::host_of(text)
+        .ok_or_else(|| "give a host name or an address alone; the port is that of --listen, or 4747".to_owned())
+}
+
 /// Listens where it is asked to, else at port 4747 of all addresses: of both families where the kernel has IPv6.
 fn listener(asked: Option<SocketAddr>) -> Result<TcpListener, Failure> {
     const PORT: u16 = AgentUrl::PORT;
-    let bind = |address: SocketAddr| TcpListener::bind(address).map_err(|error| (address, error));
+    let bind = |address: SocketAddr| listen(address).map_err(|error| (address, error));
     let bound = match asked {
         Some(address) => bind(address),
         None => bind((Ipv6Addr::UNSPECIFIED, PORT).into()).or_else(|(address, error)| match error.kind() {

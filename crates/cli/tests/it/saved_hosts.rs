@@ -39,6 +39,14 @@ fn no_secret_stands_on_the_command_line_or_in_a_record() {
     let kept = place.run(&["results", "list", "--json"]).out;
     assert!(kept.contains("\"stream\",\"box\"") && !kept.contains(token), "{kept}");
 
+    // A slip does not show the secret.
+    let line = fs::read_to_string(&file).expect("written");
+    let bare = line.trim().trim_start_matches("linerate://");
+    for slip in [&["hosts", "add", line.trim()][..], &["hosts", "remove", line.trim()], &["probe", bare]] {
+        let ran = place.run(slip);
+        assert!(ran.code == Some(2) && !ran.err.contains(token), "{}", ran.err);
+    }
+
     place.run(&["hosts", "remove", "box"]).says(0, &["box is forgotten"]);
     place.run(&["probe", "box"]).says(2, &["no host is called `box`", "linerate hosts add"]);
 }
