@@ -4,7 +4,7 @@ use linerate_model::LatencyBuckets;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A flow's running counts, on a cache line (pair) of their own so that no thread waits for another. Only the flow's thread writes
-/// them, so that it needs no atomic addition; what it does before the window counts as well.
+/// those of its work, so that it needs no atomic addition; what it does before the window counts as well.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Meter {
@@ -13,6 +13,8 @@ pub(crate) struct Meter {
     messages: AtomicU64,
     transactions: AtomicU64,
     lost: AtomicU64,
+    /// TCP segments sent again. Whoever watches writes them.
+    retransmits: AtomicU64,
     /// Of a UDP receiver, nanoseconds.
     jitter: AtomicU64,
     /// How far the flow was behind its schedule at most since that was read, nanoseconds.
@@ -97,6 +99,15 @@ impl Meter {
 
     pub(crate) fn transactions(&self) -> u64 {
         self.transactions.load(Ordering::Relaxed)
+    }
+
+    /// So many segments were sent again, by the connection's own account.
+    pub(crate) fn sent_again(&self, segments: u64) {
+        self.retransmits.fetch_max(segments, Ordering::Relaxed);
+    }
+
+    pub(crate) fn retransmits(&self) -> u64 {
+        self.retransmits.load(Ordering::Relaxed)
     }
 
     pub(crate) fn lost(&self) -> u64 {

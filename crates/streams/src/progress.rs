@@ -2,11 +2,15 @@
 
 use crate::flow::{Flow, Link, Shared};
 use crate::meter::Meter;
-use linerate_engine::{Ended, Meters, retransmits, sample_tcp};
+use linerate_engine::{Ended, Meters, sample_tcp};
 use linerate_model::{Readings, SeriesQuantity as Quantity, Task, Transport};
+use linerate_sys::tcp;
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+
+/// Connections that say at a look what they sent again: each holds its lock for about a microsecond, which its thread may wait for.
+const MOST_AT_A_LOOK: usize = 256;
 
 /// How far the flows are. It keeps none of their sockets open, as it may be kept longer than they live.
 pub(crate) struct Progress {
@@ -16,8 +20,8 @@ pub(crate) struct Progress {
     meters: Arc<[Meter]>,
     /// Messages are datagrams of a stream, and told apart.
     counts_messages: bool,
-    /// What the sockets said last of segments sent again: the count stays when they are gone.
-    retransmits: AtomicU64,
+    /// The flow whose connection is to say next how many segments it sent again.
+    next: AtomicUsize,
     ended: Ended,
 }
 
@@ -29,13 +33,26 @@ impl Progress {
             sends: shared.flows.iter().map(Flow::sends).collect(),
             meters: Arc::clone(&shared.meters),
             counts_messages: matches!(shared.job.task, Task::Stream(_)) && shared.job.transport() == Transport::Udp,
-            retransmits: AtomicU64::new(0),
+            next: AtomicUsize::new(0),
             ended,
         }
     }
 
     fn sum(&self, of: impl Fn(&Meter) -> u64) -> u64 {
         self.meters.iter().map(of).sum()
+    }
+
+    /// Notes how many segments the connections sent again: of very many flows some at each look, in turn. The count stays when they are gone.
+    fn count_retransmits(&self) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        let all = shared.flows.len();
+        let first = self.next.fetch_add(MOST_AT_A_LOOK, Ordering::Relaxed);
+        for index in (0..all.min(MOST_AT_A_LOOK)).map(|offset| (first + offset) % all) {
+            let info = connection(&shared, &shared.flows[index]).and_then(|socket| tcp::info(socket).ok());
+            if let Some(info) = info {
+                self.meters[index].sent_again(info.total_retrans.into());
+            }
+        }
     }
 
     fn messages(&self, sends: bool) -> u64 {
@@ -46,14 +63,12 @@ impl Progress {
 
 impl Meters for Progress {
     fn read(&self) -> linerate_model::Meter {
-        if let Some(shared) = self.shared.upgrade() {
-            self.retransmits.fetch_max(retransmits(connections(&shared)), Ordering::Relaxed);
-        }
+        self.count_retransmits();
         linerate_model::Meter {
             sent_bytes: self.sum(Meter::sent_bytes),
             received_bytes: self.sum(Meter::received_bytes),
             operations: self.sum(Meter::transactions),
-            retransmits: self.retransmits.load(Ordering::Relaxed),
+            retransmits: self.sum(Meter::retransmits),
             lost: self.sum(Meter::lost),
         }
     }
@@ -78,11 +93,15 @@ impl Meters for Progress {
     }
 }
 
-/// The standing connections whose account says something of the load: those that send, and of transactions all.
+/// The standing connections whose account says something of the load.
 fn connections(shared: &Shared) -> impl Iterator<Item = BorrowedFd<'_>> {
-    let transacts = matches!(shared.job.task, Task::Transact(_));
-    shared.flows.iter().filter(move |flow| transacts || flow.sends()).filter_map(|flow| match &flow.link {
-        Link::Tcp(stream) => Some(stream.as_fd()),
+    shared.flows.iter().filter_map(|flow| connection(shared, flow))
+}
+
+/// The standing connection of `flow` if its account says something of the load: if it sends, or carries transactions.
+fn connection<'a>(shared: &Shared, flow: &'a Flow) -> Option<BorrowedFd<'a>> {
+    match &flow.link {
+        Link::Tcp(stream) => (flow.sends() || matches!(shared.job.task, Task::Transact(_))).then(|| stream.as_fd()),
         Link::Udp(_) | Link::Dial | Link::Answer(_) => None,
-    })
+    }
 }

@@ -45,6 +45,8 @@ pub(super) fn ask(
             return Err(StreamError::Stopped);
         }
         let asks = schedule.as_ref().map_or(now < timeline.close(), |schedule| schedule.goes_on(now, timeline.close()));
+        // There is no room for another request until answers or acknowledgements come.
+        let mut is_full = false;
         if asks {
             let before = waiting.len();
             match &mut schedule {
@@ -57,11 +59,13 @@ pub(super) fn ask(
                         waiting.push_back(schedule.due());
                         schedule.advance();
                     }
+                    is_full = waiting.len() >= most;
                 }
                 None => waiting.resize(waiting.len().max(spec.outstanding.into()), now),
             }
             unsent += (waiting.len() - before) as u64 * request;
-        } else if waiting.is_empty() || now > timeline.close() + DRAIN_NS {
+        } else if now >= timeline.close() && (waiting.is_empty() || now > timeline.close() + DRAIN_NS) {
+            // Not before: the answering end would take it for a connection that broke.
             break;
         }
         if unsent > 0 {
@@ -73,7 +77,7 @@ pub(super) fn ask(
             }
         }
         // Only a closed loop with nothing left to send can sleep in the read itself.
-        let until = schedule.as_ref().filter(|_| asks).map(Schedule::due);
+        let until = schedule.as_ref().filter(|_| asks && !is_full).map(Schedule::due);
         let sleeps_in_read = !spec.busy_poll && unsent == 0 && until.is_none();
         if !sleeps_in_read && !spec.busy_poll {
             let left = until.unwrap_or(u64::MAX).saturating_sub(clock::now()).min(100_000_000);
