@@ -202,6 +202,7 @@ cpu-soft-interrupts-filled = その間、ホストのコア 1 つがソフト割
 cpu-soft-interrupts-of-that = そのうち最大 { $most } はソフト割り込みだった可能性があります。
 cpu-stage = { $whose }の段階のうち CPU を最も使ったのは「{ $stage }」で、時間の { $busy } をコアで実行し、{ $waited } をコア待ちで過ごしました。
 cpu-unseen = { $does }ホストではエージェントが動いていないため、プロセッサを観測していません。
+cpu-polls = { $does }スレッドは常にポーリングしていました（--busy-poll）。コア上にあったことは、処理すべき仕事があったことを意味しません。
 
 ## 装置
 

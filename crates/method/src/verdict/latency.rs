@@ -66,13 +66,16 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         }
     }
     // What the hypervisor took, it may have taken while they were at work.
-    let occupied = facts.sender.busy.max(facts.receiver.busy) + facts.steal;
+    let occupied = facts.sender.known_busy().max(facts.receiver.known_busy()) + facts.steal;
     let next = message!(
         "latency-next",
         "More requests at a time (--outstanding, --flows) fill the path; --busy-poll shortens each."
     );
-    // Where the hosts are occupied all the time, it is their time that a request takes.
-    if occupied >= NEARLY_OCCUPIED {
+    // Where the hosts are occupied all the time, it is their time that a request takes. Of hosts that poll it is not known whether they
+    // are, unless the path alone explains what a request takes.
+    let polls = facts.sender.polls || facts.receiver.polls;
+    let is_path = facts.tcp.as_ref().is_some_and(|tcp| tcp.min_rtt >= EXPLAINED * closed.latency);
+    if occupied >= NEARLY_OCCUPIED || (polls && !is_path) {
         return Some(Opinion::new(Support::Hint, text).then(next));
     }
     let explained = facts.calls.as_ref().and_then(Calls::explained).filter(|share| *share < EXPLAINED);

@@ -200,6 +200,16 @@ pub(super) fn of_end(end: &End, does: &str) -> Opinion {
         );
         return Opinion::new(Support::Strong, text).despite_steal();
     }
+    if end.polls {
+        return Opinion::new(
+            Support::Unknown,
+            message!(
+                "cpu-polls",
+                "The {does} threads polled all the time (--busy-poll): that they were on a core does not say that they had work.",
+                does = MessageValue::term("does", does)
+            ),
+        );
+    }
     let text = match end.waited {
         0.01.. => message!(
             "cpu-busy-and-waited",

@@ -334,7 +334,7 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
 /// A host without time to spare hides what the path would let through.
 fn hosts_are_busy(facts: &FlowFacts) -> Option<Opinion> {
     let ends = [&facts.sender, &facts.receiver];
-    let busiest = ends.iter().map(|end| end.occupied()).fold(0.0, f64::max);
+    let busiest = ends.iter().filter(|end| !end.polls).map(|end| end.occupied()).fold(0.0, f64::max);
     // Where soft interrupts may have taken a UDP sender's time, a queue's may have.
     let unsure = facts.work == Work::Udp && facts.sender.interruptible >= INTERRUPTED;
     let busy = busiest >= OCCUPIED && !facts.outrun_the_path() && !unsure

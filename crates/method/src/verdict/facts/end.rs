@@ -55,6 +55,8 @@ pub(crate) struct End {
     pub(crate) interrupted_core: f64,
     /// The other end of a stream ran no agent: nothing at all is known of its host.
     pub(crate) unseen: bool,
+    /// Its threads ask for what has come without end (`--busy-poll`): they are on a core all the time, whatever there is to do.
+    pub(crate) polls: bool,
 }
 
 /// A thread of the kernel that receives packets.
@@ -93,6 +95,7 @@ impl End {
             interrupts: middle(|end| end.interrupts),
             interrupted_core: middle(|end| end.interrupted_core),
             unseen: ends.iter().any(|end| end.unseen),
+            polls: ends.iter().any(|end| end.polls),
         }
     }
 
@@ -153,8 +156,14 @@ impl End {
             interrupts,
             interrupted_core,
             unseen: hosts.is_empty() && matches!(run.trial.task(), Task::Stream(stream) if stream.iperf3.is_some()),
+            polls: matches!(run.trial.task(), Task::Transact(transact) if transact.busy_poll),
             dropped: if sends { 0.0 } else { all.iter().filter_map(dropped).fold(0.0, f64::max) },
         }
+    }
+
+    /// Share of the window in which its threads were on a core and may have had work; none is known of those that poll.
+    pub(crate) fn known_busy(&self) -> f64 {
+        if self.polls { 0.0 } else { self.busy }
     }
 
     /// Share of the window in which its threads had work: on a core, or waiting for one.

@@ -52,6 +52,19 @@ fn requests_one_after_the_other_wait_for_each_other() {
 }
 
 #[test]
+fn threads_that_poll_are_on_a_core_whatever_limits_them() {
+    let polls = End { busy: 0.99, polls: true, ..End::default() };
+    let polled = |min_rtt| {
+        let closed = one_at_a_time(0.2);
+        let latency = closed.closed_loop.expect("a closed loop").latency;
+        let path = Tcp { rtt: min_rtt * latency, min_rtt: min_rtt * latency, ..tcp() };
+        FlowFacts { sender: polls.clone(), receiver: polls.clone(), tcp: Some(path), ..closed }
+    };
+    is(&polled(0.95), Limit::Latency, Confidence::High);
+    is_open(&polled(0.2), &[Limit::Latency]);
+}
+
+#[test]
 fn one_request_is_told_in_the_singular() {
     let told = |facts: &FlowFacts| of_flows(facts).evidence.concat();
     let one = told(&one_at_a_time(0.2));
