@@ -48,6 +48,8 @@ pub(crate) struct Control<'a> {
     stream: TcpStream,
     server: SocketAddr,
     stop: &'a AtomicBool,
+    /// The test ends by bytes, and not by time.
+    by_bytes: bool,
     is_over: bool,
 }
 
@@ -62,7 +64,8 @@ impl<'a> Control<'a> {
             ..SocketOptions::default()
         };
         let stream = connected(job, &options, Transport::Tcp, stop)?.into();
-        let mut control = Self { stream, server, stop, is_over: false };
+        let by_bytes = job.task.volume.is_some();
+        let mut control = Self { stream, server, stop, by_bytes, is_over: false };
         let timeouts = |stream: &TcpStream| {
             stream.set_read_timeout(Some(TICK)).and_then(|()| stream.set_write_timeout(Some(WRITE)))
         };
@@ -151,7 +154,7 @@ impl<'a> Control<'a> {
                     self.is_over = true;
                     Err(Iperf3Error::LoginWanted(server))
                 }
-                own => refused(why(own, self.number(doing)?)),
+                own => refused(why(own, self.number(doing)?, self.by_bytes)),
             },
             other => {
                 let said = other.map_or_else(|| format!("byte {byte}"), |state| state.name().to_owned());
@@ -219,9 +222,10 @@ pub(crate) fn connected(
 }
 
 /// A server's reason in words: its own number, and that of the system call.
-fn why(own: i32, system: i32) -> String {
+fn why(own: i32, system: i32, by_bytes: bool) -> String {
     // Those that depend on what was asked for.
     let known = match own {
+        5 | 37 if by_bytes => Some("it limits the time of a test: measure by --time instead of --bytes"),
         5 => Some("it allows only shorter tests: ask for a shorter --time"),
         6 => Some("it allows fewer flows: ask for fewer with --flows"),
         27 => Some("the rate is beyond its limit: ask for a lower --rate"),
@@ -253,9 +257,11 @@ mod tests {
 
     #[test]
     fn reasons_name_the_option_that_helps() {
-        assert!(why(134, 2).contains("--congestion") && why(134, 2).contains("No such file"));
-        assert!(why(27, 0).ends_with("--rate") && why(6, 0).ends_with("--flows"));
-        assert!([5, 37].into_iter().all(|longest| why(longest, 0).contains("--time")));
-        assert_eq!(why(7, 0), "it reported error 7");
+        let of_time = |own, system| why(own, system, false);
+        assert!(of_time(134, 2).contains("--congestion") && of_time(134, 2).contains("No such file"));
+        assert!(of_time(27, 0).ends_with("--rate") && of_time(6, 0).ends_with("--flows"));
+        assert!([5, 37].into_iter().all(|longest| of_time(longest, 0).contains("ask for a shorter --time")));
+        assert!([5, 37].into_iter().all(|longest| why(longest, 0, true).contains("instead of --bytes")));
+        assert_eq!(of_time(7, 0), "it reported error 7");
     }
 }
