@@ -4,6 +4,8 @@ use crate::busy::BusyLoop;
 use crate::process::{Running, cargo, catch_interrupts};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -123,6 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
     let began = Instant::now();
     let jobs = jobs(&programs, tier, &arguments.filter)?;
+    let _leftovers = Leftovers;
     let busy = BusyLoop::start_many(arguments.busy);
     let (all, failed) = run_jobs(&jobs, tier.programs_at_once)?;
     drop(busy);
@@ -219,12 +222,35 @@ impl Program {
     }
 }
 
+/// An environment variable of all processes that tests start, with this process's number.
+const OF_RUN: &str = "LINERATE_TEST_RUN";
+
+/// Ends what tests have left behind when it is dropped. A test that is killed cannot do that: its labs' agents have no parent any more and lead
+/// process groups of their own.
+struct Leftovers;
+
+impl Drop for Leftovers {
+    fn drop(&mut self) {
+        let mark = format!("{OF_RUN}={}", std::process::id()).into_bytes();
+        let is_left = |pid: &i32| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+        };
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        for pid in processes.filter(is_left) {
+            // It may have ended meanwhile.
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+    }
+}
+
 impl Job<'_> {
     /// Runs the tests, and says in one piece how they ended. Returns what they came to, and which of them did not pass.
     fn run(&self) -> Result<(Count, Vec<String>)> {
         let Program { name, file, folder } = self.program;
         let mut command = Command::new(file);
-        command.current_dir(folder).arg("--exact").args(&self.tests);
+        command.current_dir(folder).arg("--exact").args(&self.tests).env(OF_RUN, std::process::id().to_string());
         let began = Instant::now();
         let (status, output) = Running::start(command)?.end(MOST_TIME_OF_A_JOB)?;
         let (said, errors) = (output.stdout, output.stderr);
@@ -292,6 +318,19 @@ mod tests {
                       finished in 0.01s\n";
         let count = Count::of(output, "SKIPPED: a::in_lab: it needs root\nother\n");
         assert_eq!(count, Count { passed: 7, failed: 2, skipped: 1 });
+    }
+
+    #[test]
+    fn what_tests_leave_behind_is_ended() {
+        let start = |run: u32| {
+            let mut command = Command::new("sleep");
+            command.arg("300").env(OF_RUN, run.to_string()).spawn().expect("it starts")
+        };
+        let (mut left, mut other) = (start(std::process::id()), start(0));
+        drop(Leftovers);
+        assert!(!left.wait().expect("it ends").success());
+        assert!(other.try_wait().expect("a child").is_none(), "it is of another run");
+        other.kill().and_then(|()| other.wait()).expect("it ends");
     }
 
     #[test]
