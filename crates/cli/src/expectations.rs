@@ -31,15 +31,43 @@ impl FromStr for BuildReport {
     }
 }
 
-/// Tells how records stand to the expectations, before anything else is told of them.
+impl BuildReport {
+    /// Writes what was judged into its file; nothing where it has none.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn write(&self, judged: &[Judgement]) -> Result<(), Failure> {
+        let Self::JUnit(file) = self else { return Ok(()) };
+        std::fs::write(file, junit(judged))
+            .map_err(|error| Failure::measure(format!("cannot write {}: {error}", file.display())))
+    }
+}
+
+/// Writes JUnit's reports as they stand before anything is measured: all is missed. A run that is killed, or that reaches no host, must not
+/// leave those of an earlier one.
+///
+/// # Errors
+/// A report cannot be written.
+pub(crate) fn begin(results: &Results) -> Result<(), Failure> {
+    let missed: Vec<Judgement> =
+        results.expect.iter().map(|expectation| expectation.missed("", "nothing was measured")).collect();
+    results.report.iter().try_for_each(|report| report.write(&missed))
+}
+
+/// Tells how records stand to the expectations, before anything else is told of them. Those of a run that did not come to its end are
+/// missed by the run as a whole.
 ///
 /// # Errors
 /// An expectation is missed, or a report cannot be written.
-pub(crate) fn tell(records: &[Record], results: &Results) -> Result<(), Failure> {
+pub(crate) fn tell(records: &[Record], results: &Results, has_ended: bool) -> Result<(), Failure> {
     if !records.iter().any(has_counted) {
         return Ok(());
     }
-    let judged: Vec<Judgement> = records.iter().flat_map(|record| judge(&results.expect, record)).collect();
+    let mut judged: Vec<Judgement> = records.iter().flat_map(|record| judge(&results.expect, record)).collect();
+    if !has_ended {
+        let missed = |expectation: &Expectation| expectation.missed("", "the run did not come to its end");
+        judged.extend(results.expect.iter().map(missed));
+    }
     for judgement in &judged {
         let line = format!("{}  {}", if judgement.met { "pass" } else { "FAIL" }, judgement.text);
         if results.are_text() { print(&line) } else { say(&line) }
@@ -49,8 +77,7 @@ pub(crate) fn tell(records: &[Record], results: &Results) -> Result<(), Failure>
     }
     for report in &results.report {
         match report {
-            BuildReport::JUnit(file) => std::fs::write(file, junit(&judged))
-                .map_err(|error| Failure::measure(format!("cannot write {}: {error}", file.display())))?,
+            BuildReport::JUnit(_) => report.write(&judged)?,
             BuildReport::GitHub => judged.iter().filter(|judgement| !judgement.met).for_each(|missed| {
                 // Standard output may be a record.
                 let line = format!("::error title=linerate --expect::{}", escaped_command(&missed.text));

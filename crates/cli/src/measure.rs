@@ -124,6 +124,7 @@ impl RunRequest {
         }
         let store = results.store.open()?;
         let resumed = results.resume.as_deref().map(|name| resume::find(&store, name)).transpose()?;
+        expectations::begin(results)?;
         Ok(Self {
             origin: origin(results),
             store,
@@ -260,7 +261,7 @@ pub(crate) fn conclude(ended: &Ended, results: &Results) -> Result<(), Failure> 
         return failed();
     }
     let records = std::slice::from_ref(&ended.record);
-    let judged = expectations::tell(records, results);
+    let judged = expectations::tell(records, results, ended.failure.is_none());
     show(records, results, failed).and(judged)
 }
 

@@ -26,7 +26,9 @@ use crate::measure;
 use crate::statistics::level_of_each;
 use crate::task::kind;
 use judge::{Figure, compared};
-use linerate_model::{Comparison, Message, Quantity, Record, RecordId, Samples, Trial, message};
+use linerate_model::{
+    Comparison, CurvePlan, DevicePlan, Goal, Message, Quantity, Record, RecordId, Samples, Trial, message,
+};
 use runs::Runs;
 use searched::{Searches, joined};
 use std::collections::BTreeSet;
@@ -79,7 +81,7 @@ pub fn compare(before: &[Record], after: &[Record], demands: &Demands) -> Compar
             });
         }
     }
-    let searches = [before, after].map(Searches::of);
+    let searches = [before, after].map(|side| Searches::of(&searched_alike(before.first(), side, &mut remarks)));
     for (name, quantity, [old, new]) in searches[0].beside(&searches[1], false) {
         figures.extend(match samples {
             Samples::Sessions => Figure::of_sessions(&name, quantity, &old, &new),
@@ -109,7 +111,7 @@ pub fn compare(before: &[Record], after: &[Record], demands: &Demands) -> Compar
 
 /// Compares searches that were made in turn: the n-th of `before` and the n-th of `after` are a pair.
 pub fn compare_searches(before: &[Record], after: &[Record], demands: &Demands) -> Comparison {
-    let searches = [before, after].map(Searches::of);
+    let searches = [before, after].map(|side| Searches::of(&side.iter().collect::<Vec<_>>()));
     let figures = searches[0].beside(&searches[1], true).into_iter();
     let figures = figures
         .map(|(name, quantity, [old, new])| Figure::of_pairs(&name, quantity, &joined(&old), &joined(&new)))
@@ -198,6 +200,45 @@ fn with<'a>(side: &'a [Record], cell: &Trial, remarks: &mut Vec<Message>) -> Vec
         }
     }
     found
+}
+
+/// The records of `side` that searched as `first` did; of the others `remarks` say that they did not.
+fn searched_alike<'a>(first: Option<&Record>, side: &'a [Record], remarks: &mut Vec<Message>) -> Vec<&'a Record> {
+    let is_alike = |record: &&Record| {
+        let remark = first.and_then(|first| searched_differently(first, record));
+        let is_alike = remark.is_none();
+        remarks.extend(remark.filter(|remark| !remarks.contains(remark)));
+        is_alike
+    };
+    side.iter().filter(is_alike).collect()
+}
+
+/// What makes what two records searched for different measurements; none where one of them searched for nothing.
+fn searched_differently(first: &Record, other: &Record) -> Option<Message> {
+    let differ = |name: &str| {
+        message!(
+            "compared-other-options",
+            "`{name}` is not the same measurement in {record}: what was asked for and its options differ",
+            name,
+            record = other.id.0.clone()
+        )
+    };
+    match (&first.plan.goal, &other.plan.goal) {
+        (Goal::Curve(plan), Goal::Curve(others)) => {
+            let asked = |plan: &CurvePlan| (plan.time, plan.response_cap, plan.shortfall, plan.width);
+            let alike = asked(plan) == asked(others) || plan.cell.name != others.cell.name;
+            let cell = measured_differently(&plan.cell, &others.cell, &other.id);
+            cell.or_else(|| (!alike).then(|| differ(&plan.cell.name)))
+        }
+        (Goal::Device(plan), Goal::Device(others)) => {
+            let asked = |plan: &DevicePlan| {
+                let times = (plan.search_time, plan.final_time, plan.settle);
+                (plan.test.clone(), plan.directions.len(), times, plan.loss, plan.width, plan.engine)
+            };
+            (asked(plan) != asked(others)).then(|| differ("device"))
+        }
+        _ => None,
+    }
 }
 
 fn names(side: &[Record]) -> BTreeSet<&str> {

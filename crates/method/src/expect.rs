@@ -112,7 +112,7 @@ impl Expectation {
     /// Judges one result by its median (latency: over all runs), or by its verdict. A result without the figure misses the expectation.
     pub fn judge(&self, result: &Measurement) -> Judgement {
         match self.of {
-            Expected::Figure { .. } if result.frames().iter().any(|flow| !flow.firmness.is_firm()) => self.missed(
+            Expected::Figure { .. } if !result.firmness().is_firm() => self.missed(
                 &result.name,
                 "the figure is not firm, because the tester did not send all frames that were due",
             ),
@@ -195,7 +195,10 @@ impl Expectation {
             Comparison::Below => value < threshold,
         };
         let verb = if met { "meets" } else { "misses" };
-        self.judgement(name, met, &format!("{} {verb} {}", metric.show(value), self.text))
+        // What is rounded to the threshold must not look like it.
+        let looks_equal = value != threshold && metric.show(value) == metric.show(threshold);
+        let shown = if looks_equal { metric.show_exactly(value) } else { metric.show(value) };
+        self.judgement(name, met, &format!("{shown} {verb} {}", self.text))
     }
 }
 
@@ -232,6 +235,21 @@ mod tests {
             let judgement = judge(text);
             assert_eq!(judgement.met, met, "{}", judgement.text);
             assert!(judgement.text.contains("udp 1000"), "{}", judgement.text);
+        }
+    }
+
+    #[test]
+    fn what_misses_by_little_is_shown_exactly() {
+        let judge = |text: &str, value: f64| text.parse::<Expectation>().expect(text).weigh("udp", Some(value)).text;
+        for (text, value, shown) in [
+            ("loss<=0%", 3e-6, "udp: 0.0003 % misses loss<=0%"),
+            ("throughput>=9.3Gbit/s", 9.296e9, "udp: 9,296,000,000 bit/s misses throughput>=9.3Gbit/s"),
+            ("p99<200us", 200_400.0, "udp: 200,400 ns misses p99<200us"),
+            ("transactions>=20k", 19_999.6, "udp: 19999.6/s misses transactions>=20k"),
+            ("added.p50<=0ms", -50_000.0, "udp: -50 us meets added.p50<=0ms"),
+            ("loss<=1%", 0.01, "udp: 1.000 % meets loss<=1%"),
+        ] {
+            assert_eq!(judge(text, value), shown);
         }
     }
 

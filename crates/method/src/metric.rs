@@ -229,6 +229,23 @@ impl Metric {
             (_, Some(MeasureUnit::Count | MeasureUnit::Times) | None) => grouped(whole),
         }
     }
+
+    /// The same with nothing rounded away, for one that [`Metric::show`] makes look like another.
+    pub fn show_exactly(self, value: f64) -> String {
+        let whole = || grouped(value.round().max(0.0) as u64);
+        match (self, self.unit()) {
+            (Self::Share, _) | (_, Some(MeasureUnit::Share)) => format!("{} %", decimals(value * 100.0)),
+            (_, Some(MeasureUnit::BitsPerS)) => format!("{} bit/s", whole()),
+            (_, Some(MeasureUnit::Nanos | MeasureUnit::NanosHeld)) if value >= 0.0 => format!("{} ns", whole()),
+            (_, Some(MeasureUnit::PerS)) => format!("{}/s", decimals(value)),
+            _ => decimals(value),
+        }
+    }
+}
+
+/// A number with all its decimals that count.
+fn decimals(value: f64) -> String {
+    format!("{value:.9}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 impl fmt::Display for Metric {

@@ -1,8 +1,8 @@
 //! What the repeats of one trial amount to: the entries of a record's `results`.
 
 use crate::{
-    Bypass, Caveat, CopyFigures, Direction, FrameFlow, IpVersion, LoadedLatency, Loss, NfsClass, NfsOperation,
-    PathLimit, Quantity, RecordId, RpcCall, Summary, TaskKind, Transport, Verdict,
+    Bypass, Caveat, CopyFigures, Direction, Firmness, FrameFlow, IpVersion, LoadedLatency, Loss, NfsClass,
+    NfsOperation, PathLimit, Quantity, RecordId, RpcCall, Summary, TaskKind, Transport, Verdict,
 };
 use linerate_units::Nanos;
 use schemars::JsonSchema;
@@ -46,6 +46,11 @@ impl Measurement {
             Detail::Frames { flows } => flows,
             Detail::Flows(_) | Detail::Copy(_) => &[],
         }
+    }
+
+    /// Whether its figures are firm by themselves: of raw frames the tester sent all that were due.
+    pub fn firmness(&self) -> Firmness {
+        self.frames().iter().map(|flow| flow.firmness).fold(Firmness::Firm, Firmness::and)
     }
 
     /// The figures of a copy; none for other tasks.

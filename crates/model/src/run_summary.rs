@@ -85,7 +85,7 @@ impl RunSummary {
         let first = results.first();
         Self {
             results: u32::try_from(results.len()).unwrap_or(u32::MAX),
-            headline: first.map(|result| Headline::of(result, Firmness::Firm)),
+            headline: first.map(|result| Headline::of(result, result.firmness())),
             verdict: first.map(|Measurement { verdict, .. }| HeadlineVerdict {
                 limit: verdict.limit,
                 confidence: verdict.confidence,

@@ -164,7 +164,7 @@ fn summary(lang: Language, found: &Comparison) -> String {
         figures = found.figures.len(),
         counts = lang.list(&counts),
         tolerance = share(found.tolerance).trim_start_matches('+'),
-        confidence = format!("{:.0}", found.confidence_percent)
+        confidence = found.confidence_percent.to_string()
     )
 }
 

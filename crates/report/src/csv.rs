@@ -109,16 +109,16 @@ const COLUMNS: &[(&str, Cell)] = &[
     ("loaded_latency_loaded_rpm", Flows(|m| cell(probed(m).map(|l| l.rpm.loaded)))),
     ("loaded_latency_buffer_delay_percent", Flows(|m| cell(probed(m).map(|l| l.buffer_delay_percent)))),
     ("loaded_latency_grade", Flows(|m| cell(probed(m).map(|l| l.grade)))),
-    ("sender_busiest_core_share", Flows(|m| cell(sender(m).busiest_core))),
-    ("sender_busiest_thread_share", Flows(|m| cell(sender(m).busiest_thread))),
+    ("sender_busiest_core_share", Flows(|m| cell(watched(sender(m), |cost| cost.busiest_core)))),
+    ("sender_busiest_thread_share", Flows(|m| cell(watched(sender(m), |cost| cost.busiest_thread)))),
     ("sender_ns_per_byte", Flows(|m| cell(sender(m).ns_per_byte))),
     ("sender_ns_per_packet", Flows(|m| cell(sender(m).ns_per_packet))),
-    ("sender_steal_share", Flows(|m| cell(sender(m).steal))),
-    ("receiver_busiest_core_share", Flows(|m| cell(receiver(m).busiest_core))),
-    ("receiver_busiest_thread_share", Flows(|m| cell(receiver(m).busiest_thread))),
+    ("sender_steal_share", Flows(|m| cell(watched(sender(m), |cost| cost.steal)))),
+    ("receiver_busiest_core_share", Flows(|m| cell(watched(receiver(m), |cost| cost.busiest_core)))),
+    ("receiver_busiest_thread_share", Flows(|m| cell(watched(receiver(m), |cost| cost.busiest_thread)))),
     ("receiver_ns_per_byte", Flows(|m| cell(receiver(m).ns_per_byte))),
     ("receiver_ns_per_packet", Flows(|m| cell(receiver(m).ns_per_packet))),
-    ("receiver_steal_share", Flows(|m| cell(receiver(m).steal))),
+    ("receiver_steal_share", Flows(|m| cell(watched(receiver(m), |cost| cost.steal)))),
     ("tcp_congestion", Flows(|m| cell(m.tcp.as_ref().map(|t| &t.congestion)))),
     ("tcp_retransmitted_segments", Flows(|m| cell(m.tcp.as_ref().map(|t| t.retransmits)))),
     ("tcp_sent_segments", Flows(|m| cell(m.tcp.as_ref().map(|t| t.segments)))),
@@ -276,6 +276,11 @@ fn median(summary: &Option<Summary>) -> Option<f64> {
 
 fn sender<'a>(result: &FlowResult<'a>) -> &'a CpuCost {
     &result.figures().cpu.sender
+}
+
+/// A share of an end's CPU; none of an end that nobody watched, of which no thread was seen to work.
+fn watched(cost: &CpuCost, share: fn(&CpuCost) -> f64) -> Option<f64> {
+    (cost.busiest_thread > 0.0).then(|| share(cost))
 }
 
 fn receiver<'a>(result: &FlowResult<'a>) -> &'a CpuCost {

@@ -63,7 +63,8 @@ pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver
     asked.in_lines = results.are_text();
     let mut runs = Runs::default();
     let all = measure(&bench, &path, &asked, &results, &mut runs, &cancel).await;
-    let judged = expectations::tell(&runs.records, &results);
+    let has_ended = all.is_ok() && runs.failure.is_none();
+    let judged = expectations::tell(&runs.records, &results, has_ended);
     let shown = match results.are_text() {
         true => runs.conclude(&results),
         false => show(&runs.records, &results, || runs.failed()),

@@ -11,6 +11,8 @@ use linerate_model::{Record, RecordId, StudyReport};
 use linerate_report::Style;
 use linerate_report::study::{self, Pivot};
 use linerate_store::{Query, Store, StoreError};
+use std::fmt::Display;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Make a report of a record or a study
@@ -273,7 +275,10 @@ pub(crate) fn store_failure(error: StoreError) -> Failure {
 }
 
 fn read(file: &Path) -> Result<Record, Failure> {
-    let fail = |problem: String| Failure::usage(format!("cannot read the record {}: {problem}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| fail(error.to_string()))?;
-    read_record(&text).map_err(|error| fail(error.to_string()))
+    let fail = |problem: &dyn Display| format!("cannot read the record {}: {problem}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::usage(fail(&error)),
+        _ => Failure::measure(fail(&error)),
+    })?;
+    read_record(&text).map_err(|error| Failure::measure(fail(&error)))
 }

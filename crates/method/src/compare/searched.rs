@@ -27,7 +27,7 @@ pub(super) struct Searches {
 
 impl Searches {
     /// Those of `records`, in their order.
-    pub(super) fn of(records: &[Record]) -> Self {
+    pub(super) fn of(records: &[&Record]) -> Self {
         let mut all = Self::default();
         for (number, record) in records.iter().enumerate() {
             for found in found(record) {

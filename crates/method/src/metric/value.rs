@@ -53,8 +53,9 @@ impl Metric {
             Self::Added(at) => figures.loaded_latency.as_ref().map(|probed| at.of(&probed.added_ns)),
             Self::RoundTrips => figures.loaded_latency.as_ref().map(|probed| probed.rpm.loaded),
             Self::Class(class, figure) => figures.classes.get(&class).map(|operations| figure.of(operations)),
-            Self::Cpu(End::Sender) => Some(figures.cpu.sender.busiest_thread),
-            Self::Cpu(End::Receiver) => Some(figures.cpu.receiver.busiest_thread),
+            // The busiest thread of an end that nobody watched has none.
+            Self::Cpu(End::Sender) => Some(figures.cpu.sender.busiest_thread).filter(|share| *share > 0.0),
+            Self::Cpu(End::Receiver) => Some(figures.cpu.receiver.busiest_thread).filter(|share| *share > 0.0),
             _ => None,
         }
     }
@@ -177,7 +178,8 @@ impl Metric {
             }
             None => {
                 let peak = record.curve().and_then(|(_, found)| found.peak.as_ref());
-                peak.map_or(Firmness::Firm, |peak| peak.firmness)
+                let peak = peak.map_or(Firmness::Firm, |peak| peak.firmness);
+                record.results.iter().map(Measurement::firmness).fold(peak, Firmness::and)
             }
         }
     }
@@ -207,6 +209,7 @@ mod tests {
         let read = ["read.rate", "read.mean", "read.p50", "read.p99"].map(|name| of(name, &result));
         assert_eq!(read, [Some(250.0), Some(1.5e6), Some(1e6), Some(9e6)]);
         assert_eq!((of("write.p50", &result), of("receiver.cpu", &result)), (None, Some(0.75)));
+        assert_eq!(of("sender.cpu", &result), None, "nobody watched it");
 
         let mut copy = CopyFigures::default();
         copy.stages.insert(CopyStage::Hash, StageShare { busy: 0.25, ..StageShare::default() });

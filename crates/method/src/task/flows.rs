@@ -33,11 +33,8 @@ impl Kind for Flows {
         if let Task::Stream(_) = task {
             return vec![Quantity::PayloadBps, Quantity::LossRatio, Quantity::LoadedP99Ns];
         }
-        let mut all = vec![Quantity::LatencyP50Ns, Quantity::LatencyP99Ns];
-        // At a rate asked for, only the time that requests take can change.
-        if task.requests_per_s().is_none() {
-            all.insert(0, Quantity::PerSecond);
-        }
+        // At a rate asked for as well: requests that are not answered are in no latency.
+        let mut all = vec![Quantity::PerSecond, Quantity::LatencyP50Ns, Quantity::LatencyP99Ns];
         if let Task::Nfs(_) = task {
             all.extend([Quantity::ReadMeanNs, Quantity::WriteMeanNs, Quantity::OtherMeanNs]);
         }

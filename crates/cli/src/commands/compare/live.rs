@@ -160,12 +160,7 @@ impl Live {
         let row = row.ok_or_else(|| Failure::measure(format!("{place}its record was not kept")))?;
         let mut record = self.store.load(&row.id.0).map_err(Failure::measure)?;
         replay(&mut record);
-        match record.plan.goal {
-            Goal::Sweep(_) | Goal::Curve(_) | Goal::Device(_) => Ok(record),
-            Goal::Ladder(_) => Err(Failure::usage(format!(
-                "{place}a ladder gives a result for each layer, and cannot be compared; give the command of one layer"
-            ))),
-        }
+        Ok(record)
     }
 
     /// What marks the runs of a side until they are one record.
@@ -212,7 +207,11 @@ fn words(line: &str) -> Result<Vec<String>, Failure> {
     if words.first().is_some_and(|word| word == "linerate") {
         words.remove(0);
     }
-    measuring(&words, WHERE).map_err(at)?;
+    if let Command::Ladder(_) = measuring(&words, WHERE).map_err(at)? {
+        return Err(at(Failure::usage(
+            "a ladder gives a result for each layer, and cannot be compared; give the command of one layer",
+        )));
+    }
     match asks_for_repeats(&words).map_err(at)? {
         Some(false) => words.extend(["--repeats", "1"].map(str::to_owned)),
         Some(true) => {
