@@ -31,6 +31,9 @@ const BRIDGE: &str = "br0";
 const MTU: u32 = 1500;
 /// Ethernet header with two VLAN tags, bytes.
 const HEADERS: usize = 14 + 2 * 4;
+/// How long the kernel may take to see a carrier, and how soon that is noticed.
+const CARRIER: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(1);
 /// How long a new bench may take until every host hears every other: the machine may be busy.
 const RING_THROUGH: Duration = Duration::from_secs(60);
 /// How long that is tried where a link or a filter that loses may rightly stay silent.
@@ -108,7 +111,27 @@ impl Wiring {
             DeviceKind::None => wiring.join_back_to_back(bench)?,
             kind => wiring.join_by_device(bench, kind)?,
         }
+        wiring.until_links_run()?;
         Ok(wiring)
+    }
+
+    /// Waits until the kernel has seen the carrier of each link that is up, which it does later: the first frames would be lost.
+    fn until_links_run(&self) -> Result<(), LabError> {
+        let deadline = Instant::now() + CARRIER;
+        for host in self.hosts.iter().chain(&self.device) {
+            let waiting = || format!("wait for the links of {} to run", host.name);
+            let mut route = inside(&host.namespace, Route::open).map_err(LabError::at(waiting()))?;
+            loop {
+                let links = route.links().map_err(LabError::at(waiting()))?;
+                let Some(link) = links.into_iter().find(|link| link.up && !link.running) else { break };
+                if Instant::now() > deadline {
+                    let late = io::Error::new(io::ErrorKind::TimedOut, "it has a carrier that the kernel does not see");
+                    return Err(LabError::at(waiting())(linerate_sys::Error::new("RTM_GETLINK", link.name, late)));
+                }
+                thread::sleep(LOOK);
+            }
+        }
+        Ok(())
     }
 
     /// Hosts that have an agent.

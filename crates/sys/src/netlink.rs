@@ -37,6 +37,8 @@ pub struct Link {
     pub mtu: u32,
     /// It is up and has a carrier.
     pub up: bool,
+    /// The kernel has seen its carrier: before that it drops what is sent (`IFF_RUNNING`, RFC 2863 section 3.1.14).
+    pub running: bool,
     /// How often its carrier came or went since it was made.
     pub carrier_changes: u32,
     /// It is the loopback interface.
@@ -283,6 +285,7 @@ fn link(message: &[u8]) -> Option<Link> {
         index: u32_at(message, 4)?,
         // IFF_LOWER_UP (1 << 16) is the carrier.
         up: has(libc::IFF_UP) && has(1 << 16),
+        running: has(libc::IFF_RUNNING),
         loopback: has(libc::IFF_LOOPBACK),
         ..Link::default()
     };
