@@ -324,7 +324,12 @@ mod tests {
     fn what_tests_leave_behind_is_ended() {
         let start = |run: u32| {
             let mut command = Command::new("sleep");
-            command.arg("300").env(OF_RUN, run.to_string()).spawn().expect("it starts")
+            let child = command.arg("300").env(OF_RUN, run.to_string()).spawn().expect("it starts");
+            // A program has no environment yet when its start is reported.
+            while std::fs::read(format!("/proc/{}/environ", child.id())).expect("it runs").is_empty() {
+                thread::yield_now();
+            }
+            child
         };
         let (mut left, mut other) = (start(std::process::id()), start(0));
         drop(Leftovers);

@@ -1,5 +1,6 @@
 //! Bulk data over TCP: streams from the start to the end of the cool-down, counted over each end's own window.
 
+mod naps;
 mod pacing;
 mod receiver;
 mod sender;

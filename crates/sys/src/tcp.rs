@@ -1,7 +1,7 @@
 //! TCP: sending without copies, receiving without copies, TCP_INFO.
 
 use crate::Error;
-use crate::socket::{Plain, read_option};
+use crate::socket::{Plain, read_option, write_option};
 use nix::errno::Errno;
 use nix::sys::sendfile::sendfile;
 use nix::sys::socket::{MsgFlags, recv, send};
@@ -38,6 +38,13 @@ pub fn receive(connection: &TcpStream, into: &mut [u8], wait: bool) -> io::Resul
 /// Reads what is there and leaves it there, without waiting.
 pub fn peek(connection: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
     recv(connection.as_raw_fd(), into, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT).map_err(Errno::into)
+}
+
+/// Lets a reader that waits sleep until `bytes` have come (SO_RCVLOWAT, socket(7)), the stream has ended, or its timeout is over. The kernel
+/// takes no more than half of the receive buffer.
+pub fn set_low_water(connection: &TcpStream, bytes: u32) -> Result<(), Error> {
+    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+    write_option(connection.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, &bytes, "setsockopt(SO_RCVLOWAT)")
 }
 
 /// Bytes that have arrived in order and wait to be taken (SIOCINQ, tcp(7)).
@@ -135,7 +142,7 @@ unsafe impl Plain for Info {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
+    use std::io::{Read as _, Write as _};
     use std::mem::offset_of;
     use std::net::TcpListener;
     use std::time::{Duration, Instant};
@@ -169,6 +176,25 @@ mod tests {
             // Nothing may be there while an acknowledgement is on its way.
             let _ = discard(&accepted, 65_536);
         }
+    }
+
+    #[test]
+    fn a_reader_sleeps_until_enough_has_come() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
+        let mut sender = TcpStream::connect(listener.local_addr().expect("listens")).expect("connects");
+        let (mut accepted, _) = listener.accept().expect("accepts");
+        set_low_water(&accepted, 4_000).expect("set");
+        sender.write_all(&[0; 1_000]).expect("sent");
+        let is_readable = |timeout_ns| crate::socket::wait_readable(&[accepted.as_fd()], timeout_ns).expect("polls");
+        assert!(!is_readable(20_000_000));
+        sender.write_all(&[0; 3_000]).expect("sent");
+        assert!(is_readable(60_000_000_000));
+        let mut taken = [0; 8_000];
+        assert_eq!(accepted.read(&mut taken).expect("read"), 4_000);
+        // The end of the stream wakes it as well.
+        sender.write_all(&[0; 10]).expect("sent");
+        drop(sender);
+        assert_eq!(accepted.read(&mut taken).expect("read"), 10);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A receiver of bulk data over TCP.
 
+use super::naps::Naps;
 use super::{Account, is_timeout, streams};
 use crate::budget::Budget;
 use crate::error::StreamError;
@@ -42,7 +43,9 @@ pub(crate) fn receive(
 
 /// Receives flows `indices` until their senders end them, on the calling thread.
 pub(crate) fn receive_all(shared: &Shared, indices: &[usize], spec: &StreamTask) -> Result<Vec<Outcome>, StreamError> {
-    let flows = streams(shared, indices)?.map(|(index, stream)| Receiver::new(shared, index, spec, stream)).collect();
+    // Their thread is woken for several of them at a time, and does not wait in a read that its timeout ends.
+    let receiver = |(index, stream)| Receiver { naps: None, ..Receiver::new(shared, index, spec, stream) };
+    let flows = streams(shared, indices)?.map(receiver).collect();
     serve(shared, flows, &mut Inbound::new(shared), clock::now())
 }
 
@@ -71,6 +74,8 @@ struct Receiver<'a> {
     stragglers: u64,
     /// None where the window ends by time.
     volume: Option<Awaited<'a>>,
+    /// None of a volume, whose last byte is to be seen when it comes, and of flows that share a thread.
+    naps: Option<Naps>,
 }
 
 /// A volume that is received. Its end is that of the stream, or all of it where the sender does not tell.
@@ -107,7 +112,8 @@ impl<'a> Receiver<'a> {
         let stragglers = if shared.wire == Wire::Own { END_NS } else { 0 };
         let awaited = |_| Awaited { left: shared.budget(index), first: u64::MAX, last: shared.timeline.start() };
         let volume = shared.job.volume().map(awaited);
-        Self { shared, index, spec, stream, account, stragglers, volume }
+        let naps = volume.is_none().then(|| Naps::new(shared.wire));
+        Self { shared, index, spec, stream, account, stragglers, volume, naps }
     }
 
     /// Takes what is there in one call. Returns whether the flow is over.
@@ -150,6 +156,9 @@ impl<'a> Receiver<'a> {
         let heard = &mut inbound.heard[self.shared.flows[self.index].end];
         *heard = now.max(*heard);
         self.shared.meters[self.index].received(account.total, 0, 0);
+        if let Some(naps) = &mut self.naps {
+            naps.took(self.stream, counted, now)?;
+        }
         if let Some(volume) = &mut self.volume
             && volume.counted(counted, now)
         {
