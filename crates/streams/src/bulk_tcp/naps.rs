@@ -1,7 +1,7 @@
 //! How long a receiver of bulk data over TCP sleeps: until what comes in a tenth of a millisecond is there.
 //!
-//! A receiver that is faster than its sender is woken for each piece otherwise, and it is the sender's processor that wakes it. Over a link that
-//! no line limits, 15.5 Gbit/s became 21 to 22 (docs/benchmarks.md).
+//! A receiver that is faster than its sender is woken for each piece otherwise, and it is the sender's processor that wakes it: over a link that
+//! no line limits, one flow had 17 Gbit/s and has 23 (docs/benchmarks.md).
 
 use crate::error::StreamError;
 use crate::flow::Wire;
@@ -14,7 +14,8 @@ const NAP_NS: u64 = 100_000;
 const LOOK_NS: u64 = 10_000_000;
 /// No more is waited for: more hardly spares wakes, and leaves the caches.
 const MOST: u64 = 256 << 10;
-/// The same from and to iperf3, whose clients are to see what they see of its own server, which is woken about so often.
+/// The same from and to iperf3, whose clients are to see what they see of its own server: it comes nearest with two of the kernel's pieces of
+/// 64 KB for each wake (docs/benchmarks.md).
 const MOST_OF_IPERF3: u64 = 64 << 10;
 /// Less than this is not worth waiting for: it is a segment or two.
 const LEAST: u64 = 4 << 10;
