@@ -161,7 +161,7 @@ impl End {
         }
     }
 
-    /// Share of the window in which its threads were on a core and may have had work; none is known of those that poll.
+    /// Share of the window that its threads were on a core for work: zero where they poll, for their work is not known.
     pub(crate) fn known_busy(&self) -> f64 {
         if self.polls { 0.0 } else { self.busy }
     }
