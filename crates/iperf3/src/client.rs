@@ -70,7 +70,8 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
         .map(BulkFlow::keep_open)
         .collect::<io::Result<Vec<OwnedFd>>>()
         .map_err(Iperf3Error::socket("dup"))?;
-    let bulk = Bulk::start(assignment, job.path, timeline.clone(), flows, true, host.stop())?;
+    let by_bytes = job.task.volume.is_some();
+    let bulk = Bulk::start(assignment, job.path, timeline.clone(), flows, (true, by_bytes), host.stop())?;
     let work = bulk.work();
     let meters = Arc::clone(&work.meters);
     host.runs(work);

@@ -83,7 +83,7 @@ pub struct Bulk {
 
 impl Bulk {
     /// Starts the flows of one path of the stream that `assignment` asks for, over the times of `timeline`, until `stop` is set. The other
-    /// ends speak iperf3's protocol, with datagrams that have numbers of 64 bits if they are `wide`.
+    /// ends speak iperf3's protocol, with datagrams that have numbers of 64 bits if they are `wide`. The client ends the test by time, or `by_bytes`.
     ///
     /// # Errors
     /// The stream cannot be meant, a socket cannot be used, or there are no more threads.
@@ -92,12 +92,13 @@ impl Bulk {
         path: u16,
         timeline: Timeline,
         flows: Vec<BulkFlow>,
-        wide: bool,
+        (wide, by_bytes): (bool, bool),
         stop: &Stop,
     ) -> Result<Self, FailedBy> {
         let job = Job::check(assignment)?;
         let flows = flows.into_iter().map(|flow| connected(path, flow)).collect::<Result<_, StreamError>>()?;
-        let shared = Shared::new(job, timeline, flows, AllowedPeers::default()).speaking(Wire::Iperf3 { wide });
+        let shared =
+            Shared::new(job, timeline, flows, AllowedPeers::default()).speaking(Wire::Iperf3 { wide, by_bytes });
         Ok(Self { running: Running::spawn(shared, stop)?, path })
     }
 

@@ -82,6 +82,8 @@ pub(crate) enum Wire {
     Iperf3 {
         /// Datagrams have numbers of 64 bits, not of 32.
         wide: bool,
+        /// The client ends the test after so many bytes, so that the last one is to be seen when it comes.
+        by_bytes: bool,
     },
 }
 
@@ -134,7 +136,7 @@ impl Shared {
     pub(crate) fn numbering(&self, index: usize) -> Numbering {
         match self.wire {
             Wire::Own => Numbering::Own { tag: datagram::tag(&self.job.key, self.flows[index].hello.flow) },
-            Wire::Iperf3 { wide } => Numbering::Iperf3 { wide },
+            Wire::Iperf3 { wide, .. } => Numbering::Iperf3 { wide },
         }
     }
 

@@ -137,8 +137,15 @@ impl Test {
         let (start, cpu) = (begun.at, CpuTime::now());
         let timeline = Timeline::new(start, Window { warmup: Warmup::Fixed(Nanos::default()), measure: longest });
         let stop = Stop::default();
-        let bulk = Bulk::start(&asked.assignment(self.peer, longest), 0, timeline, flows, asked.wide, &stop)
-            .map_err(|failed| Ended::Early(failed.to_string()))?;
+        let bulk = Bulk::start(
+            &asked.assignment(self.peer, longest),
+            0,
+            timeline,
+            flows,
+            (asked.wide, asked.bytes.is_some()),
+            &stop,
+        )
+        .map_err(|failed| Ended::Early(failed.to_string()))?;
         let mut work = bulk.work();
         // The client says when the window closes.
         work.window = Some(Timeline::new(start, Window { warmup: Warmup::Fixed(asked.omit), measure: longest }));

@@ -112,7 +112,8 @@ impl<'a> Receiver<'a> {
         let stragglers = if shared.wire == Wire::Own { END_NS } else { 0 };
         let awaited = |_| Awaited { left: shared.budget(index), first: u64::MAX, last: shared.timeline.start() };
         let volume = shared.job.volume().map(awaited);
-        let naps = volume.is_none().then(|| Naps::new(shared.wire));
+        let by_bytes = volume.is_some() || matches!(shared.wire, Wire::Iperf3 { by_bytes: true, .. });
+        let naps = (!by_bytes).then(|| Naps::new(shared.wire));
         Self { shared, index, spec, stream, account, stragglers, volume, naps }
     }
 
