@@ -1,7 +1,7 @@
 //! How long a receiver of bulk data over TCP sleeps: until what comes in a tenth of a millisecond is there.
 //!
 //! A receiver that is faster than its sender is woken for each piece otherwise, and it is the sender's processor that wakes it: over a link that
-//! no line limits, one flow had 17 Gbit/s and has 23 (docs/benchmarks.md).
+//! no line limits, one flow went from 17 to 23 Gbit/s in debug builds (docs/benchmarks.md).
 
 use crate::error::StreamError;
 use crate::flow::Wire;
