@@ -14,7 +14,7 @@ use linerate_engine::{Conductor, Counted, Timeline};
 use linerate_model::{
     Assignment, Caveat, CaveatKind, Direction, EndCounts, Endpoints, FlowCounts, Ready, RoleCounts, Transport, message,
 };
-use linerate_streams::{Bulk, BulkCounts, BulkFlow};
+use linerate_streams::{Bulk, BulkCounts, BulkFlow, Iperf3Test};
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use serde_json::Value;
@@ -70,8 +70,8 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
         .map(BulkFlow::keep_open)
         .collect::<io::Result<Vec<OwnedFd>>>()
         .map_err(Iperf3Error::socket("dup"))?;
-    let by_bytes = job.task.volume.is_some();
-    let bulk = Bulk::start(assignment, job.path, timeline.clone(), flows, (true, by_bytes), host.stop())?;
+    let test = Iperf3Test { wide: true, by_bytes: job.task.volume.is_some() };
+    let bulk = Bulk::start(assignment, job.path, timeline.clone(), flows, test, host.stop())?;
     let work = bulk.work();
     let meters = Arc::clone(&work.meters);
     host.runs(work);

@@ -74,6 +74,15 @@ pub struct FlowProgress {
     pub jitter: Nanos,
 }
 
+/// What streams must know of an iperf3 test.
+#[derive(Debug, Clone, Copy)]
+pub struct Iperf3Test {
+    /// Datagrams have numbers of 64 bits, not of 32.
+    pub wide: bool,
+    /// The client ends it after so many bytes, and not by time.
+    pub by_bytes: bool,
+}
+
 /// Bulk streams at work. Dropping them stops them and waits for their threads.
 #[derive(Debug)]
 pub struct Bulk {
@@ -83,7 +92,7 @@ pub struct Bulk {
 
 impl Bulk {
     /// Starts the flows of one path of the stream that `assignment` asks for, over the times of `timeline`, until `stop` is set. The other
-    /// ends speak iperf3's protocol, with datagrams that have numbers of 64 bits if they are `wide`. The client ends the test by time, or `by_bytes`.
+    /// ends speak iperf3's protocol.
     ///
     /// # Errors
     /// The stream cannot be meant, a socket cannot be used, or there are no more threads.
@@ -92,7 +101,7 @@ impl Bulk {
         path: u16,
         timeline: Timeline,
         flows: Vec<BulkFlow>,
-        (wide, by_bytes): (bool, bool),
+        Iperf3Test { wide, by_bytes }: Iperf3Test,
         stop: &Stop,
     ) -> Result<Self, FailedBy> {
         let job = Job::check(assignment)?;

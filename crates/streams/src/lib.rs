@@ -42,5 +42,5 @@ mod spread;
 mod transact;
 mod window;
 
-pub use bulk::{Bulk, BulkCounts, BulkFlow, BulkSocket, FlowProgress};
+pub use bulk::{Bulk, BulkCounts, BulkFlow, BulkSocket, FlowProgress, Iperf3Test};
 pub use engine::Streams;

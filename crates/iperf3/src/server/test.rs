@@ -13,7 +13,7 @@ use crate::told::ToldOf;
 use linerate_engine::{Stop, Timeline};
 use linerate_model::{Caveat, Direction, EndCounts, HostCounts, RoleCounts, Timing, Transport, Warmup, Window};
 use linerate_observe::interface_of;
-use linerate_streams::{Bulk, BulkFlow, BulkSocket};
+use linerate_streams::{Bulk, BulkFlow, BulkSocket, Iperf3Test};
 use linerate_sys::clock;
 use linerate_units::{BitRate, Nanos};
 use serde_json::Value;
@@ -137,15 +137,9 @@ impl Test {
         let (start, cpu) = (begun.at, CpuTime::now());
         let timeline = Timeline::new(start, Window { warmup: Warmup::Fixed(Nanos::default()), measure: longest });
         let stop = Stop::default();
-        let bulk = Bulk::start(
-            &asked.assignment(self.peer, longest),
-            0,
-            timeline,
-            flows,
-            (asked.wide, asked.bytes.is_some()),
-            &stop,
-        )
-        .map_err(|failed| Ended::Early(failed.to_string()))?;
+        let test = Iperf3Test { wide: asked.wide, by_bytes: asked.bytes.is_some() };
+        let bulk = Bulk::start(&asked.assignment(self.peer, longest), 0, timeline, flows, test, &stop)
+            .map_err(|failed| Ended::Early(failed.to_string()))?;
         let mut work = bulk.work();
         // The client says when the window closes.
         work.window = Some(Timeline::new(start, Window { warmup: Warmup::Fixed(asked.omit), measure: longest }));
