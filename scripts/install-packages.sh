@@ -1,5 +1,11 @@
 #!/bin/sh
-# Installs what the given purposes need and this machine lacks: build, test, bench, package.
+# Installs what the given purposes need and this machine lacks:
+#   build    to build linerate
+#   test     `make test`: the pure and the lab tests
+#   servers  `cargo xtask test --servers`
+#   check    `cargo xtask check` and `cargo xtask fuzz`
+#   bench    `cargo xtask bench`
+#   package  `cargo xtask package`
 # Silent if nothing is missing. Debian and its kin only; elsewhere it says what to install.
 set -eu
 
@@ -11,23 +17,18 @@ needs() {
             echo "cc build-essential"
             ;;
         test)
-            echo "c++ build-essential"
             echo "ip iproute2"
-            echo "ss iproute2"
-            echo "ethtool ethtool"
-            echo "nsenter util-linux"
-            echo "chrt util-linux"
-            echo "taskset util-linux"
-            echo "ps procps"
             echo "ping iputils-ping"
             echo "nft nftables"
-            echo "clang clang"
-            echo "llvm-strip llvm"
-            echo "/usr/include/bpf/bpf_helpers.h libbpf-dev"
+            echo "chrt util-linux"
+            echo "taskset util-linux"
+            echo "unshare util-linux"
+            echo "python3 python3"
+            ;;
+        servers)
             echo "iperf3 iperf3"
             echo "openssl openssl"
             echo "nuttcp nuttcp"
-            echo "sockperf sockperf"
             echo "snmpd snmpd"
             echo "rpcbind rpcbind"
             echo "rpcinfo rpcbind"
@@ -38,12 +39,19 @@ needs() {
             echo "tshark tshark"
             echo "dumpcap wireshark-common"
             echo "python3 python3"
+            echo "nsenter util-linux"
             echo "unshare util-linux"
             echo "tmux tmux"
             echo "systemd-analyze systemd"
             echo "systemd-nspawn systemd-container"
             echo "chromium|chromium-browser|google-chrome chromium"
             echo "npm npm"
+            ;;
+        check)
+            echo "c++ build-essential"
+            echo "clang clang"
+            echo "llvm-strip llvm"
+            echo "/usr/include/bpf/bpf_helpers.h libbpf-dev"
             ;;
         bench)
             echo "ip iproute2"
@@ -61,8 +69,6 @@ needs() {
             echo "rsync rsync"
             echo "nc.openbsd netcat-openbsd"
             echo "chattr e2fsprogs"
-            echo "smbd samba"
-            echo "smbclient smbclient"
             ;;
         package)
             echo "clang clang"
@@ -79,7 +85,7 @@ needs() {
             echo "skopeo skopeo"
             ;;
         *)
-            echo "usage: $0 build|test|bench|package ..." >&2
+            echo "usage: $0 build|test|servers|check|bench|package ..." >&2
             exit 2
             ;;
     esac
@@ -117,7 +123,7 @@ for purpose in "$@"; do
     done <<LIST
 $list
 LIST
-    if [ "$purpose" = test ]; then
+    if [ "$purpose" = check ]; then
         for component in rustfmt cargo-clippy; do
             if ! command -v "$component" >/dev/null 2>&1; then
                 echo "error: $component is missing: rustup component add rustfmt clippy" >&2

@@ -53,7 +53,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn compiler() -> Result<String> {
     let mut command = Command::new("clang");
     command.arg("--version");
-    let output = process::run(command, LIMIT).context("BPF programs are compiled by clang: `make test` installs it")?;
+    let output = process::run(command, LIMIT)
+        .context("BPF programs are compiled by clang: `scripts/install-packages.sh check` installs it")?;
     Ok(output.stdout.lines().next().unwrap_or_default().trim().to_owned())
 }
 

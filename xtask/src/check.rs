@@ -37,7 +37,7 @@ const CHECKS: &[Check] = &[
         name: "kernel programs",
         arguments: &["xtask", "bpf", "--check"],
         environment: &[],
-        remedy: "`cargo xtask bpf` makes the objects anew; `make test` installs clang",
+        remedy: "`cargo xtask bpf` makes the objects anew; `scripts/install-packages.sh check` installs clang",
     },
     Check {
         name: "clippy",
@@ -49,7 +49,7 @@ const CHECKS: &[Check] = &[
         name: "without optional features",
         arguments: &["clippy", "-p", "linerate", "--no-default-features", "--quiet", "--", "-D", "warnings"],
         environment: &[],
-        remedy: "code of the features png, smb and snmp stands behind them",
+        remedy: "code of the features png, smb, snmp and tui stands behind them",
     },
     Check {
         name: "documentation",

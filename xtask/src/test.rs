@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     /// Run the tests with network namespaces, real links and faults. They need root.
     #[arg(long, conflicts_with = "servers")]
     lab: bool,
-    /// Run the tests with servers and programs of other makers. `scripts/install-packages.sh test` installs these.
+    /// Run the tests with servers and programs of other makers. `scripts/install-packages.sh servers` installs these.
     #[arg(long)]
     servers: bool,
     /// Keep so many cores busy meanwhile: what passes only on a quiet machine fails.

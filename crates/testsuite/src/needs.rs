@@ -23,7 +23,7 @@ impl Need {
             Self::Bpf => (!has_capability(BPF) && !has_capability(SYS_ADMIN))
                 .then(|| "it loads programs into the kernel, which needs root (CAP_BPF)".to_owned()),
             Self::Program(names) => (!names.split('|').any(|name| program(name).is_some()))
-                .then(|| format!("it needs {names}; `scripts/install-packages.sh test` installs it")),
+                .then(|| format!("it needs {names}; `scripts/install-packages.sh test servers` installs it")),
         }
     }
 }
@@ -80,32 +80,39 @@ mod tests {
         let why = Need::Program("no-such-program").missing().expect("there is none");
         assert!(why.contains("no-such-program") && why.contains("install-packages"), "{why}");
     }
+
     /// A new machine has no more than what the script installs.
     #[test]
     fn every_program_that_a_test_needs_is_installed_by_the_script() {
         let script = include_str!("../../../scripts/install-packages.sh");
-        let for_tests =
-            script.split("test)").nth(1).and_then(|rest| rest.split(";;").next()).expect("its part for tests");
-        let installed: Vec<&str> = for_tests.lines().filter_map(|line| line.trim().strip_prefix("echo \"")).collect();
-        let mut needed = BTreeSet::new();
-        programs(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")), &mut needed);
-        assert!(needed.contains("nft"), "{needed:?}");
-        let missing: Vec<&String> =
-            needed.iter().filter(|name| !installed.iter().any(|line| line.starts_with(&format!("{name} ")))).collect();
-        assert!(missing.is_empty(), "scripts/install-packages.sh does not install {missing:?}");
+        let installed = |purpose: &str| -> Vec<&str> {
+            let part = script.split(&format!(" {purpose})\n")).nth(1).and_then(|rest| rest.split(";;").next());
+            let lines = part.expect("a part for each purpose").lines();
+            lines.filter_map(|line| line.trim().strip_prefix("echo \"")).collect()
+        };
+        for (attribute, purpose, one_of_them) in [("#[lab_test(", "test", "nft"), ("#[server_test(", "servers", "smbd")]
+        {
+            let installed = installed(purpose);
+            let mut needed = BTreeSet::new();
+            programs(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")), attribute, &mut needed);
+            assert!(needed.contains(one_of_them), "{needed:?}");
+            needed.retain(|name| !installed.iter().any(|line| line.starts_with(&format!("{name} "))));
+            assert!(needed.is_empty(), "`scripts/install-packages.sh {purpose}` does not install {needed:?}");
+        }
     }
 
-    /// Adds what the tests below a folder of sources name as [`Need::Program`], without those of this file.
-    fn programs(folder: &Path, needed: &mut BTreeSet<String>) {
+    /// Adds what the tests with this attribute below a folder of sources name as [`Need::Program`].
+    fn programs(folder: &Path, attribute: &str, needed: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(folder).expect("a folder of sources").flatten() {
             let path = entry.path();
             if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
-                programs(&path, needed);
-            } else if path.extension().is_some_and(|ending| ending == "rs") && !path.ends_with("testsuite/src/needs.rs")
-            {
+                programs(&path, attribute, needed);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
                 let text = std::fs::read_to_string(&path).expect("a source");
-                let named = text.split("Program(\"").skip(1).filter_map(|rest| rest.split('"').next());
-                needed.extend(named.map(str::to_owned));
+                // The attribute alone, and not where a comment or a text names it.
+                let lines = text.lines().filter(|line| line.starts_with(attribute));
+                let named = lines.flat_map(|line| line.split("Program(\"").skip(1));
+                needed.extend(named.filter_map(|rest| rest.split('"').next()).map(str::to_owned));
             }
         }
     }
