@@ -3,6 +3,7 @@
 use crate::http::{Http, HttpError, json};
 use crate::pin::Pinned;
 use crate::sse::Events;
+use crate::time_limit::within;
 use crate::wire_times::WireTimes;
 use crate::{
     AgentError, ApiError, ClockReading, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve, SessionHandle, pin,
@@ -231,9 +232,9 @@ impl Client {
     ) -> Result<impl Stream<Item = Result<T, AgentError>> + Send + Unpin + use<T>, AgentError> {
         // No limit on the whole, which takes as long as the trial; each piece has its own below.
         let sent = self.send(Method::POST, path, Some(body), task);
-        let response = tokio::time::timeout(REQUEST_TIMEOUT, sent)
+        let response = within(REQUEST_TIMEOUT, sent)
             .await
-            .map_err(|_| self.lost(task, format!("no answer for {} s", REQUEST_TIMEOUT.as_secs())))??;
+            .ok_or_else(|| self.lost(task, format!("no answer for {} s", REQUEST_TIMEOUT.as_secs())))??;
         let following = Following {
             client: self.clone(),
             pieces: response.into_body().into_data_stream(),
@@ -275,8 +276,8 @@ impl Client {
         answered: impl Future<Output = Result<T, AgentError>>,
         task: &'static str,
     ) -> Result<T, AgentError> {
-        let late = |_| Err(self.lost(task, NOT_IN_TIME.to_owned()));
-        tokio::time::timeout(REQUEST_TIMEOUT, answered).await.unwrap_or_else(late)
+        let late = || Err(self.lost(task, NOT_IN_TIME.to_owned()));
+        within(REQUEST_TIMEOUT, answered).await.unwrap_or_else(late)
     }
 
     /// Sends a request; an answer that is no success becomes its error.
@@ -387,12 +388,11 @@ impl<S: Stream<Item = Result<Bytes, hyper::Error>> + Unpin> Following<S> {
                 let read = serde_json::from_str(&data);
                 return Some(read.map_err(|error| self.client.not_an_agent(format!("its events: {error}"))));
             }
-            let piece = tokio::time::timeout(SILENCE, self.pieces.next()).await;
-            let pushed = match piece {
-                Ok(Some(Ok(piece))) => self.events.push(&piece),
-                Ok(Some(Err(error))) => return Some(Err(self.client.broken(task, error.into()))),
-                Ok(None) => return Some(Err(self.client.lost(task, "it closed the connection".to_owned()))),
-                Err(_) => {
+            let pushed = match within(SILENCE, self.pieces.next()).await {
+                Some(Some(Ok(piece))) => self.events.push(&piece),
+                Some(Some(Err(error))) => return Some(Err(self.client.broken(task, error.into()))),
+                Some(None) => return Some(Err(self.client.lost(task, "it closed the connection".to_owned()))),
+                None => {
                     let reason = format!("nothing heard for {} s", SILENCE.as_secs());
                     return Some(Err(self.client.lost(task, reason)));
                 }

@@ -19,6 +19,7 @@ mod pin;
 mod resolve;
 mod session;
 mod sse;
+mod time_limit;
 mod wire_times;
 
 pub use api_error::{ApiError, ErrorKind};
