@@ -1,7 +1,7 @@
 //! What a run is asked: fixed once the run has begun. What a method chooses as it goes stands in the trials.
 
 use crate::checked::{OutOfRange, check_when_read, within};
-use crate::{Calibrated, Calibration, CurvePlan, DevicePlan, LadderPlan, Trial};
+use crate::{Calibrated, Calibration, CurvePlan, DevicePlan, DeviceTest, LadderPlan, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -32,6 +32,11 @@ impl Plan {
     /// A plan that measures each of `cells`.
     pub fn sweep(cells: Vec<Trial>, repeats: Repeats) -> Self {
         Self::of(Goal::Sweep(SweepPlan { cells, repeats }))
+    }
+
+    /// Whether it measures the tester limit, which other runs are compared with.
+    pub fn is_calibration(&self) -> bool {
+        self.calibration.is_some() || self.device().is_some_and(|plan| plan.test == DeviceTest::Calibrate)
     }
 
     /// The trials that are known before the run begins; none for a device test, which chooses its own.

@@ -6,6 +6,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::fmt;
 
 /// The format's name and version. Fields may be added within a version; none changes its meaning.
@@ -59,6 +60,16 @@ pub struct Record {
 pub fn typed(command: &[String]) -> impl Iterator<Item = &str> {
     let program = command.first().map(|path| path.rsplit('/').next().unwrap_or(path));
     program.into_iter().chain(command.iter().skip(1).map(String::as_str))
+}
+
+/// The words of a command line from its command's name on: `words` are those behind the program. The option `--lang` may stand
+/// before any command.
+pub fn from_command_name<Word: AsRef<OsStr>>(words: &[Word]) -> &[Word] {
+    match words.first().and_then(|word| word.as_ref().to_str()) {
+        Some("--lang") => from_command_name(words.get(2..).unwrap_or_default()),
+        Some(option) if option.starts_with("--lang=") => from_command_name(&words[1..]),
+        _ => words,
+    }
 }
 
 impl Record {

@@ -1,7 +1,7 @@
 //! Whether the figure of a run has changed from that of the run before ([`Headline::has_changed_from`]): kept in its row, so that a list
 //! of such runs is read from an index.
 //!
-//! The run before is the latest earlier finished run of the same command. So what is kept depends on two runs, and is renewed as
+//! The run before is the latest earlier finished run of the same command and kind. So what is kept depends on two runs, and is renewed as
 //! either ends or is deleted.
 
 use crate::neighbours::{self, Side};

@@ -1,4 +1,4 @@
-//! The runs of the same command: just before and after a run, and all of them in their order.
+//! The runs of the same command and kind: just before and after a run, and all of them in their order.
 
 use crate::body;
 use crate::query::instant;
@@ -22,12 +22,13 @@ pub struct RunOfCommand {
 }
 
 impl Store {
-    /// Returns the newest finished runs with the arguments of `run`, at most `most`, the oldest of them first.
+    /// Returns the newest finished runs with the arguments of `run` and of its kind, at most `most`, the oldest of them first.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn of_command(&self, run: &RunRow, most: usize) -> Result<Vec<RunOfCommand>, StoreError> {
-        let values = params![body::json(&run.command), State::Finished, i64::try_from(most).unwrap_or(i64::MAX)];
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let values = params![body::json(&run.command), State::Finished, run.kind, most];
         let mut runs: Vec<RunOfCommand> = self.read(|connection| {
             let mut statement = connection.prepare_cached(&of_command())?;
             let read = |row: &Row<'_>| {
@@ -43,7 +44,7 @@ impl Store {
         Ok(runs)
     }
 
-    /// Returns the newest finished run with the arguments of `run` that began before it.
+    /// Returns the newest finished run with the arguments of `run` and of its kind that began before it.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -51,7 +52,7 @@ impl Store {
         Ok(self.earlier(run, 1)?.pop())
     }
 
-    /// Returns the finished runs with the arguments of `run` that began before it, newest first, at most `most`.
+    /// Returns the finished runs with the arguments of `run` and of its kind that began before it, newest first, at most `most`.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -59,7 +60,7 @@ impl Store {
         self.beside(run, Side::Before, most)
     }
 
-    /// Returns the oldest finished run with the arguments of `run` that began after it.
+    /// Returns the oldest finished run with the arguments of `run` and of its kind that began after it.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -80,7 +81,7 @@ pub(crate) enum Side {
     After,
 }
 
-/// The nearest finished runs on one side of `run` with its arguments, the nearest first, at most `most`, each with its number.
+/// The nearest finished runs on one side of `run` with its arguments and of its kind, the nearest first, at most `most`, each with its number.
 pub(crate) fn nearest(
     connection: &Connection,
     run: &RunRow,
@@ -89,7 +90,7 @@ pub(crate) fn nearest(
 ) -> rusqlite::Result<Vec<(i64, RunRow)>> {
     let command = body::json(&run.command);
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let values = params![command, instant(run.started_unix_ns), run.id.0, State::Finished, most];
+    let values = params![command, instant(run.started_unix_ns), run.id.0, State::Finished, run.kind, most];
     connection.prepare_cached(&nearest_sql(side))?.query_map(values, RunRow::read)?.collect()
 }
 
@@ -103,7 +104,7 @@ fn of_command() -> String {
                  FROM json_each(CASE WHEN json_valid(body) THEN body ELSE '{{}}' END, '$.hosts') AS host
                  WHERE host.type = 'object' AND host.value ->> '$.name' IS NOT NULL) AS systems
          FROM run JOIN plan ON plan.run = number
-         WHERE {ARGUMENTS} = json_remove(?, '$[0]') AND state = ? ORDER BY started_unix_ns DESC, run.id DESC LIMIT ?"
+         WHERE {ARGUMENTS} = json_remove(?, '$[0]') AND state = ? AND +kind = ? ORDER BY started_unix_ns DESC, run.id DESC LIMIT ?"
     )
 }
 
@@ -116,7 +117,7 @@ fn nearest_sql(side: Side) -> String {
     };
     format!(
         "SELECT {columns} FROM run WHERE {ARGUMENTS} = json_remove(?, '$[0]') AND (started_unix_ns, id) {comparison} (?, ?) \
-         AND state = ? ORDER BY started_unix_ns {order}, id {order} LIMIT ?"
+         AND state = ? AND +kind = ? ORDER BY started_unix_ns {order}, id {order} LIMIT ?"
     )
 }
 
@@ -139,7 +140,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(Some(&folder.path().join("results.db"))).expect("opens");
         for sql in [Side::Before, Side::After].map(nearest_sql) {
-            let plan = query_plan(&store, &sql, &[&"[]", &1, &"a", &"finished", &1]);
+            let plan = query_plan(&store, &sql, &[&"[]", &1, &"a", &"finished", &"stream", &1]);
             assert!(plan.contains("USING INDEX run_by_command") && !plan.contains("TEMP B-TREE"), "{plan}");
         }
     }
@@ -149,7 +150,7 @@ mod tests {
     fn the_runs_of_a_command_are_read_from_an_index_without_sorting() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(Some(&folder.path().join("results.db"))).expect("opens");
-        let plan = query_plan(&store, &of_command(), &[&"[]", &"finished", &1]);
+        let plan = query_plan(&store, &of_command(), &[&"[]", &"finished", &"stream", &1]);
         assert!(plan.contains("run USING INDEX run_by_command") && !plan.contains("TEMP B-TREE FOR ORDER"), "{plan}");
     }
 }

@@ -18,7 +18,8 @@ pub struct RunRow {
     pub changed_unix_ns: u64,
     /// The command as typed.
     pub command: Vec<String>,
-    /// What was measured, by the command's name: `stream`, `device` ...
+    /// What was measured, by the command's name: `stream`, `device` ...; of a tester limit that a command measured for itself
+    /// `tester-limit`.
     pub kind: String,
     /// The study it is a run of.
     pub study: Option<String>,
@@ -89,6 +90,11 @@ impl FromSql for State {
 }
 
 impl RunRow {
+    /// Whether it is a tester limit that a command measured for itself, and has the same words as the run that was asked for.
+    pub fn is_tester_limit(&self) -> bool {
+        self.kind == search_text::TESTER_LIMIT
+    }
+
     /// The row of `record`, of which no trial is stored yet.
     pub(crate) fn of(record: &Record, state: State, changed_unix_ns: u64) -> Self {
         Self {
@@ -96,7 +102,7 @@ impl RunRow {
             started_unix_ns: record.started_unix_ns,
             changed_unix_ns,
             command: record.command.clone(),
-            kind: search_text::kind(&record.command),
+            kind: search_text::kind_of(record),
             study: record.study.as_ref().map(|run| run.study.clone()),
             group: record.group.clone(),
             state,

@@ -23,7 +23,7 @@ const TABLES: &str = r#"
         started_unix_ns INTEGER NOT NULL,
         changed_unix_ns INTEGER NOT NULL,   -- last written to
         command TEXT NOT NULL,              -- JSON array of strings
-        kind TEXT NOT NULL,                 -- stream, device ...
+        kind TEXT NOT NULL,                 -- stream, device, tester-limit ...
         search_text TEXT NOT NULL,          -- in small letters
         study TEXT,
         grp TEXT,                           -- runs that are reported together

@@ -1,6 +1,6 @@
 //! The text in which runs are searched, and the kind of run that a command makes.
 
-use linerate_model::{Record, typed};
+use linerate_model::{Record, from_command_name, typed};
 
 /// The text is cut here, bytes: the names of thousands of cells would make every search slow.
 const LONGEST: usize = 4096;
@@ -27,13 +27,26 @@ fn joined<'a>(first: &str, words: impl Iterator<Item = &'a str>) -> String {
     text
 }
 
+/// A tester limit that a command measured for itself: it has that command's words, and is another kind of run.
+pub(crate) const TESTER_LIMIT: &str = "tester-limit";
+
+/// The kind of run that a record is: the name of its command, if that is no tester limit of another run.
+pub(crate) fn kind_of(record: &Record) -> String {
+    // `linerate calibrate` and `linerate device calibrate` were asked for.
+    let is_asked_for = record.command.iter().any(|word| word == "calibrate");
+    match record.plan.is_calibration() && !is_asked_for {
+        true => TESTER_LIMIT.to_owned(),
+        false => kind(&record.command),
+    }
+}
+
 /// The name of the command that made a record; of one that ran in a lab the command that ran there; of another program its name.
 pub(crate) fn kind(command: &[String]) -> String {
     const OTHERS: [&str; 1] = ["iperf3"];
     if let Some(other) = typed(command).next().filter(|program| OTHERS.contains(program)) {
         return other.to_owned();
     }
-    let after = |words: &[String]| words.first().filter(|word| is_name(word)).cloned();
+    let after = |words: &[String]| from_command_name(words).first().filter(|word| is_name(word)).cloned();
     let first = after(command.get(1..).unwrap_or_default());
     let inner = command.iter().position(|word| word == "--").and_then(|at| after(&command[at + 1..]));
     match first {
@@ -60,6 +73,9 @@ mod tests {
             ("linerate lab --link 1Gbit/s -- transact a b", "transact"),
             ("linerate device throughput --ports a,b", "device"),
             ("linerate stream a -- b", "stream"),
+            ("linerate --lang ja calibrate a b", "calibrate"),
+            ("linerate --lang=en lab --link 1Gbit/s -- --lang ja transact a b", "transact"),
+            ("linerate --lang", "other"),
             ("linerate --strange", "other"),
             ("iperf3 -c 192.0.2.5 -R", "iperf3"),
             ("linerate", "other"),

@@ -105,7 +105,10 @@ fn list(limit: usize, filter: &str, json: bool, path: &StorePath) -> Result<(), 
 
 /// A line of the list: name, state, counts, headline figure, what limited it and with which confidence, command.
 pub(crate) fn as_line(run: &RunRow) -> String {
-    let command = typed(&run.command).collect::<Vec<_>>().join(" ");
+    let mut command = typed(&run.command).collect::<Vec<_>>().join(" ");
+    if run.is_tester_limit() {
+        command += "  (tester limit)";
+    }
     let figure = run.headline.as_ref().map_or_else(String::new, linerate_report::headline);
     let limit = run.verdict.map_or_else(String::new, |verdict| linerate_report::headline_limit(language(), verdict));
     let (results, trials) = (counted(run.results as usize, "result"), counted(run.trials as usize, "trial"));
@@ -117,6 +120,7 @@ fn as_json(run: &RunRow) -> serde_json::Value {
         "id": run.id,
         "started_unix_ns": run.started_unix_ns,
         "command": run.command,
+        "kind": run.kind,
         "study": run.study,
         "group": run.group,
         "state": run.state.name(),

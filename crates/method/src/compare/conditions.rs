@@ -1,6 +1,8 @@
 //! What was not the same when two sides were measured: another cause that a difference may have.
 
-use linerate_model::{Host, Message, MessageValue, Net, Nic, Record, Repeats, Trial, Warmup, message};
+use linerate_model::{
+    Host, Message, MessageValue, Net, Nic, Record, Repeats, Trial, Warmup, from_command_name, message,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sentence for each condition that differs between the sides, with the values of both.
@@ -132,7 +134,7 @@ fn used<'a>(record: &'a Record, host: &Host) -> BTreeSet<&'a str> {
 
 /// The words that built the lab, from a command as it was typed; none if there is no command.
 fn bench(command: &[String]) -> Option<Message> {
-    let [_, first, rest @ ..] = command else { return None };
+    let [first, rest @ ..] = from_command_name(command.get(1..)?) else { return None };
     if first != "lab" {
         return Some(message!("compared-no-lab", "no lab"));
     }

@@ -1,7 +1,7 @@
 //! Runs whose figure has changed from that of the run before are found, in whatever order runs end and go.
 
 use crate::sample::{folder, open, record, summary, trial};
-use linerate_model::{Firmness, Headline, Record, RunSummary};
+use linerate_model::{Calibration, Firmness, Headline, Plan, Record, RunSummary};
 use linerate_store::{Ending, Query, RunRow, State, Store};
 
 const COMMAND: &str = "linerate stream a b";
@@ -64,6 +64,29 @@ fn runs_whose_figure_changed_are_found() {
     assert_eq!(changed(&store), changed_by_rows(&store));
     let late = Query { changed: true, from_unix_ns: Some(50), kind: Some("stream".into()), ..Query::default() };
     assert_eq!(store.list(&late, 0, 9).expect("list").len(), 1, "with other conditions");
+}
+
+/// A command may measure its tester limit first, which then has the same words.
+#[test]
+fn a_tester_limit_is_no_run_before() {
+    let folder = folder();
+    let store = open(&folder.path().join("s.db"));
+    for (id, start, figure, is_limit) in [
+        ("01-limit", 10, 500.0, true),
+        ("02-run", 20, 100.0, false),
+        ("03-limit", 30, 500.0, true),
+        ("04-run", 40, 110.0, false),
+    ] {
+        let run = run(id, start, COMMAND);
+        let calibration = is_limit.then(Calibration::loopback);
+        let run = Record { plan: Plan { calibration, ..run.plan.clone() }, ..run };
+        keep(&store, &run, &summary(figure), Ending::Finished);
+    }
+    assert_eq!(changed(&store), ["04-run"]);
+    let rows = store.list(&Query::default(), 0, 9).expect("list");
+    assert_eq!(rows.iter().map(RunRow::is_tester_limit).collect::<Vec<_>>(), [false, true, false, true]);
+    let runs = store.of_command(&rows[0], 9).expect("listed");
+    assert_eq!(runs.iter().map(|run| &*run.row.id.0).collect::<Vec<_>>(), ["02-run", "04-run"]);
 }
 
 /// What a run is held against may end after it, and may go.
