@@ -93,6 +93,12 @@ pub(crate) enum Ask<'a> {
         cookie: u64,
         verifier: [u8; 8],
     },
+    /// Names alone from there on.
+    ReaddirFrom {
+        directory: &'a Handle,
+        cookie: u64,
+        verifier: [u8; 8],
+    },
     Fsstat(&'a Handle),
     Fsinfo(&'a Handle),
     Pathconf(&'a Handle),
@@ -117,7 +123,7 @@ impl Ask<'_> {
             Self::Remove(..) => NfsOperation::Remove,
             Self::Rmdir(..) => NfsOperation::Rmdir,
             Self::Rename { .. } => NfsOperation::Rename,
-            Self::Readdir(_) => NfsOperation::Readdir,
+            Self::Readdir(_) | Self::ReaddirFrom { .. } => NfsOperation::Readdir,
             Self::Readdirplus(_) | Self::ReaddirplusFrom { .. } => NfsOperation::Readdirplus,
             Self::Fsstat(_) => NfsOperation::Fsstat,
             Self::Fsinfo(_) => NfsOperation::Fsinfo,
@@ -164,9 +170,12 @@ impl Ask<'_> {
             Self::Rename { directory, from, to } => {
                 put(&RENAME3args { from: at(directory, from), to: at(directory, to) }, into);
             }
-            Self::Readdir(dir) => {
-                let (cookie, cookieverf) = (0, cookieverf3::default());
-                put(&READDIR3args { dir: dir.clone(), cookie, cookieverf, count: DIRECTORY_BYTES }, into);
+            Self::Readdir(directory) => {
+                Self::ReaddirFrom { directory, cookie: 0, verifier: [0; 8] }.pack(into);
+            }
+            Self::ReaddirFrom { directory, cookie, verifier } => {
+                let (dir, cookieverf) = (directory.clone(), cookieverf3(verifier));
+                put(&READDIR3args { dir, cookie, cookieverf, count: DIRECTORY_BYTES }, into);
             }
             Self::Readdirplus(directory) => {
                 Self::ReaddirplusFrom { directory, cookie: 0, verifier: [0; 8] }.pack(into);

@@ -60,7 +60,7 @@ impl Protocol for Nfs {
         // A server of linerate's own may serve a folder of this host, also beside calls to a server of others.
         let serves = task.server.is_none() || job.servers() > 0;
         let powers = task.server.iter().map(|_| Power::Servers).chain(serves.then_some(Power::Files)).collect();
-        let needs = linerate_oncrpc::calls_need(job, task.transfer_bytes.get(), task.outstanding);
+        let needs = linerate_oncrpc::calls_need(job, task.transfer_bytes.get(), task.outstanding.into());
         let served = if job.servers() > 0 { self.server.memory() } else { 0 };
         let known = set_memory(&task.files).saturating_mul(job.clients());
         let server = |server: &NfsServer| ForeignServer {

@@ -8,6 +8,9 @@ pub(crate) const OK: u32 = nfsstat3::NFS3_OK as u32;
 /// The server is busy with it: it must be asked again later.
 pub(crate) const JUKEBOX: u32 = nfsstat3::NFS3ERR_JUKEBOX as u32;
 
+/// The server does not have this call.
+pub(crate) const NOTSUPP: u32 = nfsstat3::NFS3ERR_NOTSUPP as u32;
+
 /// The name of a status: RFC 1813 section 2.6.
 pub(crate) fn name(status: u32) -> String {
     match nfsstat3::unpack(&mut &status.to_be_bytes()[..]) {

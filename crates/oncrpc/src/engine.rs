@@ -4,7 +4,7 @@ use crate::client::Caller;
 use crate::error::RpcError;
 use crate::flow::{Flow, Shared, open};
 use crate::job::Job;
-use crate::load::{Calls, Load};
+use crate::load::{Calls, Load, most_under_way};
 use crate::needs::calls_need;
 use crate::program::TestProgram;
 use crate::protocol::{Opening, Protocol};
@@ -79,7 +79,8 @@ impl Protocol for OncRpc {
         let task = Self::task(&job.task)?;
         // A server keeps the units that it answers with.
         let units = RpcTask::TCP_MAXIMUM.saturating_mul(job.servers());
-        let needs = calls_need(job, task.unit_bytes.get(), task.outstanding);
+        // What waits to be sent may be kept twice over, sent and not sent, in a buffer that grows by doubling.
+        let needs = calls_need(job, task.unit_bytes.get().saturating_mul(4), most_under_way(task));
         Ok(Needs { powers: Power::Rpc.into(), memory: needs.memory.saturating_add(units), ..needs })
     }
 

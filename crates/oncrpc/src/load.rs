@@ -3,7 +3,7 @@
 mod calls;
 mod tally;
 
-pub(crate) use calls::Calls;
+pub(crate) use calls::{Calls, most_under_way};
 pub use tally::{Edges, Tally};
 
 use crate::client::Caller;

@@ -11,10 +11,10 @@ const REPLY: u64 = 4 << 20;
 
 /// Returns memory, threads and descriptors that the ends of `job` need here. Each flow has `outstanding` calls of `data` bytes under
 /// way.
-pub fn calls_need(job: &Job, data: u64, outstanding: u16) -> Needs {
+pub fn calls_need(job: &Job, data: u64, outstanding: u64) -> Needs {
     let flows = u64::from(job.net().flows);
     let (calling, serving) = (flows.saturating_mul(job.clients()), flows.saturating_mul(job.servers()));
-    let under_way = data.saturating_mul(u64::from(outstanding).saturating_add(1));
+    let under_way = data.saturating_mul(outstanding.saturating_add(1));
     let of_callers = calling.saturating_mul(under_way.saturating_add(REPLY + Needs::THREAD));
     Needs {
         memory: serving.saturating_mul(CONNECTION_MEMORY + Needs::THREAD).saturating_add(of_callers),

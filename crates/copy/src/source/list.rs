@@ -25,7 +25,7 @@ pub(crate) fn run(origin: &Origin, out: Sender<Batch>, links: CopyLinks, side: &
         }
         Origin::Folder(storage) => {
             let walk = match Walk::new(&**storage) {
-                Ok(walk) => walk,
+                Ok(walk) => walk.skipping_links(skipped.is_some()),
                 Err(error) => return control.failed(b"", CopyStage::List, &error),
             };
             for found in walk {

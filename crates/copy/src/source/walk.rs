@@ -10,6 +10,8 @@ pub(crate) struct Walk {
     levels: Vec<Level>,
     /// The folder that is entered next.
     pending: Option<Vec<u8>>,
+    /// Where links lead is not looked up.
+    skips_links: bool,
 }
 
 /// A folder that is being listed.
@@ -28,9 +30,14 @@ pub(crate) struct Unlisted {
 impl Walk {
     /// Of the tree in `storage`.
     pub(crate) fn new(storage: &dyn Storage) -> io::Result<Self> {
-        let mut walk = Self { storage: storage.another(), levels: Vec::new(), pending: None };
+        let mut walk = Self { storage: storage.another(), levels: Vec::new(), pending: None, skips_links: false };
         walk.enter(Vec::new())?;
         Ok(walk)
+    }
+
+    /// The same, in which links lead nowhere: a storage may not say where.
+    pub(crate) fn skipping_links(self, skips_links: bool) -> Self {
+        Self { skips_links, ..self }
     }
 
     fn enter(&mut self, path: Vec<u8>) -> io::Result<()> {
@@ -52,6 +59,7 @@ impl Walk {
         let kind = match what {
             What::Folder => Kind::Folder,
             What::File { size } => Kind::File { size, content: 0 },
+            What::Link if self.skips_links => Kind::Link { target: Vec::new() },
             What::Link => match self.storage.read_link(&path) {
                 Ok(target) => Kind::Link { target },
                 Err(error) => return unlisted(path, error),

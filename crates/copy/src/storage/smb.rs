@@ -160,7 +160,7 @@ impl From<linerate_smb::About> for About {
         let (what, mode) = match kind {
             Kind::File => (What::File { size }, FILE),
             Kind::Folder => (What::Folder, FOLDER),
-            Kind::Reparse => (What::Other, FILE),
+            Kind::Reparse => (What::Link, FILE),
         };
         Self { mode, modified, changed: modified, what }
     }
@@ -187,7 +187,8 @@ impl Storage for SmbFolder {
     }
 
     fn read_link(&mut self, _path: &[u8]) -> io::Result<Vec<u8>> {
-        Err(no_links())
+        let why = "a link of a share: where it leads is not read; --links skip leaves links out";
+        Err(io::Error::new(io::ErrorKind::Unsupported, why))
     }
 
     fn open(&mut self, path: &[u8]) -> io::Result<(Box<dyn OpenFile>, About)> {

@@ -197,6 +197,11 @@ fn ask(mut asks: TcpStream, listed: &Receiver<Batch>, pending: &Sender<Batch>) -
         let mut question = blocks.take();
         for Entry { path, mode, modified, kind } in &batch {
             if let Kind::File { size, .. } = kind {
+                if !question.has_room(0) {
+                    connection::send(&mut asks, &question)?;
+                    drop(question);
+                    question = blocks.take();
+                }
                 question.file(path, *mode, *modified, *size);
             }
         }

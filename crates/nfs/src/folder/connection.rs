@@ -29,11 +29,13 @@ const CONNECT: Duration = Duration::from_secs(5);
 const LOST: Duration = Duration::from_secs(20);
 /// One that is there has so long for an answer.
 const REPLY_TIMEOUT_NS: u64 = 60_000_000_000;
+/// COMMIT takes as long as the server's disks take for all that it holds of a file.
+const COMMIT_TIMEOUT_NS: u64 = 600_000_000_000;
 const TICK: Nanos = Nanos::from_millis(100);
 /// Calls that are made once it was told to stop, all together.
 const GRACE_NS: u64 = 3_000_000_000;
 /// What a server cannot do yet (NFS3ERR_JUKEBOX) is asked again after this.
-const AGAIN: Duration = Duration::from_millis(100);
+pub(super) const AGAIN: Duration = Duration::from_millis(100);
 
 /// Why a call came to nothing, where the server is there.
 pub(super) enum Failure {
@@ -243,12 +245,10 @@ impl Connection {
         {
             return Err(lost(format!("{} has shown no sign for {} s", self.caller.server(), LOST.as_secs())));
         }
-        if now.saturating_sub(self.heard) > REPLY_TIMEOUT_NS {
-            return Err(lost(format!(
-                "{} has not answered for {} s",
-                self.caller.server(),
-                REPLY_TIMEOUT_NS / 1_000_000_000
-            )));
+        let only_commits = self.asked.values().all(|asked| *asked == NfsOperation::Commit);
+        let longest = if only_commits { COMMIT_TIMEOUT_NS } else { REPLY_TIMEOUT_NS };
+        if now.saturating_sub(self.heard) > longest {
+            return Err(lost(format!("{} has not answered for {} s", self.caller.server(), longest / 1_000_000_000)));
         }
         Ok(())
     }

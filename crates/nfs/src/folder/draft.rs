@@ -3,12 +3,14 @@
 //! Data goes UNSTABLE and is made durable by COMMIT (RFC 1813 sections 3.3.7 and 3.3.21). A server that restarts in between may have
 //! forgotten it, and says so by another verifier: then the file is given up.
 
-use super::connection::{Connection, Failure};
+use super::connection::{AGAIN, Connection, Failure};
 use super::{NfsFolder, NfsReading, UNDER_WAY, time};
 use crate::answers::{Answer, Verifier};
 use crate::calls::{Ask, Handle, Settings};
+use crate::status;
 use std::collections::HashMap;
 use std::io;
+use std::thread;
 
 /// The file. Dropped before it has its name, it is removed.
 pub struct NfsDraft {
@@ -133,7 +135,7 @@ impl Written {
     fn answers(&mut self, file: &Handle, wait: bool) -> io::Result<()> {
         let Self { connection, under_way, verifier } = self;
         let Some(connection) = connection else { return Ok(()) };
-        let (mut failed, mut left) = (None, Vec::new());
+        let (mut failed, mut busy, mut left) = (None, false, Vec::new());
         let mut take = |xid: u32, answer: Result<Answer<'_>, ()>| {
             let Some((offset, data)) = under_way.remove(&xid) else { return };
             match answer.map_err(|()| Failure::Unfit) {
@@ -145,6 +147,10 @@ impl Written {
                         left.push((offset + u64::from(count), data[count as usize..].to_vec()));
                     }
                 }
+                Ok(Answer::Failed(status::JUKEBOX)) => {
+                    busy = true;
+                    left.push((offset, data));
+                }
                 Ok(other) => failed = Some(Failure::from(other).of("WRITE")),
                 Err(failure) => failed = Some(failure.of("WRITE")),
             }
@@ -153,6 +159,9 @@ impl Written {
         heard?;
         if let Some(error) = failed {
             return Err(error);
+        }
+        if busy {
+            thread::sleep(AGAIN);
         }
         for (offset, data) in left {
             let xid = connection.ask(&Ask::Write { file, offset, data: &data, stable: false })?;

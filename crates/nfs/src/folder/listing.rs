@@ -3,8 +3,10 @@
 use super::{NfsAttributes, NfsFolder, PIECE};
 use crate::answers::{Answer, Attributes};
 use crate::calls::{Ask, Handle};
+use crate::status;
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::Ordering;
 
 /// A name in a folder.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct NfsListing {
     directory: Handle,
     cookie: u64,
     verifier: [u8; 8],
+    /// It is READDIRPLUS that lists.
+    plus: bool,
     /// Names of the last reply that are still to be given.
     names: VecDeque<(Vec<u8>, Option<Attributes>)>,
     end: bool,
@@ -28,15 +32,23 @@ pub struct NfsListing {
 
 impl NfsListing {
     pub(super) fn new(folder: NfsFolder, directory: Handle) -> Self {
-        Self { folder, directory, cookie: 0, verifier: [0; 8], names: VecDeque::new(), end: false }
+        Self { folder, directory, cookie: 0, verifier: [0; 8], plus: true, names: VecDeque::new(), end: false }
     }
 
     /// Asks for more names.
     fn more(&mut self) -> io::Result<()> {
-        let Self { folder, directory, cookie, verifier, names, end } = self;
-        let ask = Ask::ReaddirplusFrom { directory, cookie: *cookie, verifier: *verifier };
-        let before = *cookie;
-        folder.server.connections.one("READDIRPLUS", &ask, |answer| match answer {
+        let Self { folder, directory, cookie, verifier, plus, names, end } = self;
+        let (before, opened) = (*cookie, *verifier);
+        let names_only = &folder.server.lists_names_only;
+        // Cookies of one call are nothing to the other.
+        if before == 0 {
+            *plus = !names_only.load(Ordering::Relaxed);
+        }
+        let (call, ask) = match *plus {
+            true => ("READDIRPLUS", Ask::ReaddirplusFrom { directory, cookie: before, verifier: opened }),
+            false => ("READDIR", Ask::ReaddirFrom { directory, cookie: before, verifier: opened }),
+        };
+        let is_listed = folder.server.connections.one(call, &ask, |answer| match answer {
             Answer::Entries(entries) => {
                 (*verifier, *end) = (entries.verifier, entries.end);
                 for entry in entries {
@@ -45,10 +57,16 @@ impl NfsListing {
                         names.push_back((entry.name.to_vec(), entry.attributes));
                     }
                 }
-                Ok(())
+                Ok(true)
             }
+            // A server need not have it (RFC 1813 section 3.3.17).
+            Answer::Failed(status::NOTSUPP) if *plus && before == 0 => Ok(false),
             other => Err(other.into()),
         })?;
+        if !is_listed {
+            names_only.store(true, Ordering::Relaxed);
+            return self.more();
+        }
         if *cookie == before && !*end {
             return Err(io::Error::other(format!(
                 "the NFS server lists a folder without end: no entry in a reply of {} KiB",

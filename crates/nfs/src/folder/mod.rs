@@ -27,6 +27,7 @@ use nfs3_types::nfs3::{ftype3, nfsstat3};
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Handles of folders that are remembered.
@@ -110,6 +111,8 @@ struct Server {
     write: u32,
     /// The steps in which it keeps times, nanoseconds.
     time_step: u64,
+    /// It does not have READDIRPLUS.
+    lists_names_only: AtomicBool,
 }
 
 impl Drop for Server {
@@ -143,7 +146,15 @@ impl NfsFolder {
     fn mounted(connections: ConnectionPool, mounting: SocketAddr, path: &str, make: bool) -> Result<Self, RpcError> {
         let (mut caller, credential) = connections.dial(mounting)?;
         let (export, below, root) = find_export(&mut caller, &credential, path)?;
-        let mut server = Server { connections, mounting, export, read: PIECE, write: PIECE, time_step: 1 };
+        let mut server = Server {
+            connections,
+            mounting,
+            export,
+            read: PIECE,
+            write: PIECE,
+            time_step: 1,
+            lists_names_only: AtomicBool::new(false),
+        };
         let failed = |what: String, error: io::Error| RpcError::Refused {
             server: server.connections.address,
             what,

@@ -1,11 +1,13 @@
 //! A file that is read from its beginning on, with several READs under way.
 
-use super::connection::{Connection, Failure};
+use super::connection::{AGAIN, Connection, Failure};
 use super::{NfsAttributes, NfsFolder, UNDER_WAY};
 use crate::answers::Answer;
 use crate::calls::{Ask, Handle};
+use crate::status;
 use std::collections::VecDeque;
 use std::io;
+use std::thread;
 
 /// The file. It is read in order; going back begins anew.
 pub struct NfsReading {
@@ -31,6 +33,13 @@ struct Piece {
     /// What came, and how many bytes of it were taken.
     came: Option<Result<Vec<u8>, Failure>>,
     taken: usize,
+}
+
+impl Piece {
+    /// The server is busy with it: it must be asked for again.
+    fn is_refused_for_now(&self) -> bool {
+        matches!(self.came, Some(Err(Failure::Status(status::JUKEBOX))))
+    }
 }
 
 /// Puts an answer to its piece.
@@ -82,6 +91,16 @@ impl NfsReading {
         self.ask_ahead()?;
         loop {
             match self.pieces.pop_front() {
+                Some(front) if front.is_refused_for_now() => {
+                    self.pieces.push_front(front);
+                    thread::sleep(AGAIN);
+                    for at in 0..self.pieces.len() {
+                        let Piece { offset, count, .. } = self.pieces[at];
+                        if self.pieces[at].is_refused_for_now() {
+                            self.pieces[at] = self.ask(offset, count)?;
+                        }
+                    }
+                }
                 Some(Piece { came: Some(Err(failure)), .. }) => return Err(failure.of("READ")),
                 Some(Piece { xid, offset, count, came: Some(Ok(bytes)), taken }) => {
                     let now = into.len().min(bytes.len() - taken);

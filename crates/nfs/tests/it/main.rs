@@ -1,4 +1,5 @@
 //! Tests of the crate from outside.
 
+mod folder;
 mod ganesha;
 mod nfs;

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 
 /// Calls queued before replies are looked for again.
 const BURST: usize = 64;
-/// An open loop that is not answered keeps so much data and so many calls under way; those due later stay in the schedule,
+/// An open loop that is not answered keeps so much data under way by all its flows, and so many calls by each; those due later stay in the schedule,
 /// and are timed from when they were due all the same.
 const WAITING_BYTES: u64 = 8 << 20;
 const WAITING_CALLS: std::ops::RangeInclusive<u64> = 16..=65_536;
@@ -27,6 +27,17 @@ pub(crate) struct Calls {
     key: SessionKey,
     to: Procedure,
     args: Vec<u8>,
+}
+
+/// Calls that one flow has under way at the most.
+pub(crate) fn most_under_way(task: &RpcTask) -> u64 {
+    match task.rate {
+        Some(_) => {
+            let each = WAITING_BYTES / u64::from(task.net.flows).max(1);
+            (each / task.unit_bytes.get().max(1)).clamp(*WAITING_CALLS.start(), *WAITING_CALLS.end())
+        }
+        None => task.outstanding.into(),
+    }
 }
 
 impl Calls {
@@ -149,11 +160,7 @@ impl<'a> Asking<'a> {
 
     /// Calls under way at the most.
     fn most(&self) -> usize {
-        let spec = &self.load.spec;
-        if self.schedule.is_none() {
-            return spec.outstanding.into();
-        }
-        (WAITING_BYTES / spec.unit_bytes.get().max(1)).clamp(*WAITING_CALLS.start(), *WAITING_CALLS.end()) as usize
+        most_under_way(&self.load.spec) as usize
     }
 
     fn take(&mut self, caller: &mut Caller, wait_ns: u64) -> Result<(), RpcError> {

@@ -3,6 +3,7 @@
 use crate::client::Caller;
 use crate::error::RpcError;
 use crate::flow::Shared;
+use linerate_engine::PeerSilence;
 use linerate_model::{TcpFlow, Transactions};
 use linerate_pace::Schedule;
 use linerate_sys::tcp::{self, Info};
@@ -81,6 +82,9 @@ impl<'a> Tally<'a> {
     }
 }
 
+/// A server that acknowledges nothing of what was sent to it for so long is gone.
+const GONE_NS: u64 = 5_000_000_000;
+
 /// What the transport did between the window's edges: TCP's own account, and calls sent again.
 #[derive(Debug)]
 pub struct Edges<'a> {
@@ -90,17 +94,28 @@ pub struct Edges<'a> {
     retransmitted_before: Option<u64>,
     opened: Option<(Info, u64)>,
     closed: Option<(Info, u64)>,
+    silence: PeerSilence,
 }
 
 impl<'a> Edges<'a> {
     /// Looks at flow `index` at the edges of the window.
     pub fn new(shared: &'a Shared, index: usize) -> Self {
-        Self { shared, index, retransmitted_before: None, opened: None, closed: None }
+        Self { shared, index, retransmitted_before: None, opened: None, closed: None, silence: PeerSilence::default() }
     }
 
     /// Looks at the connection if `now` has passed an edge, and tells the flow's meter of calls sent again. Called from the start of
     /// the load on.
+    ///
+    /// # Errors
+    /// The server is gone, or its connection cannot be looked at.
     pub fn sample(&mut self, caller: &Caller, now: u64) -> Result<(), RpcError> {
+        if let Some(stream) = caller.stream()
+            && self.silence.look(stream.as_fd())? > GONE_NS
+        {
+            let (seconds, calls) = (GONE_NS / 1_000_000_000, caller.outstanding());
+            let what = format!("it has shown no sign for {seconds} s, with {calls} calls unanswered");
+            return Err(RpcError::Gone { peer: caller.server(), what });
+        }
         let retransmitted = caller.retransmitted();
         let before = *self.retransmitted_before.get_or_insert(retransmitted);
         self.shared.meters[self.index].sent_again(retransmitted - before);

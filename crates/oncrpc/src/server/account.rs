@@ -34,7 +34,7 @@ impl Account {
         self.last.load(Ordering::Relaxed)
     }
 
-    /// Replies were sent at `now`, these nanoseconds after their calls had arrived.
+    /// Replies were sent, or first offered to the kernel, at `now`, these nanoseconds after their calls had arrived.
     pub(super) fn answered(&self, took: &mut Vec<u64>, now: u64) {
         if took.is_empty() {
             return;

@@ -193,25 +193,22 @@ impl Connection {
 
     /// Hands over as much as there is room for. Returns whether that was anything.
     fn write(&mut self, shared: &Shared) -> io::Result<bool> {
-        let mut has_sent = false;
-        while self.sent < self.out.len() {
+        let (mut has_sent, mut has_room) = (false, true);
+        while has_room && self.sent < self.out.len() {
             match self.stream.write(&self.out[self.sent..]) {
                 Ok(taken) => {
                     self.sent += taken;
                     has_sent |= taken > 0;
                 }
-                Err(error) if is_timeout(&error) => {
-                    if self.sent > self.out.len() / 2 {
-                        self.out.drain(..self.sent);
-                        self.sent = 0;
-                    }
-                    return Ok(has_sent);
-                }
+                Err(error) if is_timeout(&error) => has_room = false,
                 Err(error) => return Err(error),
             }
         }
-        self.out.clear();
-        self.sent = 0;
+        if self.sent > self.out.len() / 2 {
+            self.out.drain(..self.sent);
+            self.sent = 0;
+        }
+        // A reply is done when it is first offered: what it waits for the line from then on is no time of the server.
         let now = clock::now();
         self.arrived.iter_mut().for_each(|at| *at = now.saturating_sub(*at));
         shared.account.answered(&mut self.arrived, now);

@@ -328,6 +328,34 @@ impl Program for Large {
     }
 }
 
+/// Answers with more than the buffers of a connection hold.
+struct Huge;
+
+impl Program for Huge {
+    fn number(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        VERSION..=VERSION
+    }
+
+    fn call(&self, _: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
+        reply.resize(reply.len() + (64 << 20), 7);
+        Ok(None)
+    }
+}
+
+#[test]
+fn what_a_reply_waits_for_the_line_is_no_time_of_the_server() {
+    let server = Server::start(Transport::Tcp, LOOPBACK, vec![Arc::new(Huge)]).expect("listens");
+    let mut caller = caller(Transport::Tcp, server.address());
+    caller.call(of(RpcCall::Read), &Credential::none(), &[]);
+    // The call goes on its way, and nothing is read.
+    caller.poll(Nanos::new(0), &mut |_, _| ()).expect("sends");
+    wait_until("a reply that nobody reads is counted", || (server.service().calls == 1).then_some(()));
+}
+
 /// The attack: hundreds of small calls in one piece of the stream, each for a megabyte, had the server keep all of their replies
 /// at once.
 #[test]
