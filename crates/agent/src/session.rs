@@ -173,6 +173,11 @@ impl Session {
         }
     }
 
+    /// Whether it connects to a peer by this link.
+    pub(crate) fn connects_by(&self, link: &LinkId) -> bool {
+        self.connects.contains(link)
+    }
+
     /// Gives the engine the order that it waits for. A start may be delayed by `longest_delay` at most.
     ///
     /// # Errors

@@ -103,9 +103,17 @@ impl Sessions {
     ///
     /// # Errors
     /// The credential has no such session, it may not connect to its peers, or it waits for another order or for none.
-    pub(crate) fn order(&self, id: &SessionId, order: Order, grant: &Grant, requester: IpAddr) -> Result<(), ApiError> {
+    pub(crate) fn order(
+        &self,
+        id: &SessionId,
+        mut order: Order,
+        grant: &Grant,
+        requester: IpAddr,
+    ) -> Result<(), ApiError> {
         let session = self.get(id, grant)?;
-        if let Order::Connect(endpoints) = &order {
+        if let Order::Connect(endpoints) = &mut order {
+            // To look at each takes time that others wait for.
+            endpoints.retain(|link, _| session.connects_by(link));
             grant.check_endpoints(endpoints)?;
             self.limits.check_targets(endpoints, requester)?;
         }

@@ -191,6 +191,14 @@ int polled(void *context)
 	return 0;
 }
 
+// A frame carries the lower 32 bits of its number, which a long trial uses up: it is the nearest to the one that is expected.
+static __always_inline __u64 number_of(__u32 carried, __u64 expected)
+{
+	__s64 nearest = (__s64)expected + (__s32)(carried - (__u32)expected);
+
+	return nearest < 0 ? carried : nearest;
+}
+
 SEC("xdp")
 int receive(struct xdp_md *context)
 {
@@ -217,10 +225,10 @@ int receive(struct xdp_md *context)
 		return XDP_DROP;
 	}
 
-	__u32 number = bpf_ntohl(signature.low >> 48 | signature.middle << 16);
+	__u32 carried = bpf_ntohl(signature.low >> 48 | signature.middle << 16);
 	__u64 sent = bpf_be64_to_cpu(signature.middle >> 16 | (__u64)signature.high << 48);
 	__u64 now = read_clock(trial, sent);
-	if (__sync_lock_test_and_set(&known->seen[number % REMEMBERED], number + 1) == number + 1) {
+	if (__sync_lock_test_and_set(&known->seen[carried % REMEMBERED], carried + 1) == carried + 1) {
 		__sync_fetch_and_add(&count->duplicates, 1);
 		return XDP_DROP;
 	}
@@ -230,12 +238,13 @@ int receive(struct xdp_md *context)
 	__sync_fetch_and_add(&count->received, 1);
 	if (trial->sized)
 		__sync_fetch_and_add(&count->bytes, end - frame);
+	__u64 number = number_of(carried, count->expected);
 	if (number < count->expected) {
 		__sync_fetch_and_add(&count->reordered, 1);
 	} else {
 		if (number > count->expected)
 			count->last_gap = sent;
-		count->expected = (__u64)number + 1;
+		count->expected = number + 1;
 	}
 	__u32 bucket = bucket_of(now > sent ? now - sent : 0);
 	if (bucket < BUCKETS)

@@ -40,10 +40,10 @@ impl Account {
         }
     }
 
-    /// Frame `number` of `bytes`, sent at `sent`, arrived at `at`.
-    pub(crate) fn arrived(&mut self, number: u32, sent: u64, at: u64, bytes: u64) {
-        let next = u64::from(number) + 1;
-        if std::mem::replace(&mut self.seen[number as usize % REMEMBERED], next) == next {
+    /// A frame of `bytes` that carries these lower 32 bits of its number, sent at `sent`, arrived at `at`.
+    pub(crate) fn arrived(&mut self, carried: u32, sent: u64, at: u64, bytes: u64) {
+        let next = self.number_of(carried) + 1;
+        if std::mem::replace(&mut self.seen[carried as usize % REMEMBERED], next) == next {
             self.duplicates += 1;
             return;
         }
@@ -63,11 +63,27 @@ impl Account {
         }
         self.latency.record(at.saturating_sub(sent));
     }
+
+    /// The number nearest to the one that is expected: a long trial has more frames than 32 bits can count.
+    fn number_of(&self, carried: u32) -> u64 {
+        let ahead = carried.wrapping_sub(self.expected as u32) as i32;
+        self.expected.checked_add_signed(ahead.into()).unwrap_or_else(|| carried.into())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_go_on_where_32_bits_end() {
+        let mut account = Account::new();
+        for (carried, at) in [(u32::MAX - 1, 100), (u32::MAX, 200), (1, 300), (0, 400), (1, 500), (4, 600)] {
+            account.arrived(carried, at - 50, at, 60);
+        }
+        assert_eq!((account.received, account.duplicates, account.reordered), (5, 1, 1));
+        assert_eq!((account.expected, account.last_gap), ((1 << 32) + 5, Some(550)));
+    }
 
     #[test]
     fn counts_duplicates_and_reordering() {

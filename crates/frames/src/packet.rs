@@ -34,8 +34,10 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
         socket.stamp_and_hold(BUFFER)?;
         ears.push(socket);
     }
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let dealt = deal(&plan.sent_here(), cores);
+    let mut cores = affinity::allowed();
+    // A control group may have the time of fewer.
+    cores.truncate(thread::available_parallelism().map_or(1, usize::from));
+    let dealt = deal(&plan.sent_here(), cores.len());
     let over = AtomicBool::new(false);
     let start = attempt.begin(LEAD)?;
     let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
@@ -49,9 +51,9 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
             receivers.push(thread.map_err(started)?);
         }
         let mut senders = Vec::with_capacity(dealt.len());
-        for (core, streams) in dealt.iter().enumerate() {
-            let work = move || send(plan, stop, core, streams, start, progress);
-            let thread = thread::Builder::new().name(format!("frames {core}")).spawn_scoped(scope, work);
+        for (number, (streams, core)) in dealt.iter().zip(&cores).enumerate() {
+            let work = move || send(plan, stop, *core, streams, start, progress);
+            let thread = thread::Builder::new().name(format!("frames {number}")).spawn_scoped(scope, work);
             senders.push(thread.map_err(started)?);
         }
         while senders.iter().any(|thread| !thread.is_finished()) {
@@ -136,13 +138,13 @@ struct Outgoing {
 fn send(
     plan: &Plan,
     stop: &AtomicBool,
-    core: usize,
+    core: u32,
     streams: &[usize],
     start: u64,
     progress: &Progress,
 ) -> Result<Vec<Outgoing>, Error> {
     // A thread that may not choose its core sends all the same, only less evenly.
-    let _ = affinity::pin(core as u32);
+    let _ = affinity::pin(core);
     linerate_sys::thread::sharpen_timers();
     let mut lane = Vec::with_capacity(streams.len());
     for &stream in streams {

@@ -9,7 +9,7 @@ use linerate_engine::Stopped;
 use linerate_model::{
     Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent, message,
 };
-use linerate_sys::affinity::{ClearCores, pin};
+use linerate_sys::affinity::{ClearCores, allowed, pin};
 use linerate_sys::thread::{SELF, go_first, put_own_session_first};
 use linerate_sys::xdp::{HEAD, Lane, Receiver, Reception, TransmitFrame, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, bpf, clock};
@@ -93,8 +93,10 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     possible_for(plan)?;
     let receiver = attach(plan)?;
     // The last core is left for what arrives.
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let dealt = deal(&plan.sent_here(), cores.saturating_sub(1).max(1));
+    let mut cores = allowed();
+    // A control group may have the time of fewer.
+    cores.truncate(thread::available_parallelism().map_or(1, usize::from));
+    let dealt = deal(&plan.sent_here(), cores.len().saturating_sub(1).max(1));
     let start = attempt.begin(LOADING)?;
     let virtual_links = VirtualLinks::of(plan)?;
     let mut lanes = Vec::with_capacity(dealt.len());
@@ -109,15 +111,15 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     let Programs { lanes, receiver, .. } = &*programs;
     let _counting = attempt.progress.counted_by(Arc::clone(&programs) as _);
     // Those of this process that only look on would hold up a sender for milliseconds, however it is put first.
-    let _clear = ClearCores::of(0..lanes.len() as u32);
+    let _clear = ClearCores::of(cores.iter().copied().take(lanes.len()));
     thread::scope(|scope| {
         let mut threads = Vec::with_capacity(lanes.len());
-        for (core, lane) in lanes.iter().enumerate() {
+        for (number, (lane, core)) in lanes.iter().zip(&cores).enumerate() {
             let thread = thread::Builder::new()
-                .name(format!("frames {core}"))
+                .name(format!("frames {number}"))
                 .spawn_scoped(scope, move || {
                     // Without these it sends all the same, only less evenly.
-                    let _ = pin(core as u32);
+                    let _ = pin(*core);
                     let _ = go_first(SELF).and_then(|()| put_own_session_first());
                     clock::sleep_until(start.saturating_sub(LEAD / 10));
                     while lane.send()? && !stop.load(Ordering::Relaxed) && clock::now() < deadline {}

@@ -153,6 +153,10 @@ impl Run<'_> {
 
         let failure = loop {
             let Step::Run { trial, again } = method.next() else { break None };
+            // It may have been asked for as the trial before was wound up.
+            if *cancel.borrow() {
+                break Some(RunError::Interrupted);
+            }
             on_event(Event::Begins { trial: &trial, attempt, progress: method.progress() });
             lasting.sampling = sampling(self.sampling_period, method.progress().at_most, record.trials.len());
             let began_unix_ns = clock.now().get();
@@ -249,24 +253,38 @@ impl Run<'_> {
             }
             // What was missed before has no part in this trial.
             let _ = bench.and_then(BenchWatch::missed);
-            let mut result = sessions.run(attempt, self.password.as_ref(), &on_event).await?;
-            missed.extend(bench.and_then(BenchWatch::missed));
-            if let Some(device) = &mut self.device {
-                result.device_load = Some(device.stop(&result, again == Again::Decides).await);
-            }
-            result.clocks = clocks.after(trial, self.agents).await;
-            Ok(result)
+            sessions.run(attempt, self.password.as_ref(), &on_event).await
         };
         let result = tokio::select! {
             biased;
             () = asked_to_stop(cancel) => Err(RunError::Interrupted),
             result = watched => result,
         };
-        if result.is_err() {
+        let mut result = match result {
+            Ok(result) => result,
+            Err(error) => {
+                self.device.iter_mut().for_each(DeviceWatch::give_up);
+                remains.extend(sessions.close().await);
+                return Err(error);
+            }
+        };
+        missed.extend(bench.and_then(BenchWatch::missed));
+        // The trial is measured, and is kept also where the user does not wait for what is asked besides.
+        let further = async {
+            if let Some(device) = &mut self.device {
+                result.device_load = Some(device.stop(&result, again == Again::Decides).await);
+            }
+            result.clocks = clocks.after(trial, self.agents).await;
+        };
+        let is_left_out = tokio::select! {
+            biased;
+            () = asked_to_stop(cancel) => true,
+            () = further => false,
+        };
+        if is_left_out {
             self.device.iter_mut().for_each(DeviceWatch::give_up);
-            remains.extend(sessions.close().await);
         }
-        result
+        Ok(result)
     }
 }
 

@@ -15,6 +15,14 @@ pub fn pin(cpu: u32) -> Result<(), Error> {
     sched_setaffinity(Pid::from_raw(0), &set).map_err(|errno| Error::new("sched_setaffinity", object(), errno))
 }
 
+/// The cores that the calling thread may use, at least one.
+pub fn allowed() -> Vec<u32> {
+    let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    let cores: Vec<u32> =
+        (0..CpuSet::count()).filter(|core| set.is_set(*core).is_ok_and(|is| is)).map(|core| core as u32).collect();
+    if cores.is_empty() { vec![0] } else { cores }
+}
+
 /// What all [`ClearCores`] of this process ask for together.
 static CLEARED: Mutex<Cleared> = Mutex::new(Cleared { cores: Vec::new(), moved: BTreeMap::new() });
 
@@ -106,8 +114,19 @@ mod tests {
 
     /// The cores of the calling thread.
     fn own() -> Vec<usize> {
-        let set = sched_getaffinity(Pid::from_raw(0)).expect("a thread has cores");
-        (0..CpuSet::count()).filter(|core| set.is_set(*core).is_ok_and(|is| is)).collect()
+        allowed().into_iter().map(|core| core as usize).collect()
+    }
+
+    #[test]
+    fn a_thread_knows_the_cores_that_it_may_use() {
+        let pinned = std::thread::spawn(|| {
+            // No other test moves threads meanwhile.
+            let _cleared = Cleared::lock();
+            let last = *allowed().last().expect("one at least");
+            (pin(last).map(|()| allowed()), last)
+        });
+        let (known, last) = pinned.join().expect("it ends");
+        assert_eq!(known.expect("the core is there"), [last]);
     }
 
     #[test]

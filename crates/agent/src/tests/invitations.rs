@@ -202,7 +202,9 @@ async fn an_invitation_is_bound_to_its_peers_and_its_rate() {
     let error = refused(&client, &assignment("fast")).await;
     assert!(error.contains("this agent URL allows 1 Mbit/s"), "{error}");
     sends(600_000);
-    let mut first = client.open(&assignment("first")).await.expect("within the rate");
+    let mut connecting = assignment("first");
+    connecting.roles[0].connects = vec![LinkId(0)];
+    let mut first = client.open(&connecting).await.expect("within the rate");
     assert!(refused(&client, &assignment("second")).await.contains("send 1.2 Mbit/s"));
     let _owners = connect(&agent).await.open(&assignment("owners")).await.expect("not bound by it");
     until(&mut first, |stage| matches!(stage, Stage::Listening { .. })).await;

@@ -14,7 +14,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A running path that can be asked for its counts.
 #[derive(Debug)]
 pub struct PathWatch {
-    output: Mutex<BufReader<UnixStream>>,
+    /// None once an answer was late or broken: what comes after it would be taken for the answer to a later question.
+    output: Mutex<Option<BufReader<UnixStream>>>,
     /// What it had counted when the lab was ready.
     before: PathCounts,
     /// What it had counted when it was last asked how it kept up.
@@ -23,7 +24,7 @@ pub struct PathWatch {
 
 impl PathWatch {
     pub(crate) fn new(output: BufReader<UnixStream>) -> Self {
-        Self { output: Mutex::new(output), before: PathCounts::default(), asked: Mutex::default() }
+        Self { output: Mutex::new(Some(output)), before: PathCounts::default(), asked: Mutex::default() }
     }
 
     /// Counts from now on.
@@ -51,15 +52,22 @@ impl PathWatch {
     }
 
     fn ask(&self) -> Result<PathCounts, LabError> {
-        let mut output = self.output.lock().map_err(|_| LabError::Down)?;
-        let mut answer = || -> io::Result<PathCounts> {
+        let mut held = self.output.lock().map_err(|_| LabError::Down)?;
+        let answer = |output: &mut BufReader<UnixStream>| -> io::Result<PathCounts> {
             output.get_ref().set_read_timeout(Some(ANSWER_TIMEOUT))?;
             output.get_mut().write_all(&[ASK])?;
             let mut line = String::new();
             output.read_line(&mut line)?;
             Ok(serde_json::from_str(&line)?)
         };
-        answer().map_err(|error| {
+        let counts = match held.as_mut() {
+            Some(output) => answer(output),
+            None => Err(io::Error::other("it did not answer an earlier question")),
+        };
+        if counts.is_err() {
+            *held = None;
+        }
+        counts.map_err(|error| {
             LabError::at("ask the path for its counts")(linerate_sys::Error::new("read", "the path", error))
         })
     }

@@ -2,6 +2,7 @@
 
 use super::fake::{Act, FakeAgents, Step, Told};
 use super::{assert_led, execute, plans, run};
+use crate::{Event, RunError};
 use linerate_model::Plan;
 use std::time::Duration;
 
@@ -66,6 +67,26 @@ async fn a_host_that_does_not_tell_its_clock_fails_no_trial() {
             assert_eq!(result.clocks.keys().map(|host| host.0.as_str()).collect::<Vec<_>>(), ["a"]);
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trial_that_is_measured_is_kept_where_the_user_does_not_wait_for_the_clocks() {
+    let agents = FakeAgents::new(&["a", "b"]).script(|moment| match moment.step {
+        Step::Clock if moment.attempt > 0 => Act::Silence,
+        _ => Act::Pass,
+    });
+    let stops = async {
+        while !agents.exchanges().iter().any(|asked| asked.entries > 0) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        agents.interrupt();
+    };
+    let on_event = &mut |_: Event<'_>| ();
+    let ((ended, _), ()) = tokio::join!(execute(plan(), &agents, None, None, None, on_event), stops);
+    assert!(matches!(ended.failure, Some(RunError::Interrupted)), "{:?}", ended.failure);
+    let [only] = &ended.record.trials[..] else { panic!("{} trials", ended.record.trials.len()) };
+    assert!(only.is_counted() && only.clocks.is_empty());
+    assert_led(&agents.attempts());
 }
 
 /// `b` is given up 3 s after `a` has answered.
