@@ -140,22 +140,28 @@ impl Metric {
     /// Whether trials of this kind give the figure at all.
     pub fn applies_to(self, trial: &Trial) -> bool {
         let task = trial.task();
+        if let Task::Frames(_) = task {
+            return self.applies_to_frames();
+        }
         let stream = matches!(task, Task::Stream(_));
         let udp = trial.net().is_some_and(|net| net.transport == Transport::Udp);
         match self {
             Self::Throughput => !matches!(task, Task::Transact(_)),
             Self::Packets | Self::Share => stream,
-            Self::Loss => stream && udp || matches!(task, Task::Frames(_)),
-            Self::Jitter => stream && udp,
+            Self::Loss | Self::Jitter => stream && udp,
             Self::Transactions | Self::Latency(_) => task.is_requests(),
             Self::Class(..) => matches!(task, Task::Nfs(_)),
             Self::Added(_) | Self::RoundTrips => trial.loads.len() > 1,
             Self::Files | Self::Stage(_) => matches!(task, Task::Copy(_)),
-            Self::Frames => matches!(task, Task::Frames(_)),
             Self::Cpu(_) => stream || task.is_requests(),
-            Self::DeviceCpu | Self::Echoes | Self::Burst | Self::Buffer | Self::Recovery => false,
+            Self::Frames | Self::DeviceCpu | Self::Echoes | Self::Burst | Self::Buffer | Self::Recovery => false,
             Self::Addresses | Self::Learning | Self::Neighbours => false,
         }
+    }
+
+    /// Whether trials of raw frames give the figure at all.
+    pub fn applies_to_frames(self) -> bool {
+        matches!(self, Self::Throughput | Self::Frames | Self::Loss)
     }
 
     /// Whether a test of a device gives the figure at all.

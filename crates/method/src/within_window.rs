@@ -40,14 +40,25 @@ pub(crate) fn unsteady(result: &TrialResult) -> Option<Caveat> {
         let ((one, error_one), (other, error_other)) = (mean_rate(first, unit), mean_rate(second, unit));
         let apart = (one - other).abs();
         (apart > DIFFERENCE * one.max(other) && apart > ERRORS * error_one.hypot(error_other)).then(|| {
+            let did = MessageValue::term("did", did);
+            if one == 0.0 {
+                let text = message!(
+                    "caveat-not-steady-at-first",
+                    "host {host} {did} nothing in the first half of the window: the load was not steady, and the \
+                     figure depends on when it was measured; warm up longer (--warmup) or measure longer (--time)",
+                    host = &session.host,
+                    did
+                );
+                return Caveat::new(CaveatKind::NotSteady, text);
+            }
             let text = message!(
                 "caveat-not-steady",
                 "host {host} {did} {share} {more} in the second half of the window than in the first: the load \
                  was not steady, and the figure depends on when it was measured; warm up longer (--warmup) or \
                  measure longer (--time)",
                 host = &session.host,
-                did = MessageValue::term("did", did),
-                share = MessageValue::percent(apart / one.max(f64::MIN_POSITIVE), 0),
+                did,
+                share = MessageValue::percent(apart / one, 0),
                 more = MessageValue::term("amount", if other > one { "more" } else { "less" })
             );
             Caveat::new(CaveatKind::NotSteady, text)
@@ -110,6 +121,8 @@ mod tests {
         let grown = unsteady(&received(|s| 1e6 * (1.0 + s.max(0.0)))).expect("it grows");
         assert_eq!(grown.kind, CaveatKind::NotSteady);
         assert!(grown.text.starts_with("host b received 86 % more in the second half"), "{}", grown.text);
+        let late = unsteady(&received(|s| if s < 1.6 { 0.0 } else { 1e7 })).expect("it begins late");
+        assert!(late.text.starts_with("host b received nothing in the first half"), "{}", late.text);
         let fallen = unsteady(&received(|s| if s < 1.0 { 4e7 } else { 1e7 })).expect("it falls");
         assert!(fallen.text.contains(" % less "), "{}", fallen.text);
     }

@@ -128,6 +128,17 @@ pub struct PathLimit {
     pub share: f64,
 }
 
+impl PathLimit {
+    /// More than this share of what a declared speed allows cannot have been carried: clocks, and data that were held up before a
+    /// short window, explain less. The speeds of media are further apart.
+    const MOST_SHARE: f64 = 1.2;
+
+    /// Whether a line of the declared speed cannot have carried so much.
+    pub fn is_declared_too_slow(&self) -> bool {
+        self.share > Self::MOST_SHARE
+    }
+}
+
 /// Sizes of the IP packets one message becomes: UDP messages past the MTU are cut into fragments, TCP fills its segments
 /// whatever the message.
 pub fn ip_packets(transport: Transport, ip: IpVersion, message_bytes: u64, mtu: u32) -> Vec<u32> {

@@ -25,7 +25,7 @@ pub fn comparison(found: &Comparison, style: &Style) -> String {
     if found.figures.is_empty() {
         page.paragraph("", &said!(lang, "comparison-the-records-have-no"));
     } else {
-        page.paragraph("", &summary(lang, found));
+        summary(lang, found).iter().for_each(|line| page.paragraph("", line));
         page.blank();
         page.table(&table(lang, found));
     }
@@ -43,7 +43,7 @@ pub fn comparison_html(lang: Language, found: &Comparison) -> Markup {
         @if found.figures.is_empty() {
             p { (said!(lang, "comparison-the-records-have-no")) }
         } @else {
-            p { (prose(lang, &summary(lang, found))) }
+            @for line in summary(lang, found) { p { (prose(lang, &line)) } }
             (with_meanings(lang, &table(lang, found)))
         }
         @for (title, lines) in notes(lang, found) {
@@ -145,7 +145,7 @@ fn is_firm(figure: &ComparedFigure) -> bool {
     figure.before_firmness.and(figure.after_firmness).is_firm()
 }
 
-fn summary(lang: Language, found: &Comparison) -> String {
+fn summary(lang: Language, found: &Comparison) -> Vec<String> {
     let count = |change| found.figures.iter().filter(|figure| figure.change == change).count();
     let said = [
         (Change::Worse, said!(lang, "comparison-worse")),
@@ -158,14 +158,19 @@ fn summary(lang: Language, found: &Comparison) -> String {
         .filter(|(change, _)| count(*change) > 0)
         .map(|(change, word)| format!("{} {word}", count(change)))
         .collect();
-    said!(
+    let summary = said!(
         lang,
         "comparison-summary",
         figures = found.figures.len(),
         counts = lang.list(&counts),
         tolerance = share(found.tolerance).trim_start_matches('+'),
         confidence = found.confidence_percent.to_string()
-    )
+    );
+    let loss = found.figures.iter().find(|figure| figure.quantity == Quantity::LossRatio);
+    let of_loss = loss.map(|loss| {
+        said!(lang, "comparison-tolerance-of-loss", tolerance = share(loss.tolerance).trim_start_matches('+'))
+    });
+    std::iter::once(summary).chain(of_loss).collect()
 }
 
 fn table(lang: Language, found: &Comparison) -> Table {
@@ -195,16 +200,21 @@ fn row(lang: Language, figure: &ComparedFigure) -> Vec<Option<String>> {
     };
     let bounded =
         |shown: String, firmness: Firmness| firmness::bounded(lang, shown, firmness, figure.quantity.more_is_better());
+    // Of a loss ratio the difference itself is told, and not its share of what was lost before.
+    let change = |value: f64| match figure.quantity {
+        Quantity::LossRatio => said!(lang, "comparison-points", points = share(value).trim_end_matches(" %")),
+        _ => share(value),
+    };
     let between = figure
         .interval
-        .map(|interval| said!(lang, "comparison-to", low = share(interval.low), high = share(interval.high)));
+        .map(|interval| said!(lang, "comparison-to", low = change(interval.low), high = change(interval.high)));
     let p = figure.p.map(|p| if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") });
     vec![
         Some(plain(&figure.name)),
         Some(lang.named("quantity", figure.quantity)),
         show(figure.before.median).map(|shown| bounded(shown, figure.before_firmness)),
         show(figure.after.median).map(|shown| bounded(shown, figure.after_firmness)),
-        figure.difference.map(share),
+        figure.difference.map(change),
         between,
         p,
         Some(lang.named("change", figure.change)),

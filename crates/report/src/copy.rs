@@ -141,6 +141,10 @@ pub(crate) fn sentences(lang: Language, task: Option<&CopyTask>, found: &CopyFig
     let runs = found.runs_bytes_per_s.iter().copied();
     let low = runs.clone().reduce(f64::min).and_then(bytes_per_s);
     all.push(match (found.runs_bytes_per_s.len(), low, runs.reduce(f64::max).and_then(bytes_per_s)) {
+        (2, Some(low), Some(high)) => said!(lang, "copy-runs-two", low = low, high = high),
+        (runs @ 2.., Some(low), Some(high)) if runs % 2 == 0 => {
+            said!(lang, "copy-runs-middle", runs = runs, low = low, high = high)
+        }
         (runs @ 2.., Some(low), Some(high)) => said!(lang, "copy-runs-median", runs = runs, low = low, high = high),
         _ => said!(lang, "copy-runs-one"),
     });

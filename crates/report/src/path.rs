@@ -96,6 +96,10 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &FlowResult<'a>, verdic
     let own = tasks::trials(record).into_iter().find(|trial| trial.name == result.name);
     // The loads of a curve are trials of its cell.
     let task = own.or(record.curve().map(|(plan, _)| &plan.cell))?.task();
+    // Its figures are those of both directions together.
+    if matches!(task, Task::Stream(stream) if stream.direction == Direction::Both) {
+        return None;
+    }
     let clients = once(task.paths().iter().map(|path| &path.client));
     let servers = once(task.paths().iter().map(|path| path.server.name()));
     let receives = matches!(task, Task::Stream(stream) if stream.direction == Direction::Receive);

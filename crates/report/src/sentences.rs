@@ -14,8 +14,6 @@ use linerate_model::{
 };
 use linerate_units::Ratio;
 
-/// Above this share of a link's calculated limit, the calculation's premises do not hold.
-const PAST_LIMIT: f64 = 1.02;
 /// Stalls below this share of the busy time are not worth a sentence.
 const WORTH_TELLING: f64 = 0.05;
 
@@ -88,7 +86,7 @@ pub(crate) fn of_link(lang: Language, result: &FlowResult<'_>) -> Option<String>
     let limit = result.limit.as_ref()?;
     let (share, most) = (percent(limit.share)?, rate(limit.payload_bps.get() as f64, "bit/s")?);
     let mtu = limit.mtu.to_string();
-    if limit.share > PAST_LIMIT {
+    if limit.is_declared_too_slow() {
         return Some(said!(lang, "results-above-link", most = most, line = limit.line_bps, mtu = mtu));
     }
     Some(match (result.shares.len(), result.direction) {

@@ -205,7 +205,7 @@ impl BurstTest {
                 };
                 say(CaveatKind::BelowOfferedRate, text);
             }
-        } else {
+        } else if self.found.iter().any(|found| found.firmness.is_firm()) {
             say(
                 CaveatKind::NotMeasured,
                 message!("caveat-no-burst-came-back", "not even two frames in a row came back"),

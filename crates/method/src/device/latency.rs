@@ -32,6 +32,11 @@ impl LatencyTest {
         self.next().is_none()
     }
 
+    /// Whether there is a rate to time frames at.
+    pub(crate) fn has_load(&self) -> bool {
+        self.load.is_some()
+    }
+
     pub(crate) fn known(&self) -> Option<Message> {
         self.load.map(|load| message!("known-latency", "latency at {load}", load))
     }

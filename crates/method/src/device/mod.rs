@@ -297,7 +297,16 @@ impl Device {
                 self.throughput = found.first().cloned();
                 outcome.throughput.extend(found);
             }
-            SizeTest::Latency(test) => outcome.latency.extend(test.outcome(plan)),
+            SizeTest::Latency(test) if test.has_load() => outcome.latency.extend(test.outcome(plan)),
+            SizeTest::Latency(_) => {
+                if let Some(found) = outcome.throughput.last_mut() {
+                    let text = message!(
+                        "caveat-latency-no-rate",
+                        "latency was not measured: no rate is known that the device carries"
+                    );
+                    found.caveats.push(Caveat::new(CaveatKind::NotMeasured, text));
+                }
+            }
             SizeTest::Loss(test) => outcome.loss.push(test.outcome(plan)),
             SizeTest::Burst(test) => outcome.burst.push(test.outcome(plan)),
             SizeTest::Recovery(test) => outcome.recovery.push(test.outcome(plan)),

@@ -201,6 +201,7 @@ fn a_device_that_forwards_nothing_has_nothing_else_to_measure() {
     let (found, trials) = run(&dead, plan(DeviceTest::All { step_percent: 50, repeats: 2 }, false));
     assert!(trials.iter().all(|trial| trial.name.starts_with("throughput") || trial.name.starts_with("loss")));
     assert_eq!((found.throughput[0].frames_per_s, found.latency.len()), (0.0, 0));
+    assert!(found.throughput[0].caveats.iter().any(|caveat| caveat.text.starts_with("latency was not measured")));
     assert!(found.burst[0].caveats.iter().any(|caveat| caveat.kind == CaveatKind::NotMeasured));
     assert_eq!(found.recovery[0].mean_ns, None);
 }

@@ -83,8 +83,14 @@ pub(super) fn caveats(
             ),
         );
     }
-    if figures.limit.as_ref().is_some_and(|limit| limit.share > ABOVE_LIMIT) {
+    if let Some(limit) = figures.limit.as_ref().filter(|limit| limit.share > ABOVE_LIMIT) {
         let text = match cell.volume() {
+            None if limit.is_declared_too_slow() => message!(
+                "caveat-above-declared-speed",
+                "more was delivered than a line of {line} can carry: the declared speed of an interface is wrong; tell \
+                 the agents the real one with --link-speed IF=RATE",
+                line = limit.line_bps
+            ),
             None => message!(
                 "caveat-above-limit",
                 "more was delivered in the window than the line carries in that time: data held up before it, as for \

@@ -18,7 +18,7 @@ fn advice() -> Message {
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let (corrupted, lost) = match (facts.udp, &facts.tcp) {
         (Some(udp), _) => (udp.corrupted, facts.lost_behind_sender()),
-        (None, Some(tcp)) => (facts.receiver.checksum_errors, tcp.retransmitted),
+        (None, Some(tcp)) => (facts.receiver.corrupted, tcp.retransmitted),
         (None, None) => return None,
     };
     let text = message!(

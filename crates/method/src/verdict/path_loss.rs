@@ -26,12 +26,12 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         Work::Udp => of_datagrams(facts),
         Work::Tcp => {
             let tcp = facts.tcp.as_ref()?;
-            let counted = facts.receiver.checksum_errors + facts.inbound.filtered;
+            let counted = facts.receiver.corrupted + facts.inbound.filtered;
             if tcp.retransmitted > 0.0 && counted >= MOST_COUNTED * tcp.retransmitted {
                 let text = message!(
                     "path-loss-counted",
-                    "{retransmitted} of the segments were retransmitted, and the receiving host itself dropped \
-                     {dropped} of what came.",
+                    "{retransmitted} of the segments were retransmitted, and the receiving host counted {dropped} of \
+                     the packets as damaged or dropped.",
                     retransmitted = percent(tcp.retransmitted),
                     dropped = percent(counted)
                 );

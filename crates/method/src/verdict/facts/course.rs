@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 const FEWEST: usize = 3;
 /// The last third of a window has so many times the rate of the first where a load rises.
 pub(crate) const GROWN: f64 = 1.25;
+/// A rate that began at nothing, or next to it, grew by so much at the most: JSON has no infinite numbers.
+const MOST_GROWTH: f64 = 1_000.0;
 /// Chance explains a rise in rank with at most this probability.
 const BY_CHANCE: f64 = 0.01;
 /// So many rates are ranked at the most; neighbours are taken together. With more the test has no exact p-value.
@@ -132,7 +134,7 @@ impl Course {
         let done = done.filter(|all| all.len() >= FEWEST)?;
         let third = done.len() / 3;
         let ((first, _), (last, _)) = (mean_rate(&done[..third], unit), mean_rate(&done[done.len() - third..], unit));
-        let growth = last / first.max(f64::MIN_POSITIVE);
+        let growth = if first == last { 1.0 } else { (last / first).min(MOST_GROWTH) };
         let thinned = done.chunks(done.len().div_ceil(MOST_RANKED));
         let trend = trend_test(&[thinned.map(mean_rate_of).collect()]);
         let senders: BTreeSet<&HostName> = transfers(run).into_iter().map(|transfer| transfer.from).collect();
@@ -290,6 +292,8 @@ mod tests {
         let rising = course(|at| 1_000_000 + at * 100_000);
         assert!(rising.rises && rising.growth > 1.5, "{rising:?}");
         assert!(matches!(rising.steadiness(), Steadiness::Rising { .. }));
+        let begins_late = course(|at| if at < 10 { 0 } else { 1_000_000 + at });
+        assert!(begins_late.rises && begins_late.growth == MOST_GROWTH, "{begins_late:?}");
         let varies = course(|at| if at % 4 < 2 { 1_000_000 } else { 2_000_000 });
         assert!(!varies.rises, "{varies:?}");
         assert!(!course(|at| 3_000_000 - at * 100_000).rises, "it falls");

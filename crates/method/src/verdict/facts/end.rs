@@ -47,8 +47,9 @@ pub(crate) struct End {
     pub(crate) kernel: Option<KernelThread>,
     /// Share of the packets that its host's NIC or input queue dropped on receipt.
     pub(crate) dropped: f64,
-    /// TCP segments that failed their checksum there, as a share of those received; a packet that offloads joined counts once.
-    pub(crate) checksum_errors: f64,
+    /// Share of what came to its host that was damaged on the way: frames that failed the checksum of the link, and TCP segments that
+    /// failed theirs. A packet that offloads joined counts once.
+    pub(crate) corrupted: f64,
     /// Share of the time that its host's core with the most interrupts spent on them, soft and hard.
     pub(crate) interrupts: f64,
     /// Share of the time that this core was busy at all.
@@ -91,7 +92,7 @@ impl End {
             spare_cores: ends.iter().map(|end| end.spare_cores).min().unwrap_or(0),
             kernel: foremost(ends.iter().filter_map(|end| end.kernel.clone())),
             dropped: middle(|end| end.dropped),
-            checksum_errors: middle(|end| end.checksum_errors),
+            corrupted: middle(|end| end.corrupted),
             interrupts: middle(|end| end.interrupts),
             interrupted_core: middle(|end| end.interrupted_core),
             unseen: ends.iter().any(|end| end.unseen),
@@ -118,12 +119,16 @@ impl End {
         let (programs, interrupting): (u64, u64) =
             (sum(|core| core.user + core.system), sum(|core| core.irq + core.softirq));
         let throttled = hosts.iter().filter_map(|host| host.quota).filter(|quota| quota.periods > 0);
-        let dropped = |transfer: &Transfer<'_>| {
+        // Of the frames that came to a receiver's interface, the share that it dropped, and the share that was damaged.
+        let lost = |transfer: &Transfer<'_>| {
             let host = run.hosts.get(transfer.to)?;
             let interface = host.interfaces.iter().find(|i| Some(&i.name) == transfer.receiver.interface.as_ref())?;
-            let lost = interface.rx_dropped + interface.rx_errors;
-            Some(lost as f64 / (interface.rx_packets + lost).max(1) as f64)
+            let damaged = interface.rx_crc_errors;
+            let dropped = interface.rx_dropped + interface.rx_errors.saturating_sub(damaged);
+            let came = (interface.rx_packets + dropped + damaged).max(1) as f64;
+            Some([dropped as f64 / came, damaged as f64 / came])
         };
+        let receivers: Vec<[f64; 2]> = if sends { Vec::new() } else { all.iter().filter_map(lost).collect() };
         let cores = || hosts.iter().flat_map(|host| host.cores.iter().map(|core| core.busy_share()));
         let interfaces: BTreeSet<&String> =
             all.iter().filter_map(|t| if sends { t.sender } else { t.receiver }.interface.as_ref()).collect();
@@ -150,14 +155,15 @@ impl End {
                 .map(|quota| (quota.throttled as f64 / quota.periods as f64, quota.cores))
                 .max_by(|l, r| l.0.total_cmp(&r.0)),
             kernel: foremost(kernel),
-            busiest_core: cores().fold(0.0, f64::max),
+            busiest_core: largest(cores()),
             spare_cores: cores().filter(|busy| *busy < SPARE).count(),
-            checksum_errors: hosts.iter().map(|host| checksum_errors(host)).fold(0.0, f64::max),
+            corrupted: largest(hosts.iter().map(|host| checksum_errors(host)))
+                + largest(receivers.iter().map(|[_, damaged]| *damaged)),
             interrupts,
             interrupted_core,
             unseen: hosts.is_empty() && matches!(run.trial.task(), Task::Stream(stream) if stream.iperf3.is_some()),
             polls: matches!(run.trial.task(), Task::Transact(transact) if transact.busy_poll),
-            dropped: if sends { 0.0 } else { all.iter().filter_map(dropped).fold(0.0, f64::max) },
+            dropped: largest(receivers.iter().map(|[dropped, _]| *dropped)),
         }
     }
 
@@ -193,6 +199,12 @@ impl End {
     }
 }
 
+/// The largest share; zero of none.
+fn largest(shares: impl Iterator<Item = f64>) -> f64 {
+    shares.fold(0.0, f64::max)
+}
+
+/// TCP segments that failed their checksum, as a share of the packets received.
 fn checksum_errors(host: &Observation) -> f64 {
     let (failed, received) = (host.network.tcp.checksum_errors, host.network.ip.received);
     failed as f64 / received.max(1) as f64
@@ -207,4 +219,27 @@ fn interrupts_of(core: &CoreUse) -> (f64, f64) {
 /// The interface's own thread before one of the machine, then the one with most to do.
 fn foremost(threads: impl Iterator<Item = KernelThread>) -> Option<KernelThread> {
     threads.max_by(|l, r| l.own.cmp(&r.own).then(l.occupied().total_cmp(&r.occupied())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::tests::trial;
+    use linerate_model::InterfaceCounters;
+
+    #[test]
+    fn a_frame_that_was_damaged_on_the_link_is_not_dropped_by_the_host() {
+        let mut run = trial(1_000, 0);
+        let counters = InterfaceCounters {
+            name: "eth0".into(),
+            rx_packets: 900,
+            rx_errors: 100,
+            rx_crc_errors: 60,
+            ..Default::default()
+        };
+        run.hosts.get_mut(&"b".into()).expect("the receiver").interfaces = vec![counters];
+        let [sender, receiver] = [true, false].map(|sends| End::of(&[&run], sends));
+        assert_eq!((receiver.dropped, receiver.corrupted), (0.04, 0.06));
+        assert_eq!((sender.dropped, sender.corrupted), (0.0, 0.0));
+    }
 }

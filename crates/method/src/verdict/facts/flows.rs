@@ -27,8 +27,6 @@ pub(crate) const INTERRUPTED: f64 = 0.7;
 pub(crate) const AT_TESTER_LIMIT: f64 = 0.95;
 /// With this share of the load delivered, a limit just below what was asked for would be a coincidence.
 const NEARLY_MET: f64 = 0.95;
-/// More than this share of what a declared speed allows cannot have been carried: clocks and bursts explain less.
-const MOST_OF_LINE: f64 = 1.01;
 /// A queue on the way back takes so long at the least, seconds: sampling and clocks are less exact than that.
 const QUEUE_ON_RETURN: f64 = 0.005;
 /// The same where the rate varies: between two samples bytes are taken to come evenly.
@@ -152,7 +150,7 @@ impl FlowFacts {
         let tcp = tcp(figures, runs);
         let course = Course::of(runs, tcp.as_ref().map(Tcp::floor));
         let (line, declared_too_slow) = match figures.limit.clone() {
-            Some(limit) if limit.share > MOST_OF_LINE => (None, Some(limit)),
+            Some(limit) if limit.is_declared_too_slow() => (None, Some(limit)),
             limit => (limit, None),
         };
         let overlap = |limit: &TesterLimit| own.runs > 1 && limit.reached.runs > 1 && own.high >= limit.reached.low;

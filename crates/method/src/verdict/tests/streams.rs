@@ -306,7 +306,7 @@ fn packets_that_fail_their_checksums_were_damaged_on_the_path() {
     // Where most of the loss is another's, both may be it.
     assert_eq!(of_flows(&udp(Udp { wire: 0.6, ..damaged })).limit, Limit::Shaper);
     let lossy = Tcp { retransmitted: 0.01, ..tcp() };
-    let receiver = End { busy: 0.2, checksum_errors: 0.009, ..End::default() };
+    let receiver = End { busy: 0.2, corrupted: 0.009, ..End::default() };
     is(&FlowFacts { tcp: Some(lossy), receiver, ..facts() }, Limit::Corruption, Confidence::High);
 }
 
