@@ -134,6 +134,7 @@ impl Command {
             Self::Rpc(rpc) => (&mut rpc.sockets.family, vec![&rpc.hosts]),
             Self::Nfs(nfs) => (&mut nfs.sockets.family, vec![&nfs.hosts]),
             Self::Ladder(ladder) => (&mut ladder.sockets.family, vec![&ladder.hosts]),
+            Self::Calibrate(calibrate) => (&mut calibrate.family, vec![&calibrate.hosts]),
             Self::Copy(copy) => {
                 let to = if copy.discards() { None } else { Some(&copy.to) };
                 (&mut copy.family, std::iter::once(&copy.hosts).chain(to).collect())
@@ -180,9 +181,6 @@ pub(crate) struct Repetition {
     /// Maximum number of runs with --confidence or --within
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..=1000))]
     max_repeats: u32,
-
-    #[command(flatten)]
-    pub(crate) prove: Prove,
 }
 
 /// Whether verdicts are tested.
@@ -197,6 +195,13 @@ pub(crate) struct Prove {
     pub(crate) prove: bool,
 }
 
+impl Prove {
+    /// `plan`, its verdicts tested where that is asked for.
+    pub(crate) fn applied_to(self, plan: Plan) -> Plan {
+        Plan { prove: self.prove, ..plan }
+    }
+}
+
 impl Repetition {
     /// A short run of `repeats` trials.
     pub(crate) fn brief(time: Nanos, warmup: Nanos, repeats: u32) -> Self {
@@ -207,7 +212,6 @@ impl Repetition {
             confidence: None,
             within: None,
             max_repeats: repeats.max(3),
-            prove: Prove::default(),
         }
     }
 
@@ -241,7 +245,7 @@ impl Repetition {
 
     /// The plan that measures each of `cells`.
     pub(crate) fn sweep(&self, cells: Vec<Trial>) -> Result<Plan, String> {
-        Ok(Plan { prove: self.prove.prove, ..Plan::sweep(cells, self.repeats()?) })
+        Ok(Plan::sweep(cells, self.repeats()?))
     }
 
     pub(crate) fn repeats(&self) -> Result<Repeats, String> {
@@ -290,6 +294,11 @@ impl Family {
 
     pub(crate) fn is_v6(self) -> bool {
         self.ipv6
+    }
+
+    /// Whether either was asked for.
+    pub(crate) fn is_given(self) -> bool {
+        self.ipv4 || self.ipv6
     }
 }
 

@@ -1,8 +1,10 @@
 //! Exit codes: 0 measured, 1 measured but an expectation was missed, 2 usage, 3 could not measure, 4 a study waits for somebody to
 //! set something, 141 stopped because nobody reads the events any more.
 
+use crate::secrets::message_without_keys;
 use linerate_runner::RunError;
 use std::fmt;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 /// Why a command did not end well.
@@ -98,7 +100,9 @@ pub(crate) fn code(result: Result<(), Failure>) -> ExitCode {
 
 /// For errors of the command line itself: help and version are no errors.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    let shown = message_without_keys(&text);
     // A closed pipe is no reason to fail.
-    let _ = error.print();
+    let _ = if error.use_stderr() && shown != text { write!(io::stderr(), "{shown}") } else { error.print() };
     if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }

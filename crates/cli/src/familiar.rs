@@ -4,7 +4,7 @@ use crate::commands::stream::IPERF3;
 use crate::saved_hosts::SavedHosts;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use linerate_model::HostName;
+use linerate_model::{HostName, from_command_name};
 use std::ffi::{OsStr, OsString};
 
 /// Flags of iperf3 up to 3.21 that are no flags of `linerate stream`, and what takes their place. Those that mean the same have the same
@@ -70,21 +70,43 @@ pub(crate) fn advised(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// What a host alone asks for: streams both ways, in some 12 s.
-const QUICK: [&str; 4] = ["--direction=send,receive", "--time=3s", "--warmup=1s", "--repeats=1"];
-/// The latency that they add. No server of iperf3 answers the requests that measure it.
+/// What a host alone asks for: streams both ways, in some 12 s, and the latency that they add. Each with the options of `stream` that
+/// ask for something else instead.
+const QUICK: [(&str, &[&str]); 5] = [
+    ("--direction=send,receive", &["--direction", "-R", "--reverse", "--bidir"]),
+    ("--time=3s", &["--time", "-t", "--bytes", "-n", "--blockcount", "-k"]),
+    ("--warmup=1s", &["--warmup", "-O", "--bytes", "-n", "--blockcount", "-k"]),
+    ("--repeats=1", &["--repeats", "-r", "--confidence", "--within"]),
+    (LATENCY, &[LATENCY, "--bytes", "-n", "--blockcount", "-k"]),
+];
 const LATENCY: &str = "--loaded-latency";
 
-/// The words of a command line; a host in place of a command stands for a quick look at the path to it.
+/// The words of a command line; a host in place of a command stands for a quick look at the path to it. Options of `stream` may
+/// follow it.
 pub(crate) fn completed(words: Vec<OsString>, is_command: impl Fn(&OsStr) -> bool) -> Vec<OsString> {
-    match &words[..] {
-        [program, host] if !is_command(host) && host.to_str().is_some_and(is_host) => {
-            let latency = host.to_str().is_none_or(|host| !host.starts_with(IPERF3)).then_some(LATENCY);
-            let quick = QUICK.into_iter().chain(latency).map(OsString::from);
-            [program.clone(), "stream".into(), host.clone()].into_iter().chain(quick).collect()
-        }
-        _ => words,
+    let named = from_command_name(words.get(1..).unwrap_or_default());
+    let (before, [host, rest @ ..]) = words.split_at(words.len() - named.len()) else { return words };
+    let Some(name) = host.to_str().filter(|name| !is_command(host) && is_host(name)) else { return words };
+    // No server of iperf3 answers the requests that measure the latency.
+    let is_possible = |option: &str| option != LATENCY || !name.starts_with(IPERF3);
+    let is_open = |others: &[&str]| !rest.iter().any(|word| others.iter().any(|other| is_option(word, other)));
+    let quick = QUICK.into_iter().filter(|(option, others)| is_possible(option) && is_open(others));
+    let quick = quick.map(|(option, _)| OsString::from(option));
+    before.iter().cloned().chain(["stream".into(), host.clone()]).chain(quick).chain(rest.iter().cloned()).collect()
+}
+
+/// Flags of `stream` without a value: others may follow them in one word, as in `-uR`.
+const FLAGS_WITHOUT_VALUE: &str = "uRJvZ46";
+
+/// Whether a word is this option, with a value or without, or has it behind other flags.
+fn is_option(word: &OsStr, option: &str) -> bool {
+    let Some(word) = word.to_str() else { return false };
+    if option.starts_with("--") {
+        return word.strip_prefix(option).is_some_and(|value| value.is_empty() || value.starts_with('='));
     }
+    let letters = word.strip_prefix('-').zip(option.strip_prefix('-'));
+    let before = letters.and_then(|(letters, letter)| letters.split_once(letter)).map(|(before, _)| before);
+    before.is_some_and(|before| before.chars().all(|flag| FLAGS_WITHOUT_VALUE.contains(flag)))
 }
 
 /// Whether a word can only be a host: an agent URL, where one stands, a server of iperf3, or a saved name.
@@ -155,6 +177,13 @@ mod tests {
             assert!(matches!(line.command, crate::arguments::Command::Stream(_)), "{host}");
             let words = super::completed(vec!["linerate".into(), host.into()], |_| false);
             assert_eq!(words.contains(&super::LATENCY.into()), host != "iperf3://192.0.2.7", "{words:?}");
+        }
+        for options in
+            ["--json", "-t 10 -R", "-uR", "-t10 --within 5%", "--bytes 1G", "--loaded-latency=udp --udp -b 5M", "b -4"]
+        {
+            let words = ["linerate", "--lang", "en", &url].into_iter().chain(options.split(' '));
+            let line = parse_from(words).unwrap_or_else(|error| panic!("{options}: {error}"));
+            assert!(matches!(line.command, crate::arguments::Command::Stream(_)), "{options}");
         }
         let error = parse_from(["linerate", "steam"]).expect_err("no command").to_string();
         assert!(error.contains("stream"), "what was meant is said: {error}");

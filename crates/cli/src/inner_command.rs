@@ -34,12 +34,16 @@ pub(crate) fn measuring(words: &[String], place: (&str, &str)) -> Result<Command
     }
 }
 
-/// Whether a command asks how often it is run. None for one that cannot.
+/// Whether a command asks how often it is run. None for one that cannot: `--repeats` of a device test is about the searches of
+/// one run.
 ///
 /// # Errors
 /// It cannot be read.
 pub(crate) fn asks_for_repeats(words: &[String]) -> Result<Option<bool>, Failure> {
-    let (_, given) = read(words.iter().map(String::as_str))?;
+    let (command, given) = read(words.iter().map(String::as_str))?;
+    if let Command::Device(_) = command {
+        return Ok(None);
+    }
     let asks = |option: &str| is_option(&given, option) && given.value_source(option).is_some();
     Ok(is_option(&given, "repeats").then(|| ["repeats", "confidence", "within"].into_iter().any(asks)))
 }

@@ -29,6 +29,7 @@ mod resume;
 mod rig;
 mod run_display;
 mod saved_hosts;
+mod secrets;
 mod session;
 #[cfg(test)]
 mod snapshots;

@@ -16,10 +16,10 @@ use crate::progress::Bar;
 use crate::result_lines::ResultLines;
 use crate::resume;
 use crate::run_display::RunDisplay;
+use crate::secrets::without_secrets;
 use crate::tui::{self, Display};
 use linerate_method::{Expectation, Metric};
 use linerate_model::{Goal, Host, Password, Plan, Record, Sampling};
-use linerate_observe::snmp::Target;
 use linerate_runner::{Agents as _, DeviceWatch, Ended, Event, Origin, Resumed, Run};
 use linerate_store::Store;
 use linerate_units::Nanos;
@@ -295,41 +295,4 @@ pub(crate) fn write_out(records: &[Record], results: &Results) -> Result<(), Fai
 pub(crate) fn origin(results: &Results) -> Origin {
     let typed = || help::words().iter().map(|word| without_secrets(&word.to_string_lossy())).collect();
     results.of_study.clone().unwrap_or_else(|| Origin { command: typed(), ..Origin::default() })
-}
-
-/// Secret are what stands behind `#` in an agent URL, and the community and passwords of an SNMP target.
-pub(crate) fn without_secrets(argument: &str) -> String {
-    if let Some(at) = ["snmp://", "snmp+v3://"].iter().filter_map(|scheme| argument.find(scheme)).min() {
-        let (option, target) = argument.split_at(at);
-        return match target.parse::<Target>() {
-            Ok(target) => format!("{option}{target}"),
-            Err(_) => format!("{option}snmp://***"),
-        };
-    }
-    match argument.split_once('#') {
-        Some((address, _)) if address.contains("linerate://") => format!("{address}#..."),
-        _ => argument.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_is_kept_without_its_secrets() {
-        for (typed, kept) in [
-            ("--sizes", "--sizes"),
-            ("linerate://h:1#token.key", "linerate://h:1#..."),
-            ("snmp://s3cret@192.0.2.1", "snmp://***@192.0.2.1"),
-            ("--device-snmp=snmp://s3cret@192.0.2.1:1161", "--device-snmp=snmp://***@192.0.2.1:1161"),
-            (
-                "snmp+v3://ann@192.0.2.1?auth=sha256:s3cretword&priv=aes128:s3cretword",
-                "snmp+v3://ann@192.0.2.1?auth=sha256:********&priv=aes128:********",
-            ),
-            ("snmp://s3cret@[broken", "snmp://***"),
-        ] {
-            assert_eq!(without_secrets(typed), kept);
-        }
-    }
 }

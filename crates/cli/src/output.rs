@@ -1,5 +1,6 @@
 //! Standard output carries results, standard error everything else. A reader that closes the pipe early is no error.
 
+use crate::secrets::message_without_keys;
 use linerate_report::{Language, Style};
 use linerate_units::grouped;
 use std::borrow::Cow;
@@ -67,13 +68,14 @@ static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Tells the user something that is not a result; after the display, while there is one.
 pub(crate) fn say(text: &str) {
+    let text = message_without_keys(text);
     #[cfg(feature = "tui")]
     if let Some(held) = &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
-        held.push(text.to_owned());
+        held.push(text.into_owned());
         return;
     }
     // Nothing is left to tell when standard error is gone.
-    let _ = writeln!(io::stderr().lock(), "{}", visible(text));
+    let _ = writeln!(io::stderr().lock(), "{}", visible(&text));
 }
 
 /// Tells how a run goes, marked as the program's.

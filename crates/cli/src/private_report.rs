@@ -1,6 +1,6 @@
 //! Reports and charts as files: what is new is for its owner alone, as the store is, for it tells of the same networks.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -12,6 +12,23 @@ use std::path::Path;
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(content.as_ref())
+}
+
+/// Looks whether [`write()`] could write a file, and leaves nothing behind. What is no file, as a pipe, is not touched.
+///
+/// # Errors
+/// It could not.
+pub(crate) fn check(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() || found.is_dir() => OpenOptions::new().append(true).open(path).map(drop),
+        Ok(_) => Ok(()),
+        Err(_) => match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+            Ok(_) => fs::remove_file(path),
+            // A symbolic link to what is not there yet.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        },
+    }
 }
 
 /// Makes a folder, and those above it that are missing.
@@ -29,6 +46,17 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
+    fn what_cannot_be_written_is_known_before_and_nothing_is_left() {
+        let top = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| top.path().join(name);
+        check(&path("new.html")).expect("it can be made");
+        assert!(!path("new.html").exists());
+        check(top.path()).expect_err("a folder");
+        check(&path("none/new.html")).expect_err("no folder");
+        check(&path(&"long".repeat(100))).expect_err("too long a name");
+    }
+
+    #[test]
     fn a_new_report_is_for_its_owner_alone() {
         let top = tempfile::tempdir().expect("a folder");
         let folder = top.path().join("a/b");
@@ -39,6 +67,7 @@ mod tests {
         assert_eq!((mode(&folder), mode(&file)), (0o700, 0o600));
         set_permissions(&file, Permissions::from_mode(0o644)).expect("chmod");
         write(&file, "new").expect("written");
+        check(&file).expect("it can be written");
         assert_eq!((mode(&file), std::fs::read(&file).expect("read")), (0o644, b"new".to_vec()));
     }
 }

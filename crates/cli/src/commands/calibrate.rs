@@ -1,7 +1,7 @@
 //! `linerate calibrate`: what the hosts reach with the device bypassed, for later runs to be compared with.
 
 use super::ladder::USUAL_MTU;
-use crate::arguments::{Command, Repetition, Results};
+use crate::arguments::{Command, Family, Repetition, Results};
 use crate::calibration::{CalibrationOption, interfaces};
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, host_arguments};
@@ -44,7 +44,7 @@ settings have changed (docs/calibration.md)."
 pub(crate) struct Arguments {
     /// Two hosts that are joined by a cable, named as for `stream`
     #[arg(required_unless_present = "command", num_args = 1..=2, value_name = "HOST", conflicts_with = "command")]
-    hosts: Vec<String>,
+    pub(crate) hosts: Vec<String>,
 
     /// Measure each host against itself
     ///
@@ -67,13 +67,16 @@ pub(crate) struct Arguments {
     command: Vec<String>,
 
     #[command(flatten)]
+    pub(crate) family: Family,
+
+    #[command(flatten)]
     pub(crate) results: Results,
 }
 
 /// What is to be calibrated.
 enum Test {
     /// What most runs measure, between these hosts.
-    Usual { hosts: Vec<String>, repetition: Repetition },
+    Usual { hosts: Vec<String>, ip: IpVersion, repetition: Repetition },
     /// What a command measures.
     Of(Box<Command>),
 }
@@ -110,10 +113,17 @@ impl Arguments {
     fn test(&self, book: &HostBook) -> Result<Test, Failure> {
         if self.command.is_empty() {
             let repetition = Repetition::plain(self.time.unwrap_or(TIME), self.repeats.unwrap_or(REPEATS));
-            return Ok(Test::Usual { hosts: self.hosts.clone(), repetition });
+            return Ok(Test::Usual { hosts: self.hosts.clone(), ip: self.family.ip(), repetition });
+        }
+        if self.family.is_given() {
+            return Err(Failure::usage("-4 and -6 belong to the command behind `--`: write them there"));
         }
         let words = self.command.strip_prefix(&["linerate".to_owned()]).unwrap_or(&self.command);
         let mut command = measuring(words, WHERE)?;
+        if command.results_mut().is_some_and(|results| results.sample.is_some()) {
+            let (place, remedy) = WHERE;
+            return Err(Failure::usage(format!("--sample does not go into {place}: {remedy}")));
+        }
         command.choose_ip(book);
         let calibration: &CalibrationOption = match &command {
             Command::Stream(stream) => &stream.calibration,
@@ -160,9 +170,9 @@ impl Test {
         };
         let missing = Planned::Missing(String::from("a calibration has no raw frames"));
         match self {
-            Self::Usual { repetition, .. } => Ok(usual(&LadderRequest {
+            Self::Usual { ip, repetition, .. } => Ok(usual(&LadderRequest {
                 path: one_path()?.clone(),
-                ip: IpVersion::V4,
+                ip: *ip,
                 mtu,
                 flows: 1,
                 socket: SocketOptions::default(),

@@ -343,7 +343,7 @@ impl Arguments {
 
     fn plan(&self, task: CopyTask, repeats: u32) -> Plan {
         let cell = Trial::new("copy", Task::Copy(task), Timing::UntilDone);
-        Plan { prove: self.prove.prove, ..Plan::sweep(vec![cell], Repeats::Times(repeats)) }
+        self.prove.applied_to(Plan::sweep(vec![cell], Repeats::Times(repeats)))
     }
 
     fn repeats(&self, task: &CopyTask) -> Result<u32, Failure> {
@@ -400,6 +400,9 @@ fn check(task: &CopyTask) -> Result<(), Failure> {
     }
     if !matches!(task.into, CopyInto::Folder(_) | CopyInto::Server(_)) && existing != CopyExisting::Refuse {
         return refuse("--existing needs the folder that holds something: name it with --into");
+    }
+    if task.way == CopyWay::Nfs && task.into == CopyInto::Discard && !matches!(task.from, CopyFrom::Server(_)) {
+        return refuse("--over nfs writes to a server, and --to discard writes nothing: use --over linerate");
     }
     if task.way != CopyWay::Linerate && verify == CopyVerify::Received {
         return refuse("--verify received is for --over linerate, whose source sends hashes; use read-back or none");

@@ -55,7 +55,7 @@ pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver
     let mut results = results.clone();
     results.out.get_or_insert_with(|| PathBuf::from("report.html"));
     let bench = if bench.has_rates() { bench } else { bench.with_link(LINK) };
-    let bench = bench.with_hosts(2);
+    let bench = between_two(bench)?;
     let path = Path::between(bench.hosts[0].clone(), bench.hosts[1].clone());
     let plan = plan(&path, USUAL_MTU, Planned::Missing(String::new())).map_err(Failure::usage)?;
     let mut asked = RunRequest::of_plan(&results, &plan)?;
@@ -70,6 +70,28 @@ pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver
         false => show(&runs.records, &results, || runs.failed()),
     };
     all.and(shown).and(judged)
+}
+
+/// The bench with its first two hosts alone.
+///
+/// # Errors
+/// Something is planted at another host: it would change nothing.
+fn between_two(bench: Bench) -> Result<Bench, Failure> {
+    let two = bench.clone().with_hosts(2);
+    let left_out = [
+        ("a fault", two.faults.len() < bench.faults.len()),
+        ("cross traffic", two.cross_traffic.len() < bench.cross_traffic.len()),
+        ("a slow server", two.slow_servers.len() < bench.slow_servers.len()),
+        ("a slow disk", two.slow_disks.len() < bench.slow_disks.len()),
+    ];
+    match left_out.into_iter().find(|(_, is_left_out)| *is_left_out) {
+        Some((what, _)) => Err(Failure::usage(format!(
+            "the demonstration has the hosts {} and {} alone, and {what} is asked for at another one: name a command behind `--`, \
+             as in `linerate lab ... -- stream a b`",
+            two.hosts[0], two.hosts[1]
+        ))),
+        None => Ok(two),
+    }
 }
 
 /// The runs of the demonstration so far.
@@ -96,7 +118,10 @@ impl Runs {
             return self.failed();
         }
         print("");
-        print(&overview::limits(&self.records, &style()));
+        print(&match results.verbose {
+            true => linerate_report::text(&self.records, &style()),
+            false => overview::limits(&self.records, &style()),
+        });
         let written = write_out(&self.records, results);
         self.failed().and(written)?;
         let file = results.out.as_deref().map(|file| file.display().to_string()).unwrap_or_default();

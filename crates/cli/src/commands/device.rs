@@ -287,12 +287,14 @@ pub(super) struct Common {
     time: Nanos,
 
     /// Length of the trials during a search
+    ///
+    /// `throughput --method mlr` has those of its goals instead.
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     search_time: Nanos,
 
     /// Search resolution
     ///
-    /// As a share of the rate; a coarser search is faster.
+    /// As a share of the rate; a coarser search is faster. `throughput --method mlr` has those of its goals instead.
     #[arg(long, value_name = "RATIO", default_value = "0.2%")]
     resolution: Ratio,
 
@@ -305,6 +307,8 @@ pub(super) struct Common {
     line: Option<BitRate>,
 
     /// Loss ratio tolerated, for example 0.5%
+    ///
+    /// `throughput --method mlr` has those of its goals instead.
     #[arg(long, value_name = "RATIO", default_value = "0")]
     loss: Ratio,
 
@@ -318,6 +322,11 @@ pub(super) struct Common {
 impl Arguments {
     fn parts(&self) -> Result<(&Common, DeviceTest), Failure> {
         Ok(match &self.test {
+            Test::Throughput { common, method: Method::Mlr, .. } if common.loss.as_f64() > 0.0 => {
+                return Err(Failure::usage(
+                    "--loss is for --method bisect; each goal of mlr has a loss of its own, as in --goals pdr",
+                ));
+            }
             Test::Throughput { common, method: Method::Mlr, goals } => {
                 let goals = if goals.is_empty() { vec![SearchGoal::Rfc2544] } else { goals.clone() };
                 (common, DeviceTest::Goals { goals })

@@ -8,6 +8,7 @@ use crate::hosts::{HostBook, ReachedAgents};
 use crate::measure::{Beside, RunRequest, conclude, reach};
 use clap::Args;
 use linerate_frames::first_frame;
+use linerate_method::Metric;
 use linerate_method::frames::PlainFrames;
 use linerate_model::{FrameBytes, FrameForm, FrameMix, FramePayload, Plan, RawFrame, Repeats, Trial, Vary};
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos};
@@ -19,6 +20,8 @@ use tokio::sync::watch;
 const COUNT_TIME: Nanos = Nanos::from_secs(60);
 /// How long is sent where neither a time nor a count says so.
 const USUAL_TIME: Nanos = Nanos::from_secs(10);
+/// Frame size where neither a size nor a mix is given, bytes with FCS.
+const USUAL_SIZE: u32 = 64;
 /// Ports of test traffic: the echo port (RFC 2544 appendix C.2.6.4).
 const PORT: u16 = 7;
 
@@ -53,9 +56,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RATE", default_value = "10k")]
     rate: Rate,
 
-    /// Frame size in bytes, with FCS
-    #[arg(long, value_name = "BYTES", default_value_t = 64, conflicts_with = "sizes")]
-    size: u32,
+    /// Frame size in bytes, with FCS [default: 64]
+    #[arg(long, value_name = "BYTES", conflicts_with = "sizes")]
+    size: Option<u32>,
 
     /// Mix of sizes: imix, or 64:7,594:4,1518:1
     ///
@@ -152,11 +155,11 @@ impl FromStr for Template {
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let sending = arguments.sending()?;
     let ports = Ports::read_two(&arguments.between.ports)?;
+    let asked = RunRequest::of(&arguments.results, true, Metric::applies_to_frames)?;
     let mut agents = reach(&book, &ports.arguments, cancel.clone()).await?;
     let ended = async {
         let device = arguments.load.watch(&book, &mut agents, &ports.arguments).await?;
         let plan = Plan::sweep(vec![sending.trial(&ports, &agents).await?], Repeats::Times(1));
-        let asked = RunRequest::of_plan(&arguments.results, &plan)?;
         asked.run(plan, &agents, Beside { device, ..Beside::default() }, cancel).await
     }
     .await;
@@ -180,9 +183,6 @@ pub(super) struct Sending<'a> {
 impl Sending<'_> {
     /// Looks at the ports, and returns the trial between them.
     pub(super) async fn trial(&self, ports: &Ports, agents: &ReachedAgents) -> Result<Trial, Failure> {
-        if self.time.get() == 0 {
-            return Err(Failure::usage("--time must be longer than 0"));
-        }
         let found = ports.find(agents, self.between.force).await?;
         let [first, second, ..] = &found[..] else {
             return Err(Failure::usage("--ports takes two ports, as in eth1,eth2"));
@@ -229,7 +229,8 @@ impl Arguments {
             (Some(raw), _) => raw.bytes.size(),
             (None, Some(mix)) => mix.largest().unwrap_or(FrameSize::carrying(0, 0)),
             (None, None) => {
-                FrameSize::with_fcs(self.size).map_err(|error| Failure::usage(format!("--size: {error}")))?
+                let size = self.size.unwrap_or(USUAL_SIZE);
+                FrameSize::with_fcs(size).map_err(|error| Failure::usage(format!("--size: {error}")))?
             }
         };
         let rate = self.frames_per_s(size)?;
@@ -243,6 +244,9 @@ impl Arguments {
                 Nanos::new(u64::try_from(nanos).unwrap_or(u64::MAX / 4)) + Nanos::from_secs(1)
             }
         };
+        if time.is_zero() {
+            return Err(Failure::usage("--time must be longer than 0"));
+        }
         let payload = match self.template {
             Template::Headers(payload) => payload,
             Template::Raw(_) | Template::Capture(_) => FramePayload::Udp { source_port: PORT, destination_port: PORT },
@@ -269,6 +273,7 @@ impl Arguments {
             }
         };
         let given = [
+            ("--size", self.size.is_some()),
             ("--sizes", self.sizes.is_some()),
             ("--vlan", !self.between.vlan.is_empty()),
             ("--ipv6", self.between.family.is_v6()),
@@ -348,7 +353,7 @@ mod tests {
         const FRAME: &str = "hex:020000000002 020000000001 88b5 00";
         let size = given(&["--template", FRAME]).sending().expect("a raw frame").size;
         assert_eq!(size.get(), 64);
-        for more in [&["--both"][..], &["--vlan", "5"], &["-6"], &["--sizes", "imix"]] {
+        for more in [&["--both"][..], &["--vlan", "5"], &["-6"], &["--size", "128"], &["--sizes", "imix"]] {
             assert!(given(&[&["--template", FRAME], more].concat()).sending().is_err(), "{more:?}");
         }
         for wrong in [&["--sign"][..], &["--template", "pcap:/nowhere"]] {

@@ -274,11 +274,21 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     }
     let bench = arguments.bench(&command)?;
     if arguments.command.is_empty() && !arguments.keep {
+        if let Some(hosts) = arguments.hosts.filter(|hosts| *hosts != 2) {
+            return Err(Failure::usage(format!(
+                "--hosts {hosts}: the demonstration has two hosts; name a command behind `--`, as in `linerate lab --hosts {hosts} -- \
+                 stream a,c b`"
+            )));
+        }
         return demo::run(bench, &arguments.results, cancel).await;
     }
     arguments.check_results()?;
     let calibrated = command.tester_limits(&bench, &cancel).await?;
     let lab = up(&bench, arguments.keep, command.folders()).await?;
+    if *cancel.borrow() {
+        lab.down().await;
+        return Err(Failure::measure("interrupted before anything was measured; the lab is down"));
+    }
     let book = HostBook::of_lab(&lab);
     let result = command.run(book, calibrated, cancel).await;
     if arguments.keep {
@@ -313,7 +323,7 @@ impl LabTask {
     /// That of one run of a study, whose results go where `results` says.
     pub(crate) fn of_study(mut test: Command, results: &Results) -> Result<Self, Failure> {
         if let Some(of_test) = test.results_mut() {
-            of_test.clone_from(results);
+            *of_test = Results { sample: of_test.sample, ..results.clone() };
         }
         let wanted = Self::of(test)?;
         wanted.device().map_or(Ok(()), |test| test.check())?;
@@ -426,8 +436,7 @@ fn read(words: &[String]) -> Result<Option<LabTask>, Failure> {
             LabTask::of(command).map(Some)
         }
         Err(error) => {
-            // A closed pipe is no reason to fail.
-            let _ = error.print();
+            crate::exit::usage(&error);
             if error.use_stderr() { Err(Failure::Code(2)) } else { Ok(None) }
         }
     }

@@ -1,7 +1,7 @@
 //! `linerate ladder`: every layer of one path in the same unit, and the one that loses the most.
 
 use super::device::full_frames::{End, full_frames};
-use crate::arguments::{Flows, Repetition, Results, Sockets};
+use crate::arguments::{Flows, Prove, Repetition, Results, Sockets};
 use crate::calibration::CalibrationOption;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, ReachedAgents, host_arguments};
@@ -52,6 +52,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     repetition: Repetition,
+
+    #[command(flatten, next_help_heading = "Duration and repeats")]
+    prove: Prove,
 
     #[command(flatten)]
     pub(crate) sockets: Sockets,
@@ -111,7 +114,7 @@ impl Arguments {
             repeats: self.repetition.repeats()?,
             frames,
         });
-        Ok(Plan { prove: self.repetition.prove.prove, ..plan })
+        Ok(self.prove.applied_to(plan))
     }
 }
 

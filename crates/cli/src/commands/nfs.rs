@@ -227,12 +227,6 @@ impl Arguments {
             };
             return self.repetition.sweep(vec![Trial::new(name, Task::Nfs(nfs), timing)]);
         }
-        if self.repetition.prove.prove {
-            return Err(
-                "--prove does not go with --curve, which offers other loads anyway; test the verdict of one load with --rate"
-                    .to_owned(),
-            );
-        }
         let repeats = self.repetition.repeats_or(1)?;
         Ok(Plan::of(Goal::Curve(curve(nfs, timing, repeats, self.response_cap))))
     }
@@ -256,17 +250,24 @@ impl Arguments {
                 NfsTask::UNIT
             ));
         }
+        let (mix, files) = (self.mix()?, self.files.set()?);
+        if mix.needs_files() && files.files < u32::from(self.connections) {
+            return Err(format!(
+                "--files {}: each of the {} --connections needs files of its own; give as many files or fewer connections",
+                files.files, self.connections
+            ));
+        }
         Ok(NfsTask {
             paths,
             net: Net { transport, ip: self.sockets.ip(), flows: self.connections, socket: self.sockets.options() },
             server,
-            files: self.files.set()?,
+            files,
             transfer_bytes: self.transfer_size,
             outstanding: self.outstanding,
             rate: self.rate,
             arrivals: Arrivals::Poisson,
             seed: self.files.seed,
-            ..NfsTask::plain(transport, self.mix()?)
+            ..NfsTask::plain(transport, mix)
         })
     }
 
@@ -281,8 +282,8 @@ impl Files {
         let usual = FileSet::default();
         let files = self.files.unwrap_or(usual.files);
         let file_bytes = self.file_size.unwrap_or(usual.file_bytes);
-        if file_bytes.get() < NfsTask::UNIT {
-            return Err(format!("--file-size {}: a file has {} bytes at least", file_bytes.get(), NfsTask::UNIT));
+        if file_bytes.get() < NfsTask::UNIT || !file_bytes.get().is_multiple_of(NfsTask::UNIT) {
+            return Err(format!("--file-size {}: a file has whole KiB, as in 100KiB", file_bytes.get()));
         }
         let tenth = (files / 10).max(1);
         Ok(FileSet { files, directories: self.directories.unwrap_or(tenth).min(files), symlinks: tenth, file_bytes })

@@ -180,26 +180,25 @@ pub(crate) fn show_study(report: StudyReport, json: bool, out: Option<&Path>) ->
 pub(crate) fn check_report_file(file: &Path) -> Result<(), Failure> {
     Format::of(file).ok_or_else(|| unknown_form(file))?;
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if directory.is_dir() {
-        return Ok(());
+    let cannot = |why: String| Failure::usage(format!("cannot write {}: {why}", file.display()));
+    if !directory.is_dir() {
+        return Err(cannot(format!("there is no directory {}; make it first", directory.display())));
     }
-    Err(Failure::usage(format!(
-        "cannot write {}: there is no directory {}; make it first",
-        file.display(),
-        directory.display()
-    )))
+    crate::private_report::check(file).map_err(|error| cannot(format!("{error}; name another file with --out")))
 }
 
-/// Writes records in the form the file's name tells.
+/// Writes records that were measured now, in the form the file's name tells.
 pub(crate) fn write_report(records: &[Record], file: &Path) -> Result<(), Failure> {
     let subject = Subject::Records(records.to_vec());
-    write(&subject, file, Format::of(file).ok_or_else(|| unknown_form(file))?)
+    let id = records.first().map_or("", |record| &record.id.0);
+    write(&subject, file, Format::of(file).ok_or_else(|| unknown_form(file))?).map_err(|failure| {
+        failure.and(&format!("; the record is kept, and `linerate report {id} --out FILE` writes its report"))
+    })
 }
 
 fn write(subject: &Subject, file: &Path, format: Format) -> Result<(), Failure> {
-    crate::private_report::write(file, format.render(subject, &file_style())).map_err(|error| {
-        Failure::measure(format!("cannot write the report {}: {error}; name another file with --out", file.display()))
-    })?;
+    crate::private_report::write(file, format.render(subject, &file_style()))
+        .map_err(|error| Failure::measure(format!("cannot write the report {}: {error}", file.display())))?;
     say(&format!("linerate: report written to {}", file.display()));
     Ok(())
 }

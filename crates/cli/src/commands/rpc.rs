@@ -1,6 +1,6 @@
 //! `linerate rpc`: ONC RPC calls with data, counted where the data arrive.
 
-use crate::arguments::{Over, Repetition, Requests, Results, Sockets};
+use crate::arguments::{Over, Prove, Repetition, Requests, Results, Sockets};
 use crate::calibration::CalibrationOption;
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
@@ -62,6 +62,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     repetition: Repetition,
 
+    #[command(flatten, next_help_heading = "Duration and repeats")]
+    prove: Prove,
+
     #[command(flatten)]
     pub(crate) sockets: Sockets,
 
@@ -109,7 +112,7 @@ impl Arguments {
                 }
             }
         }
-        self.repetition.sweep(cells)
+        Ok(self.prove.applied_to(self.repetition.sweep(cells)?))
     }
 
     fn task(

@@ -6,9 +6,9 @@ use crate::arguments::{Command, Results, StorePath};
 use crate::exit::Failure;
 use crate::inner_command::{asks_for_repeats, measuring, read};
 use crate::interrupt;
-use crate::measure::without_secrets;
 use crate::output::{print, say};
 use crate::rig::Rig;
+use crate::secrets::without_secrets;
 use crate::study_file;
 use linerate_lab::Bench;
 use linerate_method::study::{Kept, Measured, PlannedRun, StudyFile};
@@ -25,7 +25,7 @@ use tokio::sync::watch;
 const NEWEST: usize = 8;
 
 /// Where options that are the study's do not belong, and where they do.
-const WHERE: (&str, &str) = ("a study", "it is for run and report");
+const WHERE: (&str, &str) = ("a study", "leave it out; `linerate run` has --json, --out and --store");
 
 /// Run a study: measure every cell of its factors, and report the findings
 #[derive(Debug, clap::Args)]

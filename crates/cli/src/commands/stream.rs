@@ -2,7 +2,7 @@
 
 mod iperf3;
 
-use crate::arguments::{Flows, Over, Repetition, Results, Sockets};
+use crate::arguments::{Flows, Over, Prove, Repetition, Results, Sockets};
 use crate::calibration::CalibrationOption;
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
@@ -164,6 +164,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     repetition: Repetition,
 
+    #[command(flatten, next_help_heading = "Duration and repeats")]
+    prove: Prove,
+
     #[command(flatten)]
     pub(crate) sockets: Sockets,
 
@@ -323,7 +326,7 @@ impl Arguments {
                 None => trial,
             }
         };
-        self.repetition.sweep(cells.map(cell).collect())
+        Ok(self.prove.applied_to(self.repetition.sweep(cells.map(cell).collect())?))
     }
 
     fn ends_by_bytes(&self) -> bool {

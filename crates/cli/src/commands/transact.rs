@@ -1,6 +1,6 @@
 //! `linerate transact`: requests and responses, timed one by one.
 
-use crate::arguments::{Over, Repetition, Requests, Results, Sockets};
+use crate::arguments::{Over, Prove, Repetition, Requests, Results, Sockets};
 use crate::calibration::CalibrationOption;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, host_arguments};
@@ -54,6 +54,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     repetition: Repetition,
 
+    #[command(flatten, next_help_heading = "Duration and repeats")]
+    prove: Prove,
+
     #[command(flatten)]
     pub(crate) sockets: Sockets,
 
@@ -98,6 +101,7 @@ impl Arguments {
             arrivals: self.requests.arrivals(),
             busy_poll: self.busy_poll,
         };
-        self.repetition.sweep(vec![Trial::new(name, Task::Transact(task), self.repetition.timing()?)])
+        let cell = Trial::new(name, Task::Transact(task), self.repetition.timing()?);
+        Ok(self.prove.applied_to(self.repetition.sweep(vec![cell])?))
     }
 }

@@ -106,6 +106,7 @@ fn a_tree_goes_to_a_server_of_other_hands_and_comes_back() {
     run(&place, &server, "copy --over nfs --tree tree 127.0.0.1:/run/export/no/new")
         .says(3, &["NFS3ERR_NOENT", "make"]);
     place.run(&words("copy --tree tree 127.0.0.1:/run/export")).says(2, &["--over nfs"]);
+    place.run(&words("copy --over nfs --tree tree local --to discard")).says(2, &["--over linerate"]);
     place.run(&words("copy --over nfs --tree tree 127.0.0.1:/run/export local")).says(2, &["--tree"]);
     place.run(&words("copy --over nfs --uid 0 local local")).says(2, &["--uid"]);
 }

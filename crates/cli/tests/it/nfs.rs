@@ -86,10 +86,13 @@ fn slips_are_told_with_their_remedy() {
         ("nfs /srv/test", "SERVER:/export"),
         ("nfs b --transfer-size 8000", "8KiB"),
         ("nfs b --udp --transfer-size 1MiB", "61440"),
+        ("nfs b --file-size 100K", "100KiB"),
+        ("nfs b --files 1 --connections 2", "fewer connections"),
         ("nfs b --curve --rate 10", "cannot be used with"),
         ("nfs b --response-cap 0s --curve", "50ms"),
         ("nfs b --mix no-such.toml", "no-such.toml"),
-        ("nfs b --curve --prove", "--rate"),
+        // No verdict on NFS is tested by a change.
+        ("nfs b --prove", "'--prove'"),
     ] {
         let ran = place.run(&words(line));
         assert_eq!(ran.code, Some(2), "{line}: {}", ran.err);

@@ -42,7 +42,17 @@ fn no_secret_stands_on_the_command_line_or_in_a_record() {
     // A slip does not show the secret.
     let line = fs::read_to_string(&file).expect("written");
     let bare = line.trim().trim_start_matches("linerate://");
-    for slip in [&["hosts", "add", line.trim()][..], &["hosts", "remove", line.trim()], &["probe", bare]] {
+    let url = line.trim();
+    for slip in [
+        &["hosts", "add", url][..],
+        &["hosts", "remove", url],
+        &["hosts", "add", "x", "y", url],
+        &["probe", bare],
+        &["probe", url, url],
+        &[url, "--no-such-option"],
+        &["stream", "box", "--rate", url],
+        &["report", url],
+    ] {
         let ran = place.run(slip);
         assert!(ran.code == Some(2) && !ran.err.contains(token), "{}", ran.err);
     }

@@ -8,17 +8,20 @@ use crate::arguments::{Command, Results, StorePath};
 use crate::exit::Failure;
 use crate::hosts::HostBook;
 use crate::inner_command::{asks_for_repeats, measuring};
-use crate::measure::without_secrets;
 use crate::output::{language, say_of_run};
+use crate::secrets::without_secrets;
 use linerate_method::{Demands, compare_pairs, compare_searches, merged, replay};
-use linerate_model::{Change, ComparedFigure, Comparison, Goal, Record, RecordId, RunSummary};
+use linerate_model::{Change, ComparedFigure, Comparison, Goal, Record, RecordId, RunSummary, from_command_name};
 use linerate_report::said;
 use linerate_runner::Origin;
 use linerate_store::{Ending, Query, Store};
 use tokio::sync::watch;
 
 /// Where options for results do not belong, and where they do.
-const WHERE: (&str, &str) = ("a command of `compare --live`", "give options for results to `compare`");
+const WHERE: (&str, &str) = (
+    "a command of `compare --live`",
+    "leave it out; `compare` has --json and --store, and `linerate report ID` shows a record",
+);
 /// The names of both sides, as ends of the records' names.
 const SIDES: [&str; 2] = ["a", "b"];
 /// Records that were kept just now are among so many, also where other runs are kept meanwhile.
@@ -149,7 +152,7 @@ impl Live {
             ..Results::default()
         };
         if let Some(of_command) = command.results_mut() {
-            *of_command = results;
+            *of_command = Results { sample: of_command.sample, ..results };
         }
         let ran = Box::pin(crate::commands::run_command(command, book.clone(), cancel.clone())).await;
         ran.map_err(|failure| failure.at(&place))?;
@@ -227,9 +230,14 @@ fn words(line: &str) -> Result<Vec<String>, Failure> {
 /// The whole command line that would make a run by itself, secrets left out: with the lab that this program runs in.
 fn typed(words: &[String]) -> Vec<String> {
     let own: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let in_lab = own.get(1).is_some_and(|word| word == "lab");
-    let outer = own.iter().position(|word| word == "--").filter(|_| in_lab).map_or(1, |at| at + 1);
-    own[..outer.min(own.len())].iter().chain(words).map(|word| without_secrets(word)).collect()
+    outer(&own).iter().chain(words).map(|word| without_secrets(word)).collect()
+}
+
+/// The words of a command line before the command in its lab; of one without a lab the program alone.
+fn outer(own: &[String]) -> &[String] {
+    let in_lab = own.get(1..).and_then(|words| from_command_name(words).first()).is_some_and(|word| word == "lab");
+    let before = own.iter().position(|word| word == "--").filter(|_| in_lab).map_or(1, |at| at + 1);
+    &own[..before.min(own.len())]
 }
 
 #[cfg(test)]
@@ -237,10 +245,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_run_is_kept_with_the_lab_it_was_made_in() {
+        for (line, expected) in [
+            ("linerate lab --link 1Gbit/s -- compare --live x y", "linerate lab --link 1Gbit/s --"),
+            ("linerate --lang en lab -- compare --live x y", "linerate --lang en lab --"),
+            ("linerate --lang en compare --live x y", "linerate"),
+        ] {
+            let own: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(outer(&own).join(" "), expected);
+        }
+    }
+
+    #[test]
     fn a_command_runs_once_each_time() {
         let read = |line: &str| words(line).map_err(|failure| failure.to_string());
         let expected = ["stream", "a", "b", "--flows", "4", "--repeats", "1"].map(str::to_owned).to_vec();
         assert_eq!(read("linerate stream a b --flows 4"), Ok(expected));
+        // Its repeats are searches of one run.
+        for line in ["device burst --ports a,b", "device burst --ports a,b --repeats 20"] {
+            assert_eq!(read(line).map(|words| words.join(" ")), Ok(line.to_owned()));
+        }
         for (line, said) in [
             ("stream a b --repeats 3", "--pairs of `compare` says how often"),
             ("stream a b --json", "--json does not go into a command of `compare --live`"),
