@@ -131,17 +131,17 @@ fn others(carried: &InterfaceCounters, seen: Nanos, task: &Task, ends: &[&EndCou
     // Payload, headers, and what was sent more than once.
     let ours_per_s = |end: &&EndCounts| {
         let tcp = || end.flows.iter().filter_map(|flow| flow.tcp.as_ref());
+        // Data of the other direction is acknowledged, at the most segment by segment.
+        let segments = || tcp().map(|tcp| tcp.segments_out + tcp.segments_in).sum::<u64>();
         let (bytes, window) = match (sends, &end.sent, &end.received) {
             (true, Some(sent), _) => {
                 let again: u64 = tcp().map(|tcp| tcp.retransmits * u64::from(tcp.mss)).sum();
-                let segments: u64 = tcp().map(|tcp| tcp.segments_out).sum();
-                let headers = (sent.messages * UDP_HEADERS).max(segments * tcp_headers);
+                let headers = (sent.messages * UDP_HEADERS).max(segments() * tcp_headers);
                 (sent.payload_bytes + again + headers, sent.window)
             }
             (false, _, Some(received)) => {
                 let lost = received.socket_drops * received.payload_bytes / received.messages.max(1);
-                let segments: u64 = tcp().map(|tcp| tcp.segments_in).sum();
-                let headers = (received.messages * UDP_HEADERS).max(segments * tcp_headers);
+                let headers = (received.messages * UDP_HEADERS).max(segments() * tcp_headers);
                 (received.payload_bytes + lost + headers, received.window)
             }
             _ => return 0.0,
@@ -245,6 +245,22 @@ mod tests {
         assert!(of(ours) < 1e-6, "{}", of(ours));
         let shared = of(ours * 100 / 97);
         assert!((shared - 0.03).abs() < 1e-3, "{shared}");
+    }
+
+    #[test]
+    fn acknowledgements_of_the_other_direction_are_no_traffic_of_others() {
+        let mut run = run(vec![0; 10], 100_000 * 1_514 + 50_000 * 66);
+        stream_of(&mut run.trial).net.transport = Transport::Tcp;
+        let end = &mut paths_of(&mut run)[0].client;
+        let sent = end.sent.as_mut().expect("sent");
+        (sent.payload_bytes, sent.messages, sent.window) = (144_800_000, 1_000, Nanos::from_secs(1));
+        let flow = |out, into| {
+            let tcp = TcpFlow { segments_out: out, segments_in: into, mss: 1_448, ..TcpFlow::default() };
+            FlowCounts { tcp: Some(tcp), ..FlowCounts::default() }
+        };
+        // One acknowledgement for every second segment.
+        end.flows = vec![flow(100_000, 0), flow(0, 100_000)];
+        assert_eq!(InterfaceFacts::of(&[&run], true).others, 0.0);
     }
 
     #[test]
