@@ -324,6 +324,25 @@ fn connected(served: &Served, cookie: u8) -> TcpStream {
     stream
 }
 
+/// Waits until the service has read all that was sent to it over a connection: neither end has any of it in a queue.
+fn until_read(stream: &TcpStream) {
+    let port = |address: std::io::Result<SocketAddr>| format!(":{:04X}", address.expect("connected").port());
+    let (own, service) = (port(stream.local_addr()), port(stream.peer_addr()));
+    wait_until("the service has read it", || {
+        let tables =
+            ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| std::fs::read_to_string(table).unwrap_or_default());
+        // Number, local address, remote address, state, and the bytes in the queues of sending and receiving.
+        let ends = tables.iter().flat_map(|table| table.lines()).map(|end| end.split_whitespace().collect::<Vec<_>>());
+        let ends: Vec<_> = ends.filter(|end| end.len() > 4).collect();
+        let queues = |local: &str, remote: &str| {
+            ends.iter().find(|end| end[1].ends_with(local) && end[2].ends_with(remote)).map(|end| end[4])
+        };
+        let is_sent = queues(&own, &service).is_some_and(|queues| queues.starts_with("00000000:"));
+        let is_read = queues(&service, &own).is_some_and(|queues| queues.ends_with(":00000000"));
+        (is_sent && is_read).then_some(())
+    });
+}
+
 fn hears(control: &mut TcpStream, states: &[u8]) {
     for state in states {
         let mut byte = [0];
@@ -362,8 +381,7 @@ fn a_cookie_that_comes_late_does_not_exchange_the_directions() {
     hears(&mut control, &[10]);
     let mut forward = TcpStream::connect(served.address()).expect("connects");
     let mut backward = connected(&served, b'c');
-    // The second cookie is read meanwhile; if it is not, the first is in time, and the order is right as well.
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    until_read(&backward);
     forward.write_all(&[b'c'; 37]).expect("sent");
     hears(&mut control, &[1, 2]);
     backward.set_read_timeout(Some(std::time::Duration::from_secs(10))).expect("setsockopt");
@@ -384,8 +402,7 @@ fn a_test_of_so_many_bytes_waits_for_the_last() {
     hears(&mut control, &[1, 2]);
     data.write_all(&[0; 30_000]).expect("sent");
     control.write_all(&[4]).expect("sent");
-    // The end is read meanwhile; if it is not, the bytes are in time, and count as well.
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    until_read(&control);
     data.write_all(&[0; 50_000]).expect("sent");
     hears(&mut control, &[13]);
     says(&mut control, &serde_json::json!({}));
