@@ -103,7 +103,7 @@ fn found(record: &Record) -> Vec<Found> {
 fn of_device(plan: &DevicePlan, outcome: &DeviceFound) -> Vec<Found> {
     let of_size = |size: u32, metric: Metric, quantity, what: &str, width: f64| {
         let value = metric.of_device(size, outcome)?;
-        let firmness = metric.firmness_of_device(size, outcome);
+        let firmness = metric.firmness_beside(size, outcome);
         Some(Found { name: format!("{what} {size}"), quantity, value, width, firmness })
     };
     let mut all = Vec::new();

@@ -5,9 +5,10 @@ use super::runs::Runs;
 use super::*;
 use crate::device::tests::plan;
 use linerate_model::{
-    BackToBack, BufferTime, BurstLengths, Change, ComparedFigure, DeviceFound, DeviceTest, Firmness, Goal, Outcome,
-    Plan, RecordId, Recovery, Throughput,
+    AddressTable, BackToBack, BufferTime, BurstLengths, Change, ComparedFigure, DeviceFound, DeviceTest, Firmness,
+    Goal, Outcome, Plan, RecordId, Recovery, Throughput,
 };
+use linerate_units::{FrameRate, Nanos};
 
 const SHORT: Firmness = Firmness::NotFirm { offered: Some(0.6) };
 
@@ -133,4 +134,34 @@ fn a_latency_of_a_load_that_was_not_offered_decides_nothing() {
         compared(vec![figure], 0.02, 0.05).remove(0).change
     };
     assert_eq!((change(Firmness::Firm), change(SHORT)), (Change::Worse, Change::Undecided));
+}
+
+#[test]
+fn tables_that_held_all_that_was_tried_are_not_shown_to_be_equal() {
+    let record = |flooded_at| {
+        let test =
+            DeviceTest::Addresses { most: 1_000, learn_rate: FrameRate::per_second(10_000), ageing: Nanos::default() };
+        let mut plan = plan(test, false);
+        plan.sizes.truncate(1);
+        let table = AddressTable {
+            frame_bytes: 64,
+            learned: 1_000,
+            firmness: Firmness::Firm,
+            own: 3,
+            capacity: 1_003,
+            flooded_at,
+            learn_frames_per_s: 1e4,
+            learning: None,
+            trials: 2,
+            verdict: None,
+            caveats: Vec::new(),
+        };
+        let outcome = Outcome::Device(Box::new(DeviceFound { addresses: Some(table), ..DeviceFound::default() }));
+        Record { outcome, ..Record::new(RecordId("r".into()), Plan::of(Goal::Device(plan))) }
+    };
+    let change = |at| {
+        let side = || [(); 4].map(|()| record(at));
+        only(compare(&side(), &side(), &Demands::once(0.02, 95.0))).change
+    };
+    assert_eq!((change(Some(1_001)), change(None)), (Change::Equivalent, Change::Undecided));
 }

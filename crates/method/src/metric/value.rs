@@ -104,7 +104,11 @@ impl Metric {
             Self::Echoes => found.echo.iter().find(|cell| cell.frame_bytes == size).map(|cell| cell.answers_per_s),
             Self::Burst => burst?.frames.as_ref().map(|frames| frames.mean),
             Self::Buffer => burst?.buffer.as_ref().map(|buffer| buffer.corrected_ns),
-            Self::Recovery => found.recovery.iter().find(|cell| cell.frame_bytes == size)?.mean_ns,
+            // A run that never recovered has no time, and an overload that lost nothing leaves none to measure.
+            Self::Recovery => {
+                let cell = found.recovery.iter().find(|cell| cell.frame_bytes == size)?;
+                cell.mean_ns.filter(|_| cell.unrecovered == 0 && cell.overload_lost > 0)
+            }
             Self::Addresses => addresses.map(|table| table.capacity.into()),
             Self::Learning => addresses?.learning.map(|learning| learning.frames_per_s),
             Self::Neighbours => {
@@ -147,6 +151,17 @@ impl Metric {
         }
     }
 
+    /// The firmness of that value beside another: where the device held all that was tried, it is a lower bound.
+    pub fn firmness_beside(self, size: u32, found: &DeviceFound) -> Firmness {
+        let is_bound = match self {
+            Self::Addresses => found.addresses.iter().any(|it| it.frame_bytes == size && it.flooded_at.is_none()),
+            Self::Neighbours => found.hosts.iter().any(|it| it.frame_bytes == size && it.bound.is_some()),
+            _ => false,
+        };
+        let own = self.firmness_of_device(size, found);
+        if is_bound { own.and(Firmness::NotFirm { offered: None }) } else { own }
+    }
+
     /// The one value that a run gives; none where it measured nothing, as where every datagram was lost.
     pub fn of_record(self, record: &Record) -> Result<Option<f64>, NoOneValue> {
         let values: Vec<Option<f64>> = match record.device() {
@@ -173,7 +188,7 @@ impl Metric {
     pub fn firmness_of_record(self, record: &Record) -> Firmness {
         match record.device() {
             Some((plan, found)) => {
-                let sizes = plan.sizes.iter().map(|size| self.firmness_of_device(size.get(), found));
+                let sizes = plan.sizes.iter().map(|size| self.firmness_beside(size.get(), found));
                 sizes.fold(Firmness::Firm, Firmness::and)
             }
             None => {
@@ -197,6 +212,32 @@ mod tests {
 
     fn of(name: &str, result: &Measurement) -> Option<f64> {
         Metric::named(name).expect(name).of(result)
+    }
+
+    #[test]
+    fn a_device_that_did_not_always_recover_has_no_recovery_time() {
+        let found = |unrecovered, overload_lost| DeviceFound {
+            recovery: vec![linerate_model::Recovery {
+                frame_bytes: 64,
+                throughput_frames_per_s: 1e5,
+                overload_frames_per_s: 1.1e5,
+                firmness: Firmness::Firm,
+                overload_lost,
+                reduced_frames_per_s: 5e4,
+                values_ns: vec![1_000_000],
+                mean_ns: Some(1e6),
+                unrecovered,
+                verdict: None,
+                caveats: Vec::new(),
+            }],
+            ..DeviceFound::default()
+        };
+        let plan = crate::device::tests::plan(linerate_model::DeviceTest::Recovery { repeats: 3 }, false);
+        let within: Expectation = "recovery<=5ms".parse().expect("valid");
+        let met = |unrecovered, lost| within.judge_device(&plan, &found(unrecovered, lost))[0].met;
+        assert!(met(0, 10));
+        assert!(!met(2, 10), "two runs lost frames to their end");
+        assert!(!met(0, 0), "nothing to recover from");
     }
 
     #[test]
