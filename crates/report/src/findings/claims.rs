@@ -90,7 +90,7 @@ fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
         false => said!(data.lang, "findings-claims-possible-at", layers = either(data.lang, &possible)),
     };
     let size = messages(data, measure, cell);
-    let but: Vec<usize> = data.message_factor().into_iter().collect();
+    let but: Vec<usize> = data.message_factor(measure).into_iter().collect();
     let rate = match cells.len() {
         1 => said!(
             data.lang,

@@ -210,9 +210,14 @@ impl<'a> Data<'a> {
         self.factor(|factor| factor.levels.iter().any(|level| level.path.transport.is_some()))
     }
 
-    /// The factor whose levels are sizes of messages.
-    pub(crate) fn message_factor(&self) -> Option<usize> {
-        self.factor(|factor| factor.of == Some(FactorOf::Message))
+    /// The factor whose levels are the sizes of the messages of a measure.
+    pub(crate) fn message_factor(&self, measure: usize) -> Option<usize> {
+        let applies = |factor: &usize| {
+            let is_at = |cell: &usize| self.study.cells[*cell].levels[*factor].is_some();
+            (0..self.study.cells.len()).filter(is_at).any(|cell| self.value(cell, measure).is_some())
+        };
+        let is = |factor: &usize| self.study.factors[*factor].of == Some(FactorOf::Message);
+        (0..self.study.factors.len()).filter(is).find(applies)
     }
 
     fn factor(&self, is: impl Fn(&Factor) -> bool) -> Option<usize> {
@@ -236,6 +241,17 @@ impl<'a> Data<'a> {
     /// The factor by which results are gathered: that of the media, or that by which measures are compared.
     pub(crate) fn gathered_by(&self) -> Option<usize> {
         self.medium_factor().or_else(|| self.study.comparisons.first().map(|comparison| comparison.by))
+    }
+
+    /// Whether a result of the group's level is not firm: nothing is known of all results then.
+    pub(super) fn has_open(&self, factor: Option<usize>, group: &Group, measure: usize) -> bool {
+        let level =
+            factor.zip(group.cells.first()).map(|(factor, cell)| (factor, self.study.cells[*cell].levels[factor]));
+        let is_of_group =
+            |cell: usize| level.is_none_or(|(factor, level)| self.study.cells[cell].levels[factor] == level);
+        let is_open =
+            |cell: usize| !self.firmness(cell, measure).is_firm() && self.all.cells[cell].median(measure).is_some();
+        (0..self.all.cells.len()).any(|cell| is_of_group(cell) && !self.is_tester(cell) && is_open(cell))
     }
 
     /// The cells of a measure by the levels of a factor, in the order of the levels; all of them without one.

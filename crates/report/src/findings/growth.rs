@@ -109,7 +109,9 @@ fn tested(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Course> {
         let blocks: Vec<Vec<f64>> = blocks.into_values().map(|block| block.into_values().collect()).collect();
         let shares: Option<Vec<f64>> =
             group.cells.iter().map(|cell| data.limit(*cell, measure).map(|limit| limit.share)).collect();
-        let shares = shares.and_then(extremes).filter(|(_, most)| *most <= 1.0);
+        let by = data.gathered_by().filter(|by| *by != factor);
+        let is_known = !data.has_open(by, &group, measure);
+        let shares = shares.and_then(extremes).filter(|(_, most)| *most <= 1.0 && is_known);
         let trend = trend_test(&blocks);
         courses.push(Course { group, blocks, ends, trend, p: trend.p, least_share: shares.map(|(least, _)| least) });
     }

@@ -23,8 +23,9 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
             let shown = |cell: usize| {
                 data.value(cell, measure).map(|reached| value(reached, data.study.measures[measure].unit))
             };
-            let as_good: Vec<usize> =
-                group.cells.iter().copied().filter(|cell| shown(*cell) == shown(limit.cell)).collect();
+            let limit_of = |cell: usize| data.limit(cell, measure).map(|limit| (limit.low, limit.high));
+            let is_alike = |cell: &usize| shown(*cell) == shown(limit.cell) && limit_of(*cell) == limit_of(limit.cell);
+            let as_good: Vec<usize> = group.cells.iter().copied().filter(is_alike).collect();
             of_limit(data, measure, limit, &as_good)
         })
         .collect()

@@ -23,6 +23,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     let groups: Vec<(Group, Vec<CellLimit>)> = data
         .groups(data.gathered_by(), measure)
         .into_iter()
+        .filter(|group| !data.has_open(data.gathered_by(), group, measure))
         .filter_map(|group| {
             let limits: Option<Vec<CellLimit>> = group.cells.iter().map(|cell| data.limit(*cell, measure)).collect();
             let limits = limits.filter(|limits| limits.iter().all(|limit| limit.share <= 1.0))?;

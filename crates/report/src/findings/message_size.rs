@@ -54,7 +54,7 @@ struct Sizes {
 /// The series on each medium, those of the tester by itself too: they travel on it as well.
 fn groups(data: &Data<'_>, measure: usize) -> Vec<Sizes> {
     let rate = data.study.measures[measure].unit == MeasureUnit::BitsPerS;
-    let Some(factor) = data.message_factor().filter(|_| rate) else { return Vec::new() };
+    let Some(factor) = data.message_factor(measure).filter(|_| rate) else { return Vec::new() };
     let of_group = |group: Group| {
         let level = data.medium_factor().and_then(|by| Some((by, data.study.cells[*group.cells.first()?].levels[by]?)));
         let is = |cell: &usize| level.is_none_or(|(by, level)| data.study.cells[*cell].levels[by] == Some(level));
@@ -90,7 +90,7 @@ fn by_headers(data: &Data<'_>, measure: usize, series: &Series) -> Option<Findin
         return None;
     }
     let unit = data.study.measures[measure].unit;
-    let factor = data.message_factor()?;
+    let factor = data.message_factor(measure)?;
     let title = &data.study.measures[measure].title;
     let size = |cell: usize| data.study.cells[cell].levels[factor].map(|level| data.name_of(factor, level));
     let text = said!(
@@ -187,7 +187,7 @@ impl Sizes {
         if p >= SIGNIFICANT {
             return None;
         }
-        let factor = data.message_factor()?;
+        let factor = data.message_factor(measure)?;
         let first = self.series.first()?;
         let name = |at: usize| Some(data.name_of(factor, data.study.cells[first.get(at)?.0].levels[factor]?));
         let ends = self.series.iter().filter_map(|one| Some((*one.first()?, *one.last()?)));

@@ -57,6 +57,10 @@ impl Apart {
         if of_a.len() < FEWEST || of_b.len() < FEWEST || !is_all_that_differs(data, factor, &of_a, &of_b) {
             return None;
         }
+        // What is not firm may lie anywhere, so nothing is known of all results.
+        if of_a.iter().chain(&of_b).any(|cell| data.value(*cell, measure).is_none()) {
+            return None;
+        }
         let results = |cells: &[usize]| {
             let (low, high) = extremes(cells.iter().filter_map(|cell| data.value(*cell, measure)))?;
             Some((low, high, cells.len()))

@@ -119,7 +119,7 @@ pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> 
 }
 
 /// Comma-separated values (RFC 4180): one line for each repeat of each cell, with the limit of each measure. Columns end in
-/// their unit.
+/// their unit. Where some values are not firm, a column says which are.
 pub fn csv(report: &StudyReport) -> String {
     let study = &report.study;
     let data = Data::of(Language::English, study);
@@ -132,6 +132,7 @@ pub fn csv(report: &StudyReport) -> String {
         MeasureUnit::Count => "count",
         MeasureUnit::NanosHeld => "ns_held",
     };
+    let has_open = !study.is_firm();
     let has_stated = |measure: usize| study.cells.iter().any(|cell| cell.stated.contains_key(&measure));
     let mut text = String::new();
     let factors = study.factors.iter().map(|factor| field(&json!(factor.column)));
@@ -147,6 +148,7 @@ pub fn csv(report: &StudyReport) -> String {
         .into_iter()
         .chain(has_stated(measure).then(|| format!("{name}_stated_low_{unit}")))
         .chain(has_stated(measure).then(|| format!("{name}_stated_high_{unit}")))
+        .chain(has_open.then(|| format!("{name}_firm")))
         .map(|name| field(&json!(name)))
         .collect::<Vec<_>>()
     });
@@ -170,6 +172,7 @@ pub fn csv(report: &StudyReport) -> String {
                 .into_iter()
                 .chain(has_stated(measure).then(|| json!(stated.and_then(|stated| stated.low))))
                 .chain(has_stated(measure).then(|| json!(stated.and_then(|stated| stated.high))))
+                .chain(has_open.then(|| json!(reached.map(|_| cell.firmness_of(measure).is_firm()))))
                 .map(|value| field(&value))
                 .collect::<Vec<_>>()
             });

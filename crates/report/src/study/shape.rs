@@ -31,7 +31,12 @@ impl Shape {
                 && named.levels.len() >= FEWEST_ON_A_LINE
                 && Some(*factor) != data.medium_factor()
         };
-        let axis = (0..factors.len()).find(on_a_line);
+        // Another measure of the study may have been taken at other factors.
+        let applies = |factor: &usize| {
+            let is_at = |cell: &usize| data.study.cells[*cell].levels[*factor].is_some();
+            (0..data.study.cells.len()).filter(is_at).any(|cell| data.span(cell, measure).is_some())
+        };
+        let axis = (0..factors.len()).filter(on_a_line).find(applies);
         let levels = |factor: &usize| factors[*factor].unit.is_none() && factors[*factor].levels.len() > 1;
         // A tester limit is read beside the devices, so these have the colours.
         let devices = data.unordered().find(|factor| factors[*factor].levels.iter().any(|level| level.tester));

@@ -48,6 +48,17 @@ fn no_growth_with_a_factor_that_something_else_changes_with() {
 }
 
 #[test]
+fn a_share_of_the_limit_is_that_of_each_result_named() {
+    let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[path]\nmessage_bytes = [1472]\n\
+        [[factors]]\ncolumn = 'link'\nlevels = [{ name = 'wire', medium = '100base-tx' }]\n\
+        [[factors]]\ncolumn = 'protocol'\n\
+        levels = [{ name = 'TCP', transport = 'tcp' }, { name = 'UDP', transport = 'udp' }]\n\
+        [[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\ncounts = 'payload'\n";
+    let text = said(&reported("x", toml, "link,protocol,mbps\nwire,TCP,94\nwire,UDP,94\n"), FindingKind::LimitShare);
+    assert!(text.contains("(wire, TCP) is 99.0 %") && !text.contains("UDP"), "{text}");
+}
+
+#[test]
 fn hosts_are_not_named_where_some_results_are_near_the_limit() {
     // 949.28 Mbit/s is the most: 900 are 95 %.
     let limiter = said(&clocks(PLAIN, |clock| clock * 3), FindingKind::Limiter);

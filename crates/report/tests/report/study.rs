@@ -478,6 +478,52 @@ fn not_firm(report: StudyReport, device: &str) -> StudyReport {
 }
 
 #[test]
+fn of_all_results_nothing_is_said_where_one_is_a_lower_bound() {
+    let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[[factors]]\ncolumn = 'kind'\n\
+        [[factors]]\ncolumn = 'device'\n[[measures]]\ncolumn = 'pps'\ntitle = 'rate'\nunit = 'pps'\n";
+    let csv = "kind,device,pps\nrouter,r1,300\nrouter,r2,310\nrouter,r3,320\n\
+        switch,s1,100\nswitch,s2,110\nswitch,s3,120\n";
+    let of = || reported("x", toml, csv);
+    assert!(told(&of(), FindingKind::Unpaired).contains("all 3"));
+    assert_eq!(told(&not_firm(of(), "s3"), FindingKind::Unpaired), "");
+
+    let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[path]\ntransport = 'tcp'\n\
+        [[factors]]\ncolumn = 'link'\nlevels = [{ name = 'wire', medium = '100base-tx' }]\n\
+        [[factors]]\ncolumn = 'device'\n[[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\ncounts = 'payload'\n";
+    let of = || reported("x", toml, "link,device,mbps\nwire,slow,20\nwire,quick,90\n");
+    assert_eq!(told(&not_firm(of(), "quick"), FindingKind::Limiter), "");
+}
+
+#[test]
+fn a_measure_is_drawn_along_a_factor_that_it_was_taken_at() {
+    let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[[factors]]\ncolumn = 'medium'\n\
+        [[factors]]\ncolumn = 'datagram'\nof = 'message'\noptional = true\n\
+        [[factors]]\ncolumn = 'load'\nunit = 'op/s'\noptional = true\n\
+        [[measures]]\ncolumn = 'udp'\nunit = 'Mbit/s'\n[[measures]]\ncolumn = 'reads'\nunit = 'times'\n\
+        [[measures]]\ncolumn = 'writes'\nunit = 'times'\n";
+    let csv = "medium,datagram,load,udp,reads,writes\n10,64,,3,,\n10,512,,8,,\n10,1472,,9,,\n10,,100,,3,4\n\
+        10,,200,,5,6\n10,,400,,9,9\n100,,100,,1,2\n100,,200,,2,3\n100,,400,,3,4\n";
+    let mut report = reported("x", toml, csv);
+    for (measure, metric) in report.study.measures[1..].iter_mut().zip(["read.mean", "write.mean"]) {
+        (measure.unit, measure.metric) = (MeasureUnit::Nanos, Some(metric.to_owned()));
+    }
+    let page = wide(&study::html(Language::English, &report, None));
+    assert!(page.contains("<i class=\"s0 dash0\"></i>reads, 10<") && !page.contains("without datagram"), "{page}");
+}
+
+#[test]
+fn a_file_of_results_says_which_are_not_firm() {
+    let of = || two_devices(MeasureUnit::BitsPerS, |_, device, _| if device == "quick" { 2e6 } else { 1e6 });
+    assert!(!study::csv(&of()).contains("_firm"));
+    let csv = study::csv(&not_firm(of(), "quick"));
+    let head = csv.lines().next().expect("a head");
+    assert!(head.ends_with("latency_limit_share,latency_firm"), "{head}");
+    let ends =
+        |device: &str, end: &str| csv.lines().filter(|line| line.contains(device)).all(|line| line.ends_with(end));
+    assert!(ends(",quick,", ",false") && ends(",slow,", ",true"), "{csv}");
+}
+
+#[test]
 fn a_lower_bound_can_lead_a_ranking_and_nothing_else_is_found_of_it() {
     let rate = |_: &str, device: &str, place: usize| (if device == "quick" { 2e6 } else { 1e6 }) + place as f64;
     let of = || two_devices(MeasureUnit::BitsPerS, rate);
