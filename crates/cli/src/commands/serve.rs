@@ -22,7 +22,7 @@ use linerate_store::Store;
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal as _, stdout};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -449,7 +449,7 @@ fn advertised(text: &str) -> Result<String, String> {
 /// Listens where it is asked to, else at port 4747 of all addresses: of both families where the kernel has IPv6.
 fn listener(asked: Option<SocketAddr>) -> Result<TcpListener, Failure> {
     const PORT: u16 = AgentUrl::PORT;
-    let bind = |address: SocketAddr| listen(address).map_err(|error| (address, error));
+    let bind = |address: SocketAddr| listen_where_udp_is_free(address).map_err(|error| (address, error));
     let bound = match asked {
         Some(address) => bind(address),
         None => bind((Ipv6Addr::UNSPECIFIED, PORT).into()).or_else(|(address, error)| match error.kind() {
@@ -458,6 +458,22 @@ fn listener(asked: Option<SocketAddr>) -> Result<TcpListener, Failure> {
         }),
     };
     bound.map_err(|(address, error)| cannot_listen(address, &error))
+}
+
+/// Listens at an address. Where the kernel chooses the port, it is one that no socket of UDP has: trials over UDP come to it too.
+fn listen_where_udp_is_free(address: SocketAddr) -> std::io::Result<TcpListener> {
+    const MOST: usize = 100;
+    // Held meanwhile, so that the kernel chooses another one.
+    let mut taken = Vec::new();
+    loop {
+        let listener = listen(address)?;
+        let is_taken = |error: &std::io::Error| error.kind() == ErrorKind::AddrInUse;
+        let udp = || UdpSocket::bind(listener.local_addr()?);
+        if address.port() != 0 || taken.len() == MOST || !udp().as_ref().is_err_and(is_taken) {
+            return Ok(listener);
+        }
+        taken.push(listener);
+    }
 }
 
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
