@@ -26,10 +26,14 @@ fn calls_fill_a_slow_link_over_udp_and_tcp() {
         // Eight calls of 1 KB at a time leave TCP's segments part empty, and a busy machine leaves the link idle at times, or
         // counts in the window what waited for it before.
         assert!((0.2..1.3).contains(&number(result, "/limit/share")), "{name}: {}", result["limit"]);
-        for field in ["/latency_ns/p50", "/latency_ns/p99", "/service_ns/p50", "/cpu/sender/ns_per_packet"] {
+        for field in ["/latency_ns/p50", "/latency_ns/p99", "/service_ns/p50"] {
             assert!(number(result, field) > 0.0, "{name}: {field}");
         }
-        assert!(number(result, "/cpu/receiver/ns_per_packet") > 0.0, "{name}");
+        for end in ["sender", "receiver"] {
+            // The time of a thread that has ended before its busy host looked is not known.
+            let cost = result["cpu"][end]["ns_per_packet"].as_f64();
+            assert!(cost.is_none_or(|cost| cost > 0.0), "{name}: {}", result["cpu"]);
+        }
         assert!(number(result, "/service_ns/p50") < number(result, "/latency_ns/p50"), "{name}");
         // A server that is held up for longer than UDP waits for a reply is asked again.
         let again = if result["transport"] == "tcp" { number(result, "/retransmitted") } else { 0.0 };
