@@ -62,8 +62,10 @@ fn every_promised_field_is_there() {
     ] {
         let result = run(arguments);
         for field in promised {
+            // The time of a thread that has ended before its busy host looked is not known.
+            let may_be_unknown = field.contains("/ns_per_");
             assert!(
-                result.pointer(field).is_some_and(|value| !value.is_null()),
+                result.pointer(field).is_some_and(|value| may_be_unknown || !value.is_null()),
                 "{arguments:?}: {field} in {result:#}"
             );
         }
