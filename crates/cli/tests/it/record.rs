@@ -170,7 +170,9 @@ fn the_demonstration_prints_a_line_for_each_result_and_writes_its_report() {
     let found = device["outcome"]["throughput"].as_array().expect("a throughput for each size");
     assert_eq!(found.len(), 2);
     let [small, large] = [0, 1].map(|size: usize| number(&found[size], "/frames_per_s"));
-    assert!(small > 0.0 && small <= 110_000.0, "{small} frames/s of 100,000: {}", found[0]);
+    // One that is held up in every trial finds none, and says that this is not firm.
+    let least = if found[0]["firmness"]["is"] == "firm" { 1.0 } else { 0.0 };
+    assert!((least..=110_000.0).contains(&small), "{small} frames/s of 100,000: {}", found[0]);
     let limits: Option<&[&str]> = match (found[1]["firmness"]["is"] == "firm", large >= 0.99 * 1e9 / 8.0 / 1538.0) {
         (false, _) => Some(&["tester", "cannot-tell"]),
         (true, true) => Some(&["wire"]),
@@ -178,7 +180,7 @@ fn the_demonstration_prints_a_line_for_each_result_and_writes_its_report() {
     };
     let is_one = |limits: &[&str]| limits.iter().any(|limit| found[1]["limit"] == *limit);
     assert!(limits.is_none_or(is_one), "{limits:?}: {}", found[1]["verdict"]);
-    assert!(number(&found[0], "/tester_limit/share") > 0.0);
+    assert_eq!(number(&found[0], "/tester_limit/share") > 0.0, small > 0.0, "{}", found[0]);
 }
 
 #[test]
