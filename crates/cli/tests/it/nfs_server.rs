@@ -17,8 +17,10 @@ fn a_planted_service_time_is_measured() {
         let record = place.measure(&words(&line));
         let result = &record["results"][0];
         let [service, latency] = ["/service_ns/p50", "/latency_ns/p50"].map(|field| number(result, field) / 1e6);
-        assert!((20.0..400.0).contains(&service), "{transport}{service} ms");
-        assert!(latency >= service, "{transport}{latency} ms, of which {service} at the server");
+        // The two medians are of calls that were answered within the window of their own host, and that need not be the same calls.
+        for time in [service, latency] {
+            assert!((20.0..400.0).contains(&time), "{transport}{latency} ms, of which {service} at the server");
+        }
         // The client and the network of a busy machine may take their part of the time: most of it by one call that is sent again.
         let [service, latency] = ["/service_ns/mean", "/latency_ns/mean"].map(|field| number(result, field));
         if service >= 0.8 * latency {

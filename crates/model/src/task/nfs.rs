@@ -319,6 +319,6 @@ pub struct OperationCounts {
 pub struct Service {
     /// Calls answered.
     pub calls: u64,
-    /// From a call's arrival in this program to its reply, nanoseconds.
+    /// From a call's arrival in this program until its reply is ready to be sent, nanoseconds.
     pub time: Histogram,
 }

@@ -29,12 +29,12 @@ impl Account {
         self.counts.lock().expect("no holder panics").service.clone()
     }
 
-    /// When the last replies were sent.
+    /// When the last replies were ready to be sent.
     pub(super) fn last(&self) -> u64 {
         self.last.load(Ordering::Relaxed)
     }
 
-    /// Replies were sent, or first offered to the kernel, at `now`, these nanoseconds after their calls had arrived.
+    /// Replies were ready to be sent by `now`, these nanoseconds after their calls had arrived.
     pub(super) fn answered(&self, took: &mut Vec<u64>, now: u64) {
         if took.is_empty() {
             return;

@@ -284,8 +284,8 @@ impl Server {
         self.address
     }
 
-    /// Counts calls whose replies are sent, over TCP first offered to the kernel, within the window of `timeline`, and forgets others. Its programs count over the same
-    /// window.
+    /// Counts calls whose replies are ready to be sent within the window of `timeline`, and forgets others. Its programs count over
+    /// the same window.
     pub fn observe(&self, timeline: &Timeline) {
         self.shared.programs.iter().for_each(|program| program.observe(timeline));
         self.shared.account.observe(timeline);

@@ -193,6 +193,11 @@ impl Connection {
 
     /// Hands over as much as there is room for. Returns whether that was anything.
     fn write(&mut self, shared: &Shared) -> io::Result<bool> {
+        // A reply is done before it is first offered: what the network and the caller take from then on is no time of the server, and
+        // sending over a link of this machine may run them.
+        let now = clock::now();
+        self.arrived.iter_mut().for_each(|at| *at = now.saturating_sub(*at));
+        shared.account.answered(&mut self.arrived, now);
         let (mut has_sent, mut has_room) = (false, true);
         while has_room && self.sent < self.out.len() {
             match self.stream.write(&self.out[self.sent..]) {
@@ -208,10 +213,6 @@ impl Connection {
             self.out.drain(..self.sent);
             self.sent = 0;
         }
-        // A reply is done when it is first offered: what it waits for the line from then on is no time of the server.
-        let now = clock::now();
-        self.arrived.iter_mut().for_each(|at| *at = now.saturating_sub(*at));
-        shared.account.answered(&mut self.arrived, now);
         Ok(has_sent)
     }
 }

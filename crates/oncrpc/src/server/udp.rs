@@ -114,8 +114,9 @@ pub(super) fn serve(datagrams: &Datagrams, thread: usize, shared: &Shared) {
     while !shared.is_stopped() {
         while let Some(held) = later.take(clock::now()) {
             let (number, peer) = held.to;
-            send(&sockets[number], &held.bytes, peer);
+            // Before it is sent, as over TCP.
             took.push(clock::now().saturating_sub(held.arrived));
+            send(&sockets[number], &held.bytes, peer);
         }
         shared.account.answered(&mut took, clock::now());
         let descriptors: Vec<_> = sockets.iter().map(|socket| socket.as_fd()).chain(datagrams.events(thread)).collect();
@@ -146,10 +147,10 @@ pub(super) fn serve(datagrams: &Datagrams, thread: usize, shared: &Shared) {
                     later.hold(due, now, std::mem::take(&mut reply), (number, peer));
                     continue;
                 }
-                send(udp, &reply, peer);
                 if shared.counts(caller) {
                     took.push(clock::now().saturating_sub(now));
                 }
+                send(udp, &reply, peer);
             }
         }
         datagrams.attend(thread, &mut sockets, shared, &mut greeted);
