@@ -6,7 +6,9 @@
 use crate::error::HostFailure;
 use crate::run::Event;
 use crate::{Agents, OpenSession, RunError};
+use futures_util::StreamExt;
 use futures_util::future::{join_all, try_join_all};
+use futures_util::stream::FuturesUnordered;
 use linerate_method::{Joining, SteadyState, assign, drains, join, survives};
 use linerate_model::{
     Assignment, Caveat, CaveatKind, Endpoints, HostName, LinkId, Load, Order, Password, Ready, Sampling, SessionId,
@@ -20,6 +22,9 @@ use tokio::time::{Instant, sleep_until};
 
 /// Agents that do not answer within this when told to stop are left to their own bounds.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long after a session failed the loss of another agent still counts as its cause.
+const LOSS_NOTICED: Duration = Duration::from_millis(500);
 
 /// A window that opens when the load is steady opens so long after that was found: all hosts have to hear of it.
 const OPENING: Nanos = Nanos::from_millis(50);
@@ -153,6 +158,21 @@ impl<'a> Sessions<'a> {
         password: Option<&Password>,
         on_event: OnEvent<'_, '_>,
     ) -> Result<TrialResult, RunError> {
+        match self.lead(attempt, password, on_event).await {
+            Err(RunError::Host { host, stage, source: HostFailure::Session(failure) }) => {
+                let lost = self.lost_beside(&host).await;
+                Err(lost.unwrap_or(RunError::Host { host, stage, source: failure.into() }))
+            }
+            led => led,
+        }
+    }
+
+    async fn lead(
+        &mut self,
+        attempt: u32,
+        password: Option<&Password>,
+        on_event: OnEvent<'_, '_>,
+    ) -> Result<TrialResult, RunError> {
         self.open(password).await?;
         self.reach(|stage| matches!(stage, Stage::Listening { .. }), on_event).await?;
         self.connect().await?;
@@ -160,6 +180,14 @@ impl<'a> Sessions<'a> {
         self.start(on_event).await?;
         self.follow(on_event).await?;
         self.counts(attempt).await
+    }
+
+    /// The loss of an agent, where that follows at once on the failure of the session at `failed`. When an agent is lost, its peers
+    /// may be the first to tell: their connections to it break.
+    async fn lost_beside(&mut self, failed: &HostName) -> Option<RunError> {
+        let others = self.all.iter_mut().filter(|one| one.host != *failed && one.lost.is_none());
+        let mut losses: FuturesUnordered<_> = others.map(One::loss).collect();
+        tokio::time::timeout(LOSS_NOTICED, losses.next()).await.ok().flatten()
     }
 
     async fn open(&mut self, password: Option<&Password>) -> Result<(), RunError> {
@@ -332,6 +360,17 @@ impl One<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Waits until its agent is lost. A session that is over tells of none.
+    async fn loss(&mut self) -> RunError {
+        while !matches!(self.stage, Stage::Done | Stage::Failed(_)) {
+            match self.session.stage().await {
+                Ok(stage) => self.stage = stage,
+                Err(error) => return self.failed(error),
+            }
+        }
+        std::future::pending().await
     }
 
     async fn order(&mut self, order: Order) -> Result<(), RunError> {

@@ -32,6 +32,28 @@ async fn a_host_that_is_lost_while_it_waits_for_the_others_is_noticed_at_once() 
     }
 }
 
+/// The peer of an agent that is lost sees its connections break, and may tell that first.
+#[tokio::test(start_paused = true)]
+async fn the_agent_that_was_lost_is_named_where_its_peer_fails_first() {
+    for step in [Step::Preparing, Step::Running] {
+        let lost_after = |time| {
+            FakeAgents::new(&["a", "b"]).script(move |moment| match moment.host.0.as_str() {
+                "a" if moment.step == step => Act::Fail,
+                "b" if moment.step == step => Act::LoseAfter(time),
+                "b" if moment.step > step => Act::Delay(SLOW),
+                _ => Act::Pass,
+            })
+        };
+        let ended = run(plans::sweep(1), &lost_after(Duration::from_millis(50)), None, &mut |_| ()).await;
+        let failure = ended.failure.expect("a host was lost").to_string();
+        assert!(failure.contains("b: lost the agent"), "{step:?}: {failure}");
+        // What is lost much later is not the reason.
+        let ended = run(plans::sweep(1), &lost_after(SLOW / 2), None, &mut |_| ()).await;
+        let failure = ended.failure.expect("a session failed").to_string();
+        assert!(failure.contains(": a: "), "{step:?}: {failure}");
+    }
+}
+
 /// `b` only receives, so that it has sent as soon as it runs. `a` sends on for 100 ms.
 #[tokio::test(start_paused = true)]
 async fn a_host_that_is_lost_between_sent_and_drain_is_noticed_while_the_others_send() {
