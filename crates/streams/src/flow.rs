@@ -14,6 +14,9 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// The windows of the two ends may lie so far apart: agents of busy hosts may take their orders late.
+const SKEW_NS: u64 = 1_000_000_000;
+
 /// One flow at one end.
 #[derive(Debug)]
 pub(crate) struct Flow {
@@ -150,6 +153,11 @@ impl Shared {
                 Link::Udp(_) | Link::Dial | Link::Answer(_) => Ok(()),
             };
         }
+    }
+
+    /// Whether a peer that ends its flow at `now` in good order may have come to the end of its own window.
+    pub(crate) fn may_end(&self, now: u64) -> bool {
+        now + SKEW_NS > self.timeline.close()
     }
 
     /// The peer of flow `index` went away.

@@ -14,8 +14,8 @@ use linerate_pace::Schedule;
 
 /// After the window, answers are waited for so long.
 const DRAIN_NS: u64 = 1_000_000_000;
-/// The two ends' windows may lie so far apart; within it an early end is no fault.
-const SKEW_NS: u64 = 250_000_000;
+/// After the window the answering end stays until nothing came for so long.
+const QUIET_NS: u64 = 250_000_000;
 /// Nothing at all for so long: the peer is gone.
 const SILENCE_NS: u64 = 5_000_000_000;
 

@@ -129,8 +129,11 @@ impl<'a> Receiver<'a> {
         let mut counted;
         match taken {
             Ok(0) => {
-                // The sender may be done a little earlier than this end knew that it is.
-                account.sample()?;
+                // The sender may be done a little earlier than this end knew that it is, or began so much earlier.
+                let now = account.sample()?;
+                if self.volume.is_none() && self.shared.wire == Wire::Own && self.shared.may_end(now) {
+                    account.end()?;
+                }
                 if account.window.is_closed() {
                     return Ok(true);
                 }

@@ -36,6 +36,8 @@ const NAP_NS: u64 = 50_000;
 const NAP_LOOK_NS: u64 = 1_000_000;
 /// Stragglers: nothing arrived for so long ...
 const QUIET_NS: u64 = 150_000_000;
+/// ... or for so long, where no datagram of the cool-down has come: the sender may be held up with its last ones ...
+const UNMARKED_QUIET_NS: u64 = 1_000_000_000;
 /// ... or this much time has passed.
 const STRAGGLE_NS: u64 = 3_000_000_000;
 
@@ -191,7 +193,9 @@ impl<'a> Receiver<'a> {
         }
         let end = arrivals.end().map_or(timeline.close(), |end| timeline.close().max(end));
         let heard = arrivals.last().max(end);
-        Ok(now >= heard + QUIET_NS || now >= end + STRAGGLE_NS)
+        let is_marked = arrivals.is_marked() || shared.wire != Wire::Own;
+        let quiet = if is_marked { QUIET_NS } else { UNMARKED_QUIET_NS };
+        Ok(now >= heard + quiet || now >= end + STRAGGLE_NS)
     }
 
     fn finish(self) -> Result<Outcome, StreamError> {

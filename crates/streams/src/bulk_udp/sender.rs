@@ -351,7 +351,11 @@ impl<'a> Sender<'a> {
                     self.do_without_segmentation()?;
                     break;
                 }
-                Err(error) if error.raw_os_error() == Some(ECONNREFUSED) && phase == Phase::CoolDown => {
+                // The receiver is done. A sender that was held up may have datagrams of the window left.
+                Err(error)
+                    if error.raw_os_error() == Some(ECONNREFUSED)
+                        && (phase == Phase::CoolDown || clock::now() >= self.shared.timeline.close()) =>
+                {
                     self.is_over = true;
                     break;
                 }

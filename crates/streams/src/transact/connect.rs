@@ -1,7 +1,7 @@
 //! Transactions that each connect, ask, are answered, and close. The greeting travels with the request; the answering
 //! end closes first, so that the asking end's ports are free again at once.
 
-use super::{DRAIN_NS, SILENCE_NS, SKEW_NS, Schedule, Tally, schedule};
+use super::{DRAIN_NS, QUIET_NS, SILENCE_NS, Schedule, Tally, schedule};
 use crate::accept::{is_exhausted, is_transient, pause};
 use crate::bulk_tcp::is_timeout;
 use crate::error::StreamError;
@@ -69,7 +69,7 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactTask) -> Result<
             Err(Failure::Peer(source)) => {
                 let now = clock::now();
                 let refused = source.kind() == io::ErrorKind::ConnectionRefused;
-                if now + SKEW_NS < timeline.close() && (refused || now > answered + SILENCE_NS) {
+                if !shared.may_end(now) && (refused || now > answered + SILENCE_NS) {
                     let completed = tally.transactions.completed;
                     return Err(shared.gone(index, format!("{source}, after {completed} transactions")));
                 }
@@ -201,7 +201,7 @@ pub(super) fn answer(
             shared.meters[index].served(served * spec.request_bytes.get(), served * spec.response_bytes.get());
         }
         let now = clock::now();
-        let is_over = !accepted && now > timeline.close() + SKEW_NS.min(DRAIN_NS);
+        let is_over = !accepted && now > timeline.close() + QUIET_NS;
         if is_over || now > timeline.close() + DRAIN_NS {
             break;
         }

@@ -1,6 +1,6 @@
 //! Transactions over a standing TCP connection, any number of them under way.
 
-use super::{DRAIN_NS, SILENCE_NS, SKEW_NS, Schedule, Tally, schedule};
+use super::{DRAIN_NS, QUIET_NS, SILENCE_NS, Schedule, Tally, schedule};
 use crate::bulk_tcp::{Account, is_timeout};
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
@@ -88,7 +88,7 @@ pub(super) fn ask(
             }
         }
         match tcp::receive(stream, &mut into, sleeps_in_read) {
-            Ok(0) if waiting.is_empty() && clock::now() + SKEW_NS > timeline.close() => break,
+            Ok(0) if waiting.is_empty() && shared.may_end(clock::now()) => break,
             Ok(0) => return Err(gone(shared, index, &io::ErrorKind::UnexpectedEof.into(), &tally)),
             Ok(taken) => {
                 read += taken as u64;
@@ -159,7 +159,7 @@ pub(super) fn answer(
             return Err(StreamError::Stopped);
         }
         let now = account.sample()?;
-        if now > timeline.close() + DRAIN_NS + SKEW_NS {
+        if now > timeline.close() + DRAIN_NS + QUIET_NS {
             break;
         }
         let done = if owed > 0 {
@@ -176,7 +176,7 @@ pub(super) fn answer(
                 written %= response;
                 shared.meters[index].served(account.total, account.total / request * response);
             }
-            Ok(0) if now + SKEW_NS > timeline.close() => break,
+            Ok(0) if account.window.is_closed() || account.window.is_open() && shared.may_end(now) => break,
             Ok(0) => return Err(shared.gone(index, "it ended the connection")),
             Ok(taken) => {
                 read += taken as u64;

@@ -1,7 +1,7 @@
 //! Transactions over UDP. Each request carries a number that its answer repeats: 64 bits where both have room for a
 //! header, else one byte.
 
-use super::{DRAIN_NS, SKEW_NS, Tally, schedule};
+use super::{DRAIN_NS, QUIET_NS, Tally, schedule};
 use crate::bulk_tcp::is_timeout;
 use crate::datagram::{self, HEADER, Header};
 use crate::error::StreamError;
@@ -29,8 +29,6 @@ const BURST: usize = 64;
 const TAKEN: usize = 4 * BURST;
 /// How often the asking end looks whether its oldest request is lost, when it can send no more.
 const LOOK: Duration = Duration::from_millis(10);
-/// After the window the answering end stays until nothing came for so long.
-const QUIET_NS: u64 = 150_000_000;
 
 /// How requests and answers are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -261,7 +259,7 @@ pub(super) fn answer(
     let (mut answered, mut served, mut heard) = (0u64, 0u64, timeline.start());
     // What was asked at the window's end may be half a round trip away.
     let round_trip = shared.flows[index].round_trip_ns;
-    let quiet = QUIET_NS.max(SKEW_NS).max(round_trip);
+    let quiet = QUIET_NS.max(round_trip);
     let longest = (2 * DRAIN_NS).max(reply_timeout(round_trip));
     loop {
         if shared.stop.is_set() {
@@ -284,7 +282,7 @@ pub(super) fn answer(
             Ok(_) => (),
             Err(error) if is_timeout(&error) || matches!(error.raw_os_error(), Some(ENOBUFS | ENOMEM)) => (),
             Err(error) if error.raw_os_error() == Some(ECONNREFUSED) => {
-                if now + SKEW_NS < timeline.close() {
+                if !shared.may_end(now) {
                     return Err(shared.gone(index, "it has closed its port (ICMP port unreachable)"));
                 }
                 break;
@@ -316,6 +314,7 @@ fn prepare(shared: &Shared, socket: &UdpSocket) -> Result<(), StreamError> {
 fn refused(shared: &Shared, index: usize, error: io::Error, tally: &Tally<'_>) -> Result<(), StreamError> {
     match error.raw_os_error() {
         Some(ENOBUFS | ENOMEM) => Ok(()),
+        Some(ECONNREFUSED) if shared.may_end(clock::now()) => Ok(()),
         Some(ECONNREFUSED) => {
             let completed = tally.transactions.completed;
             Err(shared

@@ -17,7 +17,8 @@ use linerate_units::{ByteCount, Nanos};
 use std::net::SocketAddr;
 use std::thread::{self, ScopedJoinHandle};
 
-pub(crate) const MEASURE: u64 = 300_000_000;
+/// Longer than a busy machine usually holds up a thread.
+pub(crate) const MEASURE: u64 = 600_000_000;
 
 pub(crate) fn stream(transport: Transport) -> StreamTask {
     StreamTask::plain(transport, ByteCount::new(if transport == Transport::Tcp { 128 << 10 } else { 1_448 }))
