@@ -105,6 +105,8 @@ pub(crate) struct Version {
     /// When the file or its inode was changed last, seconds and nanoseconds (ctime).
     changed: (i64, i64),
     length: u64,
+    /// Two changes within a tick of an older kernel have the same time.
+    mode: u32,
 }
 
 impl Invitations {
@@ -176,7 +178,12 @@ impl Invitations {
     /// Which state the file is in now; none if there is no file.
     pub(crate) fn version(&self) -> Option<Version> {
         let about = fs::metadata(self.path()).ok()?;
-        Some(Version { inode: about.ino(), changed: (about.ctime(), about.ctime_nsec()), length: about.len() })
+        Some(Version {
+            inode: about.ino(),
+            changed: (about.ctime(), about.ctime_nsec()),
+            length: about.len(),
+            mode: about.mode(),
+        })
     }
 
     /// Notes where the agent of this identity is reached, for the URLs of invitations.

@@ -111,7 +111,8 @@ fn watch(work: &Work, sampling: Sampling, signal: &Signal, tell: &dyn Fn(Session
     // This takes a while, so that it is done before the load begins.
     let host = HostSampler::open(&work.threads);
     while clock::now() < work.start {
-        if signal.wait_until(work.start) {
+        // One that wakes late, when the load is over, still sees its end.
+        if signal.wait_until(work.start) && clock::now() < work.start {
             return Seen::default();
         }
     }
@@ -125,6 +126,10 @@ fn watch(work: &Work, sampling: Sampling, signal: &Signal, tell: &dyn Fn(Session
             watch = Some(Watch::with_disks(&work.threads, &work.disks));
         }
         if now >= closes || work.meters.has_ended() {
+            // First of all: what a thread has cost is lost when it ends, soon after the close.
+            if let Some(watch) = &mut watch {
+                watch.close();
+            }
             tell(sampler.progress(now.min(closes)));
             break false;
         }
@@ -141,10 +146,10 @@ fn watch(work: &Work, sampling: Sampling, signal: &Signal, tell: &dyn Fn(Session
             break true;
         }
     };
-    let series = sampler.end();
-    if let Some(watch) = &mut watch {
+    if has_returned && let Some(watch) = &mut watch {
         watch.close();
     }
+    let series = sampler.end();
     // Counters go on until stragglers have arrived.
     while !has_returned && !signal.wait_until(u64::MAX) {}
     Seen { observation: watch.map(Watch::finish), series }

@@ -37,7 +37,7 @@ pub(super) enum Fault {
 }
 
 /// How long it is at work without a window, nanoseconds.
-const WITHOUT_WINDOW: u64 = 200_000_000;
+const WITHOUT_WINDOW: u64 = 1_000_000_000;
 
 /// An engine that does what its script says. Clones share the script.
 #[derive(Clone)]
