@@ -126,13 +126,22 @@ enum Shown {
 }
 
 impl PortServer {
+    /// Keeps the port of `listener` for datagrams: a server that is started meanwhile shares it, and no socket of others can have it.
+    /// Drop it as soon as the server is started, because the kernel gives it a part of the datagrams.
+    ///
+    /// # Errors
+    /// `AddrInUse`: another socket has the port of UDP.
+    pub fn keep_datagram_port(listener: &TcpListener) -> io::Result<UdpSocket> {
+        Ok(sharing(listener.local_addr()?, takes_v4(listener)?)?.into())
+    }
+
     /// Takes connections to `listener`, and datagrams at its port, until dropped. `api` is given those that begin as TLS. They block.
     ///
     /// # Errors
     /// Another program has the port of UDP, or no thread can be started.
     pub fn start(listener: TcpListener, api: TakesApiConnection) -> Result<Self, SocketError> {
         let local = listener.local_addr().map_err(failed("getsockname"))?;
-        let takes_v4 = local.is_ipv6() && !SockRef::from(&listener).only_v6().map_err(failed("getsockopt"))?;
+        let takes_v4 = takes_v4(&listener).map_err(failed("getsockopt"))?;
         listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         SockRef::from(&listener).listen(BACKLOG).map_err(failed(format!("listening on {local}")))?;
         // Handed down to each connection of a session, which costs no call of the kernel then.
@@ -364,6 +373,11 @@ fn shown(stream: &TcpStream, bytes: &mut [u8; LONGEST]) -> Shown {
         _ => return Shown::Nonsense,
     };
     if length < whole { Shown::Nothing } else { Shown::Greeting(whole) }
+}
+
+/// Whether `listener` is one of IPv6 that takes connections of IPv4 too.
+fn takes_v4(listener: &TcpListener) -> io::Result<bool> {
+    Ok(listener.local_addr()?.is_ipv6() && !SockRef::from(listener).only_v6()?)
 }
 
 /// A socket for datagrams at `address` that shares the port with others of this process.

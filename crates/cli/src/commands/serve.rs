@@ -14,7 +14,7 @@ use linerate_agent::{
     Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, PAIRING_TIME, Timeouts, Token,
 };
 use linerate_control::pairing::PairingCode;
-use linerate_engine::{AllowedPeers, DataPorts, Report, StrangerReplies, listen};
+use linerate_engine::{AllowedPeers, DataPorts, PortServer, Report, StrangerReplies, listen};
 use linerate_iperf3::ServiceLimits;
 use linerate_model::{AgentUrl, HostName};
 use linerate_oncrpc::RpcService;
@@ -230,8 +230,8 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     if let Some(command) = arguments.command.take() {
         return invitations::run(command);
     }
-    let listener = match arguments.listen_fd {
-        Some(fd) => linerate_sys::inherited::listener(fd).map_err(Failure::usage)?,
+    let (listener, datagram_port) = match arguments.listen_fd {
+        Some(fd) => (linerate_sys::inherited::listener(fd).map_err(Failure::usage)?, None),
         None => listener(arguments.listen)?,
     };
     let at = listener.local_addr().map_err(Failure::measure)?;
@@ -282,6 +282,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         confinement: Some(confinement),
     };
     let agent = Agent::start(options).await.map_err(Failure::measure)?;
+    drop(datagram_port);
     let service =
         rpc.map(|(address, registered)| rpc_service(address, registered, agent.stranger_replies())).transpose()?;
     let host = agent.host_options();
@@ -447,7 +448,7 @@ fn advertised(text: &str) -> Result<String, String> {
 }
 
 /// Listens where it is asked to, else at port 4747 of all addresses: of both families where the kernel has IPv6.
-fn listener(asked: Option<SocketAddr>) -> Result<TcpListener, Failure> {
+fn listener(asked: Option<SocketAddr>) -> Result<(TcpListener, Option<UdpSocket>), Failure> {
     const PORT: u16 = AgentUrl::PORT;
     let bind = |address: SocketAddr| listen_where_udp_is_free(address).map_err(|error| (address, error));
     let bound = match asked {
@@ -460,19 +461,21 @@ fn listener(asked: Option<SocketAddr>) -> Result<TcpListener, Failure> {
     bound.map_err(|(address, error)| cannot_listen(address, &error))
 }
 
-/// Listens at an address. Where the kernel chooses the port, it is one that no socket of UDP has: trials over UDP come to it too.
-fn listen_where_udp_is_free(address: SocketAddr) -> std::io::Result<TcpListener> {
+/// Listens at an address. Where the kernel chooses the port, it is one that no socket of UDP has: trials over UDP come to it too. The
+/// second socket keeps it of UDP until the agent has started.
+fn listen_where_udp_is_free(address: SocketAddr) -> std::io::Result<(TcpListener, Option<UdpSocket>)> {
     const MOST: usize = 100;
     // Held meanwhile, so that the kernel chooses another one.
     let mut taken = Vec::new();
     loop {
         let listener = listen(address)?;
-        let is_taken = |error: &std::io::Error| error.kind() == ErrorKind::AddrInUse;
-        let udp = || UdpSocket::bind(listener.local_addr()?);
-        if address.port() != 0 || taken.len() == MOST || !udp().as_ref().is_err_and(is_taken) {
-            return Ok(listener);
+        if address.port() != 0 {
+            return Ok((listener, None));
         }
-        taken.push(listener);
+        match PortServer::keep_datagram_port(&listener) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && taken.len() < MOST => taken.push(listener),
+            kept => return Ok((listener, kept.ok())),
+        }
     }
 }
 

@@ -26,7 +26,16 @@ impl Port {
     }
 
     fn start_at(address: IpAddr) -> Self {
-        let listener = TcpListener::bind((address, 0)).expect("a port");
+        // The kernel's choice for TCP may be another socket's port of UDP. It is held meanwhile, so that it chooses another one.
+        let mut taken = Vec::new();
+        let (listener, _kept) = loop {
+            let listener = TcpListener::bind((address, 0)).expect("a port");
+            match PortServer::keep_datagram_port(&listener) {
+                Ok(kept) => break (listener, kept),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::AddrInUse),
+            }
+            taken.push(listener);
+        };
         let address = listener.local_addr().expect("it listens");
         let (send, api) = channel();
         let hand_over = Box::new(move |stream| drop(send.send(stream)));
