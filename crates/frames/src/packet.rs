@@ -40,7 +40,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     let dealt = deal(&plan.sent_here(), cores.len());
     let over = AtomicBool::new(false);
     let start = attempt.begin(LEAD)?;
-    let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
+    let started_unix_ns = clock::unix_at(start);
     let (sent, accounts) = thread::scope(|scope| -> Result<_, FrameError> {
         let started = |error| Error::new("pthread_create", "a thread of the trial", error);
         let mut receivers = Vec::with_capacity(ears.len());

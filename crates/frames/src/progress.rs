@@ -100,11 +100,11 @@ impl Progress {
     /// Reads what the kernel counts, unless that was done just now.
     fn refresh(&self) {
         let mut kernel = self.kernel();
-        let begun = clock::now();
-        if begun >= kernel.due {
+        if clock::now() >= kernel.due {
+            // What the thread worked, not how long it was kept from its core meanwhile.
+            let begun = clock::thread_cpu();
             self.take_over(&kernel);
-            let now = clock::now();
-            kernel.due = now + (now - begun) * SHARE;
+            kernel.due = clock::now() + (clock::thread_cpu() - begun) * SHARE;
         }
     }
 

@@ -104,7 +104,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
         let wishes: Vec<TransmitStream> = streams.iter().filter_map(|&index| wish(plan, index, start)).collect();
         lanes.push(Lane::load(TRANSMIT, &wishes, filling(plan), batch(plan, streams))?);
     }
-    let started_unix_ns = clock::unix_now() + start.saturating_sub(clock::now());
+    let started_unix_ns = clock::unix_at(start);
     let deadline = start + plan.time + plan.late_time() + GRACE;
     let streams = plan.streams.iter().map(|stream| (stream.wish.clone(), stream.from, stream.to)).collect();
     let programs = Arc::new(Programs { lanes, dealt, receiver, streams });

@@ -289,7 +289,7 @@ fn link(message: &[u8]) -> Option<Link> {
         loopback: has(libc::IFF_LOOPBACK),
         ..Link::default()
     };
-    let mut elsewhere = false;
+    let (mut elsewhere, mut state) = (false, None);
     for (kind, value) in attributes(message.get(16..)?) {
         match kind {
             1 => link.mac = value.to_vec(),
@@ -298,6 +298,7 @@ fn link(message: &[u8]) -> Option<Link> {
             5 => link.lower = u32_at(value, 0),
             6 => link.qdisc = text(value),
             10 => link.master = u32_at(value, 0),
+            16 => state = value.first().copied(),
             18 => {
                 link.kind =
                     attributes(value).find(|(kind, _)| *kind == 1).map(|(_, kind)| text(kind)).unwrap_or_default()
@@ -308,6 +309,9 @@ fn link(message: &[u8]) -> Option<Link> {
             _ => {}
         }
     }
+    // A veth that the kernel has not looked at since it was set up is in the state "unknown" (RFC 2863), which passes for running, and
+    // drops what is sent.
+    link.running &= link.kind != "veth" || state != Some(0);
     link.lower = link.lower.filter(|lower| !elsewhere && *lower != 0 && *lower != link.index);
     Some(link)
 }

@@ -163,8 +163,14 @@ impl Engine {
             let Self { ring, spare, port_of, .. } = self;
             let read = ring.take(|frame| {
                 let port = *port_of.get(&frame.link)?;
-                let age = since_1970.saturating_sub(frame.arrived_unix);
-                Some((port, now.saturating_sub(age), copy(frame, spare)))
+                // The clocks are read once for many frames: this one may have come since then. Not after now, whatever sets the clock
+                // of 1970.
+                let came = match frame.arrived_unix.checked_sub(since_1970) {
+                    None => now.saturating_sub(since_1970 - frame.arrived_unix),
+                    Some(0) => now,
+                    Some(later) => (now + later).min(clock::now()),
+                };
+                Some((port, came, copy(frame, spare)))
             });
             match read {
                 None => return taken,
