@@ -125,7 +125,10 @@ fn point(result: &TrialResult, plan: &CurvePlan) -> CurvePoint {
     // Each operation that was due has either been timed, failed, or not been sent.
     let due = latency.count() + undone;
     let allowed = plan.shortfall.as_f64() * due as f64 + CUT_OFF;
-    let missed = if completed + errors == 0 {
+    let missed = if due == 0 && errors == 0 {
+        // Nothing came due in so short a window, which says nothing of the server.
+        None
+    } else if completed + errors == 0 {
         Some(CurveMiss::Silence)
     } else if errors as f64 > plan.shortfall.as_f64() * due as f64 {
         Some(CurveMiss::Errors)
