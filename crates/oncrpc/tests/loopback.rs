@@ -15,7 +15,8 @@ use linerate_units::{ByteCount, Nanos, OpRate};
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, UdpSocket};
 
-const MEASURE: u64 = 200_000_000;
+/// Longer than a busy machine usually holds up a thread.
+const MEASURE: u64 = 600_000_000;
 /// No call over UDP is sent again sooner.
 const RETRANSMITTED_NS: u64 = 200_000_000;
 
@@ -28,16 +29,19 @@ fn pair(task: &RpcTask, measure: u64) -> [Session; 2] {
     one_path::pair(parts(task, measure))
 }
 
-fn run(task: &RpcTask) -> (EndCounts, EndCounts) {
+/// What client and server counted, and whether the server was there for the whole window: one that hears late of the start counts from
+/// then on only.
+fn run(task: &RpcTask) -> (EndCounts, EndCounts, bool) {
     let [client, server] = pair(task, MEASURE);
     testing::scope(|scope| {
         let ended = [&client, &server].map(|session| scope.spawn(|| session.run(&OncRpc)));
         let flows = usize::from(task.net.flows);
         assert!(client.wait_for(Reached::Running, TIMEOUT) && server.wait_for(Reached::Running, TIMEOUT));
+        let is_whole = server.window().is_some_and(|window| clock::now() < window.open());
         assert_eq!(client.threads().len(), flows);
         assert!((1..=flows).contains(&server.threads().len()), "{:?}", server.threads());
         let [client, server] = ended.map(|ended| counts(ended.join().expect("no panic")));
-        (client, server)
+        (client, server, is_whole)
     })
 }
 
@@ -54,7 +58,7 @@ fn each_call_moves_its_data_and_both_ends_count_the_same() {
             let plain = RpcTask::plain(transport, call, ByteCount::new(unit));
             let net = Net { flows: 2, ip, ..Net::plain(transport) };
             let spec = RpcTask { net, outstanding: 4, ..plain };
-            let (client, server) = run(&spec);
+            let (client, server, is_whole) = run(&spec);
             let done = client.transactions.expect("it asks");
             assert!(done.completed > 0, "{transport} {call}");
             assert_eq!(done.failed, 0, "{transport} {call}");
@@ -65,7 +69,11 @@ fn each_call_moves_its_data_and_both_ends_count_the_same() {
             let timed = done.latency.count();
             assert!((done.completed..=done.completed + 8).contains(&timed), "{timed} of {}", done.completed);
             // Calls in flight at the edges are in one count or the other, and a thread that waits for its core comes late to an edge.
-            let near = |count: u64| count.abs_diff(done.completed) as f64 <= done.completed as f64 * 0.5 + 16.0;
+            let near = |count: u64| {
+                let apart =
+                    if is_whole { count.abs_diff(done.completed) } else { count.saturating_sub(done.completed) };
+                apart as f64 <= done.completed as f64 * 0.5 + 16.0
+            };
             let (served, there, back) = (server.service.expect("it serves"), server.received, client.received);
             assert!(near(served.calls) && served.time.count() == served.calls, "{transport} {call}: {}", served.calls);
             assert_eq!((there.is_some(), back.is_some()), (call.carries_there(), call.carries_back()));
@@ -87,12 +95,12 @@ fn an_open_loop_keeps_its_rate() {
         for arrivals in [Arrivals::Even, Arrivals::Poisson] {
             let plain = RpcTask::plain(transport, RpcCall::Write, ByteCount::new(1_000));
             let net = Net { flows: 2, ..Net::plain(transport) };
-            let (client, _) = run(&RpcTask { net, rate: Some(OpRate::per_second(2_000)), arrivals, ..plain });
+            let (client, ..) = run(&RpcTask { net, rate: Some(OpRate::per_second(2_000)), arrivals, ..plain });
             let done = client.transactions.expect("it asks");
-            // 400 in 200 ms; five standard deviations of a Poisson count. What a busy host sent too late is told.
-            let tolerance = if arrivals == Arrivals::Even { 2 } else { 100 };
+            // 1,200 in 600 ms; five standard deviations of a Poisson count. What a busy host sent too late is told.
+            let tolerance = if arrivals == Arrivals::Even { 2 } else { 180 };
             let due = done.latency.count() + done.not_sent;
-            assert!(due.abs_diff(400) <= tolerance, "{transport} {arrivals:?}: {due}");
+            assert!(due.abs_diff(1_200) <= tolerance, "{transport} {arrivals:?}: {due}");
             assert_eq!(done.failed, 0, "{transport} {arrivals:?}");
         }
     }

@@ -115,7 +115,8 @@ fn a_planted_queue_is_the_buffer() {
     assert!(!held_up || said, "{burst}");
     if burst["buffer"].is_null() {
         // Held up in the search before them, or in bursts of a few frames.
-        assert!(caveats.contains("bursts were not tried") || caveats.contains("no buffer follows"), "{burst}");
+        let reasons = ["bursts were not tried", "no buffer follows", "held up in bursts"];
+        assert!(reasons.iter().any(|reason| caveats.contains(reason)), "{burst}");
         return;
     }
     assert_eq!(held_up, caveats.contains("lower bounds"), "{burst}");
@@ -144,7 +145,8 @@ fn a_trial_beside_a_burning_core_is_marked_and_repeated() {
     let record = run.json();
     let Some(latency) = record["outcome"]["latency"].get(0) else { panic!("{record} {}", run.err) };
     let held_up = caveat(latency, "below-offered-rate").expect("it fell short");
-    assert!(held_up.contains("held up for"), "{held_up}");
+    // Where the hypervisor took time in the trial as well, that is what is told.
+    assert!(held_up.contains("held up for") || caveat(latency, "cpu-stolen").is_some(), "{latency}");
     assert!(caveat(&record, "repeated").is_some_and(|text| text.starts_with("1 of 1 trials")), "{}", record["caveats"]);
 }
 

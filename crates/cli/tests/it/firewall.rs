@@ -60,14 +60,16 @@ impl Host {
 
     /// Runs the program, which must measure.
     fn measures(&self, place: &TestFolder, line: &str) {
-        let record = self.network.enter(|| place.run(&words(line))).expect("entered");
-        assert_eq!(record.code, Some(0), "{line}: {}", record.err);
-        let record = record.json();
-        let results = record["results"].as_array().expect("results");
-        assert!(
-            !results.is_empty() && results.iter().all(|result| result["main"]["median"].as_f64() > Some(0.0)),
-            "{line}"
-        );
+        let moves = || {
+            let ran = self.network.enter(|| place.run(&words(line))).expect("entered");
+            assert_eq!(ran.code, Some(0), "{line}: {}", ran.err);
+            let record = ran.json();
+            let results = record["results"].as_array().expect("results");
+            assert!(!results.is_empty(), "{line}");
+            results.iter().all(|result| result["main"]["median"].as_f64() > Some(0.0))
+        };
+        // An end that is held up for all of a short window moves nothing in it, and that is what the result says.
+        assert!(moves() || moves(), "{line}");
     }
 }
 
@@ -123,7 +125,7 @@ fn every_trial_runs_through_a_firewall_that_lets_one_port_through() {
     // Between two agents, led from elsewhere, in both directions.
     let copies = ["--over linerate", "--over nfs"]
         .map(|way| format!("copy --from memory --tree files=10,bytes=1M FROM TO {way} --repeats 1"));
-    let stream = "stream FROM TO --direction both --time 200ms --warmup 100ms --repeats 1".to_owned();
+    let stream = "stream FROM TO --direction both --time 500ms --warmup 100ms --repeats 1".to_owned();
     for trial in copies.into_iter().chain([stream]) {
         for (from, to) in [(&here, &there), (&there, &here)] {
             client.measures(&place, &format!("{} --json", trial.replace("FROM", from).replace("TO", to)));

@@ -48,11 +48,11 @@ fn events_are_in_order_and_the_first_interval_comes_in_time() {
     let [trials @ .., result, verdict, end] = rest else { panic!("{names:?}") };
     assert_eq!([*result, *verdict, *end], ["result", "verdict", "end"]);
     assert!(trials.iter().all(|name| ["trial", "interval"].contains(name)), "{names:?}");
-    let mut attempts = 0;
+    let (mut attempts, mut ever_in_time) = (0, false);
     for attempt in events.split(|event| event["event"] == "trial" && event["state"] == "begins").skip(1) {
         let ended = attempt.iter().position(|event| event["event"] == "trial").expect("an attempt that begins ends");
         let intervals = &attempt[..ended];
-        assert!(intervals.len() >= 2, "1.7 s are more than an interval: {attempt:?}");
+        assert!(!intervals.is_empty(), "{attempt:?}");
         let (mut before, mut received) = (0, 0);
         let mut hosts = BTreeSet::new();
         for interval in intervals {
@@ -65,12 +65,15 @@ fn events_are_in_order_and_the_first_interval_comes_in_time() {
         }
         // A host whose news are late is in a later interval.
         assert!(received > 0 && hosts == BTreeSet::from(["a", "b"]), "{received} bytes, {hosts:?}: {attempt:?}");
-        assert!(intervals[0]["to"].as_u64() < Some(1_700_000_000), "it comes before the end: {}", intervals[0]);
         assert_eq!(intervals[0]["warmup"], true, "it holds the warm-up");
-        assert_eq!(intervals[1]["warmup"], false);
+        // Where a host's news are as late as the end, one interval holds all of the 1.7 s.
+        if let [first, second, ..] = intervals {
+            assert_eq!(second["warmup"], false);
+            ever_in_time |= first["to"].as_u64() < Some(1_700_000_000);
+        }
         attempts += 1;
     }
-    assert!(attempts >= 2);
+    assert!(attempts >= 2 && ever_in_time, "an interval comes before the end: {names:?}");
     // The record that was named is kept, and its result was told.
     let record = place.run(&["results", "show", "--json"]).json();
     assert_eq!((&events[0]["record"], &events[events.len() - 3]["result"]), (&record["id"], &record["results"][0]));
@@ -88,15 +91,19 @@ fn lines_are_printed_unless_they_are_not_wanted() {
         assert!(!ran.out.contains("Interval"), "{more:?}: results alone are on standard output: {}", ran.out);
         let is_line =
             |line: &&str| line.contains("bit/s") && line.trim_start().starts_with(|c: char| c.is_ascii_digit());
-        (ran.err.matches("Busiest thread").count(), ran.err.lines().filter(is_line).count())
+        // What the hypervisor spoilt is measured again, under a head of its own.
+        let attempts = 1 + ran.err.matches(", attempt ").count();
+        (attempts, ran.err.matches("Busiest thread").count(), ran.err.lines().filter(is_line).count())
     };
-    let usual = lines(&[]);
-    assert!(usual.0 == 1 && (1..=2).contains(&usual.1), "{usual:?}");
-    assert!(lines(&["-i", "0.2"]).1 >= 2);
+    let (attempts, heads, rows) = lines(&[]);
+    assert!(heads == attempts && (attempts..=2 * attempts).contains(&rows), "{attempts}: {heads}, {rows}");
+    assert!(lines(&["-i", "0.2"]).2 >= 2);
     for silent in [&["-i", "0"][..], &["--json"], &["--json-stream"]] {
-        assert_eq!(lines(silent), (0, 0), "{silent:?}");
+        let (_, heads, rows) = lines(silent);
+        assert_eq!((heads, rows), (0, 0), "{silent:?}");
     }
-    assert_eq!(lines(&["--json", "-i", "500ms"]).0, 1);
+    let (attempts, heads, _) = lines(&["--json", "-i", "500ms"]);
+    assert_eq!(heads, attempts);
     assert!(!names(&events(&stream(&["--json-stream", "-i", "0"]))).contains(&"interval"));
     place.run(&["lab", "down"]).says(0, &["is down"]);
 }

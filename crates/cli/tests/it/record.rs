@@ -180,7 +180,11 @@ fn the_demonstration_prints_a_line_for_each_result_and_writes_its_report() {
     };
     let is_one = |limits: &[&str]| limits.iter().any(|limit| found[1]["limit"] == *limit);
     assert!(limits.is_none_or(is_one), "{limits:?}: {}", found[1]["verdict"]);
-    assert_eq!(number(&found[0], "/tester_limit/share") > 0.0, small > 0.0, "{}", found[0]);
+    // A tester that was held up in every trial over the cable as well has no known limit, and says so.
+    match found[0].pointer("/tester_limit/share").and_then(Value::as_f64) {
+        Some(share) => assert_eq!(share > 0.0, small > 0.0, "{}", found[0]),
+        None => assert!(found[0]["caveats"].to_string().contains("not-calibrated"), "{}", found[0]),
+    }
 }
 
 #[test]

@@ -28,6 +28,18 @@ fn check_proof(lab: &str, load: &str, limit: &str) {
     // What was changed is a result of its own, and what is held against each other is the loss of trials in turn.
     let results = record["results"].as_array().expect("results");
     assert_eq!((results.len(), &results[1]["name"]), (2, &proof["by"]), "{}", result["verdict"]);
+    let by = proof["by"].as_str().expect("it names a result");
+    let change = ["half the load", "a load of"].into_iter().find(|change| by.contains(change));
+    // On a busy machine the time that threads wait for a core may be as good a sign as the loss. Then that is put to the test.
+    if change.is_none() {
+        let weighed = result["verdict"]["weighed"].as_array().expect("what was weighed");
+        let is_sign = |one: &Value| {
+            ["receiver-cpu", "softirq-cpu"].iter().any(|limit| one["limit"] == *limit)
+                && ["hint", "for", "strong"].iter().any(|support| one["support"] == *support)
+        };
+        assert!(weighed.iter().any(is_sign), "{}", result["verdict"]);
+        return;
+    }
     for (field, part) in [("/before", "unchanged"), ("/after", "changed")] {
         let measured = lost_on_path(&record, part);
         assert!((number(proof, field) - measured).abs() < 1e-9, "{field}: {proof}, {measured}");
@@ -36,8 +48,6 @@ fn check_proof(lab: &str, load: &str, limit: &str) {
     assert!(pairs == 3.0 || pairs == 6.0, "{proof}");
     // Which of the two is put to the test first depends on where the losses fell. The test settles on what is planted
     // either way, unless a machine that is held up leaves it open.
-    let by = proof["by"].as_str().expect("it names a result");
-    let change = ["half the load", "a load of"].into_iter().find(|change| by.contains(change));
     let judged = match proof["held"].as_bool() {
         Some(true) => "as it must be",
         Some(false) => "which speaks against this limit",

@@ -67,7 +67,7 @@ fn what_arrives_where_it_was_not_meant_to_flooded() {
 #[lab_test(Bpf)]
 fn a_receiver_counts_until_packet_sockets_have_taken_over_from_xdp() {
     with_ports(|_| {
-        let mut task = trial(FrameEngine::Auto, 2_000, vec![stream(0, 0, 128, Some(1_000), UDP)]);
+        let mut task = trial(FrameEngine::Auto, AMPLE, vec![stream(0, 0, 128, Some(1_000), UDP)]);
         task.streams[0].count = Some(200);
         let tag = tag();
         // The receiver has packet sockets, so that the virtual link takes no frames from XDP.

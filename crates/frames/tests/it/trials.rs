@@ -76,7 +76,7 @@ fn the_rate_is_not_exceeded() {
             // The first frame may be late, and with it none of the others. `cargo xtask bench frames` says how exact the rate is.
             let most = rate as f64 * (result.send_time.as_secs_f64() + 0.03);
             assert!(result.sent as f64 <= most && result.sent <= result.intended, "{engine:?}: {result:?}");
-            assert!(result.sent > 0, "{engine:?}: {result:?}");
+            assert!(result.sent > 0 || result.held_up >= Nanos::from_secs(1), "{engine:?}: {result:?}");
         }
     });
 }
@@ -145,12 +145,19 @@ fn other_threads_leave_the_sending_core_while_xdp_sends() {
         list.trim().split(['-', ',']).next() == Some("0")
     };
     with_ports(|_| {
-        let session = session(&trial(FrameEngine::Xdp, 90_000, vec![stream(0, 0, 64, Some(1_000), UDP)]));
-        thread::scope(|scope| {
-            let running = scope.spawn(|| session.run(&Frames));
-            wait_until("this thread has left the core", || (!on_first_core()).then_some(()));
-            session.stop("seen");
-            running.join().unwrap().unwrap_err();
+        wait_until("this thread has left the core", || {
+            let session = session(&trial(FrameEngine::Xdp, 90_000, vec![stream(0, 0, 64, Some(1_000), UDP)]));
+            thread::scope(|scope| {
+                let running = scope.spawn(|| session.run(&Frames));
+                // Where another test of this program sends from the first core, this session may have the other: then once more.
+                let left = (0..600).any(|_| {
+                    thread::sleep(Duration::from_millis(5));
+                    !on_first_core()
+                });
+                session.stop("seen");
+                running.join().unwrap().unwrap_err();
+                left.then_some(())
+            })
         });
         wait_until("this thread may use the core again", || on_first_core().then_some(()));
     });
@@ -178,6 +185,12 @@ fn planted_loss_is_found() {
             route.set_bridge(far_link, bridge).unwrap();
             Ethtool::open().unwrap().send_frame_by_frame(far).unwrap();
         }
+        // A worker of the kernel, which may be late, lets the ports forward and send.
+        wait_until("the bridge forwards", || {
+            let links = route.links().unwrap();
+            let runs = |name: &&str| links.iter().any(|link| link.name == **name && link.running);
+            ["in", "in-far", "out", "out-far"].iter().all(runs).then_some(())
+        });
         let link = route.index_of("out-far").unwrap();
         route.drop_by_chance(link, &[(Way::Out, Ratio { part: 1, of: 4 })]).unwrap();
         let mut drops = || {
@@ -308,7 +321,8 @@ fn streams_follow_each_other() {
             let [first, second] = &counts.streams[..] else { panic!("{counts:?}") };
             assert_eq!((first.intended, second.intended), (1_000, 500), "{engine:?}");
             for result in [first, second] {
-                assert!(result.sent > 0, "{engine:?} {result:?}");
+                // A sender that gets no core in all of a stream's time says so.
+                assert!(result.sent > 0 || result.held_up >= Nanos::from_millis(500), "{engine:?} {result:?}");
                 assert_eq!((result.received, result.last_gap), (result.sent, None), "{engine:?} {result:?}");
             }
         }
@@ -336,7 +350,7 @@ fn a_virtual_link_that_takes_no_raw_frames_is_noticed() {
             let link = route.index_of(name).unwrap();
             route.set_up(link).unwrap();
         }
-        let mut trial = trial(FrameEngine::Xdp, 2_000, vec![stream(0, 0, 128, Some(1_000), UDP)]);
+        let mut trial = trial(FrameEngine::Xdp, AMPLE, vec![stream(0, 0, 128, Some(1_000), UDP)]);
         trial.streams[0].count = Some(200);
         trial.ports[1] = "aside".into();
         let refused = failure(&trial).to_string();

@@ -6,7 +6,7 @@ use linerate_iperf3::Iperf3;
 use linerate_model::Transport;
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -96,9 +96,10 @@ fn a_server_that_speaks_something_else_is_told_from_iperf3() {
 
 #[test]
 fn nobody_at_the_port_is_told() {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listens");
-    let port = listener.local_addr().expect("listens").port();
-    drop(listener);
+    // Bound and not listening: no other test can take the port meanwhile.
+    let held = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+    held.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).expect("binds");
+    let port = held.local_addr().expect("bound").as_socket().expect("an address of IPv4").port();
     let error = ended(client(stream(Transport::Tcp, port), 0, 100)).expect_err("nobody").to_string();
     assert!(error.contains("iperf3 -s") && error.contains(&port.to_string()), "{error}");
 }

@@ -17,17 +17,28 @@ fn namespaces() -> BTreeSet<String> {
     links.map(|link| link.to_string_lossy().into_owned()).collect()
 }
 
+/// Network namespaces. They are held open, so that the kernel gives their numbers to no others.
+pub(crate) struct Spaces {
+    pub(crate) names: BTreeSet<String>,
+    _held: Vec<fs::File>,
+}
+
 /// The network namespaces of the agents that run now, but of those before. Other programs' come and go as they like.
-pub(crate) fn namespaces_of_agents(before: &Outside) -> BTreeSet<String> {
+pub(crate) fn namespaces_of_agents(before: &Outside) -> Spaces {
     let agents = agents_told("").into_iter().filter(|agent| !before.agents.contains(agent));
-    let links = agents.filter_map(|(pid, _)| fs::read_link(format!("/proc/{pid}/ns/net")).ok());
-    links.map(|link| link.to_string_lossy().into_owned()).collect()
+    let opened = agents.filter_map(|(pid, _)| {
+        let path = format!("/proc/{pid}/ns/net");
+        let held = fs::File::open(&path).ok()?;
+        Some((fs::read_link(path).ok()?.to_string_lossy().into_owned(), held))
+    });
+    let (names, held) = opened.unzip();
+    Spaces { names, _held: held }
 }
 
 /// Waits until all is as it was `before`, and no process is in any of the namespaces. The kernel removes a namespace by a worker of
 /// its own, in its own time.
-pub(crate) fn nothing_stays(before: &Outside, spaces: &BTreeSet<String>) {
-    let gone = || (Outside::now() == *before && namespaces().is_disjoint(spaces)).then_some(());
+pub(crate) fn nothing_stays(before: &Outside, spaces: &Spaces) {
+    let gone = || (Outside::now() == *before && namespaces().is_disjoint(&spaces.names)).then_some(());
     wait_until("all that the lab had goes", gone);
 }
 
@@ -128,7 +139,7 @@ fn a_program_killed_leaves_nothing() {
     assert_eq!(program.line(), "up");
     assert_eq!(agents_told("").len(), before.agents.len() + 4);
     let spaces = namespaces_of_agents(&before);
-    assert_eq!(spaces.len(), 4);
+    assert_eq!(spaces.names.len(), 4);
     // A program in a host ends too.
     writeln!(program.input.as_mut().expect("open"), "a exec {} serve guest", fake_agent().display()).expect("input");
     wait_until("the program runs", || (agents_told("guest").len() == 1).then_some(()));

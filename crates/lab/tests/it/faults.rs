@@ -154,6 +154,7 @@ fn tcp_has_little_memory_in_one_host() {
 
 #[lab_test]
 fn tcp_of_one_host_has_another_congestion_control() {
+    let _alone = alone();
     let with = |control: &str| {
         format!("name = 'x'\nhosts = ['a', 'b']\n[[fault]]\nkind = 'congestion'\nat = 'a'\ncontrol = '{control}'")
     };
@@ -272,7 +273,7 @@ fn faults_at_hosts_end_with_the_lab_however_it_ends() {
         let mut program = Program::start(&mut bench_command(folder.path()), &[&file.display().to_string()]);
         assert_eq!(program.line(), "up");
         let spaces = namespaces_of_agents(&before);
-        assert_eq!(spaces.len(), 2);
+        assert_eq!(spaces.names.len(), 2);
         program.kill();
         nothing_stays(&before, &spaces);
     }

@@ -185,8 +185,11 @@ fn a_loaded_path_forwards_its_rate_and_no_more() {
     assert_eq!(received.len(), 1_000);
     let rate = 1_000.0 * 1_066.0 * 8.0 * 1e9 / (received[999].1 - begun) as f64;
     eprintln!("{rate} bit/s");
-    // Frames are sent as much earlier as sending takes. A sender that waits for its core leaves the path idle.
-    assert!(rate < 20e6 * 1.001 && rate > 20e6 * 0.3, "{rate}");
+    // Frames are sent as much earlier as sending takes.
+    assert!(rate < 20e6 * 1.001, "{rate}");
+    // A sender that waits for its core leaves the path idle: where the queue was never empty the rate is kept.
+    let shortest = received.windows(200).map(|part| part[199].1 - part[0].1).min().expect("1,000 came");
+    assert!(199.0 * 1_066.0 * 8.0 * 1e9 / shortest as f64 > 20e6 * 0.3, "the fastest 200 took {shortest} ns");
     let counts = pair.counts();
     assert_eq!((counts.arrived, counts.queue_full), (counts.sent, 0), "{counts:?}");
 }
@@ -317,15 +320,12 @@ fn rates_take_turns() {
     // All wait in the queue: 1.2 s at the mean of the rates.
     let received = pair.exchange(1_500, 1_000, GAP);
     assert_eq!(received.len(), 1_500);
-    let begun = received[0].1;
-    // In pieces of 20 ms: two frames at 1 Mbit/s, 47 at 20 Mbit/s.
-    let mut pieces = [0u32; 50];
-    for (_, at) in &received {
-        if let Some(piece) = pieces.get_mut(((at - begun) / (20 * MS)) as usize) {
-            *piece += 1;
-        }
-    }
-    let slow = pieces.iter().filter(|count| **count <= 5).count();
+    let times = || received.iter().map(|(_, at)| *at);
+    let (begun, ended) = (times().min().expect("some came"), times().max().expect("some came"));
+    // In pieces of 20 ms: two frames at 1 Mbit/s, 47 at 20 Mbit/s. None come while the sender waits for its core.
+    let mut pieces = vec![0u32; ((ended - begun) / (20 * MS)) as usize + 1];
+    times().for_each(|at| pieces[((at - begun) / (20 * MS)) as usize] += 1);
+    let slow = pieces.iter().filter(|count| (1..=5).contains(*count)).count();
     let fast = pieces.iter().filter(|count| **count >= 30).count();
     // A path that waits for its core makes up for it later.
     assert!(slow >= 5 && fast >= 5, "{pieces:?}");

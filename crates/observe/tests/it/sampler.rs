@@ -1,6 +1,6 @@
 //! What a sampler tells is what was sent: in network namespaces, where nobody else sends.
 
-use super::traffic::{A, B, HEADERS, apart, bring_up, introduce, join, pair, read_all, shape, socket};
+use super::traffic::{A, B, HEADERS, apart, bring_up, introduce, join, pair, read_all, read_queued, shape, socket};
 use linerate_model::{Readings, SeriesQuantity};
 use linerate_observe::HostSampler;
 use linerate_sys::namespace::NetNamespace;
@@ -84,8 +84,8 @@ fn a_standing_queue_is_seen_with_its_bytes_and_drops() {
     let (a, b) = pair();
     let (from, to) = (a.enter(|| socket(A)).expect("enter"), b.enter(|| socket(B)).expect("enter"));
     introduce(&from, &to);
-    // A full queue stands for more than a second.
-    shape(&a, BitRate::per_second(50_000));
+    // A full queue stands for more than three seconds.
+    shape(&a, BitRate::per_second(20_000));
     let mut sampler = sampler(&a);
     const DATAGRAMS: u64 = 100;
     for _ in 0..DATAGRAMS {
@@ -95,7 +95,7 @@ fn a_standing_queue_is_seen_with_its_bytes_and_drops() {
     let full = sample(&mut sampler);
     let backlog = of(&full, SeriesQuantity::QdiscBacklog);
     assert!(matches!(backlog[..], [("eth0 tbf", 1_000..=10_000)]), "{backlog:?}");
-    let arrived = read_all(&to, 1);
+    let arrived = read_queued(&a, &to);
     let empty = sample(&mut sampler);
     assert!(of(&empty, SeriesQuantity::QdiscBacklog).is_empty(), "{empty:?}");
     assert_eq!(of(&empty, SeriesQuantity::QdiscDrops), [("eth0 tbf", DATAGRAMS - arrived)]);

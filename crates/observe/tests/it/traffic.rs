@@ -78,6 +78,16 @@ pub(crate) fn read_all(socket: &UdpSocket, at_least: u64) -> u64 {
     (expected + std::iter::from_fn(receive).count()) as u64
 }
 
+/// How many datagrams come through the queue at the sending end in `namespace`, however late its timer.
+pub(crate) fn read_queued(namespace: &NetNamespace, socket: &UdpSocket) -> u64 {
+    let is_empty = || {
+        let qdiscs = Route::open().expect("netlink").qdiscs().expect("qdiscs");
+        qdiscs.iter().all(|qdisc| qdisc.backlog_packets == 0)
+    };
+    wait_until("the queue is empty", || namespace.enter(is_empty).expect("enter").then_some(()));
+    read_all(socket, 1)
+}
+
 /// Lets both learn each other's hardware address, so that later only datagrams cross the link. A link that has just come
 /// up drops what is sent at once, and asks for the address again only after a second.
 pub(crate) fn introduce(from: &UdpSocket, to: &UdpSocket) {
@@ -176,7 +186,7 @@ fn a_full_queue_is_counted_to_the_packet() {
         // A queue that drops may say so.
         let _ = from.send_to(&[0; 1000], peer);
     }
-    let arrived = read_all(&to, 1);
+    let arrived = read_queued(&a, &to);
     let seen = finish(watch);
     let root = seen.qdiscs.iter().find(|qdisc| qdisc.root).expect("the root was active");
     assert_eq!((root.interface.as_str(), root.kind.as_str()), ("eth0", "tbf"));

@@ -130,10 +130,11 @@ fn only_the_trials_key_moves_data_and_others_learn_why_not() {
             let error = ask(to, credential, args).expect_err(needle);
             assert!(error.contains(needle), "{transport}: {error}");
         }
-        assert_eq!(
-            program.moved().expect("it counts"),
-            Moved { received_bytes: 100, received_calls: 1, ..Moved::default() }
-        );
+        let moved = program.moved().expect("it counts");
+        // A server that is held up is asked again over UDP.
+        assert!(moved.duplicates == 0 || transport == Transport::Udp, "{moved:?}");
+        let once = Moved { received_bytes: 100, received_calls: 1, duplicates: moved.duplicates, ..Moved::default() };
+        assert_eq!(moved, once);
     }
 }
 
