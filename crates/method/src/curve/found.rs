@@ -48,7 +48,8 @@ fn firmness_below(missed: &CurvePoint, response_cap_ms: f64, results: &[Measurem
 
 fn peak(loads: &Loads, results: &[Measurement]) -> Option<CurvePeak> {
     let (held, missed) = loads.bracket();
-    let (_, held) = held?;
+    // A load of which nothing came due is no peak.
+    let (_, held) = held.filter(|(_, point)| point.achieved_ops > 0.0)?;
     let missed = missed.map(|(_, point)| point);
     let response_cap_ms = loads.plan.response_cap.get() as f64 / NS_PER_MS;
     Some(CurvePeak {

@@ -94,6 +94,8 @@ impl Loads {
 fn middle(runs: &[CurvePoint]) -> Option<CurvePoint> {
     let mut order: Vec<&CurvePoint> = runs.iter().collect();
     let worse = |point: &CurvePoint| match point.missed {
+        // Nothing came due: any other run says more.
+        None if point.offered_ops == 0.0 => 3,
         None => 0,
         // Nothing timed has no time.
         Some(CurveMiss::Silence) => 2,
