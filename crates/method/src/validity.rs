@@ -115,7 +115,7 @@ pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
         let text = message!(
             "caveat-off-window",
             "host {host} {did} for {seconds} s instead of {asked} s, because its threads waited for a core at the \
-             edges of the window; the rate is that of this time; measure longer (--time)",
+             edges of the window, or the other host started earlier; the rate is that of this time; measure longer (--time)",
             host = host,
             did = MessageValue::term("did", did),
             seconds = MessageValue::number(window.as_secs_f64(), 2),

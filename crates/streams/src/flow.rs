@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The windows of the two ends may lie so far apart: agents of busy hosts may take their orders late.
-const SKEW_NS: u64 = 1_000_000_000;
+pub(crate) const SKEW_NS: u64 = 1_000_000_000;
 
 /// One flow at one end.
 #[derive(Debug)]

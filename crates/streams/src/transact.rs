@@ -7,7 +7,7 @@ mod udp;
 pub(crate) use connect::strangers;
 
 use crate::error::StreamError;
-use crate::flow::{Link, Outcome, Shared};
+use crate::flow::{Link, Outcome, SKEW_NS, Shared};
 use crate::meter::Meter;
 use linerate_model::{TransactTask, Transactions};
 use linerate_pace::Schedule;
@@ -16,6 +16,12 @@ use linerate_pace::Schedule;
 const DRAIN_NS: u64 = 1_000_000_000;
 /// After the window the answering end stays until nothing came for so long.
 const QUIET_NS: u64 = 250_000_000;
+
+/// The same where two requests of a flow come at a set rate: the asking end may have started later, and its next one may be so far away.
+fn quiet_ns(spec: &TransactTask) -> u64 {
+    let two = spec.rate.map_or(0, |rate| 2_000_000_000 * u64::from(spec.net.flows) / rate.get().max(1));
+    two.clamp(QUIET_NS, SKEW_NS)
+}
 /// Nothing at all for so long: the peer is gone.
 const SILENCE_NS: u64 = 5_000_000_000;
 

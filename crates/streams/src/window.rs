@@ -74,7 +74,7 @@ impl Window {
     fn is_nearer(&self, before: u64, now: u64) -> bool {
         let (open, close) = (self.timeline.open(), self.timeline.close());
         let late = now - open;
-        now >= close || late > (close - open) / LATE && open - before < late
+        now >= close || late > (close - open) / LATE && open.saturating_sub(before) < late
     }
 
     /// A sample at `now` would pass an edge.

@@ -195,7 +195,7 @@ fn renamed(value: Value) -> Value {
         (", where 0.", " instead of 0."),
         (
             " were asked for: its threads were kept from their cores at the window's edges",
-            ", because its threads waited for a core at the edges of the window",
+            ", because its threads waited for a core at the edges of the window, or the other host started earlier",
         ),
         ("had work for", "was busy for"),
         (

@@ -129,9 +129,12 @@ impl<'a> Receiver<'a> {
         let mut counted;
         match taken {
             Ok(0) => {
-                // The sender may be done a little earlier than this end knew that it is, or began so much earlier.
+                // The sender may end a little earlier than this end's window, or have started earlier. Less than half of the window
+                // says little of the rate.
                 let now = account.sample()?;
-                if self.volume.is_none() && self.shared.wire == Wire::Own && self.shared.may_end(now) {
+                let timeline = &self.shared.timeline;
+                let is_enough = now >= timeline.open().saturating_add(timeline.measure().get() / 2);
+                if self.volume.is_none() && self.shared.wire == Wire::Own && is_enough && self.shared.may_end(now) {
                     account.end()?;
                 }
                 if account.window.is_closed() {

@@ -1,6 +1,6 @@
 //! The receiver of bulk datagrams, stragglers included.
 
-use super::{PLAIN_BATCH, PLAIN_BATCH_BYTES, phase_at, sockets};
+use super::{COOL_DOWN_NS, PLAIN_BATCH, PLAIN_BATCH_BYTES, phase_at, sockets};
 use crate::arrivals::Arrivals;
 use crate::budget::Budget;
 use crate::bulk_tcp::is_timeout;
@@ -36,7 +36,7 @@ const NAP_NS: u64 = 50_000;
 const NAP_LOOK_NS: u64 = 1_000_000;
 /// Stragglers: nothing arrived for so long ...
 const QUIET_NS: u64 = 150_000_000;
-/// ... or for so long, where no datagram of the cool-down has come: the sender may be held up with its last ones ...
+/// ... or for so long, where datagrams of the cool-down are due and none has come: the sender may be held up with its last ones ...
 const UNMARKED_QUIET_NS: u64 = 1_000_000_000;
 /// ... or this much time has passed.
 const STRAGGLE_NS: u64 = 3_000_000_000;
@@ -101,6 +101,8 @@ struct Receiver<'a> {
     joins: bool,
     nap: Option<Nap>,
     arrivals: Arrivals,
+    /// Datagrams of the cool-down are due.
+    awaits_mark: bool,
     /// When it looked into its socket last.
     looked: u64,
     /// None where the window ends by time.
@@ -119,11 +121,8 @@ pub(super) struct Awaited<'a> {
 
 impl<'a> Awaited<'a> {
     pub(super) fn new(shared: &'a Shared, index: usize, spec: &StreamTask) -> Self {
-        let (start, flow) = (shared.timeline.start(), shared.flows[index].hello.flow);
-        let slow = spec.offered.map_or(0, |offered| {
-            Pace::new(offered, spec.message_bytes.get(), start, flow, spec.net.flows).due(SILENT_DATAGRAMS) - start
-        });
-        Self { left: shared.budget(index), counted: 0, silence: slow.max(SILENCE_NS), ended: None }
+        let silence = time_of(SILENT_DATAGRAMS, shared, index, spec).max(SILENCE_NS);
+        Self { left: shared.budget(index), counted: 0, silence, ended: None }
     }
 
     /// Returns whether it has ended by `now`, with what has arrived.
@@ -138,6 +137,14 @@ impl<'a> Awaited<'a> {
     }
 }
 
+/// How long flow `index` takes for so many datagrams at its set rate, nanoseconds; zero at full speed.
+fn time_of(datagrams: u64, shared: &Shared, index: usize, spec: &StreamTask) -> u64 {
+    let (start, flow) = (shared.timeline.start(), shared.flows[index].hello.flow);
+    spec.offered.map_or(0, |offered| {
+        Pace::new(offered, spec.message_bytes.get(), start, flow, spec.net.flows).due(datagrams) - start
+    })
+}
+
 impl<'a> Receiver<'a> {
     fn new(shared: &'a Shared, index: usize, spec: &StreamTask, socket: &'a UdpSocket) -> Result<Self, StreamError> {
         // Joining needs Linux 5.0.
@@ -149,7 +156,9 @@ impl<'a> Receiver<'a> {
             None => Arrivals::new(numbering, timeline.measure().get()),
             Some(_) => Arrivals::of_volume(numbering, timeline.measure().get(), spec.message_bytes.get()),
         };
-        Ok(Self { shared, index, socket, joins, nap: None, arrivals, looked: 0, volume })
+        let awaits_mark = shared.wire == Wire::Own
+            && time_of(SILENT_DATAGRAMS, shared, index, spec) <= SILENT_DATAGRAMS * COOL_DOWN_NS;
+        Ok(Self { shared, index, socket, joins, nap: None, arrivals, awaits_mark, looked: 0, volume })
     }
 
     /// Takes what is there in one call, which waits for a moment unless it is to take it `now_or_never`. Returns whether the flow
@@ -193,8 +202,7 @@ impl<'a> Receiver<'a> {
         }
         let end = arrivals.end().map_or(timeline.close(), |end| timeline.close().max(end));
         let heard = arrivals.last().max(end);
-        let is_marked = arrivals.is_marked() || shared.wire != Wire::Own;
-        let quiet = if is_marked { QUIET_NS } else { UNMARKED_QUIET_NS };
+        let quiet = if self.awaits_mark && !arrivals.is_marked() { UNMARKED_QUIET_NS } else { QUIET_NS };
         Ok(now >= heard + quiet || now >= end + STRAGGLE_NS)
     }
 

@@ -1,7 +1,7 @@
 //! Transactions that each connect, ask, are answered, and close. The greeting travels with the request; the answering
 //! end closes first, so that the asking end's ports are free again at once.
 
-use super::{DRAIN_NS, QUIET_NS, SILENCE_NS, Schedule, Tally, schedule};
+use super::{DRAIN_NS, SILENCE_NS, Schedule, Tally, quiet_ns, schedule};
 use crate::accept::{is_exhausted, is_transient, pause};
 use crate::bulk_tcp::is_timeout;
 use crate::error::StreamError;
@@ -201,7 +201,7 @@ pub(super) fn answer(
             shared.meters[index].served(served * spec.request_bytes.get(), served * spec.response_bytes.get());
         }
         let now = clock::now();
-        let is_over = !accepted && now > timeline.close() + QUIET_NS;
+        let is_over = !accepted && now > timeline.close() + quiet_ns(spec);
         if is_over || now > timeline.close() + DRAIN_NS {
             break;
         }

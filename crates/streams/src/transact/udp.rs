@@ -1,7 +1,7 @@
 //! Transactions over UDP. Each request carries a number that its answer repeats: 64 bits where both have room for a
 //! header, else one byte.
 
-use super::{DRAIN_NS, QUIET_NS, Tally, schedule};
+use super::{DRAIN_NS, Tally, quiet_ns, schedule};
 use crate::bulk_tcp::is_timeout;
 use crate::datagram::{self, HEADER, Header};
 use crate::error::StreamError;
@@ -259,7 +259,7 @@ pub(super) fn answer(
     let (mut answered, mut served, mut heard) = (0u64, 0u64, timeline.start());
     // What was asked at the window's end may be half a round trip away.
     let round_trip = shared.flows[index].round_trip_ns;
-    let quiet = QUIET_NS.max(round_trip);
+    let quiet = quiet_ns(spec).max(round_trip);
     let longest = (2 * DRAIN_NS).max(reply_timeout(round_trip));
     loop {
         if shared.stop.is_set() {
