@@ -126,13 +126,21 @@ enum Shown {
 }
 
 impl PortServer {
-    /// Keeps the port of `listener` for datagrams: a server that is started meanwhile shares it, and no socket of others can have it.
-    /// Drop it as soon as the server is started, because the kernel gives it a part of the datagrams.
+    /// Keeps the port of `listener` for datagrams until a server is started, which shares it. Drop it as soon as the server is
+    /// started, because the kernel gives it a part of the datagrams.
     ///
     /// # Errors
     /// `AddrInUse`: another socket has the port of UDP.
     pub fn keep_datagram_port(listener: &TcpListener) -> io::Result<UdpSocket> {
-        Ok(sharing(listener.local_addr()?, takes_v4(listener)?)?.into())
+        let address = listener.local_addr()?;
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        if address.is_ipv6() {
+            socket.set_only_v6(!takes_v4(listener)?)?;
+        }
+        socket.bind(&SockAddr::from(address))?;
+        // Only now: one that shares its port would be given that of another program of this user which shares its own.
+        socket.set_reuse_port(true)?;
+        Ok(socket.into())
     }
 
     /// Takes connections to `listener`, and datagrams at its port, until dropped. `api` is given those that begin as TLS. They block.
