@@ -196,8 +196,6 @@ impl Connection {
         // A reply is done before it is first offered: what the network and the caller take from then on is no time of the server, and
         // sending over a link of this machine may run them.
         let now = clock::now();
-        self.arrived.iter_mut().for_each(|at| *at = now.saturating_sub(*at));
-        shared.account.answered(&mut self.arrived, now);
         let (mut has_sent, mut has_room) = (false, true);
         while has_room && self.sent < self.out.len() {
             match self.stream.write(&self.out[self.sent..]) {
@@ -213,6 +211,9 @@ impl Connection {
             self.out.drain(..self.sent);
             self.sent = 0;
         }
+        // Counted afterwards, so that no reply waits for it.
+        self.arrived.iter_mut().for_each(|at| *at = now.saturating_sub(*at));
+        shared.account.answered(&mut self.arrived, now);
         Ok(has_sent)
     }
 }

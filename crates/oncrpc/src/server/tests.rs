@@ -74,7 +74,7 @@ fn many_calls_are_under_way_and_each_gets_its_own_reply() {
         assert_eq!(moved.received_calls, 160, "{transport}");
         assert!((320..=320 + again).contains(&moved.sent_calls) && moved.duplicates <= again, "{transport}: {moved:?}");
         assert_eq!(server.threads().len(), 1);
-        // Over UDP replies are counted once a batch of them has been sent, which callers may see first.
+        // A reply is counted once it has been sent, which its caller may see first.
         let service = wait_until("all replies are counted", || Some(server.service()).filter(|told| told.calls >= 320));
         assert!(service.calls <= 320 + again && service.time.count() == service.calls, "{transport}: {service:?}");
     }
