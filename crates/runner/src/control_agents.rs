@@ -13,9 +13,9 @@ use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 
-/// Exchanges of times with an agent, at most, to know the way to it.
+/// Exchanges of times with an agent, at most, to measure its round trip.
 const MOST_EXCHANGES: usize = 4;
-/// A way this short needs no second look, nanoseconds.
+/// A round trip this short is measured once, nanoseconds.
 const SHORT: u64 = 2_000_000;
 
 /// One agent.

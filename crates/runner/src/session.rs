@@ -11,8 +11,8 @@ use futures_util::future::{join_all, try_join_all};
 use futures_util::stream::FuturesUnordered;
 use linerate_method::{Joining, SteadyState, assign, drains, join, survives};
 use linerate_model::{
-    Assignment, Caveat, CaveatKind, Endpoints, HostName, LinkId, Load, Order, Password, Ready, Sampling, SessionId,
-    SessionKey, SessionProgress, Stage, Trial, TrialResult, Warmup, message,
+    Assignment, Caveat, CaveatKind, Endpoints, FailureKind, HostName, LinkId, Load, Order, Password, Ready, Sampling,
+    SessionId, SessionKey, SessionProgress, Stage, Trial, TrialResult, Warmup, message,
 };
 use linerate_units::Nanos;
 use std::cell::{Cell, RefCell};
@@ -159,7 +159,9 @@ impl<'a> Sessions<'a> {
         on_event: OnEvent<'_, '_>,
     ) -> Result<TrialResult, RunError> {
         match self.lead(attempt, password, on_event).await {
-            Err(RunError::Host { host, stage, source: HostFailure::Session(failure) }) => {
+            Err(RunError::Host { host, stage, source: HostFailure::Session(failure) })
+                if failure.kind == FailureKind::Task =>
+            {
                 let lost = self.lost_beside(&host).await;
                 Err(lost.unwrap_or(RunError::Host { host, stage, source: failure.into() }))
             }
