@@ -105,7 +105,7 @@ pub(crate) struct Version {
     /// When the file or its inode was changed last, seconds and nanoseconds (ctime).
     changed: (i64, i64),
     length: u64,
-    /// Two changes within a tick of an older kernel have the same time.
+    /// Its mode. On older kernels two changes within a tick have the same ctime.
     mode: u32,
 }
 

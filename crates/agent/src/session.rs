@@ -183,9 +183,10 @@ impl Session {
     /// # Errors
     /// It waits for another order or for none, or the order lacks something.
     pub(crate) fn order(&self, order: Order, longest_delay: Duration) -> Result<(), ApiError> {
-        let (now, instant) = (clock::now(), Instant::now());
         let bad = |message: String| Err(ApiError::new(ErrorKind::BadRequest, message));
         let mut state = self.orders.lock();
+        // Once it has the lock: a window must not be opened in the past.
+        let (now, instant) = (clock::now(), Instant::now());
         if state.stopped.is_some() && state.outcome.is_none() {
             return Err(self.conflict("is being stopped"));
         }

@@ -37,7 +37,8 @@ pub struct Link {
     pub mtu: u32,
     /// It is up and has a carrier.
     pub up: bool,
-    /// The kernel has seen its carrier: before that it drops what is sent (`IFF_RUNNING`, RFC 2863 section 3.1.14).
+    /// The kernel has seen its carrier: before that it drops what is sent (`IFF_RUNNING`, RFC 2863 section 3.1.14). A veth whose operational
+    /// state is unknown does not run.
     pub running: bool,
     /// How often its carrier came or went since it was made.
     pub carrier_changes: u32,
