@@ -58,18 +58,15 @@ impl Host {
         (agent, url)
     }
 
-    /// Runs the program, which must measure.
-    fn measures(&self, place: &TestFolder, line: &str) {
-        let moves = || {
-            let ran = self.network.enter(|| place.run(&words(line))).expect("entered");
-            assert_eq!(ran.code, Some(0), "{line}: {}", ran.err);
-            let record = ran.json();
-            let results = record["results"].as_array().expect("results");
-            assert!(!results.is_empty(), "{line}");
-            results.iter().all(|result| result["main"]["median"].as_f64() > Some(0.0))
-        };
-        // An end that is held up for all of a short window moves nothing in it, and that is what the result says.
-        assert!(moves() || moves(), "{line}");
+    /// Runs the program, which must measure. Returns how many of its results have nothing: an end that is held up for all of a short
+    /// window moves nothing in it.
+    fn measures(&self, place: &TestFolder, line: &str) -> usize {
+        let ran = self.network.enter(|| place.run(&words(line))).expect("entered");
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.err);
+        let record = ran.json();
+        let results = record["results"].as_array().expect("results");
+        assert!(!results.is_empty(), "{line}");
+        results.iter().filter(|result| result["main"]["median"].as_f64() == Some(0.0)).count()
     }
 }
 
@@ -90,15 +87,18 @@ const TRIALS: [&str; 12] = [
     "copy --from memory --tree files=10,bytes=1M local URL --over nfs",
 ];
 
+/// One result of them all may have nothing.
 fn all_measure(client: &Host, place: &TestFolder, url: &str) {
+    let mut empty = 0;
     for trial in TRIALS {
         let short = match (trial.starts_with("copy"), trial.contains("--time")) {
             (true, _) => "--repeats 1 --json",
             (_, true) => "--warmup 100ms --repeats 1 --json",
             _ => SHORT,
         };
-        client.measures(place, &format!("{} {short}", trial.replace("URL", url)));
+        empty += client.measures(place, &format!("{} {short}", trial.replace("URL", url)));
     }
+    assert!(empty <= 1, "{empty} results have nothing");
 }
 
 /// Lets nothing in or out of `host` but what `rule` says of `dport` and of `sport`.

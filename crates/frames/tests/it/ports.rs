@@ -12,6 +12,7 @@ use linerate_sys::netlink::Route;
 use linerate_units::{FrameRate, FrameSize, Nanos};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 pub(crate) const ENGINES: [FrameEngine; 2] = [FrameEngine::Xdp, FrameEngine::PacketSocket];
@@ -19,8 +20,22 @@ pub(crate) const UDP: FramePayload = FramePayload::Udp { source_port: 49_152, de
 pub(crate) const OWN: [&str; 2] = ["198.18.0.1", "2001:2::1"];
 pub(crate) const FAR: [&str; 2] = ["198.18.0.2", "2001:2::2"];
 
+/// All tests of this program send from the same cores.
+static CORES: RwLock<()> = RwLock::new(());
+
 /// Runs `work` in a namespace with two ports, `left` and `right`, joined by a virtual cable.
 pub(crate) fn with_ports(work: impl FnOnce(&NetNamespace) + Send) {
+    let _shared = CORES.read().unwrap_or_else(PoisonError::into_inner);
+    in_namespace(work);
+}
+
+/// The same while no other test of this program sends.
+pub(crate) fn with_ports_alone(work: impl FnOnce(&NetNamespace) + Send) {
+    let _alone = CORES.write().unwrap_or_else(PoisonError::into_inner);
+    in_namespace(work);
+}
+
+fn in_namespace(work: impl FnOnce(&NetNamespace) + Send) {
     let namespace = NetNamespace::new().unwrap();
     namespace
         .enter(|| {

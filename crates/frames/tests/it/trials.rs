@@ -2,6 +2,7 @@
 
 use crate::ports::{
     AMPLE, ENGINES, FAR, GENTLE, LONG, OWN, UDP, counted, counts, failure, part, session, stream, trial, with_ports,
+    with_ports_alone,
 };
 use linerate_engine::FailedBy;
 use linerate_engine::testing::Reached;
@@ -144,20 +145,13 @@ fn other_threads_leave_the_sending_core_while_xdp_sends() {
         let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
         list.trim().split(['-', ',']).next() == Some("0")
     };
-    with_ports(|_| {
-        wait_until("this thread has left the core", || {
-            let session = session(&trial(FrameEngine::Xdp, 90_000, vec![stream(0, 0, 64, Some(1_000), UDP)]));
-            thread::scope(|scope| {
-                let running = scope.spawn(|| session.run(&Frames));
-                // Where another test of this program sends from the first core, this session may have the other: then once more.
-                let left = (0..600).any(|_| {
-                    thread::sleep(Duration::from_millis(5));
-                    !on_first_core()
-                });
-                session.stop("seen");
-                running.join().unwrap().unwrap_err();
-                left.then_some(())
-            })
+    with_ports_alone(|_| {
+        let session = session(&trial(FrameEngine::Xdp, 90_000, vec![stream(0, 0, 64, Some(1_000), UDP)]));
+        thread::scope(|scope| {
+            let running = scope.spawn(|| session.run(&Frames));
+            wait_until("this thread has left the core", || (!on_first_core()).then_some(()));
+            session.stop("seen");
+            running.join().unwrap().unwrap_err();
         });
         wait_until("this thread may use the core again", || on_first_core().then_some(()));
     });

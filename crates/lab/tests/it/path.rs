@@ -188,7 +188,9 @@ fn a_loaded_path_forwards_its_rate_and_no_more() {
     // Frames are sent as much earlier as sending takes.
     assert!(rate < 20e6 * 1.001, "{rate}");
     // A sender that waits for its core leaves the path idle: where the queue was never empty the rate is kept.
-    let shortest = received.windows(200).map(|part| part[199].1 - part[0].1).min().expect("1,000 came");
+    // The kernel stamps datagrams from soon after the first socket that wants it; until then they have the time at which they are read.
+    let times = received.windows(200).filter_map(|part| part[199].1.checked_sub(part[0].1));
+    let shortest = times.min().expect("1,000 came");
     assert!(199.0 * 1_066.0 * 8.0 * 1e9 / shortest as f64 > 20e6 * 0.3, "the fastest 200 took {shortest} ns");
     let counts = pair.counts();
     assert_eq!((counts.arrived, counts.queue_full), (counts.sent, 0), "{counts:?}");
