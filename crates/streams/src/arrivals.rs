@@ -16,6 +16,8 @@ use linerate_units::Nanos;
 /// An edge waits for a moment at which the socket holds nothing, for so long at most. What is left in it then had arrived before the
 /// edge and counts behind it.
 const EMPTY_NS: u64 = 20_000_000;
+/// Between two samples a reader has read for so long at most: one that was held up longer finds more in the socket, and reads on.
+const TURN_NS: u64 = 1_000_000;
 /// A window that no datagram closes within this part of it ends when it should: a rate so low leaves its end open.
 const CLOSE_PART: u64 = 20;
 /// The same in time.
@@ -46,6 +48,9 @@ pub(crate) struct Arrivals {
     last: u64,
     opened: Option<(u64, Total)>,
     closed: Option<(u64, Total)>,
+    /// When the latest sample was taken, and for how long it has been read since the edge was due.
+    sampled: u64,
+    waited: u64,
     /// Measured datagrams: new ones, copies, those that came after a higher number.
     arrived: u64,
     duplicates: u64,
@@ -83,6 +88,8 @@ impl Arrivals {
             last: 0,
             opened: None,
             closed: None,
+            sampled: 0,
+            waited: 0,
             arrived: 0,
             duplicates: 0,
             reordered: 0,
@@ -168,15 +175,20 @@ impl Arrivals {
     /// Takes the total at an edge of the window, if `at` is one.
     #[inline]
     fn sample(&mut self, at: u64, emptied: bool) {
-        let Some(first) = self.first else { return };
-        match (self.opened, self.closed) {
-            (None, _) if emptied || at >= first.at + EMPTY_NS => self.opened = Some((at, self.total)),
-            (Some((opened, _)), None)
-                if emptied && at >= opened + self.measure || at >= opened + self.measure + EMPTY_NS =>
-            {
-                self.closed = Some((at, self.total));
-            }
-            _ => (),
+        let turn = at.saturating_sub(self.sampled).min(TURN_NS);
+        self.sampled = at.max(self.sampled);
+        let (edge, due) = match (self.first, self.opened, self.closed) {
+            (Some(first), None, _) => (&mut self.opened, first.at),
+            (_, Some((opened, _)), None) => (&mut self.closed, opened + self.measure),
+            _ => return,
+        };
+        if at < due {
+            return;
+        }
+        self.waited += turn.min(at - due);
+        if emptied || self.waited >= EMPTY_NS {
+            *edge = Some((at, self.total));
+            self.waited = 0;
         }
     }
 
@@ -359,6 +371,21 @@ mod tests {
         arrivals.nothing(6_110);
         let received = received(arrivals);
         assert_eq!((received.messages, received.window), (20, Nanos::new(1_098)));
+    }
+
+    /// What came while the reader was held up had arrived before the edge.
+    #[test]
+    fn an_edge_waits_for_a_reader_that_was_held_up() {
+        let mut arrivals = Arrivals::new(OWN, 1_000_000_000);
+        let late = 300_000_000;
+        take(&mut arrivals, &datagrams(Phase::Measured, 0..10), 5_000, false, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 10..20), 5_000 + late, false, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 20..30), 6_000 + late, true, 0);
+        take(&mut arrivals, &datagrams(Phase::CoolDown, 30..35), 1_000_006_000 + late, false, 0);
+        take(&mut arrivals, &datagrams(Phase::CoolDown, 35..40), 1_000_006_000 + 2 * late, false, 0);
+        take(&mut arrivals, &datagrams(Phase::CoolDown, 40..45), 1_000_007_000 + 2 * late, true, 0);
+        let received = received(arrivals);
+        assert_eq!((received.messages, received.window.get()), (15, 1_000_001_000 + late));
     }
 
     #[test]

@@ -465,7 +465,7 @@ fn an_end_that_starts_late_counts_until_the_other_is_done() {
         });
         match (&first.sent, &late.received) {
             (Some(sent), Some(received)) => {
-                assert!(received.payload_bytes > 0 && received.window < sent.window, "{sent:?} {received:?}");
+                assert!(received.payload_bytes > 0, "{sent:?} {received:?}");
             }
             _ => assert!(first.transactions.is_some_and(|done| done.completed > 0)),
         }
