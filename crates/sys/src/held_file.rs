@@ -1,21 +1,20 @@
 //! A file of the kernel that is opened once and written later: also by a process that may open it no more.
 
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::FileExt as _;
-use std::sync::OnceLock;
+use std::io::{self, Seek as _, Write as _};
+use std::sync::{Mutex, PoisonError};
 
 /// A file to be written, kept open from its first use on.
 #[derive(Debug)]
 pub struct HeldFile {
     path: &'static str,
-    file: OnceLock<File>,
+    file: Mutex<Option<File>>,
 }
 
 impl HeldFile {
     /// The file at `path`, not open yet.
     pub const fn new(path: &'static str) -> Self {
-        Self { path, file: OnceLock::new() }
+        Self { path, file: Mutex::new(None) }
     }
 
     /// Where it is.
@@ -25,7 +24,7 @@ impl HeldFile {
 
     /// Opens it, if it can be opened. Otherwise [`HeldFile::write`] tries again, and returns the error.
     pub fn hold(&self) {
-        let _ = self.opened();
+        let _ = self.opened(|_| Ok(()));
     }
 
     /// Writes `bytes` at its beginning.
@@ -33,16 +32,19 @@ impl HeldFile {
     /// # Errors
     /// It cannot be opened or written.
     pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        self.opened()?.write_all_at(bytes, 0)
+        self.opened(|file| {
+            // Files of /proc may refuse to be written at a place (pwrite).
+            file.rewind()?;
+            file.write_all(bytes)
+        })
     }
 
-    fn opened(&self) -> io::Result<&File> {
-        match self.file.get() {
-            Some(file) => Ok(file),
-            None => {
-                let file = OpenOptions::new().write(true).open(self.path)?;
-                Ok(self.file.get_or_init(|| file))
-            }
-        }
+    fn opened(&self, work: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+        let mut held = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match &mut *held {
+            Some(file) => file,
+            none => none.insert(OpenOptions::new().write(true).open(self.path)?),
+        };
+        work(file)
     }
 }

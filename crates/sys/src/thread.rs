@@ -3,6 +3,7 @@
 use crate::{Error, HeldFile, clock};
 use linerate_units::Nanos;
 use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// An engine thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,20 +79,54 @@ pub fn go_before_all() -> Result<(), Error> {
 /// Where a session is put before others.
 static AUTOGROUP: HeldFile = HeldFile::new("/proc/self/autogroup");
 
-/// Opens what [`put_own_session_first`] writes: for a process that soon may open it no more.
+/// Opens what [`SessionFirst`] writes: for a process that soon may open it no more.
 pub fn hold_session_order() {
     AUTOGROUP.hold();
 }
 
-/// Puts this process's session before others where the kernel shares its cores between sessions first (autogroups,
-/// sched(7)); there the order of threads only counts within one. Nothing happens unless the process leads its session: what
-/// others run in it would go first too.
-pub fn put_own_session_first() -> Result<(), Error> {
+/// While there is one, this process's session goes before others where the kernel shares its cores between sessions first
+/// (autogroups, sched(7)); there the order of threads only counts within one. Nothing happens unless the process leads its session:
+/// what others run in it would go first too.
+#[derive(Debug)]
+pub struct SessionFirst(());
+
+/// How many there are.
+static SESSION_FIRST: Mutex<u32> = Mutex::new(0);
+
+impl SessionFirst {
+    /// Puts the session first. Needs privilege.
+    pub fn new() -> Result<Self, Error> {
+        let mut count = session_first();
+        if *count == 0 {
+            order_session("-20")?;
+        }
+        *count += 1;
+        Ok(Self(()))
+    }
+}
+
+impl Drop for SessionFirst {
+    fn drop(&mut self) {
+        let mut count = session_first();
+        *count -= 1;
+        if *count == 0 {
+            // What could be put first can be put back.
+            let _ = order_session("0");
+        }
+    }
+}
+
+fn session_first() -> MutexGuard<'static, u32> {
+    SESSION_FIRST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Gives this process's session a nice value, if the process leads it.
+fn order_session(nice: &str) -> Result<(), Error> {
     let leads = nix::unistd::getsid(None).is_ok_and(|session| session == nix::unistd::getpid());
     if !leads {
         return Ok(());
     }
-    AUTOGROUP.write(b"-20").map_err(|error| Error::new("write", AUTOGROUP.path(), error))
+    AUTOGROUP.write(nice.as_bytes()).map_err(|error| Error::new("write", AUTOGROUP.path(), error))
 }
 
 #[cfg(test)]

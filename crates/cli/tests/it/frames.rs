@@ -1,7 +1,7 @@
 //! Plain generating and address tables through the command line, in labs of known truth.
 
 use crate::program::{TestFolder, close, frames_sent, number, words};
-use linerate_testsuite::lab_test;
+use linerate_testsuite::{lab_test, wait_until};
 use serde_json::Value;
 
 fn flow(record: &Value, index: usize) -> &Value {
@@ -40,6 +40,24 @@ fn frames_of_every_template_are_sent_and_counted() {
         }
         assert_eq!(record["trials"].as_array().map(Vec::len), Some(1), "it is kept");
     }
+}
+
+/// An agent that sends goes before other sessions on its core, and only while it sends.
+#[lab_test]
+fn an_agent_goes_first_only_while_it_sends() {
+    let place = TestFolder::new();
+    place.run(&words("lab --bench tester --keep")).says(0, &["lab down"]);
+    let order = format!("/proc/{}/autogroup", place.agent("tester"));
+    let nice = || std::fs::read_to_string(&order).unwrap_or_default();
+    let sending = place.start(&words("frames --ports tester:p0,tester:p1 --engine xdp --rate 1k --time 3s --json"));
+    // Kernels without autogroups have no such file.
+    if !nice().is_empty() {
+        wait_until("the agent goes first", || nice().contains("nice -20").then_some(()));
+    }
+    let sent = sending.end();
+    assert_eq!(sent.code, Some(0), "{}", sent.err);
+    assert!(nice().is_empty() || nice().contains("nice 0"), "{}", nice());
+    place.run(&["lab", "down"]).says(0, &["is down"]);
 }
 
 #[lab_test]
