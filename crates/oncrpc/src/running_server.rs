@@ -10,8 +10,9 @@ use linerate_model::{EndCounts, LinkId, Received, Sent, Task, Transport};
 use linerate_observe::interface_of;
 use linerate_sys::clock;
 use linerate_sys::thread::EngineThread;
+use linerate_units::Nanos;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 /// After the window the server stays for calls that are still under way: until nothing came for so long (UDP) ...
@@ -32,6 +33,8 @@ pub(crate) struct RunningServer {
     server: Server,
     transport: Transport,
     stay_ns: u64,
+    /// Since when it counts.
+    begun: OnceLock<u64>,
 }
 
 impl RunningServer {
@@ -59,7 +62,7 @@ impl RunningServer {
         };
         let server = Server::in_session(spec, address, listening, protocol.programs(job)?, options)?;
         let stay_ns = STAY_NS + job.task.set_up().get();
-        Ok(Self { end, link, path, server, transport, stay_ns })
+        Ok(Self { end, link, path, server, transport, stay_ns, begun: OnceLock::new() })
     }
 
     /// Returns where it listens.
@@ -79,6 +82,7 @@ impl RunningServer {
             return Err(linerate_engine::FlowsMissing { path: self.path, arrived, expected: flows }.into());
         }
         self.server.observe(timeline);
+        let _ = self.begun.set(clock::now());
         Ok(())
     }
 
@@ -105,7 +109,10 @@ impl RunningServer {
 
     /// Returns this end's counts.
     pub(crate) fn counts(&self, job: &Job, timeline: &Timeline) -> EndCounts {
-        let window = timeline.measure();
+        // A host that hears of the start when the window is open counts the rest of it.
+        let begun = self.begun.get().copied().unwrap_or_default().max(timeline.open());
+        let rest = Nanos::new(timeline.close().saturating_sub(begun));
+        let window = if rest == Nanos::default() { timeline.measure() } else { rest };
         let mut result = EndCounts {
             path: self.path,
             interface: interface_of(self.address().ip().to_canonical()),

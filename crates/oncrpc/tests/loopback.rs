@@ -80,7 +80,8 @@ fn each_call_moves_its_data_and_both_ends_count_the_same() {
             for received in [there, back].into_iter().flatten() {
                 assert_eq!(received.payload_bytes, received.messages * unit, "{transport} {call}");
                 assert!(near(received.messages), "{transport} {call}: {} of {}", received.messages, done.completed);
-                assert_eq!(received.window.get(), MEASURE, "{transport} {call}");
+                let window = received.window.get();
+                assert!(window == MEASURE || !is_whole && window < MEASURE, "{transport} {call}: {window} ns");
                 assert!(received.duplicates == 0 || held_up, "{transport} {call}: {received:?}");
             }
             assert_eq!(client.flows.len(), 2);
