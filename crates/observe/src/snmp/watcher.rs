@@ -238,6 +238,10 @@ impl Watcher {
             closing.interfaces = log.answered(session.interfaces().await)?;
             closing.renewed = closing.interfaces.differs_from(&at_stop);
         }
+        if closing.renewed {
+            // Each column is a question of its own, and the device may have renewed the table between two of them.
+            closing.interfaces = log.answered(session.interfaces().await)?;
+        }
         Some(closing)
     }
 }
