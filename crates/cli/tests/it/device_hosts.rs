@@ -59,7 +59,9 @@ fn a_planted_rate_is_the_throughput_between_hosts() {
     // A tester that is held up gives a lower bound. The queue holds 64 frames more, in a trial of 200 ms.
     let least = if cell["firmness"]["is"] == "firm" { 1.0 } else { 0.0 };
     assert!((least..=2_000.0 + 65.0 / 0.2).contains(&found), "{found} frames/s of 2,000: {cell}");
-    assert!(number(cell, "/tester_limit/frames_per_s") > 0.0, "measured between the same ports: {cell}");
+    // Unless the tester was held up in all trials between the same ports as well.
+    let is_known = cell["tester_limit"]["frames_per_s"].as_f64() > Some(0.0);
+    assert!(is_known || cell["caveats"].to_string().contains("not-calibrated"), "{cell}");
     assert_eq!(record["plan"]["goal"]["ports"], serde_json::json!(["a:eth0", "b:eth0"]));
     let trial = &record["trials"][0];
     let observed = trial["hosts"].as_object().expect("hosts");

@@ -235,7 +235,7 @@ fn a_kept_lab_serves_until_it_is_taken_down() {
     assert!(shown.code == Some(0) && shown.out.contains("198.18.0.1"), "{}{}", shown.out, shown.err);
     assert_eq!(place.run(&["lab", "shell", "a", "--", "sh", "-c", "exit 7"]).code, Some(7));
     place.run(&["lab", "shell", "z"]).says(2, &["z", "a, b"]);
-    place.measure(&words("transact a b --time 300ms --warmup 0s --repeats 1 --json"));
+    place.measure(&words("transact a b --time 1s --warmup 0s --repeats 1 --json"));
     place.run(&["lab", "down"]).says(0, &["is down"]);
     place.run(&["lab", "down"]).says(0, &["no lab is up"]);
     place.run(&["stream", "a", "b"]).says(2, &["no lab is up"]);

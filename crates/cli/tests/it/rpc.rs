@@ -79,7 +79,7 @@ fn the_agents_program_is_found_by_rpcinfo() {
         trap 'kill $portmapper' EXIT
         for _ in $(seq 600); do rpcinfo -p 127.0.0.1 >/dev/null 2>&1 && break; sleep 0.05; done
         "$1" serve --ephemeral --listen 127.0.0.1:0 --rpc-port 0 --portmap >&2 & agent=$!
-        for _ in $(seq 600); do rpcinfo -p 127.0.0.1 | grep -q 536890450 && break; sleep 0.05; done
+        for _ in $(seq 600); do [ "$(rpcinfo -p 127.0.0.1 | grep -c 536890450)" -ge 2 ] && break; sleep 0.05; done
         rpcinfo -T udp 127.0.0.1 536890450
         rpcinfo -T tcp 127.0.0.1 536890450 1
         rpcinfo -T tcp 127.0.0.1 536890450 7 || true

@@ -13,7 +13,7 @@ about = 'x'
 method = 'A stream.'
 [run]
 lab = '--link {link} --device {device}'
-test = 'stream a b --udp --size {size} --time 200ms --warmup 0'
+test = 'stream a b --udp --size {size} --time 1s --warmup 0'
 repeats = 1
 [path]
 transport = 'udp'
@@ -132,7 +132,7 @@ fn a_study_waits_for_somebody() {
     let notes = place.path("notes");
     let text = format!(
         "title = 'Cards'\nabout = 'x'\nmethod = 'A stream.'\n\
-         [run]\nlab = ''\ntest = 'transact a b --time 200ms --warmup 0'\nrepeats = 1\norder = 'listed'\n\
+         [run]\nlab = ''\ntest = 'transact a b --time 1s --warmup 0'\nrepeats = 1\norder = 'listed'\n\
          [[factors]]\ncolumn = 'card'\nset = {{ person = 'put the {{level}} card into slot 1' }}\n\
          levels = [{{ name = 'red' }}, {{ name = 'blue' }}]\n\
          [[factors]]\ncolumn = 'mtu'\nset = {{ command = 'ip link set eth0 mtu {{level}}', host = 'a' }}\n\
@@ -185,7 +185,7 @@ fn what_is_no_run_is_refused_before_anything_is_set_up() {
     refused("--udp", "--udp --json", &["devices.toml", "--json does not go into a study"]);
     refused("--link {link}", "--link {link} --keep", &["devices.toml", "leave --keep"]);
     refused("words = 'bridge'", "words = 'bride'", &["devices.toml", "bride"]);
-    refused("'stream a b --udp --size {size} --time 200ms --warmup 0'", "'limits --mtu {size}'", &["measures nothing"]);
+    refused("'stream a b --udp --size {size} --time 1s --warmup 0'", "'limits --mtu {size}'", &["measures nothing"]);
     refused("metric = 'loss'", "metric = 'lost'", &["line 25, field `metric`", "`lost` is no metric", "loss"]);
     let study = place.file("devices.toml", STUDY);
     place.run(&["report", &study]).says(2, &["nothing of", "is measured yet", "linerate run"]);

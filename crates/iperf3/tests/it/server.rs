@@ -159,9 +159,18 @@ fn clients_of_iperf3_measure_either_way_over_tcp_and_udp() {
             }
         }
     }
-    assert_eq!(served.lines().len(), 9, "{:?}", served.lines());
-    served.says("127.0.0.1: TCP, 2 flows, 1.0 s: received ");
-    served.says("127.0.0.1: UDP, 4 flows, 1.0 s: received ");
+    // A test is told of once the service has heard that its client is done.
+    wait_until("all tests are told of", || (served.lines().len() >= 9).then_some(()));
+    let lines = served.lines();
+    assert_eq!(lines.len(), 9, "{lines:?}");
+    for begins in ["127.0.0.1: TCP, 2 flows, ", "127.0.0.1: UDP, 4 flows, "] {
+        let time = |line: &String| {
+            let (time, rest) = line.strip_prefix(begins)?.split_once(" s: ")?;
+            rest.starts_with("received ").then(|| time.parse::<f64>().ok()).flatten()
+        };
+        // About a second: either end of the window may be seen late.
+        assert!(lines.iter().filter_map(time).any(|time| (0.3..1.8).contains(&time)), "{lines:?}");
+    }
 }
 
 #[server_test(Program("iperf3"))]
@@ -211,13 +220,14 @@ fn both_ends_of_a_test_are_kept_as_each_of_them_counted() {
             assert!((bytes..=most).contains(&sent.payload_bytes), "{options:?}: {sent:?}");
         }
         if options.contains(&"-u") {
-            let (all, lost) = (end["sum"]["packets"].as_u64(), end["sum"]["lost_packets"].as_u64());
-            assert_eq!(
-                (Some(sent.messages), Some(sent.messages - received.arrived)),
-                (all, lost),
-                "{options:?}: {end}"
-            );
-            assert_eq!(received.payload_bytes, received.messages * 1_000);
+            let all = end["sum"]["packets"].as_u64().expect("a count");
+            let lost = end["sum"]["lost_packets"].as_u64();
+            // The client's word that it ends may overtake its last datagrams, which are in no count of the service then.
+            assert!(sent.messages <= all && sent.messages * 4 > all, "{options:?}: {sent:?} {end}");
+            assert_eq!(Some(sent.messages - received.arrived), lost, "{options:?}: {end}");
+            // Bytes and datagrams are read one after the other, while a thread may take in another batch.
+            let of_datagrams = received.messages * 1_000;
+            assert!(received.payload_bytes.abs_diff(of_datagrams) <= 300_000, "{received:?}");
         } else {
             let counted = (Some(sent.payload_bytes), Some(received.payload_bytes));
             assert_eq!(counted, (bytes_of("sum_sent"), bytes_of("sum_received")), "{options:?}: {end}");
@@ -269,15 +279,21 @@ fn a_client_that_is_killed_or_interrupted_leaves_its_place() {
     let served = Served::with(ServiceLimits { max_tests: 1, ..limits() });
     let port = served.address().port().to_string();
     for signal in ["-INT", "-KILL"] {
-        let log = tempfile::NamedTempFile::new().expect("a file");
-        let mut other = Command::new("iperf3")
-            .args(["-c", "127.0.0.1", "-p", &port, "-t", "60", "-b", "1M", "--forceflush", "--logfile"])
-            .arg(log.path())
-            .spawn()
-            .expect("iperf3 starts");
-        let said = || std::fs::read_to_string(log.path()).unwrap_or_default();
-        // A line for the first second: the test runs.
-        wait_until("the test runs", || said().contains("bits/sec").then_some(()));
+        // A client is sent away until the service has heard of the end of the test before.
+        let mut other = wait_until("the place is free for a test", || {
+            let log = tempfile::NamedTempFile::new().expect("a file");
+            let mut other = Command::new("iperf3")
+                .args(["-c", "127.0.0.1", "-p", &port, "-t", "60", "-b", "1M", "--forceflush", "--logfile"])
+                .arg(log.path())
+                .spawn()
+                .expect("iperf3 starts");
+            let said = || std::fs::read_to_string(log.path()).unwrap_or_default();
+            wait_until("a line for the first second, or its end", || {
+                let has_ended = other.try_wait().expect("a child").is_some();
+                (has_ended || said().contains("bits/sec")).then_some(())
+            });
+            other.try_wait().expect("a child").is_none().then_some(other)
+        });
         let mut second = TcpStream::connect(served.address()).expect("connects");
         second.write_all(&[b'x'; 37]).expect("sent");
         let mut byte = [0];

@@ -25,8 +25,8 @@ struct Capture {
 }
 
 impl Capture {
-    fn start(directory: &Path) -> Self {
-        let file = directory.join("capture.pcapng");
+    fn start(directory: &Path, transport: Transport) -> Self {
+        let file = directory.join(format!("{transport}.pcapng"));
         let process = Command::new("dumpcap")
             .args(["-q", "-i", "lo", "-B", "64", "-w"])
             .arg(&file)
@@ -112,14 +112,14 @@ fn a_server_of_other_hands_does_the_mix_and_is_left_as_it_was() {
         let before = ganesha.export();
         assert_eq!(before.len(), 2, "{before:?}");
         let work = || {
-            let capture = Capture::start(directory.path());
+            let capture = Capture::start(directory.path(), transport);
             (run(&spec), capture.end())
         };
         let (result, capture) = ganesha.network.enter(work).expect("a thread in its network");
 
         let done = result.transactions.expect("it asks");
         // Five standard deviations of a Poisson count. What a busy host sent too late is counted as such.
-        let due = done.completed + done.not_sent;
+        let due = done.latency.count() + done.not_sent;
         assert!(due.abs_diff(400) < 100 && done.completed > 0, "{transport}: {} of {due}", done.completed);
         assert_eq!((done.failed, result.broken), (0, None), "{transport}");
         for (operation, counts) in &result.operations {
