@@ -1,6 +1,7 @@
 //! What a UDP receiver counts: the rate over its window, and what became of the datagrams of the measured phase.
 //!
-//! The window begins with the first measured datagram and is as long as was asked for. The rate is that of all datagrams that
+//! The window begins with the first measured datagram. It is as long as was asked for, or longer by the time that its close waited until the
+//! socket was empty; one that opened late ends with the sender. The rate is that of all datagrams that
 //! arrive in it, of any phase, over the time between two moments at which all that had arrived was counted. So neither transit
 //! time nor a burst at an edge makes it higher than what the path carries.
 //!
@@ -13,11 +14,12 @@ use linerate_model::{FlowCounts, Received};
 use linerate_sys::udp::Arrived;
 use linerate_units::Nanos;
 
-/// An edge waits for a moment at which the socket holds nothing, for so long at most. What is left in it then had arrived before the
+/// Reading time for which an edge waits at most until the socket holds nothing. What is left in the socket then had arrived before the
 /// edge and counts behind it.
 const EMPTY_NS: u64 = 20_000_000;
-/// Between two samples a reader has read for so long at most: one that was held up longer finds more in the socket, and reads on.
-const TURN_NS: u64 = 1_000_000;
+/// Reading time that one sample adds at most. A reader that was held up longer finds more in its socket and reads on; one that serves many
+/// flows comes to each only every few milliseconds.
+const TURN_NS: u64 = EMPTY_NS / 4;
 /// A window that no datagram closes within this part of it ends when it should: a rate so low leaves its end open.
 const CLOSE_PART: u64 = 20;
 /// The same in time.
@@ -48,7 +50,7 @@ pub(crate) struct Arrivals {
     last: u64,
     opened: Option<(u64, Total)>,
     closed: Option<(u64, Total)>,
-    /// When the latest sample was taken, and for how long it has been read since the edge was due.
+    /// When the latest sample was taken, and the reading time since the edge was due, nanoseconds.
     sampled: u64,
     waited: u64,
     /// Measured datagrams: new ones, copies, those that came after a higher number.
@@ -192,12 +194,17 @@ impl Arrivals {
         }
     }
 
-    /// Ends the window when it should have ended. It then begins with its first datagram, where otherwise it begins behind that
-    /// and ends with one.
+    /// Ends a window that no datagram closed. Where the sender has ended already, because the window opened late, or where its close
+    /// still waited for an empty socket, it ends with the last datagram. Otherwise it ends when it should have, and begins with its first
+    /// datagram instead of behind it.
     fn close_in_silence(&mut self) {
-        if let (Some(first), Some((opened, _)), None) = (self.first, self.opened, self.closed) {
+        let (Some(first), Some((opened, _)), None) = (self.first, self.opened, self.closed) else { return };
+        let end = opened + self.measure;
+        if self.heard >= end || self.is_marked() && self.heard > opened {
+            self.closed = Some((self.heard, self.total));
+        } else {
             self.opened = Some((opened, first.before));
-            self.closed = Some((opened + self.measure, self.total));
+            self.closed = Some((end, self.total));
         }
     }
 
@@ -386,6 +393,19 @@ mod tests {
         take(&mut arrivals, &datagrams(Phase::CoolDown, 40..45), 1_000_007_000 + 2 * late, true, 0);
         let received = received(arrivals);
         assert_eq!((received.messages, received.window.get()), (15, 1_000_001_000 + late));
+    }
+
+    #[test]
+    fn a_window_that_opened_late_ends_with_its_sender() {
+        let mut arrivals = Arrivals::new(OWN, 1_000_000_000);
+        take(&mut arrivals, &datagrams(Phase::WarmUp, 0..1), 900, true, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 1..11), 300_000_000, false, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 11..301), 300_001_000, true, 0);
+        take(&mut arrivals, &datagrams(Phase::Measured, 301..1_001), 1_000_000_000, true, 0);
+        take(&mut arrivals, &datagrams(Phase::CoolDown, 1_001..1_101), 1_100_000_000, true, 0);
+        arrivals.nothing(1_400_000_000);
+        let received = received(arrivals);
+        assert_eq!((received.messages, received.window), (800, Nanos::new(799_999_000)));
     }
 
     #[test]
