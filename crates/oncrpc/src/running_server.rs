@@ -33,7 +33,7 @@ pub(crate) struct RunningServer {
     server: Server,
     transport: Transport,
     stay_ns: u64,
-    /// Since when it counts.
+    /// When it began to count, nanoseconds.
     begun: OnceLock<u64>,
 }
 
@@ -81,8 +81,10 @@ impl RunningServer {
         if self.transport == Transport::Tcp && arrived < flows {
             return Err(linerate_engine::FlowsMissing { path: self.path, arrived, expected: flows }.into());
         }
+        // Read first: what counts must not lie before it.
+        let begun = clock::now();
         self.server.observe(timeline);
-        let _ = self.begun.set(clock::now());
+        let _ = self.begun.set(begun);
         Ok(())
     }
 

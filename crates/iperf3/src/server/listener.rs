@@ -58,7 +58,7 @@ impl Iperf3Service {
         let (tcp, address, udp) = loop {
             let tcp = listen(address).map_err(listening(address, Transport::Tcp))?;
             let chosen = tcp.local_addr().map_err(failed("getsockname"))?;
-            match datagram_socket(chosen) {
+            match service_socket(chosen) {
                 Err(error)
                     if address.port() == 0 && error.kind() == ErrorKind::AddrInUse && taken.len() < MOST_CHOICES =>
                 {
@@ -236,14 +236,21 @@ impl Listener {
     }
 }
 
-/// A UDP socket at `address` that shares its port with the flows' sockets.
-fn datagram_socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
+/// A UDP socket of the family of `address`.
+fn datagram_socket(address: SocketAddr) -> std::io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
     }
-    socket.set_reuse_address(true)?;
+    Ok(socket)
+}
+
+/// The service's UDP socket at `address`, whose port the flows' sockets share.
+fn service_socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
+    let socket = datagram_socket(address)?;
     socket.bind(&SockAddr::from(address))?;
+    // Only now: before, it would take a port that another program's socket shares.
+    socket.set_reuse_address(true)?;
     Ok(socket.into())
 }
 
@@ -251,7 +258,11 @@ fn datagram_socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
 /// there, and all else to the service's socket.
 fn connected_socket(peer: SocketAddr, wants: &Wants) -> std::io::Result<UdpSocket> {
     let peer = canonical(peer);
-    let socket = datagram_socket(canonical(wants.service))?;
+    let own = canonical(wants.service);
+    let socket = datagram_socket(own)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&SockAddr::from(own))?;
+    let socket = UdpSocket::from(socket);
     let borrowed = SockRef::from(&socket);
     set_options(&borrowed, &wants.socket, peer.ip(), None);
     if wants.socket.receive_buffer.is_none() {

@@ -240,7 +240,11 @@ impl Watcher {
         }
         if closing.renewed {
             // Each column is a question of its own, and the device may have renewed the table between two of them.
-            closing.interfaces = log.answered(session.interfaces().await)?;
+            match log.answered(session.interfaces().await) {
+                Some(again) => closing.interfaces = again,
+                // Some columns may be older, which the note on the end of the window tells.
+                None => closing.renewed = false,
+            }
         }
         Some(closing)
     }
