@@ -90,7 +90,7 @@ pub fn hold_session_order() {
 #[derive(Debug)]
 pub struct SessionFirst(());
 
-/// How many there are.
+/// The number of [`SessionFirst`] that are held.
 static SESSION_FIRST: Mutex<u32> = Mutex::new(0);
 
 impl SessionFirst {
