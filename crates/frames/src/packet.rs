@@ -161,11 +161,12 @@ fn send(
         for (socket, outgoing) in &mut lane {
             let stream = &plan.streams[outgoing.stream];
             let now = clock::now();
+            let end = plan.end(stream, start);
+            // Also of a thread that comes too late: for how long it was held up is to be known.
+            let due = outgoing.due(plan, now, end);
             if stop.load(Ordering::Relaxed) || now > start + plan.time + plan.late_time() + GRACE {
                 break;
             }
-            let end = plan.end(stream, start);
-            let due = outgoing.due(plan, now, end);
             if due > 0 {
                 outgoing.send(plan, socket, due as usize, progress)?;
             }

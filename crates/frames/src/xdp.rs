@@ -9,7 +9,7 @@ use linerate_engine::Stopped;
 use linerate_model::{
     Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent, message,
 };
-use linerate_sys::affinity::{ClearCores, allowed, pin};
+use linerate_sys::affinity::{ClearCores, allowed_unless_cleared, pin};
 use linerate_sys::thread::{SELF, SessionFirst, go_first};
 use linerate_sys::xdp::{HEAD, Lane, Receiver, Reception, TransmitFrame, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, bpf, clock};
@@ -93,7 +93,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     possible_for(plan)?;
     let receiver = attach(plan)?;
     // The last core is left for what arrives.
-    let mut cores = allowed();
+    let mut cores = allowed_unless_cleared();
     // A control group may have the time of fewer.
     cores.truncate(thread::available_parallelism().map_or(1, usize::from));
     let dealt = deal(&plan.sent_here(), cores.len().saturating_sub(1).max(1));

@@ -1,6 +1,7 @@
 //! Which cores threads run on.
 
 use crate::Error;
+use crate::thread::current_tid;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
@@ -17,7 +18,18 @@ pub fn pin(cpu: u32) -> Result<(), Error> {
 
 /// The cores that the calling thread may use, at least one.
 pub fn allowed() -> Vec<u32> {
-    let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    numbers(&sched_getaffinity(Pid::from_raw(0)).unwrap_or_default())
+}
+
+/// The same without regard to [`ClearCores`]: a sender is not to take the core to which another sender of this process has moved all
+/// others.
+pub fn allowed_unless_cleared() -> Vec<u32> {
+    let cleared = Cleared::lock();
+    let now = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    numbers(&cleared.before(current_tid(), now))
+}
+
+fn numbers(set: &CpuSet) -> Vec<u32> {
     let cores: Vec<u32> =
         (0..CpuSet::count()).filter(|core| set.is_set(*core).is_ok_and(|is| is)).map(|core| core as u32).collect();
     if cores.is_empty() { vec![0] } else { cores }
@@ -68,15 +80,20 @@ impl Cleared {
         CLEARED.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The cores that a thread which has `now` had before it was moved.
+    fn before(&self, thread: i32, now: CpuSet) -> CpuSet {
+        // A thread that began meanwhile has the cores of the one that began it.
+        let inherited = || self.moved.values().find(|(_, given)| *given == now);
+        let known = self.moved.get(&thread).filter(|(_, given)| *given == now).or_else(inherited);
+        known.map_or(now, |(before, _)| *before)
+    }
+
     /// Gives each thread the cores it had before, without those that are to be clear.
     fn move_threads(&mut self) {
         let mut moved = BTreeMap::new();
         for thread in threads() {
             let Ok(now) = sched_getaffinity(Pid::from_raw(thread)) else { continue };
-            // A thread that began meanwhile has the cores of the one that began it.
-            let inherited = || self.moved.values().find(|(_, given)| *given == now);
-            let known = self.moved.get(&thread).filter(|(_, given)| *given == now).or_else(inherited);
-            let before = known.map_or(now, |(before, _)| *before);
+            let before = self.before(thread, now);
             let mut wanted = before;
             for core in &self.cores {
                 let _ = wanted.unset(*core);
@@ -146,6 +163,7 @@ mod tests {
 
         let one = ClearCores::of([first as u32]);
         assert_eq!((cores_of_other(), own()), (without(&[first]), without(&[first])));
+        assert_eq!(allowed_unless_cleared(), all.iter().map(|core| *core as u32).collect::<Vec<_>>());
         let pinned = std::thread::spawn(move || {
             pin(first as u32).expect("the core is there");
             let _again = ClearCores::of([first as u32]);
