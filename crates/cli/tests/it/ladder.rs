@@ -54,8 +54,9 @@ fn a_full_line_is_full_at_every_layer() {
         }
         assert_eq!(layer["missing"], Value::Null, "{layer}: {}", attempts_at(&record, name));
         let of_full = number(layer, "/share_of_line") / share;
-        // Where the tester's own ports gave less than the line takes, the layer says so.
-        let least = if layer["firmness"]["is"] == "firm" { 0.5 } else { 0.0 };
+        // Where the tester's own ports gave less than the line takes, the layer says so. An end that is held up for half a second leaves the
+        // line idle for most of the window.
+        let least = if layer["firmness"]["is"] == "firm" { 0.2 } else { 0.0 };
         assert!(of_full > least && of_full < 1.25, "{name}: {of_full} of what fills the line: {layer}");
     }
     // There and back, by one clock, with no socket at either end.
