@@ -5,7 +5,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use linerate_agent::{Agent, AgentOptions};
 use linerate_control::{Client, SessionHandle};
-use linerate_engine::PortServer;
+use linerate_engine::{PortServer, at_one_port};
 use linerate_model::{
     Assignment, EndCounts, Endpoints, HostCounts, HostName, LinkId, Listen, Net, NfsMix, NfsTask, Offered, Order, Path,
     Role, RoleCounts, RoleKind, RpcCall, RpcTask, Sampling, SessionId, SessionKey, Stage, StreamTask, Task, Timing,
@@ -64,13 +64,9 @@ fn part(side: &str, number: usize, task: &Task, role: Role) -> Assignment {
 }
 
 async fn agent(shares_port: bool) -> Agent {
-    // The kernel's choice for TCP may be another socket's port of UDP.
-    let free = || {
-        let listener = TcpListener::bind((LOOPBACK, 0)).expect("a port");
-        let kept = PortServer::keep_datagram_port(&listener).ok()?;
-        Some((listener, kept))
-    };
-    let (listener, _kept) = wait_until("a port is free", free);
+    let any = SocketAddr::new(LOOPBACK, 0);
+    let opened = at_one_port(any, TcpListener::bind, PortServer::keep_datagram_port);
+    let (listener, _kept) = opened.expect("a port");
     let mut options = AgentOptions::new(listener, HostName::from("test")).expect("an identity");
     options.shares_port = shares_port;
     options.limits.max_trials = 8;

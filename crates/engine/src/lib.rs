@@ -37,7 +37,7 @@ pub use contract::{
 pub use default_congestion::DefaultCongestion;
 pub use error::{FlowsMissing, SocketError, failed};
 pub use inbox::Greets;
-pub use listening::{DataPorts, DatagramListener, ListenOptions, Listener, listen};
+pub use listening::{DataPorts, DatagramListener, ListenOptions, Listener, at_one_port, listen};
 pub use path_end::{PathEnd, Side, path_ends};
 pub use path_rates::{PathRates, bits_per_second};
 pub use peer_silence::PeerSilence;

@@ -31,6 +31,29 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
+/// Opens what takes connections at `address`, and with it what takes datagrams at the same port. Where the kernel chooses the port, it is
+/// one that UDP has free too.
+///
+/// # Errors
+/// Those of `connections` and `datagrams`.
+pub fn at_one_port<C, D, E>(
+    address: SocketAddr,
+    connections: impl Fn(SocketAddr) -> Result<C, E>,
+    datagrams: impl Fn(&C) -> Result<D, E>,
+) -> Result<(C, D), E> {
+    const MOST: usize = 100;
+    // Held meanwhile, so that the kernel chooses another one.
+    let mut taken = Vec::new();
+    loop {
+        let opened = connections(address)?;
+        match datagrams(&opened) {
+            Ok(both) => return Ok((opened, both)),
+            Err(_) if address.port() == 0 && taken.len() < MOST => taken.push(opened),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// How the ends of a session listen.
 #[derive(Debug, Clone, Default)]
 pub struct ListenOptions {

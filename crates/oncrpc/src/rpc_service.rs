@@ -4,7 +4,7 @@ use crate::error::RpcError;
 use crate::portmap::{self, Mapping};
 use crate::program::{PROGRAM, TestProgram, VERSION};
 use crate::server::{Program, Server, ServerOptions};
-use linerate_engine::StrangerReplies;
+use linerate_engine::{StrangerReplies, at_one_port};
 use linerate_model::Transport;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -32,10 +32,14 @@ impl RpcService {
     /// Fails if the port is taken or cannot be bound.
     pub fn start(address: SocketAddr, replies: &Arc<StrangerReplies>) -> Result<Self, RpcError> {
         let program: Arc<dyn Program> = Arc::new(TestProgram::without_data());
-        let tcp = listen(Transport::Tcp, address, Arc::clone(&program), replies)?;
         // The same port for both, as with other services.
+        let over = |transport| {
+            let program = &program;
+            move |address| listen(transport, address, Arc::clone(program), replies)
+        };
+        let datagrams = |tcp: &Server| over(Transport::Udp)(tcp.address());
+        let (tcp, udp) = at_one_port(address, over(Transport::Tcp), datagrams)?;
         let address = tcp.address();
-        let udp = listen(Transport::Udp, address, program, replies)?;
         Ok(Self { address, registered: Vec::new(), _servers: [tcp, udp] })
     }
 

@@ -14,7 +14,7 @@ use linerate_agent::{
     Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, PAIRING_TIME, Timeouts, Token,
 };
 use linerate_control::pairing::PairingCode;
-use linerate_engine::{AllowedPeers, DataPorts, PortServer, Report, StrangerReplies, listen};
+use linerate_engine::{AllowedPeers, DataPorts, PortServer, Report, StrangerReplies, at_one_port, listen};
 use linerate_iperf3::ServiceLimits;
 use linerate_model::{AgentUrl, HostName};
 use linerate_oncrpc::RpcService;
@@ -450,7 +450,7 @@ fn advertised(text: &str) -> Result<String, String> {
 /// Listens where it is asked to, else at port 4747 of all addresses: of both families where the kernel has IPv6.
 fn listener(asked: Option<SocketAddr>) -> Result<(TcpListener, Option<UdpSocket>), Failure> {
     const PORT: u16 = AgentUrl::PORT;
-    let bind = |address: SocketAddr| listen_where_udp_is_free(address).map_err(|error| (address, error));
+    let bind = |address: SocketAddr| listen_and_keep(address).map_err(|error| (address, error));
     let bound = match asked {
         Some(address) => bind(address),
         None => bind((Ipv6Addr::UNSPECIFIED, PORT).into()).or_else(|(address, error)| match error.kind() {
@@ -461,22 +461,12 @@ fn listener(asked: Option<SocketAddr>) -> Result<(TcpListener, Option<UdpSocket>
     bound.map_err(|(address, error)| cannot_listen(address, &error))
 }
 
-/// Listens at an address. Where the kernel chooses the port, it is one that no socket of UDP has: trials over UDP come to it too. The
-/// second socket keeps it of UDP until the agent has started.
-fn listen_where_udp_is_free(address: SocketAddr) -> std::io::Result<(TcpListener, Option<UdpSocket>)> {
-    const MOST: usize = 100;
-    // Held meanwhile, so that the kernel chooses another one.
-    let mut taken = Vec::new();
-    loop {
-        let listener = listen(address)?;
-        if address.port() != 0 {
-            return Ok((listener, None));
-        }
-        match PortServer::keep_datagram_port(&listener) {
-            Err(error) if error.kind() == ErrorKind::AddrInUse && taken.len() < MOST => taken.push(listener),
-            kept => return Ok((listener, kept.ok())),
-        }
-    }
+/// Listens at an address. A port that the kernel chooses is kept for datagrams too until the agent has started: trials over UDP come to it.
+fn listen_and_keep(address: SocketAddr) -> std::io::Result<(TcpListener, Option<UdpSocket>)> {
+    let keep = |listener: &TcpListener| {
+        if address.port() == 0 { PortServer::keep_datagram_port(listener).map(Some) } else { Ok(None) }
+    };
+    at_one_port(address, listen, keep)
 }
 
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::greeting::{seal, unseal};
-use crate::listening::{DatagramListener, ListenOptions, Listener};
+use crate::listening::{DatagramListener, ListenOptions, Listener, at_one_port};
 use crate::socket::SocketSpec;
 use linerate_model::{SessionKey, SocketOptions, Transport};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -26,16 +26,9 @@ impl Port {
     }
 
     fn start_at(address: IpAddr) -> Self {
-        // The kernel's choice for TCP may be another socket's port of UDP. It is held meanwhile, so that it chooses another one.
-        let mut taken = Vec::new();
-        let (listener, _kept) = loop {
-            let listener = TcpListener::bind((address, 0)).expect("a port");
-            match PortServer::keep_datagram_port(&listener) {
-                Ok(kept) => break (listener, kept),
-                Err(error) => assert_eq!(error.kind(), ErrorKind::AddrInUse),
-            }
-            taken.push(listener);
-        };
+        let any = SocketAddr::new(address, 0);
+        let opened = at_one_port(any, TcpListener::bind, PortServer::keep_datagram_port);
+        let (listener, _kept) = opened.expect("a port");
         let address = listener.local_addr().expect("it listens");
         let (send, api) = channel();
         let hand_over = Box::new(move |stream| drop(send.send(stream)));

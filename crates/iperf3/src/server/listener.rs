@@ -7,13 +7,13 @@ use crate::control::Cookie;
 use crate::flows::{ANSWER, GREETING};
 use crate::reading::is_timeout;
 use crate::state::State;
-use linerate_engine::{DefaultCongestion, SocketError, Stop, StrangerLimits, Strangers, failed, listen};
+use linerate_engine::{DefaultCongestion, SocketError, Stop, StrangerLimits, Strangers, at_one_port, failed, listen};
 use linerate_model::{SocketOptions, Transport};
 use linerate_streams::BulkSocket;
 use linerate_sys::clock;
 use linerate_sys::socket::wait_readable;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
@@ -30,8 +30,6 @@ const CONNECTIONS_AT_A_TIME: usize = STRANGERS.places_each / 2;
 const DATAGRAMS_AT_A_TIME: usize = 64;
 /// No connection can be taken, for want of descriptors or memory: as long until the next attempt.
 const EXHAUSTED: Duration = Duration::from_millis(1);
-/// Ports that the kernel chooses, at most.
-const MOST_CHOICES: usize = 100;
 /// What to do about a port that is taken.
 const TAKEN: &str =
     "perhaps `iperf3 -s` or another agent, see `ss -tulnp`; stop it, or choose another port, as in --iperf3 5202";
@@ -53,20 +51,13 @@ impl Iperf3Service {
     /// The port is taken, or there are no more sockets or threads.
     pub fn start(address: SocketAddr, limits: ServiceLimits, observer: Arc<dyn Observer>) -> Result<Self, SocketError> {
         let listening = |address, transport| SocketError::listening(address, transport, TAKEN);
-        // Where the kernel chooses the port, it is one that no socket of UDP has: the others are held meanwhile.
-        let mut taken = Vec::new();
-        let (tcp, address, udp) = loop {
-            let tcp = listen(address).map_err(listening(address, Transport::Tcp))?;
-            let chosen = tcp.local_addr().map_err(failed("getsockname"))?;
-            match service_socket(chosen) {
-                Err(error)
-                    if address.port() == 0 && error.kind() == ErrorKind::AddrInUse && taken.len() < MOST_CHOICES =>
-                {
-                    taken.push(tcp);
-                }
-                udp => break (tcp, chosen, udp.map_err(listening(chosen, Transport::Udp))?),
-            }
+        let connections = |address| listen(address).map_err(listening(address, Transport::Tcp));
+        let datagrams = |tcp: &TcpListener| {
+            let address = tcp.local_addr().map_err(failed("getsockname"))?;
+            service_socket(address).map_err(listening(address, Transport::Udp))
         };
+        let (tcp, udp) = at_one_port(address, connections, datagrams)?;
+        let address = tcp.local_addr().map_err(failed("getsockname"))?;
         let congestion = DefaultCongestion::of(&tcp).map_err(failed("TCP_CONGESTION"))?;
         let nonblocking = tcp.set_nonblocking(true).and_then(|()| udp.set_nonblocking(true));
         nonblocking.map_err(failed("fcntl(O_NONBLOCK)"))?;
