@@ -1,9 +1,9 @@
 //! What a UDP receiver counts: the rate over its window, and what became of the datagrams of the measured phase.
 //!
-//! The window begins with the first measured datagram. It is as long as was asked for, or longer by the time that its close waited until the
-//! socket was empty; one that opened late ends with the sender. The rate is that of all datagrams that
-//! arrive in it, of any phase, over the time between two moments at which all that had arrived was counted. So neither transit
-//! time nor a burst at an edge makes it higher than what the path carries.
+//! The window begins with the first measured datagram. It is as long as was asked for, or longer by the time that its close waited until
+//! the socket was empty; one that opened late ends with the sender. The rate is that of all datagrams that arrive in it, of any phase,
+//! over the time between two moments at which all that had arrived was counted. So neither transit time nor a burst at an edge makes it
+//! higher than what the path carries.
 //!
 //! Of a volume all measured datagrams count, from the opening of the window to the last of them.
 

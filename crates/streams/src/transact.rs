@@ -17,7 +17,7 @@ const DRAIN_NS: u64 = 1_000_000_000;
 /// After the window the answering end stays until nothing came for so long.
 const QUIET_NS: u64 = 250_000_000;
 
-/// The same where two requests of a flow come at a set rate: the asking end may have started later, and its next one may be so far away.
+/// The same at a set rate: at least the time between two requests of a flow and once more, because the asking end may have started later.
 fn quiet_ns(spec: &TransactTask) -> u64 {
     let two = spec.rate.map_or(0, |rate| 2_000_000_000 * u64::from(spec.net.flows) / rate.get().max(1));
     two.clamp(QUIET_NS, SKEW_NS)
