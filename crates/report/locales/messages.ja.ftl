@@ -369,6 +369,7 @@ receiver-cpu-kernel-thread = カーネルの受信スレッド（{ $thread }）�
 receiver-cpu-next = より速いコア、大きなメッセージ、または受信の複数コアへの分散（--flows、NIC のキュー）で、さらに多く受信できます。
 receiver-cpu-next-copy = より速いコア、複数コアでのレーンの増加（--lanes）、または検証の省略（--no-verify）で、さらに多く受信できます。
 receiver-cpu-overflowed = その間、データグラムの { $share } がソケットバッファに入りませんでした。
+receiver-cpu-took-all = ただし、到着したデータグラムは受信ホストでほとんど失われませんでした。
 
 ## 回復
 

@@ -39,6 +39,15 @@ pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
         return Opinion::new(at_most(thread.waited, thread.busy), text).then(next);
     }
     let overflowed = facts.udp.map_or(0.0, |udp| udp.socket_buffer);
+    let dropped = facts.udp.map_or(end.dropped, |udp| udp.receiver_queue);
+    // A UDP sender does not wait for its receiver, so a receiver that is late and loses nothing costs no rate.
+    if facts.work == Work::Udp && own.support >= Support::Hint && overflowed.max(dropped) <= DROPPED {
+        let text = own.text.and(message!(
+            "receiver-cpu-took-all",
+            "But the receiving host lost hardly any of the datagrams that arrived."
+        ));
+        return Opinion::new(Support::Against, text);
+    }
     if own.support < Support::Strong && overflowed > DROPPED && facts.reader_is_late() {
         let text = own.text.and(message!(
             "receiver-cpu-overflowed",
@@ -47,7 +56,6 @@ pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
         ));
         return Opinion::new(at_most(end.waited, end.busy), text).then(next);
     }
-    let dropped = facts.udp.map_or(end.dropped, |udp| udp.receiver_queue);
     if own.support < Support::Strong && dropped > DROPPED {
         let text = message!(
             "receiver-cpu-dropped",

@@ -3,7 +3,7 @@
 use super::super::facts::{BusUse, Course, KernelThread, LossPattern, Offer, OneWay, TcpCourse};
 use super::*;
 use crate::transfer::tests::trial;
-use linerate_model::{LimitPlace, Support};
+use linerate_model::{LimitPlace, Support, Verdict};
 
 #[test]
 fn a_full_line_is_the_wire_even_at_the_tester_limit() {
@@ -99,6 +99,23 @@ fn a_full_buffer_is_the_readers_fault_only_if_it_had_no_time() {
     let tiny = Udp { buffer_time: 0.000_05, ..lost };
     let tiny = FlowFacts { udp: Some(tiny), receiver: late, ..udp(lost) };
     assert_eq!(of_flows(&tiny).limit, Limit::ReceiverBuffer);
+}
+
+/// A UDP sender does not wait for its receiver.
+#[test]
+fn a_late_reader_that_loses_nothing_limits_nothing() {
+    let late = End { busy: 0.3, waited: 0.66, ..End::default() };
+    let of = |lost, sender| of_flows(&FlowFacts { receiver: late.clone(), sender, one_machine: true, ..udp(lost) });
+    let support = |verdict: &Verdict| {
+        let weighed = verdict.weighed.iter().find(|weighed| weighed.limit == Limit::ReceiverCpu);
+        weighed.expect("it is weighed").support
+    };
+    let policed = of(Udp { wire: 0.4, ..Udp::default() }, End::default());
+    assert_eq!((policed.limit, support(&policed)), (Limit::Shaper, Support::Against));
+    let slow = of(Udp::default(), End { busy: 0.7, waited: 0.25, ..End::default() });
+    assert_eq!(support(&slow), Support::Against);
+    let overflowed = of(Udp { socket_buffer: 0.3, ..Udp::default() }, End::default());
+    assert_eq!((overflowed.limit, support(&overflowed)), (Limit::ReceiverCpu, Support::For));
 }
 
 #[test]
