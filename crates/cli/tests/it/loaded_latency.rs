@@ -94,6 +94,7 @@ fn requests_that_are_lost_stay_in_the_percentiles() {
             "{phase}: {answered} of {asked}: {latency}"
         );
         assert!(number(latency, "/p99") >= 1e9, "{phase}: {latency}");
+        assert!(number(latency, "/min") < 100e6, "{phase}: {latency}");
     }
 }
 
