@@ -111,8 +111,24 @@ impl Cleared {
     }
 }
 
-/// The threads of this process, by the kernel's numbers.
+/// How often the threads of this process are listed at most. Only a process that begins and ends threads all the time needs as many.
+const LISTINGS: usize = 100;
+
+/// The threads of this process, by the kernel's numbers. A thread that ends while they are listed may hide those after it, which
+/// run on (proc_task_readdir() in the kernel's fs/proc/base.c). It is not listed again, so two equal listings hide none.
 fn threads() -> Vec<i32> {
+    let mut listed = listed_threads();
+    for _ in 1..LISTINGS {
+        let again = listed_threads();
+        if again == listed {
+            break;
+        }
+        listed = again;
+    }
+    listed
+}
+
+fn listed_threads() -> Vec<i32> {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
 }
@@ -144,6 +160,23 @@ mod tests {
         });
         let (known, last) = pinned.join().expect("it ends");
         assert_eq!(known.expect("the core is there"), [last]);
+    }
+
+    #[test]
+    fn a_thread_that_ends_hides_no_other() {
+        for _ in 0..100 {
+            let short: Vec<_> = (0..20).map(|_| std::thread::spawn(|| ())).collect();
+            let (end, ended) = mpsc::channel::<()>();
+            let (tell, told) = mpsc::channel();
+            let stays = std::thread::spawn(move || {
+                tell.send(current_tid()).expect("the test listens");
+                let _ = ended.recv();
+            });
+            let tid = told.recv().expect("it runs");
+            assert!(threads().contains(&tid));
+            drop(end);
+            short.into_iter().chain([stays]).for_each(|thread| thread.join().expect("it ends"));
+        }
     }
 
     #[test]
