@@ -111,11 +111,12 @@ impl Cleared {
     }
 }
 
-/// How often the threads of this process are listed at most. Only a process that begins and ends threads all the time needs as many.
+/// The most listings that [`threads`] makes. Only a process that begins and ends threads all the time needs so many.
 const LISTINGS: usize = 100;
 
-/// The threads of this process, by the kernel's numbers. A thread that ends while they are listed may hide those after it, which
-/// run on (proc_task_readdir() in the kernel's fs/proc/base.c). It is not listed again, so two equal listings hide none.
+/// The threads of this process, by the kernel's numbers. If a thread ends during a listing, the kernel may leave out others that
+/// still run (proc_task_readdir() in its fs/proc/base.c). The next listing is without the ended thread, so it differs: two equal
+/// listings are complete.
 fn threads() -> Vec<i32> {
     let mut listed = listed_threads();
     for _ in 1..LISTINGS {
