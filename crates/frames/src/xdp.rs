@@ -10,7 +10,7 @@ use linerate_model::{
     Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent, message,
 };
 use linerate_sys::affinity::{ClearCores, allowed_unless_cleared, pin};
-use linerate_sys::thread::{SELF, SessionFirst, go_first};
+use linerate_sys::thread::SessionFirst;
 use linerate_sys::xdp::{HEAD, Lane, Receiver, Reception, TransmitFrame, TransmitStream, include_bytes_aligned};
 use linerate_sys::{Error, bpf, clock};
 use linerate_units::Nanos;
@@ -120,7 +120,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
                 .spawn_scoped(scope, move || {
                     // Without these it sends all the same, only less evenly.
                     let _ = pin(*core);
-                    let _first = go_first(SELF).and_then(|()| SessionFirst::new());
+                    let _first = SessionFirst::new();
                     clock::sleep_until(start.saturating_sub(LEAD / 10));
                     while lane.send()? && !stop.load(Ordering::Relaxed) && clock::now() < deadline {}
                     Ok::<_, Error>(())

@@ -11,7 +11,7 @@ use linerate_sys::affinity;
 use linerate_sys::cgroup;
 use linerate_sys::namespace::{MountNamespace, NetNamespace};
 use linerate_sys::process::{Placement, ProcessId, spawn};
-use linerate_sys::thread::{SELF, SessionFirst, go_first};
+use linerate_sys::thread::SessionFirst;
 use linerate_units::{ByteCount, Nanos, Ratio};
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, PipeReader, PipeWriter, Read};
@@ -187,7 +187,7 @@ pub fn neighbour(core: u32, share: f64, first: bool) -> Result<(), linerate_sys:
     thread::spawn(move || {
         // What is refused makes for a milder neighbour.
         let _ = affinity::pin(core);
-        let _first = first.then(|| go_first(SELF).and_then(|()| SessionFirst::new()));
+        let _first = first.then(SessionFirst::new);
         let busy = TURN.mul_f64(share.clamp(0.0, 1.0));
         loop {
             let begun = Instant::now();

@@ -53,10 +53,16 @@ pub fn sharpen_timers() {
 /// The calling thread.
 pub const SELF: u32 = 0;
 
-/// Puts a thread, by its id, before all others of ordinary scheduling on its core (nice -20). Needs privilege.
+/// Puts a thread, by its id, before all others of ordinary scheduling on its core (nice -20). It is for threads that sleep most of
+/// the time: beside one that does not, others wait for up to a second. Needs privilege.
 pub fn go_first(thread: u32) -> Result<(), Error> {
+    order_thread(thread, -20)
+}
+
+/// Gives a thread, by its id, a nice value.
+fn order_thread(thread: u32, nice: i32) -> Result<(), Error> {
     // SAFETY: the call takes three numbers.
-    if unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, -20) } != 0 {
+    if unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, nice) } != 0 {
         return Err(Error::last("setpriority", format!("thread {thread}")));
     }
     Ok(())
@@ -84,8 +90,13 @@ pub fn hold_session_order() {
     AUTOGROUP.hold();
 }
 
+/// The nice value of a thread that keeps a core busy, and of its session: it has nine times the time of another that wants the core
+/// too (`sched_prio_to_weight` in kernel/sched/core.c), which waited for up to 88 ms. With -20 that was up to 724 ms (Linux 6.18),
+/// also for threads of the kernel that may run on no other core.
+const BUSY: i32 = -10;
+
 /// While there is one, this process's session goes before others where the kernel shares its cores between sessions first
-/// (autogroups, sched(7)); there the order of threads only counts within one. Nothing happens unless the process leads its session:
+/// (autogroups, sched(7)); there the order of threads only counts within one. The session keeps its order unless the process leads it:
 /// what others run in it would go first too.
 #[derive(Debug)]
 pub struct SessionFirst(());
@@ -94,11 +105,12 @@ pub struct SessionFirst(());
 static SESSION_FIRST: Mutex<u32> = Mutex::new(0);
 
 impl SessionFirst {
-    /// Puts the session first. Needs privilege.
+    /// Puts the calling thread and its session first. Needs privilege.
     pub fn new() -> Result<Self, Error> {
+        order_thread(SELF, BUSY)?;
         let mut count = session_first();
         if *count == 0 {
-            order_session("-20")?;
+            order_session(&BUSY.to_string())?;
         }
         *count += 1;
         Ok(Self(()))

@@ -52,7 +52,7 @@ fn an_agent_goes_first_only_while_it_sends() {
     let sending = place.start(&words("frames --ports tester:p0,tester:p1 --engine xdp --rate 1k --time 3s --json"));
     // Kernels without autogroups have no such file.
     if !nice().is_empty() {
-        wait_until("the agent goes first", || nice().contains("nice -20").then_some(()));
+        wait_until("the agent goes first", || nice().contains("nice -10").then_some(()));
     }
     let sent = sending.end();
     assert_eq!(sent.code, Some(0), "{}", sent.err);

@@ -8,7 +8,7 @@ use super::{PathPlan, Published};
 use linerate_model::HostName;
 use linerate_sys::netlink::Route;
 use linerate_sys::packet_ring::{FrameSender, PacketRing, RingFrame};
-use linerate_sys::thread::{SELF, SessionFirst, go_before_all, go_first, sharpen_timers};
+use linerate_sys::thread::{SessionFirst, go_before_all, sharpen_timers};
 use linerate_sys::{Error, affinity, clock};
 use linerate_units::Nanos;
 use std::collections::HashMap;
@@ -112,7 +112,7 @@ impl Engine {
         // Away from the first core, on which testers send, and ahead of all else on the last. A refusal costs precision, which
         // the counts of late frames show.
         let _ = affinity::pin(available_parallelism().map_or(0, |cores| cores.get() as u32 - 1));
-        let _first = go_before_all().is_err().then(|| go_first(SELF).and_then(|()| SessionFirst::new()));
+        let _first = go_before_all().is_err().then(SessionFirst::new);
         sharpen_timers();
         let mut leaving = Vec::with_capacity(2 * SENT);
         loop {
