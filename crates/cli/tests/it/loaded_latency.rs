@@ -41,11 +41,12 @@ fn a_queue_of_known_length_adds_its_delay() {
         )))
     };
 
-    let record = over("--udp --size 1424 --rate 20Mbit/s --time 1s");
+    let record = over("--udp --size 1424 --rate 20Mbit/s --time 3s");
     let full = probed(&record);
-    // Probes that answer late on a busy machine add to the delay, or where the path was idle take from it.
+    // Probes that answer late on a busy machine add to the delay, or where the path was idle take from it. A machine that stands still for
+    // a second delays a third of them.
     let added = number(full, "/added_ns/p50");
-    // A sender that is held up for longer than the queue lasts leaves it part empty for much of the second: fewer probes show it then.
+    // A sender that is held up for longer than the queue lasts leaves it part empty for some time: fewer probes show it then.
     assert!(added < 1.3 * QUEUE_NS && number(full, "/loaded_ns/p90") > 0.7 * QUEUE_NS, "{full}");
     if added > 0.7 * QUEUE_NS {
         assert_eq!(full["grade"], if added < 200e6 { "C" } else { "D" }, "{added} ns; 200 to 400 ms are D");
@@ -55,15 +56,20 @@ fn a_queue_of_known_length_adds_its_delay() {
     let idle = number(full, "/idle_ns/p50");
     let delay = (number(full, "/loaded_ns/mean") - idle) / idle * 100.0;
     close("buffer delay", number(full, "/buffer_delay_percent"), delay, 1e-6);
-    // 100 a second for 0.8 s, at random times: four standard deviations.
-    close("requests", number(full, "/loaded_ns/count"), 80.0, 0.45);
+    // A mean without the slowest, which a machine that stands still for a second makes long on any path.
+    for phase in ["idle", "loaded"] {
+        let bound = |time: &str| 60e9 / number(full, &format!("/{phase}_ns/{time}"));
+        let rpm = number(full, &format!("/rpm/{phase}"));
+        assert!((bound("max")..=bound("min")).contains(&rpm), "{phase}: {rpm} round trips a minute: {full}");
+    }
+    // 100 a second for 2.8 s, at random times: four standard deviations.
+    close("requests", number(full, "/loaded_ns/count"), 280.0, 0.24);
 
-    let record = over("--udp --rate 2Mbit/s --time 1s");
+    let record = over("--udp --rate 2Mbit/s --time 3s");
     let empty = probed(&record);
     let added = number(empty, "/added_ns/p50");
     // A frame of the load may be in the way, which is 1.2 ms, and a busy machine adds to it.
     assert!(added < QUEUE_NS / 4.0, "{added} ns added by a fifth of the rate");
-    assert!(number(empty, "/rpm/loaded") > 2.0 * number(full, "/rpm/loaded"), "{empty}");
 }
 
 /// A tenth of the requests is lost on either path, and is the slowest tenth of each.
