@@ -9,7 +9,7 @@ fn four_thousand_flows_are_counted_each_by_few_threads() {
     let cores = std::thread::available_parallelism().expect("a number of cores").get();
     let mut known = 0;
     for transport in ["", "--udp --rate 100Mbit/s"] {
-        let line = format!("lab -- stream a b -P 4096 {transport} --time 500ms --warmup 500ms --repeats 1 --json");
+        let line = format!("lab -- stream a b -P 4096 {transport} --time 2s --warmup 500ms --repeats 1 --json");
         let record = TestFolder::new().measure(&words(&line));
         assert!(number(&record, "/results/0/main/median") > 0.0, "{transport}");
         let trial = &record["trials"][0];
@@ -19,13 +19,12 @@ fn four_thousand_flows_are_counted_each_by_few_threads() {
         }
         for host in ["a", "b"] {
             let threads = trial["hosts"][host]["threads"].as_array().expect("threads");
-            // The time of a thread that has ended before its busy host looked is not known.
             assert!(threads.len() <= cores, "{threads:?}");
-            assert!(threads.is_empty() || threads.iter().any(|thread| number(thread, "/cpu") > 0.0), "{threads:?}");
-            known += threads.len();
+            // The time of a thread that has ended before its busy host looked is not known.
+            known += threads.iter().filter(|thread| number(thread, "/cpu") > 0.0).count();
         }
     }
-    assert!(known > 0, "no host told of any thread");
+    assert!(known > 0, "no host told of the work of any thread");
 }
 
 #[lab_test]

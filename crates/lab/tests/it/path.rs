@@ -106,6 +106,8 @@ impl Pair {
         let socket = self.far.as_raw_fd();
         let message = match recvmsg::<()>(socket, &mut pieces, Some(&mut control), MsgFlags::empty()) {
             Err(Errno::EAGAIN) => return None,
+            // The tests were stopped for a while (Ctrl-Z).
+            Err(Errno::EINTR) => return self.next(),
             message => message.expect("recvmsg"),
         };
         let stamp = message.cmsgs().expect("control messages").find_map(|control| match control {
