@@ -54,7 +54,7 @@ pub fn sharpen_timers() {
 pub const SELF: u32 = 0;
 
 /// Puts a thread, by its id, before all others of ordinary scheduling on its core (nice -20). It is for threads that sleep most of
-/// the time: beside one that does not, others wait for up to a second. Needs privilege.
+/// the time; one that keeps a core busy takes [`SessionFirst`]. Needs privilege.
 pub fn go_first(thread: u32) -> Result<(), Error> {
     order_thread(thread, -20)
 }
@@ -95,9 +95,9 @@ pub fn hold_session_order() {
 /// also for threads of the kernel that may run on no other core.
 const BUSY: i32 = -10;
 
-/// While there is one, this process's session goes before others where the kernel shares its cores between sessions first
-/// (autogroups, sched(7)); there the order of threads only counts within one. The session keeps its order unless the process leads it:
-/// what others run in it would go first too.
+/// Puts a thread that keeps a core busy before others, and its process's session too for as long as this is held. Sessions count where
+/// the kernel shares its cores between them first (autogroups, sched(7)); there the order of threads only counts within one. The session
+/// keeps its order unless the process leads it: what others run in it would go first too.
 #[derive(Debug)]
 pub struct SessionFirst(());
 

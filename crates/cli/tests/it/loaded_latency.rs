@@ -56,7 +56,7 @@ fn a_queue_of_known_length_adds_its_delay() {
     let idle = number(full, "/idle_ns/p50");
     let delay = (number(full, "/loaded_ns/mean") - idle) / idle * 100.0;
     close("buffer delay", number(full, "/buffer_delay_percent"), delay, 1e-6);
-    // A mean without the slowest, which a machine that stands still for a second makes long on any path.
+    // They are of a mean, which also grows on an empty path when the machine stands still for a second.
     for phase in ["idle", "loaded"] {
         let bound = |time: &str| 60e9 / number(full, &format!("/{phase}_ns/{time}"));
         let rpm = number(full, &format!("/rpm/{phase}"));

@@ -66,7 +66,7 @@ fn a_load_has_its_operations_and_classes() {
         let of = |field: &str| number(result, &format!("/classes/{class}/{field}"));
         assert!(of("count") > 0.0 && of("mean_ms") > 0.0 && of("p99_ms") > 0.0, "{class}: {}", result["classes"]);
     }
-    // Four standard deviations of 400 draws, which are left of 800 when a host stands still for a second.
+    // Four standard deviations of 400 draws: a host that stands still for a second makes half of the 800.
     close("the share of lookups", number(result, "/operations/lookup/share"), 0.27, 0.33);
     let load = number(result, "/transactions_per_s/median");
     // What a held-up host owes from before the window is counted in it.
