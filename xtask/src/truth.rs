@@ -7,6 +7,7 @@ mod grid;
 mod interval;
 mod matrix;
 mod measure;
+mod random;
 mod results;
 mod said;
 mod split;
@@ -72,6 +73,16 @@ pub(crate) struct Arguments {
     /// How often both programs measure a case with --witness.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..=witness::MOST_PAIRS))]
     pairs: u32,
+    /// Draw so many set-ups from the whole space of options instead, and judge them by a model of what binds
+    #[arg(long, value_name = "N", requires = "seed", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(conflicts_with_all = ["set", "runs", "only", "scenarios", "busy", "show", "list", "write_summary", "witness"])]
+    random: Option<u32>,
+    /// The seed of the draws.
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// Repeat draw K of the seed.
+    #[arg(long, value_name = "K", requires = "seed", conflicts_with = "random")]
+    draw: Option<u32>,
     /// Use this linerate instead of a build made now.
     #[arg(long)]
     program: Option<PathBuf>,
@@ -107,16 +118,16 @@ impl std::error::Error for BadInput {}
 
 /// Runs the cases and prints the confusion matrix of each side.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(seed) = arguments.seed {
+        return run_draws(arguments, seed);
+    }
     let cases = select(Case::read_all(&arguments.scenarios)?, arguments)?;
     if arguments.list {
         list(&cases, arguments.show);
         return Ok(());
     }
     let results = arguments.keep.as_deref().map(Results::open).transpose()?;
-    let program = match &arguments.program {
-        Some(program) => program.clone(),
-        None => measure::build()?,
-    };
+    let program = program(arguments)?;
     catch_interrupts()?;
     if let Some(witness) = arguments.witness {
         let cases: Vec<&Case> = cases.iter().filter(|case| case.witness).collect();
@@ -138,6 +149,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     truth.print();
     ended?;
     truth.conclude(&cases)
+}
+
+/// Measures draws of a seed.
+fn run_draws(arguments: &Arguments, seed: u64) -> Result<()> {
+    let numbers = match (arguments.random, arguments.draw) {
+        (Some(count), _) => 0..count,
+        (None, Some(number)) => number..number.saturating_add(1),
+        (None, None) => {
+            return Err(BadInput("--seed belongs to draws; give --random N or --draw K".to_owned()).into());
+        }
+    };
+    let mut results = arguments.keep.as_deref().map(Results::open).transpose()?;
+    let program = program(arguments)?;
+    catch_interrupts()?;
+    let laboratory = Laboratory { program, records: arguments.records.as_deref() };
+    random::run(&laboratory, &mut results, seed, numbers)
+}
+
+/// The linerate to measure with.
+fn program(arguments: &Arguments) -> Result<PathBuf> {
+    match &arguments.program {
+        Some(program) => Ok(program.clone()),
+        None => measure::build(),
+    }
 }
 
 /// The cases that the arguments ask for.
@@ -176,7 +211,7 @@ fn list(cases: &[Case], show: bool) {
 struct Truth<'a> {
     arguments: &'a Arguments,
     laboratory: Laboratory<'a>,
-    results: Option<Results>,
+    results: Option<Results<Said>>,
     tune: Matrix,
     hold: Matrix,
     counted: usize,
@@ -191,7 +226,9 @@ impl Truth<'_> {
         let limit = self.arguments.limit_minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
         for run in 1..=self.arguments.runs {
             for case in cases {
-                if let Some(said) = self.results.as_ref().and_then(|results| results.find(run, case)).cloned() {
+                if let Some(said) =
+                    self.results.as_ref().and_then(|results| results.find(run, &case.name, &case.digest())).cloned()
+                {
                     self.count(run, case, &said);
                     continue;
                 }
@@ -202,7 +239,7 @@ impl Truth<'_> {
                 match self.laboratory.measure(run, case) {
                     Ok(said) => {
                         if let Some(results) = &mut self.results {
-                            results.add(run, case, &said)?;
+                            results.add(run, &case.name, &case.digest(), &said)?;
                         }
                         self.count(run, case, &said);
                         if !self.is_shown(case) {

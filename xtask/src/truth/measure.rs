@@ -31,42 +31,53 @@ impl Laboratory<'_> {
     ///
     /// [`BadInput`] if linerate refuses the bench or the test; another error if they cannot be measured.
     pub(super) fn measure(&self, run: u32, case: &Case) -> Result<Said> {
-        let folder = tempfile::tempdir().context("making a temporary directory")?;
-        let bench = folder.path().join("bench.toml");
-        write_bench(case, &bench)?;
-        let mut command = Command::new(&self.program);
-        command.arg("lab").arg("--bench").arg(&bench).arg("--").args(case.test.split_whitespace()).arg("--json");
-        command.env("LINERATE_STORE", folder.path().join("results.db")).env("XDG_RUNTIME_DIR", folder.path());
-        let output = match Running::start(command)?.finish(CASE_TIMEOUT) {
-            Ok(output) => output,
-            Err(error) => return Err(refused(case, error)),
-        };
-        let record: Value = serde_json::from_str(&output.stdout).context("reading linerate's record as JSON")?;
-        self.keep(run, case, &output.stdout)?;
+        let record = self.record(&format!("{run}-{}", case.name), &case.bench, &case.test)?;
         Said::by(&record).context("the record holds no verdict")
     }
 
-    fn keep(&self, run: u32, case: &Case, record: &str) -> Result<()> {
+    /// Runs `test`, the arguments of linerate, in the lab of `bench`, and returns the record. `name` names both in errors and kept
+    /// files.
+    ///
+    /// # Errors
+    ///
+    /// [`BadInput`] if linerate refuses the bench or the test; another error if they cannot be measured.
+    pub(super) fn record(&self, name: &str, bench: &toml::Table, test: &str) -> Result<Value> {
+        let folder = tempfile::tempdir().context("making a temporary directory")?;
+        let file = folder.path().join("bench.toml");
+        write_bench(name, bench, &file)?;
+        let mut command = Command::new(&self.program);
+        command.arg("lab").arg("--bench").arg(&file).arg("--").args(test.split_whitespace()).arg("--json");
+        command.env("LINERATE_STORE", folder.path().join("results.db")).env("XDG_RUNTIME_DIR", folder.path());
+        let output = match Running::start(command)?.finish(CASE_TIMEOUT) {
+            Ok(output) => output,
+            Err(error) => return Err(refused(name, error)),
+        };
+        let record: Value = serde_json::from_str(&output.stdout).context("reading linerate's record as JSON")?;
+        self.keep(name, bench, &output.stdout)?;
+        Ok(record)
+    }
+
+    fn keep(&self, name: &str, bench: &toml::Table, record: &str) -> Result<()> {
         let Some(folder) = self.records else { return Ok(()) };
-        let name = format!("{run}-{}", case.name.replace('/', "_"));
+        let name = name.replace('/', "_");
         let path = |kind: &str| folder.join(format!("{name}.{kind}"));
         fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         fs::write(path("json"), record).with_context(|| format!("writing {}", path("json").display()))?;
-        write_bench(case, &path("toml"))
+        write_bench(&name, bench, &path("toml"))
     }
 }
 
-/// Writes the bench file of a case.
-pub(super) fn write_bench(case: &Case, file: &Path) -> Result<()> {
-    let text = toml::to_string(&case.bench).with_context(|| format!("writing the bench of {}", case.name))?;
+/// Writes the bench file of the case called `name`.
+pub(super) fn write_bench(name: &str, bench: &toml::Table, file: &Path) -> Result<()> {
+    let text = toml::to_string(bench).with_context(|| format!("writing the bench of {name}"))?;
     fs::write(file, text).with_context(|| format!("writing {}", file.display()))
 }
 
 /// An error of a command that linerate ran for a case: if it refused the case, the grid is to be changed.
-fn refused(case: &Case, error: anyhow::Error) -> anyhow::Error {
+fn refused(name: &str, error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<CommandFailed>() {
         Some(failed) if failed.code == Some(REFUSED) => {
-            BadInput(format!("linerate refuses the case {}: {}", case.name, failed.said)).into()
+            BadInput(format!("linerate refuses the case {name}: {}", failed.said)).into()
         }
         _ => error,
     }

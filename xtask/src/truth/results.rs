@@ -1,8 +1,7 @@
 //! What was said before: a file of lines, each the verdict of one case in one run, so that many runs may be made over several days.
 
-use super::cases::Case;
-use super::said::Said;
 use anyhow::{Context, Result};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,23 +10,23 @@ use std::path::{Path, PathBuf};
 
 /// One line.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct Line<T> {
     run: u32,
     case: String,
-    /// Tells whether the case is still the same.
+    /// Changes with the case.
     digest: String,
     #[serde(flatten)]
-    said: Said,
+    said: T,
 }
 
 /// The file, and what it held.
-pub(super) struct Results {
+pub(super) struct Results<T> {
     path: PathBuf,
     file: File,
-    known: BTreeMap<(u32, String, String), Said>,
+    known: BTreeMap<(u32, String, String), T>,
 }
 
-impl Results {
+impl<T: Serialize + DeserializeOwned + Clone> Results<T> {
     /// Opens the file, or makes it.
     ///
     /// # Errors
@@ -40,7 +39,7 @@ impl Results {
         file.read_to_string(&mut text).with_context(failed)?;
         let mut known = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {
-            let line: Line =
+            let line: Line<T> =
                 serde_json::from_str(line).with_context(|| format!("{}, line {}", path.display(), number + 1))?;
             known.insert((line.run, line.case, line.digest), line.said);
         }
@@ -48,8 +47,8 @@ impl Results {
     }
 
     /// What was said of the case in that run; none if it was not measured, or has changed since.
-    pub(super) fn find(&self, run: u32, case: &Case) -> Option<&Said> {
-        self.known.get(&(run, case.name.clone(), case.digest()))
+    pub(super) fn find(&self, run: u32, case: &str, digest: &str) -> Option<&T> {
+        self.known.get(&(run, case.to_owned(), digest.to_owned()))
     }
 
     /// Adds a verdict.
@@ -57,8 +56,8 @@ impl Results {
     /// # Errors
     ///
     /// The file cannot be extended.
-    pub(super) fn add(&mut self, run: u32, case: &Case, said: &Said) -> Result<()> {
-        let line = Line { run, case: case.name.clone(), digest: case.digest(), said: said.clone() };
+    pub(super) fn add(&mut self, run: u32, case: &str, digest: &str, said: &T) -> Result<()> {
+        let line = Line { run, case: case.to_owned(), digest: digest.to_owned(), said: said.clone() };
         let mut text = serde_json::to_string(&line)?;
         text.push('\n');
         // One write: a line is whole or missing.
@@ -68,6 +67,8 @@ impl Results {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cases::Case;
+    use super::super::said::Said;
     use super::*;
     use std::fs;
 
@@ -83,11 +84,13 @@ mod tests {
         };
         let said = Said { limit: "shaper".to_owned(), also: vec!["window".to_owned()], ..Said::default() };
         let path = folder.path().join("kept");
-        Results::open(&path).unwrap().add(2, &case(grid), &said).unwrap();
+        let mut results = Results::open(&path).unwrap();
+        results.add(2, &case(grid).name, &case(grid).digest(), &said).unwrap();
         let results = Results::open(&path).unwrap();
-        assert_eq!(results.find(2, &case(grid)), Some(&said));
-        assert_eq!(results.find(1, &case(grid)), None);
-        assert_eq!(results.find(2, &case(&grid.replace("a b", "a b --udp"))), None);
+        let find = |run, grid: &str| results.find(run, &case(grid).name, &case(grid).digest());
+        assert_eq!(find(2, grid), Some(&said));
+        assert_eq!(find(1, grid), None);
+        assert_eq!(find(2, &grid.replace("a b", "a b --udp")), None);
     }
 
     #[test]
@@ -95,7 +98,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kept");
         fs::write(&path, "1 shaper shaper high\n").unwrap();
-        let error = format!("{:#}", Results::open(&path).map(|_| ()).unwrap_err());
+        let error = format!("{:#}", Results::<Said>::open(&path).map(|_| ()).unwrap_err());
         assert!(error.contains("kept, line 1"), "{error}");
     }
 }

@@ -141,7 +141,7 @@ fn measure(program: &Path, witness: Witness, case: &Case, pairs: u32) -> Result<
     let ours = linerate(&case.test);
     let folder = tempfile::tempdir().context("making a temporary directory")?;
     let bench = folder.path().join("bench.toml");
-    write_bench(case, &bench)?;
+    write_bench(&case.name, &case.bench, &bench)?;
     let lab = Lab::up_with(Some(program), folder.path(), &["--bench", &bench.display().to_string()], &[])?;
     let to = lab.address(RECEIVER)?;
     let measure_ours = || {

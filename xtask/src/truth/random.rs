@@ -1,0 +1,335 @@
+//! Set-ups drawn from the whole space of options, and not from grids that a rule may have learned.
+//!
+//! An independent model ([`model`]) says what may bind. A verdict with high confidence must name one of these limits, at its place.
+//! The figure must not exceed the model's bound, and must agree with what the receiver's interface counted ([`counters`]).
+
+mod counters;
+mod model;
+mod space;
+
+use super::interval::Interval;
+use super::measure::Laboratory;
+use super::results::Results;
+use super::said::Said;
+use crate::busy::BusyLoop;
+use crate::process::check_interrupt;
+use anyhow::{Context, Result, bail};
+use counters::{Counters, Samples};
+use model::Expected;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use space::{Setup, Task};
+use std::fmt;
+
+/// How far a figure may be from its witnesses, as a share.
+const TOLERANCE: f64 = 0.03;
+
+/// Packets at both edges of a window that may count on either side.
+const EDGE_PACKETS: f64 = 4.0;
+
+/// Share of the figures that must agree.
+const FIGURES_GOAL: f64 = 0.98;
+
+/// What was measured in one draw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Drawn {
+    #[serde(flatten)]
+    said: Option<Said>,
+    /// The result, bit/s of payload.
+    figure: Option<f64>,
+    /// What the receiver's interface counted in the same window, bit/s of payload.
+    counted: Option<f64>,
+    /// How far the two may be apart, bit/s.
+    allowance: f64,
+    /// Share of the data that arrived twice, or arrived and was dropped by the receiving host.
+    surplus: f64,
+}
+
+/// What a draw is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judgement {
+    Right,
+    /// No limit was named, or there is no result.
+    Open,
+    Wrong,
+    SurelyWrong,
+}
+
+/// How the figure stands to its witnesses.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Figure {
+    Agrees,
+    AboveBound,
+    Differs,
+    /// There is no witness for this task.
+    Unknown,
+}
+
+/// Counts over all draws.
+#[derive(Debug, Default)]
+struct Counts {
+    judged: [u32; 4],
+    figures: u32,
+    figures_wrong: u32,
+    not_measured: u32,
+}
+
+/// Measures draws `numbers` of a seed, prints each that fails with the command that repeats it, and the counts.
+///
+/// # Errors
+///
+/// A verdict is wrong with high confidence, more figures are wrong than the goal allows, or a draw could not be measured.
+pub(super) fn run(
+    laboratory: &Laboratory<'_>,
+    results: &mut Option<Results<Drawn>>,
+    seed: u64,
+    numbers: std::ops::Range<u32>,
+) -> Result<()> {
+    let mut counts = Counts::default();
+    let all = numbers.len();
+    for number in numbers {
+        let setup = Setup::draw(seed, number);
+        let name = format!("random/{seed}/{number}");
+        let known = results.as_ref().and_then(|results| results.find(1, &name, &digest(&setup))).cloned();
+        let drawn = match known {
+            Some(drawn) => drawn,
+            None => match measure(laboratory, &setup, &name) {
+                Ok(drawn) => {
+                    if let Some(results) = results {
+                        results.add(1, &name, &digest(&setup), &drawn)?;
+                    }
+                    drawn
+                }
+                Err(error) => {
+                    check_interrupt()?;
+                    counts.not_measured += 1;
+                    print_failure(seed, &setup, &format!("NOT MEASURED: {error:#}"));
+                    continue;
+                }
+            },
+        };
+        counts.add(seed, &setup, &drawn);
+        eprintln!("{} of {all}: {} {drawn}", counts.all(), setup.command());
+    }
+    print!("{counts}");
+    counts.judge()
+}
+
+/// A text that differs whenever what is measured does.
+fn digest(setup: &Setup) -> String {
+    format!(
+        "{:016x}",
+        super::split::hash(&[&setup.command(), &setup.bench().to_string(), &setup.busy_loops().to_string()])
+    )
+}
+
+fn measure(laboratory: &Laboratory<'_>, setup: &Setup, name: &str) -> Result<Drawn> {
+    let _busy = BusyLoop::start_many(setup.busy_loops());
+    let counters = Counters::start();
+    let record = laboratory.record(name, &setup.bench(), &setup.command());
+    let samples = counters.stop();
+    let record = record?;
+    Drawn::of(setup, &record, &samples).with_context(|| format!("the record of `{}` holds no result", setup.command()))
+}
+
+impl Drawn {
+    fn of(setup: &Setup, record: &Value, samples: &Samples) -> Option<Self> {
+        let result = record.pointer("/results/0")?;
+        let main = result.pointer("/main/median").and_then(Value::as_f64);
+        let unit = match setup.task {
+            Task::Transact { request, response, .. } => 8.0 * (request + response) as f64,
+            Task::Rpc { size, .. } => 8.0 * size as f64,
+            _ => 1.0,
+        };
+        let receiver = |series: &&Value| series["host"] == "b";
+        let series =
+            record.pointer("/trials/0/series").and_then(Value::as_array).and_then(|all| all.iter().find(receiver));
+        let window = series
+            .and_then(|series| Some((series["series"]["opened_ns"].as_u64()?, series["series"]["window"].as_u64()?)));
+        let arrived = window.and_then(|(opened, length)| samples.within(opened, length));
+        let counted = arrived.and_then(|arrived| arrived.payload(&setup.task, setup.ipv6));
+        let allowance = arrived.filter(|arrived| arrived.packets() > 0.0).zip(counted);
+        let allowance = allowance.map_or(0.0, |(arrived, counted)| EDGE_PACKETS * counted / arrived.packets().max(1.0));
+        Some(Self {
+            said: Said::by(record),
+            figure: main.map(|main| main * unit),
+            counted,
+            allowance,
+            surplus: surplus(result),
+        })
+    }
+
+    fn judge(&self, expected: &Expected) -> Judgement {
+        let Some(said) = &self.said else { return Judgement::Open };
+        if said.limit == super::grid::CANNOT_TELL {
+            Judgement::Open
+        } else if expected.allows(&said.limit, said.place.as_deref()) {
+            Judgement::Right
+        } else if said.confidence == "high" {
+            Judgement::SurelyWrong
+        } else {
+            Judgement::Wrong
+        }
+    }
+
+    fn figure(&self, setup: &Setup, expected: &Expected) -> Figure {
+        let Some(figure) = self.figure else { return Figure::Unknown };
+        if figure > expected.highest() * (1.0 + TOLERANCE) + self.allowance {
+            return Figure::AboveBound;
+        }
+        let Some(counted) = self.counted else { return Figure::Unknown };
+        // What arrived may be more than the result: segments that came twice, datagrams that the host dropped, incomplete fragments.
+        let least = if setup.loss() > 0.0 { 0.0 } else { counted * (1.0 - TOLERANCE - self.surplus) - self.allowance };
+        let most = counted * (1.0 + TOLERANCE) + self.allowance;
+        if (least..=most).contains(&figure) { Figure::Agrees } else { Figure::Differs }
+    }
+}
+
+/// Share of the data that arrived and is not in the result, by linerate's own account of retransmits and drops.
+fn surplus(result: &Value) -> f64 {
+    let number = |pointer: &str| result.pointer(pointer).and_then(Value::as_f64);
+    let again =
+        number("/tcp/retransmits").zip(number("/tcp/segments")).map_or(0.0, |(again, all)| again / all.max(1.0));
+    let here = ["receiver_queue", "receiver_filter", "reassembly", "socket_buffer"];
+    let dropped: f64 = here.iter().filter_map(|place| number(&format!("/loss/places/{place}"))).sum();
+    again + dropped / number("/loss/of").unwrap_or(1.0).max(1.0)
+}
+
+impl fmt::Display for Drawn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.said {
+            Some(said) => write!(f, "-> {said}")?,
+            None => f.write_str("-> no verdict")?,
+        }
+        let rate = |rate: Option<f64>| rate.map_or("unknown".to_owned(), |rate| format!("{rate:.4e} bit/s"));
+        write!(f, "; result {}, counted {}", rate(self.figure), rate(self.counted))
+    }
+}
+
+fn print_failure(seed: u64, setup: &Setup, problem: &str) {
+    println!("{problem}\n  cargo xtask truth --seed {seed} --draw {}", setup.number);
+    println!("  {}\n  {}", setup.command(), setup.bench().to_string().trim_end().replace('\n', "\n  "));
+}
+
+impl Counts {
+    fn add(&mut self, seed: u64, setup: &Setup, drawn: &Drawn) {
+        let expected = Expected::of(setup);
+        let judgement = drawn.judge(&expected);
+        self.judged[judgement as usize] += 1;
+        if matches!(judgement, Judgement::Wrong | Judgement::SurelyWrong) {
+            let how = if judgement == Judgement::Wrong { "WRONG" } else { "SURELY WRONG" };
+            print_failure(seed, setup, &format!("{how}: {drawn}; may bind: {}", expected.limits()));
+        }
+        let figure = drawn.figure(setup, &expected);
+        self.figures += u32::from(figure != Figure::Unknown);
+        if matches!(figure, Figure::AboveBound | Figure::Differs) {
+            self.figures_wrong += 1;
+            let how = if figure == Figure::Differs { "FIGURE DIFFERS" } else { "FIGURE ABOVE THE BOUND" };
+            print_failure(seed, setup, &format!("{how}: {drawn}; may bind: {}", expected.limits()));
+        }
+    }
+
+    fn of(&self, judgement: Judgement) -> u32 {
+        self.judged[judgement as usize]
+    }
+
+    fn all(&self) -> u32 {
+        self.judged.iter().sum::<u32>() + self.not_measured
+    }
+
+    fn judge(&self) -> Result<()> {
+        if self.of(Judgement::SurelyWrong) > 0 {
+            bail!("{} verdicts are wrong with high confidence", self.of(Judgement::SurelyWrong));
+        }
+        if (self.figures - self.figures_wrong) < (FIGURES_GOAL * f64::from(self.figures)).floor() as u32 {
+            bail!("{} of {} figures are wrong; the goal is {FIGURES_GOAL}", self.figures_wrong, self.figures);
+        }
+        if self.not_measured > 0 {
+            bail!("{} draws could not be measured", self.not_measured);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let judged = self.judged.iter().sum();
+        let rows = [
+            ("right", Judgement::Right),
+            ("cannot tell", Judgement::Open),
+            ("wrong", Judgement::Wrong),
+            ("surely wrong", Judgement::SurelyWrong),
+        ];
+        for (name, judgement) in rows {
+            let count = self.of(judgement);
+            writeln!(f, "{name:<16} {}", share(count, judged))?;
+        }
+        let right = self.figures - self.figures_wrong;
+        writeln!(f, "{:<16} {}", "figures right", share(right, self.figures))?;
+        writeln!(f, "{:<16} {:>5}", "not measured", self.not_measured)
+    }
+}
+
+/// A count, its share of all, and the 95 % interval of the share.
+fn share(count: u32, all: u32) -> String {
+    if all == 0 {
+        return format!("{count:>5}");
+    }
+    let Interval { low, high } = Interval::clopper_pearson(count, all);
+    let percent = 100.0 * f64::from(count) / f64::from(all);
+    format!("{count:>5} of {all}, {percent:.1} % ({:.1} .. {:.1} %)", 100.0 * low, 100.0 * high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use space::{Extent, Path, Plant, Transport};
+
+    /// UDP at full speed through a path of 10 Mbit/s: 9.6 Mbit/s of payload in datagrams of 1,472 bytes.
+    fn slow_path() -> Setup {
+        let task = Task::Stream { transport: Transport::Udp, size: 1_472, rate: None, extent: Extent::Seconds(1.0) };
+        let path = Path { delay: 1e-3, rate: Some(10e6), queue: 64_000, loss: 0.0, burst: 1 };
+        Setup { number: 5, task, ipv6: false, flows: 1, line: None, path: Some(path), plant: Plant::Nothing }
+    }
+
+    fn drawn(limit: &str, place: &str, confidence: &str) -> Drawn {
+        let verdict = json!({ "limit": limit, "confidence": confidence, "place": place, "also": [] });
+        let record = json!({ "results": [{ "main": { "median": 9.5e6 }, "verdict": verdict }] });
+        Drawn::of(&slow_path(), &record, &Samples::default()).unwrap()
+    }
+
+    #[test]
+    fn right_limit_at_a_wrong_place_is_wrong() {
+        let expected = Expected::of(&slow_path());
+        let judge = |limit, place, confidence| drawn(limit, place, confidence).judge(&expected);
+        assert_eq!(judge("shaper", "forward-path", "high"), Judgement::Right);
+        assert_eq!(judge("shaper", "sender-queue", "high"), Judgement::SurelyWrong);
+        assert_eq!(judge("path-loss", "forward-path", "medium"), Judgement::Wrong);
+        assert_eq!(judge("cannot-tell", "forward-path", "low"), Judgement::Open);
+    }
+
+    #[test]
+    fn figure_is_held_against_the_bound_and_the_interface() {
+        let (setup, expected) = (slow_path(), Expected::of(&slow_path()));
+        let figure = |figure, counted| {
+            let drawn = Drawn { figure: Some(figure), counted, ..drawn("shaper", "forward-path", "high") };
+            drawn.figure(&setup, &expected)
+        };
+        assert_eq!(figure(9.5e6, Some(9.55e6)), Figure::Agrees);
+        assert_eq!(figure(9.0e6, Some(9.55e6)), Figure::Differs);
+        assert_eq!(figure(0.0, Some(9.55e6)), Figure::Differs, "a figure that was lost is wrong");
+        assert_eq!(figure(10.1e6, Some(10.1e6)), Figure::AboveBound);
+        assert_eq!(figure(9.5e6, None), Figure::Unknown);
+    }
+
+    #[test]
+    fn surely_wrong_verdict_fails_the_run() {
+        let mut counts = Counts::default();
+        counts.add(1, &slow_path(), &drawn("shaper", "forward-path", "high"));
+        assert!(counts.judge().is_ok());
+        counts.add(1, &slow_path(), &drawn("window", "forward-path", "high"));
+        assert!(counts.judge().is_err());
+        assert!(counts.to_string().contains("surely wrong         1 of 2, 50.0 %"), "{counts}");
+    }
+}

@@ -1,0 +1,191 @@
+//! The interface of a lab's host, read by this program: what arrived in a window, whatever linerate says.
+
+use super::space::{Extent, Task, Transport};
+use nix::time::{ClockId, clock_gettime};
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How often the counters are read.
+const INTERVAL: Duration = Duration::from_millis(2);
+
+/// How often the host's agent is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What the interface had received at one time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Sample {
+    /// CLOCK_MONOTONIC, which all network namespaces share, ns.
+    at: u64,
+    bytes: u64,
+    packets: u64,
+}
+
+/// What arrived in a window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Arrived {
+    bytes: f64,
+    packets: f64,
+    /// Length of the window, seconds.
+    seconds: f64,
+}
+
+/// A thread that reads the counters of host `b` of the next lab.
+pub(super) struct Counters {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Sample>>,
+}
+
+impl Counters {
+    pub(super) fn start() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        Self { stop, thread: thread::spawn(move || read_until(&stopped)) }
+    }
+
+    /// Stops reading, and returns the samples.
+    pub(super) fn stop(self) -> Samples {
+        self.stop.store(true, Ordering::Relaxed);
+        Samples(self.thread.join().unwrap_or_default())
+    }
+}
+
+fn read_until(stopped: &AtomicBool) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    let mut agent = None;
+    while !stopped.load(Ordering::Relaxed) {
+        let Some(process) = agent else {
+            agent = agent_of("b");
+            thread::sleep(LOOK);
+            continue;
+        };
+        match read(process) {
+            Some(sample) => samples.push(sample),
+            None => agent = None,
+        }
+        thread::sleep(INTERVAL);
+    }
+    samples
+}
+
+/// Returns the process of the agent that serves a host of a lab which this process started.
+fn agent_of(host: &str) -> Option<u32> {
+    let group = nix::unistd::getpid();
+    let processes = fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    processes.into_iter().find(|process| {
+        let Ok(command) = fs::read(format!("/proc/{process}/cmdline")) else { return false };
+        let arguments: Vec<&[u8]> = command.split(|byte| *byte == 0).collect();
+        let named = arguments.windows(2).any(|pair| pair == [b"--name".as_slice(), host.as_bytes()]);
+        named && arguments.get(1) == Some(&b"serve".as_slice()) && descends_from(*process, group.as_raw())
+    })
+}
+
+fn descends_from(process: u32, ancestor: i32) -> bool {
+    let parent = |process: i32| -> Option<i32> {
+        let status = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        status.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let mut process = i32::try_from(process).ok();
+    while let Some(current) = process.filter(|process| *process > 1) {
+        if current == ancestor {
+            return true;
+        }
+        process = parent(current);
+    }
+    false
+}
+
+/// Reads the counters of `eth0` in the network namespace of a process.
+fn read(process: u32) -> Option<Sample> {
+    let text = fs::read_to_string(format!("/proc/{process}/net/dev")).ok()?;
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).ok()?;
+    let at = u64::try_from(now.tv_sec()).ok()? * 1_000_000_000 + u64::try_from(now.tv_nsec()).ok()?;
+    parse(&text).map(|(bytes, packets)| Sample { at, bytes, packets })
+}
+
+/// Received bytes and packets of `eth0` in the text of /proc/net/dev.
+fn parse(text: &str) -> Option<(u64, u64)> {
+    let counters = text.lines().find_map(|line| line.trim_start().strip_prefix("eth0:"))?;
+    let mut numbers = counters.split_whitespace().map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// The counters over time.
+#[derive(Debug, Default)]
+pub(super) struct Samples(Vec<Sample>);
+
+impl Samples {
+    /// Returns what arrived within `length` ns from `opened` on, or `None` if the samples do not cover that time.
+    ///
+    /// Between two samples the counters are taken to grow evenly.
+    pub(super) fn within(&self, opened: u64, length: u64) -> Option<Arrived> {
+        let [first, last] = [opened, opened + length].map(|at| self.at(at));
+        let (first, last) = (first?, last?);
+        Some(Arrived { bytes: last.0 - first.0, packets: last.1 - first.1, seconds: length as f64 / 1e9 })
+    }
+
+    fn at(&self, at: u64) -> Option<(f64, f64)> {
+        let next = self.0.partition_point(|sample| sample.at < at);
+        let (before, after) = (self.0.get(next.checked_sub(1)?)?, self.0.get(next)?);
+        let share = (at - before.at) as f64 / (after.at - before.at) as f64;
+        let between = |before: u64, after: u64| before as f64 + (after - before) as f64 * share;
+        Some((between(before.bytes, after.bytes), between(before.packets, after.packets)))
+    }
+}
+
+impl Arrived {
+    /// Packets that arrived, as the interface counts them. It counts several segments that were joined as one.
+    pub(super) fn packets(&self) -> f64 {
+        self.packets
+    }
+
+    /// Payload that arrived, bit/s: bytes without the headers of IP, and of TCP with timestamps or UDP. `None` if the headers of the
+    /// task's packets are not all alike, or its window is that of each sender. veth counts IP packets, without Ethernet's header.
+    pub(super) fn payload(&self, task: &Task, ipv6: bool) -> Option<f64> {
+        let ip = if ipv6 { 40.0 } else { 20.0 };
+        let transport = match task {
+            Task::Stream { extent: Extent::Bytes(_), .. } => return None,
+            Task::Stream { transport: Transport::Tcp(_), .. } => 32.0,
+            Task::Stream { transport: Transport::Udp, size, .. } if *size as f64 + 8.0 + ip <= 1_500.0 => 8.0,
+            // Fragments: each has an IP header, and one of them the header of UDP.
+            Task::Stream { transport: Transport::Udp, size, .. } => {
+                let fragment = if ipv6 { 8.0 } else { 0.0 };
+                let most = ((1_500.0 - ip - fragment) / 8.0_f64).floor() * 8.0;
+                fragment + 8.0 / ((*size as f64 + 8.0) / most).ceil()
+            }
+            _ => return None,
+        };
+        Some((self.bytes - self.packets * (ip + transport)).max(0.0) * 8.0 / self.seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_the_interface_are_read() {
+        let text = "Inter-|   Receive\n face |bytes    packets\n    lo:   10  1 0\n  eth0: 123456 78 0 0 0\n";
+        assert_eq!(parse(text), Some((123_456, 78)));
+        assert_eq!(parse("    lo:   10  1 0\n"), None);
+    }
+
+    #[test]
+    fn window_between_samples_has_its_share() {
+        let sample = |at, bytes, packets| Sample { at, bytes, packets };
+        let samples =
+            Samples(vec![sample(0, 0, 0), sample(1_000, 1_500, 1), sample(2_000, 3_000, 2), sample(3_000, 3_000, 2)]);
+        let arrived = samples.within(500, 1_500).unwrap();
+        assert!((arrived.bytes - 2_250.0).abs() < 1e-6 && (arrived.packets - 1.5).abs() < 1e-6, "{arrived:?}");
+        assert_eq!(samples.within(2_500, 1_000), None, "the window ends after the last sample");
+    }
+
+    #[test]
+    fn payload_is_what_the_headers_leave() {
+        let task = Task::Stream { transport: Transport::Udp, size: 1_000, rate: None, extent: Extent::Seconds(1.0) };
+        let arrived = Arrived { bytes: 10.0 * 1_028.0, packets: 10.0, seconds: 1.0 };
+        assert!((arrived.payload(&task, false).unwrap() - 80_000.0).abs() < 1e-6);
+    }
+}

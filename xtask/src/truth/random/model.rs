@@ -1,0 +1,425 @@
+//! What binds a set-up, by arithmetic alone. Nothing here is linerate's own: the sizes of headers are those of RFC 791, 8200, 768, 9293
+//! and IEEE 802.3, and what depends on the machine is a range.
+
+use super::space::{Extent, MTU, PATH_RATE_MAXIMUM, Path, Plant, Setup, Task, Transport};
+
+/// Bytes of a frame on the wire around its IP packet: Ethernet header, FCS, preamble and gap.
+const AROUND_PACKET: u64 = 14 + 4 + 8 + 12;
+
+/// Shortest IP packet of a frame: a shorter one is padded.
+const SHORTEST_PACKET: u64 = 46;
+
+/// TCP's header with timestamps (RFC 7323).
+const TCP_HEADER: u64 = 32;
+
+/// Segments that TCP sends before the first acknowledgement (RFC 6928).
+const INITIAL_WINDOW: f64 = 10.0;
+
+/// Messages a second that one core of any machine sends or receives: the range within which the machine's limit lies.
+const MESSAGES_PER_CORE: Range = Range { low: 15e3, high: 4e6 };
+
+/// TCP payload that a core of any machine sends or receives, bit/s.
+const TCP_PER_CORE: Range = Range { low: 0.5e9, high: 120e9 };
+
+/// What a file system of any machine reads or writes, bit/s.
+const STORAGE: Range = Range { low: 50e6, high: 40e9 };
+
+/// Files that any machine creates or opens in a second.
+const FILES: Range = Range { low: 50.0, high: 50e3 };
+
+/// A limit whose lowest estimate is at most this multiple of the lowest bound may be named.
+const MARGIN: f64 = 2.0;
+
+/// A number of which only a range is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Range {
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Range {
+    fn exactly(value: f64) -> Self {
+        Self { low: value, high: value }
+    }
+
+    fn times(self, factor: f64) -> Self {
+        Self { low: self.low * factor, high: self.high * factor }
+    }
+
+    fn widened(self, down: f64, up: f64) -> Self {
+        Self { low: self.low * down, high: self.high * up }
+    }
+}
+
+/// What one limit allows, in the unit of the figure.
+#[derive(Debug, Clone)]
+pub(super) struct Bound {
+    /// Names of the limit, as in records. Where what binds has several aspects, each is right.
+    limits: &'static [&'static str],
+    /// Its places; empty is any.
+    places: &'static [&'static str],
+    pub(super) range: Range,
+}
+
+/// What the model says of a set-up.
+#[derive(Debug)]
+pub(super) struct Expected {
+    bounds: Vec<Bound>,
+}
+
+impl Expected {
+    /// Works out what binds.
+    pub(super) fn of(setup: &Setup) -> Self {
+        let mut expected = Self { bounds: Vec::new() };
+        match &setup.task {
+            Task::Stream { transport, size, rate, extent } => expected.stream(setup, transport, *size, *rate, *extent),
+            Task::Transact { transport, request, response, .. } => {
+                expected.requests(setup, transport, 1, *request, *response, *request + *response);
+            }
+            Task::Rpc { transport, size, outstanding, .. } => {
+                // Headers of the call and of the reply (RFC 5531) have fewer than 200 and 100 bytes.
+                expected.requests(setup, transport, *outstanding, *size + 100, 50, *size);
+            }
+            Task::Copy { files, size } => expected.copy(setup, *files, *size),
+            Task::Nfs { .. } => expected.nfs(),
+        }
+        expected
+    }
+
+    /// The most that the figure can be, in its own unit.
+    pub(super) fn highest(&self) -> f64 {
+        self.bounds.iter().map(|bound| bound.range.high).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Whether the verdict may be named with high confidence.
+    pub(super) fn allows(&self, limit: &str, place: Option<&str>) -> bool {
+        let highest = self.highest();
+        self.bounds.iter().any(|bound| {
+            bound.range.low <= MARGIN * highest
+                && bound.limits.contains(&limit)
+                && (bound.places.is_empty() || place.is_some_and(|place| bound.places.contains(&place)))
+        })
+    }
+
+    /// The limits that may bind, for a reader.
+    pub(super) fn limits(&self) -> String {
+        let highest = self.highest();
+        let near = self.bounds.iter().filter(|bound| bound.range.low <= MARGIN * highest);
+        let named: Vec<String> = near
+            .map(|bound| {
+                let places =
+                    if bound.places.is_empty() { String::new() } else { format!(" at {}", bound.places.join("/")) };
+                format!("{}{places} {:.4e}", bound.limits.join("/"), bound.range.high)
+            })
+            .collect();
+        named.join(", ")
+    }
+
+    fn add(&mut self, limits: &'static [&'static str], places: &'static [&'static str], range: Range) {
+        self.bounds.push(Bound { limits, places, range });
+    }
+
+    /// The bounds of links, path and queues: `share` is payload over bytes on the wire, `frame` the payload of one frame, bytes.
+    fn links(&mut self, setup: &Setup, share: f64, frame: f64) {
+        if let Some(line) = setup.line {
+            self.add(&["wire"], &[], Range::exactly(line * share));
+        }
+        if let Plant::SenderQueue { rate, .. } = setup.plant {
+            self.add(&["shaper"], &["sender-queue"], Range::exactly(rate * share));
+        }
+        if let Some(path) = setup.path {
+            let rate = path.rate.unwrap_or(PATH_RATE_MAXIMUM).min(300e3 * 8.0 * frame / share);
+            // A path at the highest rate of the lab's program may carry less: the program needs a core.
+            let low = if path.rate.is_some_and(|rate| rate <= 300e6) && rate * share / frame / 8.0 < 30e3 {
+                1.0
+            } else {
+                0.05
+            };
+            self.add(&["shaper"], &["forward-path"], Range::exactly(rate * share).widened(low, 1.0));
+        }
+    }
+
+    fn processors(&mut self, setup: &Setup, per_core: Range) {
+        let share = |at_sender| match setup.plant {
+            Plant::Quota { at_sender: at, share } if at == at_sender => share,
+            _ => 1.0,
+        };
+        let busy = if setup.busy_loops() > 0 { 0.2 } else { 1.0 };
+        // Both hosts, the path and the program that runs the measurement share the cores of this machine.
+        let cores = per_core.widened(0.1 * busy, 2.0);
+        self.add(&["sender-cpu", "softirq-cpu"], &[], cores.times(share(true)));
+        self.add(&["receiver-cpu", "receiver-buffer", "softirq-cpu"], &[], cores.times(share(false)));
+    }
+
+    fn stream(&mut self, setup: &Setup, transport: &Transport, size: u64, rate: Option<f64>, extent: Extent) {
+        if let Some(rate) = rate {
+            self.add(&["offered-load"], &[], Range::exactly(rate));
+        }
+        match transport {
+            Transport::Udp => {
+                self.links(setup, udp_share(size, setup.ipv6), (size as f64).min(MTU as f64));
+                let per_core = MESSAGES_PER_CORE.times(8.0 * size as f64);
+                self.processors(setup, Range { high: per_core.high.min(TCP_PER_CORE.high), ..per_core });
+                if setup.loss() > 0.0 {
+                    // Loss takes its share of what was offered. It is the limit of what nothing else binds.
+                    let highest = self.highest();
+                    self.add(
+                        &["path-loss"],
+                        &["forward-path"],
+                        Range::exactly(highest).widened(1.0 - setup.loss(), 1.0),
+                    );
+                }
+            }
+            Transport::Tcp(congestion) => {
+                let segment = segment(setup.ipv6) as f64;
+                self.links(setup, tcp_share(setup.ipv6), segment);
+                let calls = MESSAGES_PER_CORE.times(8.0 * size as f64);
+                self.processors(
+                    setup,
+                    Range { low: TCP_PER_CORE.low.min(calls.low), high: TCP_PER_CORE.high.min(calls.high) },
+                );
+                self.tcp(setup, congestion, segment, extent);
+            }
+        }
+        if let Extent::Bytes(_) = extent {
+            // A volume ends with its last byte, so that the start and the last round trip are part of its time.
+            let highest = self.highest();
+            self.add(&["start-up"], &[], Range::exactly(highest).widened(0.1, 1.0));
+        }
+    }
+
+    /// The bounds of TCP's windows, its start and its answer to loss.
+    fn tcp(&mut self, setup: &Setup, congestion: &str, segment: f64, extent: Extent) {
+        let round_trip = (2.0 * setup.delay()).max(100e-6);
+        let flows = setup.flows as f64;
+        let buffer = buffers();
+        self.add(&["window", "send-buffer"], &[], buffer.times(8.0 * flows / round_trip));
+        if setup.delay() > 1e-3 {
+            let reached = self.highest();
+            let window = (reached * round_trip / (8.0 * segment * INITIAL_WINDOW * flows)).max(1.0);
+            let start = round_trip * (window.log2() + 1.0);
+            let whole = match extent {
+                Extent::Seconds(time) => time + (10.0 * round_trip).max(0.5),
+                Extent::Bytes(bytes) => 8.0 * bytes as f64 / reached,
+            };
+            if start > whole / 8.0 {
+                self.add(&["start-up"], &[], Range::exactly(reached).widened(0.02, 1.0));
+            }
+        }
+        let loss = setup.loss();
+        if loss > 0.0 {
+            // Mathis et al. 1997, "The macroscopic behavior of the TCP congestion avoidance algorithm": segment / RTT x 1.22 / sqrt(loss).
+            let square_root = 8.0 * segment * flows / round_trip.max(1e-3) * 1.22 / loss.sqrt();
+            let range = match congestion {
+                // BBR answers loss above 2 % in some versions only.
+                "bbr" => Range { low: square_root * 0.05, high: f64::INFINITY },
+                _ => Range { low: square_root * 0.05, high: f64::INFINITY.min(square_root * 30.0) },
+            };
+            self.add(&["path-loss"], &["forward-path"], range);
+        }
+    }
+
+    /// Requests and their replies. The figure is payload, bit/s, of which a request brings `payload` bytes.
+    fn requests(
+        &mut self,
+        setup: &Setup,
+        transport: &Transport,
+        outstanding: u64,
+        request: u64,
+        response: u64,
+        payload: u64,
+    ) {
+        let (wire, frame) = match transport {
+            Transport::Udp => (udp_wire(request, setup.ipv6), (request as f64).min(MTU as f64)),
+            Transport::Tcp(_) => (tcp_wire(request, setup.ipv6), (request as f64).min(segment(setup.ipv6) as f64)),
+        };
+        let bits = 8.0 * payload as f64;
+        self.links(setup, payload as f64 / wire as f64, frame * payload as f64 / request as f64);
+        let answers = match transport {
+            Transport::Udp => udp_wire(response, setup.ipv6),
+            Transport::Tcp(_) => tcp_wire(response, setup.ipv6),
+        };
+        let in_flight = (setup.flows as u64 * outstanding) as f64;
+        let slowest = [setup.line, setup.path.and_then(|path| path.rate)].into_iter().flatten().fold(10e9, f64::min);
+        let serial = 8.0 * (wire + answers) as f64 / slowest;
+        let round_trip = 2.0 * setup.delay() + serial;
+        let fastest = in_flight / (round_trip + 1e-6) * bits;
+        self.add(&["latency"], &[], Range { low: in_flight / (2.0 * round_trip + 2e-3) * bits, high: fastest });
+        let calls = Range { low: 2e3, high: 2e6 };
+        self.processors(setup, calls.times(bits));
+        self.add(&["server", "receiver-buffer"], &[], calls.widened(0.1, 4.0).times(bits));
+        if request > 20_000 || outstanding > 1 {
+            let buffer = buffers();
+            let window = Range { low: 0.1 * buffer.low, high: buffer.high };
+            self.add(
+                &["window", "send-buffer", "start-up"],
+                &[],
+                window.times(8.0 * setup.flows as f64 / round_trip.max(1e-4)),
+            );
+        }
+        if setup.loss() > 0.0 || setup.path.is_some_and(|path| in_flight * wire as f64 > path.queue as f64) {
+            // A lost request waits for a timeout, so that any rate below the others is possible.
+            let highest = self.highest();
+            self.add(&["path-loss"], &[], Range { low: 0.0, high: highest });
+        }
+    }
+
+    fn copy(&mut self, setup: &Setup, files: u64, size: u64) {
+        self.links(setup, tcp_share(setup.ipv6), segment(setup.ipv6) as f64);
+        let bits = 8.0 * size as f64;
+        self.processors(setup, Range { low: 50e6_f64.min(500.0 * bits), high: 40e9 });
+        let storage = Range { low: STORAGE.low.min(FILES.low * bits), high: STORAGE.high.min(FILES.high * bits) };
+        self.add(&["storage-read", "storage-write", "server"], &[], storage);
+        self.tcp(setup, "any", segment(setup.ipv6) as f64, Extent::Bytes(files * size));
+        let highest = self.highest();
+        let latency = bits / (2.0 * setup.delay()).max(1e-5);
+        self.add(
+            &["latency", "window", "start-up", "send-buffer"],
+            &[],
+            Range { low: (0.1 * latency).min(highest), high: highest },
+        );
+    }
+
+    /// NFS operations: nothing is planted in the server, so that almost anything may bind.
+    fn nfs(&mut self) {
+        let any = Range { low: 0.0, high: f64::INFINITY };
+        self.add(&["server", "latency", "storage-read", "storage-write", "offered-load", "wire"], &[], any);
+        self.add(&["sender-cpu", "receiver-cpu", "softirq-cpu", "window", "send-buffer", "path-loss"], &[], any);
+        self.add(&["shaper"], &["forward-path", "return-path", "sender-queue"], any);
+    }
+}
+
+/// Largest buffers of a TCP socket of this machine, bytes.
+fn buffers() -> Range {
+    let largest = |file: &str| {
+        let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{file}")).ok()?;
+        text.split_whitespace().nth(2)?.parse::<f64>().ok()
+    };
+    let [receive, send] = ["tcp_rmem", "tcp_wmem"].map(|file| largest(file).unwrap_or(4e6));
+    Range { low: 0.2 * receive.min(send), high: receive.max(send) }
+}
+
+fn ip_header(ipv6: bool) -> u64 {
+    if ipv6 { 40 } else { 20 }
+}
+
+/// Payload of a full TCP segment, bytes.
+pub(super) fn segment(ipv6: bool) -> u64 {
+    MTU - ip_header(ipv6) - TCP_HEADER
+}
+
+fn frame(packet: u64) -> u64 {
+    packet.max(SHORTEST_PACKET) + AROUND_PACKET
+}
+
+/// Bytes on the wire of a datagram of `size` bytes, in fragments if need be.
+pub(super) fn udp_wire(size: u64, ipv6: bool) -> u64 {
+    let (header, data) = (ip_header(ipv6), size + 8);
+    if data + header <= MTU {
+        return frame(data + header);
+    }
+    let fragment_header = if ipv6 { header + 8 } else { header };
+    let most = (MTU - fragment_header) / 8 * 8;
+    let (full, rest) = (data / most, data % most);
+    full * frame(most + fragment_header) + if rest > 0 { frame(rest + fragment_header) } else { 0 }
+}
+
+/// Bytes on the wire of a message over TCP that begins a segment.
+fn tcp_wire(size: u64, ipv6: bool) -> u64 {
+    let (full, rest) = (size / segment(ipv6), size % segment(ipv6));
+    let headers = ip_header(ipv6) + TCP_HEADER;
+    full * frame(MTU) + if rest > 0 { frame(rest + headers) } else { 0 }
+}
+
+fn udp_share(size: u64, ipv6: bool) -> f64 {
+    size as f64 / udp_wire(size, ipv6) as f64
+}
+
+fn tcp_share(ipv6: bool) -> f64 {
+    segment(ipv6) as f64 / frame(MTU) as f64
+}
+
+/// About how long a set-up takes to measure, seconds.
+pub(super) fn duration(setup: &Setup) -> f64 {
+    let round_trip = 2.0 * setup.delay();
+    let queue =
+        setup.path.map_or(0.0, |Path { rate, queue, .. }| 8.0 * queue as f64 / rate.unwrap_or(PATH_RATE_MAXIMUM));
+    let warm_up = (10.0 * (round_trip + queue)).max(0.5);
+    let own_queue = if let Plant::SenderQueue { rate, bytes } = setup.plant { 8.0 * bytes as f64 / rate } else { 0.0 };
+    let settle = 4.0 * round_trip + queue + own_queue + 1.0;
+    let highest = Expected::of(setup).highest();
+    settle
+        + match &setup.task {
+            Task::Stream { extent: Extent::Seconds(time), .. } => warm_up + time,
+            Task::Stream { extent: Extent::Bytes(bytes), .. } => {
+                // Loss and a long start let a volume take several times as long as its bound says.
+                let slow = if setup.loss() > 0.0 { 10.0 } else { 2.0 };
+                slow * 8.0 * *bytes as f64 / highest + 10.0 * round_trip
+            }
+            Task::Transact { time, .. } | Task::Rpc { time, .. } | Task::Nfs { time } => warm_up + time,
+            Task::Copy { files, size } => {
+                let slow = if setup.loss() > 0.0 { 10.0 } else { 2.0 };
+                slow * 8.0 * (files * size) as f64 / highest + *files as f64 * (round_trip + 0.01)
+            }
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup(task: Task, line: Option<f64>, path: Option<Path>) -> Setup {
+        Setup { number: 0, task, ipv6: false, flows: 1, line, path, plant: Plant::Nothing }
+    }
+
+    fn stream(transport: Transport, size: u64, rate: Option<f64>) -> Task {
+        Task::Stream { transport, size, rate, extent: Extent::Seconds(3.0) }
+    }
+
+    const PATH: Path = Path { delay: 1e-3, rate: Some(10e6), queue: 64_000, loss: 0.0, burst: 1 };
+
+    /// docs/bench-files.md: at 100 Mbit/s 95.7 Mbit/s in datagrams of 1,472 bytes, 49.2 Mbit/s in datagrams of 64.
+    #[test]
+    fn full_line_has_the_payload_of_ethernet() {
+        let payload = |size| Expected::of(&setup(stream(Transport::Udp, size, None), Some(100e6), None)).highest();
+        assert!((payload(1_472) / 95.7e6 - 1.0).abs() < 0.001);
+        assert!((payload(64) / 49.2e6 - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn fragments_carry_multiples_of_eight_bytes() {
+        // RFC 791: 8,000 bytes and the header of UDP are 5 fragments of 1,480 bytes and one of 608.
+        assert_eq!(udp_wire(8_000, false), 5 * (1_500 + 38) + (608 + 20 + 38));
+        // RFC 8200 section 4.5: the fragment header leaves 1,448 bytes.
+        assert_eq!(udp_wire(2_000, true), (1_448 + 48 + 38) + (560 + 48 + 38));
+    }
+
+    #[test]
+    fn slower_link_alone_may_be_named() {
+        let expected = Expected::of(&setup(stream(Transport::Udp, 1_472, None), Some(100e6), Some(PATH)));
+        assert!(expected.allows("shaper", Some("forward-path")));
+        assert!(!expected.allows("shaper", Some("sender-queue")));
+        assert!(!expected.allows("wire", None));
+        let near = Path { rate: Some(60e6), ..PATH };
+        assert!(
+            Expected::of(&setup(stream(Transport::Udp, 1_472, None), Some(100e6), Some(near))).allows("wire", None)
+        );
+    }
+
+    #[test]
+    fn load_that_the_path_carries_is_the_limit() {
+        let expected = Expected::of(&setup(stream(Transport::Udp, 1_472, Some(2e6)), None, Some(PATH)));
+        assert!(expected.allows("offered-load", None) && !expected.allows("shaper", Some("forward-path")));
+        let lossy = Path { loss: 0.1, ..PATH };
+        let expected = Expected::of(&setup(stream(Transport::Udp, 1_472, Some(2e6)), None, Some(lossy)));
+        assert!(expected.allows("path-loss", Some("forward-path")) && !expected.allows("shaper", Some("forward-path")));
+    }
+
+    #[test]
+    fn request_at_a_time_waits_for_the_path() {
+        let task = Task::Transact { transport: Transport::Udp, request: 100, response: 100, time: 2.0 };
+        let long = Path { delay: 20e-3, rate: None, ..PATH };
+        let expected = Expected::of(&setup(task, None, Some(long)));
+        assert!(expected.allows("latency", None) && !expected.allows("server", None), "{}", expected.limits());
+    }
+}
