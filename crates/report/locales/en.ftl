@@ -964,10 +964,11 @@ findings-no-difference-within = { $names } show no difference{ $on } beyond the 
         [one] the one pair of cells that agree in all else.
        *[other] all { $pairs } pairs of cells that agree in all else.
     }
-findings-parts-all-are-nearer = All { $few } of one kind are nearer to 1 than all { $rest } of the other. By chance one in { $choices } choices of { $few } out of { $all } would be; { $p }.
+findings-of-these-only = { " " }So few results show this of these only.
+findings-parts-all-are-nearer = All { $few } results of one kind are nearer to 1 than all { $rest } of the other, whichever kind that is; { $p }.
 findings-parts-different = { $kind }: { $one } and { $other } are far apart: the larger is { $apart } the smaller. One part with one cost per frame would make them equal, so it does not limit both.
 findings-parts-one-and-other = { $name }: { $one } and { $other }, { $times }
-findings-parts-rank-sum-test = rank-sum test, exact, one-sided, Holm-adjusted over the study
+findings-parts-rank-sum-test = rank-sum test, exact, two-sided, Holm-adjusted over the study
 findings-parts-same = { $kind }: { $one } and { $other } are nearly equal: the larger is { $apart } the smaller. That is consistent with one part limiting both, and does not prove it.
 findings-parts-times-or-less = Each is { $times } times or less: { $each }.
 findings-parts-times-or-more = Each is { $times } times or more: { $each }.
@@ -981,6 +982,10 @@ findings-price-has-more = it has more { $title } in { $wins } of { $all } pairs 
 findings-price-held-against-it = the prices held against it
 findings-price-in-its-favour = the prices in its favour
 findings-price-not-shown = it is not shown to have more { $title } ({ $wins } of { $all } pairs of cells)
+findings-price-of-few = { $of }{ $dear } costs { $costs } as much as { $cheap }, and { $title } is { $range } as high ({ $pairs ->
+        [one] one pair
+       *[other] { $pairs } pairs
+    } of cells).
 findings-price-one-a-second = one a second
 findings-price-one-costs = one { $unit } costs { $cost } where it costs { $other } with { $cheap }
 findings-price-pays = { $of }{ $dear } pays: it costs { $costs } as much as { $cheap }, and { $more }.
@@ -1011,19 +1016,29 @@ findings-ranking-sign-test = sign test, exact, two-sided, Holm-adjusted over the
 findings-ranking-some-lower = { $title } by { $factor }, where one is surely lower: { $clauses }. No order of all of them is shown.
 findings-ranking-some-more = { $title } by { $factor }, where one is surely ahead: { $clauses }. No order of all of them is shown.
 findings-ranking-then = ;{ " " }then{ " " }
-findings-ranking-tied = { $a } and { $b } are equal in all { $all } pairs of cells that agree in all else.
+findings-ranking-tied = { $a } and { $b } are equal in { $all ->
+        [one] the one pair
+       *[other] all { $all } pairs
+    } of cells that agree in all else.
 findings-ranking-tied-on = { " " }On { $groups } they are equal in every pair.
 findings-ranking-ties = , equal in { $ties }
 findings-stated-above = { $high } has more { $title } than { $low }: { $clauses }.
+findings-stated-above-in-some = { $high } has more { $title } than { $low } in { $count } of { $all } pairs of cells: { $clauses }.
 findings-stated-against = { $name }: { $ours } against { $theirs }
 findings-stated-do-not-overlap = What the source states of the two does not overlap; a number that is about so much is taken as within 10 % of it.
 findings-stated-does-not-grow = does not grow ({ $ratio })
+findings-stated-equal = { $name }: { $ours } in both
 findings-stated-falls = falls ({ $ratio })
+findings-stated-far = { " " }It stays far below that with { $far }.
 findings-stated-fragments = { " " }With { $low } datagrams travel in fragments, above the MTU of { $mtu }; with { $high } they do not.
 findings-stated-grows = grows ({ $ratio })
+findings-stated-near = { $title } { $on } comes near what the medium can carry with { $near }.
+findings-stated-near-and-far = Near is { $near } of the limit or more, far below is less than { $far } of it. { $each }.
 findings-stated-not-the-wire = Something other than the wire limits { $title } with { $names }: at most { $most } of what it can carry.
+findings-stated-of = { $name }: { $shown } of { $limit }
 findings-stated-only-the-ratio = The source states the ratio and not its parts.
 findings-stated-ratios = { $title }: { $each }.
+findings-stated-with = { $name } ({ $shown })
 findings-tester-limit-at = The results of { $names } are at the tester limit: they reach at least { $share } of what the tester reaches without a device. So the device carries at least as much, and maybe more.
 findings-tester-limit-below = The results of { $name } are below the tester limit: they reach { $share } of it at the most, so the device makes a difference.
 findings-tester-limit-from-to = From { $least } to { $most } of the tester limit: { $each }.
@@ -1039,12 +1054,18 @@ findings-transport-over = Over { $medium }{ " " }
 findings-unpaired-above = { $above } against { $below }: all { $all } results of { $above } for { $title } are above all { $others } of { $below }, { $high } against { $low }.
 findings-unpaired-by-chance = No two cells agree in all else, so all { $all } results are ranked together: { $few } of them are the highest; { $p }.
 findings-unpaired-nearest = The lowest of { $above } is { $times } the highest of { $below }.
-findings-unpaired-of-these-only = { " " }So few results show this of these only.
 findings-unpaired-rank-sum-test = rank-sum test, exact, two-sided, Holm-adjusted over the study
 findings-upgrade-against = { $name }: { $fast } against { $slow }
 findings-upgrade-all-pairs = All { $count } pairs of cells that agree in all else: { $each }; less than half of what the medium allows.
-findings-upgrade-brings-little = { $fast } brings little over { $slow }: it can carry { $could } as much, but { $title } is { $range } as high. So the wire is not the limit there.
+findings-upgrade-brings-little = { $fast } { $count ->
+        [one] brings
+       *[other] bring
+    } little over { $slow }: { $count ->
+        [one] it
+       *[other] they
+    } can carry { $could } as much, but { $title } becomes { $range }. So the wire is not the limit there.
 findings-upgrade-the-one-pair = The one pair of cells that agree in all else: { $each }; less than half of what the medium allows.
+findings-upgrade-times-with = { $times } with { $name }
 findings-words-all = { $each }.
 findings-words-and-more = { $each }; and { $more } more.
 findings-words-nothing-against-something = nothing against something
@@ -1580,6 +1601,7 @@ stage-write = write
 study-above-limit = { " " }More than { $medium } can carry.
 study-all-equal = all { $count } results are equal
 study-best-of-results = the best of { $count } results, of which the lowest is { $unit }
+study-best-stated-alike = the { $alike } best of { $count } results are stated alike; the lowest is { $unit }
 study-best-shared = the { $alike } best of { $count } results are equal; the lowest is { $unit }
 study-caption-all = All results
 study-caption-by = { $title } by { $title2 }

@@ -20,10 +20,23 @@ pub fn fisher_test(all: usize, marked: usize, group: usize, inside: usize) -> f6
     (inside.max(least)..=most).map(chance).sum::<f64>().min(1.0)
 }
 
-/// The rank-sum test where two groups do not overlap, one-sided: the chance that `group` things drawn out of `all` are the
-/// lowest ones. `group` is at most `all`.
-pub fn separation_test(all: usize, group: usize) -> f64 {
-    (-ln_choose(all, group)).exp()
+/// The rank-sum test where a cut through the ranking of all values parts whole groups, two-sided: which groups are above the cut was
+/// not stated beforehand. Returns the chance that any cut does so; 1 for fewer than two groups.
+pub fn separation_test(groups: &[usize]) -> f64 {
+    let groups: Vec<usize> = groups.iter().copied().filter(|size| *size > 0).collect();
+    if groups.len() < 2 {
+        return 1.0;
+    }
+    let all: usize = groups.iter().sum();
+    // The number of sets of groups by the values that they hold together.
+    let mut sets = vec![0.0; all + 1];
+    sets[0] = 1.0;
+    for group in &groups {
+        for size in (*group..=all).rev() {
+            sets[size] += sets[size - group];
+        }
+    }
+    (1..all).map(|size| sets[size] * (-ln_choose(all, size)).exp()).sum::<f64>().min(1.0)
 }
 
 /// The logarithm of the number of choices of `k` out of `n`.
@@ -54,7 +67,27 @@ mod tests {
     fn the_lady_tasting_tea() {
         assert!(near(fisher_test(8, 4, 4, 4), 1.0 / 70.0));
         assert!(near(fisher_test(8, 4, 4, 3), 17.0 / 70.0));
-        assert!(near(separation_test(7, 3), 1.0 / 35.0));
+    }
+
+    #[test]
+    fn separation_counts_every_way_in_which_groups_are_parted() {
+        assert!(near(separation_test(&[3, 4]), 2.0 / 35.0));
+        assert!(near(separation_test(&[4, 3]), 2.0 / 35.0));
+        // Of three groups any one may be the lowest, or the highest.
+        assert!(near(separation_test(&[2, 2, 2]), 6.0 / 15.0));
+        assert!(near(separation_test(&[5]), 1.0) && near(separation_test(&[]), 1.0));
+    }
+
+    /// Counted over all orders of the values, one by one.
+    #[test]
+    fn separation_agrees_with_brute_force() {
+        let (all, few) = (7usize, 3u32);
+        let lowest = (1u32 << few) - 1;
+        let highest = lowest << (all as u32 - few);
+        let choices = (0u32..1 << all).filter(|choice| choice.count_ones() == few);
+        let (parted, count) = choices
+            .fold((0, 0), |(parted, count), one| (parted + u32::from(one == lowest || one == highest), count + 1));
+        assert!(near(separation_test(&[3, 4]), f64::from(parted) / f64::from(count)));
     }
 
     proptest! {

@@ -4,7 +4,7 @@ use super::data::Data;
 use super::words::{extremes, p_value, times, times_range, value};
 use super::{bound, finding, test};
 use crate::said;
-use linerate_method::statistics::{Tested, separation_test};
+use linerate_method::statistics::{SIGNIFICANT, Tested, separation_test};
 use linerate_model::{Evidence, Finding, FindingKind, MeasurePair};
 
 /// Ratios up to which measures count as equal, and from which as different; between the two there is no finding.
@@ -13,7 +13,7 @@ const APART: f64 = 2.0;
 
 pub(super) fn tests(data: &Data<'_>) -> Vec<Tested> {
     let comparisons = data.study.comparisons.iter();
-    comparisons.filter_map(|comparison| Some(Separation::of(&kinds(data, comparison))?.tested())).collect()
+    comparisons.filter_map(|comparison| Some(Separation::of(&kinds(data, comparison))?.tested)).collect()
 }
 
 pub(super) fn findings(data: &Data<'_>) -> Vec<Finding> {
@@ -58,7 +58,8 @@ impl Kind {
 fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
     let [first, second] = comparison.measures;
     let kinds = kinds(data, comparison);
-    let separation = Separation::of(&kinds).map(|separation| separation.said(data));
+    let separation = Separation::of(&kinds).filter(Separation::is_parted);
+    let is_shown = separation.as_ref().is_none_or(|separation| data.adjusted(separation.tested) < SIGNIFICANT);
     let each = |kind: &Kind| {
         let each = kind.cells.iter().map(|(cell, apart)| {
             let show = |measure: usize| {
@@ -79,7 +80,7 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
     let of_kind = |kind: &Kind| {
         let same = kind.is_near();
         let apart = times_range(data.lang, kind.nearest, kind.farthest);
-        let (what, text, each) = match same {
+        let (what, mut text, each) = match same {
             true => (
                 FindingKind::SamePart,
                 said!(data.lang, "findings-parts-same", kind = kind.name, one = one, other = other, apart = apart),
@@ -91,47 +92,48 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
                 said!(data.lang, "findings-parts-times-or-more", times = APART, each = each(kind)),
             ),
         };
+        if !is_shown {
+            text.push_str(&said!(data.lang, "findings-of-these-only"));
+        }
         let mut evidence = vec![bound(each)];
-        evidence.extend(separation.clone());
+        evidence.extend(separation.as_ref().map(|separation| separation.evidence(data)));
         finding(what, text, evidence)
     };
     let near = kinds.iter().filter(|kind| kind.is_near());
     near.chain(kinds.iter().filter(|kind| kind.is_apart())).map(of_kind).collect()
 }
 
-/// Kinds of which some are near and some apart, and how likely it is that they fall so neatly apart by chance.
+/// Whether some kinds are near and all others apart, and how likely that is by chance.
 struct Separation {
     near: usize,
-    all: usize,
-    by_chance: f64,
+    apart: usize,
+    tested: Tested,
 }
 
 impl Separation {
-    /// None where all are near, or all apart.
+    /// Returns `None` for fewer than two kinds. Which of them are the near ones was not stated beforehand, so the test is two-sided.
     fn of(kinds: &[Kind]) -> Option<Self> {
-        let count =
-            |is: fn(&Kind) -> bool| kinds.iter().filter(|kind| is(kind)).map(|kind| kind.cells.len()).sum::<usize>();
-        let (near, apart) = (count(Kind::is_near), count(Kind::is_apart));
-        let all = near + apart;
-        (near > 0 && apart > 0).then(|| Self { near, all, by_chance: separation_test(all, near) })
+        if kinds.len() < 2 {
+            return None;
+        }
+        let near: Vec<usize> = kinds.iter().filter(|kind| kind.is_near()).map(|kind| kind.cells.len()).collect();
+        let apart: Vec<usize> = kinds.iter().filter(|kind| kind.is_apart()).map(|kind| kind.cells.len()).collect();
+        let (near_cells, apart_cells) = (near.iter().sum(), apart.iter().sum());
+        let is_parted = near_cells > 0 && apart_cells > 0;
+        let p = if is_parted { separation_test(&[near, apart].concat()) } else { 1.0 };
+        let all: Vec<usize> = kinds.iter().map(|kind| kind.cells.len()).collect();
+        let least = separation_test(&all).min(p);
+        Some(Self { near: near_cells, apart: apart_cells, tested: Tested { p, least } })
     }
 
-    fn tested(&self) -> Tested {
-        Tested { p: self.by_chance, least: self.by_chance }
+    fn is_parted(&self) -> bool {
+        self.near > 0 && self.apart > 0
     }
 
-    fn said(&self, data: &Data<'_>) -> Evidence {
-        let Self { near, all, by_chance } = *self;
-        let p = data.adjusted(self.tested());
-        let text = said!(
-            data.lang,
-            "findings-parts-all-are-nearer",
-            few = near,
-            rest = all - near,
-            choices = format!("{:.0}", 1.0 / by_chance),
-            all = all,
-            p = p_value(p)
-        );
+    fn evidence(&self, data: &Data<'_>) -> Evidence {
+        let p = data.adjusted(self.tested);
+        let text =
+            said!(data.lang, "findings-parts-all-are-nearer", few = self.near, rest = self.apart, p = p_value(p));
         test(&said!(data.lang, "findings-parts-rank-sum-test"), p, text)
     }
 }

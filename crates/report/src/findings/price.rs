@@ -6,20 +6,31 @@ use super::words::{extremes, money, p_value, times, times_range};
 use super::{bound, finding, sign_tested, test};
 use crate::language::Language;
 use crate::said;
-use crate::sentences::sentence;
+use crate::sentences::{in_a_row, sentence};
 use linerate_method::statistics::{SIGNIFICANT, Tested};
-use linerate_model::{Finding, FindingKind, MeasureUnit, Price};
+use linerate_model::{Evidence, Finding, FindingKind, MeasureUnit, Price};
 use std::cmp::Ordering;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
-    let told =
-        |factor| offers(data, measure, factor).into_iter().filter_map(move |offer| offer.told(data, measure, factor));
-    priced(data).flat_map(told).collect()
+    priced(data).filter_map(|factor| of_factor(data, measure, factor)).collect()
 }
 
 pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
     let offers = priced(data).flat_map(|factor| offers(data, measure, factor));
     offers.flat_map(|offer| [offer.ahead.tested(), offer.at_best().tested(), offer.at_worst().tested()]).collect()
+}
+
+/// All dearer levels of a factor in one finding: whether speed pays is asked of all of them.
+fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Option<Finding> {
+    let mut sentences = Vec::new();
+    let mut evidence = Vec::new();
+    for offer in offers(data, measure, factor) {
+        if let Some((text, support)) = offer.judged(data, measure, factor) {
+            sentences.push(text);
+            evidence.extend(support);
+        }
+    }
+    (!sentences.is_empty()).then(|| finding(FindingKind::Price, in_a_row(&sentences), evidence))
 }
 
 /// The factors of which several levels have a price.
@@ -92,7 +103,8 @@ impl Offer {
         Costs { less: count(Ordering::Less), more: count(Ordering::Greater) }
     }
 
-    fn told(mut self, data: &Data<'_>, measure: usize, factor: usize) -> Option<Finding> {
+    /// What the dear level costs and brings, as a sentence and what supports it. Returns `None` if the pairs disagree.
+    fn judged(mut self, data: &Data<'_>, measure: usize, factor: usize) -> Option<(String, Vec<Evidence>)> {
         let (at_best, at_worst) = (self.at_best(), self.at_worst());
         let (p_best, p_worst) = (data.adjusted(at_best.tested()), data.adjusted(at_worst.tested()));
         self.ahead.p = data.adjusted(self.ahead.tested());
@@ -124,12 +136,14 @@ impl Offer {
                 title = title,
                 wins = one.wins,
                 all = one.all,
-                times = times(data.lang, one.ratio)
+                times = times(data.lang, one.lead().1)
             ),
             Some(_) => said!(data.lang, "findings-price-has-less", title = title, losses = one.losses, all = one.all),
             None => said!(data.lang, "findings-price-not-shown", title = title, wins = one.wins, all = one.all),
         };
         let gains = one.winner() == Some(one.a);
+        // Too few pairs for a test still agree, or do not.
+        let agree = at_best.more == pairs.len();
         let each = said!(
             data.lang,
             "findings-price-one-costs",
@@ -167,6 +181,21 @@ impl Offer {
                 cheap = cheap_name,
                 more = more
             ),
+            _ if agree => {
+                let (low, high) = extremes(pairs.iter().map(|pair| pair.a.1 / pair.b.1))?;
+                let text = said!(
+                    data.lang,
+                    "findings-price-of-few",
+                    of = of,
+                    dear = dear_name,
+                    costs = costs,
+                    cheap = cheap_name,
+                    title = title,
+                    range = times_range(data.lang, low, high),
+                    pairs = pairs.len()
+                );
+                text + &said!(data.lang, "findings-of-these-only")
+            }
             _ => return None,
         };
         let (prices, favour, p) = match pays {
@@ -200,10 +229,13 @@ impl Offer {
                 each = each
             )),
         ];
-        Some(finding(FindingKind::Price, text, evidence))
+        Some((text, evidence))
     }
 }
 
 fn cost_range(lang: Language, (low, high): (f64, f64), currency: Option<&str>) -> String {
+    if low == high {
+        return money(high, currency);
+    }
     said!(lang, "comparison-to", low = money(low, None), high = money(high, currency))
 }

@@ -78,10 +78,11 @@ pub(super) struct Match {
     pub(super) all: usize,
     /// Pairs that figures which are not firm leave open. They count against whoever is ahead.
     open: usize,
-    /// A figure of them is not firm, so that `ratio` is a lower bound of the lead.
+    /// A figure of them is not firm, so that `lead` is a lower bound.
     bounded: bool,
-    /// The value of `a` as a multiple of that of `b`, in the middle; infinite where `b` has none.
-    pub(super) ratio: f64,
+    /// Median over the pairs of the value of the level ahead as a multiple of the other's, of `a` if neither is ahead; infinite if the
+    /// other has none.
+    lead: f64,
     /// The p-value, adjusted for the tests of the study ([`adjusted`]).
     pub(super) p: f64,
 }
@@ -104,12 +105,18 @@ impl Match {
         let (decided, open): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(|pair| decides(pair));
         let wins = decided.iter().filter(|pair| ahead.is(pair.a.1, pair.b.1)).count();
         let losses = decided.iter().filter(|pair| ahead.is(pair.b.1, pair.a.1)).count();
+        let mut leads = Vec::new();
+        for pair in decided {
+            let (first, second) = if wins >= losses { (pair.a.1, pair.b.1) } else { (pair.b.1, pair.a.1) };
+            if first > 0.0 || second > 0.0 {
+                leads.push(first / second);
+            }
+        }
         // What is open may be anything: it is taken as the least for whoever is ahead.
-        let least = if wins >= losses { 0.0 } else { f64::INFINITY };
-        let some = decided.iter().filter(|pair| pair.a.1 > 0.0 || pair.b.1 > 0.0).map(|pair| pair.a.1 / pair.b.1);
-        let ratio = median(some.chain(open.iter().map(|_| least)).collect())?;
+        leads.extend(open.iter().map(|_| 0.0));
+        let lead = median(leads)?;
         let (all, open) = (pairs.len(), open.len());
-        let found = Self { a, b, stratum, wins, losses, all, open, bounded: open > 0, ratio, p: 1.0 };
+        let found = Self { a, b, stratum, wins, losses, all, open, bounded: open > 0, lead, p: 1.0 };
         Some(Self { p: found.tested().p, ..found })
     }
 
@@ -176,7 +183,7 @@ impl Match {
 
     /// Pairs that the level ahead wins, and how many times as much it has.
     pub(super) fn lead(&self) -> (usize, f64) {
-        if self.wins >= self.losses { (self.wins, self.ratio) } else { (self.losses, 1.0 / self.ratio) }
+        (self.wins.max(self.losses), self.lead)
     }
 }
 

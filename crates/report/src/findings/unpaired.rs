@@ -12,38 +12,50 @@ use linerate_model::{Finding, FindingKind};
 const FEWEST: usize = 3;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
-    all(data, measure).into_iter().map(|apart| apart.told(data, measure)).collect()
+    contests(data, measure).iter().filter_map(|contest| contest.finding(data, measure)).collect()
 }
 
+/// The tests of all contests, those without a winner too: which of them have one was not known beforehand.
 pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
-    all(data, measure).iter().map(Apart::tested).collect()
+    contests(data, measure).iter().map(Contest::tested).collect()
 }
 
-fn all(data: &Data<'_>, measure: usize) -> Vec<Apart> {
-    let of_factor = |factor: usize| {
+fn contests(data: &Data<'_>, measure: usize) -> Vec<Contest> {
+    let mut contests = Vec::new();
+    for factor in data.unordered() {
         let levels = contestants(data, factor);
-        let mut apart = Vec::new();
         for group in strata(data, measure, factor) {
             for (at, a) in levels.iter().enumerate() {
-                apart.extend(levels[at + 1..].iter().filter_map(|b| Apart::of(data, measure, factor, *a, *b, &group)));
+                let others = levels[at + 1..].iter();
+                contests.extend(others.filter_map(|b| Contest::of(data, measure, factor, *a, *b, &group)));
             }
         }
-        apart
-    };
-    data.unordered().flat_map(of_factor).collect()
+    }
+    contests
 }
 
-/// Two levels of a factor without pairs, of which every result of one is above every result of the other.
-struct Apart {
+/// The results of one level.
+#[derive(Clone, Copy)]
+struct Results {
+    level: usize,
+    lowest: f64,
+    highest: f64,
+    count: usize,
+}
+
+impl Results {
+    fn is_above(&self, other: &Self) -> bool {
+        self.lowest > other.highest
+    }
+}
+
+/// Two levels of a factor without pairs.
+struct Contest {
     factor: usize,
-    above: usize,
-    below: usize,
-    /// The lowest and the highest result of each, and how many there are.
-    high: (f64, f64, usize),
-    low: (f64, f64, usize),
+    results: [Results; 2],
 }
 
-impl Apart {
+impl Contest {
     fn of(data: &Data<'_>, measure: usize, factor: usize, a: usize, b: usize, group: &Group) -> Option<Self> {
         // Pairs say more, and are ranked.
         if !data.pairs(factor, a, b, measure).is_empty() {
@@ -61,15 +73,20 @@ impl Apart {
         if of_a.iter().chain(&of_b).any(|cell| data.value(*cell, measure).is_none()) {
             return None;
         }
-        let results = |cells: &[usize]| {
-            let (low, high) = extremes(cells.iter().filter_map(|cell| data.value(*cell, measure)))?;
-            Some((low, high, cells.len()))
+        let results = |level: usize, cells: &[usize]| {
+            let (lowest, highest) = extremes(cells.iter().filter_map(|cell| data.value(*cell, measure)))?;
+            Some(Results { level, lowest, highest, count: cells.len() })
         };
-        let (ends_a, ends_b) = (results(&of_a)?, results(&of_b)?);
-        if ends_a.0 > ends_b.1 {
-            Some(Self { factor, above: a, below: b, high: ends_a, low: ends_b })
-        } else if ends_b.0 > ends_a.1 {
-            Some(Self { factor, above: b, below: a, high: ends_b, low: ends_a })
+        Some(Self { factor, results: [results(a, &of_a)?, results(b, &of_b)?] })
+    }
+
+    /// The level with all the higher results, and the other. Returns `None` if they overlap.
+    fn order(&self) -> Option<(Results, Results)> {
+        let [a, b] = self.results;
+        if a.is_above(&b) {
+            Some((a, b))
+        } else if b.is_above(&a) {
+            Some((b, a))
         } else {
             None
         }
@@ -77,31 +94,34 @@ impl Apart {
 
     /// Its test by itself: two-sided, as either group may be the higher.
     fn tested(&self) -> Tested {
-        let p = (2.0 * separation_test(self.high.2 + self.low.2, self.high.2)).min(1.0);
-        Tested { p, least: p }
+        let least = separation_test(&self.results.map(|results| results.count));
+        Tested { p: if self.order().is_some() { least } else { 1.0 }, least }
     }
 
-    fn told(&self, data: &Data<'_>, measure: usize) -> Finding {
+    fn finding(&self, data: &Data<'_>, measure: usize) -> Option<Finding> {
+        let (high, low) = self.order()?;
         let unit = data.study.measures[measure].unit;
-        let (title, p) = (&data.study.measures[measure].title, data.adjusted(self.tested()));
-        let (above, below) = (data.name_of(self.factor, self.above), data.name_of(self.factor, self.below));
+        let title = &data.study.measures[measure].title;
+        let p = data.adjusted(self.tested());
+        let above = data.name_of(self.factor, high.level);
+        let below = data.name_of(self.factor, low.level);
         let mut text = said!(
             data.lang,
             "findings-unpaired-above",
             above = above,
             below = below,
             title = title,
-            all = self.high.2,
-            others = self.low.2,
-            high = range(data.lang, self.high.0, self.high.1, unit),
-            low = range(data.lang, self.low.0, self.low.1, unit)
+            all = high.count,
+            others = low.count,
+            high = range(data.lang, high.lowest, high.highest, unit),
+            low = range(data.lang, low.lowest, low.highest, unit)
         );
         if p >= SIGNIFICANT {
-            text.push_str(&said!(data.lang, "findings-unpaired-of-these-only"));
+            text.push_str(&said!(data.lang, "findings-of-these-only"));
         }
         let mut evidence = Vec::new();
-        if self.low.1 > 0.0 {
-            let ratio = times(data.lang, self.high.0 / self.low.1);
+        if low.highest > 0.0 {
+            let ratio = times(data.lang, high.lowest / low.highest);
             evidence.push(bound(said!(
                 data.lang,
                 "findings-unpaired-nearest",
@@ -116,12 +136,12 @@ impl Apart {
             said!(
                 data.lang,
                 "findings-unpaired-by-chance",
-                all = self.high.2 + self.low.2,
-                few = self.high.2,
+                all = high.count + low.count,
+                few = high.count,
                 p = p_value(p)
             ),
         ));
-        finding(FindingKind::Unpaired, text, evidence)
+        Some(finding(FindingKind::Unpaired, text, evidence))
     }
 }
 
