@@ -20,7 +20,7 @@ fn check_schema(report: &Value) {
 #[test]
 fn every_published_study_comes_out_in_every_form() {
     let place = TestFolder::new();
-    for name in ["filecopy-2003", "hirosaki-1998", "l3switch-2008", "switches-2020"] {
+    for name in ["filecopy-2003", "hirosaki-1998", "kdd-1993", "l3switch-2008", "switches-2020"] {
         // With and without its ending.
         let study = tree(&format!("studies/{name}.toml"));
         let report = place.run(&["report", study.trim_end_matches(".toml"), "--json"]).json();

@@ -9,7 +9,7 @@ use linerate_model::{Finding, FindingKind, Layer, MeasureUnit, Transport};
 
 /// A window that was measured has in it what had waited in a queue when it opened: in a second some thousandths more than the line
 /// carries in that time, and more where queues are long.
-const EDGES: f64 = 1.02;
+pub(crate) const EDGES: f64 = 1.02;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     if data.study.measures[measure].unit != MeasureUnit::BitsPerS {

@@ -1,7 +1,7 @@
 //! A study as the rules see it: medians, limits, and cells that agree in all but one factor.
 
 use super::words::value;
-use crate::figures;
+use crate::figures::{self, percent};
 use crate::firmness::bounded;
 use crate::language::Language;
 use crate::said;
@@ -66,11 +66,7 @@ impl<'a> Data<'a> {
     fn work_out(&self, cell: usize, measure: usize) -> Option<CellLimit> {
         let value = self.value(cell, measure)?;
         let (low, high) = self.range_of(self.path(cell, measure), measure)?;
-        let share = value / high;
-        // What is about so much may be the limit where it is no more than that above it.
-        let may_be = self.stated(cell, measure).and_then(|stated| stated.low).is_some_and(|least| least <= high);
-        let share = if may_be { share.min(1.0) } else { share };
-        (high > 0.0).then_some(CellLimit { cell, measure, low, high, share })
+        (high > 0.0).then_some(CellLimit { cell, measure, low, high, share: value / high })
     }
 
     /// What the author states of a cell where that is no number alone.
@@ -103,6 +99,15 @@ impl<'a> Data<'a> {
             StatedAs::MoreThan => said!(self.lang, "findings-data-more-than", number = low?),
             StatedAs::Range => figures::range(self.lang, &low?, &high?),
         })
+    }
+
+    /// Formats the share of the limit: `81.0 %`, and `about 101 %` for a value that is stated as about a number.
+    pub(crate) fn shown_share(&self, cell: usize, measure: usize) -> Option<String> {
+        let share = self.limit(cell, measure)?.share;
+        if self.stated(cell, measure).is_some() {
+            return Some(said!(self.lang, "findings-data-about", number = format!("{:.0} %", share * 100.0)));
+        }
+        percent(share)
     }
 
     /// The limit of a cell, whatever came out in it.
@@ -295,6 +300,17 @@ impl<'a> Data<'a> {
     /// The same with the cells of which only a lower bound is known.
     pub(super) fn pairs_with_bounds(&self, factor: usize, a: usize, b: usize, measure: usize) -> Vec<Pair> {
         self.paired(factor, a, b, |cell| self.value_or_bound(cell, measure))
+    }
+
+    /// Pairs of cells of which a number, a range or a bound is known.
+    pub(super) fn pairs_with_stated(&self, factor: usize, a: usize, b: usize, measure: usize) -> Vec<(usize, usize)> {
+        let lowest = |cell: usize| self.span(cell, measure).map(|(low, _)| low);
+        self.paired(factor, a, b, lowest).into_iter().map(|pair| (pair.a.0, pair.b.0)).collect()
+    }
+
+    /// Returns whether a range or a bound is stated of one of these cells.
+    pub(super) fn has_stated(&self, (one, other): (usize, usize), measure: usize) -> bool {
+        [one, other].iter().any(|cell| self.stated(*cell, measure).is_some())
     }
 
     fn paired(&self, factor: usize, a: usize, b: usize, value: impl Fn(usize) -> Option<f64>) -> Vec<Pair> {

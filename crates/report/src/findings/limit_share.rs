@@ -12,7 +12,9 @@ const NEAR: f64 = 0.95;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     let best = |cells: &[usize]| {
-        let limits = cells.iter().filter_map(|cell| data.limit(*cell, measure));
+        // A value that is stated as about a number is no share of anything to a tenth of a percent.
+        let numbers = cells.iter().filter(|cell| data.stated(**cell, measure).is_none());
+        let limits = numbers.filter_map(|cell| data.limit(*cell, measure));
         limits.filter(|limit| limit.share <= 1.0).max_by(|a, b| a.share.total_cmp(&b.share))
     };
     data.groups(data.gathered_by(), measure)

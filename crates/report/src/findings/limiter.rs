@@ -24,6 +24,8 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
         .groups(data.gathered_by(), measure)
         .into_iter()
         .filter(|group| !data.has_open(data.gathered_by(), group, measure))
+        // What a source states without a number has a rule of its own.
+        .filter(|group| group.cells.iter().all(|cell| data.stated(*cell, measure).is_none()))
         .filter_map(|group| {
             let limits: Option<Vec<CellLimit>> = group.cells.iter().map(|cell| data.limit(*cell, measure)).collect();
             let limits = limits.filter(|limits| limits.iter().all(|limit| limit.share <= 1.0))?;
@@ -197,7 +199,7 @@ fn partly(data: &Data<'_>, measure: usize, group: &Group, limits: &[CellLimit]) 
 }
 
 /// Where results are: a medium has them on it, anything else has them.
-fn on(data: &Data<'_>, groups: &[String]) -> String {
+pub(super) fn on(data: &Data<'_>, groups: &[String]) -> String {
     let names = listed(data.lang, groups);
     match data.medium_factor() {
         Some(_) => said!(data.lang, "findings-limiter-on", names = names),

@@ -6,7 +6,7 @@
 //! Rules see firm values only. A ranking also counts a lower bound where it is ahead, and takes it for behind everywhere else.
 
 mod alone;
-mod claims;
+pub(crate) mod claims;
 mod clients;
 mod crossover;
 pub(crate) mod data;

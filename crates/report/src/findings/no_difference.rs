@@ -83,6 +83,10 @@ fn alike(data: &Data<'_>, measure: usize, factor: usize, group: &Group) -> Vec<V
     let tolerance = data.study.tolerance.unwrap_or(0.0);
     let equal = |a: usize, b: usize| {
         let pairs = pairs(data, measure, factor, a, b, group);
+        // Of a pair of which a bound is stated it is not known whether it is equal.
+        if data.pairs_with_stated(factor, a, b, measure).iter().any(|pair| data.has_stated(*pair, measure)) {
+            return false;
+        }
         let shown = equivalence(data, measure, &pairs).is_none_or(|test| data.adjusted(test) < LEVEL);
         !pairs.is_empty() && pairs.iter().all(|pair| difference(pair) <= tolerance) && shown
     };

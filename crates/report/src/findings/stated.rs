@@ -1,7 +1,8 @@
 //! What follows from ranges and bounds that an author states: no test, for only the bounds are known.
 
-use super::data::Data;
-use super::limiter::IDLE;
+use super::data::{Data, Group};
+use super::growth::FULL;
+use super::limiter::{IDLE, on};
 use super::words::{listed, range, share};
 use super::{bound, finding};
 use crate::figures::grouped;
@@ -10,6 +11,9 @@ use crate::said;
 use crate::sentences::sentence;
 use linerate_model::{Finding, FindingKind, MeasureUnit, StatedAs, StatedValue};
 
+/// A medium counts as filled from this share of its limit on, as far as a source says how much it was.
+const NEAR: f64 = FULL;
+
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     if data.study.measures[measure].unit == MeasureUnit::Times {
         return ratios(data, measure).into_iter().collect();
@@ -17,12 +21,13 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     if !data.study.measures[measure].unit.is_rate() {
         return Vec::new();
     }
-    let mut found = Vec::new();
+    let groups = data.groups_with_stated(data.medium_factor(), measure);
+    let mut found: Vec<Finding> = groups.iter().filter_map(|group| near_the_limit(data, measure, group)).collect();
     for factor in data.unordered() {
         let levels = 0..data.study.factors[factor].levels.len();
         for high in levels.clone() {
             for low in levels.clone() {
-                let pairs = pairs(data, measure, factor, high, low);
+                let pairs = data.pairs_with_stated(factor, high, low, measure);
                 // As in a ranking each medium stands by itself, unless media are compared.
                 let by = data.medium_factor().filter(|by| *by != factor);
                 let medium = |cell: usize| by.and_then(|by| data.study.cells[cell].levels[by]);
@@ -38,6 +43,50 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     }
     found.extend(far_below_the_limit(data, measure));
     found
+}
+
+/// The results on one medium that are near what it can carry, and those that are far below it, as far as the source states them.
+fn near_the_limit(data: &Data<'_>, measure: usize, group: &Group) -> Option<Finding> {
+    let unit = data.study.measures[measure].unit;
+    let mut near = Vec::new();
+    let mut far = Vec::new();
+    let mut limits = Vec::new();
+    for cell in &group.cells {
+        let Some((low, high)) = data.range(*cell, measure) else { continue };
+        let (_, most) = data.span(*cell, measure)?;
+        let is_about = data.stated(*cell, measure).is_some_and(|stated| stated.as_a == StatedAs::About);
+        let names = match data.value(*cell, measure) {
+            Some(value) if is_about && value >= NEAR * high => &mut near,
+            _ if most < IDLE * low => &mut far,
+            _ => continue,
+        };
+        let (name, shown) = (data.cell_name(*cell, &but_medium(data)), data.shown(*cell, measure)?);
+        names.push(said!(data.lang, "findings-stated-with", name = name, shown = shown));
+        let limit = range(data.lang, low, high, unit);
+        limits.push(said!(data.lang, "findings-stated-of", name = name, shown = shown, limit = limit));
+    }
+    if near.is_empty() {
+        return None;
+    }
+    let title = &data.study.measures[measure].title;
+    let on = on(data, std::slice::from_ref(&group.name));
+    let mut text = said!(data.lang, "findings-stated-near", title = title, on = on, near = listed(data.lang, &near));
+    if !far.is_empty() {
+        text.push_str(&said!(data.lang, "findings-stated-far", far = listed(data.lang, &far)));
+    }
+    let evidence = said!(
+        data.lang,
+        "findings-stated-near-and-far",
+        near = share(NEAR),
+        far = share(IDLE),
+        each = limits.join("; ")
+    );
+    Some(finding(FindingKind::Stated, sentence(&text), vec![bound(evidence)]))
+}
+
+/// The factor of the media, which is not named where a sentence is about one of them.
+fn but_medium(data: &Data<'_>) -> Vec<usize> {
+    data.medium_factor().into_iter().collect()
 }
 
 /// What a stated ratio says of growth; none where it may be growth or not.
@@ -71,24 +120,7 @@ fn ratios(data: &Data<'_>, measure: usize) -> Option<Finding> {
     Some(finding(FindingKind::Stated, sentence(&text), vec![evidence]))
 }
 
-/// Cells of both levels that agree in all else, of which one at least is stated as a range or a bound.
-fn pairs(data: &Data<'_>, measure: usize, factor: usize, high: usize, low: usize) -> Vec<(usize, usize)> {
-    let with = |level: usize| {
-        let is = move |cell: &usize| data.study.cells[*cell].levels[factor] == Some(level);
-        (0..data.study.cells.len()).filter(is).filter(move |cell| data.span(*cell, measure).is_some())
-    };
-    let rest = |cell: usize| {
-        let mut levels = data.study.cells[cell].levels.clone();
-        levels[factor] = None;
-        levels
-    };
-    with(high)
-        .filter_map(|cell| Some((cell, with(low).find(|other| rest(*other) == rest(cell))?)))
-        .filter(|(cell, other)| data.stated(*cell, measure).is_some() || data.stated(*other, measure).is_some())
-        .collect()
-}
-
-/// One level above another in all of these pairs.
+/// One level above another, by what is stated of at least one pair. In pairs of numbers it may be equal.
 fn above(
     data: &Data<'_>,
     measure: usize,
@@ -96,28 +128,43 @@ fn above(
     (high, low): (usize, usize),
     pairs: &[(usize, usize)],
 ) -> Option<Finding> {
-    let is_above = |(cell, other): &(usize, usize)| {
-        let (ours, theirs) = (data.span(*cell, measure), data.span(*other, measure));
-        ours.zip(theirs).is_some_and(|((least, _), (_, most))| least > most)
-    };
-    if pairs.is_empty() || !pairs.iter().all(is_above) {
+    let (higher, others): (Vec<_>, Vec<_>) =
+        pairs.iter().partition(|(cell, other)| is_above(data, measure, *cell, *other));
+    let is_equal = |(cell, other): &(usize, usize)| data.span(*cell, measure) == data.span(*other, measure);
+    let is_stated = higher.iter().any(|pair| data.has_stated(*pair, measure));
+    if !is_stated || others.iter().any(|pair| data.has_stated(*pair, measure) || !is_equal(pair)) {
         return None;
     }
-    let clause = |(cell, other): &(usize, usize)| {
+    let clause = |key: &'static str, (cell, other): &(usize, usize)| {
         let (ours, theirs) = (data.shown(*cell, measure)?, data.shown(*other, measure)?);
         let name = data.cell_name(*cell, &[factor]);
-        Some(said!(data.lang, "findings-stated-against", name = name, ours = ours, theirs = theirs))
+        Some(said!(data.lang, key, name = name, ours = ours, theirs = theirs))
     };
-    let clauses: Option<Vec<String>> = pairs.iter().map(clause).collect();
+    let mut clauses = Vec::new();
+    for pair in &higher {
+        clauses.push(clause("findings-stated-against", pair)?);
+    }
+    for pair in &others {
+        clauses.push(clause("findings-stated-equal", pair)?);
+    }
     let (high, low) = (data.name_of(factor, high), data.name_of(factor, low));
-    let mut text = said!(
-        data.lang,
-        "findings-stated-above",
-        title = data.study.measures[measure].title,
-        high = high,
-        low = low,
-        clauses = clauses?.join("; ")
-    );
+    let title = &data.study.measures[measure].title;
+    let clauses = clauses.join("; ");
+    let mut text = if others.is_empty() {
+        said!(data.lang, "findings-stated-above", title = title, high = high, low = low, clauses = clauses)
+    } else {
+        let (count, all) = (higher.len(), pairs.len());
+        said!(
+            data.lang,
+            "findings-stated-above-in-some",
+            title = title,
+            high = high,
+            low = low,
+            count = count,
+            all = all,
+            clauses = clauses
+        )
+    };
     // Where the one is carried whole and the other in fragments, that is what differs.
     let whole = |cell: usize| {
         let path = data.path(cell, measure);
@@ -141,6 +188,16 @@ fn above(
     }
     let evidence = bound(said!(data.lang, "findings-stated-do-not-overlap"));
     Some(finding(FindingKind::Stated, sentence(&text), vec![evidence]))
+}
+
+/// Returns whether the lowest that a result may be is above the highest that another may be. A bound itself may be excluded.
+fn is_above(data: &Data<'_>, measure: usize, cell: usize, other: usize) -> bool {
+    let as_a = |cell: usize| data.stated(cell, measure).map(|stated| stated.as_a);
+    let (Some((least, _)), Some((_, most))) = (data.span(cell, measure), data.span(other, measure)) else {
+        return false;
+    };
+    let is_open = as_a(cell) == Some(StatedAs::MoreThan) || as_a(other) == Some(StatedAs::LessThan);
+    least > most || (is_open && least == most)
 }
 
 /// Results whose highest possible value is far below what the medium can carry.

@@ -6,7 +6,7 @@ use super::pivot::Pivot;
 use super::shape::{Facet, Shape, named};
 use super::{by_class, heat, multiples, repeats};
 use crate::charts::{Chart, SERIES, lowest, rate_axis};
-use crate::figures::{percent, plain};
+use crate::figures::plain;
 use crate::findings::data::Data;
 use crate::findings::words::value;
 use crate::language::Language;
@@ -81,8 +81,9 @@ pub(super) fn spread(data: &Data<'_>, cell: usize, measure: usize) -> Option<(f6
 pub(super) fn said(lang: Language, data: &Data<'_>, cell: usize, measure: usize) -> String {
     let named = &data.study.measures[measure];
     let reached = figure(data, cell, measure);
-    let limit = data.limit(cell, measure).and_then(|limit| percent(limit.share));
-    let share = limit.map_or_else(String::new, |share| said!(lang, "study-charts-point-of-medium", share = share));
+    let share = data
+        .shown_share(cell, measure)
+        .map_or_else(String::new, |share| said!(lang, "study-charts-point-of-medium", share = share));
     plain(&format!("{}: {} {reached}{share}", data.cell_name(cell, &[]), named.title))
 }
 

@@ -4,7 +4,8 @@ use super::charts::capital;
 use super::pivot::Pivot;
 use super::tables;
 use crate::csv::{field, line};
-use crate::figures::{percent, plain};
+use crate::figures::plain;
+use crate::findings::claims::EDGES;
 use crate::findings::words::value;
 use crate::findings::{self, data::Data};
 use crate::language::Language;
@@ -225,11 +226,19 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
             };
             let worst = reached(&worst);
             // Results that are printed alike are one: none of them is the best.
-            let shown = value(reached(&best), named.unit);
+            let shown = data.shown(best, measure);
             let alike: Vec<usize> =
-                group.cells.iter().copied().filter(|cell| value(reached(cell), named.unit) == shown).collect();
+                group.cells.iter().copied().filter(|cell| data.shown(*cell, measure) == shown).collect();
+            let is_stated = data.stated(best, measure).is_some();
             let count = match group.cells.len() {
                 1 => said!(lang, "study-only-result"),
+                count if alike.len() > 1 && is_stated => said!(
+                    lang,
+                    "study-best-stated-alike",
+                    alike = alike.len(),
+                    count = count,
+                    unit = value(worst, named.unit)
+                ),
                 count if count == alike.len() => said!(lang, "study-all-equal", count = count),
                 count if alike.len() > 1 && named.unit.more_is_better() => said!(
                     lang,
@@ -256,9 +265,11 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
             let name = names.join("; ");
             let count = if name.is_empty() { sentence(&count) } else { sentence(&format!("{name}: {count}")) };
             let limit = data.limit(best, measure);
-            let share = limit.and_then(|limit| Some((percent(limit.share)?, data.medium(best, measure)?, limit.share)));
+            let share = limit
+                .and_then(|limit| Some((data.shown_share(best, measure)?, data.medium(best, measure)?, limit.share)));
             let share = share.map_or_else(String::new, |(share, medium, of)| {
-                if of > 1.0 {
+                let tolerance = if named.metric.is_some() { EDGES } else { 1.0 };
+                if of > tolerance && !is_stated {
                     said!(lang, "study-above-limit", medium = medium)
                 } else {
                     said!(lang, "study-share-of-limit", share = share, medium = medium)

@@ -2,7 +2,7 @@
 
 use super::charts::capital;
 use super::pivot::Pivot;
-use crate::figures::{MISSING, percent, plain};
+use crate::figures::{MISSING, plain};
 use crate::findings::data::Data;
 use crate::findings::words::{extremes, range, value};
 use crate::firmness::{bounded, shown, told};
@@ -37,7 +37,7 @@ fn by_each(lang: Language, data: &Data<'_>, measure: usize) -> Vec<Table> {
     let by = |factor: usize| {
         let pivot = Pivot::by(data.study, factor);
         let has =
-            |cell: &usize| data.study.cells[*cell].levels[factor].is_some() && data.value(*cell, measure).is_some();
+            |cell: &usize| data.study.cells[*cell].levels[factor].is_some() && data.span(*cell, measure).is_some();
         let cells: Vec<usize> = (0..data.study.cells.len()).filter(has).collect();
         let matrix = pivot.matrix(data, &cells);
         // Where no row holds two levels there is nothing to compare.
@@ -97,7 +97,7 @@ pub(super) fn by(lang: Language, table: &Table) -> String {
 
 /// One measure of these cells by rows and columns.
 pub(super) fn pivoted(lang: Language, data: &Data<'_>, measure: usize, pivot: &Pivot, cells: &[usize]) -> Table {
-    let has = |cell: &usize| data.value(*cell, measure).is_some();
+    let has = |cell: &usize| data.span(*cell, measure).is_some();
     let cells: Vec<usize> = cells.iter().copied().filter(has).collect();
     let matrix = pivot.matrix(data, &cells);
     let title = &data.study.measures[measure].title;
@@ -154,8 +154,16 @@ fn of_several(lang: Language, title: &str) -> String {
     said!(lang, "study-meaning-median-range", title = title)
 }
 
-/// What came out in the cells of a field: the result, or of several their median, lowest and highest.
+/// Formats the results of the cells of a field: the result, or the median, lowest and highest of several. Ranges and bounds have no
+/// median, so each is printed as it is stated.
 fn field(lang: Language, data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<String> {
+    if cells.iter().any(|cell| data.stated(*cell, measure).is_some()) {
+        let mut each: Vec<String> = Vec::new();
+        for cell in cells {
+            each.extend(data.shown(*cell, measure).filter(|text| !each.contains(text)));
+        }
+        return Some(each.join("; "));
+    }
     let unit = data.study.measures[measure].unit;
     let reached: Vec<f64> = cells.iter().filter_map(|cell| data.value(*cell, measure)).collect();
     let (low, high) = extremes(reached.iter().copied())?;
@@ -195,11 +203,8 @@ pub(super) fn of_cells(lang: Language, data: &Data<'_>, caption: &str, measures:
             if limited(measure) {
                 let limit = data.limit(*cell, *measure);
                 row.push(limit.map(|limit| range(lang, limit.low, limit.high, unit)));
-                row.push(
-                    limit
-                        .and_then(|limit| percent(limit.share))
-                        .map(|share| shown(share, data.firmness(*cell, *measure))),
-                );
+                let share = data.shown_share(*cell, *measure);
+                row.push(share.map(|share| shown(share, data.firmness(*cell, *measure))));
             }
         }
         row

@@ -213,7 +213,7 @@ fn findings_are_told_in_japanese() {
     for said in [
         "Windows NT 4.0 は Windows 95 より throughput が高くなっています",
         "を超えるのは ATM-OC3-LANE 上の UDP だけです",
-        "18.0 倍",
+        "20.0 倍",
         "符号検定、正確、両側、調査全体でホルム補正",
     ] {
         assert!(page.contains(said), "{said}");

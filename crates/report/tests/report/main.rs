@@ -29,5 +29,6 @@ mod planted;
 mod recorded;
 mod sample;
 mod snapshots;
+mod sources;
 mod study;
 mod study_charts;
