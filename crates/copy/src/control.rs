@@ -10,6 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Faults that are told one by one; the rest are counted.
 const FAULTS_KEPT: usize = 100;
+/// Bytes of a fault's path, and of its reason, that are kept: both may be a peer's choice.
+const FAULT_TEXT: usize = 2 << 10;
+/// Memory of a role's faults.
+pub(crate) const FAULTS_MEMORY: u64 = 2 * (FAULTS_KEPT * FAULT_TEXT) as u64;
 
 /// Stops a role's threads, and keeps what went wrong.
 #[derive(Debug)]
@@ -83,7 +87,8 @@ impl Control {
     pub(crate) fn fault(&self, path: &[u8], stage: CopyStage, reason: impl ToString) {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         if faults.len() < FAULTS_KEPT {
-            faults.push(CopyFault { path: crate::entry::shown(path), stage, reason: reason.to_string() });
+            let path = shortened(crate::entry::shown(path));
+            faults.push(CopyFault { path, stage, reason: shortened(reason.to_string()) });
         }
         drop(faults);
         self.faults_total.fetch_add(1, Ordering::AcqRel);
@@ -111,5 +116,38 @@ impl Control {
 
     fn connections(&self) -> MutexGuard<'_, Vec<TcpStream>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A text of at most [`FAULT_TEXT`] bytes; what is left out is marked.
+fn shortened(mut text: String) -> String {
+    const MARK: char = '…';
+    if text.len() > FAULT_TEXT {
+        text.truncate(text.floor_char_boundary(FAULT_TEXT - MARK.len_utf8()));
+        text.push(MARK);
+        text.shrink_to_fit();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The attack: a peer sends files whose paths are as long as can be, and none of them can be made.
+    #[test]
+    fn faults_keep_little_of_long_paths() {
+        let control = Control::new(CopyOnError::Continue, Arc::default());
+        let path = vec![0xff; crate::entry::LONGEST_PATH];
+        for _ in 0..2 * FAULTS_KEPT {
+            control.fault(&path, CopyStage::Create, "no room".repeat(10_000));
+        }
+        let (faults, total) = control.faults();
+        assert_eq!((faults.len(), total), (FAULTS_KEPT, 2 * FAULTS_KEPT as u64));
+        let kept: usize = faults.iter().map(|fault| fault.path.capacity() + fault.reason.capacity()).sum();
+        assert!(kept as u64 <= FAULTS_MEMORY, "{kept} bytes");
+        assert!(faults[0].path.ends_with('…') && faults[0].reason.starts_with("no room"));
+        control.fault(b"a/b", CopyStage::Create, "short");
+        assert_eq!(shortened("a/b".to_owned()), "a/b");
     }
 }

@@ -114,6 +114,24 @@ pub(crate) fn writing_end<'s>(
     writer
 }
 
+/// The writing end in the calling thread, until `blocks` are empty.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn written_here(root: Option<&Root>, blocks: &Receiver<Block>, shared: Shared<'_>) -> Ending {
+    use crate::destination::verify::Verify;
+    let mut ending = Ending::Broken;
+    let compare = Compare::new(shared.side, shared.control);
+    let write = shared.write(&mut ending, Some(compare), Box::new(shared.name(root)));
+    let create = shared.create(root, Box::new(write));
+    match shared.options.verify {
+        CopyVerify::None => run(blocks, Unverified(create)),
+        _ => {
+            let verify = Verify::new(shared.control);
+            run(blocks, Timed::new(&shared.side.board, CopyStage::Verify, verify, Box::new(create)));
+        }
+    }
+    ending
+}
+
 /// A whole lane in one thread: no byte leaves the core's cache between its stages, and no thread is woken for it. That is for
 /// storage of this host, which answers at once or, where it does not, to other lanes too.
 ///
@@ -129,7 +147,7 @@ pub(crate) fn in_one_thread<'s>(
     scope.spawn(move || {
         let mut ending = Ending::Broken;
         let by_hash = verify != CopyVerify::None && sync == CopySync::Each;
-        let compare = (verify != CopyVerify::None && !by_hash).then(|| Compare::new(writing.side));
+        let compare = (verify != CopyVerify::None && !by_hash).then(|| Compare::new(writing.side, writing.control));
         let mut named: Next<'_, Vec<Written>> = Box::new(writing.name(root));
         if by_hash {
             named = Box::new(writing.read_back(named));

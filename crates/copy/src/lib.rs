@@ -7,7 +7,7 @@
 //!
 //! What it keeps to: a file has its final name only when it is whole and was verified as asked; nothing outside the folder that
 //! was opened is read or written, whatever the tree or the other end holds; a tree is never held, so that memory does not grow with
-//! it but for its folders' names and times.
+//! it: of its folders' names and times all but the last wait in a file of the destination.
 //!
 //! Copied are files, folders and symbolic links with permissions and times of change, and holes of sparse files. Not copied:
 //! owners, further attributes, devices and the like, and that two names are one file.
@@ -22,6 +22,9 @@ mod engine;
 mod entry;
 mod error;
 mod folders;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod lane;
 mod part;
 mod pipeline;

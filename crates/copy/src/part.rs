@@ -4,6 +4,7 @@ use crate::allowed_folders;
 use crate::connection::LaneListener;
 use crate::destination::root::Root;
 use crate::prepare::{self, Preparing, Size, Tree};
+use crate::role::nfs_callers;
 use crate::storage;
 use crate::ways::linerate::{Arrival, Lanes, Target};
 use crate::ways::path;
@@ -124,7 +125,9 @@ impl Prepared {
                         None => folder.again(),
                     };
                     let folder = folder.descriptor().map_err(CopyError::at("dup", &path))?;
-                    let share = NfsShare::start(folder, key(listen.link), listen.address, preparing.listening)?;
+                    let callers = nfs_callers(preparing.task);
+                    let key = key(listen.link);
+                    let share = NfsShare::start(folder, key, listen.address, preparing.listening, callers)?;
                     Ok((listen.link, share))
                 });
                 Self::FileServer { shares: shares.collect::<Result<_, CopyError>>()? }

@@ -17,9 +17,12 @@ struct Level {
     folder: Dir,
     /// In the folder above.
     name: OsString,
-    /// Of what is in it and has not been looked at. They are read first, for [`Dir`] begins anew each time it is listed.
+    /// The next names in it, [`NAMES`] at most: whoever fills a folder does not fill this host's memory.
     names: vec::IntoIter<OsString>,
 }
+
+/// Names of a folder that are read at a time.
+const NAMES: usize = 4_096;
 
 /// Removes all that is in `folder`, read-only folders included, and leaves the folder itself. There is one open descriptor for each level.
 ///
@@ -29,6 +32,10 @@ pub(crate) fn empty(folder: impl AsFd) -> io::Result<()> {
     let mut levels = vec![Level::new(folder, OsString::new())?];
     while let Some(level) = levels.last_mut() {
         let Some(name) = level.names.next() else {
+            level.names = next_names(&mut level.folder)?;
+            if level.names.len() > 0 {
+                continue;
+            }
             let Some(emptied) = levels.pop() else { break };
             if let Some(above) = levels.last() {
                 unlinkat(&above.folder, emptied.name.as_os_str(), UnlinkatFlags::RemoveDir)?;
@@ -65,16 +72,23 @@ impl Level {
         if fstat(&folder)?.st_mode & 0o700 != 0o700 {
             fchmod(&folder, Mode::S_IRWXU)?;
         }
-        let mut folder = Dir::from_fd(folder)?;
-        let mut names = Vec::new();
-        for entry in folder.iter() {
-            let entry = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
-            if !matches!(entry.as_bytes(), b"." | b"..") {
-                names.push(entry);
-            }
-        }
-        Ok(Self { folder, name, names: names.into_iter() })
+        Ok(Self { folder: Dir::from_fd(folder)?, name, names: Vec::new().into_iter() })
     }
+}
+
+/// Reads the first names in `folder`. [`Dir`] begins anew each time, so those read before must be removed.
+fn next_names(folder: &mut Dir) -> io::Result<vec::IntoIter<OsString>> {
+    let mut names = Vec::new();
+    for entry in folder.iter() {
+        let entry = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
+        if !matches!(entry.as_bytes(), b"." | b"..") {
+            names.push(entry);
+        }
+        if names.len() >= NAMES {
+            break;
+        }
+    }
+    Ok(names.into_iter())
 }
 
 #[cfg(test)]
@@ -89,6 +103,9 @@ mod tests {
         fs::set_permissions(outside.path().join("kept"), Permissions::from_mode(0o500)).expect("set");
         fs::create_dir_all(inside.path().join("a/b/c")).expect("made");
         fs::write(inside.path().join("a/b/file"), "x").expect("written");
+        for number in 0..NAMES + 1 {
+            fs::write(inside.path().join(format!("a/b/{number}")), "").expect("written");
+        }
         symlink(outside.path(), inside.path().join("a/link")).expect("a link");
         symlink("missing", inside.path().join("dangling")).expect("a link");
         empty(fs::File::open(inside.path()).expect("opened")).expect("emptied");

@@ -3,11 +3,14 @@
 use crate::CopyError;
 use crate::block::{BLOCK, BLOCKS, FILES};
 use crate::connection::STRANGERS;
+use crate::control::FAULTS_MEMORY;
+use crate::destination::folder_list::FOLDER_LIST_MEMORY;
 use linerate_engine::{ForeignServer, Needs};
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, FileServer, Power, Role,
     RoleKind,
 };
+use linerate_nfsd::NfsShare;
 
 /// Checks that `role` can do its part of `task`.
 ///
@@ -54,6 +57,11 @@ pub(crate) fn flows(task: &CopyTask, role: &Role) -> u64 {
     others * u64::from(task.options.lanes)
 }
 
+/// Returns how many connections a copier has to a host's NFS server at the most: each lane's stages have some, and so have its drafts.
+pub(crate) fn nfs_callers(task: &CopyTask) -> usize {
+    16 * usize::from(task.options.lanes) + 16
+}
+
 /// What `roles` of `task` need. A copy needs leave to work on files also where all it does is to make them up: it is the host's
 /// storage and processor that it may use.
 pub(crate) fn needs(task: &CopyTask, roles: &[Role]) -> Needs {
@@ -64,12 +72,20 @@ pub(crate) fn needs(task: &CopyTask, roles: &[Role]) -> Needs {
     let lanes = roles.iter().map(|role| flows(task, role)).fold(0, u64::saturating_add);
     let threads = lanes.saturating_mul(THREADS).saturating_add(roles.len() as u64 + 2);
     let blocks = (2 * BLOCKS * BLOCK) as u64;
+    let is_server = |role: &&Role| matches!(role.kind, RoleKind::FileServer);
+    let moving = roles.iter().filter(|role| !is_server(role)).map(|role| flows(task, role));
+    let moving = moving.fold(0, u64::saturating_add);
+    let shares = roles.iter().filter(is_server).map(|role| role.listens.len() as u64).fold(0, u64::saturating_add);
+    let callers = nfs_callers(task);
     let reads = |role: &Role| matches!(role.kind, RoleKind::Source | RoleKind::Copier { .. });
     let writes = |role: &Role| match role.kind {
         RoleKind::Destination => true,
         RoleKind::Copier { .. } => role.connects.is_empty(),
         _ => false,
     };
+    let links = |role: &Role| (role.connects.len() + role.listens.len()).max(1) as u64;
+    let lists = roles.iter().filter(|role| writes(role) || matches!(role.kind, RoleKind::Copier { .. })).map(links);
+    let lists = lists.fold(0, u64::saturating_add);
     let mut servers = Vec::new();
     if let CopyFrom::Server(server) = &task.from
         && roles.iter().any(reads)
@@ -87,12 +103,18 @@ pub(crate) fn needs(task: &CopyTask, roles: &[Role]) -> Needs {
         powers: powers.collect(),
         servers,
         cold_cache: task.options.cache == CopyCache::Cold,
-        memory: lanes.saturating_mul(blocks).saturating_add(threads.saturating_mul(Needs::THREAD)),
-        threads,
+        memory: moving
+            .saturating_mul(blocks)
+            .saturating_add(shares.saturating_mul(NfsShare::memory(callers)))
+            .saturating_add(threads.saturating_mul(Needs::THREAD))
+            .saturating_add(lists.saturating_mul(FOLDER_LIST_MEMORY))
+            .saturating_add(FAULTS_MEMORY * roles.len() as u64),
+        threads: threads.saturating_add(shares.saturating_mul(callers as u64)),
         descriptors: lanes
             .saturating_mul((FILES * BLOCKS) as u64)
             .saturating_add(DESCRIPTORS * roles.len() as u64)
-            .saturating_add(listening.saturating_mul(STRANGERS.places as u64)),
+            .saturating_add(listening.saturating_mul(STRANGERS.places as u64))
+            .saturating_add(shares.saturating_mul(callers as u64)),
         ..Needs::default()
     }
 }

@@ -226,8 +226,7 @@ impl<'a> Operating<'a> {
     fn new(load: &'a Operations, shared: &'a Shared, index: usize, work: Work) -> Self {
         let (spec, flow) = (&load.spec, &shared.flows[index]);
         let schedule = |rate| {
-            let (start, flows) = (shared.timeline.start(), (flow.number, spec.net.flows));
-            Schedule::new(rate, spec.arrivals, start, flows, work.arrivals())
+            Schedule::new(rate, spec.arrivals, shared.first_due(rate), (flow.number, spec.net.flows), work.arrivals())
         };
         Self {
             load,

@@ -51,7 +51,7 @@ const UDP_MAXIMUM: u32 = 56 << 10;
 pub struct NfsService {
     /// The directory to serve; none is a tree in memory, new for each trial.
     pub directory: Option<PathBuf>,
-    /// The most memory that the trees of one session may take together.
+    /// The most memory that the trees of one session may take together, or what its callers learn of a directory.
     pub memory: ByteCount,
     /// A planted limit.
     pub time: ServiceTime,
@@ -71,7 +71,8 @@ impl NfsService {
 
     fn open(&self, memory: u64) -> Result<Arc<dyn Store>, RpcError> {
         let Some(path) = &self.directory else { return Ok(Arc::new(MemoryStore::new(memory))) };
-        let store = DirectoryStore::open(path).map_err(|error| cannot_serve(&path.display().to_string(), &error))?;
+        let store =
+            DirectoryStore::open(path, memory).map_err(|error| cannot_serve(&path.display().to_string(), &error))?;
         Ok(Arc::new(store))
     }
 }
@@ -86,7 +87,7 @@ fn cannot_serve(directory: &str, error: &io::Error) -> RpcError {
 
 impl ProgramSource for NfsService {
     fn memory(&self) -> u64 {
-        if self.directory.is_some() { 0 } else { self.memory.get() }
+        self.memory.get()
     }
 
     fn programs(&self, servers: u64) -> Result<Vec<Arc<dyn Program>>, RpcError> {

@@ -10,12 +10,23 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+/// Memory of what callers learn of the directory, and of their calls and replies under way.
+const KNOWN: u64 = 8 << 20;
+const CALLS: u64 = 8 << 20;
+/// Memory of a caller's connection at rest.
+const CONNECTION: u64 = 192 << 10;
+
 /// The server at work. Dropping it ends it.
 #[derive(Debug)]
 pub struct NfsShare(Server);
 
 impl NfsShare {
-    /// Serves the open `directory` over TCP at `address` as `listening` says, to those that hold `key`. It takes
+    /// Returns the memory that it takes for so many `callers` at a time.
+    pub fn memory(callers: usize) -> u64 {
+        (callers as u64).saturating_mul(CONNECTION).saturating_add(KNOWN + CALLS)
+    }
+
+    /// Serves the open `directory` over TCP at `address` as `listening` says, to as many `callers` at a time that hold `key`. It takes
     /// no path: whoever may write around the directory could make a path lead elsewhere.
     ///
     /// # Errors
@@ -25,13 +36,22 @@ impl NfsShare {
         key: SessionKey,
         address: IpAddr,
         listening: &ListenOptions,
+        callers: usize,
     ) -> Result<Self, RpcError> {
-        let opened = DirectoryStore::new(directory.into());
+        let opened = DirectoryStore::new(directory.into(), KNOWN);
         let store = opened.map_err(|error| cannot_serve("the folder", &error))?;
         let (plain, v6) = (SocketOptions::default(), address.is_ipv6());
         let spec = SocketSpec { transport: Transport::Tcp, v6, options: &plain, bind: None, device: false };
         let (peers, replies) = (listening.peers.clone(), Arc::clone(&listening.replies));
-        let options = ServerOptions { key: Some(key), peers, replies, ..ServerOptions::default() };
+        let options = ServerOptions {
+            key: Some(key),
+            peers,
+            replies,
+            connections: callers,
+            connections_each: callers,
+            memory: CALLS,
+            ..ServerOptions::default()
+        };
         let programs = programs(Arc::new(store), ServiceTime::default());
         Server::in_session(spec, address, listening, programs, options).map(Self)
     }

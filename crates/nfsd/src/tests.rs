@@ -25,7 +25,7 @@ const SOON: Nanos = Nanos::from_secs(60);
 /// An empty store of either kind, and what must live as long.
 fn stores() -> [(&'static str, Box<dyn Store>, Option<tempfile::TempDir>); 2] {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = DirectoryStore::open(directory.path()).expect("opens");
+    let store = DirectoryStore::open(directory.path(), 1 << 20).expect("opens");
     [("memory", Box::new(MemoryStore::new(64 << 20)), None), ("directory", Box::new(store), Some(directory))]
 }
 

@@ -152,7 +152,8 @@ fn work(
     for server in servers {
         server.begin(job.net().flows.into(), &timeline)?;
     }
-    let mut running = Running::spawn(Shared::new(job.clone(), timeline.clone(), flows), callers, servers, host.stop())?;
+    let shared = Shared { rate_limited: host.is_rate_limited(), ..Shared::new(job.clone(), timeline.clone(), flows) };
+    let mut running = Running::spawn(shared, callers, servers, host.stop())?;
     host.runs(running.work());
     let outcomes = running.wait();
     // Servers stay until their callers have removed what they made.

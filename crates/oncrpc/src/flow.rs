@@ -9,7 +9,9 @@ use crate::message::Credential;
 use crate::privileged::socket_from_privileged_port;
 use linerate_engine::{SocketError, SocketSpec, Stop, Timeline};
 use linerate_model::{FlowCounts, NfsOperation, OperationCounts, Received, Sent, Transactions, Transport};
+use linerate_pace::Schedule;
 use linerate_sys::clock;
+use linerate_units::OpRate;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -51,6 +53,8 @@ pub struct Shared {
     pub meters: Arc<[FlowMeter]>,
     /// Ends all of them early.
     pub stop: Stop<RpcError>,
+    /// A limit binds the rate, so that no call is made before the rate has earned it.
+    pub rate_limited: bool,
 }
 
 /// What one flow counted.
@@ -73,7 +77,13 @@ pub struct Outcome {
 impl Shared {
     pub(crate) fn new(job: Job, timeline: Timeline, flows: Vec<Flow>) -> Self {
         let meters = flows.iter().map(|_| FlowMeter::default()).collect();
-        Self { job, timeline, flows, meters, stop: Stop::default() }
+        Self { job, timeline, flows, meters, stop: Stop::default(), rate_limited: false }
+    }
+
+    /// Returns when the first of calls at `rate` may be made.
+    pub fn first_due(&self, rate: OpRate) -> u64 {
+        let start = self.timeline.start();
+        if self.rate_limited { Schedule::earned_start(rate, start) } else { start }
     }
 
     /// What befell flow `index`, with path and time.

@@ -36,8 +36,8 @@ const TICKETS: [u8; 8] = *b"lnrt-rt1";
 /// Callers over UDP that one thread keeps in mind; others have their tickets made again to be compared.
 const KNOWN_MAXIMUM: usize = 4_096;
 
-/// Greetings that a server takes at the most, a few MiB of memory. It never forgets one, since that one could be sent again.
-const TAKEN_MAXIMUM: usize = 65_536;
+/// Greetings that a server takes at the most for each caller that it expects. It never forgets one, since that one could be sent again.
+const TAKEN_EACH: usize = 16;
 
 type Ticket = [u8; TICKET];
 
@@ -71,8 +71,9 @@ pub(crate) struct GreetingServer {
 }
 
 impl GreetingServer {
-    pub(crate) fn new(key: SessionKey) -> Self {
-        let taken = Mutex::new(TakenGreetings::within(TAKEN_MAXIMUM));
+    /// One that expects `callers`.
+    pub(crate) fn new(key: SessionKey, callers: usize) -> Self {
+        let taken = Mutex::new(TakenGreetings::within(callers.saturating_mul(TAKEN_EACH)));
         Self { key, secret: SessionKey(rand::random()), taken }
     }
 
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_ticket_is_for_who_holds_the_key_and_for_one_address() {
-        let admission = GreetingServer::new(KEY);
+        let admission = GreetingServer::new(KEY, 64);
         let greeting = arguments(&KEY, &SALT);
         assert_eq!(admission.answer(&arguments(&SessionKey([8; 16]), &SALT), peer(1)), Err(Refused::BAD_CREDENTIAL));
         for length in [0, 15, 31] {
@@ -201,7 +202,7 @@ mod tests {
             assert!(!known.admits(&admission, peer(1), shown(AUTH_SYS, ticket)));
             assert!(!known.admits(&admission, peer(1), shown(AUTH_SHORT, &ticket[1..])));
         }
-        assert!(!KnownCallers::default().admits(&GreetingServer::new(KEY), peer(1), shown(AUTH_SHORT, ticket)));
+        assert!(!KnownCallers::default().admits(&GreetingServer::new(KEY, 64), peer(1), shown(AUTH_SHORT, ticket)));
     }
 
     #[test]
@@ -223,7 +224,7 @@ mod tests {
     /// The attack: someone has seen a greeting on its way, and sends it from an address of its own.
     #[test]
     fn a_greeting_replayed_from_another_address_gets_no_ticket() {
-        let admission = GreetingServer::new(KEY);
+        let admission = GreetingServer::new(KEY, 64);
         let greeting = arguments(&KEY, &SALT);
         // Whoever does not hold the key keeps nobody's salt from being taken.
         let forged = arguments(&SessionKey([8; 16]), &SALT);

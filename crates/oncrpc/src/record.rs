@@ -61,6 +61,11 @@ impl Records {
         self.start == self.end && (self.handed_out || self.gathered.is_empty())
     }
 
+    /// Returns the memory that it takes, bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.buffer.len() + self.gathered.capacity()
+    }
+
     /// Where to read into; [`Records::filled`] tells how much was read. Never empty.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// A stranger's calls need no more room than a call with the largest credential and verifier.
 const CALL_MAXIMUM: usize = 1_024;
+/// Memory of replies that strangers do not read.
+const MEMORY: u64 = 8 << 20;
 /// Strangers' connections at a time, and how long one may say nothing.
 const CONNECTIONS: usize = 64;
 /// Those of one address.
@@ -95,6 +97,7 @@ fn listen(
         connections_each: CONNECTIONS_EACH,
         idle_ns: Some(IDLE_NS),
         call_maximum: CALL_MAXIMUM,
+        memory: MEMORY,
         ..ServerOptions::default()
     };
     Server::at(transport, address, vec![program], options)

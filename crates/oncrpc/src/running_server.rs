@@ -4,7 +4,7 @@ use crate::error::RpcError;
 use crate::job::Job;
 use crate::load::TICK_NS;
 use crate::protocol::Protocol;
-use crate::server::{Server, ServerMeter, ServerOptions};
+use crate::server::{CONNECTION_MEMORY, Server, ServerMeter, ServerOptions};
 use linerate_engine::{ListenOptions, SocketSpec, Timeline};
 use linerate_model::{EndCounts, LinkId, Received, Sent, Task, Transport};
 use linerate_observe::interface_of;
@@ -21,8 +21,15 @@ const QUIET_NS: u64 = 400_000_000;
 /// and the time that removing may take.
 const STAY_NS: u64 = 10_000_000_000;
 
-/// Callers at a time that set up and tidy up.
-pub(crate) const SET_UP_CALLERS: usize = 64;
+/// Returns how many callers that set up and tidy up a server of `job` takes beside those of the load. Over UDP each keeps its place until
+/// the server ends, and each step is another.
+pub(crate) fn set_up_callers(job: &Job) -> usize {
+    match job.transport() {
+        Transport::Udp => 64,
+        // One that mounts while another makes files, and those before that are closing.
+        Transport::Tcp => 4,
+    }
+}
 
 /// A server of a session, from listening to its counts.
 #[derive(Debug)]
@@ -54,8 +61,9 @@ impl RunningServer {
             first: end * flows,
             cpus: job.socket().receiver_cpus.clone(),
             key: Some(job.ends[end].key(&job.key)),
-            // Those that set up and tidy up come on top.
-            connections: flows.max(1_024) + SET_UP_CALLERS,
+            connections: flows + set_up_callers(job),
+            connections_each: flows + set_up_callers(job),
+            memory: flows as u64 * CONNECTION_MEMORY,
             peers: listening.peers.clone(),
             replies: Arc::clone(&listening.replies),
             ..ServerOptions::default()

@@ -23,6 +23,14 @@ impl Pace {
         Self { start_ns, nanos, per: u128::from(per.max(1)), flow: flow.into(), flows: flows.max(1).into() }
     }
 
+    /// The same messages one turn later: each is due when the rate has earned all of its bits. So what is sent never exceeds the rate, however
+    /// short the load.
+    #[must_use]
+    pub fn earned(self) -> Self {
+        let turn = u64::try_from(self.nanos.div_ceil(self.per)).unwrap_or(u64::MAX);
+        Self { start_ns: self.start_ns.saturating_add(turn), ..self }
+    }
+
     /// When message `index` (from 0) is due.
     pub fn due(&self, index: u64) -> u64 {
         let turn = u128::from(index) * u128::from(self.flows) + u128::from(self.flow);
@@ -65,6 +73,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The attack: tests of one datagram each, one after another, send far more than the rate of any of them.
+    #[test]
+    fn earned_messages_never_exceed_the_rate() {
+        let offered = Offered::PayloadBps(BitRate::per_second(8_000));
+        let flows: Vec<Pace> = (0..3).map(|flow| Pace::new(offered, 65_507, 1_000, flow, 3).earned()).collect();
+        for seconds in [0, 1, 65, 66, 131, 132, 1_000] {
+            let now = 1_000 + seconds * 1_000_000_000;
+            let sent: u64 = flows.iter().map(|pace| pace.due_by(now)).sum();
+            assert_eq!(sent, seconds * 1_000 / 65_507, "after {seconds} s");
+        }
+        assert_eq!(
+            Pace::new(offered, 65_507, 1_000, 0, 3).due_by(1_000),
+            1,
+            "without a limit the first is due at once"
+        );
     }
 
     #[test]

@@ -28,6 +28,11 @@ enum Kind {
 }
 
 impl Schedule {
+    /// When the requests of a load at `rate` that begins at `start_ns` may begin under a limit of rate: not before the first was earned.
+    pub fn earned_start(rate: OpRate, start_ns: u64) -> u64 {
+        start_ns.saturating_add(1_000_000_000_u64.div_ceil(rate.get().max(1)))
+    }
+
     /// The share of flow `flow` of `flows`, which take turns, in `rate` from `start_ns` on. `seed` makes the random arrivals.
     pub fn new(rate: OpRate, arrivals: Arrivals, start_ns: u64, (flow, flows): (u16, u16), seed: u64) -> Self {
         let rate = rate.get().max(1);

@@ -1,6 +1,7 @@
 //! Reads back what was just written, through the file system, and compares it with what is still there of it.
 
 use super::new_file::NewFile;
+use crate::control::Control;
 use crate::side::Side;
 use crate::stage::Clock;
 use crate::storage::Draft;
@@ -14,18 +15,20 @@ const PIECE: usize = 128 << 10;
 pub(crate) struct Compare<'a> {
     piece: Vec<u8>,
     clock: Clock<'a>,
+    control: &'a Control,
 }
 
 impl<'a> Compare<'a> {
     /// To be used by the thread that makes it.
-    pub(crate) fn new(side: &'a Side) -> Self {
+    pub(crate) fn new(side: &'a Side, control: &'a Control) -> Self {
         let mut clock = side.board.clock(CopyStage::Verify);
         clock.rests();
-        Self { piece: vec![0; PIECE + 1], clock }
+        Self { piece: vec![0; PIECE + 1], clock, control }
     }
 
-    /// Compares the last bytes that `file` got with `data`, which they are to be; nothing comes behind them.
+    /// Compares the last bytes that `file` got with `data`, which they are to be, and the hole before them; nothing comes behind them.
     pub(crate) fn last(&mut self, file: &mut NewFile, data: &[u8]) -> io::Result<()> {
+        self.hole(file)?;
         let at = file.length - data.len() as u64;
         self.timed(file, |piece, draft| {
             let mut done = 0;
@@ -36,16 +39,22 @@ impl<'a> Compare<'a> {
         })
     }
 
-    /// Looks at the holes of a whole file.
-    pub(crate) fn holes(&mut self, file: &mut NewFile) -> io::Result<()> {
-        let (holes, length) = (std::mem::take(&mut file.holes), file.length);
+    /// Looks at the hole that no data has been compared after. At the end of a file, the file must be complete.
+    pub(crate) fn hole(&mut self, file: &mut NewFile) -> io::Result<()> {
+        let (hole, length, control) = (std::mem::take(&mut file.hole), file.length, self.control);
+        if hole.is_empty() {
+            return Ok(());
+        }
         self.timed(file, |piece, draft| {
             let zeros = [0; 16 << 10];
-            for (mut at, end) in holes {
-                while at < end {
-                    let most = (end - at).min(zeros.len() as u64) as usize;
-                    at += same(draft, at, piece, &zeros[..most], at + most as u64 == length)? as u64;
+            let mut at = hole.start;
+            while at < hole.end {
+                // A hole may be as long as files can be.
+                if control.is_stopped() {
+                    return Err(io::Error::other("it was stopped before all of it was read back"));
                 }
+                let most = (hole.end - at).min(zeros.len() as u64) as usize;
+                at += same(draft, at, piece, &zeros[..most], at + most as u64 == length)? as u64;
             }
             Ok(())
         })
@@ -83,6 +92,7 @@ mod tests {
     use super::*;
     use crate::storage::Storage as _;
     use crate::storage::local::LocalFolder;
+    use linerate_model::CopyOnError;
     use std::fs::{self, File};
     use std::sync::Arc;
 
@@ -102,9 +112,10 @@ mod tests {
         spoil(&mut content);
         fs::write(&path, content)?;
         let side = Side::default();
-        let mut compare = Compare::new(&side);
+        let control = Control::new(CopyOnError::Continue, Arc::default());
+        let mut compare = Compare::new(&side, &control);
         compare.last(&mut file, &end)?;
-        compare.holes(&mut file)?;
+        assert!(file.hole.is_empty(), "it was looked at");
         // As if only that had been written so far.
         File::options().write(true).open(&path)?.set_len(begin.len() as u64)?;
         file.length = begin.len() as u64;
@@ -120,5 +131,30 @@ mod tests {
         }
         found(|content| content.push(0)).expect_err("there is more");
         found(|content| content.truncate(400_004)).expect_err("there is less");
+    }
+
+    #[test]
+    fn a_hole_at_the_end_is_compared_once_the_file_is_complete() {
+        for (spoilt, is_found) in [(false, false), (true, true)] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let root = File::open(folder.path()).expect("opened");
+            let mut storage = LocalFolder::new(Arc::new(root.into())).another();
+            let head = Head { path: b"file", mode: 0o644, modified: 0, size: 100_000 };
+            let mut file = NewFile::make(&head, &mut *storage, "mark", 2).expect("made");
+            for _ in 0..100 {
+                file.skip(1_000).expect("within its size");
+            }
+            assert_eq!(file.hole, 0..100_000, "holes next to each other are one");
+            file.complete().expect("it is complete");
+            let path = fs::read_dir(folder.path()).expect("listed").next().expect("it is there").expect("read").path();
+            if spoilt {
+                let mut content = fs::read(&path).expect("read");
+                content[99_999] = 1;
+                fs::write(&path, content).expect("written");
+            }
+            let side = Side::default();
+            let control = Control::new(CopyOnError::Continue, Arc::default());
+            assert_eq!(Compare::new(&side, &control).hole(&mut file).is_err(), is_found);
+        }
     }
 }

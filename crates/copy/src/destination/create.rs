@@ -1,5 +1,6 @@
 //! The stage that makes folders, links and new files.
 
+use super::folder_list::Folder;
 use super::new_file::{Head, NewFile};
 use super::root::{Root, temporary};
 use super::{Created, Verified};
@@ -58,8 +59,7 @@ impl Work<Verified> for Create<'_> {
                 }
                 Record::Folder { path, mode, modified } => match place.as_mut().map(|(root, storage)| {
                     storage.make_folder(path)?;
-                    root.later(path, mode, modified);
-                    io::Result::Ok(())
+                    root.later(Folder { path, mode, modified }, &mut **storage, number())
                 }) {
                     Some(Err(error)) => control.failed(path, CopyStage::Create, &error),
                     _ => side.tally.folders.add(1),

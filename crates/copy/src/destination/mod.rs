@@ -2,6 +2,7 @@
 
 pub(crate) mod compare;
 pub(crate) mod create;
+pub(crate) mod folder_list;
 pub(crate) mod new_file;
 pub(crate) mod read_back;
 pub(crate) mod root;

@@ -4,6 +4,7 @@ use super::root::{PERMISSIONS, temporary};
 use crate::storage::{Draft, Storage};
 use linerate_sys::clock;
 use std::io;
+use std::ops::Range;
 
 /// Dropped before it was named, it is removed.
 pub(crate) struct NewFile {
@@ -15,8 +16,8 @@ pub(crate) struct NewFile {
     /// Bytes of data that were written, and of data and holes together.
     pub(crate) bytes: u64,
     pub(crate) length: u64,
-    /// Where its holes begin and end.
-    pub(crate) holes: Vec<(u64, u64)>,
+    /// Where the last hole lies. Holes next to each other are one, and no list of them is kept: a source may send any number.
+    pub(crate) hole: Range<u64>,
     /// When it was made, on the monotonic clock.
     pub(crate) begun: u64,
     /// Where it is; none if it goes nowhere.
@@ -35,8 +36,8 @@ impl NewFile {
     /// One that goes nowhere.
     pub(crate) fn nowhere(head: &Head<'_>) -> Self {
         let Head { path, mode, modified, size } = *head;
-        let (path, holes, begun) = (path.to_vec(), Vec::new(), clock::now());
-        Self { path, mode, modified, size, bytes: 0, length: 0, holes, begun, draft: None }
+        let (path, begun) = (path.to_vec(), clock::now());
+        Self { path, mode, modified, size, bytes: 0, length: 0, hole: 0..0, begun, draft: None }
     }
 
     /// One in `storage`, the `number`th of the copy with `mark`.
@@ -56,7 +57,10 @@ impl NewFile {
     pub(crate) fn skip(&mut self, bytes: u64) -> io::Result<()> {
         let begin = self.length;
         self.grow(bytes)?;
-        self.holes.push((begin, self.length));
+        if self.hole.end != begin {
+            self.hole.start = begin;
+        }
+        self.hole.end = self.length;
         Ok(())
     }
 

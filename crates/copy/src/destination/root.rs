@@ -1,12 +1,13 @@
 //! Where a destination puts its tree.
 
+use super::folder_list::{Folder, FolderList};
 use crate::control::Control;
 use crate::entry::Kind;
 use crate::source::walk::Walk;
 use crate::storage::{About, Storage, What};
 use linerate_model::{CopyExisting, CopyStage, CopySync};
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What temporary names begin and end with.
 const TEMPORARY: (&str, &str) = (".linerate-", ".part");
@@ -17,8 +18,8 @@ pub(crate) const PERMISSIONS: u32 = 0o1777;
 pub(crate) struct Root {
     pub(crate) storage: Box<dyn Storage>,
     pub(crate) existing: CopyExisting,
-    /// Modes and times that folders get when all is in them, packed: mode, time, length and path of each.
-    pending: Mutex<Vec<u8>>,
+    /// Modes and times that folders get when all is in them.
+    folders: Mutex<FolderList>,
     /// A part of temporary names that no other copy has.
     pub(crate) mark: String,
 }
@@ -34,41 +35,35 @@ fn is_temporary(name: &[u8]) -> bool {
 
 impl Root {
     pub(crate) fn new(storage: Box<dyn Storage>, existing: CopyExisting, mark: String) -> Self {
-        Self { storage, existing, pending: Mutex::default(), mark }
+        Self { storage, existing, folders: Mutex::default(), mark }
     }
 
-    /// Remembers what a folder is to be like.
-    pub(crate) fn later(&self, path: &[u8], mode: u32, modified: i64) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.extend_from_slice(&mode.to_le_bytes());
-        pending.extend_from_slice(&modified.to_le_bytes());
-        pending.extend_from_slice(&(path.len() as u32).to_le_bytes());
-        pending.extend_from_slice(path);
+    /// Remembers what a folder is to be like. `storage` is this root's, and `number` that of a temporary name.
+    ///
+    /// # Errors
+    /// There is no room for it in the destination.
+    pub(crate) fn later(&self, folder: Folder<'_>, storage: &mut dyn Storage, number: u64) -> io::Result<()> {
+        self.folders().add(folder, (storage, &self.mark, number))
     }
 
     /// Gives the folders their modes and times. Those within come after those around them, and go first here: one that may not
     /// be written any more need not be.
     pub(crate) fn settle(&self, control: &Control) {
-        const HEAD: usize = 4 + 8 + 4;
-        let pending = std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut starts = Vec::new();
-        let mut at = 0;
-        while let Some(length) = pending.get(at + 12..at + HEAD).and_then(|bytes| bytes.try_into().ok()) {
-            starts.push(at);
-            at += HEAD + u32::from_le_bytes(length) as usize;
-        }
+        let folders = std::mem::take(&mut *self.folders());
         let mut storage = self.storage.another();
-        starts.sort_by_key(|start| std::cmp::Reverse(depth(&pending[start + HEAD..], &pending[start + 12..])));
-        for start in starts {
-            let field = |from: usize, to: usize| &pending[start + from..start + to];
-            let mode = field(0, 4).try_into().map_or(0, u32::from_le_bytes);
-            let modified = field(4, 12).try_into().map_or(0, i64::from_le_bytes);
-            let length = field(12, HEAD).try_into().map_or(0, u32::from_le_bytes) as usize;
-            let path = field(HEAD, HEAD + length);
+        let settled = folders.take(|Folder { path, mode, modified }| {
             if let Err(error) = storage.settle_folder(path, mode & PERMISSIONS, modified) {
                 control.failed(path, CopyStage::Sync, &error);
             }
+            !control.is_stopped()
+        });
+        if let Err(error) = settled {
+            control.failed(b"", CopyStage::Sync, &error);
         }
+    }
+
+    fn folders(&self) -> MutexGuard<'_, FolderList> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether each file is made durable before it has its name.
@@ -96,9 +91,4 @@ impl Root {
         }
         Ok(())
     }
-}
-
-fn depth(path: &[u8], length: &[u8]) -> usize {
-    let length = length[..4].try_into().map_or(0, u32::from_le_bytes) as usize;
-    path[..length].iter().filter(|byte| **byte == b'/').count()
 }

@@ -78,8 +78,8 @@ impl Work<Created> for Write<'_> {
                 Record::End { digest } => {
                     let sound = sound.next();
                     let mut file = self.kept(NewFile::complete);
-                    if file.as_ref().is_some_and(|file| !file.holes.is_empty()) {
-                        file = self.verified(file, on, Compare::holes);
+                    if file.as_ref().is_some_and(|file| !file.hole.is_empty()) {
+                        file = self.verified(file, on, Compare::hole);
                     }
                     let Some(file) = file else { continue };
                     if sound == Some(false) {

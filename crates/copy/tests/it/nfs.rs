@@ -22,7 +22,8 @@ const BY_NFS: CopyOptions = CopyOptions { verify: CopyVerify::ReadBack, sync: Co
 /// Serves `path` to those that show `key`, and says how clients reach it.
 fn serve(path: &Path, key: SessionKey) -> (NfsShare, FileServer) {
     let directory = File::open(path).expect("opened").into();
-    let share = NfsShare::start(directory, key, Ipv4Addr::LOCALHOST.into(), &ListenOptions::default()).expect("served");
+    let share =
+        NfsShare::start(directory, key, Ipv4Addr::LOCALHOST.into(), &ListenOptions::default(), 64).expect("served");
     let at = FileServer::AgentNfs(share.address());
     (share, at)
 }

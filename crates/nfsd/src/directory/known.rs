@@ -2,13 +2,13 @@
 
 use crate::store::{Name, Result};
 use nfs3_types::nfs3::{ftype3, nfsstat3};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::CString;
 
 /// The number of the exported directory.
 pub(super) const ROOT: u64 = 1;
-/// So many objects at the most; each takes about 200 bytes.
-const MAXIMUM: usize = 8 << 20;
+/// Bytes that an object takes beside its name: its places in maps and in the order of files.
+const OBJECT: u64 = 200;
 /// The longest path that the kernel takes (PATH_MAX).
 const PATH_MAXIMUM: usize = 4096;
 
@@ -18,6 +18,11 @@ pub(super) struct Known {
     objects: HashMap<u64, Object>,
     by_inode: HashMap<u64, u64>,
     next: u64,
+    /// Files and links in the order in which they got their numbers, among them some that are forgotten.
+    files: VecDeque<u64>,
+    /// Bytes that all may take, and that they take.
+    maximum: u64,
+    taken: u64,
 }
 
 /// Where an object lay when it was last seen, and what it is.
@@ -31,9 +36,17 @@ pub(super) struct Object {
 }
 
 impl Known {
-    pub(super) fn new(root_inode: u64) -> Self {
+    /// Knows the exported directory, and takes at most `maximum` bytes.
+    pub(super) fn new(root_inode: u64, maximum: u64) -> Self {
         let root = Object { parent: ROOT, name: Box::default(), inode: root_inode, kind: ftype3::NF3DIR };
-        Self { objects: HashMap::from([(ROOT, root)]), by_inode: HashMap::from([(root_inode, ROOT)]), next: ROOT + 1 }
+        Self {
+            objects: HashMap::from([(ROOT, root)]),
+            by_inode: HashMap::from([(root_inode, ROOT)]),
+            next: ROOT + 1,
+            files: VecDeque::new(),
+            maximum,
+            taken: 0,
+        }
     }
 
     pub(super) fn get(&self, id: u64) -> Result<&Object> {
@@ -63,26 +76,75 @@ impl Known {
         let object = Object { parent, name: name.bytes().into(), inode, kind };
         if let Some(id) = self.by_inode.get(&inode).copied() {
             // An inode that became something else was removed in between: its handle is stale.
-            if self.objects.get(&id).is_some_and(|known| known.kind == kind) {
-                self.objects.insert(id, object);
+            if let Some(known) = self.objects.get_mut(&id)
+                && known.kind == kind
+            {
+                self.taken = self.taken + object.memory() - known.memory();
+                *known = object;
                 return Ok(id);
             }
             self.forget(inode);
         }
-        if self.objects.len() >= MAXIMUM {
-            return Err(nfsstat3::NFS3ERR_SERVERFAULT);
-        }
+        self.make_room(object.memory())?;
         let id = self.next;
         self.next += 1;
+        self.taken += object.memory();
+        if kind != ftype3::NF3DIR {
+            self.files.push_back(id);
+        }
         self.objects.insert(id, object);
         self.by_inode.insert(inode, id);
         Ok(id)
     }
 
+    /// Forgets the oldest files until there is room for so many bytes more: their handles become stale. Directories stay, for others lie in them.
+    fn make_room(&mut self, bytes: u64) -> Result<()> {
+        while self.taken + bytes > self.maximum {
+            let oldest = self.files.pop_front().ok_or(nfsstat3::NFS3ERR_SERVERFAULT)?;
+            if let Some(inode) = self.objects.get(&oldest).map(|object| object.inode) {
+                self.forget(inode);
+            }
+        }
+        // Files that are made and removed again leave only their numbers.
+        if self.files.len() > 2 * self.objects.len() + 64 {
+            self.files.retain(|id| self.objects.contains_key(id));
+        }
+        Ok(())
+    }
+
     /// What was removed has no number any more.
     pub(super) fn forget(&mut self, inode: u64) {
-        if let Some(id) = self.by_inode.remove(&inode) {
-            self.objects.remove(&id);
+        if let Some(object) = self.by_inode.remove(&inode).and_then(|id| self.objects.remove(&id)) {
+            self.taken -= object.memory();
         }
+    }
+}
+
+impl Object {
+    /// Bytes that it takes.
+    fn memory(&self) -> u64 {
+        OBJECT + self.name.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The attack: a caller looks up file after file, and the server keeps where each lies.
+    #[test]
+    fn the_oldest_files_are_forgotten_when_all_memory_is_taken() {
+        let mut known = Known::new(1, 100 * (OBJECT + 8));
+        let mut number = |parent, inode: u64, kind| {
+            let name = format!("{inode:08}");
+            known.number(parent, Name::new(name.as_bytes()).expect("a name"), inode, kind)
+        };
+        let directory = number(ROOT, 2, ftype3::NF3DIR).expect("there is room");
+        let files: Vec<u64> =
+            (3..1_003).map(|inode| number(directory, inode, ftype3::NF3REG).expect("there is room")).collect();
+        assert!(known.taken <= known.maximum && known.objects.len() <= 101 && known.files.len() <= 300);
+        assert_eq!(known.path(files[999]).expect("the last").to_str(), Ok("00000002/00001002"));
+        assert!(known.get(files[0]).is_err(), "its handle is stale");
+        assert!(known.get(directory).is_ok(), "others lie in it");
     }
 }

@@ -51,16 +51,17 @@ pub(crate) struct DirectoryStore {
 
 impl DirectoryStore {
     /// Serves the directory at `path`, which the agent's owner named: links on the way are followed.
-    pub(crate) fn open(path: &Path) -> std::io::Result<Self> {
+    /// What callers learn of takes at most `memory` bytes.
+    pub(crate) fn open(path: &Path, memory: u64) -> std::io::Result<Self> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        Self::new(File::from(nix::fcntl::open(path, flags, Mode::empty())?))
+        Self::new(File::from(nix::fcntl::open(path, flags, Mode::empty())?), memory)
     }
 
     /// Serves the directory that is open as `root`.
-    pub(crate) fn new(root: File) -> std::io::Result<Self> {
+    pub(crate) fn new(root: File, memory: u64) -> std::io::Result<Self> {
         // Kernels before 5.6 do not have the call, and some containers do not let it pass.
         let inode = open_beneath(&root, c".", OFlag::O_PATH, Mode::empty())?.metadata()?.ino();
-        let known = RwLock::new(Known::new(inode));
+        let known = RwLock::new(Known::new(inode, memory));
         Ok(Self { generation: rand::random(), root, known, cookies: RandomState::new() })
     }
 

@@ -15,7 +15,7 @@ fn beside_a_secret() -> (tempfile::TempDir, DirectoryStore) {
     fs::create_dir(around.path().join("served")).expect("is made");
     fs::create_dir(around.path().join("other")).expect("is made");
     fs::write(around.path().join("other/secret"), "secret").expect("is written");
-    let store = DirectoryStore::open(&around.path().join("served")).expect("opens");
+    let store = DirectoryStore::open(&around.path().join("served"), 1 << 20).expect("opens");
     (around, store)
 }
 
@@ -89,6 +89,6 @@ fn no_directory_no_service() {
     let around = tempfile::tempdir().expect("a directory");
     fs::write(around.path().join("file"), "").expect("is written");
     for wrong in ["file", "missing"] {
-        assert!(DirectoryStore::open(&around.path().join(wrong)).is_err(), "{wrong}");
+        assert!(DirectoryStore::open(&around.path().join(wrong), 1 << 20).is_err(), "{wrong}");
     }
 }

@@ -90,7 +90,7 @@ impl<'a> Asking<'a> {
         let (spec, flow) = (&load.spec, &shared.flows[index]);
         let schedule = |rate| {
             let flows = (flow.number, spec.net.flows);
-            Schedule::new(rate, spec.arrivals, shared.timeline.start(), flows, rand::random())
+            Schedule::new(rate, spec.arrivals, shared.first_due(rate), flows, rand::random())
         };
         Self {
             load,

@@ -3,6 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Bytes that an allocator keeps for itself of each allocation.
+const ALLOCATION: usize = 16;
+
 /// A reply to be sent, and where to.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Held<T> {
@@ -19,19 +22,20 @@ pub(super) struct Held<T> {
 pub(super) struct Later<T: Ord> {
     held: BinaryHeap<Reverse<Held<T>>>,
     number: u64,
-    /// Of all replies held.
-    bytes: usize,
+    /// Memory of all replies held, bytes.
+    memory: usize,
 }
 
 impl<T: Ord> Later<T> {
     pub(super) fn new() -> Self {
-        Self { held: BinaryHeap::new(), number: 0, bytes: 0 }
+        Self { held: BinaryHeap::new(), number: 0, memory: 0 }
     }
 
     pub(super) fn hold(&mut self, due: u64, arrived: u64, bytes: Vec<u8>, to: T) {
         self.number += 1;
-        self.bytes += bytes.len();
-        self.held.push(Reverse(Held { due, number: self.number, arrived, bytes, to }));
+        let held = Held { due, number: self.number, arrived, bytes, to };
+        self.memory += held.memory();
+        self.held.push(Reverse(held));
     }
 
     /// When the next is due.
@@ -45,12 +49,35 @@ impl<T: Ord> Later<T> {
             return None;
         }
         let Reverse(held) = self.held.pop()?;
-        self.bytes -= held.bytes.len();
+        self.memory -= held.memory();
         Some(held)
     }
 
-    /// Bytes of the replies held.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
+    /// Returns the memory of the replies held, bytes. A reply of a few bytes takes ten times as many.
+    pub(super) fn memory(&self) -> usize {
+        self.memory
+    }
+}
+
+impl<T> Held<T> {
+    /// Memory of the reply, its place in the heap, which grows by doubling, and the allocator's head.
+    fn memory(&self) -> usize {
+        self.bytes.capacity() + 2 * size_of::<Self>() + ALLOCATION
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_replies_count_with_what_keeps_them() {
+        let mut later = Later::new();
+        for due in 0..1_000 {
+            later.hold(due, 0, vec![0; 28], ());
+        }
+        assert!(later.memory() >= 1_000 * (28 + size_of::<Held<()>>()), "{} bytes", later.memory());
+        while later.take(1_000).is_some() {}
+        assert_eq!(later.memory(), 0);
     }
 }

@@ -3,6 +3,7 @@
 
 mod account;
 mod later;
+mod memory;
 mod tcp;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use linerate_model::{Service, SessionKey, Transport};
 use linerate_sys::clock;
 use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
 use linerate_sys::{affinity, socket};
+use memory::ServerMemory;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::ops::RangeInclusive;
@@ -128,6 +130,8 @@ pub struct ServerOptions {
     pub idle_ns: Option<u64>,
     /// Bytes of a call at the most.
     pub call_maximum: usize,
+    /// TCP: memory that all connections may take together, bytes.
+    pub memory: u64,
     /// Cores that the threads are pinned to, in turn; empty leaves the choice to the scheduler.
     pub cpus: Vec<u32>,
 }
@@ -144,6 +148,7 @@ impl Default for ServerOptions {
             connections_each: 1_024,
             idle_ns: None,
             call_maximum: (1 << 20) + (64 << 10),
+            memory: u64::MAX,
             cpus: Vec::new(),
         }
     }
@@ -169,6 +174,7 @@ struct Shared {
     admission: Option<GreetingServer>,
     options: ServerOptions,
     account: Account,
+    memory: ServerMemory,
     stop: AtomicBool,
     threads: Mutex<Vec<EngineThread>>,
     connections: AtomicUsize,
@@ -268,7 +274,8 @@ impl Server {
         let numbers = AtomicUsize::new(options.first);
         let shared = Arc::new(Shared {
             programs,
-            admission: options.key.map(GreetingServer::new),
+            memory: ServerMemory::new(options.memory),
+            admission: options.key.map(|key| GreetingServer::new(key, options.connections)),
             options,
             account: Account::default(),
             stop: AtomicBool::new(false),

@@ -1,6 +1,7 @@
 //! Calls over connections: a thread for each.
 
 use super::later::Later;
+use super::memory::ConnectionMemory;
 use super::unproven::{ProvenConnection, UnprovenConnections};
 use super::{Executed, Shared, TICK_NS, name, spawn, wait_ns};
 use crate::error::{RpcError, is_timeout};
@@ -18,6 +19,9 @@ use std::thread::JoinHandle;
 
 /// No more calls are taken while so many bytes of replies wait for the caller to read them.
 pub(super) const OWED_MAXIMUM: usize = 2 << 20;
+
+/// While all memory of a server is taken, a connection looks this often whether some was given back.
+const FULL_NS: u64 = 1_000_000;
 
 /// Accepts connections until the server ends, and then waits for their threads. Connections get a thread when their callers have
 /// shown the session's key; where there is none, at once.
@@ -108,6 +112,7 @@ impl Connection {
 
     fn serve(mut self, shared: &Shared) -> Result<(), RpcError> {
         let mut records = Records::new(shared.options.call_maximum);
+        let mut memory = shared.memory.connection();
         let (mut heard, mut read) = (clock::now(), clock::now());
         while !shared.is_stopped() {
             while let Some(held) = self.later.take(clock::now()) {
@@ -115,7 +120,7 @@ impl Connection {
                 self.arrived.push(held.arrived);
             }
             // As many calls as there are, until too much is owed for them: the rest is executed when that is read.
-            let calls = self.execute(&mut records, read, shared)?;
+            let calls = self.execute(&mut records, &mut memory, read, shared)?;
             let has_sent = self.write(shared).map_err(RpcError::socket("sending replies"))?;
             // Neither half of a call nor a caller that does not read its replies is a reason to stay.
             if calls.executed > 0 || has_sent {
@@ -124,7 +129,16 @@ impl Connection {
                 return Ok(());
             }
             let wait_ns = wait_ns(self.later.next_due());
+            let is_held_back = !self.may_grow(&mut records, &mut memory, shared);
             let descriptor = self.stream.as_fd();
+            if is_held_back && !self.owes_too_much() {
+                // The others give some back.
+                match self.owed() {
+                    0 => clock::sleep_until(clock::now() + wait_ns.min(FULL_NS)),
+                    _ => drop(socket::wait_writable(descriptor, wait_ns.min(FULL_NS))?),
+                }
+                continue;
+            }
             match (calls.more_left, self.owed()) {
                 (true, owed) => {
                     // All of it may be held back for later.
@@ -159,10 +173,36 @@ impl Connection {
         shared.options.idle_ns.is_some_and(is_over)
     }
 
+    /// Whether there is memory for more calls and replies. Where all is taken, gives back what is not in use.
+    fn may_grow(&mut self, records: &mut Records, memory: &mut ConnectionMemory<'_>, shared: &Shared) -> bool {
+        if !memory.is_full(self.memory(records)) {
+            return true;
+        }
+        if self.owed() == 0 {
+            (self.out, self.sent) = (Vec::new(), 0);
+        }
+        if records.is_empty() {
+            *records = Records::new(shared.options.call_maximum);
+        }
+        let bytes = self.memory(records);
+        !memory.is_full(bytes) || memory.is_exempt(bytes)
+    }
+
+    /// Memory that the connection takes, bytes.
+    fn memory(&self, records: &Records) -> u64 {
+        (self.out.capacity() + self.later.memory() + records.memory()) as u64
+    }
+
     /// Executes the calls in `records`, which were read at `now`.
-    fn execute(&mut self, records: &mut Records, now: u64, shared: &Shared) -> Result<Executions, RpcError> {
+    fn execute(
+        &mut self,
+        records: &mut Records,
+        memory: &mut ConnectionMemory<'_>,
+        now: u64,
+        shared: &Shared,
+    ) -> Result<Executions, RpcError> {
         let mut executed = 0;
-        while !self.owes_too_much() {
+        while !self.owes_too_much() && self.may_grow(records, memory, shared) {
             let malformed = |what| RpcError::Malformed { peer: self.peer, what };
             let Some(call) = records.next().map_err(|error| malformed(error.to_string()))? else {
                 return Ok(Executions { executed, more_left: false });
@@ -188,7 +228,7 @@ impl Connection {
 
     /// Whether so many bytes of replies wait, to be sent now or later, that no more calls are executed.
     fn owes_too_much(&self) -> bool {
-        self.owed() + self.later.bytes() >= OWED_MAXIMUM
+        self.owed() + self.later.memory() >= OWED_MAXIMUM
     }
 
     /// Hands over as much as there is room for. Returns whether that was anything.

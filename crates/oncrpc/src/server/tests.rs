@@ -7,7 +7,7 @@ use crate::program::{self, PROGRAM, TestProgram, VERSION};
 use linerate_model::{RpcCall, SessionKey};
 use linerate_testsuite::wait_until;
 use linerate_units::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 
@@ -381,6 +381,84 @@ fn pipelined_reads_are_bounded() {
     // What the sockets' own buffers hold comes on top of what the server keeps.
     let ahead = program.ahead.load(Ordering::Relaxed);
     assert!(ahead < CALLS / 4, "{ahead} replies at once");
+}
+
+/// Answers each call with 8 KiB, a while later, and notes which calls it has executed and how far it was ahead of its caller.
+struct Delayed {
+    executed: Mutex<BTreeSet<u32>>,
+    read: AtomicUsize,
+    ahead: AtomicUsize,
+}
+
+impl Program for Delayed {
+    fn number(&self) -> u32 {
+        PROGRAM
+    }
+
+    fn versions(&self) -> RangeInclusive<u32> {
+        VERSION..=VERSION
+    }
+
+    fn call(&self, call: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
+        const LATER_NS: u64 = 100_000_000;
+        let mut executed = self.executed.lock().expect("no holder panics");
+        executed.insert(call.xid);
+        let ahead = executed.len().saturating_sub(self.read.load(Ordering::Relaxed));
+        self.ahead.fetch_max(ahead, Ordering::Relaxed);
+        reply.resize(reply.len() + (8 << 10), 7);
+        Ok(Some(call.arrived_ns + LATER_NS))
+    }
+}
+
+/// The attack: calls whose replies are due later, as a server with a planted delay has them, without end.
+#[test]
+fn delayed_replies_over_udp_are_bounded() {
+    const CALLS: usize = 500;
+    let zero = || AtomicUsize::new(0);
+    let program = Arc::new(Delayed { executed: Mutex::default(), read: zero(), ahead: zero() });
+    let server = serve(Transport::Udp, vec![program.clone()]);
+    let mut caller = caller(Transport::Udp, server.address());
+    let credential = caller.greet(&KEY).expect("is known");
+    for _ in 0..CALLS {
+        caller.call(of(RpcCall::Read), &credential, &[]);
+    }
+    while caller.outstanding() > 0 {
+        caller
+            .poll(SOON, &mut |_, reply| {
+                assert!(matches!(reply, Reply::Accepted(results) if results.len() == 8 << 10), "{reply:?}");
+                program.read.fetch_add(1, Ordering::Relaxed);
+            })
+            .expect("polls");
+    }
+    // 2 MiB of them are held, and a batch more.
+    let ahead = program.ahead.load(Ordering::Relaxed);
+    assert!(ahead < 400, "{ahead} replies at once");
+}
+
+/// The attack: a holder of the key opens connection after connection, and calls for megabytes that it does not read.
+#[test]
+fn all_connections_together_keep_to_the_memory_of_their_server() {
+    const CONNECTIONS: usize = 16;
+    const CALLS: usize = 8;
+    let zero = || AtomicUsize::new(0);
+    let program = Arc::new(Large { executed: zero(), read: zero(), ahead: zero() });
+    let options = ServerOptions { memory: 4 << 20, ..ServerOptions::default() };
+    let server = Server::at(Transport::Tcp, LOOPBACK, vec![program.clone()], options).expect("listens");
+    let mut callers: Vec<Caller> = (0..CONNECTIONS).map(|_| caller(Transport::Tcp, server.address())).collect();
+    for caller in &mut callers {
+        for _ in 0..CALLS {
+            caller.call(of(RpcCall::Read), &Credential::none(), &[]);
+        }
+        caller.poll(Nanos::new(1), &mut |_, _| drop(program.read.fetch_add(1, Ordering::Relaxed))).expect("sends");
+    }
+    // None of them waits for ever, though each reads only while the others do not.
+    while callers.iter().any(|caller| caller.outstanding() > 0) {
+        for caller in &mut callers {
+            let read = |_: u32, _: Reply<'_>| drop(program.read.fetch_add(1, Ordering::Relaxed));
+            caller.poll(Nanos::from_millis(1), &mut { read }).expect("polls");
+        }
+    }
+    assert_eq!(program.executed.load(Ordering::Relaxed), CONNECTIONS * CALLS);
 }
 
 mod strangers;

@@ -1,6 +1,7 @@
 //! Calls over UDP: by one socket, which several threads may share, or by a socket for each caller.
 
 use super::later::Later;
+use super::tcp::OWED_MAXIMUM;
 use super::{CallerProof, Executed, Shared, prepared, wait_ns};
 use crate::error::{RpcError, is_timeout};
 use crate::greeting::KnownCallers;
@@ -119,12 +120,18 @@ pub(super) fn serve(datagrams: &Datagrams, thread: usize, shared: &Shared) {
             send(&sockets[number], &held.bytes, peer);
         }
         shared.account.answered(&mut took, clock::now());
-        let descriptors: Vec<_> = sockets.iter().map(|socket| socket.as_fd()).chain(datagrams.events(thread)).collect();
+        // No more calls are taken while as many replies are held as may be: the rest waits in the sockets, or is lost there.
+        let taken_from = if later.memory() < OWED_MAXIMUM { sockets.len() } else { 0 };
+        let descriptors: Vec<_> =
+            sockets[..taken_from].iter().map(|socket| socket.as_fd()).chain(datagrams.events(thread)).collect();
         // That it cannot wait is seen by the next call that does not block.
         let ready = socket::wait_for_each(&descriptors, wait_ns(later.next_due())).unwrap_or_default();
         for number in ready {
-            let Some(udp) = sockets.get(number) else { break };
+            let Some(udp) = sockets[..taken_from].get(number) else { break };
             for _ in 0..BATCH {
+                if later.memory() >= OWED_MAXIMUM {
+                    break;
+                }
                 let (length, peer) = match udp.recv_from(&mut call) {
                     Ok(received) => received,
                     Err(error) if is_timeout(&error) => break,
