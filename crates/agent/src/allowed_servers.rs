@@ -5,6 +5,7 @@
 
 use ipnet::IpNet;
 use linerate_engine::ForeignServer;
+use linerate_model::shell_word;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
@@ -64,6 +65,7 @@ impl AllowedServers {
         let ForeignServer { address, export, user } = server;
         let at = if address.is_ipv6() { format!("[{address}]:{export}") } else { format!("{address}:{export}") };
         if !self.servers.iter().any(|allowed| allowed.holds(server)) {
+            let at = shell_word(&at);
             return Err(format!(
                 "this agent does not reach the file server {at}; start it with `linerate serve --allow-server {at}`"
             ));

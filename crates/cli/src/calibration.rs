@@ -5,7 +5,7 @@ use crate::hosts::ReachedAgents;
 use crate::measure::RunRequest;
 use crate::output::say;
 use linerate_method::calibration::{Fit, Found, Search, Uncalibrated, age_in_words, fit};
-use linerate_model::{Bypass, Calibrated, CalibratedSubject, HostName, Plan, Record, RecordId};
+use linerate_model::{Bypass, Calibrated, CalibratedSubject, HostName, Plan, Record, RecordId, shell_command};
 use linerate_runner::Agents as _;
 use linerate_store::{Query, State, Store, StoreError};
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ impl CalibrationOption {
         let row = store.row(name).map_err(unread)?;
         let record = store.load(&row.id.0).map_err(unread)?;
         if record.plan.calibration.is_none() {
-            let command = record.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
+            let command = shell_command(&record.command);
             return Err(refused(format!("{} is no calibration, but a record of `{command}`", record.id)));
         }
         match row.state {

@@ -4,7 +4,7 @@
 //! asked for.
 
 use crate::exit::Failure;
-use linerate_model::{Goal, HostName, Plan, Record};
+use linerate_model::{Goal, HostName, Plan, Record, shell_command};
 use linerate_runner::Resumed;
 use linerate_store::{State, Store, StoreError};
 use serde_json::Value;
@@ -31,10 +31,10 @@ pub(crate) fn find(store: &Store, name: &str) -> Result<Record, Failure> {
 /// `typed` asks for something else than the run was asked for, or the run cannot be taken up any more.
 pub(crate) fn take_up<'a>(store: &'a Store, stored: &Record, typed: &Plan) -> Result<Resumed<'a>, Failure> {
     if let Some(difference) = difference(&stored.plan, typed) {
-        let command = stored.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ");
         return Err(Failure::usage(format!(
-            "--resume {}: {difference}; type the command of that run again: linerate {command}",
-            stored.id
+            "--resume {}: {difference}; type the command of that run again: {}",
+            stored.id,
+            shell_command(&stored.command)
         )));
     }
     let (record, live) = store.resume(&stored.id.0).map_err(Failure::usage)?;

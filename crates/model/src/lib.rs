@@ -107,7 +107,7 @@ pub use plan::{Goal, Plan, Repeats, SweepPlan};
 pub use port_name::PortName;
 pub use power::{Power, Powers, UnknownPower};
 pub use proof::{Counterproof, Expects, PairPart, Proof};
-pub use record::{Record, RecordId, SCHEMA, from_command_name, typed};
+pub use record::{Record, RecordId, SCHEMA, from_command_name, shell_command, shell_word, typed};
 pub use result::{AttemptSpan, FramesRun, Standing, TrialResult};
 pub use run_summary::{Headline, HeadlineVerdict, RunSummary};
 pub use series::{

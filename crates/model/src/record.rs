@@ -62,6 +62,21 @@ pub fn typed(command: &[String]) -> impl Iterator<Item = &str> {
     program.into_iter().chain(command.iter().skip(1).map(String::as_str))
 }
 
+/// A command as it can be typed into a shell, the program's folder left out. Whatever the words hold, the shell runs nothing else:
+/// records of served tests, and those of others, have words that a stranger chose.
+pub fn shell_command(command: &[String]) -> String {
+    typed(command).map(shell_word).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell takes it: in quotes unless it is plain.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 /// The words of a command line from its command's name on: `words` are those behind the program. The option `--lang` may stand
 /// before any command.
 pub fn from_command_name<Word: AsRef<OsStr>>(words: &[Word]) -> &[Word] {
@@ -142,6 +157,22 @@ impl Record {
         match &self.outcome {
             Outcome::Ladder(ladder) => Some(ladder),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_quoted_for_the_shell() {
+        let words = |text: &[&str]| text.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let typed = words(&["/opt/linerate", "compare", "--live", "stream B", "it's", "", "-t", "10s", "a#b"]);
+        assert_eq!(shell_command(&words(&["iperf3", "-c", "192.0.2.5"])), "iperf3 -c 192.0.2.5");
+        assert_eq!(shell_command(&typed), "linerate compare --live 'stream B' 'it'\\''s' '' -t 10s 'a#b'");
+        for chosen in ["$(reboot)", "`reboot`", "a;reboot", "a\nreboot", "~", "*"] {
+            assert_eq!(shell_command(&words(&["iperf3", "-C", chosen])), format!("iperf3 -C '{chosen}'"));
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::records::Records;
 use crate::said;
 use crate::sentences;
 use crate::tables::{Column, Table};
-use linerate_model::{Caveat, Record};
+use linerate_model::{Caveat, Record, shell_word};
 use maud::{Markup, html};
 
 /// A link to another page, where there are several.
@@ -74,7 +74,7 @@ pub fn linked_html<'a>(
         footer: html! {
             (said!(lang, "html-written-by", version = version)) " "
             @if abridged {
-                (said!(lang, "html-figures-embedded")) " " (said!(lang, "html-trials-left-out", id = name))
+                (said!(lang, "html-figures-embedded")) " " (said!(lang, "html-trials-left-out", id = shell_word(&name)))
             } @else {
                 (said!(lang, "html-record-embedded"))
             }

@@ -5,14 +5,14 @@ use crate::figures::{MISSING, percent, plain};
 use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::{copy, device, frames, loaded_latency, said, tasks};
-use linerate_model::{Bypass, IpVersion, Record, Repeats, TaskKind, Trial, Warmup};
+use linerate_model::{Bypass, IpVersion, Record, Repeats, TaskKind, Trial, Warmup, shell_command};
 use linerate_units::Nanos;
 use std::collections::BTreeSet;
 
 /// How it was measured, and the command.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let mut all = sentences(lang, record);
-    all.push(said!(lang, "method-command", command = plain(&record.command.join(" "))));
+    all.push(said!(lang, "method-command", command = plain(&shell_command(&record.command))));
     Section::full("method", said!(lang, "section-method"), vec![Block::Sentences(all)]).map(Section::folded)
 }
 

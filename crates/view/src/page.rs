@@ -79,23 +79,5 @@ pub(crate) fn record_link(lang: Language, id: &str, words: &[String]) -> Markup 
 
 /// The same for a shell, which takes each word as it is.
 pub(crate) fn shell_command(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
-    let quoted = |word: &str| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    linerate_report::plain(&typed(words).map(quoted).collect::<Vec<_>>().join(" "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_is_quoted_for_the_shell() {
-        let words = |text: &[&str]| text.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let typed = words(&["/opt/linerate", "compare", "--live", "stream B", "it's", "", "-t", "10s", "a#b"]);
-        assert_eq!(shell_command(&words(&["iperf3", "-c", "192.0.2.5"])), "iperf3 -c 192.0.2.5");
-        assert_eq!(shell_command(&typed), "linerate compare --live 'stream B' 'it'\\''s' '' -t 10s 'a#b'");
-    }
+    linerate_report::plain(&linerate_model::shell_command(words))
 }

@@ -5,7 +5,7 @@ use crate::arguments::StorePath;
 use crate::exit::Failure;
 use crate::output::{counted, language, print, say, style};
 use clap::Subcommand;
-use linerate_model::typed;
+use linerate_model::shell_command;
 use linerate_store::{Query, RunRow};
 
 /// List, show and delete records
@@ -105,7 +105,7 @@ fn list(limit: usize, filter: &str, json: bool, path: &StorePath) -> Result<(), 
 
 /// A line of the list: name, state, counts, headline figure, what limited it and with which confidence, command.
 pub(crate) fn as_line(run: &RunRow) -> String {
-    let mut command = typed(&run.command).collect::<Vec<_>>().join(" ");
+    let mut command = shell_command(&run.command);
     if run.is_tester_limit() {
         command += "  (tester limit)";
     }

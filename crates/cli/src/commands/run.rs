@@ -12,6 +12,7 @@ use crate::secrets::without_secrets;
 use crate::study_file;
 use linerate_lab::Bench;
 use linerate_method::study::{Kept, Measured, PlannedRun, StudyFile};
+use linerate_model::shell_command;
 use linerate_runner::Origin;
 use linerate_store::Store;
 use linerate_units::Nanos;
@@ -117,7 +118,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     if arguments.dry_run {
         missing
             .iter()
-            .for_each(|run| print(&format!("{}, repeat {}: {}", run.name, run.is.repeat, run.command.join(" "))));
+            .for_each(|run| print(&format!("{}, repeat {}: {}", run.name, run.is.repeat, shell_command(&run.command))));
         commands(&missing).iter().for_each(|command| print(&format!("command: {command}")));
         return Ok(());
     }

@@ -127,11 +127,23 @@ impl SocketOptions {
     /// Cores that are named at the most.
     const MOST_CPUS: usize = 4_096;
 
-    /// Checks the code point, the buffers and the number of cores.
+    /// Whether `name` can be that of a congestion control: the kernel's have 15 bytes at the most (TCP_CA_NAME_MAX), and are names of modules.
+    /// Messages tell how to load one, so nothing else is taken.
+    pub fn is_congestion_name(name: &str) -> bool {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        (1..=15).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(is_part)
+    }
+
+    /// Checks the name of the congestion control, the code point, the buffers and the number of cores.
     ///
     /// # Errors
     /// One of them is out of its range.
     pub fn check(&self) -> Result<(), OutOfRange> {
+        if let Some(name) = self.congestion.as_ref().filter(|name| !Self::is_congestion_name(name)) {
+            return Err(OutOfRange(format!(
+                "{name:?} is no name of a congestion control: choose one of /proc/sys/net/ipv4/tcp_available_congestion_control"
+            )));
+        }
         if let Some(dscp) = self.dscp {
             within("as DSCP (RFC 2474)", dscp, 0..=Self::MOST_DSCP)?;
         }
