@@ -64,6 +64,22 @@ fn use_store(path: &Path) {
     let _ = store.latest();
 }
 
+/// Blocks of a copy. Nothing outside the destination is changed, and nothing in it keeps a temporary name.
+pub(crate) fn copied(bytes: &[u8]) {
+    let folder = folder();
+    let (outside, inside) = (folder.path().join("outside"), folder.path().join("inside"));
+    fs::write(&outside, "kept").expect("the folder takes a file");
+    fs::create_dir(&inside).expect("the folder takes another");
+    linerate_copy::fuzzing::blocks(bytes, &inside);
+    assert_eq!(fs::read_to_string(&outside).expect("it is there"), "kept");
+    assert_eq!(fs::read_dir(folder.path()).expect("it can be listed").count(), 2, "nothing was made outside");
+    let names_one = bytes.windows(9).any(|part| part == b".linerate");
+    for entry in fs::read_dir(&inside).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        assert!(names_one || !name.to_string_lossy().starts_with(".linerate-fuzz-"), "{} is left", name.display());
+    }
+}
+
 /// A folder in memory, where the machine has one: nothing is waited for that a disk would do.
 fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");

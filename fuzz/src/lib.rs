@@ -26,7 +26,7 @@ const fn target(name: &'static str, run: fn(&[u8]), mutations: u32) -> Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 22] = [
+pub const TARGETS: [Target; 24] = [
     // JSON bodies of API requests, from holders of a URL and from strangers that pair.
     target("agent-requests", linerate_agent::fuzzing::request, 2_000),
     // JSON and events of an agent, which may be hostile.
@@ -37,6 +37,8 @@ pub const TARGETS: [Target; 22] = [
     target("agent-urls", texts::urls, 5_000),
     // pcap and pcapng files.
     target("captures", files::capture, 5_000),
+    // Blocks of a copy, among them records of holes and folders, from holders of a session's key.
+    target("copy-blocks", files::copied, 300),
     // Datagrams of a UDP stream, from strangers.
     target("datagrams", linerate_streams::fuzzing::datagrams, 5_000),
     // ARP, neighbour discovery and echo requests on a link.
@@ -47,7 +49,9 @@ pub const TARGETS: [Target; 22] = [
     target("iperf3-datagrams", linerate_streams::fuzzing::iperf3_datagrams, 5_000),
     // Public keys of servers of iperf3: from users, and from holders of a URL.
     target("iperf3-keys", linerate_iperf3::fuzzing::key, 1_000),
-    // JSON texts of a server of iperf3, and of clients that are strangers.
+    // Parameters of a test of iperf3, from clients that are strangers.
+    target("iperf3-parameters", linerate_iperf3::fuzzing::parameters, 2_000),
+    // Results of a test of iperf3, from servers, and from clients that are strangers.
     target("iperf3-texts", linerate_iperf3::fuzzing::text, 2_000),
     // Results of NFS calls, from servers of others.
     target("nfs-answers", linerate_nfs::fuzzing::answer, 5_000),

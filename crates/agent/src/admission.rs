@@ -3,12 +3,12 @@
 use crate::Limits;
 use crate::grant::{CredentialId, Grant};
 use linerate_control::{ApiError, ErrorKind};
-use linerate_engine::Demand;
+use linerate_engine::{Demand, Needs};
 use linerate_model::{Power, TaskKind};
 use linerate_units::BitRate;
 
 /// Weighs the `demand` of a session that does `task` against `limits` and against what its credential grants, beside the
-/// demands of the sessions `under_way` and their credentials.
+/// demands of the sessions `under_way` and their credentials, and what else is `reserved` of the budget.
 ///
 /// # Errors
 /// It goes beyond a limit, which is named with the remedy, or it needs what another session has for itself.
@@ -18,6 +18,7 @@ pub(crate) fn admit<'a>(
     task: TaskKind,
     demand: &Demand,
     under_way: impl Iterator<Item = (&'a CredentialId, &'a Demand)>,
+    reserved: &'a [Needs],
 ) -> Result<(), ApiError> {
     let needs = &demand.needs;
     if needs.powers.has(Power::Frames) {
@@ -61,7 +62,7 @@ pub(crate) fn admit<'a>(
         let message = format!("a trial with {exclusive} is under way, and only one can be; wait for it to end");
         return Err(ApiError::new(ErrorKind::Conflict, message));
     }
-    limits.budget.check(needs, under_way.iter().map(|(_, other)| &other.needs)).or_else(refuse)?;
+    limits.budget.check(needs, under_way.iter().map(|(_, other)| &other.needs).chain(reserved)).or_else(refuse)?;
     if let Some(limit) = limits.max_rate {
         let others = under_way.iter().map(|(_, other)| *other);
         let limit = RateLimit {
@@ -161,7 +162,6 @@ fn refuse<T>(message: impl Into<String>) -> Result<T, ApiError> {
 mod tests {
     use super::*;
     use crate::AllowedInterfaces;
-    use linerate_engine::Needs;
     use linerate_units::Nanos;
 
     fn demand() -> Demand {
@@ -185,7 +185,7 @@ mod tests {
         under_way: impl Iterator<Item = &'a Demand>,
     ) -> Result<(), ApiError> {
         let under_way = under_way.map(|demand| (&None, demand));
-        super::admit(limits, &Grant::of_owner(limits), task, demand, under_way)
+        super::admit(limits, &Grant::of_owner(limits), task, demand, under_way, &[])
     }
 
     fn limits() -> Limits {

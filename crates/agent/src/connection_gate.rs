@@ -6,6 +6,7 @@ use crate::slots::{Slot, Slots};
 use axum::{Extension, Router};
 use axum_server::accept::Accept;
 use linerate_control::{ApiError, ErrorKind};
+use linerate_engine::end_if_vanished;
 use linerate_sys::clock;
 use std::collections::BTreeMap;
 use std::future::{Ready, ready};
@@ -107,6 +108,8 @@ impl ConnectionGate {
     fn open(&self, stream: TcpStream, service: Router) -> io::Result<(GatedStream, Router)> {
         let connection = self.take(&stream)?;
         stream.set_nodelay(true)?;
+        // Also where the connection did not come by the shared port.
+        end_if_vanished(&stream)?;
         let closing = Some(Box::pin(tokio::time::sleep(self.timeout)));
         Ok((GatedStream { stream, connection: connection.clone(), closing }, service.layer(Extension(connection))))
     }

@@ -37,6 +37,6 @@ fn weigh(assignment: &Assignment) {
     assert!(takers.next().is_none(), "each task has one engine only");
     if let Ok(demand) = engine.demand(assignment) {
         let limits = Limits::default();
-        let _ = admit(&limits, &Grant::of_owner(&limits), assignment.task.kind(), &demand, std::iter::empty());
+        let _ = admit(&limits, &Grant::of_owner(&limits), assignment.task.kind(), &demand, std::iter::empty(), &[]);
     }
 }

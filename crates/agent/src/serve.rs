@@ -21,7 +21,7 @@ use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
 use linerate_control::pairing::PairingCode;
 use linerate_control::{PROTOCOL, PROTOCOL_HEADER};
-use linerate_engine::{Engine, PortServer, Report, StrangerReplies};
+use linerate_engine::{Engine, PortServer, Report, Reserve, StrangerReplies};
 use linerate_model::{AgentUrl, HostName};
 use linerate_observe::HostOptions;
 use linerate_sys::descriptors;
@@ -213,6 +213,12 @@ impl Agent {
     /// What strangers may be sent beside its sessions, for services of this host outside the API.
     pub fn stranger_replies(&self) -> &Arc<StrangerReplies> {
         &self.shared.sessions.replies
+    }
+
+    /// Takes parts of its budget for services of this host outside the API, beside its sessions.
+    pub fn reserve(&self) -> Reserve {
+        let shared = Arc::clone(&self.shared);
+        Reserve(Arc::new(move |needs| shared.sessions.reserve(needs)))
     }
 
     /// What it has given up; none unless it was to.

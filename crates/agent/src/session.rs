@@ -17,6 +17,7 @@ use linerate_model::{
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::any::Any;
+use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -75,6 +76,8 @@ struct State {
     /// Why the agent stopped it; the first reason counts.
     stopped: Option<(FailureKind, String)>,
     outcome: Option<(Arc<Outcome>, Instant)>,
+    /// Memory that the outcome takes while it is kept.
+    kept_bytes: u64,
 }
 
 /// An order that an engine waits for.
@@ -118,6 +121,7 @@ impl Session {
             all_sent: false,
             stopped: None,
             outcome: None,
+            kept_bytes: 0,
         };
         let orders = Arc::new(Orders { state: Mutex::new(state), given: Condvar::new() });
         let stop = Arc::<Stop>::default();
@@ -162,6 +166,11 @@ impl Session {
     /// What it has come to, and when; none before its end.
     pub(crate) fn outcome(&self) -> Option<(Arc<Outcome>, Instant)> {
         self.orders.lock().outcome.clone()
+    }
+
+    /// Returns the memory that its counts take, bytes; zero before its end.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.orders.lock().kept_bytes
     }
 
     /// What it has left on the host; empty before its end.
@@ -336,8 +345,14 @@ impl Session {
 
     /// Ends the session: nothing of it is left on the host but what `outcome` names.
     pub(crate) fn settle(&self, outcome: Outcome) {
+        let kept_bytes = memory_of(&outcome);
         let outcome = Arc::new(outcome);
-        self.orders.lock().outcome = Some((Arc::clone(&outcome), Instant::now()));
+        let mut state = self.orders.lock();
+        state.outcome = Some((Arc::clone(&outcome), Instant::now()));
+        state.kept_bytes = kept_bytes;
+        // Nobody connects any more.
+        state.endpoints = None;
+        drop(state);
         // What is still to be woken holds sockets, and a thread left by a panic is to end.
         self.stop.set(String::from("the session is over"));
         self.stage.send_replace(match outcome.as_ref() {
@@ -441,6 +456,31 @@ impl Session {
 
     pub(crate) fn conflict(&self, state: &str) -> ApiError {
         ApiError::new(ErrorKind::Conflict, format!("the session `{}` {state}", self.id))
+    }
+}
+
+/// Memory that an outcome takes, bytes: about twice its JSON, of which most is short numbers.
+fn memory_of(outcome: &Outcome) -> u64 {
+    let mut json = Length(0);
+    let written = match outcome {
+        Ok(counts) => serde_json::to_writer(&mut json, counts),
+        Err(failure) => serde_json::to_writer(&mut json, failure),
+    };
+    // What cannot be written is not kept long either: nobody can fetch it.
+    if written.is_ok() { json.0.saturating_mul(2) } else { 0 }
+}
+
+/// Counts the bytes that are written.
+struct Length(u64);
+
+impl io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -11,19 +11,22 @@ use crate::session::{Bounds, Opener, Outcome, Session, panicked};
 use crate::{Limits, Timeouts};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::{ApiError, Closed, ErrorKind};
-use linerate_engine::{Demand, Engine, ListenOptions, PortServer, Report, SharedPort, StrangerReplies};
+use linerate_engine::{Demand, Engine, ListenOptions, Needs, PortServer, Report, SharedPort, StrangerReplies};
 use linerate_model::{Assignment, FailureKind, HostCounts, Order, SessionFailure, SessionId, Stage};
 use std::collections::BTreeMap;
 use std::future::ready;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio_stream::wrappers::WatchStream;
 
 /// Sessions that are over are kept, with their counts, until they are fetched; the oldest makes room.
 const KEPT: usize = 16;
+
+/// The part of the memory of all sessions that the kept counts of one credential may take: one of so many.
+const KEPT_SHARE: u64 = 8;
 
 /// How long one request to close a session waits for its end. Clients ask again.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -44,6 +47,8 @@ pub(crate) struct Sessions {
     pub(crate) replies: Arc<StrangerReplies>,
     /// Told of each session that has ended.
     report: Report,
+    /// What work that is no session has of the budget.
+    reserved: Mutex<Vec<Weak<Needs>>>,
 }
 
 impl Sessions {
@@ -57,7 +62,8 @@ impl Sessions {
         let (held, closing, metrics) = (Mutex::default(), AtomicBool::new(false), Metrics::default());
         let replies = Arc::new(StrangerReplies::within(limits.max_rate));
         let port = port.map(|server| server.port().clone());
-        Self { held, engines, limits, port, timeouts, closing, metrics, replies, report }
+        let reserved = Mutex::default();
+        Self { held, engines, limits, port, timeouts, closing, metrics, replies, report, reserved }
     }
 
     /// Begins with a session that the limits allow, as a host at `requester` asks, and tells its stages. It is stopped when the stream is dropped.
@@ -213,7 +219,7 @@ impl Sessions {
         }
         let under_way = held.values().filter(|session| !session.is_over());
         let under_way = under_way.map(|session| (&session.opener.credential, &session.demand));
-        admit(&self.limits, grant, task, &demand, under_way)?;
+        admit(&self.limits, grant, task, &demand, under_way, &self.reserved(&held))?;
         let rate_limited = self.limits.max_rate.is_some() || grant.max_rate.is_some();
         let opener = Opener { host: requester.to_canonical(), credential: grant.credential.clone(), rate_limited };
         let peers = self.limits.data_peers().and(grant.data_peers());
@@ -222,6 +228,36 @@ impl Sessions {
         let session = Arc::new(Session::new(assignment, demand, opener, listening));
         held.insert(assignment.id.clone(), Arc::clone(&session));
         Ok((session, engine))
+    }
+
+    /// Takes a part of the budget for work that is no session, until the returned value is dropped.
+    ///
+    /// # Errors
+    /// The sessions do not leave as much; the text says of what, and the remedy.
+    pub(crate) fn reserve(&self, needs: Needs) -> Result<Arc<Needs>, String> {
+        let held = self.held();
+        let others = self.reserved(&held);
+        let under_way = held.values().filter(|session| !session.is_over()).map(|session| &session.demand.needs);
+        self.limits.budget.check(&needs, under_way.chain(&others))?;
+        let taken = Arc::new(needs);
+        self.reservations().push(Arc::downgrade(&taken));
+        Ok(taken)
+    }
+
+    /// Returns what is taken of the budget by others than sessions under way: work that is no session, and the counts of sessions that are
+    /// over.
+    fn reserved(&self, held: &BTreeMap<SessionId, Arc<Session>>) -> Vec<Needs> {
+        let mut reservations = self.reservations();
+        reservations.retain(|needs| needs.strong_count() > 0);
+        let mut reserved: Vec<Needs> =
+            reservations.iter().filter_map(Weak::upgrade).map(Arc::unwrap_or_clone).collect();
+        let memory = held.values().map(|session| session.kept_bytes()).sum();
+        reserved.push(Needs { memory, ..Needs::default() });
+        reserved
+    }
+
+    fn reservations(&self) -> MutexGuard<'_, Vec<Weak<Needs>>> {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn demand(&self, engine: usize, assignment: &Assignment) -> Result<Demand, ApiError> {
@@ -255,7 +291,7 @@ impl Sessions {
         // Whoever learns that the session is over finds the oldest gone already.
         let mut held = self.held();
         session.settle(outcome);
-        make_room(&mut held);
+        make_room(&mut held, self.limits.budget.memory.get() / KEPT_SHARE);
         drop(held);
         // Last, for it may write where nobody reads.
         (self.report.0)(&line);
@@ -304,18 +340,24 @@ impl Sessions {
     }
 }
 
-/// Forgets the oldest sessions of each credential that are over, beyond those that are kept: nobody drops another's counts.
-fn make_room(held: &mut BTreeMap<SessionId, Arc<Session>>) {
-    let mut over = BTreeMap::<CredentialId, Vec<(Instant, SessionId)>>::new();
+/// Forgets the oldest sessions of each credential that are over, beyond those that are kept: nobody drops another's counts. Those of one
+/// credential take at most `most_bytes`, unless the last one alone takes more.
+fn make_room(held: &mut BTreeMap<SessionId, Arc<Session>>, most_bytes: u64) {
+    let mut over = BTreeMap::<CredentialId, Vec<(Instant, SessionId, u64)>>::new();
     for session in held.values() {
         if let Some((_, ended)) = session.outcome() {
-            over.entry(session.opener.credential.clone()).or_default().push((ended, session.id.clone()));
+            let kept = (ended, session.id.clone(), session.kept_bytes());
+            over.entry(session.opener.credential.clone()).or_default().push(kept);
         }
     }
     for sessions in over.values_mut() {
         sessions.sort();
-        for (_, id) in sessions.iter().rev().skip(KEPT) {
-            held.remove(id);
+        let mut bytes = 0_u64;
+        for (number, (_, id, own)) in sessions.iter().rev().enumerate() {
+            bytes = bytes.saturating_add(*own);
+            if number >= KEPT || (number > 0 && bytes > most_bytes) {
+                held.remove(id);
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::greeting::GREETING;
 use crate::inbox::Inbox;
 use crate::socket::set_options;
 use crate::strangers::{StrangerLimits, Strangers};
+use crate::vanished_peer::end_if_vanished;
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::event::Event;
 use linerate_sys::socket::wait_readable;
@@ -343,7 +344,7 @@ impl Inner {
             }
             Shown::Tls => {
                 // Requests may wait behind the load of a trial for longer than data that nobody acknowledges. It cannot fail.
-                let _ = SockRef::from(&unsorted.stream).set_tcp_user_timeout(None);
+                let _ = end_if_vanished(&unsorted.stream);
                 api(unsorted.stream);
             }
             Shown::Greeting(length) => {

@@ -70,7 +70,7 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
         .map(BulkFlow::keep_open)
         .collect::<io::Result<Vec<OwnedFd>>>()
         .map_err(Iperf3Error::socket("dup"))?;
-    let test = Iperf3Test { wide: true, by_bytes: job.task.volume.is_some() };
+    let test = Iperf3Test { wide: true, by_bytes: job.task.volume.is_some(), rate_limited: host.is_rate_limited() };
     let bulk = Bulk::start(assignment, job.path, timeline.clone(), flows, test, host.stop())?;
     let work = bulk.work();
     let meters = Arc::clone(&work.meters);

@@ -5,7 +5,7 @@ use crate::job::Job;
 use crate::message;
 use crate::reading::{self, TICK, Unread, is_timeout};
 use crate::state::State;
-use linerate_engine::SocketSpec;
+use linerate_engine::{SocketSpec, end_if_vanished};
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::clock;
 use linerate_sys::socket::wait_readable;
@@ -69,7 +69,10 @@ impl<'a> Control<'a> {
         let timeouts = |stream: &TcpStream| {
             stream.set_read_timeout(Some(TICK)).and_then(|()| stream.set_write_timeout(Some(WRITE)))
         };
-        timeouts(&control.stream).map_err(Iperf3Error::socket("setting timeouts"))?;
+        // The server says nothing during the test, and it may vanish while it is sent datagrams.
+        timeouts(&control.stream)
+            .and_then(|()| end_if_vanished(&control.stream))
+            .map_err(Iperf3Error::socket("setting timeouts"))?;
         control.write(&cookie.0, "naming the test")?;
         Ok(control)
     }

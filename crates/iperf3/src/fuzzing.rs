@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: JSON texts of a server of others, and of clients that are strangers; public keys.
+//! Entry points for fuzzing: JSON texts of servers of others, and of clients that are strangers; public keys.
 
 use crate::login::{Login, Padding, public_key};
 use crate::message;
@@ -19,7 +19,13 @@ pub fn text(bytes: &[u8]) {
         assert_eq!(told.flows.len(), flows);
         assert_eq!(TestResults::decode(&told.encode(), flows).map(|again| again.flows.len()), Ok(flows));
     }
-    asked(&value);
+}
+
+/// Reads the parameters of a test, and weighs them.
+pub fn parameters(bytes: &[u8]) {
+    if let Ok(value) = message::decode(bytes) {
+        asked(&value);
+    }
 }
 
 /// Reads a public key, and encrypts a login with it.

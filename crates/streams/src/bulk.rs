@@ -81,6 +81,8 @@ pub struct Iperf3Test {
     pub wide: bool,
     /// The client ends it after so many bytes, and not by time.
     pub by_bytes: bool,
+    /// A limit binds its rate.
+    pub rate_limited: bool,
 }
 
 /// Bulk streams at work. Dropping them stops them and waits for their threads.
@@ -101,13 +103,14 @@ impl Bulk {
         path: u16,
         timeline: Timeline,
         flows: Vec<BulkFlow>,
-        Iperf3Test { wide, by_bytes }: Iperf3Test,
+        Iperf3Test { wide, by_bytes, rate_limited }: Iperf3Test,
         stop: &Stop,
     ) -> Result<Self, FailedBy> {
         let job = Job::check(assignment)?;
         let flows = flows.into_iter().map(|flow| connected(path, flow)).collect::<Result<_, StreamError>>()?;
-        let shared =
-            Shared::new(job, timeline, flows, AllowedPeers::default()).speaking(Wire::Iperf3 { wide, by_bytes });
+        let shared = Shared::new(job, timeline, flows, AllowedPeers::default())
+            .speaking(Wire::Iperf3 { wide, by_bytes })
+            .rate_limited(rate_limited);
         Ok(Self { running: Running::spawn(shared, stop)?, path })
     }
 

@@ -68,7 +68,8 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamE
     }
     let job = Arc::into_inner(job).expect("the accepting threads have ended and gave up theirs");
     let timeline = job.timeline(start);
-    let running = Running::spawn(Shared::new(job, timeline.clone(), flows, host.listen_options().peers), host.stop())?;
+    let shared = Shared::new(job, timeline.clone(), flows, host.listen_options().peers);
+    let running = Running::spawn(shared.rate_limited(host.is_rate_limited()), host.stop())?;
     host.runs(running.work());
     Ok(Counted {
         roles: running.join()?,

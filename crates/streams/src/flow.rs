@@ -69,6 +69,8 @@ pub(crate) struct Shared {
     pub(crate) peers: AllowedPeers,
     /// Who the other ends are.
     pub(crate) wire: Wire,
+    /// A limit binds the rate, so that nothing is sent before the rate has earned it.
+    pub(crate) rate_limited: bool,
     /// Streams that end by volume: what each end may still send in the window, and for ends that speak iperf3's protocol receive.
     budgets: Vec<[Budget; 2]>,
     /// Flows whose part of the volume is not over.
@@ -99,13 +101,30 @@ impl Shared {
         let units = job.volume();
         let budgets = units.map_or(Vec::new(), |all| job.ends.iter().map(|_| [all; 2].map(Budget::new)).collect());
         let unfinished = AtomicUsize::new(flows.len());
-        Self { job, timeline, flows, meters, stop: Stop::default(), peers, wire: Wire::Own, budgets, unfinished }
+        Self {
+            job,
+            timeline,
+            flows,
+            meters,
+            stop: Stop::default(),
+            peers,
+            wire: Wire::Own,
+            rate_limited: false,
+            budgets,
+            unfinished,
+        }
     }
 
     /// The same, where the other ends speak `wire`.
     #[must_use]
     pub(crate) fn speaking(self, wire: Wire) -> Self {
         Self { wire, ..self }
+    }
+
+    /// The same, where a limit binds the rate if `rate_limited`.
+    #[must_use]
+    pub(crate) fn rate_limited(self, rate_limited: bool) -> Self {
+        Self { rate_limited, ..self }
     }
 
     /// What flow `index` may still move of its end's volume; none where the window ends by time, and at receivers that their sender

@@ -38,9 +38,12 @@ pub(crate) fn run(shared: &Shared, index: usize, spec: &TransactTask, link: &Lin
     }
 }
 
-/// When the flow's requests are due; none in a closed loop.
-fn schedule(spec: &TransactTask, start_ns: u64, flow: u16) -> Option<Schedule> {
-    Some(Schedule::new(spec.rate?, spec.arrivals, start_ns, (flow, spec.net.flows), rand::random()))
+/// Returns when the requests of flow `index` are due; `None` in a closed loop.
+fn schedule(spec: &TransactTask, shared: &Shared, index: usize) -> Option<Schedule> {
+    let (rate, start) = (spec.rate?, shared.timeline.start());
+    let start = if shared.rate_limited { Schedule::earned_start(rate, start) } else { start };
+    let flow = shared.flows[index].hello.flow;
+    Some(Schedule::new(rate, spec.arrivals, start, (flow, spec.net.flows), rand::random()))
 }
 
 /// What the asking end counts.

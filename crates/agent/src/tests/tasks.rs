@@ -118,7 +118,8 @@ fn the_reach_to_file_servers_is_lent_only_where_it_was_allowed() {
             };
             let limits = Limits { servers, ..Limits::default() };
             let grant = Grant::of_owner(&limits);
-            admit(&limits, &grant, assignment.task.kind(), &demand, std::iter::empty()).map_err(|error| error.message)
+            admit(&limits, &grant, assignment.task.kind(), &demand, std::iter::empty(), &[])
+                .map_err(|error| error.message)
         };
         let what = format!("{:?}", assignment.task);
         let error = admitted(&[], &[]).expect_err(&what);
@@ -142,7 +143,7 @@ fn caches_are_emptied_only_where_that_was_allowed() {
     let admitted = |cold_cache| {
         let limits = Limits { cold_cache, ..Limits::default() };
         let grant = Grant::of_owner(&limits);
-        admit(&limits, &grant, TaskKind::Copy, &demand, std::iter::empty()).map_err(|error| error.message)
+        admit(&limits, &grant, TaskKind::Copy, &demand, std::iter::empty(), &[]).map_err(|error| error.message)
     };
     assert!(admitted(false).is_err_and(|error| error.contains("--allow-cold-cache")));
     assert_eq!(admitted(true), Ok(()));
@@ -157,9 +158,10 @@ fn no_task_escapes_the_limits() {
         let assignment = unbounded(kind);
         let engine = engines.iter().find(|engine| engine.takes(&assignment.task)).expect("an engine");
         let demand = engine.demand(&assignment).unwrap_or_else(|error| panic!("{kind}: {error}"));
-        assert_eq!(admit(&open, &Grant::of_owner(&open), kind, &demand, std::iter::empty()), Ok(()), "{kind}");
+        assert_eq!(admit(&open, &Grant::of_owner(&open), kind, &demand, std::iter::empty(), &[]), Ok(()), "{kind}");
         let refused = |limits: Limits, option: &str| {
-            let error = admit(&limits, &Grant::of_owner(&limits), kind, &demand, std::iter::empty()).expect_err(option);
+            let error =
+                admit(&limits, &Grant::of_owner(&limits), kind, &demand, std::iter::empty(), &[]).expect_err(option);
             assert!(error.message.contains(option), "{kind}: {}", error.message);
         };
         refused(Limits { max_rate: Some(BitRate::per_second(1 << 40)), ..open.clone() }, "--max-rate");
@@ -184,7 +186,7 @@ fn messages_count_for_each_flow() {
     task.net.flows = 128;
     let engine = engines.iter().find(|engine| engine.takes(&assignment.task)).expect("an engine");
     let demand = engine.demand(&assignment).expect("it can be meant");
-    let admit = || admit(&limits, &Grant::of_owner(&limits), TaskKind::Stream, &demand, [].into_iter());
+    let admit = || admit(&limits, &Grant::of_owner(&limits), TaskKind::Stream, &demand, [].into_iter(), &[]);
     let error = admit().expect_err("more than the host has").message;
     assert!(error.contains("--max-memory") && error.contains("fewer flows"), "{error}");
 }

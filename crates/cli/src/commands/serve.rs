@@ -14,7 +14,7 @@ use linerate_agent::{
     Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, PAIRING_TIME, Timeouts, Token,
 };
 use linerate_control::pairing::PairingCode;
-use linerate_engine::{AllowedPeers, DataPorts, PortServer, Report, StrangerReplies, at_one_port, listen};
+use linerate_engine::{AllowedPeers, DataPorts, PortServer, Report, Reserve, StrangerReplies, at_one_port, listen};
 use linerate_iperf3::ServiceLimits;
 use linerate_model::{AgentUrl, HostName};
 use linerate_oncrpc::RpcService;
@@ -112,7 +112,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = Limits::default().max_flows, value_parser = at_least_one::<u64>)]
     max_flows: u64,
 
-    /// Maximum memory of all trials together [default: a quarter of this machine's]
+    /// Maximum memory of all trials together, those of iperf3's clients too [default: a quarter of this machine's]
     #[arg(long, value_name = "SIZE")]
     max_memory: Option<ByteCount>,
 
@@ -286,7 +286,10 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     let service =
         rpc.map(|(address, registered)| rpc_service(address, registered, agent.stranger_replies())).transpose()?;
     let host = agent.host_options();
-    let serve_iperf3 = |(address, limits)| iperf3::serve(address, limits, store, host.clone());
+    let serve_iperf3 = |(address, limits)| {
+        let limits = ServiceLimits { reserve: agent.reserve(), ..limits };
+        iperf3::serve(address, limits, store, host.clone())
+    };
     let iperf3 = iperf3.map(serve_iperf3).transpose()?;
     let announce = || discovery::announce(&name, at, &agent.url().fingerprint);
     let announced = arguments.announce.then(announce).transpose().map_err(Failure::usage)?;
@@ -358,6 +361,7 @@ impl Arguments {
             max_tests: self.max_trials,
             max_flows: self.max_flows,
             peers,
+            reserve: Reserve::default(),
         }
     }
 

@@ -151,19 +151,58 @@ impl<'a> Way<'a> {
         self.flows.iter().map(since).sum::<u64>().min(self.numbered())
     }
 
+    /// UDP: the loss, after a rate.
+    fn loss_words(&self) -> String {
+        format!(", {} of {} datagrams lost", grouped(self.lost()), grouped(self.numbered()))
+    }
+
     /// Payload bits per second.
     fn rate(&self) -> BitRate {
         BitRate::per_second((self.bytes() as f64 * 8.0 / self.time.as_secs_f64()).round() as u64)
     }
 }
 
-/// One direction of a test in words, as in "received 94.1 Mbit/s, 3 of 8,492 datagrams lost"; none if there is no such direction.
-pub(super) fn in_words(results: &[FlowResult], ways: &[(u16, bool)], backward: bool, is_udp: bool) -> Option<String> {
-    let way = Way::of(results, ways, backward)?;
-    let verb = if backward { "sent" } else { "received" };
-    let mut words = format!("{verb} {}", way.rate());
-    if is_udp && !backward {
-        words += &format!(", {} of {} datagrams lost", grouped(way.lost()), grouped(way.numbered()));
+/// What this host received in words, as in "received 94.1 Mbit/s, 3 of 8,492 datagrams lost"; `None` if the client sent nothing.
+pub(super) fn received_words(results: &[FlowResult], ways: &[(u16, bool)], is_udp: bool) -> Option<String> {
+    let way = Way::of(results, ways, false)?;
+    Some(format!("received {}{}", way.rate(), if is_udp { way.loss_words() } else { String::new() }))
+}
+
+/// What the client received in words, as it `told`: "client received 49.8 Mbit/s of 62.1 Mbit/s sent". `None` if this host sent nothing.
+pub(super) fn sent_words(
+    results: &[FlowResult],
+    told: Option<&[FlowResult]>,
+    ways: &[(u16, bool)],
+    is_udp: bool,
+) -> Option<String> {
+    let sent = Way::of(results, ways, true)?.rate();
+    let Some(received) = told.and_then(|told| Way::of(told, ways, true)) else {
+        return Some(format!("sent {sent}; the client did not say what it received"));
+    };
+    let loss = if is_udp { received.loss_words() } else { String::new() };
+    Some(format!("client received {} of {sent} sent{loss}", received.rate()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(bytes: u64) -> FlowResult {
+        FlowResult { bytes, datagrams: 1_000, lost: 3, time: Nanos::from_secs(1), ..FlowResult::default() }
     }
-    Some(words)
+
+    #[test]
+    fn what_this_host_sent_is_told_as_the_client_received_it() {
+        let ways = [(0, false), (0, true)];
+        let (own, told) = ([flow(1_000_000), flow(7_762_500)], [flow(1_250_000), flow(6_225_000)]);
+        assert_eq!(received_words(&own, &ways, false).as_deref(), Some("received 8 Mbit/s"));
+        let sent = |told, is_udp| sent_words(&own, told, &ways, is_udp).expect("one flow sends");
+        assert_eq!(sent(Some(&told[..]), false), "client received 49.8 Mbit/s of 62.1 Mbit/s sent");
+        assert_eq!(
+            sent(Some(&told[..]), true),
+            "client received 49.8 Mbit/s of 62.1 Mbit/s sent, 3 of 1,000 datagrams lost"
+        );
+        assert_eq!(sent(None, false), "sent 62.1 Mbit/s; the client did not say what it received");
+        assert_eq!(sent_words(&own[..1], None, &ways[..1], false), None);
+    }
 }

@@ -11,7 +11,7 @@ mod tests_under_way;
 
 pub use listener::Iperf3Service;
 
-use linerate_engine::{AllowedPeers, Work};
+use linerate_engine::{AllowedPeers, Reserve, Work};
 use linerate_model::{HostCounts, Observation, Series, StreamTask, Timing};
 use linerate_units::{BitRate, Nanos};
 use std::net::{IpAddr, SocketAddr};
@@ -68,6 +68,8 @@ pub struct ServiceLimits {
     pub max_flows: u64,
     /// Who may have a test.
     pub peers: AllowedPeers,
+    /// Memory, threads and descriptors for each test, of what is there for all that this host serves.
+    pub reserve: Reserve,
 }
 
 /// What fuzzing needs of the private parts.
@@ -75,7 +77,7 @@ pub struct ServiceLimits {
 pub(crate) mod fuzzing {
     use super::ServiceLimits;
     use super::test_request::TestRequest;
-    use linerate_engine::AllowedPeers;
+    use linerate_engine::{AllowedPeers, Reserve};
     use linerate_units::{BitRate, Nanos};
     use serde_json::Value;
     use std::net::{IpAddr, Ipv4Addr};
@@ -89,11 +91,17 @@ pub(crate) mod fuzzing {
             max_tests: 4,
             max_flows: 128,
             peers: AllowedPeers::default(),
+            reserve: Reserve::default(),
         };
         if asked.check(&limits, (1, 1)).is_ok() {
             let (sends, receives) = asked.rates();
             assert!([sends, receives].into_iter().all(|rate| rate.is_some_and(|rate| rate < 1_000_000_000)));
             assert!(asked.ways().len() <= 128);
+            let needs = asked.needs(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("what is allowed can be served");
+            assert!(needs.threads > 0 && needs.descriptors > asked.ways().len() as u64 && needs.memory > 0);
+        }
+        if let Some(name) = &asked.socket.congestion {
+            assert_eq!(linerate_model::shell_word(name), *name, "it can be typed into a shell as it is");
         }
         let _ = asked.assignment(IpAddr::V4(Ipv4Addr::LOCALHOST), limits.max_time);
     }

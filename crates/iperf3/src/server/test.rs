@@ -1,7 +1,7 @@
 //! One test, served.
 
-use super::flow_counts::{FlowCounts, Way, in_words};
-use super::test_request::{RequestError, TestRequest, is_congestion_name};
+use super::flow_counts::{FlowCounts, Way, received_words, sent_words};
+use super::test_request::{RequestError, TestRequest};
 use super::tests_under_way::{AcceptedFlow, Slot, Wants};
 use super::{Observer, ServedTest, ServiceLimits};
 use crate::cpu::CpuTime;
@@ -10,8 +10,10 @@ use crate::reading::{self, TICK, Unread, is_timeout};
 use crate::results::{FlowResult, TestResults};
 use crate::state::State;
 use crate::told::ToldOf;
-use linerate_engine::{Stop, Timeline};
-use linerate_model::{Caveat, Direction, EndCounts, HostCounts, RoleCounts, Timing, Transport, Warmup, Window};
+use linerate_engine::{Stop, Timeline, end_if_vanished};
+use linerate_model::{
+    Caveat, Direction, EndCounts, HostCounts, RoleCounts, SocketOptions, Timing, Transport, Warmup, Window,
+};
 use linerate_observe::interface_of;
 use linerate_streams::{Bulk, BulkFlow, BulkSocket, Iperf3Test};
 use linerate_sys::clock;
@@ -27,8 +29,14 @@ use std::time::Duration;
 const STEP_NS: u64 = 10_000_000_000;
 /// It has so long to end the test after its time, as iperf3 gives it.
 const GRACE: Nanos = Nanos::from_secs(10);
-/// Parameters are short; results have a few hundred bytes for each flow.
-const LONGEST_TEXT: u32 = 256 << 10;
+/// Bytes of a client's parameters. As JSON values they take up to 16 times as much.
+const LONGEST_PARAMETERS: u32 = 64 << 10;
+/// Bytes of a client's results, without its flows and for each of them: about 250 are usual.
+const LONGEST_RESULTS: u32 = 64 << 10;
+const LONGEST_RESULT: u32 = 1 << 10;
+/// Memory that the texts of a test take.
+pub(super) const TEXTS_MEMORY: u64 = 16 * (LONGEST_PARAMETERS + LONGEST_RESULTS) as u64;
+pub(super) const RESULT_MEMORY: u64 = 16 * LONGEST_RESULT as u64;
 /// A rate that was agreed may be exceeded by so much, for clocks differ, and by so many bytes at once, for what a client has been kept
 /// from sending it catches up.
 const BEYOND_RATE: f64 = 1.1;
@@ -95,11 +103,13 @@ impl Test {
             .and_then(|()| self.control.set_read_timeout(Some(TICK)))
             .and_then(|()| self.control.set_write_timeout(Some(Duration::from_nanos(STEP_NS / 2))))
             .and_then(|()| self.control.set_nodelay(true))
+            .and_then(|()| end_if_vanished(&self.control))
             .map_err(early)?;
         self.tell(State::ParameterExchange)?;
-        let asked = TestRequest::read(&self.text()?)?;
+        let asked = TestRequest::read(&self.text(LONGEST_PARAMETERS)?)?;
         let (sends, receives) = asked.rates();
         self.place.admit((sends.unwrap_or(0), receives.unwrap_or(0)), |others| asked.check(&self.limits, others))?;
+        let _reserved = (self.limits.reserve.0)(asked.needs(self.peer)?).map_err(RequestError::beyond_budget)?;
         let ways = asked.ways();
         let local = self.control.local_addr().map_err(early)?;
         self.place.wait_for(Wants {
@@ -137,7 +147,11 @@ impl Test {
         let (start, cpu) = (begun.at, CpuTime::now());
         let timeline = Timeline::new(start, Window { warmup: Warmup::Fixed(Nanos::default()), measure: longest });
         let stop = Stop::default();
-        let test = Iperf3Test { wide: asked.wide, by_bytes: asked.bytes.is_some() };
+        let test = Iperf3Test {
+            wide: asked.wide,
+            by_bytes: asked.bytes.is_some(),
+            rate_limited: self.limits.max_rate.is_some(),
+        };
         let bulk = Bulk::start(&asked.assignment(self.peer, longest), 0, timeline, flows, test, &stop)
             .map_err(|failed| Ended::Early(failed.to_string()))?;
         let mut work = bulk.work();
@@ -154,11 +168,14 @@ impl Test {
 
         let results = after.since(&before, &ways, is_udp);
         let told = self.exchange(&asked, &results, CpuTime::now(), cpu, congestion)?;
+        let told = client_results(&told, ways.len());
         let own = EndCounts {
             interface: interface_of(service.ip()),
             ..after.end(&before, &results, &ways, asked.message_bytes, &sockets)
         };
-        if let Some((client, caveats)) = client_end(&asked, &results, &ways, &own, &told) {
+        if let Some(told) = &told
+            && let Some((client, caveats)) = client_end(&asked, &results, &ways, &own, told)
+        {
             let roles = [own, client].map(|end| RoleCounts::Flows(Box::new(end))).into();
             let started_unix_ns = clock::unix_at(before.at);
             watch.ended(
@@ -166,7 +183,7 @@ impl Test {
                 HostCounts { roles, observation, series, started_unix_ns, caveats, remains: Vec::new() },
             );
         }
-        Ok(words(&asked, &results, &ways))
+        Ok(words(&asked, &results, told.as_ref(), &ways))
     }
 
     /// Takes the flows that the client opens. Their order says which way each goes; a cookie that was lost and sent again comes later.
@@ -275,7 +292,7 @@ impl Test {
         congestion: Option<String>,
     ) -> Result<Value, Ended> {
         self.tell(State::ExchangeResults)?;
-        let told = self.text()?;
+        let told = self.text(LONGEST_RESULTS + LONGEST_RESULT * results.len() as u32)?;
         let own = TestResults {
             cpu: now.since(begun),
             congestion,
@@ -290,11 +307,12 @@ impl Test {
         Ok(told)
     }
 
-    fn text(&self) -> Result<Value, Ended> {
+    /// Reads a text of at most `longest` bytes.
+    fn text(&self, longest: u32) -> Result<Value, Ended> {
         let deadline = clock::now() + STEP_NS;
         let mut head = [0; 4];
         reading::fill(&self.control, &mut head, deadline, self.stop.flag())?;
-        let length = message::length(head, LONGEST_TEXT).map_err(Ended::Early)?;
+        let length = message::length(head, longest).map_err(Ended::Early)?;
         let text = reading::text(&self.control, length, deadline, self.stop.flag())?;
         message::decode(&text).map_err(Ended::Early)
     }
@@ -315,16 +333,21 @@ impl Test {
     }
 }
 
-/// The client's end by what it `told`, and doubts about that; none where nothing was moved, or it told what cannot be.
+/// Returns what the client `told` of its `flows`; `None` if it told what cannot be.
+fn client_results(told: &Value, flows: usize) -> Option<TestResults> {
+    let client = TestResults::decode(told, flows).ok()?;
+    let congestion = client.congestion.filter(|name| SocketOptions::is_congestion_name(name));
+    Some(TestResults { congestion, ..client })
+}
+
+/// The client's end by what it `told`, and doubts about that; none where nothing was moved.
 fn client_end(
     asked: &TestRequest,
     results: &[FlowResult],
     ways: &[(u16, bool)],
     own: &EndCounts,
-    told: &Value,
+    told: &TestResults,
 ) -> Option<(EndCounts, Vec<Caveat>)> {
-    let client = TestResults::decode(told, ways.len()).ok()?;
-    let client = TestResults { congestion: client.congestion.filter(|name| is_congestion_name(name)), ..client };
     let to_here: Vec<bool> = ways.iter().map(|(_, backward)| !backward).collect();
     let of = ToldOf {
         transport: asked.transport,
@@ -334,7 +357,7 @@ fn client_end(
         own,
         numbered: Way::of(results, ways, false).map_or(0, |way| way.numbered()),
     };
-    results.iter().any(|flow| flow.bytes > 0).then(|| of.end(&client, client.encode()))
+    results.iter().any(|flow| flow.bytes > 0).then(|| of.end(told, told.encode()))
 }
 
 /// The congestion control of a flow.
@@ -344,11 +367,13 @@ fn congestion(socket: &BulkSocket) -> Option<String> {
     Some(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
 }
 
-fn words(asked: &TestRequest, results: &[FlowResult], ways: &[(u16, bool)]) -> String {
+/// A test in words. What this host sent is told as the client counted it: TCP may still hold a part of it in its buffers.
+fn words(asked: &TestRequest, results: &[FlowResult], told: Option<&TestResults>, ways: &[(u16, bool)]) -> String {
     let is_udp = asked.transport == Transport::Udp;
     let time = results.iter().map(|flow| flow.time).max().unwrap_or_default().as_secs_f64();
-    let each = [false, true].into_iter().filter_map(|backward| in_words(results, ways, backward, is_udp));
-    let each: Vec<String> = each.collect();
+    let told = told.map(|told| &told.flows[..]);
+    let each: Vec<String> =
+        received_words(results, ways, is_udp).into_iter().chain(sent_words(results, told, ways, is_udp)).collect();
     let flows = if ways.len() == 1 { "1 flow".to_owned() } else { format!("{} flows", ways.len()) };
     let over = if is_udp { "UDP" } else { "TCP" };
     format!("{over}, {flows}, {time:.1} s: {}", each.join("; "))

@@ -1,10 +1,13 @@
 //! What a client asks for: its first JSON text, weighed against what is allowed.
 
 use super::ServiceLimits;
+use super::test::{RESULT_MEMORY, TEXTS_MEMORY};
+use linerate_engine::{Engine as _, Needs};
 use linerate_model::{
     Assignment, Direction, IpVersion, Iperf3Client, Iperf3End, Iperf3Server, LinkId, Listen, Net, Offered, Path, Role,
     RoleKind, Sampling, SessionId, SessionKey, SocketOptions, StreamTask, Task, Timing, Transport,
 };
+use linerate_streams::Streams;
 use linerate_units::{BitRate, ByteCount, Nanos};
 use serde_json::Value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -62,10 +65,11 @@ fn is_from_3_20(version: &str) -> bool {
     (numbers.next(), numbers.next()) >= (Some(3), Some(20))
 }
 
-/// Whether this may be a congestion control's name: the kernel's have 15 bytes at the most (TCP_CA_NAME_MAX). What else a stranger writes is
-/// not kept.
-pub(super) fn is_congestion_name(name: &str) -> bool {
-    name.len() <= 15 && name.bytes().all(|byte| byte.is_ascii_graphic())
+impl RequestError {
+    /// A test for which the host has no room; iperf3 knows a number for the cause that a client can change.
+    pub(super) fn beyond_budget(reason: String) -> Self {
+        Self { number: numbers::FLOWS, reason }
+    }
 }
 
 fn refuse<T>(number: i32, reason: impl Into<String>) -> Result<T, RequestError> {
@@ -125,7 +129,7 @@ impl TestRequest {
             congestion: text
                 .get("congestion")
                 .and_then(Value::as_str)
-                .filter(|name| transport == Transport::Tcp && is_congestion_name(name))
+                .filter(|name| transport == Transport::Tcp && SocketOptions::is_congestion_name(name))
                 .map(str::to_owned),
             // The old type of service holds it in its upper six bits: RFC 2474 section 3.
             dscp: Some((number("TOS")? as u8) >> 2).filter(|dscp| *dscp > 0),
@@ -184,6 +188,25 @@ impl TestRequest {
             }
         }
         Ok(())
+    }
+
+    /// What a test with `peer` needs of this host.
+    pub(super) fn needs(&self, peer: IpAddr) -> Result<Needs, RequestError> {
+        let assignment = self.assignment(peer, Nanos::from_secs(1));
+        let demand = Streams.demand(&assignment).or_else(|error| refuse(numbers::PARAMETERS, error.message))?;
+        let flows = self.ways().len() as u64;
+        Ok(Needs {
+            // The thread of the test, and the one that watches this host.
+            threads: demand.needs.threads.saturating_add(2),
+            memory: demand
+                .needs
+                .memory
+                .saturating_add(2 * Needs::THREAD + TEXTS_MEMORY)
+                .saturating_add(flows.saturating_mul(RESULT_MEMORY)),
+            // The control connection, and each flow's socket once more until the test has ended.
+            descriptors: demand.needs.descriptors.saturating_add(flows).saturating_add(1),
+            ..demand.needs
+        })
     }
 
     /// The flows in the order in which clients open them: whether data go back to the client.
@@ -257,7 +280,7 @@ impl TestRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_engine::AllowedPeers;
+    use linerate_engine::{AllowedPeers, Reserve};
     use serde_json::json;
 
     fn limits() -> ServiceLimits {
@@ -267,6 +290,7 @@ mod tests {
             max_tests: 4,
             max_flows: 8,
             peers: AllowedPeers::default(),
+            reserve: Reserve::default(),
         }
     }
 
@@ -342,9 +366,22 @@ mod tests {
     fn only_what_can_be_a_congestion_control_is_kept() {
         let kept = |name: &str| with("congestion", json!(name)).expect("valid").socket.congestion;
         assert_eq!(kept("a_name_of_15_by"), Some("a_name_of_15_by".to_owned()));
-        assert_eq!([kept(&"x".repeat(200_000)), kept("a b"), kept("\u{1b}[1m")], [None, None, None]);
+        for odd in [&"x".repeat(200_000), "a b", "\u{1b}[1m", "", "$(reboot)", "`reboot`", "a;reboot", "a|b", "'", "-R"]
+        {
+            assert_eq!(kept(odd), None, "{odd:?}");
+        }
         let udp = json!({"udp": true, "parallel": 1, "len": 1_460, "congestion": "cubic"});
         assert_eq!(TestRequest::read(&udp).expect("valid").socket.congestion, None);
+    }
+
+    /// The attack: four tests of 128 flows each way take more memory and threads than all sessions of the agent may.
+    #[test]
+    fn a_test_needs_what_its_flows_take() {
+        let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let needs = |name, value| with(name, value).expect("valid").needs(peer).expect("it can be served");
+        let (few, many) = (needs("parallel", json!(1)), needs("parallel", json!(128)));
+        assert!(many.threads >= 256 && many.descriptors >= 512 && many.memory >= 128 << 20, "{many:?}");
+        assert!(few.threads <= 5 && few.memory <= 8 << 20, "{few:?}");
     }
 
     #[test]

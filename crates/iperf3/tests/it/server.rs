@@ -1,7 +1,7 @@
 //! Clients of iperf3, and others, at our own server.
 
 use crate::sessions::{client, counts, ended, stream};
-use linerate_engine::{AllowedPeers, Work};
+use linerate_engine::{AllowedPeers, Reserve, Work};
 use linerate_iperf3::{Iperf3Service, Observer, ServedTest, ServiceLimits, TestWatch};
 use linerate_model::{
     Direction, HostCounts, Iperf3End, Iperf3Server, Net, Observation, Offered, RoleCounts, Series, StreamTask, Timing,
@@ -65,6 +65,7 @@ fn limits() -> ServiceLimits {
         max_tests: 4,
         max_flows: 16,
         peers: AllowedPeers::default(),
+        reserve: Reserve::default(),
     }
 }
 

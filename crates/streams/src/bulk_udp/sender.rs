@@ -184,6 +184,7 @@ impl<'a> Sender<'a> {
         let (flow, timeline) = (self.shared.flows[self.index].hello.flow, &self.shared.timeline);
         let pace =
             Pace::new(self.spec.offered?, self.spec.message_bytes.get(), timeline.start(), flow, self.spec.net.flows);
+        let pace = if self.shared.rate_limited { pace.earned() } else { pace };
         let burst = pace.within(PACED_BURST_NS).min(capacity as u64);
         Some(Schedule { pace, burst, most_behind: pace.within(CATCH_UP_NS).max(burst), plan: None, next: 0 })
     }

@@ -34,7 +34,7 @@ const BUFFER: usize = 64 << 10;
 pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactTask) -> Result<Outcome, StreamError> {
     let timeline = &shared.timeline;
     let flow = &shared.flows[index];
-    let mut schedule = schedule(spec, timeline.start(), flow.hello.flow);
+    let mut schedule = schedule(spec, shared, index);
     let mut tally = Tally::new(shared, index, spec);
     let mut out = flow.hello.encode(&shared.job.key_of(flow.end), &rand::random()).to_vec();
     out.resize(hello::BYTES + spec.request_bytes.get() as usize, 0);

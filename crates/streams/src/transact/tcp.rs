@@ -28,7 +28,7 @@ pub(super) fn ask(
 ) -> Result<Outcome, StreamError> {
     let timeline = &shared.timeline;
     let (request, response) = (spec.request_bytes.get(), spec.response_bytes.get());
-    let mut schedule = schedule(spec, timeline.start(), shared.flows[index].hello.flow);
+    let mut schedule = schedule(spec, shared, index);
     let mut tally = Tally::new(shared, index, spec);
     let mut account = Account::new(shared, stream);
     let (mut out, mut into) = (vec![0; BUFFER], vec![0; BUFFER]);

@@ -144,7 +144,7 @@ pub(super) fn ask(
 ) -> Result<Outcome, StreamError> {
     let timeline = &shared.timeline;
     let numbers = Numbers::of(shared, index, spec);
-    let mut schedule = schedule(spec, timeline.start(), shared.flows[index].hello.flow);
+    let mut schedule = schedule(spec, shared, index);
     let mut tally = Tally::new(shared, index, spec);
     prepare(shared, socket)?;
     let (mut request, mut response) =
