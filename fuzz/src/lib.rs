@@ -26,7 +26,7 @@ const fn target(name: &'static str, run: fn(&[u8]), mutations: u32) -> Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 24] = [
+pub const TARGETS: &[Target] = &[
     // JSON bodies of API requests, from holders of a URL and from strangers that pair.
     target("agent-requests", linerate_agent::fuzzing::request, 2_000),
     // JSON and events of an agent, which may be hostile.
@@ -53,6 +53,8 @@ pub const TARGETS: [Target; 24] = [
     target("iperf3-parameters", linerate_iperf3::fuzzing::parameters, 2_000),
     // Results of a test of iperf3, from servers, and from clients that are strangers.
     target("iperf3-texts", linerate_iperf3::fuzzing::text, 2_000),
+    // Messages of multicast DNS, from anyone on the local network.
+    target("mdns-messages", linerate_discovery::fuzzing::message, 5_000),
     // Results of NFS calls, from servers of others.
     target("nfs-answers", linerate_nfs::fuzzing::answer, 5_000),
     // Calls to the embedded NFS and MOUNT server.

@@ -43,6 +43,7 @@ const HOUSE: &[CratePlace] = &[
     place("linerate-search", 2, Kind::Pure),
     place("linerate-observe", 2, Kind::World),
     place("linerate-engine", 2, Kind::World),
+    place("linerate-discovery", 2, Kind::World),
     place("linerate-smb", 2, Kind::World),
     place("linerate-method", 3, Kind::Pure),
     place("linerate-pace", 3, Kind::Pure),

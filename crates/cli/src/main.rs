@@ -6,7 +6,6 @@ mod calibration;
 mod choice;
 mod commands;
 mod device_load;
-mod discovery;
 mod event_stream;
 mod exit;
 mod expectations;

@@ -1,12 +1,12 @@
 //! `linerate hosts`: agents by names, so that their URLs stand in no command.
 
-use crate::discovery;
 use crate::exit::Failure;
 use crate::interrupt;
 use crate::output::{print, say};
 use crate::prompt;
 use crate::saved_hosts::{SavedHosts, check_name, url_of_variable, urls_of_file};
 use clap::Subcommand;
+use linerate_control::PROTOCOL;
 use linerate_control::pairing::{PairingCode, pair};
 use linerate_model::{AgentUrl, HostName};
 use linerate_units::Nanos;
@@ -115,8 +115,9 @@ pub(crate) async fn run(arguments: Arguments, mut cancel: watch::Receiver<bool>)
 
 /// Prints each agent that announces itself as soon as it is found.
 fn discover(time: Nanos) -> Result<(), Failure> {
-    let found = discovery::discover(time.into(), |agent| {
-        let other = if agent.is_of_this_protocol() { "" } else { ", which this version does not work with" };
+    let found = linerate_discovery::discover(time.into(), |agent| {
+        let is_compatible = agent.protocol == PROTOCOL.to_string();
+        let other = if is_compatible { "" } else { ", which this version does not work with" };
         print(&format!("{}  {}  linerate {}{other}", agent.name, agent.address, agent.version));
     })
     .map_err(Failure::measure)?;

@@ -4,7 +4,6 @@ mod invitations;
 mod iperf3;
 
 use crate::arguments::StorePath;
-use crate::discovery;
 use crate::exit::Failure;
 use crate::nfs_service::NfsOptions;
 use crate::output::{print, say};
@@ -13,7 +12,9 @@ use linerate_agent::{
     Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, Budget,
     Confinement, EngineOptions, Identity, Invitations, IpNet, Limits, PAIRING_TIME, Timeouts, Token,
 };
+use linerate_control::PROTOCOL;
 use linerate_control::pairing::PairingCode;
+use linerate_discovery::AnnouncedAgent;
 use linerate_engine::{AllowedPeers, DataPorts, PortServer, Report, Reserve, StrangerReplies, at_one_port, listen};
 use linerate_iperf3::ServiceLimits;
 use linerate_model::{AgentUrl, HostName};
@@ -278,7 +279,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         },
         link_speeds: arguments.link_speed.into_iter().collect::<BTreeMap<_, _>>(),
         data_addresses: arguments.data_address,
-        report: Report(Arc::new(|line: &str| say(&format!("linerate: {line}")))),
+        report: Report::new(|line| say(&format!("linerate: {line}"))),
         confinement: Some(confinement),
     };
     let agent = Agent::start(options).await.map_err(Failure::measure)?;
@@ -291,8 +292,15 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         iperf3::serve(address, limits, store, host.clone())
     };
     let iperf3 = iperf3.map(serve_iperf3).transpose()?;
-    let announce = || discovery::announce(&name, at, &agent.url().fingerprint);
-    let announced = arguments.announce.then(announce).transpose().map_err(Failure::usage)?;
+    let announced_agent = AnnouncedAgent {
+        name: name.0,
+        fingerprint: agent.url().fingerprint.clone(),
+        listening: at,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        protocol: PROTOCOL,
+    };
+    let announced = arguments.announce.then(|| linerate_discovery::announce(announced_agent)).transpose();
+    let announced = announced.map_err(Failure::usage)?;
     if !exposed {
         say(&loopback_only(address));
     } else if stdout().is_terminal() {
