@@ -8,8 +8,9 @@ use crate::{AgentOptions, StartError};
 use linerate_sys::bpf;
 use linerate_sys::capability::{CapabilitySet, KernelCapability};
 use linerate_sys::landlock::{self, FolderRights};
-use linerate_sys::seccomp::RefusedCalls;
+use linerate_sys::seccomp::{AllowedCalls, Condition};
 use linerate_sys::thread;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +73,7 @@ impl Confinement {
         let landlock = landlock::restrict(&rules).map_err(StartError::Confinement)?;
         // Before the filter: dropping what may be inherited takes prctl(2), and this must not fail for want of it.
         let capabilities = self.capabilities(options).keep_only().map_err(StartError::Confinement)?;
-        let unfiltered = refused(!options.limits.frames.is_none()).apply().err().map(|error| error.to_string());
+        let unfiltered = allowed(!options.limits.frames.is_none()).apply().err().map(|error| error.to_string());
         Ok(Confined { landlock, folders, missing, unfiltered, capabilities })
     }
 
@@ -108,81 +109,264 @@ fn written(options: &AgentOptions) -> Vec<PathBuf> {
     all
 }
 
-/// The number of kexec_file_load(2) (Linux, asm/unistd_64.h and asm-generic/unistd.h), which crate libc lacks for musl on arm64.
-const KEXEC_FILE_LOAD: libc::c_long = if cfg!(target_arch = "x86_64") { 320 } else { 294 };
+/// Flags of clone(2) that make namespaces.
+const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
 
-/// System calls that no engine makes and that could harm the kernel, other processes or the host; most are rarely used
-/// otherwise, and many were used in attacks.
-fn refused(frames: bool) -> RefusedCalls {
+/// Calls that the engines, the API and the libraries below them make, whatever their arguments.
+const USED: &[libc::c_long] = {
     use libc as number;
-    let mut calls = vec![
-        // Other programs and processes.
-        number::SYS_execve,
-        number::SYS_execveat,
-        number::SYS_ptrace,
-        number::SYS_process_vm_readv,
-        number::SYS_process_vm_writev,
-        number::SYS_process_madvise,
-        number::SYS_pidfd_getfd,
-        number::SYS_kcmp,
-        // The host.
-        number::SYS_reboot,
-        number::SYS_kexec_load,
-        KEXEC_FILE_LOAD,
-        number::SYS_init_module,
-        number::SYS_finit_module,
-        number::SYS_delete_module,
-        number::SYS_swapon,
-        number::SYS_swapoff,
-        number::SYS_acct,
-        number::SYS_quotactl,
-        number::SYS_syslog,
-        number::SYS_sethostname,
-        number::SYS_setdomainname,
-        number::SYS_settimeofday,
-        number::SYS_clock_settime,
-        number::SYS_adjtimex,
-        number::SYS_clock_adjtime,
-        number::SYS_vhangup,
-        // File systems and namespaces.
-        number::SYS_mount,
-        number::SYS_umount2,
-        number::SYS_pivot_root,
-        number::SYS_chroot,
-        number::SYS_move_mount,
-        number::SYS_open_tree,
-        number::SYS_fsopen,
-        number::SYS_fsconfig,
-        number::SYS_fsmount,
-        number::SYS_fspick,
-        number::SYS_mount_setattr,
-        number::SYS_open_by_handle_at,
-        number::SYS_fanotify_init,
-        // Parts of the kernel with a long record of faults.
-        number::SYS_perf_event_open,
-        number::SYS_userfaultfd,
-        number::SYS_io_uring_setup,
-        number::SYS_io_uring_enter,
-        number::SYS_io_uring_register,
-        number::SYS_add_key,
-        number::SYS_request_key,
-        number::SYS_keyctl,
-        number::SYS_personality,
-    ];
-    let mut families = vec![number::AF_UNIX, number::AF_INET, number::AF_INET6, number::AF_NETLINK];
+    &[
+        // Memory.
+        number::SYS_brk,
+        number::SYS_madvise,
+        number::SYS_membarrier,
+        number::SYS_memfd_create,
+        number::SYS_mincore,
+        number::SYS_mlock,
+        number::SYS_mmap,
+        number::SYS_mprotect,
+        number::SYS_mremap,
+        number::SYS_msync,
+        number::SYS_munlock,
+        number::SYS_munmap,
+        // Threads of this process, and its end.
+        number::SYS_exit,
+        number::SYS_exit_group,
+        number::SYS_futex,
+        number::SYS_get_robust_list,
+        number::SYS_getcpu,
+        number::SYS_getrusage,
+        number::SYS_gettid,
+        number::SYS_restart_syscall,
+        number::SYS_rseq,
+        number::SYS_rt_sigaction,
+        number::SYS_rt_sigprocmask,
+        number::SYS_rt_sigreturn,
+        number::SYS_rt_sigtimedwait,
+        number::SYS_sched_getaffinity,
+        number::SYS_sched_getparam,
+        number::SYS_sched_getscheduler,
+        number::SYS_sched_yield,
+        number::SYS_set_robust_list,
+        number::SYS_set_tid_address,
+        number::SYS_sigaltstack,
+        // Who and where this process is.
+        number::SYS_capget,
+        number::SYS_getegid,
+        number::SYS_geteuid,
+        number::SYS_getgid,
+        number::SYS_getpgid,
+        number::SYS_getpid,
+        number::SYS_getppid,
+        number::SYS_getpriority,
+        number::SYS_getrandom,
+        number::SYS_getsid,
+        number::SYS_getuid,
+        number::SYS_sysinfo,
+        number::SYS_uname,
+        // What it gives up.
+        number::SYS_capset,
+        number::SYS_landlock_add_rule,
+        number::SYS_landlock_create_ruleset,
+        number::SYS_landlock_restrict_self,
+        number::SYS_prctl,
+        number::SYS_seccomp,
+        // Time.
+        number::SYS_clock_getres,
+        number::SYS_clock_gettime,
+        number::SYS_clock_nanosleep,
+        number::SYS_gettimeofday,
+        number::SYS_nanosleep,
+        number::SYS_timerfd_create,
+        number::SYS_timerfd_gettime,
+        number::SYS_timerfd_settime,
+        // Descriptors.
+        number::SYS_close,
+        number::SYS_close_range,
+        number::SYS_dup,
+        number::SYS_dup3,
+        number::SYS_epoll_create1,
+        number::SYS_epoll_ctl,
+        number::SYS_epoll_pwait,
+        number::SYS_epoll_pwait2,
+        number::SYS_eventfd2,
+        number::SYS_pipe2,
+        number::SYS_ppoll,
+        number::SYS_pselect6,
+        // Files.
+        number::SYS_copy_file_range,
+        number::SYS_faccessat,
+        number::SYS_faccessat2,
+        number::SYS_fadvise64,
+        number::SYS_fallocate,
+        number::SYS_fchdir,
+        number::SYS_fchmod,
+        number::SYS_fchmodat,
+        number::SYS_fchown,
+        number::SYS_fchownat,
+        number::SYS_fdatasync,
+        number::SYS_flock,
+        number::SYS_fstat,
+        number::SYS_fstatfs,
+        number::SYS_fsync,
+        number::SYS_ftruncate,
+        number::SYS_getcwd,
+        number::SYS_getdents64,
+        number::SYS_linkat,
+        number::SYS_lseek,
+        number::SYS_mkdirat,
+        number::SYS_newfstatat,
+        number::SYS_openat,
+        number::SYS_openat2,
+        number::SYS_pread64,
+        number::SYS_preadv,
+        number::SYS_preadv2,
+        number::SYS_pwrite64,
+        number::SYS_pwritev,
+        number::SYS_pwritev2,
+        number::SYS_read,
+        number::SYS_readlinkat,
+        number::SYS_readv,
+        number::SYS_renameat,
+        number::SYS_renameat2,
+        number::SYS_sendfile,
+        number::SYS_splice,
+        number::SYS_statfs,
+        number::SYS_statx,
+        number::SYS_symlinkat,
+        number::SYS_sync,
+        number::SYS_sync_file_range,
+        number::SYS_syncfs,
+        number::SYS_truncate,
+        number::SYS_umask,
+        number::SYS_unlinkat,
+        number::SYS_utimensat,
+        number::SYS_write,
+        number::SYS_writev,
+        // Sockets, once they are made.
+        number::SYS_accept,
+        number::SYS_accept4,
+        number::SYS_bind,
+        number::SYS_connect,
+        number::SYS_getpeername,
+        number::SYS_getsockname,
+        number::SYS_getsockopt,
+        number::SYS_listen,
+        number::SYS_recvfrom,
+        number::SYS_recvmmsg,
+        number::SYS_recvmsg,
+        number::SYS_sendmmsg,
+        number::SYS_sendmsg,
+        number::SYS_sendto,
+        number::SYS_setsockopt,
+        number::SYS_shutdown,
+    ]
+};
+
+/// Older forms of the same calls, which x86-64 has besides.
+#[cfg(target_arch = "x86_64")]
+const OLDER: &[libc::c_long] = {
+    use libc as number;
+    &[
+        number::SYS_access,
+        number::SYS_arch_prctl,
+        number::SYS_chmod,
+        number::SYS_chown,
+        number::SYS_dup2,
+        number::SYS_epoll_wait,
+        number::SYS_getdents,
+        number::SYS_getpgrp,
+        number::SYS_getrlimit,
+        number::SYS_lchown,
+        number::SYS_link,
+        number::SYS_lstat,
+        number::SYS_mkdir,
+        number::SYS_open,
+        number::SYS_pipe,
+        number::SYS_poll,
+        number::SYS_readlink,
+        number::SYS_rename,
+        number::SYS_rmdir,
+        number::SYS_select,
+        number::SYS_setrlimit,
+        number::SYS_stat,
+        number::SYS_symlink,
+        number::SYS_time,
+        number::SYS_unlink,
+        number::SYS_utimes,
+    ]
+};
+#[cfg(not(target_arch = "x86_64"))]
+const OLDER: &[libc::c_long] = &[];
+
+/// The system calls that an agent keeps; with `frames` one that sends raw frames. What is not listed could reach other processes, the host
+/// or parts of the kernel that no engine needs.
+fn allowed(frames: bool) -> AllowedCalls {
+    use Condition::{Bits, Is, IsNot};
+    use libc as number;
+    // The numbers of processes and flags have 31 bits.
+    let value = |number: libc::c_int| number.cast_unsigned();
+    let mut calls: BTreeMap<i64, Vec<Vec<Condition>>> =
+        USED.iter().chain(OLDER).map(|call| (*call, Vec::new())).collect();
+    calls.insert(number::SYS_socket, sockets(frames));
+    // Threads. Namespaces only where raw frames need one.
+    calls.insert(number::SYS_clone, vec![vec![Bits(0, value(NAMESPACES), 0)]]);
+    // This process, or the calling thread.
+    let own = value(std::process::id().cast_signed());
+    calls.insert(number::SYS_tgkill, vec![vec![Is(0, own)]]);
+    calls.insert(number::SYS_prlimit64, vec![vec![Is(0, 0)]]);
+    calls.insert(number::SYS_sched_setaffinity, vec![vec![Is(0, 0)]]);
+    // Neither typing into a terminal, which root's shell may read, nor signals to others when a descriptor is ready.
+    let requests = [number::TIOCSTI as u32, number::TIOCLINUX as u32, FIOSETOWN, SIOCSPGRP];
+    calls.insert(number::SYS_ioctl, vec![requests.map(|request| IsNot(1, request)).to_vec()]);
+    let commands = [value(number::F_SETOWN), F_SETSIG, F_SETOWN_EX];
+    calls.insert(number::SYS_fcntl, vec![commands.map(|command| IsNot(1, command)).to_vec()]);
     if frames {
-        families.push(number::AF_PACKET);
-    } else {
-        calls.push(number::SYS_bpf);
+        calls.insert(number::SYS_bpf, Vec::new());
+        calls.insert(number::SYS_setpriority, vec![vec![Is(0, number::PRIO_PROCESS as u32), Is(1, 0)]]);
+        calls.insert(number::SYS_sched_setscheduler, vec![vec![Is(0, 0)]]);
+        calls.insert(number::SYS_unshare, vec![vec![Is(0, value(number::CLONE_NEWNET))]]);
+        calls.insert(number::SYS_setns, vec![vec![Is(1, value(number::CLONE_NEWNET))]]);
     }
-    // Its flags are in memory, where a filter cannot look: threads are started by clone(2) instead.
-    RefusedCalls {
-        calls,
-        absent: vec![number::SYS_clone3],
-        families: Some(families),
-        namespaces: true,
-        network_namespaces: !frames,
+    // The flags of clone3(2) are in memory, where a filter cannot look: threads are started by clone(2) instead.
+    AllowedCalls { calls, absent: vec![number::SYS_clone3] }
+}
+
+// Linux, asm-generic/sockios.h and asm-generic/fcntl.h; crate libc lacks some of them for musl.
+const FIOSETOWN: u32 = 0x8901;
+const SIOCSPGRP: u32 = 0x8902;
+const F_SETSIG: u32 = 10;
+const F_SETOWN_EX: u32 = 15;
+
+/// The sockets that an agent makes: TCP and UDP, the kernel's tables of links and addresses, and packets with `frames`. Local sockets
+/// (AF_UNIX) lead to services of the host that trust their callers.
+fn sockets(frames: bool) -> Vec<Vec<Condition>> {
+    use Condition::{Bits, Is};
+    use libc as number;
+    let value = |number: libc::c_int| number.cast_unsigned();
+    // SOCK_CLOEXEC and SOCK_NONBLOCK are above the type.
+    const TYPE: u32 = 0xf;
+    let mut sockets = Vec::new();
+    for family in [number::AF_INET, number::AF_INET6] {
+        for (kind, protocols) in
+            [(number::SOCK_STREAM, [0, number::IPPROTO_TCP]), (number::SOCK_DGRAM, [0, number::IPPROTO_UDP])]
+        {
+            for protocol in protocols {
+                sockets.push(vec![Is(0, value(family)), Bits(1, TYPE, value(kind)), Is(2, value(protocol))]);
+            }
+        }
     }
+    sockets.push(vec![Is(0, value(number::AF_NETLINK)), Is(2, value(number::NETLINK_ROUTE))]);
+    if frames {
+        sockets.push(vec![Is(0, value(number::AF_PACKET))]);
+    }
+    sockets
 }
 
 /// One line: what is in force, and what is not and why.

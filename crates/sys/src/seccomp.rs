@@ -1,4 +1,4 @@
-//! System calls that a thread gives up, for itself and all that it starts (seccomp(2)).
+//! System calls that a thread keeps, for itself and all that it starts (seccomp(2)).
 
 use crate::Error;
 use seccompiler::{
@@ -8,73 +8,111 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::io;
 
-/// System calls that are refused.
+/// System calls that a thread keeps. All others fail with EPERM.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RefusedCalls {
-    /// Their numbers (`libc::SYS_...`). They fail with EPERM.
-    pub calls: Vec<i64>,
+pub struct AllowedCalls {
+    /// Numbers of calls (`libc::SYS_...`), each with alternatives: a call passes if all conditions of one of them hold, or if it has none.
+    pub calls: BTreeMap<i64, Vec<Vec<Condition>>>,
     /// Numbers of calls that fail as on a kernel that does not have them (ENOSYS), so that libraries fall back to others.
     pub absent: Vec<i64>,
-    /// The only address families (`libc::AF_...`) of new sockets; none allows all.
-    pub families: Option<Vec<i32>>,
-    /// New namespaces of every kind but network (clone(2), unshare(2), setns(2)).
-    pub namespaces: bool,
-    /// With `namespaces`: network namespaces as well. clone(2) makes none in either case.
-    pub network_namespaces: bool,
 }
 
-impl RefusedCalls {
-    /// Refuses these calls to the calling thread and all that it starts. Calls that are not refused cost no more than the
-    /// kernel's look into a bitmap (Linux 5.11).
+/// A condition on an argument of a call. The argument is its position, from 0; its lower 32 bits are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// The argument has this value.
+    Is(u8, u32),
+    /// The argument has another value.
+    IsNot(u8, u32),
+    /// The bits of the mask (the second number) have the value of the third.
+    Bits(u8, u32, u32),
+}
+
+impl AllowedCalls {
+    /// Leaves the calling thread, and all that it starts, these calls. Calls without conditions cost no more than the kernel's look into a
+    /// bitmap (Linux 5.11).
     ///
     /// # Errors
     /// The kernel has no such filters, or this processor's calls are not known here.
     pub fn apply(&self) -> Result<(), Error> {
         set_no_new_privileges()?;
-        let refused = compiled(self.rules()?, libc::EPERM).map_err(not_compiled)?;
-        install(&[without_x32(), refused].concat())?;
-        // Each filter has one error, so that these need one of their own.
+        let mut rules = BTreeMap::new();
+        for (call, alternatives) in &self.calls {
+            let alternatives = alternatives.iter().map(|conditions| rule(conditions));
+            rules.insert(*call, alternatives.collect::<Result<Vec<_>, _>>().map_err(not_compiled)?);
+        }
+        let allowed = compiled(rules, SeccompAction::Allow, errno(libc::EPERM)).map_err(not_compiled)?;
+        install(&[without_x32(), allowed].concat())?;
+        // A filter has one action for all calls that it does not name. Of two refusals the later filter's counts.
         let absent: BTreeMap<_, _> = self.absent.iter().map(|number| (*number, Vec::new())).collect();
         if !absent.is_empty() {
-            install(&compiled(absent, libc::ENOSYS).map_err(not_compiled)?)?;
+            install(&compiled(absent, errno(libc::ENOSYS), SeccompAction::Allow).map_err(not_compiled)?)?;
         }
         Ok(())
     }
-
-    fn rules(&self) -> Result<BTreeMap<i64, Vec<SeccompRule>>, Error> {
-        let mut rules: BTreeMap<_, _> = self.calls.iter().map(|number| (*number, Vec::new())).collect();
-        let rule = |conditions| SeccompRule::new(conditions).map_err(not_compiled);
-        if let Some(families) = &self.families {
-            // All conditions of a rule must hold: the family is none of these.
-            let others = families.iter().map(|family| condition(0, SeccompCmpOp::Ne, *family as u64));
-            let others = others.collect::<Result<_, _>>().map_err(not_compiled)?;
-            rules.insert(libc::SYS_socket, vec![rule(others)?]);
-        }
-        if self.namespaces {
-            let net = u64::from(libc::CLONE_NEWNET.cast_unsigned());
-            let has = |flag: u64| condition(0, SeccompCmpOp::MaskedEq(flag), flag).map_err(not_compiled);
-            let spaces = NAMESPACES.iter().map(|flag| rule(vec![has(u64::from(flag.cast_unsigned()))?]));
-            rules.insert(libc::SYS_clone, spaces.collect::<Result<_, _>>()?);
-            for (call, flags) in [(libc::SYS_unshare, 0), (libc::SYS_setns, 1)] {
-                let other = condition(flags, SeccompCmpOp::Ne, net).map_err(not_compiled)?;
-                let other = if self.network_namespaces { Vec::new() } else { vec![rule(vec![other])?] };
-                rules.insert(call, other);
-            }
-        }
-        Ok(rules)
-    }
 }
 
-/// Flags of clone(2).
-const NAMESPACES: [libc::c_int; 7] = [
-    libc::CLONE_NEWUSER,
-    libc::CLONE_NEWNS,
-    libc::CLONE_NEWNET,
-    libc::CLONE_NEWPID,
-    libc::CLONE_NEWIPC,
-    libc::CLONE_NEWUTS,
-    libc::CLONE_NEWCGROUP,
-];
+/// Returns the ways out of this process that the calling thread still has. It tries each in a way that changes nothing. For tests of
+/// what confinement leaves.
+pub fn ways_out() -> Vec<&'static str> {
+    let parent = nix::unistd::getppid().as_raw();
+    let mut limit = [0_u64; 2];
+    // SAFETY: the call takes numbers.
+    let unix = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    let mut pair = [-1; 2];
+    // SAFETY: the kernel writes two descriptors, for which there is room.
+    let paired = unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_DGRAM, 0, pair.as_mut_ptr()) };
+    // SAFETY: the calls take numbers; one makes a segment that is not attached.
+    let segment = unsafe { libc::shmget(libc::IPC_PRIVATE, 4_096, 0o600) };
+    // SAFETY: as above; one makes a queue.
+    let queue = unsafe { libc::msgget(libc::IPC_PRIVATE, 0o600) };
+    for descriptor in [unix, pair[0], pair[1]].into_iter().filter(|descriptor| *descriptor >= 0) {
+        // SAFETY: the descriptor was made here, and nothing else has it.
+        unsafe { libc::close(descriptor) };
+    }
+    if segment >= 0 {
+        // SAFETY: removes the segment that was made here.
+        unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) };
+    }
+    if queue >= 0 {
+        // SAFETY: removes the queue that was made here.
+        unsafe { libc::msgctl(queue, libc::IPC_RMID, std::ptr::null_mut()) };
+    }
+    let none = std::ptr::null::<libc::c_void>();
+    let (limit_kind, limit) = (libc::RLIMIT_NOFILE, limit.as_mut_ptr());
+    // SAFETY: without a new limit the kernel only writes the two numbers of the old one, for which there is room.
+    let limits = unsafe { libc::syscall(libc::SYS_prlimit64, parent, limit_kind, none, limit) };
+    // SAFETY: signal 0 is not sent; the kernel only checks whether it could be.
+    let signals = unsafe { libc::kill(parent, 0) };
+    // SAFETY: a call with numbers. Without a descriptor it does nothing.
+    let typed = unsafe { libc::ioctl(-1, libc::TIOCSTI, none) };
+    let terminal = typed == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EPERM);
+    // SAFETY: as above.
+    let owner = unsafe { libc::fcntl(-1, libc::F_SETOWN, parent) };
+    let owner = owner == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EPERM);
+    // SAFETY: the calls take numbers, and open nothing that they keep.
+    let process = unsafe { libc::syscall(libc::SYS_pidfd_open, parent, 0) };
+    if let Ok(process) = i32::try_from(process)
+        && process >= 0
+    {
+        // SAFETY: the descriptor was made here, and nothing else has it.
+        unsafe { libc::close(process) };
+    }
+    [
+        ("socket(AF_UNIX)", unix >= 0),
+        ("socketpair(AF_UNIX)", paired >= 0),
+        ("shmget", segment >= 0),
+        ("msgget", queue >= 0),
+        ("prlimit64", limits >= 0),
+        ("kill", signals >= 0),
+        ("ioctl(TIOCSTI)", terminal),
+        ("fcntl(F_SETOWN)", owner),
+        ("pidfd_open", process >= 0),
+    ]
+    .into_iter()
+    .filter_map(|(way, is_open)| is_open.then_some(way))
+    .collect()
+}
 
 /// Returns how many filters of system calls bind the calling thread (`Seccomp_filters` in proc_pid_status(5)); none if this
 /// kernel has no filters or does not tell.
@@ -83,18 +121,30 @@ pub fn filters() -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"))?.trim().parse().ok()
 }
 
-/// On the argument at that place, from 0.
-fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+fn rule(conditions: &[Condition]) -> Result<SeccompRule, seccompiler::BackendError> {
+    let conditions = conditions.iter().map(|condition| {
+        let (argument, operator, value) = match *condition {
+            Condition::Is(argument, value) => (argument, SeccompCmpOp::Eq, value),
+            Condition::IsNot(argument, value) => (argument, SeccompCmpOp::Ne, value),
+            Condition::Bits(argument, mask, value) => (argument, SeccompCmpOp::MaskedEq(mask.into()), value),
+        };
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value.into())
+    });
+    SeccompRule::new(conditions.collect::<Result<_, _>>()?)
 }
 
+fn errno(number: libc::c_int) -> SeccompAction {
+    SeccompAction::Errno(number.cast_unsigned())
+}
+
+/// Compiles a filter of what happens to the calls that match `rules`, and to all others.
 fn compiled(
     rules: BTreeMap<i64, Vec<SeccompRule>>,
-    errno: libc::c_int,
+    matching: SeccompAction,
+    others: SeccompAction,
 ) -> Result<BpfProgram, seccompiler::BackendError> {
     let processor = TargetArch::try_from(std::env::consts::ARCH)?;
-    let errno = SeccompAction::Errno(errno.cast_unsigned());
-    BpfProgram::try_from(SeccompFilter::new(rules, SeccompAction::Allow, errno, processor)?)
+    BpfProgram::try_from(SeccompFilter::new(rules, others, matching, processor)?)
 }
 
 /// What refuses the second set of numbers that x86-64 has for all calls (`__X32_SYSCALL_BIT`), which would evade every
@@ -149,33 +199,44 @@ fn install(program: &[sock_filter]) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    fn errno(result: i64) -> Option<i32> {
+    fn failed(result: i64) -> Option<i32> {
         (result < 0).then(|| io::Error::last_os_error().raw_os_error()).flatten()
     }
 
+    /// Calls that a thread of a test makes, without conditions.
+    fn usual() -> BTreeMap<i64, Vec<Vec<Condition>>> {
+        let mut calls: BTreeMap<i64, Vec<Vec<Condition>>> = (0..600).map(|number| (number, Vec::new())).collect();
+        for number in [libc::SYS_getpriority, libc::SYS_shmget, libc::SYS_msgget, libc::SYS_socketpair, libc::SYS_kill]
+        {
+            calls.remove(&number);
+        }
+        calls.remove(&libc::SYS_pidfd_open);
+        calls.insert(libc::SYS_socket, vec![vec![Condition::Is(0, libc::AF_INET.cast_unsigned())]]);
+        calls.insert(libc::SYS_prlimit64, vec![vec![Condition::Is(0, 0)]]);
+        let terminal = vec![Condition::IsNot(1, libc::TIOCSTI as u32), Condition::IsNot(1, libc::TIOCLINUX as u32)];
+        calls.insert(libc::SYS_ioctl, vec![terminal]);
+        calls.insert(libc::SYS_fcntl, vec![vec![Condition::IsNot(1, libc::F_SETOWN.cast_unsigned())]]);
+        calls.insert(libc::SYS_clone, vec![vec![Condition::Bits(0, libc::CLONE_NEWUSER.cast_unsigned(), 0)]]);
+        calls
+    }
+
     #[test]
-    fn refused_calls_fail_and_others_go_on() {
-        let refused = RefusedCalls {
-            calls: vec![libc::SYS_getpriority],
-            absent: vec![libc::SYS_getrusage],
-            families: Some(vec![libc::AF_INET, libc::AF_UNIX]),
-            namespaces: true,
-            network_namespaces: false,
-        };
+    fn only_allowed_calls_pass() {
+        assert!(ways_out().contains(&"socket(AF_UNIX)"), "{:?}", ways_out());
+        let allowed = AllowedCalls { calls: usual(), absent: vec![libc::SYS_getrusage] };
         std::thread::spawn(move || {
-            let privileged = nix::unistd::geteuid().is_root();
-            refused.apply().expect("applied");
+            allowed.apply().expect("applied");
             assert!(filters().is_some_and(|count| count >= 2));
             // SAFETY: the call takes two numbers.
-            assert_eq!(errno(unsafe { libc::syscall(libc::SYS_getpriority, 0, 0) }), Some(libc::EPERM));
+            assert_eq!(failed(unsafe { libc::syscall(libc::SYS_getpriority, 0, 0) }), Some(libc::EPERM));
             // SAFETY: the call takes a number, and would write to a buffer that is large enough.
-            let told = unsafe { libc::syscall(libc::SYS_getrusage, 0, [0_u64; 64].as_mut_ptr()) };
-            assert_eq!(errno(told), Some(libc::ENOSYS));
+            let usage = unsafe { libc::syscall(libc::SYS_getrusage, 0, [0_u64; 64].as_mut_ptr()) };
+            assert_eq!(failed(usage), Some(libc::ENOSYS));
             #[cfg(target_arch = "x86_64")]
             {
-                // SAFETY: as above, by the call's other number.
-                let other = unsafe { libc::syscall(libc::SYS_getpriority | 0x4000_0000, 0, 0) };
-                assert_eq!(errno(other), Some(libc::EPERM));
+                // SAFETY: the call takes no arguments; by its other number.
+                let other = unsafe { libc::syscall(libc::SYS_getpid | 0x4000_0000) };
+                assert_eq!(failed(other), Some(libc::EPERM));
             }
             assert!(std::net::UdpSocket::bind("127.0.0.1:0").is_ok());
             assert_eq!(std::net::UdpSocket::bind("[::1]:0").expect_err("IPv6").raw_os_error(), Some(libc::EPERM));
@@ -185,16 +246,8 @@ mod tests {
                 // SAFETY: ends the child without running anything else in it.
                 unsafe { libc::_exit(0) };
             }
-            assert_eq!(errno(child), Some(libc::EPERM));
-            let unshared = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS);
-            assert_eq!(unshared, Err(nix::errno::Errno::EPERM));
-            if privileged {
-                nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).expect("that kind is allowed");
-            }
-            let refused = RefusedCalls { namespaces: true, network_namespaces: true, ..RefusedCalls::default() };
-            refused.apply().expect("one more");
-            let unshared = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET);
-            assert_eq!(unshared, Err(nix::errno::Errno::EPERM));
+            assert_eq!(failed(child), Some(libc::EPERM));
+            assert_eq!(ways_out(), <[&str; 0]>::default());
             // A thread is no namespace.
             std::thread::spawn(|| ()).join().expect("a thread starts");
         })

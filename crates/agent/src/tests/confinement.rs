@@ -100,6 +100,7 @@ fn a_confined_agent_executes_nothing_and_has_no_capabilities() {
         assert!(held.is_empty() && !held.has(KernelCapability::SysAdmin), "{held}");
         assert_eq!(agent.confined().map(|told| (told.capabilities, told.unfiltered.clone())), Some((held, None)));
         assert!(seccomp::filters().is_some_and(|filters| filters >= 2));
+        assert_eq!(seccomp::ways_out(), <[&str; 0]>::default());
         let status = std::fs::read_to_string("/proc/thread-self/status").expect("status");
         assert!(status.contains("NoNewPrivs:\t1"), "{status}");
     });
