@@ -64,7 +64,7 @@ impl Pairing {
         if state.guesses_left == 0 {
             // Who leaves in the middle says nothing, and nobody else would say that the code is dead.
             if !std::mem::replace(&mut state.is_said, true) {
-                (self.report.0)(&format!("{peer} would pair, but three attempts were wrong or broken off; {LOCKED}"));
+                self.report.line(&format!("{peer} would pair, but three attempts were wrong or broken off; {LOCKED}"));
             }
             return Err(locked());
         }
@@ -89,7 +89,7 @@ impl Pairing {
         if let Some(at) = state.begun.iter().position(has_code) {
             let key = state.begun.swap_remove(at).key;
             state.is_over = true;
-            (self.report.0)(&format!("{peer} has paired, and has the agent URL now; the pairing code is used up"));
+            self.report.line(&format!("{peer} has paired, and has the agent URL now; the pairing code is used up"));
             return Ok(Paired { proof: key.of_agent(&self.fingerprint), token: self.token.clone() });
         }
         // Who is wrong ends an attempt of his own, and nobody else's.
@@ -111,7 +111,7 @@ impl Pairing {
             _ => Some("2 tries are left"),
         };
         state.is_said |= left.is_none();
-        (self.report.0)(&format!("{what}; {}", left.unwrap_or(LOCKED)));
+        self.report.line(&format!("{what}; {}", left.unwrap_or(LOCKED)));
         left
     }
 
@@ -157,7 +157,7 @@ mod tests {
     fn pairing() -> (Pairing, Instant, Arc<Mutex<Vec<String>>>) {
         let (now, lines) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
         let report = Arc::clone(&lines);
-        let report = Report(Arc::new(move |line: &str| report.lock().expect("no panic").push(line.to_owned())));
+        let report = Report::new(move |line| report.lock().expect("no panic").push(line.to_owned()));
         (Pairing::new(code("417-293"), "ab".repeat(32), "0f".repeat(16), now, report), now, lines)
     }
 

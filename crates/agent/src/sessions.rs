@@ -294,7 +294,7 @@ impl Sessions {
         make_room(&mut held, self.limits.budget.memory.get() / KEPT_SHARE);
         drop(held);
         // Last, for it may write where nobody reads.
-        (self.report.0)(&line);
+        self.report.line(&line);
     }
 
     /// Stops a session that takes too long, and drops its counts when nobody fetches them.

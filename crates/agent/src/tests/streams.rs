@@ -275,7 +275,7 @@ async fn each_session_is_told_in_a_line() {
     let lines = Arc::<Mutex<Vec<String>>>::default();
     let report = |lines: &Arc<Mutex<Vec<String>>>| {
         let lines = Arc::clone(lines);
-        Report(Arc::new(move |line: &str| lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned())))
+        Report::new(move |line| lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_owned()))
     };
     let (one, two) = (agent(|options| options.report = report(&lines)).await, agent(|_| ()).await);
     let (a, b) = (connect(&one).await, connect(&two).await);

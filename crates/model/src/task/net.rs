@@ -127,6 +127,9 @@ impl SocketOptions {
     /// Cores that are named at the most.
     const MOST_CPUS: usize = 4_096;
 
+    /// Longest name of an interface, in bytes (IFNAMSIZ).
+    const MOST_DEVICE: usize = 15;
+
     /// Whether `name` can be that of a congestion control: the kernel's have 15 bytes at the most (TCP_CA_NAME_MAX), and are names of modules.
     /// Messages tell how to load one, so nothing else is taken.
     pub fn is_congestion_name(name: &str) -> bool {
@@ -134,11 +137,23 @@ impl SocketOptions {
         (1..=15).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(is_part)
     }
 
-    /// Checks the name of the congestion control, the code point, the buffers and the number of cores.
+    /// Checks the names of the interface and of the congestion control, the code point, the buffers and the number of cores.
     ///
     /// # Errors
     /// One of them is out of its range.
     pub fn check(&self) -> Result<(), OutOfRange> {
+        if let Some(device) = &self.bind_device {
+            // As the kernel checks names (dev_valid_name in net/core/dev.c).
+            let is_odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':');
+            let is_name = !matches!(&**device, "" | "." | "..") && device.len() <= Self::MOST_DEVICE;
+            if !is_name || device.contains(is_odd) {
+                return Err(OutOfRange(format!(
+                    "an interface cannot be called {device:?}: a name has 1 to {} bytes, without spaces, `/` and `:`; `ip link` lists the \
+                     interfaces",
+                    Self::MOST_DEVICE
+                )));
+            }
+        }
         if let Some(name) = self.congestion.as_ref().filter(|name| !Self::is_congestion_name(name)) {
             return Err(OutOfRange(format!(
                 "{name:?} is no name of a congestion control: choose one of /proc/sys/net/ipv4/tcp_available_congestion_control"

@@ -126,7 +126,7 @@ fn every_hostile_value_of_a_request_is_refused_when_it_is_read() {
         let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(16_384));
         measured(Task::Stream(StreamTask { iperf3: Some(Iperf3End::Server(server)), ..plain }))
     };
-    let cases: [(&dyn Fn() -> Value, &str, Value); 75] = [
+    let cases: [(&dyn Fn() -> Value, &str, Value); 78] = [
         (&copy, "/task/tree/made/folders", most.clone()),
         (&copy, "/task/tree/made/files", json!(0)),
         (&copy, "/task/tree/made/files", json!(-1)),
@@ -152,6 +152,9 @@ fn every_hostile_value_of_a_request_is_refused_when_it_is_read() {
         (&stream, "/task/net/ip", json!(5)),
         (&stream, "/task/net/socket/dscp", json!(64)),
         (&stream, "/task/net/socket/send_buffer", json!(0)),
+        (&stream, "/task/net/socket/bind_device", json!("eth0\nlinerate: x")),
+        (&stream, "/task/net/socket/bind_device", json!("")),
+        (&stream, "/task/net/socket/bind_device", json!("x".repeat(16))),
         (&stream, "/task/net/socket/receive_buffer", most.clone()),
         (&stream, "/task/net/socket/sender_cpus", json!(vec![0; 4_097])),
         (&stream, "/timing/window/measure", most.clone()),

@@ -4,7 +4,7 @@ use super::say;
 use crate::exit::Failure;
 use crate::feed::Feed;
 use linerate_agent::{Seen, Watching};
-use linerate_engine::Work;
+use linerate_engine::{Report, Work};
 use linerate_iperf3::{Iperf3Service, Observer, ServedTest, ServiceLimits, TestWatch};
 use linerate_method::Progress;
 use linerate_model::{
@@ -19,8 +19,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Records kept within [`DAY`] at the most: whoever reaches the port may have a test, and is not to fill the disk.
+/// Records kept within [`DAY`] at the most, and their bytes: whoever reaches the port may have a test, and is not to fill the disk.
 const RECORDS: usize = 1_000;
+const RECORD_BYTES: usize = 64 << 20;
 const DAY: Duration = Duration::from_secs(86_400);
 /// How the load is sampled.
 const SAMPLING: Sampling = Sampling { period: Nanos::from_millis(100), most_points: 200 };
@@ -35,7 +36,9 @@ pub(super) fn serve(
     store: Option<Store>,
     host: HostOptions,
 ) -> Result<Iperf3Service, Failure> {
-    let tests = Tests { store: store.map(Arc::new), host, kept: Mutex::default() };
+    // One of its own: strangers are not to take the lines of those who have an agent URL.
+    let report = Report::new(|line| say(&format!("linerate: {line}")));
+    let tests = Tests { store: store.map(Arc::new), host, kept: Mutex::default(), report };
     let service = Iperf3Service::start(address, limits, Arc::new(tests)).map_err(Failure::measure)?;
     say(&format!("linerate: serves clients of iperf3 at {}, TCP and UDP", service.address()));
     Ok(service)
@@ -46,17 +49,21 @@ struct Tests {
     store: Option<Arc<Store>>,
     host: HostOptions,
     kept: Mutex<Allowance>,
+    report: Report,
 }
 
-/// How many records were kept in the day that began so.
+/// How much was kept in the day that began so.
 struct Allowance {
     since: Instant,
     records: usize,
+    bytes: usize,
+    /// Whether it was reported that no more is kept.
+    is_reported: bool,
 }
 
 impl Default for Allowance {
     fn default() -> Self {
-        Self { since: Instant::now(), records: 0 }
+        Self { since: Instant::now(), records: 0, bytes: 0, is_reported: false }
     }
 }
 
@@ -72,14 +79,13 @@ enum Allowed {
 impl Allowance {
     fn take(&mut self, now: Instant) -> Allowed {
         if now.duration_since(self.since) >= DAY {
-            *self = Self { since: now, records: 0 };
+            *self = Self { since: now, ..Self::default() };
         }
-        self.records = self.records.saturating_add(1);
-        match self.records {
-            ..=RECORDS => Allowed::Yes,
-            records if records == RECORDS + 1 => Allowed::NoMore,
-            _ => Allowed::No,
+        if self.records < RECORDS && self.bytes < RECORD_BYTES {
+            self.records += 1;
+            return Allowed::Yes;
         }
+        if std::mem::replace(&mut self.is_reported, true) { Allowed::No } else { Allowed::NoMore }
     }
 }
 
@@ -103,7 +109,8 @@ impl Tests {
         let allowed = locked(&self.kept).take(Instant::now());
         if allowed == Allowed::NoMore {
             say(&format!(
-                "linerate: {RECORDS} tests of iperf3 clients were kept within a day; others are not kept until it is over"
+                "linerate: {} tests of iperf3 clients were kept within a day; others are not kept until it is over",
+                locked(&self.kept).records
             ));
         }
         allowed == Allowed::Yes
@@ -179,7 +186,7 @@ fn client_command(test: &ServedTest) -> Vec<String> {
 
 impl Observer for Tests {
     fn report(&self, line: &str) {
-        say(&format!("linerate: iperf3 client {line}"));
+        self.report.line(&format!("iperf3 client {line}"));
     }
 
     fn begins(self: Arc<Self>, test: ServedTest) -> Box<dyn TestWatch> {
@@ -188,7 +195,7 @@ impl Observer for Tests {
         match self.begin(store, test) {
             Ok(under_way) => Box::new(under_way),
             Err(error) => {
-                say(&format!("linerate: the test of iperf3 client {peer} is not kept: {error}"));
+                self.report.line(&format!("the test of iperf3 client {peer} is not kept: {error}"));
                 Box::new(Unwatched)
             }
         }
@@ -224,11 +231,16 @@ impl TestWatch for UnderWay {
         if !self.tests.may_keep() {
             return;
         }
-        let Self { store, peer, trial, run, feed, .. } = *self;
+        let Self { tests, store, peer, trial, run, feed, .. } = *self;
         match run.keep(&store, Trial::new(trial.name.clone(), trial.task().clone(), timing), counts) {
-            // Who follows the feed finds the record in the store now.
-            Ok(record) => locked(&feed).note(&store, &Event::Concluded { record: &record, failure: None }),
-            Err(error) => say(&format!("linerate: the test of iperf3 client {peer} is not kept: {error}")),
+            Ok(record) => {
+                // The store keeps it as JSON.
+                let bytes = serde_json::to_vec(&record).map_or(0, |json| json.len());
+                locked(&tests.kept).bytes += bytes;
+                // Who follows the feed finds the record in the store now.
+                locked(&feed).note(&store, &Event::Concluded { record: &record, failure: None });
+            }
+            Err(error) => tests.report.line(&format!("the test of iperf3 client {peer} is not kept: {error}")),
         }
     }
 }
@@ -256,11 +268,14 @@ mod tests {
 
     #[test]
     fn a_flood_of_tests_fills_no_disk() {
-        let mut allowance = Allowance::default();
-        let now = allowance.since;
+        let now = Instant::now();
+        let mut allowance = Allowance { since: now, ..Allowance::default() };
         let taken: Vec<Allowed> = (0..=RECORDS + 1).map(|_| allowance.take(now)).collect();
         assert!(taken[..RECORDS].iter().all(|allowed| *allowed == Allowed::Yes));
         assert_eq!(taken[RECORDS..], [Allowed::NoMore, Allowed::No]);
         assert_eq!(allowance.take(now + DAY), Allowed::Yes);
+        allowance.bytes = RECORD_BYTES;
+        assert_eq!([allowance.take(now + DAY), allowance.take(now + DAY)], [Allowed::NoMore, Allowed::No]);
+        assert_eq!(allowance.take(now + DAY * 2), Allowed::Yes);
     }
 }
