@@ -63,6 +63,7 @@ pub(crate) fn admit<'a>(
         return Err(ApiError::new(ErrorKind::Conflict, message));
     }
     limits.budget.check(needs, under_way.iter().map(|(_, other)| &other.needs).chain(reserved)).or_else(refuse)?;
+    check_shares(limits, grant, demand, &under_way)?;
     if let Some(limit) = limits.max_rate {
         let others = under_way.iter().map(|(_, other)| *other);
         let limit = RateLimit {
@@ -84,6 +85,36 @@ pub(crate) fn admit<'a>(
         check_rates(task, demand, others.map(|(_, other)| *other), &limit)?;
     }
     Ok(())
+}
+
+/// Checks that an invitation leaves room for the others and for the agent's owner: each has half of the trials and of the budget at most, and
+/// all together leave the owner one trial and a quarter of the budget.
+fn check_shares(
+    limits: &Limits,
+    grant: &Grant,
+    demand: &Demand,
+    under_way: &[(&CredentialId, &Demand)],
+) -> Result<(), ApiError> {
+    if grant.credential.is_none() {
+        return Ok(());
+    }
+    let own = under_way.iter().filter(|(credential, _)| **credential == grant.credential);
+    let invited = under_way.iter().filter(|(credential, _)| credential.is_some());
+    let each = (limits.max_trials / 2).max(1);
+    let all = limits.max_trials.saturating_sub(1).max(1);
+    for (whose, trials, most) in
+        [("of this agent URL", own.clone().count(), each), ("of invitations", invited.clone().count(), all)]
+    {
+        if trials >= most {
+            return refuse(format!(
+                "{trials} trials {whose} are under way, this agent allows {most}; wait for them, or start it with a higher `linerate \
+                 serve --max-trials`"
+            ));
+        }
+    }
+    let with_share = |error| refuse(format!("{error}; one invitation has half of the agent's, and all three quarters"));
+    limits.budget.part(1, 2).check(&demand.needs, own.map(|(_, other)| &other.needs)).or_else(with_share)?;
+    limits.budget.part(3, 4).check(&demand.needs, invited.map(|(_, other)| &other.needs)).or_else(with_share)
 }
 
 /// A limit of rates: whose it is, what raises it, and what lifts it.
@@ -161,8 +192,9 @@ fn refuse<T>(message: impl Into<String>) -> Result<T, ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::AllowedInterfaces;
-    use linerate_units::Nanos;
+    use crate::{AllowedInterfaces, Budget};
+    use linerate_engine::Needs;
+    use linerate_units::{ByteCount, Nanos};
 
     fn demand() -> Demand {
         let rate = Some(BitRate::per_second(8_000_000));
@@ -226,6 +258,37 @@ mod tests {
             assert!(error.message.contains("--max-trials"), "{task}: {}", error.message);
             assert_eq!(admit(&limits(), task, &demand(), others[..1].iter()), Ok(()), "{task}");
         }
+    }
+
+    /// The owner finds room, whatever the holders of invitations do.
+    #[test]
+    fn an_invitation_leaves_room_for_others_and_for_the_owner() {
+        let budget = Budget { memory: ByteCount::new(1_000), threads: 100, descriptors: 100 };
+        let limits = Limits { max_trials: 4, budget, ..Limits::default() };
+        let owner = Grant::of_owner(&limits);
+        let of = |id: &str| Grant { credential: Some(id.to_owned()), ..owner.clone() };
+        let needs = |memory| Demand { needs: Needs { memory, ..Needs::default() }, ..demand() };
+        let check = |grant: &Grant, demand: &Demand, under_way: &[(&Grant, u64)]| {
+            let others: Vec<_> =
+                under_way.iter().map(|(grant, memory)| (grant.credential.clone(), needs(*memory))).collect();
+            let others = others.iter().map(|(credential, demand)| (credential, demand));
+            super::admit(&limits, grant, TaskKind::Stream, demand, others).map_err(|error| error.message)
+        };
+        let (ann, bob) = (of("ann"), of("bob"));
+        assert_eq!(check(&ann, &needs(0), &[(&ann, 0)]), Ok(()));
+        let error = check(&ann, &needs(0), &[(&ann, 0), (&ann, 0)]).expect_err("a third of one invitation");
+        assert!(error.contains("2 trials of this agent URL") && error.contains("--max-trials"), "{error}");
+        assert_eq!(check(&bob, &needs(0), &[(&ann, 0), (&ann, 0)]), Ok(()));
+        let error = check(&bob, &needs(0), &[(&ann, 0), (&ann, 0), (&bob, 0)]).expect_err("the owner's");
+        assert!(error.contains("3 trials of invitations"), "{error}");
+        assert_eq!(check(&owner, &needs(250), &[(&ann, 250), (&ann, 250), (&bob, 250)]), Ok(()));
+        let error = check(&ann, &needs(300), &[(&ann, 300)]).expect_err("more than half");
+        assert!(error.contains("--max-memory") && error.contains("half"), "{error}");
+        assert!(check(&bob, &needs(300), &[(&ann, 500)]).is_err(), "more than three quarters");
+        // Where there is one trial at a time, an invitation may have it.
+        let limits = Limits { max_trials: 1, ..Limits::default() };
+        let admitted = super::admit(&limits, &ann, TaskKind::Stream, &demand(), [].into_iter());
+        assert_eq!(admitted, Ok(()));
     }
 
     #[test]

@@ -33,6 +33,13 @@ impl Budget {
         ByteCount::new(1 << 30).min(ByteCount::new(self.memory.get() / 2))
     }
 
+    /// Returns a part of the budget, as a fraction.
+    pub(crate) fn part(&self, numerator: u64, denominator: u64) -> Self {
+        let part = |all: u64| all / denominator * numerator;
+        let memory = ByteCount::new(part(self.memory.get()));
+        Self { memory, threads: part(self.threads), descriptors: part(self.descriptors) }
+    }
+
     /// Checks that a session may have what it `needs` beside what `others` have.
     ///
     /// # Errors

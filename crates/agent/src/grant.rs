@@ -22,7 +22,7 @@ pub(crate) struct Grant {
     /// Of all its sessions together, beside the agent's own limit.
     pub(crate) max_rate: Option<BitRate>,
     /// Hosts that may use it and that its sessions may connect to; empty is no bound.
-    peers: Vec<IpNet>,
+    pub(crate) peers: Vec<IpNet>,
 }
 
 impl Grant {
