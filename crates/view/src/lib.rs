@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod connections;
 mod events;
 mod key;
 mod list;

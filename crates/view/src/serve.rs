@@ -1,5 +1,6 @@
 //! The server: who is let in, which page is whose, and its end.
 
+use crate::connections::{Connection, Connections};
 use crate::events::MOST_FOLLOWERS;
 use crate::key::Key;
 use crate::page::{self, STYLE_SHEET};
@@ -66,6 +67,7 @@ impl View {
         let handle = Handle::new();
         let mut server = axum_server::from_tcp(listener)
             .map_err(failed("epoll_ctl on the listener"))?
+            .acceptor(Connections::default())
             .handle(handle.clone())
             .http1_only();
         server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
@@ -113,6 +115,9 @@ async fn file(form: &'static str, text: &'static str) -> Response {
 /// Lets a request pass whose path begins with the key, and tells others nothing else.
 async fn admit(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let mut response = if shared.key.opens(request.uri().path()) {
+        if let Some(connection) = request.extensions().get::<Arc<Connection>>() {
+            connection.admit();
+        }
         next.run(request).await
     } else {
         let said = said!(shared.language, "view-error-address");

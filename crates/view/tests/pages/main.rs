@@ -14,6 +14,8 @@ use linerate_model::{Caveat, CaveatKind, Goal, Limit, Message, RunSummary, Trial
 use linerate_store::Ending;
 use linerate_testsuite::wait_until;
 use place::{TestView, attempt, interval, record, stream_record};
+use std::io::{ErrorKind, Read as _};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -45,6 +47,26 @@ fn the_list_is_newest_first_filtered_and_paged() {
     let wrong = place.get("?from=yesterday");
     assert_eq!(wrong.status, 400);
     assert!(wrong.body.contains("`yesterday` is not a day") && wrong.body.contains("value=\"yesterday\""));
+}
+
+/// Another user of the machine reaches the port without knowing the key.
+#[test]
+fn silent_connections_keep_nobody_out_and_are_bounded() {
+    let place = TestView::new();
+    place.keep(&stream_record("20261121T093000-4f2a", 1, &[941_000_000]));
+    let mut silent: Vec<TcpStream> = (0..400).map(|_| TcpStream::connect(place.address).expect("it listens")).collect();
+    assert_eq!(place.get("").status, 200);
+    wait_until("the oldest are closed", || {
+        let mut closed = 0;
+        for connection in &mut silent {
+            connection.set_nonblocking(true).expect("set");
+            // Neither an end nor an error while it is open.
+            let is_open = connection.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+            closed += usize::from(!is_open);
+        }
+        (closed >= 400 - 128).then_some(())
+    });
+    assert_eq!(place.get("").status, 200);
 }
 
 #[test]
