@@ -15,7 +15,9 @@ use crate::Store;
 use crate::location::beside;
 use linerate_model::RecordId;
 use linerate_sys::byte_lock::ByteLock;
+use nix::unistd::geteuid;
 use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -53,8 +55,18 @@ impl FeedFolder {
         written.filter_map(|path| Some((RecordId(path.file_stem()?.to_str()?.to_owned()), path)))
     }
 
+    /// Returns whether the folder is this user's own and nobody else may write it: files are made and removed in no other.
+    fn is_own(&self) -> bool {
+        let others = 0o022;
+        fs::symlink_metadata(&self.0)
+            .is_ok_and(|folder| folder.is_dir() && folder.uid() == geteuid().as_raw() && folder.mode() & others == 0)
+    }
+
     /// Removes the feeds of runs that nobody measures any more.
     pub(crate) fn clean(&self) {
+        if !self.is_own() {
+            return;
+        }
         for path in self.paths() {
             let dead = ByteLock::is_taken(&path, LOCKED_BYTE).is_ok_and(|taken| !taken);
             if dead && !fs::metadata(&path).is_ok_and(|file| may_be_locked_yet(&file)) {
@@ -64,9 +76,10 @@ impl FeedFolder {
         }
     }
 
-    /// All files of feeds, also those that are being made; none where there is no folder.
+    /// All files of feeds, also those that are being made; none if there is no folder, or a link to one.
     fn paths(&self) -> impl Iterator<Item = PathBuf> {
-        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let is_folder = fs::symlink_metadata(&self.0).is_ok_and(|folder| folder.is_dir());
+        let entries = is_folder.then(|| fs::read_dir(&self.0).ok()).flatten().into_iter().flatten().flatten();
         let ours = |path: &PathBuf| path.extension().is_some_and(|ending| ending == FEED || ending == NEXT);
         entries.map(|entry| entry.path()).filter(ours)
     }

@@ -33,28 +33,43 @@ impl ByteLock {
     /// Locks `byte` of the file at `path`, which is made if missing and need not be that long; none if the byte is locked already.
     ///
     /// # Errors
-    /// The file cannot be opened for writing, or its file system has no locks ([`has_no_locks`]).
+    /// The file cannot be opened for writing, it is a link or no regular file, or its file system has no locks ([`has_no_locks`]).
     pub fn take(path: &Path, byte: u64) -> Result<Option<Self>, Error> {
-        let object = || path.display().to_string();
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
-        let file = opened.map_err(|error| Error::new("open", object(), error))?;
+        Self::of(path, OpenOptions::new().read(true).write(true).create(true).truncate(false), byte)
+    }
+
+    /// Makes the file at `path` and locks `byte` of it. Whoever may write the folder cannot have put a file of his own there, nor a link.
+    ///
+    /// # Errors
+    /// There is something at `path`, the file cannot be made, or its file system has no locks ([`has_no_locks`]).
+    pub fn take_new(path: &Path, byte: u64) -> Result<Option<Self>, Error> {
+        Self::of(path, OpenOptions::new().read(true).write(true).create_new(true), byte)
+    }
+
+    fn of(path: &Path, options: &mut OpenOptions, byte: u64) -> Result<Option<Self>, Error> {
+        let file = open_regular(path, options.mode(0o600))?;
         let lock = exclusive(path, byte)?;
         match fcntl(&file, FcntlArg::F_OFD_SETLK(&lock)) {
             Ok(_) => Ok(Some(Self { file, unlock: libc::flock { l_type: libc::F_UNLCK as libc::c_short, ..lock } })),
             Err(Errno::EAGAIN | Errno::EACCES) => Ok(None),
-            Err(error) => Err(Error::new("fcntl(F_OFD_SETLK)", object(), error)),
+            Err(error) => Err(Error::new("fcntl(F_OFD_SETLK)", path.display().to_string(), error)),
         }
+    }
+
+    /// The locked file.
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// Whether `byte` of the file at `path` is locked by anybody; a missing file has no locks.
     ///
     /// # Errors
-    /// The file cannot be opened for reading, or its file system has no locks ([`has_no_locks`]).
+    /// The file cannot be opened for reading, it is a link or no regular file, or its file system has no locks ([`has_no_locks`]).
     pub fn is_taken(path: &Path, byte: u64) -> Result<bool, Error> {
         let object = || path.display().to_string();
-        let file = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            opened => opened.map_err(|error| Error::new("open", object(), error))?,
+        let file = match open_regular(path, OpenOptions::new().read(true)) {
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(false),
+            opened => opened?,
         };
         let mut lock = exclusive(path, byte)?;
         fcntl(&file, FcntlArg::F_OFD_GETLK(&mut lock))
@@ -62,6 +77,20 @@ impl ByteLock {
         // The kernel writes back what is in the way, or that nothing is.
         Ok(lock.l_type != libc::F_UNLCK as libc::c_short)
     }
+}
+
+/// Opens the regular file at `path` as `options` say. A link is not followed, and nothing else is opened either: a pipe that nobody writes
+/// would hold up its reader.
+///
+/// # Errors
+/// It cannot be opened, or it is something else.
+pub fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, Error> {
+    let failed = |error| Error::new("open", path.display().to_string(), error);
+    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY).open(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")));
+    }
+    Ok(file)
 }
 
 /// Whether a lock failed because the file system, or the kernel, has none of this kind.
@@ -130,6 +159,20 @@ mod tests {
         drop(other);
         assert!(take(&file.0, 8).is_some());
         assert_eq!(std::fs::metadata(&file.0).expect("the file").len(), 0, "locks need no content");
+    }
+
+    #[test]
+    fn neither_links_nor_pipes_are_opened() {
+        let (target, link, pipe) = (Scratch::new("target"), Scratch::new("link"), Scratch::new("pipe"));
+        std::os::unix::fs::symlink(&target.0, &link.0).expect("a link");
+        nix::unistd::mkfifo(&pipe.0, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        for path in [&link.0, &pipe.0] {
+            assert!(ByteLock::take(path, 0).is_err() && ByteLock::take_new(path, 0).is_err());
+            assert!(ByteLock::is_taken(path, 0).is_err());
+        }
+        assert!(!target.0.exists(), "the target of the link was not made");
+        std::fs::write(&target.0, "x").expect("written");
+        assert!(ByteLock::take_new(&target.0, 0).is_err(), "it is there already");
     }
 
     #[test]

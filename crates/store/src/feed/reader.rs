@@ -2,11 +2,11 @@
 
 use super::LOCKED_BYTE;
 use linerate_model::{RecordId, StreamEvent};
-use linerate_sys::byte_lock::ByteLock;
-use std::fs::File;
+use linerate_sys::byte_lock::{ByteLock, open_regular};
+use std::fs::{File, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// No more is read of a feed at once. No feed grows as long.
 const MOST_BYTES: u64 = 16 << 20;
@@ -25,7 +25,7 @@ pub struct Feed {
 impl Feed {
     /// Opens the feed of `record`; none if it cannot be read.
     pub(super) fn open(record: RecordId, path: PathBuf) -> Option<Self> {
-        let file = File::open(&path).ok()?;
+        let file = open(&path)?;
         Some(Self { record, path, file, torn: Vec::new(), ended: false })
     }
 
@@ -57,7 +57,7 @@ impl Feed {
 
     /// The file in whose place the writer began a new one; none if it did not.
     fn replaced(&self) -> Option<File> {
-        let next = File::open(&self.path).ok()?;
+        let next = open(&self.path)?;
         let number = |file: &File| file.metadata().ok().map(|file| file.ino());
         (number(&next) != number(&self.file)).then_some(next)
     }
@@ -69,4 +69,8 @@ impl Feed {
         let lines: Vec<u8> = self.torn.drain(..whole).collect();
         lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }
+}
+
+fn open(path: &Path) -> Option<File> {
+    open_regular(path, OpenOptions::new().read(true)).ok()
 }

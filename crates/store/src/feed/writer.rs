@@ -4,7 +4,7 @@ use super::{FeedFolder, LOCKED_BYTE, NEXT};
 use linerate_model::{RecordId, StreamEvent, TrialState};
 use linerate_sys::byte_lock::ByteLock;
 use nix::sys::statvfs::statvfs;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
@@ -122,13 +122,20 @@ impl FeedFile {
     /// lock, nor empty.
     fn begin(&mut self, line: &[u8]) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder.0)?;
+        if !self.folder.is_own() {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "others may write the folder of feeds"));
+        }
         self.check_room()?;
         let next = self.path.with_extension(NEXT);
         let lines = [&self.run, &self.trial, line].concat();
         let made = || {
-            let lock = ByteLock::take(&next, LOCKED_BYTE).map_err(io::Error::other)?;
+            // What a killed program left.
+            if !ByteLock::is_taken(&next, LOCKED_BYTE).unwrap_or(false) {
+                let _ = fs::remove_file(&next);
+            }
+            let lock = ByteLock::take_new(&next, LOCKED_BYTE).map_err(io::Error::other)?;
             let lock = lock.ok_or(io::ErrorKind::ResourceBusy)?;
-            let mut file = OpenOptions::new().write(true).truncate(true).open(&next)?;
+            let mut file = lock.file().try_clone()?;
             file.write_all(&lines)?;
             fs::rename(&next, &self.path)?;
             Ok((file, lock))
