@@ -257,3 +257,31 @@ fn a_name_that_no_file_can_have_has_no_feed() {
     }
     assert!(!file(&path, "").exists());
 }
+
+/// Somebody else may write the folder that the store is in.
+#[test]
+fn feeds_follow_no_links() {
+    let (own, elsewhere) = (folder(), folder());
+    let path = own.path().join("results.db");
+    let foreign = elsewhere.path().join("x.ndjson");
+    fs::write(&foreign, "{}").expect("written");
+    // A link in the place of the folder of feeds: nothing is made or removed behind it.
+    std::os::unix::fs::symlink(elsewhere.path(), own.path().join("results.db-live.d")).expect("a link");
+    let store = Store::open(Some(&path)).expect("opens");
+    let mut feed = store.feed(&RecordId("a".into()));
+    feed.tell(start("a"));
+    drop(feed);
+    assert!(foreign.exists(), "nothing is removed behind a link");
+    assert_eq!(fs::read_dir(elsewhere.path()).expect("listed").count(), 1);
+    assert!(store.feeds().is_empty());
+    // A folder that others may write.
+    fs::remove_file(own.path().join("results.db-live.d")).expect("removed");
+    let feeds = own.path().join("results.db-live.d");
+    fs::create_dir(&feeds).expect("made");
+    fs::set_permissions(&feeds, fs::Permissions::from_mode(0o777)).expect("chmod");
+    std::os::unix::fs::symlink(&foreign, feeds.join("a.next")).expect("a link");
+    let mut feed = store.feed(&RecordId("a".into()));
+    feed.tell(start("a"));
+    drop(feed);
+    assert_eq!(fs::read_to_string(&foreign).expect("read"), "{}", "nothing is written through a link");
+}
