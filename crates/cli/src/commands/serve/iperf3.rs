@@ -191,11 +191,11 @@ impl Observer for Tests {
 
     fn begins(self: Arc<Self>, test: ServedTest) -> Box<dyn TestWatch> {
         let Some(store) = self.store.clone() else { return Box::new(Unwatched) };
-        let peer = test.peer;
+        let (peer, report) = (test.peer, self.report.clone());
         match self.begin(store, test) {
             Ok(under_way) => Box::new(under_way),
             Err(error) => {
-                self.report.line(&format!("the test of iperf3 client {peer} is not kept: {error}"));
+                report.line(&format!("the test of iperf3 client {peer} is not kept: {error}"));
                 Box::new(Unwatched)
             }
         }
