@@ -105,8 +105,9 @@ pub(crate) struct Bounds {
     pub(crate) max_time: Nanos,
 }
 
-/// A task of known length that has not ended this long after it should have never will.
-const OVERDUE: Duration = Duration::from_secs(20);
+/// A task of known length that has not ended this long after it should have never will. What a slow path's queue holds may arrive within
+/// this time.
+const OVERDUE: Duration = Duration::from_secs(60);
 
 impl Session {
     /// A session that has not begun, whose ends will listen so.

@@ -24,6 +24,8 @@ const TURN_NS: u64 = EMPTY_NS / 4;
 const CLOSE_PART: u64 = 20;
 /// The same in time.
 const CLOSE_NS: u64 = 100_000_000;
+/// Or within this many times the mean time between datagrams.
+const CLOSE_GAPS: u64 = 3;
 
 /// New datagrams of all phases, and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub(crate) struct Arrivals {
     volume: Option<u64>,
     sequence: Sequence,
     total: Total,
+    /// When the first datagrams of any phase arrived, and how many.
+    begun: Option<(u64, u64)>,
     /// When a datagram of any phase arrived last.
     heard: u64,
     first: Option<First>,
@@ -85,6 +89,7 @@ impl Arrivals {
             volume: None,
             sequence: Sequence::default(),
             total: Total::default(),
+            begun: None,
             heard: 0,
             first: None,
             last: 0,
@@ -123,6 +128,7 @@ impl Arrivals {
             measured += self.take_buffer(&buffer, now);
         }
         self.heard = now;
+        self.begun = self.begun.or(Some((now, self.total.datagrams)));
         if measured > 0 {
             self.first.get_or_insert(First { at: now, before });
         }
@@ -169,9 +175,18 @@ impl Arrivals {
     /// Takes note that nothing had arrived at `now`.
     pub(crate) fn nothing(&mut self, now: u64) {
         self.sample(self.heard, true);
-        if self.end().is_some_and(|end| now >= end + CLOSE_NS.min(self.measure / CLOSE_PART)) {
-            self.close_in_silence();
+        let is_late = |end| now >= end + CLOSE_NS.min(self.measure / CLOSE_PART);
+        if self.end().is_some_and(is_late) && now >= self.next_expected() {
+            self.close_in_silence(now);
         }
+    }
+
+    /// Returns when the next datagram should have arrived at the latest, by the mean time between those that came.
+    pub(crate) fn next_expected(&self) -> u64 {
+        let (begun, first) = self.begun.unwrap_or_default();
+        let later = self.total.datagrams - first;
+        let gap = if later == 0 { 0 } else { (self.heard - begun) / later };
+        self.heard + CLOSE_GAPS * gap
     }
 
     /// Takes the total at an edge of the window, if `at` is one.
@@ -194,13 +209,13 @@ impl Arrivals {
         }
     }
 
-    /// Ends a window that no datagram closed. Where the sender has ended already, because the window opened late, or where its close
-    /// still waited for an empty socket, it ends with the last datagram. Otherwise it ends when it should have, and begins with its first
-    /// datagram instead of behind it.
-    fn close_in_silence(&mut self) {
+    /// Ends a window that no datagram closed. It ends with the last datagram where the sender has ended already, because the window opened
+    /// late, where its close still waited for an empty socket, and where the receiver ends it early, at `now`. Otherwise it ends when it
+    /// should have, and begins with its first datagram instead of behind it.
+    fn close_in_silence(&mut self, now: u64) {
         let (Some(first), Some((opened, _)), None) = (self.first, self.opened, self.closed) else { return };
         let end = opened + self.measure;
-        if self.heard >= end || self.is_marked() && self.heard > opened {
+        if self.heard >= end || (self.is_marked() || now < end) && self.heard > opened {
             self.closed = Some((self.heard, self.total));
         } else {
             self.opened = Some((opened, first.before));
@@ -245,29 +260,29 @@ impl Arrivals {
         self.sequence.missing()
     }
 
-    /// Mean deviation of the transit times of measured datagrams, nanoseconds.
+    /// Mean deviation of the transit times of measured datagrams, nanoseconds. `None` before the second one.
     #[inline]
-    pub(crate) fn jitter_ns(&self) -> u64 {
+    pub(crate) fn jitter_ns(&self) -> Option<u64> {
         self.jitter.mean_ns()
     }
 
-    /// The length of the window, and what counted in it. Of a volume it began at `open`.
-    fn counted(&mut self, open: u64) -> (Nanos, Total) {
+    /// The length of the window, and what counted in it by `now`. Of a volume it began at `open`.
+    fn counted(&mut self, open: u64, now: u64) -> (Nanos, Total) {
         if let Some(bytes) = self.volume {
             let counted = Total { datagrams: self.arrived, bytes: self.arrived * bytes };
             let length = self.first.map_or(0, |first| self.last.saturating_sub(open.min(first.at)));
             return (Nanos::new(length), counted);
         }
-        self.close_in_silence();
+        self.close_in_silence(now);
         let (from, before) = self.opened.unwrap_or_default();
         let (to, after) = self.closed.unwrap_or((self.measure, before));
         let counted = Total { datagrams: after.datagrams - before.datagrams, bytes: after.bytes - before.bytes };
         (Nanos::new(to - from), counted)
     }
 
-    /// What was counted in the window, which was to open at `open`, on a socket that has dropped `drops` by now.
-    pub(crate) fn outcome(mut self, open: u64, drops: u32, io_method: &str) -> Outcome {
-        let (window, Total { datagrams, bytes: payload_bytes }) = self.counted(open);
+    /// What was counted by `now` in the window, which was to open at `open`, on a socket that has dropped `drops`.
+    pub(crate) fn outcome(mut self, open: u64, now: u64, drops: u32, io_method: &str) -> Outcome {
+        let (window, Total { datagrams, bytes: payload_bytes }) = self.counted(open, now);
         Outcome {
             received: Some(Received {
                 window,
@@ -278,7 +293,7 @@ impl Arrivals {
                 reordered: self.reordered,
                 socket_drops: self.drops_after.unwrap_or(drops).saturating_sub(self.drops_before).into(),
                 joined: self.joined,
-                jitter: Some(Nanos::new(self.jitter.mean_ns())),
+                jitter: self.jitter.mean_ns().map(Nanos::new),
                 io_method: io_method.to_owned(),
             }),
             flow: FlowCounts { received_bytes: payload_bytes, ..FlowCounts::default() },
@@ -294,8 +309,8 @@ impl Arrivals {
 struct Jitter {
     /// The last transit time, modulo 2^32: the clocks' difference cancels out.
     transit: Option<u32>,
-    /// Sixteen times the estimate.
-    scaled: i64,
+    /// Sixteen times the estimate. `None` before there are two transit times.
+    scaled: Option<i64>,
 }
 
 impl Jitter {
@@ -304,12 +319,13 @@ impl Jitter {
         let transit = (now as u32).wrapping_sub(sent_ns);
         if let Some(before) = self.transit.replace(transit) {
             let deviation = i64::from((transit.wrapping_sub(before) as i32).unsigned_abs());
-            self.scaled += deviation - ((self.scaled + 8) >> 4);
+            let scaled = self.scaled.unwrap_or_default();
+            self.scaled = Some(scaled + deviation - ((scaled + 8) >> 4));
         }
     }
 
-    fn mean_ns(&self) -> u64 {
-        (self.scaled >> 4).max(0) as u64
+    fn mean_ns(&self) -> Option<u64> {
+        self.scaled.map(|scaled| (scaled >> 4).max(0) as u64)
     }
 }
 
@@ -326,7 +342,17 @@ mod tests {
             let sent = u64::from(u32::MAX) - 500_000 + n * 1_000;
             jitter.take(sent + 10_000 + n % 2 * 4_000, sent as u32);
         }
-        assert!(jitter.mean_ns().abs_diff(4_000) < 20, "{}", jitter.mean_ns());
+        assert!(jitter.mean_ns().is_some_and(|mean| mean.abs_diff(4_000) < 20), "{jitter:?}");
+    }
+
+    #[test]
+    fn jitter_of_one_datagram_is_unknown() {
+        let mut jitter = Jitter::default();
+        assert_eq!(jitter.mean_ns(), None);
+        jitter.take(1_000, 0);
+        assert_eq!(jitter.mean_ns(), None);
+        jitter.take(2_000, 1_000);
+        assert_eq!(jitter.mean_ns(), Some(0));
     }
 
     const BYTES: usize = 20;
@@ -348,7 +374,7 @@ mod tests {
     }
 
     fn received(arrivals: Arrivals) -> Received {
-        arrivals.outcome(0, 0, "recvmmsg").received.expect("it receives")
+        arrivals.outcome(0, u64::MAX, 0, "recvmmsg").received.expect("it receives")
     }
 
     /// Bursts of ten, as they come from a GSO sender: a count that held those at both edges would say 40 in 300 ns.
@@ -418,22 +444,42 @@ mod tests {
         assert_eq!((received.messages, received.window), (120, Nanos::new(120_000_000)));
     }
 
-    #[test]
-    fn a_window_that_nothing_closes_is_as_long_as_asked_for() {
+    /// Measured datagrams every 400 ns, three of them in a window of 1,000 ns.
+    fn slow() -> Arrivals {
         let mut arrivals = Arrivals::new(OWN, 1_000);
         take(&mut arrivals, &datagrams(Phase::WarmUp, 0..1), 600, true, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 1..2), 1_000, true, 0);
         arrivals.nothing(1_300);
         take(&mut arrivals, &datagrams(Phase::Measured, 2..3), 1_400, true, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 3..4), 1_800, true, 0);
-        arrivals.nothing(2_040);
-        assert_eq!(arrivals.closed, None, "the next may come yet");
         arrivals.nothing(2_060);
-        take(&mut arrivals, &datagrams(Phase::CoolDown, 4..5), 2_200, true, 0);
+        assert_eq!(arrivals.closed, None, "the next may come yet");
+        arrivals
+    }
+
+    #[test]
+    fn a_window_that_nothing_closes_is_as_long_as_asked_for() {
+        let mut arrivals = slow();
+        arrivals.nothing(3_000);
+        take(&mut arrivals, &datagrams(Phase::CoolDown, 4..5), 3_200, true, 0);
         let received = received(arrivals);
         assert_eq!((received.messages, received.window), (3, Nanos::new(1_000)));
         let silent = super::tests::received(Arrivals::new(OWN, 1_000));
         assert_eq!((silent.messages, silent.arrived, silent.window), (0, 0, Nanos::new(1_000)));
+    }
+
+    #[test]
+    fn slow_datagrams_count_from_one_arrival_to_another() {
+        let mut arrivals = slow();
+        take(&mut arrivals, &datagrams(Phase::CoolDown, 4..5), 2_200, true, 0);
+        let received = received(arrivals);
+        assert_eq!((received.messages, received.window), (3, Nanos::new(1_200)));
+    }
+
+    #[test]
+    fn a_window_that_the_receiver_ends_early_ends_with_its_last_datagram() {
+        let received = slow().outcome(0, 1_900, 0, "recvmmsg").received.expect("it receives");
+        assert_eq!((received.messages, received.window), (2, Nanos::new(800)));
     }
 
     /// The first batch counts from the opening on, the marks behind the last do not count, and what comes after them late does.
@@ -448,9 +494,9 @@ mod tests {
         take(&mut arrivals, &datagrams(Phase::Measured, 19..20), 1_700, true, 0);
         take(&mut arrivals, &datagrams(Phase::CoolDown, 21..22), 1_900, true, 0);
         assert!(arrivals.is_marked() && arrivals.last() == 1_700 && arrivals.heard() == 1_900);
-        let received = arrivals.outcome(1_000, 0, "recvmmsg").received.expect("it receives");
+        let received = arrivals.outcome(1_000, u64::MAX, 0, "recvmmsg").received.expect("it receives");
         assert_eq!((received.messages, received.payload_bytes, received.window), (15, 300, Nanos::new(700)));
-        let silent = Arrivals::of_volume(OWN, 1_000_000, BYTES as u64).outcome(1_000, 0, "recvmmsg").received;
+        let silent = Arrivals::of_volume(OWN, 1_000_000, BYTES as u64).outcome(1_000, u64::MAX, 0, "recvmmsg").received;
         assert_eq!(silent.map(|received| (received.messages, received.window)), Some((0, Nanos::new(0))));
     }
 
@@ -498,7 +544,7 @@ mod tests {
         take(Phase::Measured, &[4, 6], 1_000);
         take(Phase::Measured, &[8], 1_500);
         take(Phase::CoolDown, &[9, 11], 2_000);
-        let outcome = arrivals.outcome(0, 0, "recvmmsg");
+        let outcome = arrivals.outcome(0, u64::MAX, 0, "recvmmsg");
         let received = outcome.received.expect("it receives");
         // The gap between the last number before the window and the first in it counts as one of the window.
         assert_eq!((received.arrived, outcome.numbered), (3, Some(6)));

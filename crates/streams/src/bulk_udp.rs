@@ -1,5 +1,6 @@
 //! Bulk datagrams: warm-up, measured phase and cool-down without a pause between them, each datagram marked with its phase.
 
+mod backlog;
 mod receiver;
 mod sender;
 
@@ -16,6 +17,10 @@ const PLAIN_BATCH: usize = 64;
 const PLAIN_BATCH_BYTES: usize = 256 << 10;
 /// The sender goes on for so long after its window: the receiver's closes later.
 const COOL_DOWN_NS: u64 = 100_000_000;
+/// A sender of fewer datagrams in that time goes on until it has sent this many, which also mark the end of the measured ones ...
+const MARKS: u64 = 3;
+/// ... but no longer than this.
+const MARKS_NS: u64 = 1_000_000_000;
 
 /// The sockets of flows `indices`.
 fn sockets<'a>(shared: &'a Shared, indices: &'a [usize]) -> impl Iterator<Item = (usize, &'a UdpSocket)> {

@@ -1,6 +1,6 @@
 //! The receiver of bulk datagrams, stragglers included.
 
-use super::{COOL_DOWN_NS, PLAIN_BATCH, PLAIN_BATCH_BYTES, phase_at, sockets};
+use super::{MARKS_NS, PLAIN_BATCH, PLAIN_BATCH_BYTES, phase_at, sockets};
 use crate::arrivals::Arrivals;
 use crate::budget::Budget;
 use crate::bulk_tcp::is_timeout;
@@ -38,8 +38,10 @@ const NAP_LOOK_NS: u64 = 1_000_000;
 const QUIET_NS: u64 = 150_000_000;
 /// ... or for so long, where datagrams of the cool-down are due and none has come: the sender may be held up with its last ones ...
 const UNMARKED_QUIET_NS: u64 = 1_000_000_000;
-/// ... or this much time has passed.
-const STRAGGLE_NS: u64 = 3_000_000_000;
+/// ... or this much time has passed. A slow path with a deep queue holds what was sent within the window for tens of seconds.
+const STRAGGLE_NS: u64 = 40_000_000_000;
+/// Slow datagrams are waited for until this long after the last one.
+const MOST_QUIET_NS: u64 = 5_000_000_000;
 
 /// Receives until the measured phase is over and the stragglers are in, on a thread of its own.
 pub(crate) fn receive(
@@ -157,7 +159,7 @@ impl<'a> Receiver<'a> {
             Some(_) => Arrivals::of_volume(numbering, timeline.measure().get(), spec.message_bytes.get()),
         };
         let awaits_mark = shared.wire == Wire::Own
-            && time_of(SILENT_DATAGRAMS, shared, index, spec) <= SILENT_DATAGRAMS * COOL_DOWN_NS;
+            && time_of(SILENT_DATAGRAMS, shared, index, spec) <= SILENT_DATAGRAMS * MARKS_NS;
         Ok(Self { shared, index, socket, joins, nap: None, arrivals, awaits_mark, looked: 0, volume })
     }
 
@@ -182,7 +184,9 @@ impl<'a> Receiver<'a> {
                 arrivals.take(incoming.arrived(), now, taken < buffers);
                 let total = arrivals.total();
                 meter.received(total.bytes, total.datagrams, arrivals.missing());
-                meter.jitter(arrivals.jitter_ns());
+                if let Some(jitter) = arrivals.jitter_ns() {
+                    meter.jitter(jitter);
+                }
             }
             // The sender may have gone while its last datagrams are still here.
             Err(error) if is_timeout(&error) || error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -202,14 +206,19 @@ impl<'a> Receiver<'a> {
         }
         let end = arrivals.end().map_or(timeline.close(), |end| timeline.close().max(end));
         let heard = arrivals.last().max(end);
-        let quiet = if self.awaits_mark && !arrivals.is_marked() { UNMARKED_QUIET_NS } else { QUIET_NS };
-        Ok(now >= heard + quiet || now >= end + STRAGGLE_NS)
+        let awaited = if self.awaits_mark && !arrivals.is_marked() {
+            heard + UNMARKED_QUIET_NS.max(arrivals.next_expected().saturating_sub(arrivals.heard())).min(MOST_QUIET_NS)
+        } else {
+            heard + QUIET_NS
+        };
+        Ok(now >= awaited || now >= end + STRAGGLE_NS)
     }
 
     fn finish(self) -> Result<Outcome, StreamError> {
         let drops = socket::drops(self.socket.as_fd())?;
         let open = self.shared.timeline.open();
-        Ok(self.arrivals.outcome(open, drops, if self.joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" }))
+        let now = clock::now();
+        Ok(self.arrivals.outcome(open, now, drops, if self.joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" }))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The sender of bulk datagrams, at full speed or at the rate asked for.
 
-use super::{COOL_DOWN_NS, PLAIN_BATCH, PLAIN_BATCH_BYTES, phase_at, sockets};
+use super::backlog::Backlog;
+use super::{COOL_DOWN_NS, MARKS, MARKS_NS, PLAIN_BATCH, PLAIN_BATCH_BYTES, phase_at, sockets};
 use crate::budget::Budget;
 use crate::bulk_tcp::is_timeout;
 use crate::datagram::{Numbering, Phase};
@@ -23,6 +24,8 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 const SEGMENTS: usize = 64;
 /// The most one segmented buffer holds: a UDP length of 16 bits, less room for the headers.
 const SEGMENTED_BYTES: usize = 65_507;
+/// RFC 768.
+const UDP_HEADER: u64 = 8;
 /// Buffers in one `sendmmsg`: enough that the call itself costs little, few enough to stay in the cache.
 const SEGMENTED_BATCH: usize = 2;
 /// At a set rate, datagrams due within this go in one batch.
@@ -122,6 +125,8 @@ struct Sender<'a> {
     io_method: &'static str,
     /// Datagrams in the next call at the most.
     most: usize,
+    /// What may wait in this host.
+    backlog: Backlog,
     /// The number of the next datagram: so many were sent, in all phases.
     next: u64,
     /// What became of the measured ones.
@@ -133,6 +138,12 @@ struct Sender<'a> {
     /// When its last datagram was sent, and when all of it was known to be.
     last: u64,
     ended: Option<u64>,
+    /// When the first call with measured datagrams began, when the last one ended, and when the first one after them began.
+    measured_from: Option<u64>,
+    measured_until: u64,
+    closed_at: Option<u64>,
+    /// Datagrams of the cool-down.
+    marks: u64,
     /// The receiver went away during the cool-down: it has what it needs.
     is_over: bool,
 }
@@ -153,28 +164,32 @@ impl<'a> Sender<'a> {
         let segmented = per_buffer > 1 && udp::segment(socket, bytes as u16).is_ok();
         let (per_buffer, io_method) = if segmented { (per_buffer, "sendmmsg + UDP_SEGMENT") } else { (1, "sendmmsg") };
         let numbering = shared.numbering(index);
-        let (most, next, measured, is_over) = (usize::MAX, 0, Counts::default(), false);
-        let (waits, is_full) = (true, false);
-        let (budget, rests, last, ended) = (shared.budget(index), false, shared.timeline.start(), None);
+        let packet = u64::from(mtu).min(spec.message_bytes.get() + u64::from(spec.net.ip.header()) + UDP_HEADER);
+        let backlog = Backlog::new(socket, packet, packets)?;
         Ok(Self {
             shared,
             index,
             spec,
             socket,
-            waits,
-            is_full,
+            waits: true,
+            is_full: false,
             fragments,
             per_buffer,
             numbering,
             io_method,
-            most,
-            next,
-            measured,
-            budget,
-            rests,
-            last,
-            ended,
-            is_over,
+            most: usize::MAX,
+            backlog,
+            next: 0,
+            measured: Counts::default(),
+            budget: shared.budget(index),
+            rests: false,
+            last: shared.timeline.start(),
+            ended: None,
+            measured_from: None,
+            measured_until: 0,
+            closed_at: None,
+            marks: 0,
+            is_over: false,
         })
     }
 
@@ -205,7 +220,9 @@ impl<'a> Sender<'a> {
     #[inline]
     fn burst(&mut self, batches: &mut Batches) -> Result<Next, StreamError> {
         let now = clock::now();
-        let Some(phase) = phase_at(&self.shared.timeline, now) else { return Ok(Next::Over) };
+        let Some(phase) = phase_at(&self.shared.timeline, now).or_else(|| self.marks_at(now)) else {
+            return Ok(Next::Over);
+        };
         if self.rests {
             return self.rest(now, batches);
         }
@@ -213,6 +230,11 @@ impl<'a> Sender<'a> {
         let capacity = outgoing.capacity();
         self.batch(outgoing, capacity, now, phase)?;
         Ok(Next::Ready)
+    }
+
+    /// Returns the phase after the cool-down's time: the same, for a sender that has not marked the end of its datagrams yet.
+    fn marks_at(&self, now: u64) -> Option<Phase> {
+        (self.marks < MARKS && now < self.shared.timeline.close() + MARKS_NS).then_some(Phase::CoolDown)
     }
 
     /// Nothing is left of the volume. Marks its end once all of it is sent, and returns when the next mark is due.
@@ -319,7 +341,13 @@ impl<'a> Sender<'a> {
         if self.shared.stop.is_set() {
             return Err(StreamError::Stopped);
         }
-        let count = count.min(self.most);
+        match phase {
+            Phase::WarmUp => (),
+            Phase::Measured => self.measured_from = self.measured_from.or(Some(now)),
+            Phase::CoolDown => self.closed_at = self.closed_at.or(Some(now)),
+        }
+        let count = count.min(self.most).min(self.backlog.holds(self.spec.message_bytes.get()));
+        let before = self.next;
         let mut from = 0;
         // A refused datagram has used no number: the next one that is taken gets it, and so the receiver sees no gap.
         let mut number = true;
@@ -345,6 +373,12 @@ impl<'a> Sender<'a> {
                     }
                     if !self.waits {
                         self.is_full = true;
+                        self.backlog.full(now);
+                        break;
+                    }
+                    // A link that is down keeps no flow beyond its end.
+                    if clock::now() >= self.shared.timeline.close() + MARKS_NS {
+                        self.is_over = true;
                         break;
                     }
                 }
@@ -370,11 +404,21 @@ impl<'a> Sender<'a> {
                 }
             }
         }
-        let took = clock::now() - now;
+        let ended = clock::now();
+        let took = ended - now;
         self.most = match took > LONG_CALL_NS {
             true => ((from as u64 * (LONG_CALL_NS / 2) / took) as usize).max(1),
             false => self.most.saturating_mul(2),
         };
+        let sent = self.next - before;
+        if sent > 0 {
+            self.backlog.handed_over(self.socket, sent * self.spec.message_bytes.get(), now, ended)?;
+        }
+        match phase {
+            Phase::WarmUp => (),
+            Phase::Measured => self.measured_until = ended,
+            Phase::CoolDown => self.marks += sent,
+        }
         self.shared.meters[self.index].sent(self.next * self.spec.message_bytes.get(), self.next);
         Ok(from)
     }
@@ -409,9 +453,14 @@ impl<'a> Sender<'a> {
         let Counts { sent, not_sent, refused } = self.measured;
         let payload_bytes = sent * self.spec.message_bytes.get();
         let timeline = &self.shared.timeline;
-        let window = match self.ended {
-            Some(_) => Nanos::new(self.last.saturating_sub(timeline.open())),
-            None => timeline.measure(),
+        let window = match (self.ended, self.measured_from) {
+            (Some(_), _) => Nanos::new(self.last.saturating_sub(timeline.open())),
+            // At full speed a call that begins within the window may end well after it.
+            (None, Some(from)) if self.spec.offered.is_none() => {
+                let until = self.closed_at.unwrap_or(timeline.close().max(self.measured_until));
+                Nanos::new(until.saturating_sub(from))
+            }
+            _ => timeline.measure(),
         };
         Outcome {
             sent: Some(Sent {
@@ -532,7 +581,9 @@ impl Plan {
         Self {
             measured: due_before(open).max(next),
             cool_down: due_before(close).max(next),
-            end: due_before(close + COOL_DOWN_NS).max(next),
+            end: due_before(close + COOL_DOWN_NS)
+                .max(due_before(close + MARKS_NS).min(due_before(close).max(next) + MARKS))
+                .max(next),
         }
     }
 
