@@ -30,7 +30,7 @@ pub(crate) fn receive(
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
     let mut inbound = Inbound::new(shared);
-    let mut receiver = Receiver::new(shared, index, spec, stream);
+    let mut receiver = Receiver::new(shared, index, spec, stream)?;
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
@@ -44,8 +44,8 @@ pub(crate) fn receive(
 /// Receives flows `indices` until their senders end them, on the calling thread.
 pub(crate) fn receive_all(shared: &Shared, indices: &[usize], spec: &StreamTask) -> Result<Vec<Outcome>, StreamError> {
     // Their thread is woken for several of them at a time, and does not wait in a read that its timeout ends.
-    let receiver = |(index, stream)| Receiver { naps: None, ..Receiver::new(shared, index, spec, stream) };
-    let flows = streams(shared, indices)?.map(receiver).collect();
+    let receiver = |(index, stream)| Ok(Receiver { naps: None, ..Receiver::new(shared, index, spec, stream)? });
+    let flows = streams(shared, indices)?.map(receiver).collect::<Result<_, StreamError>>()?;
     serve(shared, flows, &mut Inbound::new(shared), clock::now())
 }
 
@@ -106,15 +106,20 @@ impl Awaited<'_> {
 }
 
 impl<'a> Receiver<'a> {
-    fn new(shared: &'a Shared, index: usize, spec: &'a StreamTask, stream: &'a TcpStream) -> Self {
-        let account = Account { takes: true, ..Account::new(shared, stream) };
+    fn new(
+        shared: &'a Shared,
+        index: usize,
+        spec: &'a StreamTask,
+        stream: &'a TcpStream,
+    ) -> Result<Self, StreamError> {
+        let account = Account::of_receiver(shared, stream)?;
         // Who goes on until it is told to end leaves nothing to be waited for.
         let stragglers = if shared.wire == Wire::Own { END_NS } else { 0 };
         let awaited = |_| Awaited { left: shared.budget(index), first: u64::MAX, last: shared.timeline.start() };
         let volume = shared.job.volume().map(awaited);
         let by_bytes = volume.is_some() || matches!(shared.wire, Wire::Iperf3 { by_bytes: true, .. });
         let naps = (!by_bytes).then(|| Naps::new(shared.wire));
-        Self { shared, index, spec, stream, account, stragglers, volume, naps }
+        Ok(Self { shared, index, spec, stream, account, stragglers, volume, naps })
     }
 
     /// Takes what is there in one call. Returns whether the flow is over.
