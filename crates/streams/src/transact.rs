@@ -12,7 +12,7 @@ use crate::meter::Meter;
 use linerate_model::{TransactTask, Transactions};
 use linerate_pace::Schedule;
 
-/// After the window, answers are waited for so long.
+/// After the window, answers are waited for so long after the last sign of one.
 const DRAIN_NS: u64 = 1_000_000_000;
 /// After the window the answering end stays until nothing came for so long.
 const QUIET_NS: u64 = 250_000_000;

@@ -64,7 +64,7 @@ pub(super) fn ask(
                 None => waiting.resize(waiting.len().max(spec.outstanding.into()), now),
             }
             unsent += (waiting.len() - before) as u64 * request;
-        } else if now >= timeline.close() && (waiting.is_empty() || now > timeline.close() + DRAIN_NS) {
+        } else if now >= timeline.close() && (waiting.is_empty() || now > timeline.close().max(heard) + DRAIN_NS) {
             // Not before: the answering end would take it for a connection that broke.
             break;
         }
@@ -159,7 +159,7 @@ pub(super) fn answer(
             return Err(StreamError::Stopped);
         }
         let now = account.sample()?;
-        if now > timeline.close() + DRAIN_NS + QUIET_NS {
+        if now > timeline.close().max(heard) + DRAIN_NS + QUIET_NS {
             break;
         }
         let done = if owed > 0 {

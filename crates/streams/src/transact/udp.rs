@@ -1,7 +1,7 @@
 //! Transactions over UDP. Each request carries a number that its answer repeats: 64 bits where both have room for a
 //! header, else one byte.
 
-use super::{DRAIN_NS, Tally, quiet_ns, schedule};
+use super::{Tally, quiet_ns, schedule};
 use crate::bulk_tcp::is_timeout;
 use crate::datagram::{self, HEADER, Header};
 use crate::error::StreamError;
@@ -20,6 +20,14 @@ use std::time::Duration;
 /// an answer may well take longer, and what is added by a queue is part of what is measured.
 const LOST_NS: u64 = 1_000_000_000;
 const LOST_ROUND_TRIPS: u64 = 3;
+/// The same where answers took longer than the set-up did, as behind a queue of earlier requests: after this many times the longest wait
+/// for an answer so far, and at the latest after this.
+const LOST_TIMES: u64 = 4;
+const LOST_MOST_NS: u64 = 40_000_000_000;
+/// The answering end goes on while requests come, which a slow path lets through one after the other: until none came for this many
+/// times the mean time between them, and at the longest for this.
+const QUIET_GAPS: u64 = 3;
+const QUIET_MOST_NS: u64 = 5_000_000_000;
 /// Where numbers are short, one that was overtaken is given up sooner, for it holds up the numbers after it: after this, and
 /// after this many times the longest wait for an answer so far.
 const OVERTAKEN_NS: u64 = 50_000_000;
@@ -90,6 +98,11 @@ impl Waiting {
         self.first + self.requests.len() as u64
     }
 
+    /// Returns after which time a request is given up.
+    fn timeout(&self) -> u64 {
+        self.reply_timeout.max((self.longest * LOST_TIMES).min(LOST_MOST_NS))
+    }
+
     fn sent(&mut self, since: u64, now: u64) {
         self.requests.push_back(Some((since, now)));
         self.unanswered += 1;
@@ -115,7 +128,7 @@ impl Waiting {
         let overtaken = numbers == Numbers::Narrow && self.requests.len() > self.unanswered;
         let reply_timeout = match overtaken {
             true => (self.longest * OVERTAKEN_TIMES).clamp(OVERTAKEN_NS, self.reply_timeout),
-            false => self.reply_timeout,
+            false => self.timeout(),
         };
         if sent + reply_timeout > now {
             return None;
@@ -163,7 +176,7 @@ pub(super) fn ask(
         }
         let mut now = clock::now();
         let asks = schedule.as_ref().map_or(now < timeline.close(), |schedule| schedule.goes_on(now, timeline.close()));
-        if !asks && (waiting.unanswered == 0 || now > timeline.close() + reply_timeout) {
+        if !asks && (waiting.unanswered == 0 || now > timeline.close() + waiting.timeout()) {
             break;
         }
         // The number of requests in the queue, not only those unanswered, bounds what one byte can tell apart.
@@ -260,7 +273,7 @@ pub(super) fn answer(
     // What was asked at the window's end may be half a round trip away.
     let round_trip = shared.flows[index].round_trip_ns;
     let quiet = quiet_ns(spec).max(round_trip);
-    let longest = (2 * DRAIN_NS).max(reply_timeout(round_trip));
+    let longest = LOST_MOST_NS.max(reply_timeout(round_trip));
     loop {
         if shared.stop.is_set() {
             return Err(StreamError::Stopped);
@@ -292,7 +305,10 @@ pub(super) fn answer(
                 return Err(StreamError::socket(format!("datagrams from {}", shared.flows[index].peer))(error));
             }
         }
-        if now > timeline.close() && (now > heard + quiet || now > timeline.close() + longest) {
+        let gaps = QUIET_GAPS * heard.saturating_sub(timeline.start()) / served.max(1);
+        if now > timeline.close()
+            && (now > heard + quiet.max(gaps.min(QUIET_MOST_NS)) || now > timeline.close() + longest)
+        {
             break;
         }
     }
