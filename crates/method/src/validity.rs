@@ -2,8 +2,8 @@
 
 use crate::offered::is_whole;
 use crate::transfer::transfers;
-use linerate_model::{Caveat, CaveatKind, MessageValue, Observation, Offered, Task, TrialResult, message};
-use linerate_units::{ByteCount, Nanos};
+use linerate_model::{Caveat, CaveatKind, MessageValue, Observation, Offered, Task, Transport, TrialResult, message};
+use linerate_units::{BitRate, ByteCount, Nanos};
 
 /// CPU time taken by the hypervisor above which a trial says more of the neighbours than of the path.
 pub(crate) const STEAL_BEARABLE: f64 = 0.05;
@@ -13,6 +13,11 @@ const OFF_BEARABLE: f64 = 0.1;
 
 /// A window of fewer round trips says more of single losses and of what was in flight at its edges than of the path.
 const FEWEST_ROUND_TRIPS: u64 = 50;
+
+/// A window of fewer packets says more of its edges than of the path: one packet is more than a hundredth of its rate.
+const FEWEST_PACKETS: u64 = 100;
+/// A window may begin and end with a packet, and so be longer or shorter than asked for by the time of so many.
+const EDGE_PACKETS: f64 = 3.0;
 
 /// Says that the hypervisor took more of a host's time than a trial bears.
 pub(crate) fn stolen(result: &TrialResult) -> Option<Caveat> {
@@ -102,15 +107,23 @@ pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
         return None;
     }
     let asked = result.trial.window()?.measure.as_secs_f64();
+    let is_udp = result.trial.net().is_some_and(|net| net.transport == Transport::Udp);
     transfers(result).iter().find_map(|transfer| {
         // An end that runs no agent counts over a window of its own.
         let [sender, receiver] =
             [transfer.sender, transfer.receiver].map(|end| Some(end).filter(|end| end.told.is_none()));
-        let sent = sender.and_then(|end| Some((transfer.from, "sent", end.sent.as_ref()?.window)));
-        let received = receiver.and_then(|end| Some((transfer.to, "received", end.received.as_ref()?.window)));
-        let (host, did, window) = [sent, received].into_iter().flatten().find(|(_, _, window)| {
+        let sent = sender.and_then(|end| {
+            let sent = end.sent.as_ref()?;
+            Some((transfer.from, "sent", sent.window, sent.messages))
+        });
+        let received = receiver.and_then(|end| {
+            let received = end.received.as_ref()?;
+            Some((transfer.to, "received", received.window, received.messages))
+        });
+        let (host, did, window, _) = [sent, received].into_iter().flatten().find(|(_, _, window, messages)| {
             let seconds = window.as_secs_f64();
-            seconds > 0.0 && (seconds - asked).abs() > asked * OFF_BEARABLE
+            let edges = if is_udp { EDGE_PACKETS * seconds / (*messages).max(1) as f64 } else { 0.0 };
+            seconds > 0.0 && (seconds - asked).abs() > (asked * OFF_BEARABLE).max(edges)
         })?;
         let text = message!(
             "caveat-off-window",
@@ -122,6 +135,42 @@ pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
             asked = MessageValue::number(asked, 2)
         );
         Some(Caveat::new(CaveatKind::OffWindow, text))
+    })
+}
+
+/// A window of a stream that held few packets, with the range of its rate, in words. Of TCP, segments that came out of order are in
+/// none of the receiver's bytes yet.
+pub(crate) fn few_packets(result: &TrialResult) -> Option<Caveat> {
+    let Task::Stream(stream) = result.trial.task() else { return None };
+    let window = result.trial.window().filter(|_| result.trial.volume().is_none())?.measure;
+    transfers(result).iter().find_map(|transfer| {
+        let received = transfer.receiver.received.as_ref().filter(|_| transfer.receiver.told.is_none())?;
+        let (count, bytes) = match stream.net.transport {
+            Transport::Udp => (received.messages, stream.message_bytes.get()),
+            Transport::Tcp => {
+                let connections = || transfer.receiver.flows.iter().filter_map(|flow| flow.tcp.as_ref());
+                (connections().map(|tcp| tcp.segments_in).sum(), connections().map(|tcp| u64::from(tcp.mss)).max()?)
+            }
+        };
+        let seconds = received.window.as_secs_f64();
+        let was_sent = transfer.sender.sent.as_ref().is_some_and(|sent| sent.payload_bytes > 0);
+        if count >= FEWEST_PACKETS || seconds == 0.0 || !was_sent {
+            return None;
+        }
+        let rate = |bytes: u64| BitRate::per_second((bytes as f64 * 8.0 / seconds) as u64);
+        let text = message!(
+            "caveat-few-packets",
+            "the window of {window} held {count} packets at {host}, fewer than {fewest}: one more or less at its edges \
+             weighs in the figure, and the rate is {low} to {high}; measure longer (--time {enough}s)",
+            window,
+            count = MessageValue::Count(count),
+            host = transfer.to,
+            fewest = MessageValue::Count(FEWEST_PACKETS),
+            low = rate((count.saturating_sub(1) * bytes).min(received.payload_bytes)),
+            high = rate(((count + 1) * bytes).max(received.payload_bytes)),
+            enough = (window.get().saturating_mul(FEWEST_PACKETS) / count.max(1)).div_ceil(1_000_000_000)
+        );
+        Some(Caveat::new(CaveatKind::FewPackets, text))
     })
 }
 
@@ -252,6 +301,33 @@ mod tests {
         paths_of(&mut result)[0].client.transactions = Some(Transactions { latency, ..Transactions::default() });
         let told = few_round_trips(&result).expect("25 responses in a second");
         assert!(told.text.contains("responses") && told.text.ends_with("(--time 2s)"), "{}", told.text);
+    }
+
+    #[test]
+    fn a_window_of_few_packets_has_a_range() {
+        assert_eq!(few_packets(&trial(100, 0)), None);
+        let caveat = few_packets(&trial(7, 0)).expect("seven datagrams");
+        assert_eq!(caveat.kind, CaveatKind::FewPackets);
+        assert!(caveat.text.contains("held 7 packets at b") && caveat.text.contains("48 kbit/s to 64 kbit/s"));
+        assert!(caveat.text.ends_with("(--time 15s)"), "{}", caveat.text);
+
+        // Seven segments came, all behind one that was lost.
+        let mut result = trial(0, 7);
+        stream_of(&mut result.trial).net.transport = Transport::Tcp;
+        let tcp = Some(TcpFlow { mss: 1_000, segments_in: 7, ..TcpFlow::default() });
+        paths_of(&mut result)[0].server.flows = vec![FlowCounts { tcp, ..FlowCounts::default() }];
+        let caveat = few_packets(&result).expect("none of them counts");
+        assert!(caveat.text.contains("the rate is 0 bit/s to 64 kbit/s"), "{}", caveat.text);
+    }
+
+    #[test]
+    fn edges_at_packets_are_no_other_window() {
+        let mut result = trial(6, 0);
+        paths_of(&mut result)[0].server.received.as_mut().expect("it receives").window = Nanos::from_millis(1_190);
+        assert_eq!(off_window(&result), None, "one packet takes 200 ms");
+        let mut result = trial(1_000, 0);
+        paths_of(&mut result)[0].server.received.as_mut().expect("it receives").window = Nanos::from_millis(1_190);
+        assert!(off_window(&result).is_some());
     }
 
     #[test]

@@ -51,6 +51,10 @@ pub enum CaveatKind {
     OffWindow,
     /// The window was too few round trips long.
     FewRoundTrips,
+    /// The window held too few packets for an exact rate.
+    FewPackets,
+    /// Datagrams were larger than the path's MTU and left in fragments.
+    Fragments,
     /// The rate went up or down within the window.
     NotSteady,
     /// The lab's path or reference device did not keep its limits: frames left late, or were lost for want of time.

@@ -1,5 +1,6 @@
 //! What an Ethernet link can carry, by layer and message size. Each rate says which bytes it counts.
 
+use crate::StreamTask;
 use crate::header_field::{Layer, LayerBytes};
 use crate::ip_packet::{IpPackets, tcp_header};
 use crate::medium::{ETHERNET_HEADER, Medium};
@@ -95,6 +96,12 @@ impl IpVersion {
             Self::V4 => 68,
             Self::V6 => 1_280,
         }
+    }
+
+    /// Returns the payload of the largest datagram that a path of this MTU carries whole: the MTU without the IP header and UDP's 8 bytes
+    /// (RFC 768).
+    pub fn datagram_within(self, mtu: u32) -> u64 {
+        u64::from(mtu.saturating_sub(self.header() + 8)).clamp(StreamTask::UDP_MINIMUM, StreamTask::UDP_MAXIMUM)
     }
 
     /// The largest UDP message that a packet can carry, whole or in fragments: the length fields of RFC 791 section 3.1 (headers

@@ -31,6 +31,8 @@ fn key(kind: CaveatKind) -> &'static str {
         CaveatKind::AboveLimit => "doubt-above-limit",
         CaveatKind::OffWindow => "doubt-off-window",
         CaveatKind::FewRoundTrips => "doubt-few-round-trips",
+        CaveatKind::FewPackets => "doubt-few-packets",
+        CaveatKind::Fragments => "doubt-fragments",
         CaveatKind::NotSteady => "doubt-not-steady",
         CaveatKind::BenchLimits => "doubt-bench-limits",
         CaveatKind::OneSided => "doubt-one-sided",

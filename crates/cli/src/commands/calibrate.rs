@@ -182,7 +182,7 @@ impl Test {
                 frames: missing,
             })),
             Self::Of(command) => match &**command {
-                Command::Stream(stream) => stream.plan(paths, None),
+                Command::Stream(stream) => stream.plan(paths, None, mtu),
                 Command::Transact(transact) => transact.plan(paths.to_vec()),
                 Command::Rpc(rpc) => rpc.plan(paths),
                 Command::Ladder(ladder) => ladder.plan(one_path()?, mtu, missing),

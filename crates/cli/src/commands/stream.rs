@@ -7,7 +7,8 @@ use crate::calibration::CalibrationOption;
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
-use crate::measure::{Beside, measure};
+use crate::measure::{Beside, RunRequest, conclude, reach};
+use super::ladder::USUAL_MTU;
 use iperf3::{Iperf3Target, Iperf3User};
 pub(crate) use iperf3::{SCHEME as IPERF3, host as iperf3_host};
 use linerate_method::probed;
@@ -70,8 +71,8 @@ pub(crate) struct Arguments {
 
     /// Bytes of a datagram, or of a TCP write
     ///
-    /// That is a UDP datagram's payload, or one write to a TCP socket. The default is 1472 with UDP (IPv6: 1452), and with TCP
-    /// 1 MiB, or 128 KiB with more than 128 flows.
+    /// That is a UDP datagram's payload, or one write to a TCP socket. With UDP, the default is the largest datagram that fits into one
+    /// packet: 1472 at an MTU of 1500 (IPv6: 1452). With TCP it is 1 MiB, or 128 KiB with more than 128 flows.
     #[arg(long, short = 'l', value_name = "BYTES", conflicts_with = "sizes")]
     size: Option<ByteCount>,
 
@@ -229,10 +230,23 @@ pub(crate) async fn run(
     mut cancel: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
     let (hosts, paths, iperf3) = arguments.ends(&book).map_err(Failure::usage)?;
-    let plan = arguments.plan(&paths, iperf3.as_ref()).map_err(Failure::usage)?;
+    let plan = |mtu| arguments.plan(&paths, iperf3.as_ref(), mtu).map_err(Failure::usage);
+    let asked = RunRequest::of_plan(&arguments.results, &plan(USUAL_MTU)?)?;
+    let named = arguments.calibration.named(&asked.store)?;
     let password = arguments.user.password(&mut cancel).await?;
     let beside = Beside { password, ..Beside::default() };
-    measure(plan, &hosts, book, &arguments.results, &arguments.calibration, beside, cancel).await
+    let agents = reach(&book, &hosts, cancel.clone()).await?;
+    let mtus = paths.iter().filter_map(|path| agents.control.path_mtu(path, arguments.ip()));
+    let plan = plan(mtus.min().unwrap_or(USUAL_MTU)).and_then(|plan| {
+        let calibrated = arguments.calibration.limits(named.as_ref(), &plan, &asked, &agents)?;
+        Ok(Plan { calibrated, ..plan })
+    });
+    let ended = match plan {
+        Ok(plan) => asked.run(plan, &agents, beside, cancel).await,
+        Err(failure) => Err(failure),
+    };
+    agents.close().await;
+    conclude(&ended?, &arguments.results)
 }
 
 impl Arguments {
@@ -286,8 +300,8 @@ impl Arguments {
         }
     }
 
-    /// What is measured on these paths.
-    pub(crate) fn plan(&self, paths: &[Path], iperf3: Option<&Iperf3Server>) -> Result<Plan, String> {
+    /// Returns what is measured on these paths, the smallest MTU of which is `mtu`.
+    pub(crate) fn plan(&self, paths: &[Path], iperf3: Option<&Iperf3Server>, mtu: u32) -> Result<Plan, String> {
         let timing = match iperf3 {
             _ if self.ends_by_bytes() => self.repetition.timing_within(LONGEST)?,
             Some(_) => self.repetition.timing_after(IPERF3_WARMUP)?,
@@ -305,7 +319,7 @@ impl Arguments {
         if self.loaded_latency.is_some() && time < SHORTEST_PROBED {
             return Err(format!("--time {time} is too short for --loaded-latency; give at least {SHORTEST_PROBED}"));
         }
-        let mut sizes = if self.sizes.is_empty() { vec![self.size(iperf3)] } else { self.sizes.clone() };
+        let mut sizes = if self.sizes.is_empty() { vec![self.size(iperf3, mtu)] } else { self.sizes.clone() };
         for size in &sizes {
             self.check_size(*size)?;
             self.check_volume(*size)?;
@@ -375,14 +389,14 @@ impl Arguments {
         self.over.transport() == Transport::Udp
     }
 
-    fn size(&self, iperf3: Option<&Iperf3Server>) -> ByteCount {
+    fn size(&self, iperf3: Option<&Iperf3Server>, mtu: u32) -> ByteCount {
         let tcp = match iperf3 {
             Some(_) => IPERF3_MESSAGE,
             None if self.flows.flows > MANY_FLOWS => MANY_FLOWS_MESSAGE,
             None => TCP_MESSAGE,
         };
-        let largest_unfragmented = 1500 - u64::from(self.ip().header()) - 8;
-        self.size.unwrap_or(ByteCount::new(if self.is_udp() { largest_unfragmented } else { tcp }))
+        let usual = if self.is_udp() { self.ip().datagram_within(mtu) } else { tcp };
+        self.size.unwrap_or(ByteCount::new(usual))
     }
 
     fn ip(&self) -> IpVersion {
@@ -489,7 +503,23 @@ mod tests {
         let line = crate::help::parse_from(line).map_err(|error| error.to_string())?;
         let crate::arguments::Command::Stream(stream) = line.command else { panic!("it is a stream") };
         let path = Path { client: "a".into(), server: Server::Agent("b".into()) };
-        stream.plan(&[path], None)
+        stream.plan(&[path], None, USUAL_MTU)
+    }
+
+    #[test]
+    fn a_datagram_is_one_packet_of_the_path_unless_a_size_is_given() {
+        let sizes = |options: &str, mtu| -> Vec<u64> {
+            let line = ["linerate", "stream", "a", "b"].into_iter().chain(options.split(' '));
+            let line = crate::help::parse_from(line).expect("it is a command");
+            let crate::arguments::Command::Stream(stream) = line.command else { panic!("it is a stream") };
+            let plan = stream.plan(&[Path::between("a", "b")], None, mtu).expect("a plan");
+            plan.cells().iter().filter_map(|cell| cell.task().message_bytes()).map(ByteCount::get).collect()
+        };
+        assert_eq!(sizes("-u", 1500), [1_472]);
+        assert_eq!(sizes("-u", 1420), [1_392]);
+        assert_eq!(sizes("-u -6", 1420), [1_372]);
+        assert_eq!(sizes("-u", 9000), [8_972]);
+        assert_eq!(sizes("-u -l 1472", 1420), [1_472], "with a caveat");
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod rpc;
 mod saved_hosts;
 mod service_unit;
 mod slow_disk;
+mod slow_links;
 mod study;
 mod study_run;
 mod truth;

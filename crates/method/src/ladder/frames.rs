@@ -7,7 +7,7 @@
 //! Two hosts have two clocks. So what a frame takes there and back is timed by the sending port alone: by echo requests, which the
 //! kernel of the receiving host answers before any socket hears of them.
 
-use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload, udp, unmeasured};
+use super::{Facts, Figure, Layer, efficiency, line_payload, udp, unmeasured};
 use crate::offered::Offer;
 use crate::statistics::summary;
 use crate::task::spoilt;
@@ -82,7 +82,7 @@ impl Layer for Frames {
             firmness: firmness(&sound, verdict.limit),
             verdict: Some(verdict),
             payload_bps,
-            efficiency: efficiency(Transport::Udp, ip, largest_datagram(ip, mtu), mtu),
+            efficiency: efficiency(Transport::Udp, ip, ip.datagram_within(mtu), mtu),
             latency: if facts.beside.times() { latency(&facts.beside.echoes) } else { None },
             results: Vec::new(),
         })
@@ -108,7 +108,7 @@ fn latency(timed: &[&TrialResult]) -> Option<LayerLatency> {
 /// Payload that arrived in one trial, bit/s: what came behind the first frame, in the time from it to the last.
 pub(super) fn payload_bps(result: &TrialResult, ip: IpVersion, mtu: u32) -> f64 {
     let of = |stream: &FrameStreamCounts| {
-        let bits = (stream.received.saturating_sub(1) * largest_datagram(ip, mtu) * 8) as f64;
+        let bits = (stream.received.saturating_sub(1) * ip.datagram_within(mtu) * 8) as f64;
         let seconds = stream.receive_time.as_secs_f64();
         if seconds > 0.0 { bits / seconds } else { 0.0 }
     };

@@ -1,7 +1,7 @@
 //! The lowest layer: the calculated capacity of the line in full frames. It counts their UDP payload, so that a path that
 //! loses nothing shows 100 % at raw frames and at UDP.
 
-use super::{Facts, Figure, Layer, efficiency, largest_datagram, line_payload};
+use super::{Facts, Figure, Layer, efficiency, line_payload};
 use linerate_model::{Firmness, LayerName, Message, Summary, Transport, message};
 
 pub(super) struct Limit;
@@ -23,7 +23,7 @@ impl Layer for Limit {
         let most = line_payload(line, ip, mtu);
         Ok(Figure {
             payload_bps: Summary { median: most, low: most, high: most, runs: 0, values: Vec::new(), interval: None },
-            efficiency: efficiency(Transport::Udp, ip, largest_datagram(ip, mtu), mtu),
+            efficiency: efficiency(Transport::Udp, ip, ip.datagram_within(mtu), mtu),
             latency: None,
             verdict: None,
             results: Vec::new(),

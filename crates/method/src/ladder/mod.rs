@@ -27,7 +27,7 @@ pub(crate) use frames::echoes;
 use beside::Beside;
 use linerate_model::{
     Firmness, FlowFigures, Goal, Host, IpVersion, Ladder, LadderLayer, LadderPlan, Latency, LayerLatency, LayerName,
-    Measurement, Message, Net, Path, PathLimit, Plan, Planned, Repeats, SocketOptions, StreamTask, Summary, Task,
+    Measurement, Message, Net, Path, PathLimit, Plan, Planned, Repeats, SocketOptions, Summary, Task,
     Timing, Transport, Trial, TrialResult, Verdict, layer_bytes, message,
 };
 use linerate_units::BitRate;
@@ -275,15 +275,9 @@ impl Facts<'_> {
     }
 }
 
-/// Bytes of the largest datagram that a path of this MTU carries whole: the MTU less the IP header and UDP's 8 bytes
-/// (RFC 768).
-fn largest_datagram(ip: IpVersion, mtu: u32) -> u64 {
-    u64::from(mtu.saturating_sub(ip.header() + 8)).clamp(StreamTask::UDP_MINIMUM, StreamTask::UDP_MAXIMUM)
-}
-
 /// What the line carries in full frames, payload bit/s.
 fn line_payload(line: BitRate, ip: IpVersion, mtu: u32) -> f64 {
-    PathLimit::payload_of(line, Transport::Udp, ip, largest_datagram(ip, mtu), mtu).get() as f64
+    PathLimit::payload_of(line, Transport::Udp, ip, ip.datagram_within(mtu), mtu).get() as f64
 }
 
 /// Payload as a share of what messages of this size, or TCP's full segments in packets of `packet` bytes, occupy on a wire.

@@ -1,7 +1,7 @@
 //! UDP: sockets at both ends, each datagram a packet of its own. Segmentation offload is off: joined datagrams would skip
 //! the work for each packet that this layer is to show.
 
-use super::{Facts, Figure, LadderRequest, Layer, efficiency, largest_datagram};
+use super::{Facts, Figure, LadderRequest, Layer, efficiency};
 use linerate_model::{IpVersion, LayerName, LossPlaces, Message, StreamTask, Task, TransactTask, Transport, message};
 use linerate_units::ByteCount;
 
@@ -19,7 +19,7 @@ impl Layer for Udp {
     fn trials(&self, request: &LadderRequest) -> Vec<(String, Task)> {
         let LadderRequest { ip, mtu, flows, .. } = *request;
         let net = |flows| request.net(Transport::Udp, flows);
-        let plain = StreamTask::plain(Transport::Udp, ByteCount::new(largest_datagram(ip, mtu)));
+        let plain = StreamTask::plain(Transport::Udp, ByteCount::new(ip.datagram_within(mtu)));
         let stream = StreamTask { paths: request.paths(), net: net(flows), offload: false, ..plain };
         let transact = TransactTask { paths: request.paths(), net: net(1), ..TransactTask::plain(Transport::Udp) };
         vec![(stream_name(ip, mtu), Task::Stream(stream)), (TRANSACTIONS.to_owned(), Task::Transact(transact))]
@@ -74,5 +74,5 @@ impl Layer for Udp {
 
 /// As `linerate stream` calls such a cell.
 pub(super) fn stream_name(ip: IpVersion, mtu: u32) -> String {
-    format!("udp {}", largest_datagram(ip, mtu))
+    format!("udp {}", ip.datagram_within(mtu))
 }

@@ -6,7 +6,7 @@ use crate::loaded_latency::{doubts, probes_beside};
 use crate::repeat::{Need, need};
 use crate::task::Context;
 use crate::transfer::transfers;
-use crate::validity::{few_round_trips, not_all_sent, off_window, shortfall, stolen};
+use crate::validity::{few_packets, few_round_trips, not_all_sent, off_window, shortfall, stolen};
 use crate::within_window::unsteady;
 use linerate_model::{
     Caveat, CaveatKind, Direction, FlowFigures, Measurement, Message, MessageValue, Nic, ReceiveBy, Task, TaskKind,
@@ -17,6 +17,8 @@ use linerate_model::{
 const SPREAD_BEARABLE: f64 = 0.1;
 /// A share of the limit above this is more than the clocks' error.
 const ABOVE_LIMIT: f64 = 1.005;
+/// Every path of IPv6 carries packets of this size (RFC 8200 section 5), and hardly any of IPv4 does not.
+const MINIMUM_MTU: u32 = 1280;
 /// Below this busy share of the busiest core, cores halt between requests and waking them is in every latency.
 const AWAKE: f64 = 0.9;
 
@@ -35,6 +37,8 @@ pub(super) fn caveats(
     found.extend(runs.iter().find_map(|run| off_window(run)));
     found.extend(runs.iter().find_map(|run| not_all_sent(run)));
     found.extend(runs.iter().find_map(|run| few_round_trips(run)));
+    found.extend(runs.iter().find_map(|run| few_packets(run)));
+    found.extend(in_fragments(cell, path.mtu, runs));
     found.extend(runs.iter().find_map(|run| unsteady(run)));
     found.extend(figures.loaded_latency.iter().flat_map(|probed| doubts(probed, runs, with.idle)));
     found.extend(nfs::doubts(runs));
@@ -175,6 +179,28 @@ pub(super) fn caveats(
     found
 }
 
+/// Datagrams of a stream that left in fragments, in words.
+fn in_fragments(cell: &Trial, mtu: u32, runs: &[&TrialResult]) -> Option<Caveat> {
+    let Task::Stream(stream) = cell.task() else { return None };
+    let ends = runs.iter().flat_map(|run| transfers(run));
+    let count = ends.filter_map(|transfer| transfer.sender.sent.as_ref()).map(|sent| sent.fragments).max()?;
+    let size = stream.message_bytes.get();
+    // A sender may know of a smaller MTU on the path than its interface has.
+    let fits = [mtu, MINIMUM_MTU].map(|mtu| stream.net.ip.datagram_within(mtu));
+    let fits = fits.into_iter().find(|fits| *fits < size)?;
+    (count > 1).then(|| {
+        let text = message!(
+            "caveat-fragments",
+            "each datagram of {size} bytes left in {count} fragments, and the loss of one fragment loses all of it; {fits} \
+             bytes or fewer fit into one packet (--size)",
+            size = MessageValue::Count(size),
+            count = MessageValue::Count(count),
+            fits = MessageValue::Count(fits)
+        );
+        Caveat::new(CaveatKind::Fragments, text)
+    })
+}
+
 /// A UDP stream of one datagram a packet accounts for every packet its receiver's interface should have seen.
 fn other_traffic(cell: &Trial, mtu: u32, runs: &[&TrialResult]) -> bool {
     let Task::Stream(stream) = cell.task() else { return false };
@@ -193,4 +219,28 @@ fn other_traffic(cell: &Trial, mtu: u32, runs: &[&TrialResult]) -> bool {
             counters.is_some_and(|counters| counters.rx_packets > sent * fragments * 11 / 10 + probes + 1_000)
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::tests::{host, measure};
+    use crate::transfer::tests::{paths_of, stream_of, trial};
+    use linerate_units::ByteCount;
+
+    #[test]
+    fn datagrams_above_the_mtu_of_a_tunnel_have_a_caveat() {
+        let mut tunnel = [host("a", None), host("b", None)];
+        tunnel[0].nics[0].mtu = 1420;
+        let mut run = trial(1_000, 0);
+        stream_of(&mut run.trial).message_bytes = ByteCount::new(1_472);
+        let caveat = |run: &TrialResult| {
+            let result = measure(&tunnel, std::slice::from_ref(run));
+            result.caveats.into_iter().find(|caveat| caveat.kind == CaveatKind::Fragments)
+        };
+        assert_eq!(caveat(&run), None, "they left whole");
+        paths_of(&mut run)[0].client.sent.as_mut().expect("it sent").fragments = 2;
+        let text = caveat(&run).expect("two fragments").text;
+        assert!(text.contains("1,472 bytes left in 2 fragments") && text.contains("1,392 bytes or fewer"), "{text}");
+    }
 }
