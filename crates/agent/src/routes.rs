@@ -8,7 +8,7 @@ use crate::pairing;
 use crate::serve::Shared;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -16,7 +16,7 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Extension, Json, Router};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::pairing::{Paired, PairingMessage, PairingProof};
-use linerate_control::{ClockReading, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve};
+use linerate_control::{ClockReading, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, REPEATED_HEADER, Resolve};
 use linerate_model::{Assignment, Host, HostCounters, HostCounts, Mac, Order, PortInfo, SessionId, Stage};
 use linerate_units::Nanos;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -143,8 +143,8 @@ pub(crate) static ROUTES: [Route; 13] = [
     Route {
         method: Method::Post,
         path: "/v1/sessions",
-        summary: "Open a session, this host's part in one load of a trial: its stages as server-sent events; closing the \
-                  connection stops it",
+        summary: "Open a session, this host's part in one load of a trial: its stages as server-sent events. Repeated with the \
+                  header `linerate-repeated` and the same key, it goes on with the session. A session that nobody follows for 40 s is stopped",
         versioned: true,
         admitted: true,
         body: Some(schema::<Assignment>),
@@ -156,7 +156,7 @@ pub(crate) static ROUTES: [Route; 13] = [
         method: Method::Post,
         path: "/v1/sessions/{id}/order",
         summary: "Order the next step: connect when it listens, start when it is ready, open its window when the load is \
-                  steady, drain when all hosts have sent",
+                  steady, drain when all hosts have sent. A repeated order changes nothing",
         versioned: true,
         admitted: true,
         body: Some(schema::<Order>),
@@ -359,9 +359,11 @@ async fn open(
     State(shared): State<Arc<Shared>>,
     Extension(grant): Extension<Grant>,
     Extension(connection): Extension<GatedConnection>,
+    headers: HeaderMap,
     Body(assignment): Body<Assignment>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ErrorResponse> {
-    let stages = shared.sessions.open(assignment, &grant, connection.peer())?;
+    let is_repeated = headers.contains_key(REPEATED_HEADER);
+    let stages = shared.sessions.open(assignment, &grant, connection.peer(), is_repeated).await?;
     let events = stages.map(|stage| Event::default().json_data(stage));
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(5))))
 }

@@ -9,10 +9,12 @@ use crate::grant::CredentialId;
 use crate::watching::{Seen, Signal};
 use lead::Lead;
 use linerate_control::{ApiError, ErrorKind};
-use linerate_engine::{Counted, Demand, Engine, EngineFailure, FailedBy, ListenOptions, Stop, Stopped, Timeline};
+use linerate_engine::{
+    Counted, Demand, Engine, EngineFailure, FailedBy, ListenOptions, PEER_GONE, Stop, Stopped, Timeline, proof,
+};
 use linerate_model::{
-    Assignment, Endpoints, FailureKind, HostCounts, LinkId, Order, SessionFailure, SessionId, SessionProgress, Stage,
-    TaskKind,
+    Assignment, Endpoints, FailureKind, HostCounts, LinkId, Order, SessionFailure, SessionId, SessionKey,
+    SessionProgress, Stage, TaskKind,
 };
 use linerate_sys::clock;
 use linerate_units::Nanos;
@@ -33,6 +35,8 @@ pub(crate) struct Session {
     pub(crate) task: TaskKind,
     pub(crate) demand: Demand,
     pub(crate) opener: Opener,
+    /// Proves that a repeated request to open the session comes from its runner.
+    key: SessionKey,
     /// The links that it connects to.
     connects: Vec<LinkId>,
     /// How its ends listen.
@@ -73,6 +77,12 @@ struct State {
     /// The times of the load that runs, and what wakes its watch; none where it has no window, or does not run.
     timeline: Option<(Timeline, Arc<Signal>)>,
     all_sent: bool,
+    /// Orders that were carried out. Repeated ones change nothing.
+    given: Vec<Order>,
+    /// Connections that follow its stages.
+    followers: usize,
+    /// Time at which the last of them closed. `None` while it is followed.
+    unfollowed: Option<Instant>,
     /// Why the agent stopped it; the first reason counts.
     stopped: Option<(FailureKind, String)>,
     outcome: Option<(Arc<Outcome>, Instant)>,
@@ -101,13 +111,14 @@ pub(crate) struct Deadline {
 pub(crate) struct Bounds {
     /// For an order to come.
     pub(crate) unordered: Duration,
+    /// For its runner to follow it again.
+    pub(crate) unfollowed: Duration,
     /// From the start to the end.
     pub(crate) max_time: Nanos,
 }
 
-/// A task of known length that has not ended this long after it should have never will. What a slow path's queue holds may arrive within
-/// this time.
-const OVERDUE: Duration = Duration::from_secs(60);
+/// A task of known length that has not ended this long after it should have never will. Until then its path may be cut.
+const OVERDUE: Duration = PEER_GONE;
 
 impl Session {
     /// A session that has not begun, whose ends will listen so.
@@ -120,6 +131,9 @@ impl Session {
             started: None,
             timeline: None,
             all_sent: false,
+            given: Vec::new(),
+            followers: 0,
+            unfollowed: None,
             stopped: None,
             outcome: None,
             kept_bytes: 0,
@@ -139,6 +153,7 @@ impl Session {
             task: assignment.task.kind(),
             demand,
             opener,
+            key: assignment.key,
             connects: assignment.connects().collect(),
             listening,
             stop,
@@ -148,9 +163,23 @@ impl Session {
         }
     }
 
-    /// Its stages from now on.
-    pub(crate) fn stages(&self) -> watch::Receiver<Stage> {
-        self.stage.subscribe()
+    /// Follows its stages from now on. It goes on for a while after the last follower was dropped.
+    pub(crate) fn follow(self: &Arc<Self>) -> (watch::Receiver<Stage>, Follower) {
+        let mut state = self.orders.lock();
+        state.followers += 1;
+        state.unfollowed = None;
+        self.changed.notify_one();
+        (self.stage.subscribe(), Follower(Arc::clone(self)))
+    }
+
+    /// Returns whether `assignment` has the session's key, so that it comes from whoever opened the session.
+    pub(crate) fn is_opened_by(&self, assignment: &Assignment) -> bool {
+        proof::is_same(&self.key.0, &assignment.key.0)
+    }
+
+    /// Returns whether nobody follows it.
+    pub(crate) fn is_unfollowed(&self) -> bool {
+        self.orders.lock().unfollowed.is_some()
     }
 
     /// Whether its thread has returned.
@@ -200,6 +229,11 @@ impl Session {
         if state.stopped.is_some() && state.outcome.is_none() {
             return Err(self.conflict("is being stopped"));
         }
+        // The answer to it was lost.
+        if state.given.contains(&order) {
+            return Ok(());
+        }
+        let accepted = order.clone();
         match (order, state.awaited) {
             (Order::Connect(endpoints), Some(Awaited::Connect)) => {
                 if let Some(missing) = self.connects.iter().find(|link| !endpoints.contains_key(link)) {
@@ -231,6 +265,7 @@ impl Session {
                     return Err(self.conflict(state));
                 }
                 signal.window_is_set();
+                state.given.push(accepted);
                 // Its time limit moves.
                 self.changed.notify_one();
                 return Ok(());
@@ -246,6 +281,7 @@ impl Session {
                 return Err(self.conflict(&format!("{stage}, so it cannot {verb}")));
             }
         }
+        state.given.push(accepted);
         state.awaited = None;
         state.since = instant;
         self.orders.given.notify_all();
@@ -272,6 +308,20 @@ impl Session {
         if state.stopped.is_some() || state.outcome.is_some() {
             return None;
         }
+        let own = self.stage_deadline(&state, bounds);
+        let unfollowed = state.unfollowed.map(|since| Deadline {
+            at: since + bounds.unfollowed,
+            kind: FailureKind::Stopped,
+            message: format!(
+                "whoever opened the session closed its connection and did not come back within {}",
+                Nanos::from(bounds.unfollowed)
+            ),
+        });
+        Some(unfollowed.filter(|unfollowed| unfollowed.at < own.at).unwrap_or(own))
+    }
+
+    /// Returns the time limit of the stage it is in.
+    fn stage_deadline(&self, state: &State, bounds: Bounds) -> Deadline {
         let max_time = Duration::from(bounds.max_time);
         let beyond = "start it with a higher `linerate serve --max-time`";
         // To make and remove what a load needs is work of this host, too. Connecting waits for other hosts, which get the time for
@@ -281,7 +331,7 @@ impl Session {
         // The other hosts of a task without a length of its own may prepare as long as this one.
         let waiting = bounds.unordered + if self.demand.time.is_some() { set_up } else { preparing };
         let length = self.demand.time.map_or(max_time, Duration::from);
-        Some(match (state.awaited, state.started) {
+        match (state.awaited, state.started) {
             // A host that has nothing to send has sent at once, and waits for the others.
             (Some(Awaited::Drain), Some(started)) => Deadline {
                 at: started + length + waiting,
@@ -329,7 +379,7 @@ impl Session {
                     }
                 }
             },
-        })
+        }
     }
 
     /// Runs `engine` to its end and returns what the session has come to. Called once, on a thread of its own.
@@ -485,6 +535,20 @@ impl io::Write for Length {
     }
 }
 
+/// A connection that follows a session.
+pub(crate) struct Follower(Arc<Session>);
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let mut state = self.0.orders.lock();
+        state.followers -= 1;
+        if state.followers == 0 {
+            state.unfollowed = Some(Instant::now());
+            self.0.changed.notify_one();
+        }
+    }
+}
+
 impl Orders {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -520,6 +584,12 @@ mod tests {
     use linerate_engine::Needs;
     use linerate_model::{Ready, SessionKey, Task, Timing, TransactTask, Transport, Warmup, Window};
 
+    const BOUNDS: Bounds = Bounds {
+        unordered: Duration::from_secs(30),
+        unfollowed: Duration::from_secs(40),
+        max_time: Nanos::from_secs(600),
+    };
+
     /// A session that waits for its start; an engine's thread would block in `wait`.
     fn ready(time: Option<Nanos>, set_up: Nanos) -> Session {
         let assignment = Assignment {
@@ -542,8 +612,7 @@ mod tests {
     /// Asserts that the time limit is so many seconds after some moment since `begun`, and why it is there.
     #[track_caller]
     fn assert_bound(session: &Session, begun: Instant, seconds: u64, kind: FailureKind, what: &str) {
-        let bounds = Bounds { unordered: Duration::from_secs(30), max_time: Nanos::from_secs(600) };
-        let deadline = session.deadline(bounds).expect("a limit");
+        let deadline = session.deadline(BOUNDS).expect("a limit");
         let earliest = begun + Duration::from_secs(seconds);
         assert!(
             (earliest..=earliest + begun.elapsed()).contains(&deadline.at),
@@ -559,7 +628,7 @@ mod tests {
         let session = ready(time, set_up);
         assert_bound(&session, begun, 30 + 100, FailureKind::Stopped, "for an order");
         session.order(Order::Start { delay: Nanos::from_secs(5) }, Duration::from_secs(30)).expect("it is ready");
-        assert_bound(&session, begun, 5 + 10 + 100 + 20, FailureKind::Limit, "for the end of what has a length");
+        assert_bound(&session, begun, 5 + 10 + 100 + 90, FailureKind::Limit, "for the end of what has a length");
         session.reach(Stage::Sent, Some(Awaited::Drain));
         assert_bound(&session, begun, 5 + 10 + 30 + 100, FailureKind::Stopped, "for the other hosts to have sent");
 
@@ -576,8 +645,7 @@ mod tests {
         session.reach(Stage::Preparing { doing: "making files".into() }, None);
         assert_bound(&session, begun, 600, FailureKind::Limit, "for preparing");
         session.stop(FailureKind::Stopped, "enough");
-        let bounds = Bounds { unordered: Duration::ZERO, max_time: Nanos::default() };
-        assert!(session.deadline(bounds).is_none(), "it is being stopped already");
+        assert!(session.deadline(BOUNDS).is_none(), "it is being stopped already");
     }
 
     /// The attack: an engine that always has something else to prepare, as for a task of its caller's choice, never ends.
@@ -587,13 +655,12 @@ mod tests {
         let session = ready(None, Nanos::default());
         let preparing = |doing: &str| session.reach(Stage::Preparing { doing: doing.into() }, None);
         preparing("making files");
-        let bounds = Bounds { unordered: Duration::from_secs(30), max_time: Nanos::from_secs(600) };
-        let limit = session.deadline(bounds).expect("a limit").at;
+        let limit = session.deadline(BOUNDS).expect("a limit").at;
         preparing("emptying caches");
-        assert_eq!(session.deadline(bounds).expect("a limit").at, limit, "the next step has what the first left");
+        assert_eq!(session.deadline(BOUNDS).expect("a limit").at, limit, "the next step has what the first left");
         session.reach(Stage::Ready(Ready::default()), Some(Awaited::Start));
         preparing("removing files");
-        assert!(session.deadline(bounds).expect("a limit").at > limit, "another stage lay between");
+        assert!(session.deadline(BOUNDS).expect("a limit").at > limit, "another stage lay between");
         assert_bound(&session, begun, 600, FailureKind::Limit, "for preparing again");
     }
 
@@ -610,9 +677,37 @@ mod tests {
         session.reach(Stage::Running(SessionProgress::default()), None);
         assert_bound(&session, begun, 4 + 30, FailureKind::Stopped, "for the order");
         session.order(Order::Open { delay: Nanos::from_secs(9) }, Duration::from_secs(30)).expect("it waits for it");
-        assert_bound(&session, begun, 9 + 6 + 100 + 20, FailureKind::Limit, "for the end, later than it was to be");
+        assert_bound(&session, begun, 9 + 6 + 100 + 90, FailureKind::Limit, "for the end, later than it was to be");
         let again = session.order(Order::Open { delay: Nanos::default() }, Duration::from_secs(30)).expect_err("set");
         assert!(again.message.contains("has its window set already"), "{}", again.message);
+    }
+
+    #[test]
+    fn unfollowed_session_has_a_grace_period() {
+        let session = Arc::new(ready(None, Nanos::default()));
+        session.order(Order::Start { delay: Nanos::default() }, Duration::from_secs(30)).expect("it is ready");
+        let (_, first) = session.follow();
+        let (_, second) = session.follow();
+        let begun = Instant::now();
+        drop(first);
+        assert!(!session.is_unfollowed(), "a runner that connects again drops the old connection later");
+        drop(second);
+        assert_bound(&session, begun, 40, FailureKind::Stopped, "after the last follower");
+        let message = session.deadline(BOUNDS).expect("a limit").message;
+        assert!(message.contains("did not come back within 40 s"), "{message}");
+        let (_, _back) = session.follow();
+        assert_eq!(session.deadline(BOUNDS).expect("a limit").kind, FailureKind::Limit, "its runner is back");
+    }
+
+    #[test]
+    fn repeated_order_changes_nothing() {
+        let session = ready(Some(Nanos::from_secs(10)), Nanos::default());
+        let start = Order::Start { delay: Nanos::from_secs(5) };
+        session.order(start.clone(), Duration::from_secs(30)).expect("it is ready");
+        let limit = session.deadline(BOUNDS).expect("a limit").at;
+        session.order(start, Duration::from_secs(30)).expect("its answer was lost");
+        assert_eq!(session.deadline(BOUNDS).expect("a limit").at, limit, "it starts once");
+        session.order(Order::Start { delay: Nanos::default() }, Duration::ZERO).expect_err("another order");
     }
 
     #[test]

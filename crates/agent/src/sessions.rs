@@ -1,13 +1,14 @@
 //! The sessions of one agent: opened within its limits, bounded in time, their counts kept for a while.
 //!
-//! Whoever opened a session may vanish at any moment. A session is stopped when its stream of stages is closed, when no order
-//! comes, and when it takes longer than allowed; counts that nobody fetches are dropped.
+//! Whoever opened a session may vanish at any moment, and come back: the network under test may be the one that carries the
+//! requests. A session is stopped when nobody has followed its stages for a while, when no order comes, and when it takes longer
+//! than allowed; counts that nobody fetches are dropped.
 
 use crate::admission::admit;
 use crate::grant::{CredentialId, Credentials, Grant};
 use crate::metrics::{Metrics, SessionEvent};
 use crate::served;
-use crate::session::{Bounds, Opener, Outcome, Session, panicked};
+use crate::session::{Bounds, Follower, Opener, Outcome, Session, panicked};
 use crate::{Limits, Timeouts};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::{ApiError, Closed, ErrorKind};
@@ -20,6 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
 
 /// Sessions that are over are kept, with their counts, until they are fetched; the oldest makes room.
@@ -66,23 +68,32 @@ impl Sessions {
         Self { held, engines, limits, port, timeouts, closing, metrics, replies, report, reserved }
     }
 
-    /// Begins with a session that the limits allow, as a host at `requester` asks, and tells its stages. It is stopped when the stream is dropped.
+    /// Begins with a session that the limits allow, as a host at `requester` asks, and tells its stages. A repeated request goes on with
+    /// the session that it opened before. A session is stopped a while after the last of its streams was dropped.
     ///
     /// # Errors
     /// The limits forbid the assignment, its name is taken, or it cannot be meant.
-    pub(crate) fn open(
+    pub(crate) async fn open(
         self: &Arc<Self>,
         assignment: Assignment,
         grant: &Grant,
         requester: IpAddr,
+        is_repeated: bool,
     ) -> Result<impl Stream<Item = Stage> + use<>, ApiError> {
+        if is_repeated
+            && let Ok(session) = self.get(&assignment.id, grant)
+            && session.is_opened_by(&assignment)
+        {
+            return Ok(stages(session.follow()));
+        }
         let task = assignment.task.kind();
-        let admitted =
-            self.admit(&assignment, grant, requester).inspect_err(|_| self.metrics.count(task, SessionEvent::Refused));
-        let (session, engine) = admitted?;
+        let mut admitted = self.admit(&assignment, grant, requester);
+        if admitted.is_err() && self.stop_unfollowed(grant).await {
+            admitted = self.admit(&assignment, grant, requester);
+        }
+        let (session, engine) = admitted.inspect_err(|_| self.metrics.count(task, SessionEvent::Refused))?;
         self.metrics.count(task, SessionEvent::Opened);
-        let guard = StopOnDrop(Arc::clone(&session));
-        let stages = WatchStream::new(session.stages());
+        let followed = session.follow();
         let assignment = Arc::new(assignment);
         let spawned = std::thread::Builder::new().name("session".into()).spawn({
             let (sessions, session, assignment) = (Arc::clone(self), Arc::clone(&session), Arc::clone(&assignment));
@@ -97,12 +108,20 @@ impl Sessions {
             );
         }
         tokio::spawn(Arc::clone(self).tend(session));
-        Ok(stages.scan(false, move |ended, stage| {
-            let _stops_with_the_stream = &guard;
-            let next = (!*ended).then_some(stage);
-            *ended = next.as_ref().is_some_and(Stage::is_last);
-            ready(next)
-        }))
+        Ok(stages(followed))
+    }
+
+    /// Stops the sessions of a credential that nobody follows, whose runner may be gone, and waits a while for their end. Returns
+    /// whether there were any.
+    async fn stop_unfollowed(&self, grant: &Grant) -> bool {
+        let mut sessions = self.under_way();
+        sessions.retain(|session| session.opener.credential == grant.credential && session.is_unfollowed());
+        for session in &sessions {
+            session.stop(FailureKind::Stopped, "nobody followed the session, and another needed its place");
+        }
+        let ends = futures_util::future::join_all(sessions.iter().map(|session| session.ended()));
+        let _ = tokio::time::timeout(CLOSING, ends).await;
+        !sessions.is_empty()
     }
 
     /// Orders the next step of a session, as a host at `requester` asks.
@@ -299,7 +318,8 @@ impl Sessions {
 
     /// Stops a session that takes too long, and drops its counts when nobody fetches them.
     async fn tend(self: Arc<Self>, session: Arc<Session>) {
-        let bounds = Bounds { unordered: self.timeouts.unordered, max_time: self.limits.max_time };
+        let Timeouts { unordered, unfollowed, .. } = self.timeouts;
+        let bounds = Bounds { unordered, unfollowed, max_time: self.limits.max_time };
         while let Some(deadline) = session.deadline(bounds) {
             tokio::select! {
                 () = session.changed.notified() => {}
@@ -362,11 +382,12 @@ fn make_room(held: &mut BTreeMap<SessionId, Arc<Session>>, most_bytes: u64) {
     }
 }
 
-/// Stops a session when nobody follows its stages any more.
-struct StopOnDrop(Arc<Session>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.stop(FailureKind::Stopped, "whoever opened the session closed its connection");
-    }
+/// Returns the stages of a session until its last one, which are followed until the stream is dropped.
+fn stages((stages, follower): (watch::Receiver<Stage>, Follower)) -> impl Stream<Item = Stage> + use<> {
+    WatchStream::new(stages).scan(false, move |ended, stage| {
+        let _followed_until_dropped = &follower;
+        let next = (!*ended).then_some(stage);
+        *ended = next.as_ref().is_some_and(Stage::is_last);
+        ready(next)
+    })
 }

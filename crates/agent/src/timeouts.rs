@@ -12,8 +12,11 @@ pub struct Timeouts {
     /// The body of a request must have come this soon after its head.
     pub body: Duration,
     /// A session that waits longer for its next order is stopped, as long as setting up may take besides. No start may be
-    /// delayed longer either.
+    /// delayed longer either. A cut of 30 s fits in, with the time to connect again.
     pub unordered: Duration,
+    /// Time for which a session goes on after the last connection that followed it has closed. Its runner may come back
+    /// with the session's key until then.
+    pub unfollowed: Duration,
     /// Counts not fetched this long after the session was done are dropped.
     pub unfetched: Duration,
 }
@@ -24,7 +27,9 @@ impl Default for Timeouts {
             handshake: Duration::from_secs(5),
             unadmitted: Duration::from_secs(10),
             body: Duration::from_secs(30),
-            unordered: Duration::from_secs(30),
+            unordered: Duration::from_secs(60),
+            // A cut of 30 s, and time for two attempts to connect (`CONNECT_TIMEOUT` of the client).
+            unfollowed: Duration::from_secs(40),
             unfetched: Duration::from_secs(120),
         }
     }

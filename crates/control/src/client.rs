@@ -1,6 +1,7 @@
 //! The agent as its caller sees it.
 
 use crate::http::{Http, HttpError, json};
+use crate::patience::{Patience, Unanswered};
 use crate::pin::Pinned;
 use crate::sse::Events;
 use crate::time_limit::within;
@@ -8,8 +9,8 @@ use crate::wire_times::WireTimes;
 use crate::{
     AgentError, ApiError, ClockReading, Closed, ErrorKind, PROTOCOL, PROTOCOL_HEADER, Resolve, SessionHandle, pin,
 };
-use futures_util::{Stream, StreamExt as _};
-use http_body_util::{BodyExt as _, Limited};
+use futures_util::StreamExt as _;
+use http_body_util::{BodyDataStream, BodyExt as _, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
 use hyper::{Method, Response};
@@ -21,9 +22,19 @@ use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
 use std::error::Error as StdError;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// An attempt at a request whose answer has not begun after this has failed. So has an answer of which nothing came for this long.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A request that meets no answer is repeated for this long: agents keep a session that nobody follows for 40 s (`Timeouts` of
+/// the agent), so that a cut of 30 s is survived.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// The same for counts, which agents keep for 120 s.
+const COUNTS_PATIENCE: Duration = Duration::from_secs(110);
+/// The same for the orders that take effect at all hosts together: one that comes later than this would set their windows apart.
+const TOGETHER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bytes of the longest answer that is read. The counts of a session with a full series are a tenth of it.
 const LONGEST_ANSWER: usize = 64 << 20;
@@ -48,6 +59,52 @@ struct Shared {
     http: Http,
     /// host:port, for messages.
     address: String,
+    /// The agent has answered before. Until then no request is repeated.
+    was_reached: AtomicBool,
+}
+
+/// Why an attempt at a request failed.
+enum Failed {
+    /// The connection could not be made, or it broke.
+    Broken(HttpError),
+    /// Nothing came in time.
+    Late(String),
+    /// Anything that another attempt would meet too.
+    Final(AgentError),
+}
+
+impl Failed {
+    /// Returns how it went unanswered. `None` if there was an answer.
+    fn unanswered(&self) -> Option<Unanswered> {
+        match self {
+            Self::Broken(error) if find::<rustls::Error>(&**error).is_some() => None,
+            Self::Broken(error) => {
+                let system = find::<std::io::Error>(&**error).map(std::io::Error::kind);
+                let is_refused = system == Some(std::io::ErrorKind::ConnectionRefused);
+                Some(if is_refused { Unanswered::Refused } else { Unanswered::Silent })
+            }
+            Self::Late(_) => Some(Unanswered::Silent),
+            Self::Final(_) => None,
+        }
+    }
+}
+
+/// A request, as often as it is sent.
+#[derive(Debug, Clone)]
+struct Ask {
+    method: Method,
+    path: Vec<String>,
+    body: Option<Bytes>,
+    /// It may have come before, unanswered.
+    is_repeated: bool,
+    /// What the agent is to do, for messages.
+    task: &'static str,
+}
+
+impl Ask {
+    fn new(method: Method, path: &[&str], task: &'static str) -> Self {
+        Self { method, path: path.iter().map(ToString::to_string).collect(), body: None, is_repeated: false, task }
+    }
 }
 
 impl Client {
@@ -86,7 +143,7 @@ impl Client {
         }
         let http = Http::new(format!("https://{address}/v1"), pinned, headers);
         let http = http.map_err(|error| unusable(&error))?;
-        Ok(Self { shared: Arc::new(Shared { http, address }) })
+        Ok(Self { shared: Arc::new(Shared { http, address, was_reached: AtomicBool::new(false) }) })
     }
 
     /// Posts a request to an agent that may not be there.
@@ -128,15 +185,15 @@ impl Client {
     /// # Errors
     /// The agent is lost.
     pub async fn clock(&self) -> Result<ClockExchange, AgentError> {
-        const TASK: &str = "tell its clock";
-        let answered = async {
-            let response = self.send(Method::GET, &["clock"], None, TASK).await?;
-            let times = response.extensions().get::<WireTimes>().expect("every connection keeps its times").clone();
-            let bytes = self.read(response, TASK).await?;
-            // Nothing else goes over a connection until the answer is read, so these are the times of this exchange.
-            Ok((bytes, times.wrote(), times.read()))
-        };
-        let (bytes, origin_ns, destination_ns) = self.in_time(answered, TASK).await?;
+        let ask = Ask::new(Method::GET, &["clock"], "tell its clock");
+        let (bytes, origin_ns, destination_ns) = self
+            .repeated(&ask, PATIENCE, async |response| {
+                let times = response.extensions().get::<WireTimes>().expect("every connection keeps its times").clone();
+                let bytes = read(response).await?;
+                // Nothing else goes over a connection until the answer is read, so these are the times of this exchange.
+                Ok((bytes, times.wrote(), times.read()))
+            })
+            .await?;
         let ClockReading { receive_ns, transmit_ns } = self.parse(&bytes)?;
         Ok(ClockExchange { origin_ns, receive_ns, transmit_ns, destination_ns })
     }
@@ -162,8 +219,14 @@ impl Client {
     /// # Errors
     /// The agent is lost, its limits forbid the assignment, or it cannot be meant.
     pub async fn open(&self, assignment: &Assignment) -> Result<SessionHandle, AgentError> {
-        const TASK: &str = "do its part of the trial";
-        let stages = self.follow(&["sessions"], self.body(assignment, TASK)?, TASK, Stage::is_last).await?;
+        let mut ask = Ask::new(Method::POST, &["sessions"], "do its part of the trial");
+        ask.body = Some(self.body(assignment, ask.task)?);
+        let following = Following::begin(self.clone(), ask).await?;
+        let stages = futures_util::stream::unfold(following, |mut following| async move {
+            let next = following.next().await?;
+            following.ended = next.as_ref().map_or(true, Stage::is_last);
+            Some((next, following))
+        });
         Ok(SessionHandle::new(assignment.id.clone(), stages.boxed()))
     }
 
@@ -172,10 +235,13 @@ impl Client {
     /// # Errors
     /// The agent is lost, or the session is at another stage.
     pub async fn order(&self, session: &SessionId, order: &Order) -> Result<(), AgentError> {
-        const TASK: &str = "go on with the trial";
-        let path = ["sessions", &session.0, "order"];
-        let sent = async { self.send(Method::POST, &path, Some(self.body(order, TASK)?), TASK).await };
-        self.in_time(sent, TASK).await.map(|_| ())
+        let mut ask = Ask::new(Method::POST, &["sessions", &session.0, "order"], "go on with the trial");
+        ask.body = Some(self.body(order, ask.task)?);
+        let patience = match order {
+            Order::Start { .. } | Order::Open { .. } => TOGETHER_PATIENCE,
+            Order::Connect(_) | Order::Drain => PATIENCE,
+        };
+        self.repeated(&ask, patience, async |response| read(response).await).await.map(drop)
     }
 
     /// Fetches what the host counted in a session that is done.
@@ -183,7 +249,8 @@ impl Client {
     /// # Errors
     /// The agent is lost, the session failed or is not done, or its counts were dropped.
     pub async fn counts(&self, session: &SessionId) -> Result<HostCounts, AgentError> {
-        self.get(&["sessions", &session.0, "counts"], "hand over its counts").await
+        let ask = Ask::new(Method::GET, &["sessions", &session.0, "counts"], "hand over its counts");
+        self.json(ask, COUNTS_PATIENCE).await
     }
 
     /// Ends a session at whatever stage, waits until it has let go of everything, and returns what could not be removed. Fine
@@ -195,8 +262,8 @@ impl Client {
         let since = Instant::now();
         while since.elapsed() < CLOSING {
             // The agent answers within seconds, and waits before it says "not yet".
-            let path = ["sessions", &session.0];
-            let closed: Closed = self.json(Method::DELETE, &path, None, "end the trial").await?;
+            let ask = Ask::new(Method::DELETE, &["sessions", &session.0], "end the trial");
+            let closed: Closed = self.json(ask, PATIENCE).await?;
             if closed.over {
                 return Ok(closed.remains);
             }
@@ -206,7 +273,7 @@ impl Client {
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &[&str], task: &'static str) -> Result<T, AgentError> {
-        self.json(Method::GET, path, None, task).await
+        self.json(Ask::new(Method::GET, path, task), PATIENCE).await
     }
 
     async fn post<T: DeserializeOwned>(
@@ -215,54 +282,46 @@ impl Client {
         body: &(impl Serialize + ?Sized),
         task: &'static str,
     ) -> Result<T, AgentError> {
-        self.json(Method::POST, path, Some(self.body(body, task)?), task).await
+        let mut ask = Ask::new(Method::POST, path, task);
+        ask.body = Some(self.body(body, task)?);
+        self.json(ask, PATIENCE).await
     }
 
     fn body(&self, value: &(impl Serialize + ?Sized), task: &'static str) -> Result<Bytes, AgentError> {
         json(value).map_err(|error| self.lost(task, error.to_string()))
     }
 
-    /// Posts a request and reads the events it is answered with, until one that is the last.
-    async fn follow<T: DeserializeOwned + Send + 'static>(
-        &self,
-        path: &[&str],
-        body: Bytes,
-        task: &'static str,
-        is_last: fn(&T) -> bool,
-    ) -> Result<impl Stream<Item = Result<T, AgentError>> + Send + Unpin + use<T>, AgentError> {
-        // No limit on the whole, which takes as long as the trial; each piece has its own below.
-        let sent = self.send(Method::POST, path, Some(body), task);
-        let response = within(REQUEST_TIMEOUT, sent)
-            .await
-            .ok_or_else(|| self.lost(task, format!("no answer for {} s", REQUEST_TIMEOUT.as_secs())))??;
-        let following = Following {
-            client: self.clone(),
-            pieces: response.into_body().into_data_stream(),
-            events: Events::default(),
-            ready: VecDeque::new(),
-            ended: false,
-        };
-        Ok(futures_util::stream::unfold(following, move |mut following| async move {
-            let next = following.next(task).await?;
-            following.ended = next.as_ref().map_or(true, is_last);
-            Some((next, following))
-        })
-        .boxed())
+    /// Sends a request and reads the answer.
+    async fn json<T: DeserializeOwned>(&self, ask: Ask, patience: Duration) -> Result<T, AgentError> {
+        let bytes = self.repeated(&ask, patience, async |response| read(response).await).await?;
+        self.parse(&bytes)
     }
 
-    /// Sends a request and reads the answer.
-    async fn json<T: DeserializeOwned>(
+    /// Sends a request that may be repeated, and takes the answer. One that meets no answer is sent again for `patience`, on a new
+    /// connection.
+    async fn repeated<T>(
         &self,
-        method: Method,
-        path: &[&str],
-        body: Option<Bytes>,
-        task: &'static str,
+        ask: &Ask,
+        patience: Duration,
+        take: impl AsyncFn(Response<Incoming>) -> Result<T, Failed>,
     ) -> Result<T, AgentError> {
-        let answered = async {
-            let response = self.send(method, path, body, task).await?;
-            self.read(response, task).await
-        };
-        self.parse(&self.in_time(answered, task).await?)
+        let mut patience = Patience::new(patience, Instant::now());
+        let mut ask = ask.clone();
+        loop {
+            let attempt = async { take(self.send(&ask).await?).await };
+            let failed = match attempt.await {
+                Ok(taken) => return Ok(taken),
+                Err(failed) => failed,
+            };
+            let was_reached = self.shared.was_reached.load(Ordering::Relaxed);
+            let unanswered = failed.unanswered().filter(|_| was_reached);
+            match unanswered.and_then(|why| patience.pause(why, Instant::now())) {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return Err(self.error(ask.task, failed)),
+            }
+            ask.is_repeated = true;
+            self.shared.http.renew();
+        }
     }
 
     fn parse<T: DeserializeOwned>(&self, answer: &[u8]) -> Result<T, AgentError> {
@@ -271,44 +330,37 @@ impl Client {
         serde_json::from_str(text).map_err(|error| unread(&error))
     }
 
-    async fn in_time<T>(
-        &self,
-        answered: impl Future<Output = Result<T, AgentError>>,
-        task: &'static str,
-    ) -> Result<T, AgentError> {
-        let late = || Err(self.lost(task, NOT_IN_TIME.to_owned()));
-        within(REQUEST_TIMEOUT, answered).await.unwrap_or_else(late)
-    }
-
-    /// Sends a request; an answer that is no success becomes its error.
-    async fn send(
-        &self,
-        method: Method,
-        path: &[&str],
-        body: Option<Bytes>,
-        task: &'static str,
-    ) -> Result<Response<Incoming>, AgentError> {
-        let response = self.shared.http.send(method, path, body).await;
-        let response = response.map_err(|error| self.broken(task, error))?;
+    /// Sends a request once; an answer that is no success becomes its error.
+    async fn send(&self, ask: &Ask) -> Result<Response<Incoming>, Failed> {
+        let path: Vec<&str> = ask.path.iter().map(String::as_str).collect();
+        let sent = self.shared.http.send(ask.method.clone(), &path, ask.body.clone(), ask.is_repeated);
+        let response = within(REQUEST_TIMEOUT, sent).await.ok_or_else(|| Failed::Late(NOT_IN_TIME.to_owned()))?;
+        let response = response.map_err(Failed::Broken)?;
+        self.shared.was_reached.store(true, Ordering::Relaxed);
         // Whatever else another version answers, this header is where it was.
         let theirs = response.headers().get(PROTOCOL_HEADER).map(|value| String::from_utf8_lossy(value.as_bytes()));
         if let Some(theirs) = theirs.filter(|theirs| *theirs != PROTOCOL.to_string()) {
             let theirs = theirs.chars().filter(char::is_ascii_graphic).take(20).collect();
-            return Err(AgentError::WrongProtocol { address: self.shared.address.clone(), theirs });
+            return Err(Failed::Final(AgentError::WrongProtocol { address: self.shared.address.clone(), theirs }));
         }
         if response.status().is_success() {
             return Ok(response);
         }
         let status = response.status();
-        let bytes = self.read(response, task).await?;
-        match serde_json::from_slice(&bytes) {
-            Ok(error) => Err(self.refused(error)),
-            Err(_) => Err(self.not_an_agent(format!("it answered with HTTP status {status}"))),
-        }
+        let bytes = read(response).await?;
+        Err(Failed::Final(match serde_json::from_slice(&bytes) {
+            Ok(error) => self.refused(error),
+            Err(_) => self.not_an_agent(format!("it answered with HTTP status {status}")),
+        }))
     }
 
-    async fn read(&self, response: Response<Incoming>, task: &'static str) -> Result<Bytes, AgentError> {
-        whole(response.into_body(), LONGEST_ANSWER).await.map_err(|error| self.broken(task, error))
+    /// Returns why a request failed, as an error of this agent.
+    fn error(&self, task: &'static str, failed: Failed) -> AgentError {
+        match failed {
+            Failed::Broken(error) => self.broken(task, error),
+            Failed::Late(reason) => self.lost(task, reason),
+            Failed::Final(error) => error,
+        }
     }
 
     /// What the agent says went wrong, as an error here.
@@ -356,53 +408,98 @@ fn not_reached(error: AgentError) -> AgentError {
     }
 }
 
-/// Reads a body to its end.
-///
-/// # Errors
-/// It breaks, or it is longer than `most` bytes: a hostile agent must not fill the memory here.
-async fn whole<B>(body: B, most: usize) -> Result<Bytes, HttpError>
-where
-    B: Body,
-    B::Error: Into<HttpError>,
-{
-    Ok(Limited::new(body, most).collect().await?.to_bytes())
+/// Reads the body of an answer.
+async fn read(response: Response<Incoming>) -> Result<Bytes, Failed> {
+    whole(response.into_body(), LONGEST_ANSWER, REQUEST_TIMEOUT).await
 }
 
-/// An event stream being read.
-struct Following<S> {
+/// Reads a body to its end. A slow path may carry it for as long as some of it comes.
+///
+/// # Errors
+/// It breaks, nothing came for `silence`, or it is longer than `most` bytes: a hostile agent must not fill the memory here.
+async fn whole<B>(body: B, most: usize, silence: Duration) -> Result<Bytes, Failed>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<HttpError>,
+{
+    let mut pieces = Limited::new(body, most).into_data_stream();
+    let mut bytes = Vec::new();
+    while let Some(piece) = within(silence, pieces.next()).await.ok_or_else(|| Failed::Late(NOT_IN_TIME.to_owned()))? {
+        bytes.extend_from_slice(&piece.map_err(Failed::Broken)?);
+    }
+    Ok(bytes.into())
+}
+
+/// The stages of a session being read, on one connection after another.
+struct Following {
     client: Client,
-    pieces: S,
+    /// Opens the session, and goes on with it when it is repeated.
+    ask: Ask,
+    pieces: BodyDataStream<Incoming>,
     events: Events,
     ready: VecDeque<String>,
+    /// The session has been ready, so that it prepares nothing any more.
+    was_ready: bool,
     ended: bool,
 }
 
-impl<S: Stream<Item = Result<Bytes, hyper::Error>> + Unpin> Following<S> {
-    /// The next event; none after the last.
-    async fn next<T: DeserializeOwned>(&mut self, task: &'static str) -> Option<Result<T, AgentError>> {
+impl Following {
+    async fn begin(client: Client, ask: Ask) -> Result<Self, AgentError> {
+        let pieces = follow(&client, &ask).await?;
+        let (events, ready) = (Events::default(), VecDeque::new());
+        Ok(Self { client, ask, pieces, events, ready, was_ready: false, ended: false })
+    }
+
+    /// The next stage; none after the last.
+    async fn next(&mut self) -> Option<Result<Stage, AgentError>> {
         if self.ended {
             return None;
         }
         loop {
             if let Some(data) = self.ready.pop_front() {
-                let read = serde_json::from_str(&data);
-                return Some(read.map_err(|error| self.client.not_an_agent(format!("its events: {error}"))));
+                return Some(self.stage(&data));
             }
-            let pushed = match within(SILENCE, self.pieces.next()).await {
-                Some(Some(Ok(piece))) => self.events.push(&piece),
-                Some(Some(Err(error))) => return Some(Err(self.client.broken(task, error.into()))),
-                Some(None) => return Some(Err(self.client.lost(task, "it closed the connection".to_owned()))),
-                None => {
-                    let reason = format!("nothing heard for {} s", SILENCE.as_secs());
-                    return Some(Err(self.client.lost(task, reason)));
+            let failed = match within(SILENCE, self.pieces.next()).await {
+                Some(Some(Ok(piece))) => {
+                    match self.events.push(&piece) {
+                        Ok(events) => self.ready.extend(events),
+                        Err(error) => return Some(Err(self.client.not_an_agent(error.to_string()))),
+                    }
+                    continue;
                 }
+                Some(Some(Err(error))) => Failed::Broken(error.into()),
+                Some(None) => Failed::Late("it closed the connection".to_owned()),
+                None => Failed::Late(format!("nothing heard for {} s", SILENCE.as_secs())),
             };
-            match pushed {
-                Ok(events) => self.ready.extend(events),
-                Err(error) => return Some(Err(self.client.not_an_agent(error.to_string()))),
+            if failed.unanswered().is_none() {
+                return Some(Err(self.client.error(self.ask.task, failed)));
+            }
+            self.ask.is_repeated = true;
+            self.client.shared.http.renew();
+            match follow(&self.client, &self.ask).await {
+                Ok(pieces) => (self.pieces, self.events) = (pieces, Events::default()),
+                // The first reason says more than that of the attempts to come back.
+                Err(AgentError::Lost { .. }) => return Some(Err(self.client.error(self.ask.task, failed))),
+                Err(error) => return Some(Err(error)),
             }
         }
     }
+
+    fn stage(&mut self, data: &str) -> Result<Stage, AgentError> {
+        let unread = |error| self.client.not_an_agent(format!("its events: {error}"));
+        let stage = serde_json::from_str(data).map_err(unread)?;
+        let prepares = matches!(stage, Stage::Preparing { .. } | Stage::Listening { .. });
+        if self.was_ready && prepares {
+            return Err(self.client.lost(self.ask.task, "it was started again, and has lost the session".to_owned()));
+        }
+        self.was_ready |= !prepares;
+        Ok(stage)
+    }
+}
+
+/// Opens or goes on with the session of `ask`. Returns its events.
+async fn follow(client: &Client, ask: &Ask) -> Result<BodyDataStream<Incoming>, AgentError> {
+    client.repeated(ask, PATIENCE, async |response| Ok(response.into_body().into_data_stream())).await
 }
 
 /// An error and its causes, outermost first. An [`std::io::Error`] hides the error it was made of from `source`.
@@ -431,7 +528,8 @@ mod tests {
     #[tokio::test]
     async fn an_endless_answer_of_a_hostile_agent_is_cut_off() {
         let answer = Bytes::from_static(b"ten bytes.");
-        assert_eq!(whole(Full::new(answer.clone()), 10).await.expect("as long as may be"), answer);
-        assert!(whole(Full::new(answer), 9).await.is_err(), "one byte more than may be");
+        let read = async |most| whole(Full::new(answer.clone()), most, REQUEST_TIMEOUT).await.ok();
+        assert_eq!(read(10).await, Some(answer.clone()), "as long as may be");
+        assert_eq!(read(9).await, None, "one byte more than may be");
     }
 }

@@ -15,6 +15,7 @@ mod error;
 pub mod fuzzing;
 mod http;
 pub mod pairing;
+mod patience;
 mod pin;
 mod resolve;
 mod session;
@@ -31,6 +32,9 @@ pub use session::{ClockReading, Closed, SessionHandle};
 
 /// Version of the API. Both sides send it with each request and answer, and refuse to work with another.
 pub const PROTOCOL: u32 = 7;
+
+/// The header of a request that may have come before, unanswered. A session that it opened then goes on.
+pub const REPEATED_HEADER: &str = "linerate-repeated";
 
 /// The header that carries [`PROTOCOL`].
 pub const PROTOCOL_HEADER: &str = "linerate-protocol";

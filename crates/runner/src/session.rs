@@ -23,8 +23,9 @@ use tokio::time::{Instant, sleep_until};
 /// Agents that do not answer within this when told to stop are left to their own bounds.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long after a session failed the loss of another agent still counts as its cause.
-const LOSS_NOTICED: Duration = Duration::from_millis(500);
+/// How long after a session failed the loss of another agent still counts as its cause. A client gives up an agent that was killed after
+/// 1 s to 2 s.
+const LOSS_NOTICED: Duration = Duration::from_secs(2);
 
 /// A window that opens when the load is steady opens so long after that was found: all hosts have to hear of it.
 const OPENING: Nanos = Nanos::from_millis(50);

@@ -5,6 +5,9 @@ use super::*;
 use linerate_control::AgentError;
 use linerate_model::{FailureKind, HostCounts, LinkId, RoleCounts, SessionFailure, Window};
 
+/// Sessions that nobody follows are stopped at once.
+const NO_GRACE: Duration = Duration::ZERO;
+
 /// The stages at which an engine waits for an order, and the points at which a script can hold it.
 #[derive(Debug, Clone, Copy)]
 enum At {
@@ -146,18 +149,22 @@ async fn an_order_at_another_stage_is_refused_and_names_the_stage() {
     }
     for at in everywhere() {
         let session = lead_to(&client, &engine, at).await;
-        let (right, stage): (Option<usize>, &[&str]) = match at {
-            At::Waiting(here) if here(&Stage::Sent) => (Some(2), &["waits for the order to drain"]),
+        // How many orders were given, and whether it waits for the next one.
+        let (given, waits, stage): (usize, bool, &[&str]) = match at {
+            At::Waiting(here) if here(&Stage::Sent) => (2, true, &["waits for the order to drain"]),
             At::Waiting(here) if here(&Stage::Ready(Default::default())) => {
-                (Some(1), &["waits for the order to start"])
+                (1, true, &["waits for the order to start"])
             }
-            At::Waiting(_) => (Some(0), &["waits for the order to connect"]),
-            At::Held(Point::Preparing) => (None, &["is being prepared"]),
-            At::Held(Point::Connecting) => (None, &["is connecting"]),
-            At::Held(Point::Starting | Point::Running) => (None, &["was started", "is running"]),
-            At::Held(Point::Draining) => (None, &["is draining"]),
+            At::Waiting(_) => (0, true, &["waits for the order to connect"]),
+            At::Held(Point::Preparing) => (0, false, &["is being prepared"]),
+            At::Held(Point::Connecting) => (1, false, &["is connecting"]),
+            At::Held(Point::Starting | Point::Running) => (2, false, &["was started", "is running"]),
+            At::Held(Point::Draining) => (3, false, &["is draining"]),
         };
-        for order in orders.iter().enumerate().filter(|(number, _)| Some(*number) != right).map(|(_, order)| order) {
+        for order in &orders[..given] {
+            client.order(&id, order).await.expect("a repeated order changes nothing");
+        }
+        for order in orders[given..].iter().skip(usize::from(waits)) {
             let error = client.order(&id, order).await.expect_err("out of order");
             assert!(matches!(error, AgentError::Rejected { .. }), "{error:?}");
             assert!(stage.iter().any(|stage| error.to_string().contains(stage)), "{at:?}: {error}");
@@ -188,9 +195,9 @@ async fn orders_that_lack_something_leave_the_session_waiting() {
     let endpoints = Endpoints::from([(LinkId(3), ([127, 0, 0, 1], 9).into())]);
     client.order(&assignment.id, &Order::Connect(endpoints)).await.expect("now it has one");
     until(&mut session, |stage| matches!(stage, Stage::Ready(_))).await;
-    let late = Order::Start { delay: Nanos::from_secs(31) };
+    let late = Order::Start { delay: Nanos::from_secs(61) };
     let error = client.order(&assignment.id, &late).await.expect_err("too late").to_string();
-    assert!(error.contains("30 s at most"), "{error}");
+    assert!(error.contains("60 s at most"), "{error}");
     client.order(&assignment.id, &START).await.expect("started");
     until(&mut session, |stage| matches!(stage, Stage::Sent)).await;
     client.order(&assignment.id, &Order::Drain).await.expect("all have sent");
@@ -235,7 +242,7 @@ async fn an_engine_that_ends_at_any_stage_ends_its_session() {
 #[tokio::test]
 async fn a_stream_lost_at_any_stage_stops_the_session() {
     let engine = Scripted::new();
-    let agent = agent_with(engine.boxed(), |_| ()).await;
+    let agent = agent_with(engine.boxed(), |options| options.timeouts.unfollowed = NO_GRACE).await;
     let client = connect(&agent).await;
     for at in everywhere() {
         drop(lead_to(&client, &engine, at).await);
@@ -245,6 +252,83 @@ async fn a_stream_lost_at_any_stage_stops_the_session() {
     }
     let stopped = metric(&agent, "linerate_sessions_total{task=\"stream\",state=\"stopped\"}").await;
     assert_eq!(stopped, everywhere().len() as u64);
+}
+
+/// Something on the way to an agent that breaks connections, as a NAT does that forgets them.
+struct Middlebox {
+    port: u16,
+    breaks: tokio::sync::broadcast::Sender<()>,
+}
+
+impl Middlebox {
+    async fn before(agent: &Agent) -> Self {
+        let listener = tokio::net::TcpListener::bind((LOOPBACK, 0)).await.expect("binds");
+        let port = listener.local_addr().expect("bound").port();
+        let (breaks, agent) = (tokio::sync::broadcast::Sender::new(1), agent.url().address());
+        let all = breaks.clone();
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let (mut broken, agent) = (all.subscribe(), agent.clone());
+                tokio::spawn(async move {
+                    let mut server = tokio::net::TcpStream::connect(agent).await.expect("connects");
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut client, &mut server) => {}
+                        _ = broken.recv() => {}
+                    }
+                });
+            }
+        });
+        Self { port, breaks }
+    }
+
+    fn break_all(&self) {
+        self.breaks.send(()).expect("there are connections");
+    }
+}
+
+#[tokio::test]
+async fn broken_connections_cost_neither_the_session_nor_its_counts() {
+    let engine = Scripted::new();
+    let agent = agent_with(engine.boxed(), |options| options.limits.max_trials = 1).await;
+    let middlebox = Middlebox::before(&agent).await;
+    let url = AgentUrl { port: middlebox.port, ..agent.url().clone() };
+    let client = Client::connect(&url).await.expect("a client");
+    for at in everywhere().into_iter().filter(|at| matches!(at, At::Waiting(_))) {
+        let mut session = lead_to(&client, &engine, at).await;
+        middlebox.break_all();
+        assert_eq!(lead(&client, &mut session).await, Stage::Done, "{at:?}");
+        middlebox.break_all();
+        client.counts(session.id()).await.expect("its counts are kept");
+        client.close(session.id()).await.expect("closed");
+    }
+    let opened = metric(&agent, "linerate_sessions_total{task=\"stream\",state=\"opened\"}").await;
+    assert_eq!(opened, 3, "no session was opened twice");
+}
+
+/// A runner that was killed leaves its session for a while; the next run with the same agent URL need not wait for its end.
+#[tokio::test]
+async fn unfollowed_session_makes_room_for_another() {
+    let engine = Scripted::new();
+    let agent = agent_with(engine.boxed(), |options| options.limits.max_trials = 1).await;
+    let client = connect(&agent).await;
+    let left = lead_to(&client, &engine, At::Held(Point::Running)).await;
+    let refused = client.open(&assignment("next")).await.expect_err("there is no room").to_string();
+    assert!(refused.contains("--max-trials"), "{refused}");
+    drop(left);
+    engine.change(|script| script.fault = None);
+    let next = async {
+        // The agent hears of the closed connection a moment later.
+        loop {
+            match client.open(&assignment("next")).await {
+                Ok(session) => return session,
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+    };
+    let mut session = tokio::time::timeout(SOON / 2, next).await.expect("it makes room");
+    assert_eq!(lead(&client, &mut session).await, Stage::Done);
+    let error = client.counts(&SessionId("led".into())).await.expect_err("it was stopped").to_string();
+    assert!(error.contains("another needed its place"), "{error}");
 }
 
 #[tokio::test]

@@ -299,7 +299,7 @@ async fn each_session_is_told_in_a_line() {
     let served = told("127.0.0.1: rpc: served ");
     assert!(served.ends_with(" calls"), "{served}");
     let open = a.open(&server_part("dropped", task, Nanos::from_millis(300))).await.expect("a session");
-    drop(open);
-    told("127.0.0.1: stream: stopped: whoever opened the session closed its connection");
+    a.close(open.id()).await.expect("closed");
+    told("127.0.0.1: stream: stopped: the session was closed");
     assert_eq!(lines.lock().unwrap_or_else(PoisonError::into_inner).len(), 4);
 }
