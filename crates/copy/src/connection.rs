@@ -8,7 +8,10 @@ use crate::block::{BLOCK, Block};
 use crate::control::Control;
 use linerate_engine::greeting::{self, FIELDS, GREETING};
 use linerate_engine::proof::Salt;
-use linerate_engine::{AllowedPeers, ListenOptions, Listener, SocketSpec, StrangerLimits, Strangers};
+use linerate_engine::{
+    AllowedPeers, KEEPALIVE, KEEPALIVE_RETRIES, ListenOptions, Listener, PEER_GONE, SocketSpec, StrangerLimits,
+    Strangers,
+};
 use linerate_model::{SessionKey, SocketOptions, Transport};
 use linerate_sys::clock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -31,7 +34,7 @@ pub(crate) const GAVE_UP: u8 = b'S';
 /// How long connecting and greeting may take.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
 /// A host that does not answer for so long is lost.
-pub(crate) const LOST: Duration = Duration::from_secs(20);
+pub(crate) const LOST: Duration = PEER_GONE;
 /// Connections that have yet to show the key. A source opens its lanes one after the other.
 pub(crate) const STRANGERS: StrangerLimits =
     StrangerLimits { places: 64, places_each: 16, time_ns: CONNECT.as_nanos() as u64 };
@@ -75,7 +78,9 @@ fn fields(lane: u16) -> [u8; FIELDS] {
 pub(crate) fn set_up(connection: &TcpStream) -> io::Result<()> {
     let socket = SockRef::from(connection);
     socket.set_tcp_nodelay(true)?;
-    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(LOST / 4).with_interval(LOST / 4).with_retries(3))?;
+    socket.set_tcp_keepalive(
+        &TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE).with_retries(KEEPALIVE_RETRIES),
+    )?;
     // It would end the connection to a live host that takes nothing for a while, as while its disk flushes: see PeerSilence.
     socket.set_tcp_user_timeout(None)
 }

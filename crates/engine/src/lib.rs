@@ -42,7 +42,7 @@ pub use inbox::Greets;
 pub use listening::{DataPorts, DatagramListener, ListenOptions, Listener, at_one_port, listen};
 pub use path_end::{PathEnd, Side, path_ends};
 pub use path_rates::{PathRates, bits_per_second};
-pub use peer_silence::PeerSilence;
+pub use peer_silence::{KEEPALIVE, KEEPALIVE_RETRIES, PEER_GONE, PeerSilence};
 pub use peers::AllowedPeers;
 pub use reply_allowance::{ReplyAllowance, SendingSession, StrangerReplies};
 pub use report::Report;

@@ -5,6 +5,16 @@
 
 use linerate_sys::{Error, clock, tcp};
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// A peer that shows no sign for this long is gone. A shorter silence is an outage of the path, which a trial goes on after: a cut of
+/// 30 s ends for TCP up to 64 s after its beginning, as its back-off doubles (RFC 6298 section 5.5).
+pub const PEER_GONE: Duration = Duration::from_secs(90);
+
+/// Idle connections are probed this often: NATs and firewalls forget connections that carry nothing, some of them within 20 s.
+pub const KEEPALIVE: Duration = Duration::from_secs(5);
+/// Probes that meet no answer before a peer is gone.
+pub const KEEPALIVE_RETRIES: u32 = (PEER_GONE.as_secs() / KEEPALIVE.as_secs()) as u32;
 
 /// The kernel is asked no more often.
 const PERIOD_NS: u64 = 500_000_000;

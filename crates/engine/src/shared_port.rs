@@ -343,7 +343,7 @@ impl Inner {
                 return Some(Unsorted { has_spoken, ..unsorted });
             }
             Shown::Tls => {
-                // Requests may wait behind the load of a trial for longer than data that nobody acknowledges. It cannot fail.
+                // Requests may wait behind the load of a trial. It cannot fail.
                 let _ = end_if_vanished(&unsorted.stream);
                 api(unsorted.stream);
             }

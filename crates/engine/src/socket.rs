@@ -3,20 +3,17 @@
 //! Buffers and segment size must be set before a connection is made, for the window scale and the MSS are told in its first
 //! packet.
 
+use crate::PEER_GONE;
 use crate::error::{SocketError, failed};
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::socket::{force_receive_buffer, force_send_buffer};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
-use std::time::Duration;
 
 /// A UDP receiver's buffer unless another is asked for: what arrives within a few milliseconds of a busy core. The
 /// system's default of 208 KiB overflows at a few Gbit/s whenever the thread waits for a core.
 const UDP_RECEIVE_BUFFER: usize = 4 << 20;
-/// Data unacknowledged for so long mean that the peer is gone (TCP_USER_TIMEOUT).
-const PEER_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// The properties of a socket.
 #[derive(Debug, Clone, Copy)]
 pub struct SocketSpec<'a> {
@@ -124,7 +121,7 @@ fn tcp_options(options: &SocketOptions, socket: &Socket) -> Result<(), SocketErr
     }
     socket
         .set_tcp_nodelay(true)
-        .and_then(|()| socket.set_tcp_user_timeout(Some(PEER_TIMEOUT)))
+        .and_then(|()| socket.set_tcp_user_timeout(Some(PEER_GONE)))
         .map_err(failed("setting TCP options"))
 }
 

@@ -5,7 +5,7 @@ use crate::job::Job;
 use crate::message;
 use crate::reading::{self, TICK, Unread, is_timeout};
 use crate::state::State;
-use linerate_engine::{SocketSpec, end_if_vanished};
+use linerate_engine::{PEER_GONE, SocketSpec, end_if_vanished};
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::clock;
 use linerate_sys::socket::wait_readable;
@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// Who has not answered after this does not answer.
 pub(crate) const ANSWER_NS: u64 = 10_000_000_000;
+/// The same once the test has run: its counts wait at the server, and the path may be cut for a while.
+const RESULTS_NS: u64 = PEER_GONE.as_nanos() as u64;
 /// iperf3's number of a login that is missing, or that it does not accept.
 const LOGIN_FAILED: i32 = 142;
 /// A write gives up after this: texts are short, and a server that takes none has stalled.
@@ -50,6 +52,8 @@ pub(crate) struct Control<'a> {
     stop: &'a AtomicBool,
     /// The test ends by bytes, and not by time.
     by_bytes: bool,
+    /// How long the server may take to answer.
+    answer_ns: u64,
     is_over: bool,
 }
 
@@ -65,7 +69,7 @@ impl<'a> Control<'a> {
         };
         let stream = connected(job, &options, Transport::Tcp, stop)?.into();
         let by_bytes = job.task.volume.is_some();
-        let mut control = Self { stream, server, stop, by_bytes, is_over: false };
+        let mut control = Self { stream, server, stop, by_bytes, answer_ns: ANSWER_NS, is_over: false };
         let timeouts = |stream: &TcpStream| {
             stream.set_read_timeout(Some(TICK)).and_then(|()| stream.set_write_timeout(Some(WRITE)))
         };
@@ -104,6 +108,9 @@ impl<'a> Control<'a> {
     pub(crate) fn tell(&mut self, state: State, doing: &'static str) -> Result<(), Iperf3Error> {
         self.write(&[state.byte()], doing)?;
         self.is_over = state == State::Done;
+        if state == State::TestEnd {
+            self.answer_ns = RESULTS_NS;
+        }
         Ok(())
     }
 
@@ -117,7 +124,7 @@ impl<'a> Control<'a> {
         let mut head = [0; 4];
         self.fill(&mut head, doing)?;
         let length = message::length(head, message::LONGEST).map_err(|reason| self.foreign(reason, doing))?;
-        let deadline = clock::now() + ANSWER_NS;
+        let deadline = clock::now() + self.answer_ns;
         let text =
             reading::text(&self.stream, length, deadline, self.stop).map_err(|unread| self.unread(unread, doing))?;
         message::decode(&text).map_err(|reason| self.foreign(reason, doing))
@@ -176,14 +183,14 @@ impl<'a> Control<'a> {
 
     /// Reads as many bytes as `buffer` has.
     fn fill(&mut self, buffer: &mut [u8], doing: &'static str) -> Result<(), Iperf3Error> {
-        let deadline = clock::now() + ANSWER_NS;
+        let deadline = clock::now() + self.answer_ns;
         reading::fill(&self.stream, buffer, deadline, self.stop).map_err(|unread| self.unread(unread, doing))
     }
 
     fn unread(&self, unread: Unread, doing: &'static str) -> Iperf3Error {
         match unread {
             Unread::Stopped => Iperf3Error::Stopped,
-            Unread::Silent => self.gone(format!("said nothing for {} s", ANSWER_NS / 1_000_000_000), doing),
+            Unread::Silent => self.gone(format!("said nothing for {} s", self.answer_ns / 1_000_000_000), doing),
             Unread::Closed => self.closed(doing),
             Unread::Broken(error) => self.broken(error, doing),
         }

@@ -15,14 +15,9 @@ use linerate_units::OpRate;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A server that has not taken a connection after this does not answer.
 const FLOW_NS: u64 = 5_000_000_000;
-/// A server may take nothing for so long, as while its disk flushes: it is slow then, and not gone. TCP_USER_TIMEOUT ends its connection
-/// all the same, though the server acknowledges every probe.
-const STALLED: Duration = Duration::from_secs(60);
-
 /// One flow of calls from this host.
 #[derive(Debug)]
 pub struct Flow {
@@ -122,10 +117,7 @@ pub fn open(job: &Job, server: SocketAddr, stop: &Arc<Stop>) -> Result<(Caller, 
     let local = socket.local_addr().map_err(RpcError::socket("getsockname"))?;
     let local = local.as_socket().expect("sockets of the Internet have such addresses");
     let caller = match job.transport() {
-        Transport::Tcp => {
-            socket.set_tcp_user_timeout(Some(STALLED)).map_err(RpcError::socket("setting up a connection"))?;
-            Caller::tcp(socket.into())?
-        }
+        Transport::Tcp => Caller::tcp(socket.into())?,
         Transport::Udp => Caller::udp(UdpSocket::from(socket), Retransmission::default())?,
     };
     Ok((caller.until(stop), local))

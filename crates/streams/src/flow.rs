@@ -10,6 +10,7 @@ use crate::window::Timeline;
 use linerate_engine::{AllowedPeers, Listener, Stop};
 use linerate_model::{FlowCounts, Received, Sent, Task, Transactions};
 use linerate_sys::clock;
+use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -196,6 +197,12 @@ pub(crate) struct Outcome {
     pub(crate) flow: FlowCounts,
     /// UDP receivers: how many datagrams the sender numbered from the first to the last that arrived in the window.
     pub(crate) numbered: Option<u64>,
+}
+
+/// Returns whether a host cannot send for now, as while its link is down or its address changes.
+pub(crate) fn is_cut_off(error: &io::Error) -> bool {
+    use io::ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable};
+    matches!(error.kind(), HostUnreachable | NetworkDown | NetworkUnreachable)
 }
 
 /// The address without the mapping of IPv4 into IPv6.

@@ -9,6 +9,7 @@ pub(crate) use connect::strangers;
 use crate::error::StreamError;
 use crate::flow::{Link, Outcome, SKEW_NS, Shared};
 use crate::meter::Meter;
+use linerate_engine::PEER_GONE;
 use linerate_model::{TransactTask, Transactions};
 use linerate_pace::Schedule;
 
@@ -23,7 +24,7 @@ fn quiet_ns(spec: &TransactTask) -> u64 {
     two.clamp(QUIET_NS, SKEW_NS)
 }
 /// Nothing at all for so long: the peer is gone.
-const SILENCE_NS: u64 = 5_000_000_000;
+const SILENCE_NS: u64 = PEER_GONE.as_nanos() as u64;
 
 /// Runs one flow's thread.
 pub(crate) fn run(shared: &Shared, index: usize, spec: &TransactTask, link: &Link) -> Result<Outcome, StreamError> {

@@ -5,7 +5,7 @@ use crate::answers::{self, Answer};
 use crate::calls::{self, Ask};
 use crate::identity::CallerIdentity;
 use crate::status;
-use linerate_engine::{PeerSilence, SocketError, SocketSpec};
+use linerate_engine::{KEEPALIVE, KEEPALIVE_RETRIES, PEER_GONE, PeerSilence, SocketError, SocketSpec};
 use linerate_model::{NfsOperation, SocketOptions, Transport};
 use linerate_oncrpc::RpcError;
 use linerate_oncrpc::client::Caller;
@@ -26,7 +26,7 @@ use std::time::Duration;
 /// Connecting takes so long at the most.
 const CONNECT: Duration = Duration::from_secs(5);
 /// A server that is not there any more is noticed after this.
-const LOST: Duration = Duration::from_secs(20);
+const LOST: Duration = PEER_GONE;
 /// One that is there has so long for an answer.
 const REPLY_TIMEOUT_NS: u64 = 60_000_000_000;
 /// COMMIT takes as long as the server's disks take for all that it holds of a file.
@@ -309,7 +309,9 @@ pub(super) fn dial(address: SocketAddr, from_privileged: bool) -> Result<Caller,
         )
     })?;
     socket
-        .set_tcp_keepalive(&TcpKeepalive::new().with_time(LOST / 4).with_interval(LOST / 4).with_retries(3))
+        .set_tcp_keepalive(
+            &TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE).with_retries(KEEPALIVE_RETRIES),
+        )
         // It would end the connection to a live server that takes nothing for a while: see PeerSilence.
         .and_then(|()| socket.set_tcp_user_timeout(None))
         .map_err(RpcError::socket("setting up a connection"))?;

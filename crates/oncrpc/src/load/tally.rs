@@ -3,7 +3,7 @@
 use crate::client::Caller;
 use crate::error::RpcError;
 use crate::flow::Shared;
-use linerate_engine::PeerSilence;
+use linerate_engine::{PEER_GONE, PeerSilence};
 use linerate_model::{TcpFlow, Transactions};
 use linerate_pace::Schedule;
 use linerate_sys::tcp::{self, Info};
@@ -83,7 +83,7 @@ impl<'a> Tally<'a> {
 }
 
 /// A server that acknowledges nothing of what was sent to it for so long is gone.
-const GONE_NS: u64 = 5_000_000_000;
+const GONE_NS: u64 = PEER_GONE.as_nanos() as u64;
 
 /// What the transport did between the window's edges: TCP's own account, and calls sent again.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use crate::budget::Budget;
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared, Wire};
 use crate::spread::{Next, Served, serve};
+use linerate_engine::PEER_GONE;
 use linerate_model::{FlowCounts, ReceiveBy, Received, StreamTask};
 use linerate_sys::epoll::Interest;
 use linerate_sys::{clock, tcp};
@@ -15,8 +16,6 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 /// The receiver waits for the stream's end so long after its window; what a deep queue still holds is left to it.
 const END_NS: u64 = 1_000_000_000;
-/// Nothing at all for so long: the peer is gone.
-const SILENCE_NS: u64 = 5_000_000_000;
 /// Stays in a core's L2 cache: twice the rate of a buffer that does not.
 const RECEIVE_BUFFER: usize = 128 << 10;
 /// Uncopied, only the number of calls counts.
@@ -199,8 +198,9 @@ impl<'a> Receiver<'a> {
             return self.ended();
         }
         let heard = inbound.heard[self.shared.flows[self.index].end];
-        if now > heard + SILENCE_NS && !self.account.window.is_closed() {
-            let what = format!("nothing arrived for 5 s, after {} bytes", self.account.total);
+        if now > heard + PEER_GONE.as_nanos() as u64 && !self.account.window.is_closed() {
+            let (seconds, bytes) = (PEER_GONE.as_secs(), self.account.total);
+            let what = format!("nothing arrived for {seconds} s, after {bytes} bytes");
             return Err(self.shared.gone(self.index, what));
         }
         Ok(self.is_over(now))

@@ -24,6 +24,8 @@ const JOINED_BATCH: usize = 4;
 const JOINED_BYTES: usize = 65_536;
 /// A volume of which nothing came for so long, nor for as many datagrams at its rate, has ended: all marks were lost.
 const SILENCE_NS: u64 = 5_000_000_000;
+/// The same once some of it has come: the path may be cut for a while.
+const OUTAGE_NS: u64 = 35_000_000_000;
 const SILENT_DATAGRAMS: u64 = 10;
 /// The receiver looks at the clock this often while nothing arrives.
 const TICK: Duration = Duration::from_millis(20);
@@ -116,26 +118,26 @@ pub(super) struct Awaited<'a> {
     left: Option<&'a Budget>,
     /// Datagrams that counted.
     counted: u64,
-    /// It has ended if nothing comes for so long.
-    silence: u64,
+    /// Time that its datagrams take at their rate until so many of them are missing that it has ended.
+    quiet: u64,
     ended: Option<u64>,
 }
 
 impl<'a> Awaited<'a> {
     pub(super) fn new(shared: &'a Shared, index: usize, spec: &StreamTask) -> Self {
-        let silence = time_of(SILENT_DATAGRAMS, shared, index, spec).max(SILENCE_NS);
-        Self { left: shared.budget(index), counted: 0, silence, ended: None }
+        let quiet = time_of(SILENT_DATAGRAMS, shared, index, spec);
+        Self { left: shared.budget(index), counted: 0, quiet, ended: None }
     }
 
     /// Returns whether it has ended by `now`, with what has arrived.
     pub(super) fn has_ended(&mut self, arrivals: &Arrivals, now: u64, start: u64) -> bool {
-        let Some(left) = self.left else {
-            return arrivals.is_marked() || now >= arrivals.heard().max(start) + self.silence;
-        };
+        let silence = if arrivals.heard() > start { OUTAGE_NS } else { SILENCE_NS };
+        let is_silent = now >= arrivals.heard().max(start) + self.quiet.max(silence);
+        let Some(left) = self.left else { return arrivals.is_marked() || is_silent };
         let counted = left.take(arrivals.arrived() - self.counted);
         left.settle(counted, counted);
         self.counted = arrivals.arrived();
-        left.is_spent() || now >= arrivals.heard().max(start) + self.silence
+        left.is_spent() || is_silent
     }
 }
 

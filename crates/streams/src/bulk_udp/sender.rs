@@ -6,7 +6,7 @@ use crate::budget::Budget;
 use crate::bulk_tcp::is_timeout;
 use crate::datagram::{Numbering, Phase};
 use crate::error::StreamError;
-use crate::flow::{Outcome, Shared, Wire};
+use crate::flow::{Outcome, Shared, Wire, is_cut_off};
 use crate::spread::{Next, Served, serve};
 use crate::window::Timeline;
 use linerate_model::{FlowCounts, Sent, StreamTask, Transport, ip_packets};
@@ -41,6 +41,8 @@ const REST_NS: u64 = 1_000_000;
 const LONG_CALL_NS: u64 = 5_000_000;
 /// A sender at a low rate looks this often whether its phase is over.
 const LOOK_NS: u64 = 100_000_000;
+/// A host without a route or an address tries again after this.
+const CUT_OFF_NS: u64 = 10_000_000;
 /// Sleeps end this much before a datagram is due; the rest is spun.
 const SPIN_NS: u64 = 30_000;
 
@@ -437,6 +439,11 @@ impl<'a> Sender<'a> {
             Some(ENOBUFS | ENOMEM) => Ok(left.min(self.per_buffer)),
             Some(ECONNREFUSED) => {
                 Err(self.shared.gone(self.index, "it has closed the datagrams' port (ICMP port unreachable)"))
+            }
+            _ if is_cut_off(&error) => {
+                // Datagrams that are due meanwhile are refused; those of a sender without a rate are not.
+                self.shared.stop.sleep_until(clock::now() + CUT_OFF_NS);
+                Ok(left.min(self.per_buffer))
             }
             Some(EMSGSIZE) => Err(StreamError::InvalidRequest(format!(
                 "UDP messages of {} do not pass this path: its MTU has shrunk, or fragments are refused; choose a smaller size",

@@ -112,7 +112,10 @@ pub(super) fn ask(
                 }
                 held = left;
                 if !waiting.is_empty() && now > heard.max(waiting[0]) + SILENCE_NS {
-                    return Err(shared.gone(index, format!("no answer for 5 s, {} outstanding", waiting.len())));
+                    return Err(shared.gone(
+                        index,
+                        format!("no answer for {} s, {} outstanding", SILENCE_NS / 1_000_000_000, waiting.len()),
+                    ));
                 }
             }
             Err(error) => return Err(gone(shared, index, &error, &tally)),
@@ -201,7 +204,7 @@ pub(super) fn answer(
                 }
                 held = left;
                 if spec.rate.is_none() && now > heard + SILENCE_NS && now < timeline.close() {
-                    return Err(shared.gone(index, "no request for 5 s"));
+                    return Err(shared.gone(index, format!("no request for {} s", SILENCE_NS / 1_000_000_000)));
                 }
             }
             Err(_) if now > timeline.close() => break,

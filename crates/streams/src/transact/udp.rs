@@ -5,7 +5,7 @@ use super::{Tally, quiet_ns, schedule};
 use crate::bulk_tcp::is_timeout;
 use crate::datagram::{self, HEADER, Header};
 use crate::error::StreamError;
-use crate::flow::{Outcome, Shared};
+use crate::flow::{Outcome, Shared, is_cut_off};
 use crate::job::NARROW_OUTSTANDING;
 use linerate_model::{FlowCounts, TransactTask};
 use linerate_sys::socket::{ECONNREFUSED, ENOBUFS, ENOMEM};
@@ -330,6 +330,7 @@ fn prepare(shared: &Shared, socket: &UdpSocket) -> Result<(), StreamError> {
 fn refused(shared: &Shared, index: usize, error: io::Error, tally: &Tally<'_>) -> Result<(), StreamError> {
     match error.raw_os_error() {
         Some(ENOBUFS | ENOMEM) => Ok(()),
+        _ if is_cut_off(&error) => Ok(()),
         Some(ECONNREFUSED) if shared.may_end(clock::now()) => Ok(()),
         Some(ECONNREFUSED) => {
             let completed = tally.transactions.completed;
