@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     /// Device between the hosts: bridge (a switch), router, none (a cable from a to b), reference (a switch of known limits), or
     /// path (delay, rate, loss and more), for example reference,max-frames=200000,loss=1/1000 or
     /// path,delay=20ms,rate=50Mbit/s. Fields of a path, for each direction: delay, jitter, rate, queue, burst, loss,
-    /// loss-burst, corrupt, duplicate, reorder, mark, max-frames, slots, alternate, mtu, mtu-silent (docs/bench-files.md).
+    /// loss-burst, corrupt, duplicate, reorder, mark, max-frames, slots, alternate, mtu, mtu-silent, cut (docs/bench-files.md).
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceKind>,
 

@@ -26,6 +26,7 @@ const SLOT_MINIMUM: Nanos = Nanos::new(100_000);
 const SLOT_MAXIMUM: Nanos = Nanos::from_millis(200);
 const PERIOD_MINIMUM: Nanos = Nanos::from_millis(1);
 const PERIOD_MAXIMUM: Nanos = Nanos::from_secs(60);
+const CUT_LATEST: Nanos = Nanos::from_secs(3_600);
 const LOSS_BURST_MAXIMUM: u32 = 10_000;
 /// IPv6 needs at least 1,280 (RFC 8200 section 5).
 const MTU_MINIMUM: u32 = 1_280;
@@ -66,6 +67,33 @@ pub struct PathLimits {
     pub mtu: Option<u32>,
     /// Larger packets vanish without an ICMP message to their sender.
     pub mtu_silent: bool,
+    /// A time in which nothing passes.
+    pub cut: Option<Cut>,
+}
+
+/// A time in which nothing passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// Beginning, counted from the first IP packet that came.
+    pub after: Nanos,
+    /// Length.
+    pub length: Nanos,
+}
+
+impl FromStr for Cut {
+    type Err = ParseError;
+
+    /// Reads `6s:4s`.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let (after, length) = text.split_once(':').ok_or_else(|| CUT.error(text))?;
+        Ok(Self { after: after.parse()?, length: length.parse()? })
+    }
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ns:{}ns", self.after.get(), self.length.get())
+    }
 }
 
 /// Two rates in turn.
@@ -132,6 +160,11 @@ const ALTERNATE: Field = field(
     "alternate=20Mbit/s:200Mbit/s:500ms",
 );
 const MTU: Field = field("mtu", "mtu of a path: 1280 to 9216 bytes", "mtu=1400");
+const CUT: Field = field(
+    "cut",
+    "cut of a path: time from the first packet to its beginning, at most 1h, and its length, 1ms to 60s",
+    "cut=6s:4s",
+);
 const MTU_SILENT: Field = field("mtu-silent", "mtu-silent of a path: true or false", "mtu-silent=true");
 
 impl Field {
@@ -180,6 +213,7 @@ impl PathLimits {
             alternate: self.alternate.or(base.alternate.filter(|_| !own_rate)),
             mtu: self.mtu.or(base.mtu),
             mtu_silent: self.mtu_silent || base.mtu_silent,
+            cut: self.cut.or(base.cut),
         }
     }
 
@@ -242,12 +276,17 @@ impl PathLimits {
                 })?;
             }
             "mtu" => self.mtu = MTU.read(value, |mtu| (MTU_MINIMUM..=MTU_MAXIMUM).contains(mtu))?,
+            "cut" => {
+                self.cut = CUT.read(value, |cut: &Cut| {
+                    cut.after <= CUT_LATEST && (PERIOD_MINIMUM..=PERIOD_MAXIMUM).contains(&cut.length)
+                })?;
+            }
             "mtu-silent" => self.mtu_silent = MTU_SILENT.read(value, |_: &bool| true)?.unwrap_or_default(),
             _ => {
                 return Err(ParseError {
                     text: name.to_owned(),
                     expected: "a field of a path (delay, jitter, rate, queue, burst, loss, loss-burst, corrupt, duplicate, \
-                               reorder, mark, max-frames, slots, alternate, mtu, mtu-silent)",
+                               reorder, mark, max-frames, slots, alternate, mtu, mtu-silent, cut)",
                     example: "path,delay=20ms,rate=50Mbit/s,queue=128KiB",
                 });
             }
@@ -290,6 +329,7 @@ impl fmt::Display for PathLimits {
             (&ALTERNATE, self.alternate.map(|rates| rates.to_string())),
             (&MTU, self.mtu.map(|mtu| mtu.to_string())),
             (&MTU_SILENT, self.mtu_silent.then(|| true.to_string())),
+            (&CUT, self.cut.map(|cut| cut.to_string())),
         ];
         let items = items.into_iter().filter_map(|(field, value)| Some(format!("{}={}", field.name, value?)));
         f.write_str(&items.collect::<Vec<_>>().join(","))
@@ -308,10 +348,10 @@ mod tests {
     fn limits_are_read_and_written_alike() {
         let text = "delay=20000000ns,jitter=2000000ns,rate=50000000bit/s,queue=131072,burst=16384,loss=1/100,\
                     loss-burst=8,corrupt=1/1000,duplicate=1/1000,reorder=1/100,mark=30720,max-frames=20000,\
-                    slots=20000000ns,mtu=1400,mtu-silent=true";
+                    slots=20000000ns,mtu=1400,mtu-silent=true,cut=6000000000ns:4000000000ns";
         assert_eq!(limits(text).to_string(), text);
         let short = "delay=20ms,jitter=2ms,rate=50Mbit/s,queue=128KiB,burst=16KiB,loss=1%,loss-burst=8,corrupt=0.1%,\
-                     duplicate=0.1%,reorder=1%,mark=30KiB,max-frames=20000,slots=20ms,mtu=1400,mtu-silent=true";
+                     duplicate=0.1%,reorder=1%,mark=30KiB,max-frames=20000,slots=20ms,mtu=1400,mtu-silent=true,cut=6s:4s";
         let (read, again) = (limits(short), limits(text));
         assert_eq!((read.delay, read.rate, read.queue), (again.delay, again.rate, again.queue));
         assert_eq!(limits(&read.to_string()), read);
@@ -343,6 +383,8 @@ mod tests {
             ("alternate=20Mbit/s:2Gbit/s:1s", "alternate=20Mbit/s:200Mbit/s:500ms"),
             ("mtu=100", "mtu=1400"),
             ("mtu-silent=yes", "mtu-silent=true"),
+            ("cut=4s", "cut=6s:4s"),
+            ("cut=0s:61s", "1ms to 60s"),
             ("speed=1", "path,delay=20ms"),
             ("queue", "delay=20ms"),
         ] {

@@ -81,6 +81,8 @@ pub(crate) struct Direction<F> {
     queue: VecDeque<(u64, u64)>,
     queued: u64,
     wander: u64,
+    /// When the first IP packet came.
+    first: Option<u64>,
     /// When the last frame came.
     last: u64,
     /// When the last left the queue.
@@ -111,6 +113,7 @@ impl<F> Direction<F> {
             queue: VecDeque::new(),
             queued: 0,
             wander,
+            first: None,
             last: 0,
             left: 0,
             under_way: VecDeque::new(),
@@ -140,6 +143,12 @@ impl<F> Direction<F> {
             self.held += bytes;
             self.beside.push_back(departure);
             return Ok(());
+        }
+        if arrival.packet.is_some() {
+            self.first.get_or_insert(at);
+        }
+        if self.is_cut(at) {
+            return Err((Dropped::Lost, departure.frame));
         }
         if self.limits.mtu.is_some_and(|mtu| arrival.packet.is_some_and(|packet| packet > mtu.into())) {
             return Err((Dropped::TooLarge, departure.frame));
@@ -172,6 +181,13 @@ impl<F> Direction<F> {
             self.send_on(departure);
         }
         Ok(())
+    }
+
+    /// Returns whether nothing passes at `at`.
+    fn is_cut(&self, at: u64) -> bool {
+        let Some((cut, first)) = self.limits.cut.zip(self.first) else { return false };
+        let begin = first + cut.after.get();
+        (begin..begin + cut.length.get()).contains(&at)
     }
 
     /// When the next frame is to leave; none if none is on its way.

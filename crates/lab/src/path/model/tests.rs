@@ -33,6 +33,15 @@ fn share(part: usize, of: usize) -> f64 {
 }
 
 #[test]
+fn cut_path_drops_everything_for_its_time() {
+    let mut path = direction("cut=2ms:3ms");
+    let begin = 7_000_000;
+    let passes =
+        [0, 1_999_999, 2_000_000, 4_999_999, 5_000_000].map(|after| path.arrive(full(begin + after), 0).is_ok());
+    assert_eq!(passes, [true, true, false, false, true]);
+}
+
+#[test]
 fn without_limits_a_frame_takes_its_time_on_the_fastest_line() {
     let mut path = direction("");
     let (left, dropped) = run(&mut path, 10, MS);
