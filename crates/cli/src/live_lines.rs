@@ -39,8 +39,9 @@ struct Column {
     cell: fn(&IntervalReport) -> String,
 }
 
-const RECEIVED: Column = Column { head: "live-head-received", width: 8, cell: |report| bytes(report.received_bytes) };
-const RATE: Column = Column { head: "live-head-rate", width: 11, cell: |report| bits(report.received_bps) };
+const RECEIVED: Column = Column { head: "live-head-received", width: 8, cell: received };
+const RATE: Column =
+    Column { head: "live-head-rate", width: 11, cell: |report| known(report, report.received_bps, bits) };
 /// Where the receiver runs no agent.
 const SENT: Column = Column { head: "live-head-sent", width: 8, cell: |report| bytes(report.sent_bytes) };
 const RATE_OF_SENT: Column = Column { head: "live-head-rate", width: 11, cell: |report| bits(report.sent_bps) };
@@ -55,7 +56,7 @@ const TRANSACTIONS: Column = Column { head: "live-head-transactions", width: 12,
 const CALLS: Column = Column { head: "live-head-calls", width: 12, cell: operations };
 const OPERATIONS: Column = Column { head: "live-head-operations", width: 12, cell: operations };
 const FILES: Column = Column { head: "live-head-files", width: 9, cell: |report| grouped(report.operations) };
-const COPIED: Column = Column { head: "live-head-copied", width: 8, cell: |report| bytes(report.received_bytes) };
+const COPIED: Column = Column { head: "live-head-copied", width: 8, cell: received };
 const ALL_FILES: Column =
     Column { head: "live-head-all-files", width: 12, cell: |report| grouped(report.total_operations) };
 const FRAMES: Column = Column { head: "live-head-frames", width: 11, cell: |report| grouped(report.operations) };
@@ -66,7 +67,7 @@ const FRAME_RATE: Column = Column {
 };
 const SENT_RATE: Column = Column { head: "live-head-sent", width: 11, cell: |report| bits(report.sent_bps) };
 const RECEIVED_RATE: Column =
-    Column { head: "live-head-received", width: 11, cell: |report| bits(report.received_bps) };
+    Column { head: "live-head-received", width: 11, cell: |report| known(report, report.received_bps, bits) };
 
 /// The columns of a task, the interval before them and the busiest thread behind them left out.
 fn columns(task: TaskKind, transport: Option<Transport>) -> &'static [Column] {
@@ -147,8 +148,11 @@ fn row(lang: Language, columns: &[Column], report: &IntervalReport) -> String {
     let interval = format!("{:>6.2}-{:<6.2}", report.from.as_secs_f64(), report.to.as_secs_f64());
     let cell = |column: &Column| format!("{GAP}{:>width$}", (column.cell)(report), width = column.width);
     let cells: String = columns.iter().map(cell).collect();
-    let warm_up = if report.warmup { format!(" ({})", said!(lang, "live-in-warm-up")) } else { String::new() };
-    let line = format!("{interval}{cells}{GAP}{:<BUSIEST_WIDTH$}{warm_up}", busiest(report));
+    let mut remark = if report.warmup { format!(" ({})", said!(lang, "live-in-warm-up")) } else { String::new() };
+    if let Some(silent) = report.silent.first() {
+        remark += &format!(" ({})", said!(lang, "live-no-report", host = silent.0.clone()));
+    }
+    let line = format!("{interval}{cells}{GAP}{:<BUSIEST_WIDTH$}{remark}", busiest(report));
     line.trim_end().to_owned()
 }
 
@@ -172,7 +176,16 @@ fn bits(per_second: f64) -> String {
 }
 
 fn operations(report: &IntervalReport) -> String {
-    OpRate::per_second(report.operations_per_s.round() as u64).to_string()
+    known(report, report.operations_per_s, |per_second| OpRate::per_second(per_second.round() as u64).to_string())
+}
+
+fn received(report: &IntervalReport) -> String {
+    known(report, report.received_bytes as f64, |_| bytes(report.received_bytes))
+}
+
+/// Returns a figure as `show` writes it, or a dash if the host that counts it has reported nothing.
+fn known(report: &IntervalReport, figure: f64, show: impl Fn(f64) -> String) -> String {
+    if report.is_unknown(figure) { "-".to_owned() } else { show(figure) }
 }
 
 fn time(time: Option<Nanos>) -> String {
@@ -336,6 +349,16 @@ pub(crate) mod tests {
         assert!(sends[1].contains("Sent") && !sends[1].contains("Received"), "{sends:?}");
         assert!(sends[2].contains("125 MB     1 Gbit/s"), "{sends:?}");
         assert!(heads(Direction::Receive)[1].contains("Received"));
+    }
+
+    #[test]
+    fn host_without_reports_is_no_zero() {
+        let report = IntervalReport { to: Nanos::from_secs(1), ..IntervalReport::default() };
+        let columns = columns(TaskKind::Stream, Some(Transport::Tcp));
+        assert!(row(Language::English, columns, &report).contains("0 bit/s"));
+        let silent = IntervalReport { silent: vec!["b".into()], ..report };
+        let row = row(Language::English, columns, &silent);
+        assert!(!row.contains("bit/s") && row.contains("no report: b"), "{row}");
     }
 
     #[test]

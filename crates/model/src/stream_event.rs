@@ -148,12 +148,20 @@ pub struct IntervalReport {
     pub p99: Option<Nanos>,
     /// Each host that told something.
     pub hosts: Vec<HostLoad>,
+    /// Hosts that have reported nothing of the interval: their counts are missing in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silent: Vec<HostName>,
 }
 
 impl IntervalReport {
     /// Whether one host alone told something, and it only sent: the receiver runs no agent, and says what arrived only at the end.
     pub fn is_of_sender_alone(&self) -> bool {
         self.hosts.len() == 1 && self.received_bps == 0.0 && self.sent_bps > 0.0
+    }
+
+    /// Returns whether a figure of the interval is not known: none of it was reported, and not all hosts reported.
+    pub fn is_unknown(&self, figure: f64) -> bool {
+        figure == 0.0 && !self.silent.is_empty()
     }
 
     /// Payload bits per second: those received, or those sent where nobody tells what arrives.

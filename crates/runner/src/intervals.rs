@@ -1,87 +1,158 @@
-//! What hosts tell while a trial runs, put together in intervals.
+//! What hosts report while a trial runs, put together in intervals.
 
-use linerate_model::{HostLoad, HostName, IntervalReport, LatencyBuckets, SessionProgress};
+use linerate_model::{HostLoad, HostName, IntervalReport, LatencyBuckets, Meter, SessionProgress};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 
-/// Puts the progress of a trial's hosts together. Each host's interval ends with the last it told, and its rate is over its own time;
-/// so an interval is as exact as the hosts' counts, however late they are heard of.
+/// Puts the progress of a trial's hosts together. All hosts' intervals have the same edges, between which their counts are interpolated;
+/// so an interval's bytes, its length and its rate agree, however late the hosts are heard of.
 #[derive(Debug, Clone)]
 pub struct Intervals {
     every: Nanos,
     number: u32,
-    /// Where the interval that is under way began and ends.
+    /// Beginning and earliest end of the interval that is under way.
     from: Nanos,
     next: Nanos,
-    hosts: BTreeMap<HostName, Told>,
+    hosts: BTreeMap<HostName, Reports>,
 }
 
-/// What a host told.
+/// What a host has reported.
 #[derive(Debug, Clone, Default)]
-struct Told {
-    /// At the end of the interval before.
-    before: SessionProgress,
-    last: SessionProgress,
+struct Reports {
+    /// Its counts where the interval began.
+    edge: SessionProgress,
+    /// Its reports since then, in the order of time.
+    since: Vec<SessionProgress>,
+    /// Time at which its window opened, since the load began.
+    opened: Option<Nanos>,
+}
+
+impl Reports {
+    fn last(&self) -> &SessionProgress {
+        self.since.last().unwrap_or(&self.edge)
+    }
+
+    fn take(&mut self, progress: &SessionProgress) {
+        // A report that overtook another says nothing new.
+        if progress.running <= self.last().running {
+            return;
+        }
+        if let (None, Some(measured)) = (self.opened, progress.measured) {
+            self.opened = Some(Nanos::new(progress.running.get().saturating_sub(measured.get())));
+        }
+        self.since.push(progress.clone());
+    }
+
+    /// Returns its counts at `to`, interpolated between the reports before and after it. `None` if it has not reported that far.
+    fn at(&self, to: Nanos) -> Option<SessionProgress> {
+        let after = self.since.iter().position(|report| report.running >= to)?;
+        let before = after.checked_sub(1).map_or(&self.edge, |before| &self.since[before]);
+        let next = &self.since[after];
+        if next.running == to {
+            return Some(next.clone());
+        }
+        let (length, part) = (next.running.get() - before.running.get(), to.get() - before.running.get());
+        let between = |before: u64, after: u64| {
+            let grown = u128::from(after.saturating_sub(before)) * u128::from(part) / u128::from(length.max(1));
+            before.saturating_add(u64::try_from(grown).unwrap_or(u64::MAX))
+        };
+        let (then, now) = (&before.meter, &next.meter);
+        Some(SessionProgress {
+            running: to,
+            meter: Meter {
+                sent_bytes: between(then.sent_bytes, now.sent_bytes),
+                received_bytes: between(then.received_bytes, now.received_bytes),
+                operations: between(then.operations, now.operations),
+                retransmits: between(then.retransmits, now.retransmits),
+                lost: between(then.lost, now.lost),
+            },
+            srtt: next.srtt,
+            busiest_thread: next.busiest_thread,
+            ..before.clone()
+        })
+    }
+
+    /// Begins the next interval at `to`, where its counts were `edge`.
+    fn begin(&mut self, to: Nanos, edge: SessionProgress) {
+        self.edge = edge;
+        self.since.retain(|report| report.running > to);
+    }
 }
 
 impl Intervals {
-    /// Intervals of `every` of attempt number `number` of a run.
-    pub fn new(every: Nanos, number: u32) -> Self {
-        Self { every, number, from: Nanos::default(), next: every, hosts: BTreeMap::new() }
+    /// Intervals of `every` of attempt number `number` of a run, in which `hosts` take part.
+    pub fn new<'a>(every: Nanos, number: u32, hosts: impl IntoIterator<Item = &'a HostName>) -> Self {
+        let hosts = hosts.into_iter().map(|host| (host.clone(), Reports::default())).collect();
+        Self { every, number, from: Nanos::default(), next: every, hosts }
     }
 
-    /// Takes what `host` told. Returns the interval that has ended with it.
+    /// Takes what `host` reported. Returns the interval that has ended with it.
     pub fn take(&mut self, host: &HostName, progress: &SessionProgress) -> Option<IntervalReport> {
-        self.hosts.entry(host.clone()).or_default().last = progress.clone();
+        self.hosts.entry(host.clone()).or_default().take(progress);
         // The slowest host ends the interval, so that the counts of all hosts are in it. A host without news for a whole interval is
         // not waited for.
-        let slowest = self.hosts.values().map(|told| told.last.running).min().unwrap_or_default();
-        let fastest = self.hosts.values().map(|told| told.last.running).max().unwrap_or_default();
-        (slowest >= self.next || fastest >= self.next + self.every).then(|| self.end())
+        let reached = self.hosts.values().map(|reports| reports.last().running).filter(|running| !running.is_zero());
+        let (slowest, fastest) = (reached.clone().min()?, reached.max()?);
+        let to = slowest.max(Nanos::new(fastest.get().saturating_sub(self.every.get())));
+        // In one step: what a host reports may be any number.
+        let every = self.every.get().max(1);
+        let to = Nanos::new(to.get() / every * every);
+        (to >= self.next).then(|| self.end(to))
     }
 
-    /// The interval that is under way when the trial ends; none if nothing was told since the one before.
+    /// The interval that is under way when the trial ends; none if nothing was reported since the one before.
     pub fn rest(&mut self) -> Option<IntervalReport> {
-        let news = self.hosts.values().any(|told| told.last.running > told.before.running);
-        news.then(|| self.end())
+        let to = self.hosts.values().map(|reports| reports.last().running).max()?;
+        if to <= self.from {
+            return None;
+        }
+        // The last report of each host that reported in it is taken to be of its end.
+        let from = self.from;
+        for last in self.hosts.values_mut().filter_map(|reports| reports.since.last_mut()) {
+            if last.running > from {
+                last.running = to;
+            }
+        }
+        Some(self.end(to))
     }
 
-    fn end(&mut self) -> IntervalReport {
-        let to = self.hosts.values().map(|told| told.last.running).max().unwrap_or_default();
+    fn end(&mut self, to: Nanos) -> IntervalReport {
         let mut report = IntervalReport { number: self.number, from: self.from, to, ..IntervalReport::default() };
         let mut latency = LatencyBuckets::default();
-        for (host, Told { before, last }) in &mut self.hosts {
-            let seconds = (last.running - before.running).as_secs_f64();
-            let (now, then) = (&last.meter, &before.meter);
-            let grown = |now: u64, then: u64| now.saturating_sub(then);
-            let per_second = |grown: u64| if seconds > 0.0 { grown as f64 / seconds } else { 0.0 };
-            let received = grown(now.received_bytes, then.received_bytes);
-            let sent = grown(now.sent_bytes, then.sent_bytes);
-            let operations = grown(now.operations, then.operations);
-            report.received_bytes += received;
-            report.sent_bytes += sent;
-            report.operations += operations;
-            report.received_bps += per_second(received) * 8.0;
-            report.sent_bps += per_second(sent) * 8.0;
-            report.operations_per_s += per_second(operations);
-            report.retransmits += grown(now.retransmits, then.retransmits);
-            report.lost += grown(now.lost, then.lost);
-            report.total_received_bytes += now.received_bytes;
-            report.total_operations += now.operations;
-            report.warmup |=
-                before.measured.is_none() && last.measured.is_none_or(|since| since + before.running < last.running);
-            report.srtt = report.srtt.max(last.srtt);
-            if let Some(counts) = &last.latency {
-                latency.merge(&counts.since(before.latency.as_ref().unwrap_or(&LatencyBuckets::default())));
+        for (host, reports) in &mut self.hosts {
+            let Some(now) = reports.at(to) else {
+                report.silent.push(host.clone());
+                let last = &reports.last().meter;
+                report.total_received_bytes += last.received_bytes;
+                report.total_operations += last.operations;
+                continue;
+            };
+            // After a gap only its part in this interval counts.
+            let then = reports.at(self.from).unwrap_or_else(|| reports.edge.clone());
+            let grown = |of: fn(&Meter) -> u64| of(&now.meter).saturating_sub(of(&then.meter));
+            report.received_bytes += grown(|meter| meter.received_bytes);
+            report.sent_bytes += grown(|meter| meter.sent_bytes);
+            report.operations += grown(|meter| meter.operations);
+            report.retransmits += grown(|meter| meter.retransmits);
+            report.lost += grown(|meter| meter.lost);
+            report.total_received_bytes += now.meter.received_bytes;
+            report.total_operations += now.meter.operations;
+            report.warmup |= reports.opened.is_none_or(|opened| opened > self.from);
+            report.srtt = report.srtt.max(now.srtt);
+            if let Some(counts) = &now.latency {
+                latency.merge(&counts.since(reports.edge.latency.as_ref().unwrap_or(&LatencyBuckets::default())));
             }
-            report.hosts.push(HostLoad { host: host.clone(), busiest_thread: last.busiest_thread });
-            before.clone_from(last);
+            report.hosts.push(HostLoad { host: host.clone(), busiest_thread: now.busiest_thread });
+            reports.begin(to, now);
         }
+        let seconds = (to - self.from).as_secs_f64();
+        let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        report.received_bps = per_second(report.received_bytes) * 8.0;
+        report.sent_bps = per_second(report.sent_bytes) * 8.0;
+        report.operations_per_s = per_second(report.operations);
         (report.p50, report.p99) = (latency.quantile(0.5), latency.quantile(0.99));
         self.from = to;
-        // In one step: what a host tells may be any number.
-        let over = to.get() / self.every.get().max(1);
-        self.next = self.next.max(Nanos::new(over.saturating_add(1).saturating_mul(self.every.get())));
+        self.next = Nanos::new(to.get().saturating_add(self.every.get()));
         report
     }
 }
@@ -89,7 +160,6 @@ impl Intervals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::Meter;
 
     fn told(running_ms: u64, measured_ms: Option<u64>, meter: Meter) -> SessionProgress {
         let measured = measured_ms.map(Nanos::from_millis);
@@ -102,14 +172,14 @@ mod tests {
 
     #[test]
     fn a_host_that_tells_an_absurd_time_holds_nothing_up() {
-        let mut intervals = Intervals::new(Nanos::from_secs(1), 0);
+        let mut intervals = Intervals::new(Nanos::from_secs(1), 0, []);
         let absurd = SessionProgress { running: Nanos::new(u64::MAX), ..SessionProgress::default() };
         intervals.take(&"a".into(), &absurd).expect("an interval is over");
     }
 
     #[test]
     fn an_interval_ends_when_all_hosts_have_told_of_it() {
-        let mut intervals = Intervals::new(Nanos::from_secs(1), 3);
+        let mut intervals = Intervals::new(Nanos::from_secs(1), 3, []);
         let (a, b) = ("a".into(), "b".into());
         for ms in [200, 400, 600, 800] {
             let sent = Meter { sent_bytes: ms * 1_000, retransmits: ms / 200, ..Meter::default() };
@@ -119,31 +189,63 @@ mod tests {
         let sent = Meter { sent_bytes: 1_010_000, retransmits: 5, ..Meter::default() };
         assert_eq!(intervals.take(&a, &told(1_010, Some(10), sent)), None, "b has not told of it");
         let report = intervals.take(&b, &told(1_000, Some(0), received(1_000_000))).expect("a second is over");
-        assert_eq!((report.number, report.from, report.to), (3, Nanos::default(), Nanos::from_millis(1_010)));
-        assert_eq!((report.received_bytes, report.received_bps, report.retransmits), (1_000_000, 8e6, 5));
-        assert!(report.warmup && (report.sent_bps - 8e6).abs() < 1.0);
+        assert_eq!((report.number, report.from, report.to), (3, Nanos::default(), Nanos::from_secs(1)));
+        assert_eq!((report.received_bytes, report.received_bps, report.retransmits), (1_000_000, 8e6, 4));
+        assert!(report.warmup && report.sent_bytes == 1_000_000 && report.sent_bps == 8e6);
 
         let report = intervals.take(&b, &told(2_000, Some(1_000), received(3_000_000)));
         assert_eq!(report, None, "a lags behind");
         let report =
             intervals.take(&b, &told(3_010, Some(2_010), received(5_020_000))).expect("it is not waited for longer");
-        assert!(!report.warmup && (report.received_bps - 16e6).abs() < 1e-6, "{report:?}");
-        assert_eq!(report.total_received_bytes, 5_020_000);
-        assert_eq!(intervals.rest(), None);
+        assert_eq!((report.to, report.received_bps, report.silent), (Nanos::from_secs(2), 16e6, vec![a.clone()]));
+        assert!(!report.warmup && report.sent_bytes == 0);
+        assert_eq!(report.total_received_bytes, 3_000_000);
         assert_eq!(intervals.take(&b, &told(3_500, Some(2_500), received(5_500_000))), None);
-        assert_eq!(intervals.rest().expect("half a second more").received_bytes, 480_000);
+        let rest = intervals.rest().expect("a second and a half more");
+        assert_eq!((rest.to, rest.received_bytes), (Nanos::from_millis(3_500), 2_500_000));
+    }
+
+    /// The control connection of b is cut for two seconds, in which its data go on.
+    #[test]
+    fn host_without_reports_is_named_and_counts_when_it_is_back() {
+        let (a, b) = ("a".into(), "b".into());
+        let mut intervals = Intervals::new(Nanos::from_secs(1), 0, [&a, &b]);
+        let mut reports = Vec::new();
+        for ms in (250..=6_000).step_by(250) {
+            let sent = Meter { sent_bytes: ms * 1_000, ..Meter::default() };
+            reports.extend(intervals.take(&a, &told(ms, Some(ms), sent)));
+            if !(1_500..3_500).contains(&ms) {
+                reports.extend(intervals.take(&b, &told(ms, Some(ms), received(ms * 1_000))));
+            }
+        }
+        for report in &reports {
+            let seconds = (report.to - report.from).as_secs_f64();
+            assert_eq!(report.received_bytes as f64 * 8.0 / seconds, report.received_bps, "{report:?}");
+            let is_silent = report.silent == [b.clone()];
+            assert!(is_silent && report.received_bytes == 0 || report.received_bps == 8e6, "{report:?}");
+        }
+        assert!(reports.iter().any(|report| report.silent == [b.clone()]), "{reports:?}");
+        assert_eq!(reports.last().expect("intervals").total_received_bytes, 6_000_000);
+    }
+
+    #[test]
+    fn host_that_never_reports_is_named() {
+        let (a, b) = ("a".into(), "b".into());
+        let mut intervals = Intervals::new(Nanos::from_secs(1), 0, [&a, &b]);
+        let report = intervals.take(&a, &told(1_000, Some(1_000), Meter::default())).expect("over");
+        assert_eq!(report.silent, [b]);
     }
 
     #[test]
     fn a_load_that_is_measured_from_its_start_has_no_warm_up() {
-        let mut intervals = Intervals::new(Nanos::from_secs(1), 0);
+        let mut intervals = Intervals::new(Nanos::from_secs(1), 0, []);
         let report = intervals.take(&"a".into(), &told(1_000, Some(1_000), received(1))).expect("over");
         assert!(!report.warmup);
     }
 
     #[test]
     fn response_times_are_those_of_the_interval() {
-        let mut intervals = Intervals::new(Nanos::from_secs(1), 0);
+        let mut intervals = Intervals::new(Nanos::from_secs(1), 0, []);
         let counts = |fast: u64, slow: u64| {
             let mut all = [0; LatencyBuckets::COUNT];
             all[LatencyBuckets::bucket(50_000)] = fast;

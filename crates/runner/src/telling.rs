@@ -51,7 +51,7 @@ impl Telling {
     }
 
     fn begin(&mut self, trial: &Trial, attempt: u32) -> StreamEvent {
-        self.intervals = self.every.map(|every| Intervals::new(every, self.begun));
+        self.intervals = self.every.map(|every| Intervals::new(every, self.begun, trial.load().task.hosts()));
         self.begun += 1;
         self.trial(trial, attempt, TrialState::Begins, None)
     }

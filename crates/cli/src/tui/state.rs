@@ -179,8 +179,8 @@ impl State {
         self.notice.clear();
         let Some(trial) = &mut self.trial else { return };
         trial.take(report);
-        let point =
-            Point { rate: Some(trial.rate(report)), latency: report.p99.or(report.srtt), warmup: report.warmup };
+        let rate = Some(trial.rate(report)).filter(|rate| !report.is_unknown(*rate));
+        let point = Point { rate, latency: report.p99.or(report.srtt), warmup: report.warmup };
         self.add(point);
         let busy: BTreeMap<&HostName, Option<u8>> =
             report.hosts.iter().map(|load| (&load.host, load.busiest_thread)).collect();
@@ -222,7 +222,7 @@ impl TrialSoFar {
     fn take(&mut self, report: &IntervalReport) {
         self.retransmits += report.retransmits;
         self.lost += report.lost;
-        if !report.warmup {
+        if !report.warmup && !report.is_unknown(self.rate(report)) {
             let seconds = (report.to - report.from).as_secs_f64();
             let done = if self.counts_bytes() { report.payload_bps() * seconds } else { report.operations as f64 };
             self.measured.0 += done;

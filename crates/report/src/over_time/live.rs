@@ -199,7 +199,11 @@ fn us(time: Nanos) -> i64 {
 fn course(attempt: &LiveAttempt, of: Told, zero_us: i64, window_us: i64) -> Course {
     let step = |interval: &IntervalReport| {
         let span = Span { from_us: us(interval.from) - zero_us, to_us: us(interval.to) - zero_us };
-        let value = of(interval).filter(|value| value.is_finite() && span.to_us > span.from_us)?;
+        // A host that reported nothing did not count zero.
+        let value = of(interval).filter(|value| value.is_finite() && !interval.is_unknown(*value))?;
+        if span.to_us <= span.from_us {
+            return None;
+        }
         Some(CourseStep { span, value })
     };
     let steps = attempt.intervals.iter().filter_map(step).collect();
