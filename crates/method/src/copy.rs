@@ -324,6 +324,7 @@ pub(crate) mod tests {
             hosts: BTreeMap::new(),
             series: Vec::new(),
             clocks: BTreeMap::new(),
+            outages: Vec::new(),
             device_load: None,
             caveats: Vec::new(),
         }

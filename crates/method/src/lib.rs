@@ -21,6 +21,7 @@ mod measure;
 mod merge;
 mod metric;
 mod offered;
+mod outage;
 mod proof;
 mod read_record;
 
@@ -51,6 +52,7 @@ pub use measure::{cells, measurements};
 pub use merge::merged;
 pub use metric::{Metric, NoOneValue};
 
+pub use outage::outages;
 pub use read_record::{BadRecord, read_record};
 pub use replay::{replay, summary};
 pub use retry::Retry;

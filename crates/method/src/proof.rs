@@ -201,6 +201,7 @@ impl Subject<'_> {
             | Limit::StorageWrite
             | Limit::StartUp
             | Limit::Corruption
+            | Limit::Outage
             | Limit::Latency
             | Limit::CannotTell => Vec::new(),
         };

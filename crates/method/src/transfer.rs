@@ -126,6 +126,7 @@ pub(crate) mod tests {
             hosts: BTreeMap::from([("a".into(), Observation::default()), ("b".into(), Observation::default())]),
             series: Vec::new(),
             clocks: BTreeMap::new(),
+            outages: Vec::new(),
             device_load: None,
             caveats: Vec::new(),
         }

@@ -51,6 +51,8 @@ pub enum CaveatKind {
     OffWindow,
     /// The window was too few round trips long.
     FewRoundTrips,
+    /// The path carried nothing for a part of the window.
+    Outage,
     /// The window held too few packets for an exact rate.
     FewPackets,
     /// Datagrams were larger than the path's MTU and left in fragments.

@@ -38,6 +38,7 @@ mod message;
 mod neighbours;
 mod network_counters;
 mod observation;
+mod outage;
 mod outcome;
 mod plan;
 mod port_name;
@@ -102,6 +103,7 @@ pub use observation::{
     CoreUse, CpuQuota, DiskUse, DriverCounter, InterfaceCounters, KernelThreadUse, Observation, Pressure,
     QdiscCounters, Softnet, Stall, ThreadUse,
 };
+pub use outage::Outage;
 pub use outcome::Outcome;
 pub use plan::{Goal, Plan, Repeats, SweepPlan};
 pub use port_name::PortName;

@@ -2,7 +2,7 @@
 
 use crate::{
     Caveat, ClockOffset, CopyParts, Counts, DeviceLoad, FrameCounts, FrameStream, FrameStreamCounts, HostName,
-    Observation, PathCounts, SessionSeries, Task, Trial,
+    Observation, Outage, PathCounts, SessionSeries, Task, Trial,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub struct TrialResult {
     /// Each host's clock against the runner's. It puts all series on one axis.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clocks: BTreeMap<HostName, ClockOffset>,
+    /// Times in which the path carried nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
     /// What the device, or a file server with an agent on it, said of its own load meanwhile; none if it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_load: Option<DeviceLoad>,
@@ -87,6 +90,7 @@ impl TrialResult {
             hosts: BTreeMap::new(),
             series: Vec::new(),
             clocks: BTreeMap::new(),
+            outages: Vec::new(),
             device_load: None,
             caveats: Vec::new(),
         }

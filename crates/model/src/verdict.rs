@@ -239,6 +239,8 @@ pub enum Limit {
     StartUp,
     /// Loss on the path, which TCP takes for congestion, or which takes its share of datagrams.
     PathLoss,
+    /// An outage: the path carried nothing for a part of the window.
+    Outage,
     /// Payload that the path changed: the receiver's checksums fail, and it drops the packets.
     Corruption,
     /// The device under test: bypassed, the result rose.
@@ -254,7 +256,7 @@ pub enum Limit {
 
 impl Limit {
     /// All limits, in the order of the path.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::OfferedLoad,
         Self::Wire,
         Self::HostBus,
@@ -269,6 +271,7 @@ impl Limit {
         Self::Window,
         Self::SendBuffer,
         Self::StartUp,
+        Self::Outage,
         Self::PathLoss,
         Self::Corruption,
         Self::Device,
@@ -284,7 +287,7 @@ impl Limit {
             Self::ReceiverCpu => Some(LimitPlace::ReceiverHost),
             Self::SendBuffer => Some(LimitPlace::SenderApplication),
             Self::Window | Self::ReceiverBuffer => Some(LimitPlace::ReceiverApplication),
-            Self::PathLoss | Self::Corruption | Self::Shaper => Some(LimitPlace::ForwardPath),
+            Self::Outage | Self::PathLoss | Self::Corruption | Self::Shaper => Some(LimitPlace::ForwardPath),
             Self::Server => Some(LimitPlace::Server),
             Self::StorageRead | Self::StorageWrite => Some(LimitPlace::Storage),
             Self::Device => Some(LimitPlace::Device),
@@ -315,6 +318,7 @@ impl Limit {
             Self::Window => "window",
             Self::SendBuffer => "send-buffer",
             Self::StartUp => "start-up",
+            Self::Outage => "outage",
             Self::PathLoss => "path-loss",
             Self::Corruption => "corruption",
             Self::Device => "device",
@@ -342,6 +346,7 @@ impl fmt::Display for Limit {
             Self::Window => "window",
             Self::SendBuffer => "sender's buffer",
             Self::StartUp => "start-up",
+            Self::Outage => "outage",
             Self::PathLoss => "loss on the path",
             Self::Corruption => "corruption on the path",
             Self::Device => "device",

@@ -31,6 +31,7 @@ fn key(kind: CaveatKind) -> &'static str {
         CaveatKind::AboveLimit => "doubt-above-limit",
         CaveatKind::OffWindow => "doubt-off-window",
         CaveatKind::FewRoundTrips => "doubt-few-round-trips",
+        CaveatKind::Outage => "doubt-outage",
         CaveatKind::FewPackets => "doubt-few-packets",
         CaveatKind::Fragments => "doubt-fragments",
         CaveatKind::NotSteady => "doubt-not-steady",

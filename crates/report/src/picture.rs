@@ -116,6 +116,7 @@ fn style() -> String {
         ("failed", "warn"),
         ("around", "limit"),
         ("outside", "limit"),
+        ("outage", "warn"),
         ("pale", "limit"),
         ("solid", "ink"),
     ];
@@ -129,8 +130,10 @@ fn style() -> String {
     }
     style.push_str(&format!(
         ".pale .run{{stroke-width:5;stroke-opacity:.3}}.spoilt .run{{stroke-dasharray:2 3}}\
-         .outside .run{{stroke-width:8;stroke-opacity:.3}}.outside rect{{fill:{limit};fill-opacity:.14}}",
+         .outside .run{{stroke-width:8;stroke-opacity:.3}}.outside rect{{fill:{limit};fill-opacity:.14}}\
+         .outage rect{{fill:{warn};fill-opacity:.18}}",
         limit = colour("limit"),
+        warn = colour("warn"),
     ));
     style.push_str(&format!(
         ".failed .bar,.spoilt .bar{{fill:#ffffff;stroke-width:1.5}}.failed .bar{{stroke:{warn}}}\

@@ -22,6 +22,7 @@ pub(super) const LIMITS: [&str; 19] = [
     "window",
     "send-buffer",
     "start-up",
+    "outage",
     "path-loss",
     "corruption",
     "device",

@@ -31,7 +31,7 @@ impl Host {
     }
 
     /// Runs a command, which must succeed.
-    fn does(&self, line: &str) {
+    pub(crate) fn does(&self, line: &str) {
         let [name, arguments @ ..] = &words(line)[..] else { panic!("a command") };
         let path = program(name).unwrap_or_else(|| panic!("{name} is not installed"));
         let done = self.network.enter(|| Command::new(path).args(arguments).output());
@@ -47,6 +47,14 @@ impl Host {
             host.does(&format!("ip address add {address}/24 dev {name}"));
             host.does(&format!("ip link set {name} up"));
         }
+    }
+
+    /// Packets that an interface has sent.
+    pub(crate) fn packets_sent(&self, interface: &str) -> u64 {
+        let counters = std::fs::read_to_string(format!("/proc/{}/net/dev", self.process.id())).expect("counters");
+        let counts = counters.lines().find_map(|line| line.trim_start().strip_prefix(interface)?.strip_prefix(':'));
+        let counts = counts.unwrap_or_else(|| panic!("there is no {interface}"));
+        counts.split_whitespace().nth(9).and_then(|packets| packets.parse().ok()).expect("a count of packets")
     }
 
     pub(crate) fn serves(&self, place: &TestFolder, options: &str) -> (Running, String) {

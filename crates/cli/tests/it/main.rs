@@ -24,6 +24,7 @@ mod loaded_latency;
 mod many_flows;
 mod nfs;
 mod nfs_server;
+mod outage;
 mod program;
 mod record;
 mod resume;

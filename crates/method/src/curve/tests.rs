@@ -139,6 +139,7 @@ impl Server {
             hosts: BTreeMap::new(),
             series: Vec::new(),
             clocks: BTreeMap::new(),
+            outages: Vec::new(),
             device_load: None,
             caveats: Vec::new(),
         }

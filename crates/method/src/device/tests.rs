@@ -59,6 +59,7 @@ pub(crate) fn counted(trial: Trial, streams: Vec<FrameStreamCounts>) -> TrialRes
         hosts: BTreeMap::from([("tester".into(), Observation::default())]),
         series: Vec::new(),
         clocks: BTreeMap::new(),
+        outages: Vec::new(),
         device_load: None,
         caveats: Vec::new(),
     }

@@ -8,6 +8,7 @@ mod plausible;
 #[cfg(test)]
 mod tests;
 
+use crate::outage::{self, outages};
 use crate::validity::stolen;
 use linerate_model::{
     Calibrated, Caveat, CaveatKind, Counts, Host, HostCounts, HostName, IpVersion, Load, Measurement, Observation,
@@ -202,6 +203,7 @@ pub fn join(trial: &Trial, attempt: u32, loads: Vec<Joining>) -> Result<TrialRes
         hosts: BTreeMap::new(),
         series: Vec::new(),
         clocks: BTreeMap::new(),
+        outages: Vec::new(),
         device_load: None,
         caveats: Vec::new(),
     };
@@ -244,6 +246,8 @@ pub fn join(trial: &Trial, attempt: u32, loads: Vec<Joining>) -> Result<TrialRes
         result.caveats.extend(caveats);
         result.counts.push(joined.counts);
     }
+    result.outages = outages(&result);
+    result.caveats.extend(outage::caveats(&result.outages));
     Ok(result)
 }
 

@@ -91,6 +91,7 @@ fn empty(trial: Trial) -> TrialResult {
         hosts: BTreeMap::new(),
         series: Vec::new(),
         clocks: BTreeMap::new(),
+        outages: Vec::new(),
         device_load: None,
         caveats: Vec::new(),
     }

@@ -15,6 +15,7 @@ mod facts;
 mod host_bus;
 mod latency;
 mod offered_load;
+mod outage;
 mod path_loss;
 mod processor;
 mod receiver_buffer;
@@ -115,10 +116,11 @@ impl Rule {
     }
 }
 
-/// Every limit and its rule, in the order of the path. Of two equally well supported limits the first is the verdict: a load
+/// Every limit and its rule, in the order of the path after outages. Of two equally well supported limits the first is the verdict: a load
 /// that is met asks no more of the wire, and a full wire asks no more of the hosts. Storage comes before the processors, as
 /// a thread that waits for storage does not wait for a core.
-const RULES: [(Limit, Rule); 19] = [
+const RULES: [(Limit, Rule); 20] = [
+    (Limit::Outage, Rule::Either(outage::weigh, outage::of_copy)),
     (Limit::OfferedLoad, Rule::Flows(offered_load::weigh)),
     (Limit::Wire, Rule::Either(wire::weigh, wire::of_copy)),
     (Limit::HostBus, Rule::Either(host_bus::weigh, host_bus::of_copy)),
@@ -192,8 +194,9 @@ fn judge(opinions: Vec<(Limit, Opinion)>, circumstances: &Circumstances) -> Verd
     let Some((limit, best)) = best else {
         return Verdict { weighed, steadiness: circumstances.steadiness, ..undecided(&opinions) };
     };
-    // A load that was met and a line that is full exclude every other limit: nothing else can have held the result back.
-    let excludes = best.support == Support::Strong && matches!(limit, Limit::OfferedLoad | Limit::Wire);
+    // A load that was met and a line that is full exclude every other limit: nothing else can have held the result back. What is seen of
+    // other limits beside an outage is mostly its consequence.
+    let excludes = best.support == Support::Strong && matches!(limit, Limit::Outage | Limit::OfferedLoad | Limit::Wire);
     // Where something was seen, nothing is left over.
     let left_over = |opinion: &Opinion| opinion.by_elimination && !best.by_elimination;
     let good = |opinion: &Opinion| opinion.support >= Support::For && !left_over(opinion);

@@ -5,7 +5,7 @@ use crate::charts::SERIES;
 use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
-use linerate_model::{HostName, Record, Series, SeriesQuantity, Standing, TrialResult};
+use linerate_model::{HostName, Record, Series, SeriesQuantity, Span, Standing, TrialResult};
 
 /// Spoilt attempts that the legend names with their reason.
 const MOST_SPOILT: usize = 3;
@@ -86,6 +86,15 @@ impl<'a> Attempt<'a> {
         let sessions = results.flat_map(|result| result.series.iter().zip(result.series_offsets_us()));
         let sampled = sessions.filter(move |(session, _)| session.load == load && !session.series.is_empty());
         sampled.map(|(session, offset_us)| Sampled { host: &session.host, series: &session.series, offset_us })
+    }
+
+    /// Returns its outages, on the same axis.
+    pub(super) fn outages(&self) -> impl Iterator<Item = Span> + use<'a> {
+        let sampled: Vec<Sampled<'a>> = self.sampled(0).collect();
+        self.result.into_iter().flat_map(|result| &result.outages).map(move |outage| {
+            let offset_us = sampled.iter().find(|one| *one.host == outage.host).map_or(0, |one| one.offset_us);
+            Span { from_us: outage.from_us + offset_us, to_us: outage.to_us() + offset_us }
+        })
     }
 
     /// Whether the trial's load at that index has a measured window.

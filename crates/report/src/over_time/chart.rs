@@ -117,14 +117,18 @@ impl OverTime<'_> {
         if window.is_some_and(|window| extent.from_us < window.from_us || extent.to_us > window.to_us) {
             legend.push(("outside", said!(lang, "over-time-outside")));
         }
-        let window = window.map(|window| (window.from_us as f64 / 1e6, window.to_us as f64 / 1e6));
+        let outages: Vec<(f64, f64)> = self.attempts().into_iter().flat_map(Attempt::outages).map(seconds).collect();
+        if !outages.is_empty() {
+            legend.push(("outage", said!(lang, "over-time-outage")));
+        }
+        let window = window.map(seconds);
         let table = self.table(lang);
         let limit = limit.filter(|_| is_drawn).map(|limit| (limit.value, limit.label.clone()));
         let traces = self.traces(lang);
         Some(Chart {
             title: self.title,
             legend,
-            drawing: Drawing::Steps(Traces { x, group: time.group, y, window, limit, traces }),
+            drawing: Drawing::Steps(Traces { x, group: time.group, y, window, outages, limit, traces }),
             table,
         })
     }
@@ -199,6 +203,11 @@ impl OverTime<'_> {
             rows: self.lines.iter().map(row).collect(),
         }
     }
+}
+
+/// Returns the edges of a span, seconds.
+fn seconds(span: Span) -> (f64, f64) {
+    (span.from_us as f64 / 1e6, span.to_us as f64 / 1e6)
 }
 
 impl ValueKind {

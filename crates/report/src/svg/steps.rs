@@ -37,6 +37,8 @@ pub(crate) struct Traces {
     pub(crate) y: Axis,
     /// When the measured window opened and closed, seconds; none where all was measured.
     pub(crate) window: Option<(f64, f64)>,
+    /// Times in which the path carried nothing, seconds.
+    pub(crate) outages: Vec<(f64, f64)>,
     /// A value that cannot be exceeded, and what it says when it is pointed at.
     pub(crate) limit: Option<(f64, String)>,
     pub(crate) traces: Vec<Trace>,
@@ -74,6 +76,13 @@ pub(super) fn steps(title: &str, layout: Layout, chart: &Traces) -> Markup {
                         @if to - from > 0.5 {
                             rect x=(at(from)) y=(at(top)) width=(at(to - from)) height=(at(tall)) {}
                         }
+                    }
+                }
+            }
+            @if !chart.outages.is_empty() {
+                g.outage {
+                    @for (from, to) in &chart.outages {
+                        rect x=(at(px(*from))) y=(at(top)) width=(at(px(*to) - px(*from))) height=(at(tall)) {}
                     }
                 }
             }

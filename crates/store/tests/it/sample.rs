@@ -57,6 +57,7 @@ pub(crate) fn trial(started_unix_ns: u64) -> TrialResult {
         hosts: BTreeMap::new(),
         series: Vec::new(),
         clocks: BTreeMap::new(),
+        outages: Vec::new(),
         device_load: None,
         caveats: Vec::new(),
     }

@@ -6,6 +6,7 @@ use super::server_load::ServerLoad;
 use super::tcp::Tcp;
 use crate::copy::{Copied, LastPair, last_pair, shares};
 use crate::measure::tcp_of;
+use crate::outage;
 use crate::validity::steal;
 use linerate_model::{
     CopyFrom, CopyInto, CopyStage, CopySync, CopyVerify, CopyWay, Host, HostName, InterfaceCounters, Observation,
@@ -51,6 +52,8 @@ pub(crate) struct CopyFacts {
     pub(crate) bus: Option<BusUse>,
     /// What TCP says of the connections; none where the way is none of linerate's own.
     pub(crate) tcp: Option<Tcp>,
+    /// Share of the time in which the path carried nothing.
+    pub(crate) outage: f64,
     /// Share of a host's time that the hypervisor took, the most of any.
     pub(crate) steal: f64,
 }
@@ -121,6 +124,7 @@ impl CopyFacts {
                 })
                 .max_by(|l, r| l.share.total_cmp(&r.share)),
             tcp: tcp(&pair),
+            outage: outage::share(result),
             steal: [source, destination].into_iter().map(|host| steal(seen(host))).fold(0.0, f64::max),
         })
     }

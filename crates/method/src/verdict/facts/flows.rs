@@ -12,6 +12,7 @@ use super::udp::{Udp, udp};
 use super::waits::Waits;
 use super::words::percent;
 use super::{NOTABLE_LOSS, median};
+use crate::outage;
 use crate::transfer::{rate, transfers};
 use crate::validity::few_round_trips;
 use linerate_model::{
@@ -67,6 +68,8 @@ pub(crate) struct FlowFacts {
     pub(crate) closed_loop: Option<ClosedLoop>,
     /// Calls to a server; none for streams and transactions.
     pub(crate) calls: Option<Calls>,
+    /// Share of the window in which the path carried nothing.
+    pub(crate) outage: f64,
     /// How steady the result was within the window; none without a series.
     pub(crate) steadiness: Option<Steadiness>,
     /// How the load went within the window; none without a series.
@@ -172,6 +175,7 @@ impl FlowFacts {
             offer: offer(runs),
             sender: End::of(runs, true),
             receiver: End::of(runs, false),
+            outage: median(runs.iter().map(|run| outage::share(run))),
             steadiness: steadiness(figures, course.as_ref()),
             course,
             outbound: InterfaceFacts::of(runs, true),

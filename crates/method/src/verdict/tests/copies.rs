@@ -29,6 +29,7 @@ fn facts() -> CopyFacts {
         line: None,
         bus: None,
         tcp: None,
+        outage: 0.0,
         steal: 0.0,
     }
 }

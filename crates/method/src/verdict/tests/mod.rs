@@ -27,6 +27,7 @@ fn facts() -> FlowFacts {
         udp: None,
         closed_loop: None,
         calls: None,
+        outage: 0.0,
         steadiness: None,
         course: None,
         outbound: InterfaceFacts::default(),
