@@ -43,6 +43,10 @@ const LARGE_PACKET: u64 = 1_000;
 fn wide_return() -> Message {
     message!("proof-wide-return", "that the return path carries as much as the forward path")
 }
+/// What it shows if only large packets are lost.
+fn black_hole() -> Message {
+    message!("proof-black-hole", "that the path loses large packets only: a path MTU black hole")
+}
 /// The share of what came through that a path must carry without loss if that was all it let through.
 const BELOW: f64 = 0.9;
 
@@ -164,9 +168,10 @@ impl Subject<'_> {
             Limit::PathLoss if tcp => {
                 let evenly = self.evenly(Expects::LossStays);
                 let evenly = evenly.map(|test| test.else_it_is(Limit::Shaper));
-                vec![evenly, self.at_minimum_mtu(), self.blind_to_loss()]
+                vec![evenly, self.at_minimum_mtu(Expects::LossStays), self.blind_to_loss()]
             }
-            Limit::PathLoss => vec![self.half_the_load(), self.at_minimum_mtu()],
+            Limit::PathLoss => vec![self.half_the_load(), self.at_minimum_mtu(Expects::LossStays)],
+            Limit::MtuBlackHole => vec![self.at_minimum_mtu(Expects::LossGoes)],
             Limit::Shaper if self.result.verdict.place == Some(LimitPlace::ReturnPath) => {
                 vec![
                     self.reversed(Expects::Fall).map(|test| test.else_it_shows(wide_return())),
@@ -175,9 +180,9 @@ impl Subject<'_> {
             }
             Limit::Shaper if tcp && self.loses() => {
                 let evenly = self.evenly(Expects::LossGoes);
-                vec![evenly.map(|test| test.else_it_is(Limit::PathLoss)), self.at_minimum_mtu()]
+                vec![evenly.map(|test| test.else_it_is(Limit::PathLoss)), self.at_minimum_mtu(Expects::LossStays)]
             }
-            Limit::Shaper if !tcp => vec![self.at_minimum_mtu(), self.just_below(), self.smaller_packets()],
+            Limit::Shaper if !tcp => vec![self.at_minimum_mtu(Expects::LossStays), self.just_below(), self.smaller_packets()],
             Limit::Shaper => vec![self.more_flows(Expects::Same), self.smaller_packets()],
             Limit::Window | Limit::SendBuffer => vec![self.more_in_flight(), self.other_control(Expects::Same)],
             Limit::ReceiverBuffer => {
@@ -280,8 +285,8 @@ impl Subject<'_> {
         (rate >= 1.0).then(|| BitRate::per_second(rate as u64))
     }
 
-    /// Packets that every path takes. Loss that goes with them was of packets too large for the path, of which no router told.
-    fn at_minimum_mtu(&self) -> Option<Test> {
+    /// Packets that every path carries. Loss that disappears with them was of packets too large for the path, of which no router told.
+    fn at_minimum_mtu(&self, expects: Expects) -> Option<Test> {
         let message = self.stream.message_bytes.get();
         let test = match (&self.facts.tcp, &self.figures.tcp) {
             (Some(facts), Some(tcp)) => {
@@ -294,7 +299,7 @@ impl Subject<'_> {
                 );
                 (at_odds && is_larger).then(|| {
                     let set = |stream: &mut StreamTask| stream.net.socket.mss = Some(MINIMUM_MTU_SEGMENT);
-                    self.with(change, Expects::LossStays, set)
+                    self.with(change, expects, set)
                 })
             }
             _ => {
@@ -306,16 +311,15 @@ impl Subject<'_> {
                 );
                 (lost >= NEARLY_ALL && message > MINIMUM_MTU_DATAGRAM).then(|| {
                     let set = |stream: &mut StreamTask| stream.message_bytes = ByteCount::new(MINIMUM_MTU_DATAGRAM);
-                    self.with(change, Expects::LossStays, set)
+                    self.with(change, expects, set)
                 })
             }
         };
-        test.map(|test| {
-            test.only_excludes(message!(
-                "proof-black-hole",
-                "that the path loses large packets only: a path MTU black hole"
-            ))
-        })
+        // It is what this test is of, or what it excludes.
+        if expects == Expects::LossGoes {
+            return test;
+        }
+        test.map(|test| test.only_excludes(black_hole()).else_it_is(Limit::MtuBlackHole))
     }
 
     /// Packets with half the payload. A limit of bits lets through the same with all headers, a limit of packets about half.

@@ -29,6 +29,9 @@ pub struct Verdict {
     /// Every limit that was weighed, in the order of the path from the load to the device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weighed: Vec<Weighed>,
+    /// Conditions of high confidence that apply to this limit; empty if no limit is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<ConfidenceCheck>,
     /// What came of putting it to the test, in the order of the tests; empty if that was not done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<Proof>,
@@ -46,6 +49,7 @@ impl Verdict {
             evidence,
             next: Vec::new(),
             weighed: Vec::new(),
+            checks: Vec::new(),
             proofs: Vec::new(),
         }
     }
@@ -176,6 +180,67 @@ pub struct Weighed {
     pub text: Message,
 }
 
+/// Whether a verdict meets one condition of high confidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfidenceCheck {
+    /// The condition.
+    pub condition: ConfidenceCondition,
+    /// Whether it is met. A single condition that is not met limits confidence to `medium`.
+    pub met: bool,
+    /// The facts that decide it, in a sentence with numbers.
+    #[serde(flatten)]
+    pub text: Message,
+}
+
+/// Condition of high confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConfidenceCondition {
+    /// Something was counted that accounts for the result: the limit is not the one left over when others are excluded.
+    PositiveEvidence,
+    /// The window was sampled often enough.
+    Sampled,
+    /// The counts of both ends add up.
+    CountsAgree,
+    /// No good sign points to another limit, and no other traffic used the interfaces.
+    NoOtherSign,
+    /// The two measurements of a comparison were interleaved.
+    Interleaved,
+    /// Sender and receiver ran, or were idle by choice.
+    LoadRan,
+}
+
+impl ConfidenceCondition {
+    /// All conditions, in the order in which they are checked.
+    pub const ALL: [Self; 6] =
+        [Self::PositiveEvidence, Self::Sampled, Self::CountsAgree, Self::NoOtherSign, Self::Interleaved, Self::LoadRan];
+
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PositiveEvidence => "positive-evidence",
+            Self::Sampled => "sampled",
+            Self::CountsAgree => "counts-agree",
+            Self::NoOtherSign => "no-other-sign",
+            Self::Interleaved => "interleaved",
+            Self::LoadRan => "load-ran",
+        }
+    }
+}
+
+impl fmt::Display for ConfidenceCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::PositiveEvidence => "positive evidence",
+            Self::Sampled => "sampled often",
+            Self::CountsAgree => "counts agree",
+            Self::NoOtherSign => "no other sign",
+            Self::Interleaved => "interleaved",
+            Self::LoadRan => "load ran",
+        })
+    }
+}
+
 /// Which way the facts speak for a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -241,6 +306,8 @@ pub enum Limit {
     PathLoss,
     /// An outage: the path carried nothing for a part of the window.
     Outage,
+    /// Large packets that the path drops without an ICMP message to their sender.
+    MtuBlackHole,
     /// Payload that the path changed: the receiver's checksums fail, and it drops the packets.
     Corruption,
     /// The device under test: bypassed, the result rose.
@@ -256,7 +323,7 @@ pub enum Limit {
 
 impl Limit {
     /// All limits, in the order of the path.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::OfferedLoad,
         Self::Wire,
         Self::HostBus,
@@ -273,6 +340,7 @@ impl Limit {
         Self::StartUp,
         Self::Outage,
         Self::PathLoss,
+        Self::MtuBlackHole,
         Self::Corruption,
         Self::Device,
         Self::Shaper,
@@ -287,7 +355,9 @@ impl Limit {
             Self::ReceiverCpu => Some(LimitPlace::ReceiverHost),
             Self::SendBuffer => Some(LimitPlace::SenderApplication),
             Self::Window | Self::ReceiverBuffer => Some(LimitPlace::ReceiverApplication),
-            Self::Outage | Self::PathLoss | Self::Corruption | Self::Shaper => Some(LimitPlace::ForwardPath),
+            Self::Outage | Self::PathLoss | Self::MtuBlackHole | Self::Corruption | Self::Shaper => {
+                Some(LimitPlace::ForwardPath)
+            }
             Self::Server => Some(LimitPlace::Server),
             Self::StorageRead | Self::StorageWrite => Some(LimitPlace::Storage),
             Self::Device => Some(LimitPlace::Device),
@@ -320,6 +390,7 @@ impl Limit {
             Self::StartUp => "start-up",
             Self::Outage => "outage",
             Self::PathLoss => "path-loss",
+            Self::MtuBlackHole => "mtu-black-hole",
             Self::Corruption => "corruption",
             Self::Device => "device",
             Self::Shaper => "shaper",
@@ -348,6 +419,7 @@ impl fmt::Display for Limit {
             Self::StartUp => "start-up",
             Self::Outage => "outage",
             Self::PathLoss => "loss on the path",
+            Self::MtuBlackHole => "path MTU black hole",
             Self::Corruption => "corruption on the path",
             Self::Device => "device",
             Self::Shaper => "shaper",

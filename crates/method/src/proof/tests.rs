@@ -359,8 +359,22 @@ fn loss_of_nearly_all_large_datagrams_is_tested_with_smaller_ones() {
     assert_eq!((all.confidence, all.proofs[0].held), (Confidence::Medium, Some(true)));
     assert!(all.evidence.concat().contains("which rules out that the path loses large packets only"), "{all:#?}");
     let none = after(0);
-    assert_eq!((none.confidence, none.proofs[0].held), (Confidence::Low, Some(false)));
+    assert_eq!((none.limit, none.confidence), (Limit::MtuBlackHole, Confidence::Medium));
+    assert_eq!((none.place, none.proofs[0].held), (Some(LimitPlace::ForwardPath), Some(false)));
     assert!(none.evidence.concat().contains("which shows that the path loses large packets only"), "{none:#?}");
+}
+
+#[test]
+fn a_black_hole_of_large_packets_is_sure_once_smaller_ones_arrive() {
+    let mut cell = cell();
+    stream_of(&mut cell).message_bytes = ByteCount::new(1_472);
+    let verdict = Verdict::new(Limit::MtuBlackHole, Confidence::Medium, Vec::new());
+    let result = Measurement { verdict, ..measured(&cell, 10_000) };
+    let small = tests_of(&cell, &result, &[&run(&cell, 10_000)], &[]).remove(0);
+    assert_eq!(stream(&small).message_bytes.get(), 1_232);
+    let after = |lost_then| first_tested(&result, &small, &measured(&small, lost_then));
+    assert_eq!((after(0).limit, after(0).confidence), (Limit::MtuBlackHole, Confidence::High));
+    assert_eq!(after(10_000).confidence, Confidence::Low);
 }
 
 #[test]

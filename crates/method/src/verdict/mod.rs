@@ -4,16 +4,20 @@
 //! 1. **FlowFacts** (`facts/`) are drawn once from the trials. Thresholds that several rules share stand there too.
 //! 2. **Rules**: each weighs its own limit from the facts alone, and never asks what another rule found. What rules of one
 //!    kind share is in `processor.rs` and `storage.rs`.
-//! 3. **Exclusion** ([`judge`]): the best supported limit is the verdict. Its confidence is high where something was counted
-//!    that grows with it, and no other limit is supported too. What is only left over by elimination has medium confidence at
+//! 3. **Exclusion** ([`judge`]): the best supported limit is the verdict. Its confidence is high if it meets all conditions of
+//!    `confidence.rs`. What is only left over by elimination has medium confidence at
 //!    the most, and low confidence beside anything unexplained. Where no limit has good signs, the verdict is `cannot-tell`:
 //!    it names the limits that are left, or says what was missing.
+//!
+//! In a window that is too short for shares of time, only what was counted is evidence ([`Opinion::counted`]).
 
+mod confidence;
 mod corruption;
 mod device;
 mod facts;
 mod host_bus;
 mod latency;
+mod mtu_black_hole;
 mod offered_load;
 mod outage;
 mod path_loss;
@@ -33,10 +37,16 @@ mod tester;
 mod window;
 mod wire;
 
+pub(crate) use confidence::{allowed, interleaved};
 pub(crate) use facts::{CopyFacts, FlowFacts, NOTABLE_LOSS, bits, percent};
 
-use facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED};
-use linerate_model::{Confidence, Limit, LimitPlace, Message, Steadiness, Support, Verdict, Weighed, message};
+use confidence::{Waited, checks, is_filled};
+use facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, WindowFacts, time};
+use linerate_model::{
+    Confidence, ConfidenceCondition, Limit, LimitPlace, Message, Steadiness, Support, Verdict, Weighed, message,
+};
+use receiver_cpu::DESTINATION_STAGES;
+use sender_cpu::SOURCE_STAGES;
 
 /// What a rule says of its limit.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,11 +63,22 @@ struct Opinion {
     used: Option<f64>,
     /// Whatever time the hypervisor took, it cannot have caused this.
     despite_steal: bool,
+    /// Rests on counts over the window, and on no share of time.
+    counted: bool,
 }
 
 impl Opinion {
     fn new(support: Support, text: Message) -> Self {
-        Self { support, text, place: None, next: None, by_elimination: false, used: None, despite_steal: false }
+        Self {
+            support,
+            text,
+            place: None,
+            next: None,
+            by_elimination: false,
+            used: None,
+            despite_steal: false,
+            counted: false,
+        }
     }
 
     fn at(self, place: LimitPlace) -> Self {
@@ -86,6 +107,24 @@ impl Opinion {
     /// The same where `holds`.
     fn despite_steal_if(self, holds: bool) -> Self {
         Self { despite_steal: holds, ..self }
+    }
+
+    /// Marks an opinion that rests on counts alone, which are exact in a window of any length.
+    fn counted(self) -> Self {
+        Self { counted: true, ..self }
+    }
+
+    /// Lowers an opinion that rests on shares of time to a hint, for a window too short to show them.
+    fn within_brief(self, window: &WindowFacts) -> Self {
+        if self.counted || self.support <= Support::Hint {
+            return self;
+        }
+        let text = self.text.and(message!(
+            "verdict-brief-window",
+            "But the window of {time} is too short to show that: measure longer (--time), or send more (--bytes).",
+            time = time(window.seconds)
+        ));
+        Self { support: Support::Hint, text, ..self }
     }
 }
 
@@ -119,7 +158,7 @@ impl Rule {
 /// Every limit and its rule, in the order of the path after outages. Of two equally well supported limits the first is the verdict: a load
 /// that is met asks no more of the wire, and a full wire asks no more of the hosts. Storage comes before the processors, as
 /// a thread that waits for storage does not wait for a core.
-const RULES: [(Limit, Rule); 20] = [
+const RULES: [(Limit, Rule); 21] = [
     (Limit::Outage, Rule::Either(outage::weigh, outage::of_copy)),
     (Limit::OfferedLoad, Rule::Flows(offered_load::weigh)),
     (Limit::Wire, Rule::Either(wire::weigh, wire::of_copy)),
@@ -136,21 +175,25 @@ const RULES: [(Limit, Rule); 20] = [
     (Limit::Window, Rule::Either(window::weigh, window::of_copy)),
     (Limit::StartUp, Rule::Flows(start_up::weigh)),
     (Limit::Corruption, Rule::Flows(corruption::weigh)),
+    (Limit::MtuBlackHole, Rule::Flows(mtu_black_hole::weigh)),
     (Limit::PathLoss, Rule::Either(path_loss::weigh, path_loss::of_copy)),
     (Limit::Device, Rule::Flows(device::weigh)),
     (Limit::Shaper, Rule::Either(shaper::weigh, shaper::of_copy)),
     (Limit::Latency, Rule::Flows(latency::weigh)),
 ];
 
-/// Share of a host's time taken by the hypervisor above which confidence is not high, where that time could have caused the
-/// result.
-const STEAL_NOTABLE: f64 = 0.05;
-
 /// Limits whose used shares differ by less than this are both named.
 const BOTH_NAMED: f64 = 0.1;
 
 /// What holds for all limits of one result.
 struct Circumstances {
+    window: WindowFacts,
+    /// The measurement with the device bypassed alternated with this one.
+    interleaved: bool,
+    /// How long threads of the load waited for a core.
+    waited: Waited,
+    /// Other traffic on the interfaces of the load, in words. `None` if there was little.
+    shared: Option<Message>,
     /// Share of a host's time that the hypervisor took.
     steal: f64,
     /// What was seen besides and nobody explained: with it, what is left over by elimination is hardly known.
@@ -161,15 +204,31 @@ struct Circumstances {
 /// The verdict on a load of flows.
 pub(crate) fn of_flows(facts: &FlowFacts) -> Verdict {
     let opinions = RULES.iter().filter_map(|(limit, rule)| Some((*limit, rule.of_flows(facts)?))).collect();
-    let circumstances =
-        Circumstances { steal: facts.steal, unexplained: facts.unexplained(), steadiness: facts.steadiness };
+    let circumstances = Circumstances {
+        window: facts.window,
+        interleaved: facts.tester_limit.as_ref().is_some_and(|(limit, _)| limit.interleaved),
+        waited: Waited { sender: facts.sender.waited, receiver: facts.receiver.waited },
+        shared: facts.other_traffic(),
+        steal: facts.steal,
+        unexplained: facts.unexplained(),
+        steadiness: facts.steadiness,
+    };
     judge(opinions, &circumstances)
 }
 
 /// The verdict on a copy.
 pub(crate) fn of_copy(facts: &CopyFacts) -> Verdict {
     let opinions = RULES.iter().filter_map(|(limit, rule)| Some((*limit, rule.of_copy(facts)?))).collect();
-    judge(opinions, &Circumstances { steal: facts.steal, unexplained: Vec::new(), steadiness: None })
+    let circumstances = Circumstances {
+        window: facts.window,
+        interleaved: false,
+        waited: Waited { sender: facts.waited(&SOURCE_STAGES), receiver: facts.waited(&DESTINATION_STAGES) },
+        shared: None,
+        steal: facts.steal,
+        unexplained: Vec::new(),
+        steadiness: None,
+    };
+    judge(opinions, &circumstances)
 }
 
 /// How well a share of the time at work supports a limit: what has no time to spare is what the others wait for.
@@ -183,7 +242,11 @@ fn support(share: f64) -> Support {
 }
 
 /// The best supported limit of those weighed, and which others it does not exclude.
-fn judge(opinions: Vec<(Limit, Opinion)>, circumstances: &Circumstances) -> Verdict {
+fn judge(mut opinions: Vec<(Limit, Opinion)>, circumstances: &Circumstances) -> Verdict {
+    let window = &circumstances.window;
+    if window.is_brief() {
+        opinions = opinions.into_iter().map(|(limit, opinion)| (limit, opinion.within_brief(window))).collect();
+    }
     let weighed = opinions
         .iter()
         .map(|(limit, opinion)| Weighed { limit: *limit, support: opinion.support, text: opinion.text.clone() })
@@ -195,19 +258,19 @@ fn judge(opinions: Vec<(Limit, Opinion)>, circumstances: &Circumstances) -> Verd
         return Verdict { weighed, steadiness: circumstances.steadiness, ..undecided(&opinions) };
     };
     // A load that was met and a line that is full exclude every other limit: nothing else can have held the result back. What is seen of
-    // other limits beside an outage is mostly its consequence.
-    let excludes = best.support == Support::Strong && matches!(limit, Limit::Outage | Limit::OfferedLoad | Limit::Wire);
+    // other limits during an outage is mostly its consequence.
+    let is_outage = *limit == Limit::Outage && best.support == Support::Strong;
+    let excludes = is_outage || is_filled(*limit, best);
     // Where something was seen, nothing is left over.
     let left_over = |opinion: &Opinion| opinion.by_elimination && !best.by_elimination;
     let good = |opinion: &Opinion| opinion.support >= Support::For && !left_over(opinion);
     let others = || opinions.iter().filter(|(other, opinion)| other != limit && good(opinion));
     let rivals: Vec<&(Limit, Opinion)> = others().filter(|_| !excludes).collect();
-    let stolen = circumstances.steal > STEAL_NOTABLE && !best.despite_steal;
+    let checks = checks(*limit, best, &rivals, circumstances);
     let unexplained = best.by_elimination && !circumstances.unexplained.is_empty();
     let confidence = match (best.support, rivals.is_empty()) {
         _ if unexplained => Confidence::Low,
-        (Support::Strong, true) if !stolen && !best.by_elimination => Confidence::High,
-        (Support::Strong, _) | (_, true) => Confidence::Medium,
+        (Support::Strong, _) | (_, true) => allowed(&checks),
         _ => Confidence::Low,
     };
     let near = |opinion: &Opinion| match (best.used, opinion.used) {
@@ -225,13 +288,11 @@ fn judge(opinions: Vec<(Limit, Opinion)>, circumstances: &Circumstances) -> Verd
     if unexplained {
         evidence.extend(circumstances.unexplained.iter().cloned());
     }
-    if stolen {
-        let took = percent(circumstances.steal);
-        evidence.push(message!(
-            "verdict-stolen",
-            "The hypervisor took {took} of a host's time, which may have contributed.",
-            took
-        ));
+    // Rivals are in the evidence already, and without positive evidence the other conditions change nothing.
+    if best.support == Support::Strong && !best.by_elimination {
+        let missed = checks.iter().filter(|check| !check.met);
+        let lowering = missed.filter(|check| rivals.is_empty() || check.condition != ConfidenceCondition::NoOtherSign);
+        evidence.extend(lowering.map(|check| check.text.clone()));
     }
     let next = best.next.iter().cloned().collect();
     Verdict {
@@ -243,6 +304,7 @@ fn judge(opinions: Vec<(Limit, Opinion)>, circumstances: &Circumstances) -> Verd
         evidence,
         next,
         weighed,
+        checks,
         proofs: Vec::new(),
     }
 }

@@ -8,7 +8,7 @@
 //! confidence for TCP until a load without bursts has shown that it stays (--prove).
 
 use super::facts::{
-    CopyFacts, FAR, FlowFacts, LIGHT_LOSS, LossPattern, NOTABLE_LOSS, OCCUPIED, Tcp, USUAL_LOSS, Waits, Work, bits,
+    CopyFacts, FAR, FlowFacts, LIGHT_LOSS, LossPattern, NOTABLE_LOSS, OCCUPIED, Tcp, Waits, Work, bits,
     percent, time,
 };
 use super::{Opinion, support};
@@ -37,7 +37,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
                 );
                 Some(Opinion::new(Support::Against, text))
             } else {
-                of_tcp(tcp, facts.queue_on_path(), facts.loss_pattern())
+                of_tcp(tcp, facts.queue_on_path(), facts.pace_of_path().is_some(), facts.loss_pattern())
             }
         }
     };
@@ -47,7 +47,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
 /// Loss under a copy, while data waited to be sent and the destination had none.
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
     let tcp = facts.path()?;
-    let opinion = of_tcp(tcp, tcp.queued(), None)?.at(LimitPlace::ForwardPath);
+    let opinion = of_tcp(tcp, tcp.queued(), false, None)?.at(LimitPlace::ForwardPath);
     let next = message!(
         "path-loss-next-copy",
         "Measure the path alone: `linerate stream --prove` between the same hosts tells a bad path from one that \
@@ -93,9 +93,7 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
         return Some(Opinion::new(Support::Against, lost_between(share)));
     }
     let kept = facts.offer.is_some_and(|offer| offer.sent >= 0.99);
-    // The pattern tells chance from a policer only at low loss: at high loss a small change of rate outweighs chance.
-    let pattern = facts.loss_pattern().filter(|_| lost <= USUAL_LOSS);
-    let (support, text) = match pattern {
+    let (support, text) = match facts.loss_pattern() {
         Some(LossPattern::ByChance) => (
             if kept { Support::For } else { Support::Hint },
             message!(
@@ -113,12 +111,12 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
                 share
             ),
         ),
-        Some(LossPattern::Regular) => (
+        Some(LossPattern::Excess) => (
             Support::Against,
             message!(
-                "path-loss-regular",
-                "{share} of the datagrams were lost between the two hosts, at regular intervals as where a rate \
-                 is exceeded.",
+                "path-loss-excess",
+                "{share} of the datagrams were lost between the two hosts, as where a rate is exceeded: the \
+                 arrivals kept to a rate and did not vary by chance.",
                 share
             ),
         ),
@@ -135,7 +133,7 @@ fn lost_between(share: MessageValue) -> Message {
     message!("path-loss-datagrams", "{share} of the datagrams were lost between the two hosts.", share)
 }
 
-fn of_tcp(tcp: &Tcp, queued: bool, pattern: Option<LossPattern>) -> Option<Opinion> {
+fn of_tcp(tcp: &Tcp, queued: bool, full: bool, pattern: Option<LossPattern>) -> Option<Opinion> {
     let text = message!(
         "path-loss-retransmitted",
         "{share} of the segments were retransmitted.",
@@ -143,6 +141,13 @@ fn of_tcp(tcp: &Tcp, queued: bool, pattern: Option<LossPattern>) -> Option<Opini
     );
     if tcp.retransmitted <= 0.0 {
         return Some(Opinion::new(Support::Against, text));
+    }
+    if full {
+        let full = message!(
+            "path-loss-full",
+            "But the arrivals kept to one rate whatever the congestion window was: the path was full."
+        );
+        return Some(Opinion::new(Support::Against, text.and(full)));
     }
     let next = match tcp.goes_by_loss() {
         true => {

@@ -1,8 +1,8 @@
 //! A shaper or policer: the path lets through less than any link of known speed on it carries, and the hosts are idle.
 
 use super::facts::{
-    CopyFacts, End, FAR, FlowFacts, HELD_BACK, INTERRUPTED, InterfaceFacts, LIGHT_LOSS, LossPattern, MOSTLY_FULL,
-    NEARLY_OCCUPIED, NOTABLE_LOSS, OCCUPIED, Tcp, TcpCourse, USUAL_LOSS, Work, bits, percent, time,
+    CopyFacts, End, FAR, FlowFacts, HELD_BACK, INTERRUPTED, InterfaceFacts, LossPattern, MOSTLY_FULL,
+    NEARLY_OCCUPIED, NOTABLE_LOSS, OCCUPIED, Pace, RETURN_LOSS, Tcp, TcpCourse, USUAL_LOSS, Work, bits, percent, time,
 };
 use super::{Opinion, support};
 use linerate_model::{CopyStage, LimitPlace, Message, MessageValue, Steadiness, Support, message};
@@ -13,14 +13,28 @@ const MOST: f64 = 0.5;
 const NEARLY_FULL: f64 = 0.98;
 /// More of the segments with a congestion mark (RFC 3168) than this say that a queue of the path is full.
 const MARKED: f64 = 0.001;
-/// More lost on the way back than this, while little is lost on the way there, holds acknowledgements up.
-const RETURN_LOSS: f64 = 0.1;
 /// Filters account for the loss where they dropped so much of it.
 const MOST_FILTERED: f64 = 0.5;
 /// A filter that drops less than this on the way out does not hold the result back.
 const FILTERED_OUT: f64 = 0.005;
 fn window_full() -> Message {
     message!("shaper-window-full", "The receiver's window was full, so the path's limit is unknown.")
+}
+
+/// The evidence of a full path whose queue is too short to be seen in the round trip.
+fn pace_of_path(pace: &Pace, tcp: &Tcp) -> Message {
+    message!(
+        "shaper-pace",
+        "The arrivals kept to this rate (standard deviation {deviation}) while the congestion window varied by a factor of {window}; TCP \
+         lost {lost} to a full path.",
+        deviation = percent(pace.arrivals.deviation),
+        window = MessageValue::number(pace.window, 1),
+        lost = percent(tcp.retransmitted)
+    )
+}
+
+fn nothing_arrived() -> Message {
+    message!("shaper-nothing-arrived", "Nothing arrived; a shaper lets something through.")
 }
 
 fn advice() -> Message {
@@ -209,9 +223,6 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
 /// How well what TCP says of a copy's connections supports a shaper at the most, and why.
 fn of_connections(tcp: &Tcp) -> (Support, Option<Message>) {
     let held_back = tcp.window_limited + tcp.buffer_limited;
-    let lost = || percent(tcp.retransmitted);
-    let like_policer =
-        || message!("shaper-copy-like-policer", "TCP lost {lost}, as by a policer or a bad path.", lost = lost());
     if held_back >= HELD_BACK {
         let why = message!(
             "shaper-copy-held-back",
@@ -232,27 +243,22 @@ fn of_connections(tcp: &Tcp) -> (Support, Option<Message>) {
         );
         return (if tcp.retransmitted <= NOTABLE_LOSS { Support::Strong } else { Support::For }, Some(why));
     }
-    let allows_more = tcp.retransmitted <= 0.0 || tcp.allowed(tcp.min_rtt) / tcp.active() >= FAR && !tcp.is_heavy();
-    let (support, why) = match tcp.goes_by_loss() {
-        _ if tcp.is_stalled() => {
-            let why = message!("shaper-copy-stalled", "TCP lost {lost}, and waited for timeouts.", lost = lost());
-            (Support::Hint, why)
-        }
-        true if !allows_more => (Support::Hint, like_policer()),
-        false if tcp.retransmitted <= NOTABLE_LOSS => {
-            (Support::For, message!("shaper-copy-unexplained", "No window, buffer or loss explains it."))
-        }
-        false if tcp.retransmitted <= LIGHT_LOSS => (Support::Hint, like_policer()),
-        _ => {
-            let why = message!("shaper-copy-allows-more", "TCP lost {lost}, which would allow more.", lost = lost());
-            (Support::For, why)
-        }
+    let lost = percent(tcp.retransmitted);
+    let why = match tcp.retransmitted {
+        _ if tcp.is_stalled() => message!("shaper-copy-stalled", "TCP lost {lost}, and waited for timeouts.", lost),
+        // TCP grows until something waits or is lost. Without either it has not met the path's limit: a copy of few round trips ends before.
+        ..=NOTABLE_LOSS => message!("shaper-neither", "Neither a queue nor a loss shows why."),
+        // Chance and a policer look alike here.
+        _ => message!("shaper-copy-like-policer", "TCP lost {lost}, as by a policer or a bad path.", lost),
     };
-    (support, Some(why))
+    (Support::Hint, Some(why))
 }
 
 fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
     let udp = facts.udp?;
+    if facts.vanished.is_some() {
+        return Some(Opinion::new(Support::Against, nothing_arrived()));
+    }
     let (lost, taken_late) = (udp.wire, udp.receiver_queue + udp.socket_buffer);
     if taken_late > NOTABLE_LOSS && taken_late >= lost {
         let text = message!(
@@ -321,12 +327,14 @@ fn of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
         )
         .and(through),
     };
-    let support = match lost {
-        MOST.. => Support::Strong,
-        USUAL_LOSS.. => Support::For,
-        NOTABLE_LOSS.. if facts.loss_pattern() == Some(LossPattern::Regular) => Support::For,
-        NOTABLE_LOSS.. => Support::Hint,
-        _ => Support::Against,
+    // Loss alone does not show a rate: a bad path loses datagrams at any rate. Arrivals that keep to a rate do.
+    let support = match (lost, facts.loss_pattern()) {
+        (..=NOTABLE_LOSS, _) => Support::Against,
+        (MOST.., Some(LossPattern::Excess)) => Support::Strong,
+        (_, Some(LossPattern::Excess)) => Support::For,
+        (_, Some(LossPattern::ByChance)) => Support::Hint,
+        (MOST.., _) => Support::For,
+        _ => Support::Hint,
     };
     Some(Opinion::new(support, text))
 }
@@ -350,6 +358,9 @@ fn hosts_are_busy(facts: &FlowFacts) -> Option<Opinion> {
 
 fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
     let tcp = facts.tcp.as_ref()?;
+    if facts.vanished.is_some() {
+        return Some(Opinion::new(Support::Against, nothing_arrived()));
+    }
     let busiest = facts.sender.occupied().max(facts.receiver.occupied());
     if let Some(busy) = hosts_are_busy(facts) {
         return Some(busy);
@@ -362,11 +373,14 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
             message!("shaper-start-up", "The rate still rose when the window closed, so the path's limit is unknown.");
         return Some(Opinion::new(Support::Against, text));
     }
-    if facts.lost_on_return >= RETURN_LOSS && tcp.retransmitted <= facts.lost_on_return / 2.0 {
+    if facts.lost_on_return >= RETURN_LOSS
+        && facts.returns_keep_a_rate
+        && tcp.retransmitted <= facts.lost_on_return / 2.0 {
         let text = message!(
             "shaper-return-loss",
             "{lost} of the packets that the receiving host sent back did not reach the sending one, and \
-             {retransmitted} of the segments were retransmitted: acknowledgements came too slowly.",
+             {retransmitted} of the segments were retransmitted; those that came back kept to a rate: \
+             acknowledgements came too slowly.",
             lost = percent(facts.lost_on_return),
             retransmitted = percent(tcp.retransmitted)
         );
@@ -462,6 +476,10 @@ fn on_path(facts: &FlowFacts, tcp: &Tcp) -> Opinion {
             ),
         };
         return Opinion::new(strong, text);
+    }
+    if let Some(pace) = facts.pace_of_path() {
+        let support = if kept || busiest >= NEARLY_OCCUPIED || interrupts { Support::For } else { Support::Strong };
+        return Opinion::new(support, pace_of_path(pace, tcp));
     }
     if tcp.is_reordered() {
         let text = message!("shaper-reordered", "Segments overtook one another there, and TCP took that for loss.");

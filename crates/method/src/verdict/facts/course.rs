@@ -1,6 +1,7 @@
 //! How a load went within its measured window: what the series of its runs say.
 
 use super::loss_pattern::LossPattern;
+use super::pace::Pace;
 use super::median;
 use crate::interval_rates::{Interval, judged_by, mean_rate};
 use crate::statistics::{median as median_of, trend_test};
@@ -41,6 +42,8 @@ pub(crate) struct Course {
     pub(crate) rises: bool,
     /// How losses fell on the window: datagrams that are missing, or segments that TCP sent again. None with too few.
     pub(crate) losses: Option<LossPattern>,
+    /// How the arrivals of TCP compare with its congestion window; `None` without samples, and if the runs disagree.
+    pub(crate) pace: Option<Pace>,
     /// What TCP's sender says; none without one.
     pub(crate) tcp: Option<TcpCourse>,
 }
@@ -112,6 +115,7 @@ impl Course {
             growth: median(courses.iter().map(|course| course.growth)),
             rises: 2 * courses.iter().filter(|course| course.rises).count() > courses.len(),
             losses: LossPattern::of_most(courses.iter().filter_map(|course| course.losses)),
+            pace: middle_pace(courses.iter().filter_map(|course| course.pace)),
             tcp: (!tcp.is_empty()).then(|| TcpCourse {
                 queued: middle(|tcp| tcp.queued),
                 queue: middle(|tcp| tcp.queue),
@@ -144,6 +148,7 @@ impl Course {
             growth,
             rises: growth >= GROWN && trend.rising > trend.falling && trend.p <= BY_CHANCE,
             losses: measured().find_map(|one| losses(&one.series)),
+            pace: Pace::of_run(run),
             tcp: sending.zip(floor).map(|(one, floor)| TcpCourse::of(&one.series, floor, segments(run))),
         })
     }
@@ -195,6 +200,17 @@ fn rate_while_queued(series: &Series, floor: Floor) -> Option<f64> {
     Some(rate(with)? / rate(without)?)
 }
 
+/// Returns the pace of the middle run, by how far the arrivals deviate; `None` unless the path sets it in all runs or in none.
+fn middle_pace(paces: impl Iterator<Item = Pace>) -> Option<Pace> {
+    let mut paces: Vec<Pace> = paces.collect();
+    let of_path = paces.iter().filter(|pace| pace.is_the_paths()).count();
+    if of_path != 0 && of_path != paces.len() {
+        return None;
+    }
+    paces.sort_by(|left, right| left.arrivals.deviation.total_cmp(&right.arrivals.deviation));
+    paces.get(paces.len() / 2).copied()
+}
+
 /// Whether a level never fell, and grew to so many times what it was.
 fn rises(values: &[f64], times: f64) -> bool {
     values.len() >= FEWEST && values.is_sorted() && values.last() >= values.first().map(|first| first * times).as_ref()
@@ -217,11 +233,12 @@ fn in_window(series: &Series, quantity: SeriesQuantity) -> Vec<f64> {
     track.iter().zip(series.in_window()).filter(|(_, inside)| *inside).map(|(value, _)| *value as f64).collect()
 }
 
-/// How the losses that one host counted fell on what went by.
+/// Returns how the losses that one host counted fell on the window.
 fn losses(series: &Series) -> Option<LossPattern> {
     let [lost, arrived] = [SeriesQuantity::Lost, SeriesQuantity::ReceivedMessages].map(|one| in_window(series, one));
-    let sent: Vec<f64> = lost.iter().zip(&arrived).map(|(lost, arrived)| lost + arrived).collect();
-    LossPattern::of(&lost, &sent).or_else(|| {
+    let spans = series.spans().zip(series.in_window()).filter(|(_, inside)| *inside);
+    let seconds: Vec<f64> = spans.map(|(span, _)| span.seconds()).collect();
+    LossPattern::of_datagrams(&lost, &arrived, &seconds).or_else(|| {
         let of_tcp = [SeriesQuantity::Retransmits, SeriesQuantity::TransmittedBytes];
         let [retransmitted, sent] = of_tcp.map(|one| in_window(series, one));
         LossPattern::of(&retransmitted, &sent)

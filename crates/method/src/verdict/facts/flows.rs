@@ -7,8 +7,10 @@ use super::course::{Course, GROWN, TcpCourse};
 use super::end::{End, KEPT_WAITING, KernelThread, NEARLY_OCCUPIED, OCCUPIED};
 use super::interface::{InterfaceFacts, lost_on_return};
 use super::loss_pattern::LossPattern;
+use super::pace::{Pace, returns_keep_a_rate};
 use super::tcp::{HELD_BACK, Tcp, tcp};
 use super::udp::{Udp, udp};
+use super::vanished::Vanished;
 use super::waits::Waits;
 use super::words::percent;
 use super::{NOTABLE_LOSS, median};
@@ -28,6 +30,8 @@ pub(crate) const INTERRUPTED: f64 = 0.7;
 pub(crate) const AT_TESTER_LIMIT: f64 = 0.95;
 /// With this share of the load delivered, a limit just below what was asked for would be a coincidence.
 const NEARLY_MET: f64 = 0.95;
+/// A larger share of lost acknowledgements, while little is lost on the way there, is a sign of a slow return path.
+pub(crate) const RETURN_LOSS: f64 = 0.1;
 /// A queue on the way back takes so long at the least, seconds: sampling and clocks are less exact than that.
 const QUEUE_ON_RETURN: f64 = 0.005;
 /// The same where the rate varies: between two samples bytes are taken to come evenly.
@@ -64,6 +68,8 @@ pub(crate) struct FlowFacts {
     pub(crate) tcp: Option<Tcp>,
     /// What became of UDP's datagrams; none for TCP and transactions.
     pub(crate) udp: Option<Udp>,
+    /// Packets of a stream of which none arrived; `None` if any did.
+    pub(crate) vanished: Option<Vanished>,
     /// Transactions one after the other; none for streams and at a set rate.
     pub(crate) closed_loop: Option<ClosedLoop>,
     /// Calls to a server; none for streams and transactions.
@@ -84,6 +90,8 @@ pub(crate) struct FlowFacts {
     pub(crate) one_way: Option<OneWay>,
     /// TCP: share of the packets that the receiving host sent back and that did not reach the sending one.
     pub(crate) lost_on_return: f64,
+    /// TCP: whether the packets that came back kept to a rate, as those of a slow return path do.
+    pub(crate) returns_keep_a_rate: bool,
     /// What the interfaces' declared speed would allow at the most, where the result is more than that.
     pub(crate) declared_too_slow: Option<PathLimit>,
     /// Latency of requests; none for streams.
@@ -183,11 +191,13 @@ impl FlowFacts {
             bus: bus(runs, hosts),
             one_way: OneWay::of(runs),
             lost_on_return: lost_on_return(runs),
+            returns_keep_a_rate: returns_keep_a_rate(runs),
             waits: Waits::of(figures, runs),
             is_brief_volume: runs.iter().any(|run| run.trial.volume().is_some() && few_round_trips(run).is_some()),
             one_machine: share_a_machine(runs, hosts),
             tcp,
             udp: (work == Work::Udp).then(|| udp(runs)),
+            vanished: Vanished::of(runs, hosts),
             closed_loop: closed_loop(figures, workload),
             calls: Calls::of(figures, runs),
             steal: figures.cpu.sender.steal.max(figures.cpu.receiver.steal),
@@ -308,8 +318,17 @@ impl FlowFacts {
         unhindered && self.course.as_ref().is_some_and(grows)
     }
 
-    /// A queue stands on the way back, and none on the way there: how long both take, seconds.
+    /// Whether acknowledgements were lost by chance. Each confirms all data before it, so the next makes up for the lost one.
+    pub(crate) fn loses_acknowledgements_by_chance(&self) -> bool {
+        self.lost_on_return >= RETURN_LOSS && !self.returns_keep_a_rate
+    }
+
+    /// A queue stands on the way back, and none on the way there: how long both take, seconds. `None` if acknowledgements are lost by
+    /// chance, because a round trip then includes the wait for the next one.
     pub(crate) fn queues_on_return(&self) -> Option<(f64, f64)> {
+        if self.loses_acknowledgements_by_chance() {
+            return None;
+        }
         let (OneWay { there, back }, tcp) = (self.one_way?, self.tcp.as_ref()?);
         let usual = tcp.min_rtt / 2.0;
         let (longer_there, longer_back) = ((there - usual).max(0.0), back - usual);
@@ -323,6 +342,14 @@ impl FlowFacts {
     /// How losses fell on the window; none where there were too few to tell.
     pub(crate) fn loss_pattern(&self) -> Option<LossPattern> {
         self.course.as_ref()?.losses
+    }
+
+    /// Returns the pace of TCP if the path sets it: the path is full, and what is lost overflows its queue. An interface that others
+    /// share keeps a rate for other reasons.
+    pub(crate) fn pace_of_path(&self) -> Option<&Pace> {
+        let pace = self.course.as_ref()?.pace.as_ref().filter(|pace| pace.is_the_paths())?;
+        let lost_enough = self.tcp.as_ref().is_some_and(|tcp| tcp.goes_by_loss() && !tcp.lost_few());
+        (lost_enough && !self.inbound.is_shared()).then_some(pace)
     }
 
     /// What the series say of TCP's senders; none without series.

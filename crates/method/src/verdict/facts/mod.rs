@@ -9,9 +9,11 @@ mod end;
 mod flows;
 mod interface;
 mod loss_pattern;
+mod pace;
 mod server_load;
 mod tcp;
 mod udp;
+mod vanished;
 mod waits;
 mod words;
 
@@ -20,9 +22,10 @@ pub(crate) use calls::{Calls, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER};
 pub(crate) use copy::{CopyEnd, CopyFacts, MOSTLY_FULL, ServerEnd};
 pub(crate) use course::{GROWN, TcpCourse};
 pub(crate) use end::{AMPLE, End, NEARLY_OCCUPIED, OCCUPIED};
-pub(crate) use flows::{AT_TESTER_LIMIT, FlowFacts, INTERRUPTED, TesterAlone, Work};
+pub(crate) use flows::{AT_TESTER_LIMIT, FlowFacts, INTERRUPTED, RETURN_LOSS, TesterAlone, Work};
 pub(crate) use interface::InterfaceFacts;
 pub(crate) use loss_pattern::LossPattern;
+pub(crate) use pace::Pace;
 pub(crate) use server_load::ServerLoad;
 pub(crate) use tcp::{FAR, FILLED, HELD_BACK, LIGHT_LOSS, Tcp, USUAL_LOSS};
 pub(crate) use waits::Waits;
@@ -34,6 +37,7 @@ pub(crate) use {
     end::KernelThread,
     flows::{ClosedLoop, Offer},
     udp::Udp,
+    vanished::Vanished,
 };
 
 use crate::statistics;

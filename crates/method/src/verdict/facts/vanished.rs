@@ -1,0 +1,116 @@
+//! Whether nothing of a load arrived, and how large its packets were.
+
+use crate::transfer::{Transfer, transfers};
+use linerate_model::{Host, StreamTask, Task, Transport, TrialResult, ip_packets, tcp_packet};
+
+/// Packets that must have been sent. Fewer may be lost in a row on a path that loses one in three.
+const FEWEST: u64 = 20;
+/// Segments of TCP that must have been sent again. Time-outs double, so a window of a second has few.
+const FEWEST_SENT_AGAIN: u64 = 2;
+/// MTU of Ethernet, if the interface's is not known.
+const USUAL_MTU: u32 = 1_500;
+
+/// Packets of which none arrived, although the greeting of each flow did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Vanished {
+    /// Bytes of the largest IP packets of the load.
+    pub(crate) packet_bytes: u32,
+    /// IP packets or TCP segments sent in all runs.
+    pub(crate) sent: u64,
+}
+
+impl Vanished {
+    /// Returns the packets of a stream of which nothing arrived in any of `runs`; `None` if anything did, or if hardly anything was sent.
+    pub(super) fn of(runs: &[&TrialResult], hosts: &[Host]) -> Option<Self> {
+        let (mut packet_bytes, mut sent) = (0, 0);
+        for run in runs {
+            let Task::Stream(stream) = run.trial.task() else { return None };
+            for transfer in transfers(run) {
+                if transfer.receiver.received.as_ref().is_none_or(|received| received.payload_bytes > 0) {
+                    return None;
+                }
+                packet_bytes = packet_bytes.max(largest_packet(stream, &transfer, hosts));
+                sent += sent_in_vain(stream, &transfer)?;
+            }
+        }
+        (packet_bytes > 0).then_some(Self { packet_bytes, sent })
+    }
+}
+
+/// Returns the packets that left the sending host; `None` if they are too few.
+fn sent_in_vain(stream: &StreamTask, transfer: &Transfer<'_>) -> Option<u64> {
+    match stream.net.transport {
+        Transport::Udp => {
+            let sent = transfer.sender.sent.as_ref()?;
+            let kept_back = transfer.loss.map_or(0, |loss| loss.places.sender_queue + loss.places.not_sent);
+            Some((sent.messages.saturating_sub(kept_back)) * sent.fragments.max(1)).filter(|count| *count >= FEWEST)
+        }
+        Transport::Tcp => {
+            let flows = || transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref());
+            let again: u64 = flows().map(|tcp| tcp.retransmits).sum();
+            (again >= FEWEST_SENT_AGAIN).then(|| flows().map(|tcp| tcp.segments_out).sum())
+        }
+    }
+}
+
+/// Returns the bytes of the largest IP packets that the sender made of its messages.
+fn largest_packet(stream: &StreamTask, transfer: &Transfer<'_>, hosts: &[Host]) -> u32 {
+    let ip = stream.net.ip;
+    match stream.net.transport {
+        Transport::Udp => {
+            let mtu = mtu(transfer, hosts).unwrap_or(USUAL_MTU);
+            let packets = ip_packets(Transport::Udp, ip, stream.message_bytes.get(), mtu);
+            packets.into_iter().max().unwrap_or_default()
+        }
+        Transport::Tcp => {
+            let segment = transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.mss).max();
+            segment.map_or(0, |segment| tcp_packet(ip, segment))
+        }
+    }
+}
+
+/// Returns the MTU of the interface that the transfer left by.
+fn mtu(transfer: &Transfer<'_>, hosts: &[Host]) -> Option<u32> {
+    let nics = &hosts.iter().find(|host| host.name == *transfer.from)?.nics;
+    Some(nics.iter().find(|nic| Some(&nic.name) == transfer.sender.interface.as_ref())?.mtu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::tests::placed;
+    use crate::transfer::tests::{paths_of, stream_of, trial};
+    use linerate_model::{FlowCounts, TcpFlow};
+
+    #[test]
+    fn only_a_load_of_which_nothing_arrived_has_vanished() {
+        let of = |arrived, lost| Vanished::of(&[&placed(trial(arrived, lost))], &[]);
+        assert_eq!(of(0, 5_000), Some(Vanished { packet_bytes: 1_028, sent: 5_000 }));
+        assert_eq!(of(1, 5_000), None);
+        assert_eq!(of(0, 5), None, "hardly anything was sent");
+        let (none, some) = (placed(trial(0, 5_000)), placed(trial(4_000, 1_000)));
+        assert_eq!(Vanished::of(&[&none, &some], &[]), None);
+    }
+
+    #[test]
+    fn large_datagrams_leave_in_packets_of_the_mtu() {
+        let mut run = trial(0, 100);
+        stream_of(&mut run.trial).message_bytes = linerate_units::ByteCount::new(8_000);
+        paths_of(&mut run)[0].client.sent.as_mut().expect("sent").fragments = 6;
+        let vanished = Vanished::of(&[&placed(run)], &[]).expect("nothing arrived");
+        assert_eq!((vanished.packet_bytes, vanished.sent), (1_500, 600));
+    }
+
+    #[test]
+    fn tcp_that_only_sends_again_has_vanished() {
+        let of = |retransmits| {
+            let mut run = trial(0, 0);
+            stream_of(&mut run.trial).net.transport = Transport::Tcp;
+            let tcp = TcpFlow { segments_out: 14, retransmits, mss: 1_448, ..TcpFlow::default() };
+            paths_of(&mut run)[0].client.flows = vec![FlowCounts { tcp: Some(tcp), ..FlowCounts::default() }];
+            Vanished::of(&[&run], &[])
+        };
+        assert_eq!(of(4), Some(Vanished { packet_bytes: 1_500, sent: 14 }));
+        assert_eq!(of(0), None);
+    }
+}
