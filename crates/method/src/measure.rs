@@ -111,9 +111,9 @@ pub(crate) fn tester_limit(
     };
     // What the tester reaches in NFS operations at all holds for every mix and load.
     let any_mix = || named(TESTER_LIMIT).filter(|_| task == TaskKind::Nfs);
-    let Calibrated { record, bypass, age, reached, .. } = named(name).or_else(any_mix)?.clone();
+    let Calibrated { record, bypass, age, interleaved, reached, .. } = named(name).or_else(any_mix)?.clone();
     let share = if reached.median > 0.0 { main.median / reached.median } else { 0.0 };
-    Some(TesterLimit { record, bypass, age, reached, share })
+    Some(TesterLimit { record, bypass, age, interleaved, reached, share })
 }
 
 /// The result of a cell of streams, transactions, RPC or NFS.

@@ -61,6 +61,9 @@ pub struct Calibrated {
     /// How long before the run the calibration began; zero where it was made for the run.
     #[serde(default)]
     pub age: Nanos,
+    /// Its trials alternated with those of the run that it is compared with, under the same conditions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interleaved: bool,
     /// What it was measured with.
     pub subject: CalibratedSubject,
     /// What was reached, in the unit of the result's main figure (frames: frames per second).

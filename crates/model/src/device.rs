@@ -248,6 +248,9 @@ pub struct Throughput {
 pub struct FrameTesterLimit {
     /// The calibration's record.
     pub record: RecordId,
+    /// Its trials alternated with those of this result, under the same conditions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interleaved: bool,
     /// Frames per second, all directions together, without loss.
     pub frames_per_s: f64,
     /// This result as a share of it.

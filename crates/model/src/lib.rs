@@ -136,4 +136,6 @@ pub use task::{
     TaskKind, TransactStyle, TransactTask, TreeKind, Vary, VaryField, VaryOrder,
 };
 pub use trial::{Load, Timing, Trial, Warmup, Window};
-pub use verdict::{Confidence, Limit, LimitPlace, Steadiness, Support, Verdict, Weighed};
+pub use verdict::{
+    Confidence, ConfidenceCheck, ConfidenceCondition, Limit, LimitPlace, Steadiness, Support, Verdict, Weighed,
+};

@@ -147,6 +147,9 @@ pub struct TesterLimit {
     /// How long before the run the calibration began; zero where it was made for the run.
     #[serde(default)]
     pub age: Nanos,
+    /// Its trials alternated with those of this result, under the same conditions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interleaved: bool,
     /// What it reached: payload bit/s of a stream, transactions per second otherwise.
     pub reached: Summary,
     /// This result's median as a share of the limit's.

@@ -26,6 +26,18 @@ pub fn interface_towards(peer: IpAddr) -> Option<String> {
     named(&mut route, outgoing)
 }
 
+/// The interface that carries packets between the addresses `local` and `peer`. It is the owner of `local`, unless that is an
+/// interface without a wire (a router's loopback address): then it is the one by which packets to `peer` leave.
+pub fn interface_between(local: IpAddr, peer: IpAddr) -> Option<String> {
+    let owner = interface_of(local)?;
+    let mut route = Route::open().ok()?;
+    let is_inner = |link: &Link| link.name == owner && (link.loopback || link.kind == "dummy");
+    match route.links().ok()?.iter().any(is_inner) {
+        true => interface_towards(peer).or(Some(owner)),
+        false => Some(owner),
+    }
+}
+
 fn named(route: &mut Route, index: u32) -> Option<String> {
     route.links().ok()?.into_iter().find(|link| link.index == index).map(|link| link.name)
 }
@@ -103,6 +115,7 @@ mod tests {
             let address: IpAddr = address.parse().expect("an address");
             assert_eq!(interface_of(address), lo, "{address}");
             assert_eq!(interface_towards(address), lo, "{address}");
+            assert_eq!(interface_between(address, address), lo, "{address}");
         }
         assert_eq!(interface_of(Ipv4Addr::new(198, 19, 255, 254).into()), None);
     }

@@ -35,7 +35,7 @@ pub use capability::capabilities;
 pub use counters::counters;
 pub use error::ObserveError;
 pub use host::{HostOptions, host};
-pub use interface::{interface_of, interface_towards};
+pub use interface::{interface_between, interface_of, interface_towards};
 pub use memory::usable_memory;
 pub use sampler::HostSampler;
 pub use watch::Watch;

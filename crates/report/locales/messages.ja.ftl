@@ -409,6 +409,7 @@ sender-cpu-lost-at-once = 実行できるときにまとめて送信した分の
 sender-cpu-lost-behind = 送信した分の { $share } が送信側より先で失われました。送信を速くしても損失が増えるだけです。
 sender-cpu-next = より速いコア、大きなメッセージ、オフロード、または複数コアでのフローの増加（--flows）で、さらに多く送信できます。
 sender-cpu-next-copy = より速いコア、複数コアでのレーンの増加（--lanes）、または検証の省略（--no-verify）で、さらに多く送信できます。
+sender-cpu-own-queue = 送信ホスト自身のキューが送信した分の { $share } を破棄しました。送信を速くしてもそこでの損失が増えるだけです。
 
 ## サーバー
 
@@ -446,6 +447,7 @@ shaper-hosts-had-time = ホストには余裕があり（使用率 { $occupied }
 shaper-like-policer = TCP は { $lost } を失いました。ポリサーのように見えますが、1 つの負荷では不良な経路と区別できません。
 shaper-line-full = 速度のわかっているリンクが満杯です。
 shaper-line-speed = 送信待ちのパケットは回線速度で送出されています。
+shaper-lost-later = ただし、そのキューから出た分の { $lost } がその先で失われました。
 shaper-marked = そこでセグメントの { $share } に輻輳マークが付きました。
 shaper-neither = キューにも損失にも原因が見えません。
 shaper-next = 経路の管理者に、シェーパー、ポリサー、遅いリンクの有無を確認してください。損失の出ない低い --rate での測定で、経路が通す量の下限がわかります。
@@ -536,7 +538,20 @@ unexplained-queue-dropped = { $whose }ホストのインターフェース { $in
 ## 判定
 
 verdict-also = { $other }も制限要因の可能性があります。
+verdict-brief-window = ただし、{ $time } の測定区間はそれを示すには短すぎます。測定時間（--time）か送信量（--bytes）を増やしてください。
 verdict-stolen = ハイパーバイザーがホストの時間の { $took } を使い、影響した可能性があります。
+
+## 確度の条件
+
+confidence-counted = 結果をそれだけで説明するものが計数されました。
+confidence-counts = 損失とバッファを除くと、送信側と受信側の計数の差は { $difference } です。
+confidence-interleaved = 装置なしの測定は、同じ条件でこの測定と交互に行われました。
+confidence-no-other-sign = ほかの制限要因を支持する兆候はありません。
+confidence-not-counted = 結果をそれだけで説明するものは計数されていません。
+confidence-not-interleaved = 装置なしの測定は別の時刻に行われ、そのときのマシンの負荷は異なった可能性があります。
+confidence-other-sign = { $other }を支持する兆候もあります。
+confidence-sampled = { $time } の測定区間で { $samples } 回採取されました。確度「高」には { $fewest } 回必要です。
+confidence-waited = 負荷のスレッドがコアを待った時間は、送信側で { $sender }、受信側で { $receiver } です。
 
 ## ウィンドウ
 
@@ -552,6 +567,8 @@ wire-calls = { $bytes } バイトの呼び出し
 wire-datagrams = { $bytes } バイトのデータグラム
 wire-declared-wrong = 結果は { $line } の回線が運べる量の { $share } です。インターフェースの申告速度が誤っています。
 wire-filled = インターフェースのカウンタによると、フレームが { $line } の回線の { $share } を占めました。
+wire-interface-full = 送信ホストのインターフェース { $interface } では、フレームが回線の { $share } を占めました。
+wire-lost-later = ただし、データグラムの { $lost } がその先で失われました。
 wire-next = より速いリンク、またはメッセージが小さければ大きなメッセージで、さらに多く運べます。
 wire-next-copy = より速いリンクで、さらに多く運べます。
 wire-next-shared = ほかに回線を使うものがないときに測定するか、より速いリンクを使ってください。

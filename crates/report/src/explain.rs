@@ -48,6 +48,14 @@ fn reasons(lang: Language, page: &mut Page, verdict: &Verdict) {
             format!("    {:<23}{:<9}", lang.named("limit", weighed.limit), lang.named("support", weighed.support));
         page.paragraph(&head, &message(lang, &weighed.text));
     }
+    if !verdict.checks.is_empty() {
+        page.paragraph("  ", &said!(lang, "explain-checks"));
+    }
+    for check in &verdict.checks {
+        let met = if check.met { said!(lang, "explain-met") } else { said!(lang, "explain-not-met") };
+        let head = format!("    {:<23}{met:<9}", lang.named("condition", check.condition));
+        page.paragraph(&head, &message(lang, &check.text));
+    }
     for next in &verdict.next {
         page.paragraph(&format!("  {} ", said!(lang, "explain-next")), &message(lang, next));
     }

@@ -306,20 +306,47 @@ fn named(lang: Language, hosts: &[&HostName]) -> String {
 /// The interface that carried most of a result's data at an end, with what is known of it; of several hosts no single one.
 fn interface(lang: Language, record: &Record, result: &str, spot: Spot, hosts: &[&HostName], sends: bool) -> Stop {
     let [host] = hosts else { return Stop::new(spot, said!(lang, "path-interfaces"), []) };
-    let seen = record.counted().filter(|attempt| attempt.trial.name == result);
-    let seen = seen.filter_map(|attempt| attempt.hosts.get(*host)).flat_map(|seen| &seen.interfaces);
-    let busiest = seen.max_by_key(|counters| if sends { counters.tx_bytes } else { counters.rx_bytes });
-    let nics = || record.hosts.iter().filter(|known| known.name == **host).flat_map(|known| &known.nics);
-    let nic: Option<&Nic> = match busiest {
-        Some(busiest) => nics().find(|nic| nic.name == busiest.name),
+    let known = record.hosts.iter().find(|known| known.name == **host);
+    let nics = || known.into_iter().flat_map(|known| &known.nics);
+    let own = interface_of_flows(record, result, host).or_else(|| {
+        let of_data =
+            |nic: &&Nic| known.is_some_and(|host| host.data_addresses.iter().any(|a| nic.addresses.contains(a)));
+        nics().find(of_data).map(|nic| &nic.name)
+    });
+    let name = own.or_else(|| busiest_interface(record, result, host, sends));
+    let nic: Option<&Nic> = match name {
+        Some(name) => nics().find(|nic| nic.name == *name),
         None => nics().find(|nic| nic.up).filter(|_| nics().filter(|nic| nic.up).count() == 1),
     };
-    let name = busiest.map(|busiest| &busiest.name).or(nic.map(|nic| &nic.name));
+    let name = name.or(nic.map(|nic| &nic.name));
     let name = name.map_or_else(|| said!(lang, "path-interface"), |name| plain(name));
     let speed = nic.and_then(|nic| nic.speed).map(|speed| speed.to_string());
     let mtu = nic.map(|nic| said!(lang, "path-mtu", mtu = nic.mtu.to_string()));
     let facts: Vec<String> = speed.into_iter().chain(mtu).collect();
     Stop::new(spot, name, [Some(facts.join(", ")).filter(|facts| !facts.is_empty())])
+}
+
+/// Name of the interface that the ends of the flows on `host` counted as theirs.
+fn interface_of_flows<'a>(record: &'a Record, result: &str, host: &HostName) -> Option<&'a String> {
+    let attempts = record.counted().filter(|attempt| attempt.trial.name == result);
+    for attempt in attempts {
+        for (path, counts) in attempt.trial.paths().iter().zip(attempt.paths()) {
+            let ends = [(&path.client, &counts.client), (path.server.name(), &counts.server)];
+            let own = ends.into_iter().find(|(name, end)| *name == host && end.interface.is_some());
+            if let Some((_, end)) = own {
+                return end.interface.as_ref();
+            }
+        }
+    }
+    None
+}
+
+/// Name of the interface that carried the most bytes in the direction of the data, for records that name none.
+fn busiest_interface<'a>(record: &'a Record, result: &str, host: &HostName, sends: bool) -> Option<&'a String> {
+    let attempts = record.counted().filter(|attempt| attempt.trial.name == result);
+    let seen = attempts.filter_map(|attempt| attempt.hosts.get(host)).flat_map(|seen| &seen.interfaces);
+    let busiest = seen.max_by_key(|counters| if sends { counters.tx_bytes } else { counters.rx_bytes })?;
+    Some(&busiest.name)
 }
 
 /// Where a limit is; empty where it is in no one place, or that is not known.

@@ -8,7 +8,7 @@ use crate::window::joint_length;
 use crate::{bulk_tcp, bulk_udp, spread, transact};
 use linerate_engine::{Stop, Work, Worker, Workers};
 use linerate_model::{EndCounts, Received, RoleCounts, Sent, Task, Transactions, Transport};
-use linerate_observe::interface_of;
+use linerate_observe::interface_between;
 use linerate_sys::{affinity, clock};
 use linerate_units::{ByteCount, Nanos};
 use std::sync::Arc;
@@ -91,13 +91,13 @@ impl Running {
     /// What the end of index `end`, of the path `path`, makes of its flows' `outcomes`.
     pub(crate) fn counts(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> Result<EndCounts, StreamError> {
         let flows = self.shared.flows.iter().zip(outcomes).filter(|(flow, _)| flow.end == end);
-        let local = flows.clone().map(|(flow, _)| plain(flow.local.ip())).next();
+        let addresses = flows.clone().map(|(flow, _)| (plain(flow.local.ip()), plain(flow.peer.ip()))).next();
         let of_end: Vec<&Outcome> = flows.filter_map(|(_, outcome)| outcome.as_ref()).collect();
         // A volume is moved when its last flow is through.
         let length: Length = if self.shared.job.volume().is_some() { longest } else { joint_length };
         let counts = EndCounts {
             path,
-            interface: local.and_then(interface_of),
+            interface: addresses.and_then(|(local, peer)| interface_between(local, peer)),
             sent: sum_sent(of_end.iter().filter_map(|outcome| outcome.sent.as_ref()), length),
             received: sum_received(of_end.iter().filter_map(|outcome| outcome.received.as_ref()), length),
             transactions: sum_transactions(of_end.iter().filter_map(|outcome| outcome.transactions.as_ref())),

@@ -135,6 +135,7 @@ pub fn fit(calibration: &Record, run: &Uncalibrated<'_>) -> Result<Fit, Misfit> 
                 record: calibration.id.clone(),
                 bypass: how.bypass,
                 age,
+                interleaved: false,
                 subject: CalibratedSubject::Result(subject.name.to_owned()),
                 reached,
             }),

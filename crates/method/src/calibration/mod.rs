@@ -26,8 +26,14 @@ use linerate_units::Nanos;
 /// Returns what the tester reached in each trial of `record`, a calibration that was made for the run that wants it.
 pub fn calibrated(record: &Record) -> Vec<Calibrated> {
     let bypass = record.plan.calibration.as_ref().map_or(Bypass::Cable, |calibration| calibration.bypass);
-    let known =
-        |subject, reached| Calibrated { record: record.id.clone(), bypass, age: Nanos::default(), subject, reached };
+    let known = |subject, reached| Calibrated {
+        record: record.id.clone(),
+        bypass,
+        age: Nanos::default(),
+        interleaved: false,
+        subject,
+        reached,
+    };
     let results = record.results.iter();
     let mut all: Vec<Calibrated> =
         results.map(|result| known(CalibratedSubject::Result(result.name.clone()), result.main.clone())).collect();

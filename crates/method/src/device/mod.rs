@@ -121,6 +121,7 @@ fn all_parts(test: &DeviceTest) -> Vec<Part> {
 #[derive(Debug, Clone)]
 pub(crate) struct TesterLimit {
     record: linerate_model::RecordId,
+    interleaved: bool,
     frame_bytes: u32,
     frames_per_s: f64,
 }
@@ -172,9 +173,12 @@ impl Device {
     /// The test of `plan`, nothing run yet. `calibrated` is what [`DeviceTest::Calibrate`] found between the same ports.
     pub fn new(plan: &DevicePlan, calibrated: &[Calibrated]) -> Self {
         let limit = |known: &Calibrated| match known.subject {
-            CalibratedSubject::FrameBytes(frame_bytes) => {
-                Some(TesterLimit { record: known.record.clone(), frame_bytes, frames_per_s: known.reached.median })
-            }
+            CalibratedSubject::FrameBytes(frame_bytes) => Some(TesterLimit {
+                record: known.record.clone(),
+                interleaved: known.interleaved,
+                frame_bytes,
+                frames_per_s: known.reached.median,
+            }),
             CalibratedSubject::Result(_) => None,
         };
         let tester_limits = calibrated.iter().filter_map(limit).collect();

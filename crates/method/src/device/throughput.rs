@@ -256,6 +256,7 @@ impl ThroughputTest {
         let lines = lines(plan, self.size);
         let tester_limit = self.tester_limit.as_ref().map(|tester_limit| FrameTesterLimit {
             record: tester_limit.record.clone(),
+            interleaved: tester_limit.interleaved,
             frames_per_s: tester_limit.frames_per_s,
             share: if tester_limit.frames_per_s > 0.0 { shown.rate / tester_limit.frames_per_s } else { 0.0 },
         });

@@ -247,6 +247,7 @@ fn the_calibration_is_the_test_of_a_device_and_a_tester() {
     result.tester_limit = Some(TesterLimit {
         record: RecordId("bypassed".into()),
         bypass: Bypass::Cable,
+        interleaved: false,
         age: Nanos::default(),
         reached,
         share: 0.1,

@@ -149,6 +149,7 @@ fn calibrated(record: &Value) -> Upgraded<Vec<Calibrated>> {
             record: read(limit["record"].clone(), "a tester limit's record")?,
             bypass: Bypass::Cable,
             age: Nanos::default(),
+            interleaved: false,
             subject: CalibratedSubject::Result(read(result["name"].clone(), "a result's name")?),
             reached: read(limit["reached"].clone(), "a tester limit's figure")?,
         });
@@ -164,6 +165,7 @@ fn calibrated(record: &Value) -> Upgraded<Vec<Calibrated>> {
             record: read(limit["record"].clone(), "a tester limit's record")?,
             bypass: Bypass::Cable,
             age: Nanos::default(),
+            interleaved: false,
             subject,
             reached: crate::calibration::one(rate),
         });

@@ -30,5 +30,5 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         return Some(Opinion::new(Support::Against, text));
     }
     let support = if corrupted >= MOST * lost { Support::Strong } else { Support::For };
-    Some(Opinion::new(support, text).at(LimitPlace::ForwardPath).then(advice()).despite_steal())
+    Some(Opinion::new(support, text).at(LimitPlace::ForwardPath).then(advice()).despite_steal().counted())
 }

@@ -36,6 +36,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     );
     Some(
         Opinion::new(Support::Strong, text)
+            .counted()
             .at(LimitPlace::Device)
             .then(message!("device-next", "Use a faster device, or give it less to do.")),
     )

@@ -43,5 +43,5 @@ fn of(used: &BusUse) -> Opinion {
     };
     let next =
         message!("host-bus-next", "Put the card into a faster slot; `linerate limits --bus` has what each carries.");
-    Opinion::new(support, on.and(card).and(took)).used(used.share.min(1.0)).then(next).despite_steal()
+    Opinion::new(support, on.and(card).and(took)).used(used.share.min(1.0)).then(next).despite_steal().counted()
 }

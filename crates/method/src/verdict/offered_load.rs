@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{FlowFacts, NOTABLE_LOSS, percent};
-use linerate_model::{Support, message};
+use linerate_model::{LimitPlace, Support, message};
 
 /// A load is met within the error of the clocks and of the receiver's window.
 const MET: f64 = 0.99;
@@ -26,7 +26,9 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
             ),
         )
         .then(message!("offered-load-next", "Ask for a higher --rate, or for none, to find what the path carries."))
+        .at(LimitPlace::SenderApplication)
         .despite_steal()
+        .counted()
     } else if offer.is_nearly_met() && lost <= NOTABLE_LOSS {
         Opinion::new(Support::Hint, text)
     } else {

@@ -49,7 +49,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     }
     let asked = facts.offer.is_some_and(|offer| offer.sent >= 0.99);
     let support = if lost > HEAVY || asked { Support::Strong } else { Support::For };
-    Some(Opinion::new(support, text).at(LimitPlace::ReceiverApplication).then(message!(
+    Some(Opinion::new(support, text).counted().at(LimitPlace::ReceiverApplication).then(message!(
         "receiver-buffer-next",
         "A larger buffer (--receive-buffer, net.core.rmem_max) holds what comes in bursts."
     )))
@@ -64,7 +64,7 @@ fn of_reassembly(lost: f64) -> Opinion {
         share = percent(lost)
     );
     let support = if lost > HEAVY { Support::Strong } else { Support::For };
-    Opinion::new(support, text).at(LimitPlace::ReceiverHost).then(message!(
+    Opinion::new(support, text).counted().at(LimitPlace::ReceiverHost).then(message!(
         "receiver-buffer-next-reassembly",
         "Datagrams that fit the MTU need no reassembly; more memory for it (net.ipv4.ipfrag_high_thresh, \
          net.ipv6.ip6frag_high_thresh) holds more fragments."

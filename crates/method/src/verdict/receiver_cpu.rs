@@ -10,14 +10,16 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     facts.calls.is_none().then(|| of_receiver(facts).at(LimitPlace::ReceiverHost))
 }
 
+/// Stages of a copy at its destination.
+pub(super) const DESTINATION_STAGES: [CopyStage; 5] =
+    [CopyStage::Receive, CopyStage::Verify, CopyStage::Create, CopyStage::Write, CopyStage::Sync];
+
 /// The processor of a copy's destination.
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
-    const STAGES: [CopyStage; 5] =
-        [CopyStage::Receive, CopyStage::Verify, CopyStage::Create, CopyStage::Write, CopyStage::Sync];
     let next = message!(
         "receiver-cpu-next-copy",
         "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) takes more."
     );
-    of_stages(facts, &facts.destination, &STAGES, "destination's")
+    of_stages(facts, &facts.destination, &DESTINATION_STAGES, "destination's")
         .map(|opinion| opinion.at(LimitPlace::ReceiverHost).then(next))
 }

@@ -29,6 +29,15 @@ fn of_sender(facts: &FlowFacts) -> Option<Opinion> {
             ),
         ));
     }
+    let dropped = facts.udp.map_or(0.0, |udp| udp.sender_queue);
+    if dropped > OUTRUN && !end.is_throttled() {
+        let text = message!(
+            "sender-cpu-own-queue",
+            "The sending host's own queue dropped {share} of what was sent: a faster sender would lose more there.",
+            share = percent(dropped)
+        );
+        return Some(Opinion::new(Support::Against, text));
+    }
     let lost = facts.lost_behind_sender();
     if lost > OUTRUN && end.is_throttled() {
         let text = of_end(end, "sending").text.and(message!(
@@ -52,13 +61,16 @@ fn of_sender(facts: &FlowFacts) -> Option<Opinion> {
     )))
 }
 
+/// Stages of a copy at its source.
+pub(super) const SOURCE_STAGES: [CopyStage; 5] =
+    [CopyStage::List, CopyStage::Open, CopyStage::Read, CopyStage::Hash, CopyStage::Send];
+
 /// The processor of a copy's source.
 pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
-    const STAGES: [CopyStage; 5] =
-        [CopyStage::List, CopyStage::Open, CopyStage::Read, CopyStage::Hash, CopyStage::Send];
     let next = message!(
         "sender-cpu-next-copy",
         "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) sends more."
     );
-    of_stages(facts, &facts.source, &STAGES, "source's").map(|opinion| opinion.at(LimitPlace::SenderHost).then(next))
+    of_stages(facts, &facts.source, &SOURCE_STAGES, "source's")
+        .map(|opinion| opinion.at(LimitPlace::SenderHost).then(next))
 }

@@ -40,7 +40,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     };
     // A quota that stops it does so whatever else was taken; and where its host had time, a call's time in it is its own.
     let sure = facts.receiver.is_throttled() || facts.idle_despite_steal();
-    Some(said.at(LimitPlace::Server).despite_steal_if(sure).then(advice()))
+    Some(said.at(LimitPlace::Server).despite_steal_if(sure).then(advice()).counted())
 }
 
 /// Whether the server's own agent saw its disk or a core full while its clients waited for it. Nothing else raises confidence: of a

@@ -17,6 +17,9 @@ const MARKED: f64 = 0.001;
 const MOST_FILTERED: f64 = 0.5;
 /// A filter that drops less than this on the way out does not hold the result back.
 const FILTERED_OUT: f64 = 0.005;
+/// With more of what leaves the sender lost later, the sender's own queue does not limit alone.
+const LOST_LATER: f64 = 0.02;
+
 fn window_full() -> Message {
     message!("shaper-window-full", "The receiver's window was full, so the path's limit is unknown.")
 }
@@ -49,15 +52,20 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.line.as_ref().is_some_and(|line| line.share >= NEARLY_FULL) {
         return Some(Opinion::new(Support::Against, message!("shaper-line-full", "A link of known speed is full.")));
     }
-    if facts.queue_drains_at_line_speed() {
+    let lost_later = facts.lost_behind_sender();
+    if facts.queue_drains_at_line_speed() && lost_later <= LOST_LATER {
         return Some(Opinion::new(
             Support::Against,
             message!("shaper-line-speed", "What waits to be sent leaves at the speed of the line."),
         ));
     }
-    let opinion = match (at_a_host(facts), facts.work) {
+    let own = at_a_host(facts);
+    let opinion = match (own, facts.work) {
+        (Some(own), Work::Udp) if lost_later > LOST_LATER && own.place == Some(LimitPlace::SenderQueue) => {
+            before_a_lossy_path(own, on_path_of_datagrams(facts), lost_later)
+        }
         (Some(own), _) => own,
-        (None, Work::Udp) => of_datagrams(facts)?.at(LimitPlace::ForwardPath).then(advice()),
+        (None, Work::Udp) => on_path_of_datagrams(facts)?,
         (None, Work::Tcp) => of_tcp(facts)?,
         (None, Work::Transact) => of_requests(facts)?,
     };
@@ -66,6 +74,25 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let opinion = Opinion { support, ..opinion }.despite_steal_if(facts.idle_despite_steal());
     // A line whose speed is not what it is said to be may be what is full.
     Some(if facts.declared_too_slow.is_some() { Opinion { place: None, ..opinion.by_elimination() } } else { opinion })
+}
+
+/// Weighs the sender's own queue against a path that loses what the queue lets go: the path is what more data would meet next.
+fn before_a_lossy_path(own: Opinion, path: Option<Opinion>, lost: f64) -> Opinion {
+    match path {
+        Some(path) if path.support >= Support::For => Opinion { text: path.text.and(own.text), ..path },
+        _ => {
+            let text = own.text.and(message!(
+                "shaper-lost-later",
+                "But {lost} of what left that queue was lost later.",
+                lost = percent(lost)
+            ));
+            Opinion { text, support: own.support.min(Support::For), ..own }
+        }
+    }
+}
+
+fn on_path_of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
+    of_datagrams(facts).map(|opinion| opinion.at(LimitPlace::ForwardPath).then(advice()))
 }
 
 /// A shaper at one of the hosts themselves, which its own queue shows.
@@ -81,7 +108,7 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
             per_s = MessageValue::number(interface.held_back_per_s, 0)
         )
     };
-    if facts.outbound.is_shaped() {
+    if facts.outbound.is_shaped() && !facts.queue_drains_at_line_speed() {
         let next = message!(
             "shaper-next-sender",
             "Look at the sending host's own queueing discipline (tc qdisc): it has a rate set."
@@ -105,7 +132,7 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
             "Look at the receiving host's packet filters (tc filter, nft list ruleset, iptables -L -v): one has a \
              rate set."
         );
-        return Some(Opinion::new(Support::Strong, text).at(LimitPlace::ReceiverHost).then(next));
+        return Some(Opinion::new(Support::Strong, text).at(LimitPlace::ReceiverHost).then(next).counted());
     }
     if facts.outbound.filtered > FILTERED_OUT {
         let text = message!(
@@ -117,7 +144,7 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
             "shaper-next-sender-filter",
             "Look at the sending host's packet filters (tc filter show dev IF egress): one has a rate set."
         );
-        return Some(Opinion::new(Support::Strong, text).at(LimitPlace::SenderQueue).then(next));
+        return Some(Opinion::new(Support::Strong, text).at(LimitPlace::SenderQueue).then(next).counted());
     }
     // Of a stream nothing but acknowledgements goes back.
     if facts.work == Work::Tcp && facts.inbound.is_shaped() {

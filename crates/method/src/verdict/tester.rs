@@ -27,6 +27,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     };
     Some(match (tester_limit.share >= AT_TESTER_LIMIT, overlaps) {
         (true, _) => Opinion::new(Support::Strong, text)
+            .counted()
             .then(message!("tester-next", "Faster hosts can show more of the device.")),
         (_, true) => Opinion::new(Support::Hint, text.and(message!("tester-overlap", "The runs of both overlap."))),
         _ => Opinion::new(Support::Against, text),
@@ -47,7 +48,7 @@ fn of_loopback(share: f64) -> Opinion {
         _ => Support::Hint,
     };
     // What a host counted of itself goes before an estimate.
-    Opinion::new(support, text).by_elimination().then(message!(
+    Opinion::new(support, text).by_elimination().counted().then(message!(
         "tester-next-loopback",
         "Join the hosts by a cable and measure the tester limit with `linerate calibrate`."
     ))

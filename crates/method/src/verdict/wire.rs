@@ -2,7 +2,7 @@
 
 use super::Opinion;
 use super::facts::{CopyFacts, FlowFacts, MOSTLY_FULL, Work, percent};
-use linerate_model::{Message, MessageValue, PathLimit, Support, message};
+use linerate_model::{LimitPlace, Message, MessageValue, PathLimit, Support, message};
 
 /// A line this full has no room that a better host could use: what is left is within the error of the clock and of the
 /// receiver's window.
@@ -11,8 +11,22 @@ const FULL: f64 = 0.98;
 const NEARLY_FULL: f64 = 0.95;
 /// Less traffic of others has no part in filling a line: a line counts as full without it.
 const SHARED: f64 = 0.02;
+/// Loss after the sender's full line that is within the error of its share.
+const LITTLE_LOST: f64 = 0.02;
+/// Loss after the sender's full line that limits the result as much as the line does.
+const MUCH_LOST: f64 = 0.05;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
+    of_flows(facts).map(|opinion| opinion.at(place(facts)))
+}
+
+/// Place of the line: the sender's own interface if that is full or its queue stands, else a link further on.
+fn place(facts: &FlowFacts) -> LimitPlace {
+    let is_own = facts.outbound.is_shaped() || facts.outbound.line_share.is_some_and(|share| share >= NEARLY_FULL);
+    if is_own { LimitPlace::SenderQueue } else { LimitPlace::ForwardPath }
+}
+
+fn of_flows(facts: &FlowFacts) -> Option<Opinion> {
     // Requests fill a line only where they carry data, and then it is known.
     if facts.work == Work::Transact && facts.line.is_none() {
         return None;
@@ -46,14 +60,19 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
             share = percent(others)
         ));
         let next = message!("wire-next-shared", "Measure while nothing else uses the line, or use a faster link.");
-        return Some(Opinion::new(Support::Strong, text).used(1.0).then(next).despite_steal());
+        return Some(Opinion::new(Support::Strong, text).used(1.0).then(next).despite_steal().counted());
+    }
+    let line_share = facts.outbound.line_share.filter(|share| *share >= FULL && facts.work != Work::Transact);
+    if let Some(share) = line_share.filter(|_| line.share < FULL) {
+        return Some(of_full_interface(facts, line, share));
     }
     let full = if facts.calls.as_ref().is_some_and(|calls| calls.nfs) { NEARLY_FULL } else { FULL };
     Some(match line.share {
         share if share >= full => Opinion::new(Support::Strong, carried(facts, line))
             .used(share.min(1.0))
-            .then(message!("wire-next", "A faster link, or larger messages if they are small, carries more."))
-            .despite_steal(),
+            .then(advice())
+            .despite_steal()
+            .counted(),
         _ if facts.queue_drains_at_line_speed() => {
             let text = carried(facts, line).and(message!(
                 "wire-queue",
@@ -70,6 +89,29 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
             message!("wire-used", "{share} of what the wire can carry was used.", share = percent(line.share)),
         ),
     })
+}
+
+fn advice() -> Message {
+    message!("wire-next", "A faster link, or larger messages if they are small, carries more.")
+}
+
+/// The sender's line is full of frames that the receiver's payload does not show: retransmits, and datagrams lost later.
+fn of_full_interface(facts: &FlowFacts, line: &PathLimit, share: f64) -> Opinion {
+    let lost = facts.lost_behind_sender();
+    let text = carried(facts, line).and(message!(
+        "wire-interface-full",
+        "Frames filled {share} of the line of the sending host's interface {interface}.",
+        share = percent(share),
+        interface = &facts.outbound.name
+    ));
+    let lost_later =
+        message!("wire-lost-later", "But {lost} of the datagrams were lost after it.", lost = percent(lost));
+    let opinion = match lost {
+        MUCH_LOST.. => Opinion::new(Support::Hint, text.and(lost_later)),
+        LITTLE_LOST.. => Opinion::new(Support::For, text.and(lost_later)),
+        _ => Opinion::new(Support::Strong, text),
+    };
+    opinion.used(share.min(1.0)).then(advice()).despite_steal().counted()
 }
 
 /// The wire under a copy, by the counters of the interfaces over the whole of it, its beginning and its end too.
@@ -98,7 +140,12 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         MOSTLY_FULL.. => Support::For,
         _ => Support::Against,
     };
-    Some(Opinion::new(support, text).then(message!("wire-next-copy", "A faster link carries more.")).despite_steal())
+    Some(
+        Opinion::new(support, text)
+            .then(message!("wire-next-copy", "A faster link carries more."))
+            .despite_steal()
+            .counted(),
+    )
 }
 
 fn carried(facts: &FlowFacts, line: &PathLimit) -> Message {

@@ -59,6 +59,7 @@ fn throughput(bytes: u32) -> Throughput {
         lost_at_frames_per_s: Some(frames_per_s * 1.002),
         directions: vec![],
         tester_limit: Some(FrameTesterLimit {
+            interleaved: false,
             record: RecordId("20261121T092900-77aa".to_owned()),
             frames_per_s: reached,
             share: frames_per_s / reached,

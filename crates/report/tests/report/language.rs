@@ -107,6 +107,7 @@ fn every_key_of_the_source_exists_and_every_message_is_used() {
     let kinds = [
         "limit",
         "support",
+        "condition",
         "quantity",
         "change",
         "samples",

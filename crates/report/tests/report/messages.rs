@@ -119,7 +119,8 @@ fn said(record: &Record) -> Vec<&Message> {
         let verdict = &result.verdict;
         let weighed = verdict.weighed.iter().map(|weighed| &weighed.text);
         let caveats = result.caveats.iter().map(|caveat| &caveat.text);
-        verdict.evidence.iter().chain(&verdict.next).chain(weighed).chain(caveats)
+        let checks = verdict.checks.iter().map(|check| &check.text);
+        verdict.evidence.iter().chain(&verdict.next).chain(weighed).chain(checks).chain(caveats)
     });
     record.caveats.iter().map(|caveat| &caveat.text).chain(of_results).collect()
 }

@@ -43,6 +43,7 @@ fn nfs(name: &str, ops: f64, mean_ms: f64) -> Measurement {
         figures.operations = operations;
     });
     result.tester_limit = Some(TesterLimit {
+        interleaved: false,
         record: RecordId("20261121T092900-77aa".to_owned()),
         bypass: Bypass::Loopback,
         age: Nanos::default(),

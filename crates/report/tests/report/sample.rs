@@ -277,6 +277,7 @@ pub(crate) fn record(clients: &[&str], server: &str, results: Vec<Measurement>) 
 
 fn with_tester_limit(mut result: Measurement, reached: f64) -> Measurement {
     result.tester_limit = Some(TesterLimit {
+        interleaved: false,
         record: RecordId("20261121T092900-77aa".to_owned()),
         bypass: Bypass::Cable,
         age: Nanos::default(),

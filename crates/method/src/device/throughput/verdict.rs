@@ -3,7 +3,10 @@
 use super::{AT_TESTER_LIMIT, NEAR, Shown, ThroughputTest, Tried};
 use crate::device::whole;
 use crate::proof::bypassed;
-use linerate_model::{Confidence, DevicePlan, DeviceTest, FrameTesterLimit, Limit, MessageValue, Verdict, message};
+use crate::verdict::{allowed, interleaved};
+use linerate_model::{
+    Confidence, DevicePlan, DeviceTest, FrameTesterLimit, Limit, LimitPlace, MessageValue, Verdict, message,
+};
 
 /// With so many times the result, it is the device rather than the tester that gives way, only not quite where.
 const NEAR_ENOUGH: f64 = 1.25;
@@ -90,8 +93,14 @@ impl ThroughputTest {
                 );
                 let near = let_through(gave_way) <= failed * NEAR;
                 let proofs = vec![bypassed(&tester_limit.record, rate, tester_limit.frames_per_s)];
-                let confidence = if near { Confidence::High } else { Confidence::Medium };
-                Verdict { proofs, ..say(Limit::Device, confidence, vec![sent, room]) }
+                let checks = vec![interleaved(tester_limit.interleaved)];
+                let confidence = if near { allowed(&checks) } else { Confidence::Medium };
+                Verdict {
+                    place: Some(LimitPlace::Device),
+                    proofs,
+                    checks,
+                    ..say(Limit::Device, confidence, vec![sent, room])
+                }
             }
             None => {
                 let missing = message!(

@@ -4,6 +4,7 @@ use super::bus::BusUse;
 use super::end::THROTTLED;
 use super::server_load::ServerLoad;
 use super::tcp::Tcp;
+use super::window::WindowFacts;
 use crate::copy::{Copied, LastPair, last_pair, shares};
 use crate::measure::tcp_of;
 use crate::outage;
@@ -24,6 +25,8 @@ pub(crate) const MOSTLY_FULL: f64 = 0.85;
 /// The facts of one copy, from the source to the destination that was done last.
 #[derive(Debug, Clone)]
 pub(crate) struct CopyFacts {
+    /// How well the copy was observed.
+    pub(crate) window: WindowFacts,
     /// It is read from files.
     pub(crate) reads: bool,
     /// It is written to files.
@@ -104,6 +107,7 @@ impl CopyFacts {
             _ => Some(ServerEnd::Written),
         };
         Some(Self {
+            window: WindowFacts::of_copy(result, &pair),
             reads: task.from == CopyFrom::Files,
             writes: task.into != CopyInto::Discard && server != Some(ServerEnd::Written),
             server,
@@ -137,6 +141,11 @@ impl CopyFacts {
     pub(crate) fn blocked(&self, stage: CopyStage) -> f64 {
         let WorkShare { busy, cpu, queued } = self.stage(stage).busiest;
         (busy - cpu - queued).max(0.0)
+    }
+
+    /// Largest share of the time that one of `stages`, in its busiest lane, waited for a core.
+    pub(crate) fn waited(&self, stages: &[CopyStage]) -> f64 {
+        stages.iter().map(|stage| self.stage(*stage).busiest.queued).fold(0.0, f64::max)
     }
 
     /// Share of the time that a stage had nothing to do.

@@ -12,6 +12,7 @@ use super::tcp::{HELD_BACK, Tcp, tcp};
 use super::udp::{Udp, udp};
 use super::vanished::Vanished;
 use super::waits::Waits;
+use super::window::WindowFacts;
 use super::words::percent;
 use super::{NOTABLE_LOSS, median};
 use crate::outage;
@@ -48,6 +49,8 @@ const SHORT_BUFFER: f64 = 0.000_2;
 pub(crate) struct FlowFacts {
     /// What was done.
     pub(crate) work: Work,
+    /// How well the window was observed.
+    pub(crate) window: WindowFacts,
     /// Payload bit/s at the receivers; transactions per second otherwise.
     pub(crate) reached: f64,
     /// What the path can carry, where its links' speeds are known.
@@ -167,6 +170,7 @@ impl FlowFacts {
         let overlap = |limit: &TesterLimit| own.runs > 1 && limit.reached.runs > 1 && own.high >= limit.reached.low;
         Self {
             work,
+            window: WindowFacts::of(runs),
             reached: own.median,
             line,
             declared_too_slow,
@@ -186,8 +190,8 @@ impl FlowFacts {
             outage: median(runs.iter().map(|run| outage::share(run))),
             steadiness: steadiness(figures, course.as_ref()),
             course,
-            outbound: InterfaceFacts::of(runs, true),
-            inbound: InterfaceFacts::of(runs, false),
+            outbound: InterfaceFacts::of(runs, true, hosts),
+            inbound: InterfaceFacts::of(runs, false, hosts),
             bus: bus(runs, hosts),
             one_way: OneWay::of(runs),
             lost_on_return: lost_on_return(runs),
@@ -279,16 +283,8 @@ impl FlowFacts {
                 ));
             }
         }
+        all.extend(self.other_traffic());
         for (interface, whose) in [(&self.outbound, "sending"), (&self.inbound, "receiving")] {
-            if interface.is_shared() {
-                all.push(message!(
-                    "unexplained-other-traffic",
-                    "Other traffic was {share} of what interface {interface} of the {whose} host carried.",
-                    interface = &interface.name,
-                    whose = MessageValue::term("whose", whose),
-                    share = percent(interface.others)
-                ));
-            }
             if interface.dropped > NOTABLE_LOSS {
                 all.push(message!(
                     "unexplained-queue-dropped",
@@ -302,11 +298,26 @@ impl FlowFacts {
         all
     }
 
-    /// Packets stood in the queue of the sending interface, and it sent about as fast as the line allows whenever they did: the line
-    /// itself holds them back.
+    /// Returns, in words, the share of other traffic on the interface that carried most of it. `None` if that is little.
+    pub(crate) fn other_traffic(&self) -> Option<Message> {
+        let ends = [(&self.outbound, "sending"), (&self.inbound, "receiving")];
+        let shared = ends.into_iter().filter(|(interface, _)| interface.is_shared());
+        let (interface, whose) = shared.max_by(|(one, _), (other, _)| one.others.total_cmp(&other.others))?;
+        Some(message!(
+            "unexplained-other-traffic",
+            "Other traffic was {share} of what interface {interface} of the {whose} host carried.",
+            interface = &interface.name,
+            whose = MessageValue::term("whose", whose),
+            share = percent(interface.others)
+        ))
+    }
+
+    /// Returns whether the sending interface sent at its declared speed whenever packets stood in its queue: the line holds them
+    /// back, and no shaper. Frames that are lost later fill it as well.
     pub(crate) fn queue_drains_at_line_speed(&self) -> bool {
         let outbound = &self.outbound;
-        outbound.is_shaped() && self.line.as_ref().is_some_and(|line| line.share >= AT_LINE_SPEED * outbound.waiting)
+        let carried = self.line.as_ref().map_or(0.0, |line| line.share).max(outbound.line_share.unwrap_or_default());
+        outbound.is_shaped() && carried >= AT_LINE_SPEED * outbound.waiting
     }
 
     /// TCP still grew to its rate, without a loss and without a queue, which it would have met at the path's limit.

@@ -1,10 +1,12 @@
 //! What the interface of one end of the transfers, and the queue before it, did meanwhile.
 
 use super::median;
+use super::window::whole_intervals;
 use crate::account;
-use crate::transfer::transfers;
+use crate::statistics;
+use crate::transfer::{rate, transfers};
 use linerate_model::{
-    EndCounts, HostName, InterfaceCounters, IpVersion, Observation, SeriesQuantity, Task, TrialResult,
+    EndCounts, Host, HostName, InterfaceCounters, IpVersion, Observation, SeriesQuantity, Task, TrialResult,
 };
 use linerate_units::Nanos;
 use std::collections::BTreeSet;
@@ -15,6 +17,12 @@ const UDP_HEADERS: u64 = 66;
 const TCP_HEADERS: u64 = 66;
 /// A header of IPv6 has so many bytes more.
 const IPV6_MORE: u64 = 20;
+/// Bytes of a frame on an Ethernet wire that an interface does not count: FCS 4, preamble 8, gap 12.
+const UNCOUNTED: u64 = 24;
+/// Fewest intervals that show whether a queue stands, or how many packets came back.
+const FEWEST_INTERVALS: usize = 3;
+/// Share of its packets that a queue drops when more is sent into it than it lets go.
+const OVERFLOWS: f64 = 0.02;
 /// A queue that holds packets in so many of the intervals stands.
 const STANDING: f64 = 0.8;
 /// Less traffic of others than this share is what hosts say at any time.
@@ -35,11 +43,13 @@ pub(crate) struct InterfaceFacts {
     pub(crate) filtered: f64,
     /// Of the bytes that it carried in the direction of the data, the share that was not of the measured load.
     pub(crate) others: f64,
+    /// Share of its declared speed that its frames took in the direction of the data. `None` without a declared speed.
+    pub(crate) line_share: Option<f64>,
 }
 
 impl InterfaceFacts {
-    pub(super) fn of(runs: &[&TrialResult], sends: bool) -> Self {
-        let each: Vec<Self> = runs.iter().filter_map(|run| Self::of_run(run, sends)).collect();
+    pub(super) fn of(runs: &[&TrialResult], sends: bool, hosts: &[Host]) -> Self {
+        let each: Vec<Self> = runs.iter().filter_map(|run| Self::of_run(run, sends, hosts)).collect();
         let middle = |of: fn(&Self) -> f64| median(each.iter().map(of));
         Self {
             name: each.first().map(|one| one.name.clone()).unwrap_or_default(),
@@ -48,12 +58,13 @@ impl InterfaceFacts {
             dropped: middle(|one| one.dropped),
             filtered: middle(|one| one.filtered),
             others: middle(|one| one.others),
+            line_share: statistics::median(each.iter().filter_map(|one| one.line_share).collect()),
         }
     }
 
-    /// A queue of its own host stood before it: the host itself let no more go.
+    /// Returns whether the host's own queue let no more go: packets always waited, and were held back or dropped.
     pub(crate) fn is_shaped(&self) -> bool {
-        self.waiting >= STANDING && self.held_back_per_s > 0.0
+        self.waiting >= STANDING && (self.held_back_per_s > 0.0 || self.dropped > OVERFLOWS)
     }
 
     /// Other programs had a notable share of what it carried.
@@ -62,7 +73,7 @@ impl InterfaceFacts {
     }
 
     /// The first transfer's: where there are several interfaces, each has its part in the load.
-    fn of_run(run: &TrialResult, sends: bool) -> Option<Self> {
+    fn of_run(run: &TrialResult, sends: bool, hosts: &[Host]) -> Option<Self> {
         let all = transfers(run);
         let first = all.first()?;
         let (host, end) = if sends { (first.from, first.sender) } else { (first.to, first.receiver) };
@@ -82,7 +93,17 @@ impl InterfaceFacts {
         // Frames, copies and requests say otherwise what they carried.
         let streams = matches!(run.trial.task(), Task::Stream(_));
         let carried = seen.carried.iter().find(|counted| counted.name == name);
+        let nics = hosts.iter().filter(|known| known.name == *host).flat_map(|known| &known.nics);
+        let speed = nics.filter(|nic| nic.name == name).find_map(|nic| nic.speed);
+        let on_wire = |counted: &InterfaceCounters| {
+            let (bytes, packets) = match sends {
+                true => (counted.tx_bytes, counted.tx_packets),
+                false => (counted.rx_bytes, counted.rx_packets),
+            };
+            rate((bytes + packets * UNCOUNTED) * 8, seen.window.get())
+        };
         Some(Self {
+            line_share: carried.zip(speed).map(|(counted, speed)| on_wire(counted) / speed.get().max(1) as f64),
             waiting: waiting(run, host, &name),
             held_back_per_s: overlimits as f64 / seen.window.as_secs_f64().max(f64::MIN_POSITIVE),
             dropped: drops as f64 / (packets + drops).max(1) as f64,
@@ -108,9 +129,12 @@ fn filtered(seen: &Observation, name: &str, sends: bool) -> f64 {
     (by_tc + by_netfilter) as f64 / carried.max(1) as f64
 }
 
-/// Share of the window's intervals at whose end packets waited at the interface `name` of `host`.
+/// Share of the window's intervals at whose end packets waited at the interface `name` of `host`; zero if there are too few.
 fn waiting(run: &TrialResult, host: &HostName, name: &str) -> f64 {
     let Some(one) = run.series.iter().find(|one| one.load == 0 && one.host == *host) else { return 0.0 };
+    if whole_intervals(&one.series) < FEWEST_INTERVALS {
+        return 0.0;
+    }
     let inside: Vec<bool> = one.series.in_window().collect();
     let mut busy = BTreeSet::new();
     // The subject of a discipline begins with its interface.
@@ -171,6 +195,9 @@ pub(super) fn lost_on_return(runs: &[&TrialResult]) -> f64 {
 fn packets_per_s(run: &TrialResult, host: &HostName, end: &EndCounts, quantity: SeriesQuantity) -> Option<f64> {
     let series = &run.series.iter().find(|one| one.load == 0 && one.host == *host)?.series;
     let track = series.tracks_of(quantity).find(|track| Some(&track.subject) == end.interface.as_ref())?;
+    if whole_intervals(series) < FEWEST_INTERVALS {
+        return None;
+    }
     let inside = track.values.iter().zip(series.spans()).zip(series.in_window()).filter(|(_, inside)| *inside);
     let (packets, seconds) =
         inside.fold((0, 0.0), |(packets, seconds), ((count, span), _)| (packets + count, seconds + span.seconds()));
@@ -207,21 +234,21 @@ mod tests {
 
     #[test]
     fn a_queue_that_stands_before_an_interface_that_holds_back_is_the_hosts_own_shaper() {
-        let stands = InterfaceFacts::of(&[&run(vec![9_000; 10], 0)], true);
+        let stands = InterfaceFacts::of(&[&run(vec![9_000; 10], 0)], true, &[]);
         assert_eq!(
             (stands.name.as_str(), stands.waiting, stands.held_back_per_s, stands.dropped),
             ("eth0", 1.0, 50.0, 0.1)
         );
         assert!(stands.is_shaped());
-        let now_and_then = InterfaceFacts::of(&[&run(vec![9_000, 0, 0, 0, 0, 0, 0, 0, 0, 0], 0)], true);
+        let now_and_then = InterfaceFacts::of(&[&run(vec![9_000, 0, 0, 0, 0, 0, 0, 0, 0, 0], 0)], true, &[]);
         assert!(!now_and_then.is_shaped(), "{now_and_then:?}");
-        assert_eq!(InterfaceFacts::of(&[&run(vec![9_000; 10], 0)], false).waiting, 0.0, "the other host has none");
+        assert_eq!(InterfaceFacts::of(&[&run(vec![9_000; 10], 0)], false, &[]).waiting, 0.0, "the other host has none");
     }
 
     #[test]
     fn what_the_load_does_not_explain_is_of_others() {
         let payload = trial(9_000, 0).paths()[0].client.sent.as_ref().expect("sent").payload_bytes;
-        let of = |bytes| InterfaceFacts::of(&[&run(vec![0; 10], bytes)], true);
+        let of = |bytes| InterfaceFacts::of(&[&run(vec![0; 10], bytes)], true, &[]);
         assert!(!of(payload + 9_000 * 42).is_shared(), "headers are its own");
         assert!(of(3 * payload).is_shared());
     }
@@ -240,7 +267,7 @@ mod tests {
         let ours = 101_000 * 1_514 / 2;
         let mut of = |bytes| {
             run.hosts.get_mut(&"a".into()).expect("host a").carried[0].tx_bytes = bytes;
-            InterfaceFacts::of(&[&run], true).others
+            InterfaceFacts::of(&[&run], true, &[]).others
         };
         assert!(of(ours) < 1e-6, "{}", of(ours));
         let shared = of(ours * 100 / 97);
@@ -260,7 +287,7 @@ mod tests {
         };
         // One acknowledgement for every second segment.
         end.flows = vec![flow(100_000, 0), flow(0, 100_000)];
-        assert_eq!(InterfaceFacts::of(&[&run], true).others, 0.0);
+        assert_eq!(InterfaceFacts::of(&[&run], true, &[]).others, 0.0);
     }
 
     #[test]

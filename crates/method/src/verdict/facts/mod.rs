@@ -15,6 +15,7 @@ mod tcp;
 mod udp;
 mod vanished;
 mod waits;
+mod window;
 mod words;
 
 pub(crate) use bus::BusUse;
@@ -29,6 +30,7 @@ pub(crate) use pace::Pace;
 pub(crate) use server_load::ServerLoad;
 pub(crate) use tcp::{FAR, FILLED, HELD_BACK, LIGHT_LOSS, Tcp, USUAL_LOSS};
 pub(crate) use waits::Waits;
+pub(crate) use window::WindowFacts;
 pub(crate) use words::{bits, percent, time};
 #[cfg(test)]
 pub(crate) use {

@@ -24,6 +24,8 @@ pub(crate) struct Udp {
     pub(crate) receiver_queue: f64,
     /// Dropped by a filter of the receiving host.
     pub(crate) receiver_filter: f64,
+    /// Dropped by the sender's own queue or NIC, as a share of all that was handed to the kernel.
+    pub(crate) sender_queue: f64,
     /// Dropped for want of room in the receiving socket.
     pub(crate) socket_buffer: f64,
     /// How much of what arrives that socket holds, seconds.
@@ -64,7 +66,11 @@ pub(super) fn udp(runs: &[&TrialResult]) -> Udp {
                 Some(rate(bytes, received.window.get()) / sockets as f64)
             };
             let fastest = all.iter().filter_map(came).fold(0.0, f64::max);
+            let handed_over =
+                losses().map(|loss| loss.of.saturating_sub(loss.places.not_sent)).sum::<u64>().max(1) as f64;
+            let dropped = losses().map(|loss| loss.places.sender_queue).sum::<u64>();
             Udp {
+                sender_queue: dropped as f64 / handed_over,
                 buffer_time: held as f64 / fastest.max(1.0),
                 wire: share(on_path),
                 refused_fragments: share(refused),
@@ -76,6 +82,7 @@ pub(super) fn udp(runs: &[&TrialResult]) -> Udp {
         })
         .collect();
     Udp {
+        sender_queue: median(places.iter().map(|udp| udp.sender_queue)),
         buffer_time: median(places.iter().map(|udp| udp.buffer_time)),
         wire: median(places.iter().map(|udp| udp.wire)),
         refused_fragments: median(places.iter().map(|udp| udp.refused_fragments)),

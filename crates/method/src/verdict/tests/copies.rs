@@ -15,6 +15,7 @@ fn share(busy: f64, cpu: f64, waiting_for_next: f64) -> StageShare {
 /// A copy from files to files over a path of unknown speed, in which all stages wait for each other.
 fn facts() -> CopyFacts {
     CopyFacts {
+        window: super::well_observed(),
         reads: true,
         writes: true,
         server: None,

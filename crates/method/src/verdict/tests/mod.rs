@@ -1,10 +1,11 @@
 //! Each rule against facts that are made up for it, and what the whole makes of them.
 
+mod confidence;
 mod copies;
 mod requests;
 mod streams;
 
-use super::facts::{ClosedLoop, End, FlowFacts, InterfaceFacts, Tcp, TesterAlone, Udp, Work};
+use super::facts::{ClosedLoop, End, FlowFacts, InterfaceFacts, Tcp, TesterAlone, Udp, WindowFacts, Work};
 use super::of_flows;
 use linerate_model::{Bypass, Confidence, Limit, PathLimit, RecordId, TesterLimit};
 use linerate_units::BitRate;
@@ -15,6 +16,7 @@ fn facts() -> FlowFacts {
     let end = End { busy: 0.2, ..End::default() };
     FlowFacts {
         work: Work::Tcp,
+        window: well_observed(),
         reached: 500e6,
         line: None,
         message_bytes: 1448,
@@ -43,6 +45,11 @@ fn facts() -> FlowFacts {
         one_machine: false,
         steal: 0.0,
     }
+}
+
+/// A window of one second in ten samples, counted alike at both ends.
+fn well_observed() -> WindowFacts {
+    WindowFacts { seconds: 1.0, samples: 10.0, difference: Some(0.0) }
 }
 
 fn tcp() -> Tcp {
@@ -78,7 +85,7 @@ fn one_at_a_time(busy: f64) -> FlowFacts {
 fn at_tester_limit(facts: FlowFacts, share: f64) -> FlowFacts {
     let reached = crate::statistics::summary(vec![80e6]).expect("one run");
     let (record, bypass) = (RecordId("calibration".into()), Bypass::Cable);
-    let limit = TesterLimit { record, bypass, age: Nanos::default(), reached, share };
+    let limit = TesterLimit { record, bypass, age: Nanos::default(), interleaved: false, reached, share };
     FlowFacts { tester_limit: Some((limit, false)), ..facts }
 }
 

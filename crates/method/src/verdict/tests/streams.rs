@@ -66,14 +66,14 @@ fn a_machine_with_too_few_cores_for_both_ends_tells_neither_from_the_other() {
     let (sender, receiver) =
         (End { busy: 0.55, waited: 0.4, ..End::default() }, End { busy: 0.4, waited: 0.45, ..End::default() });
     let two_machines = FlowFacts { sender: sender.clone(), receiver, ..facts() };
-    is(&two_machines, Limit::SenderCpu, Confidence::High);
+    is(&two_machines, Limit::SenderCpu, Confidence::Medium);
     let one_machine = FlowFacts { one_machine: true, ..two_machines.clone() };
     is(&one_machine, Limit::CannotTell, Confidence::Low);
     // The receiver had a core whenever it wanted one.
     let receiver = End { busy: 0.4, waited: 0.05, ..End::default() };
     is(&FlowFacts { receiver, ..one_machine.clone() }, Limit::SenderCpu, Confidence::High);
     let quota = End { throttled: Some((0.9, 0.2)), ..sender };
-    is(&FlowFacts { sender: quota, ..one_machine }, Limit::SenderCpu, Confidence::High);
+    is(&FlowFacts { sender: quota, ..one_machine }, Limit::SenderCpu, Confidence::Medium);
 }
 
 /// An end that nobody watched is not one that had time to spare.
