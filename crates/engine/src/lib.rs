@@ -54,5 +54,5 @@ pub use strangers::{StrangerLimits, Strangers, origin};
 pub use tcp_flow::tcp_flow;
 pub use tcp_sample::{SAMPLED_CONNECTIONS, retransmits, sample_tcp};
 pub use timeline::Timeline;
-pub use vanished_peer::{VANISHED, end_if_vanished};
+pub use vanished_peer::end_if_vanished;
 pub use workers::{Ended, Worker, Workers};

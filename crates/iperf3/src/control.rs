@@ -67,13 +67,14 @@ impl<'a> Control<'a> {
             bind_device: wanted.bind_device.clone(),
             ..SocketOptions::default()
         };
-        let stream = connected(job, &options, Transport::Tcp, stop)?.into();
+        let socket = connected(job, &options, Transport::Tcp, stop)?;
+        let stream = socket.into();
         let by_bytes = job.task.volume.is_some();
         let mut control = Self { stream, server, stop, by_bytes, answer_ns: ANSWER_NS, is_over: false };
         let timeouts = |stream: &TcpStream| {
             stream.set_read_timeout(Some(TICK)).and_then(|()| stream.set_write_timeout(Some(WRITE)))
         };
-        // The server says nothing during the test, and it may vanish while it is sent datagrams.
+        // The server says nothing during the test. It may vanish while it is sent datagrams, and a NAT may forget the connection.
         timeouts(&control.stream)
             .and_then(|()| end_if_vanished(&control.stream))
             .map_err(Iperf3Error::socket("setting timeouts"))?;

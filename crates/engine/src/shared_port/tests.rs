@@ -310,13 +310,13 @@ fn connections_have_the_options_of_their_session() {
 /// A request may wait behind the load of a trial, but not for ever: the session of a client that has vanished goes on sending datagrams
 /// meanwhile.
 #[test]
-fn requests_and_data_have_their_own_times_to_be_acknowledged_in() {
+fn requests_and_data_end_when_their_peer_has_vanished() {
     let port = Port::start();
     let one = port.listens(1);
     let _clients = [&greeting(1)[..], b"\x16\x03\x01\x02\x00\x01\x00"].map(|bytes| port.says(bytes));
     let (session, api) = (accepted(&one), port.api.recv().expect("the port lives"));
     let timeout = |stream: &TcpStream| SockRef::from(stream).tcp_user_timeout().expect("told");
-    assert_eq!((timeout(&session), timeout(&api)), (Some(crate::PEER_GONE), Some(crate::VANISHED)));
+    assert_eq!((timeout(&session), timeout(&api)), (Some(crate::PEER_GONE), Some(crate::PEER_GONE)));
     assert!(SockRef::from(&api).keepalive().expect("told"), "an idle one is asked for too");
     for stream in [&session, &api] {
         assert!(SockRef::from(stream).tcp_nodelay().expect("told"));
