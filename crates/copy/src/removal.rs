@@ -7,14 +7,14 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::vec;
 
 /// A folder that is being emptied.
 struct Level {
-    folder: Dir,
+    folder: OwnedFd,
     /// In the folder above.
     name: OsString,
     /// The next names in it, [`NAMES`] at most: whoever fills a folder does not fill this host's memory.
@@ -32,7 +32,7 @@ pub(crate) fn empty(folder: impl AsFd) -> io::Result<()> {
     let mut levels = vec![Level::new(folder, OsString::new())?];
     while let Some(level) = levels.last_mut() {
         let Some(name) = level.names.next() else {
-            level.names = next_names(&mut level.folder)?;
+            level.names = next_names(&level.folder)?;
             if level.names.len() > 0 {
                 continue;
             }
@@ -72,12 +72,15 @@ impl Level {
         if fstat(&folder)?.st_mode & 0o700 != 0o700 {
             fchmod(&folder, Mode::S_IRWXU)?;
         }
-        Ok(Self { folder: Dir::from_fd(folder)?, name, names: Vec::new().into_iter() })
+        Ok(Self { folder, name, names: Vec::new().into_iter() })
     }
 }
 
-/// Reads the first names in `folder`. [`Dir`] begins anew each time, so those read before must be removed.
-fn next_names(folder: &mut Dir) -> io::Result<vec::IntoIter<OsString>> {
+/// Reads the first names in `folder`. Those read before must be removed. The folder is opened anew: file systems in user space may list
+/// what it held when it was opened.
+fn next_names(folder: &OwnedFd) -> io::Result<vec::IntoIter<OsString>> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let mut folder = Dir::openat(folder, ".", flags, Mode::empty())?;
     let mut names = Vec::new();
     for entry in folder.iter() {
         let entry = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
