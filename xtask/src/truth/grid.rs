@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 /// The limits that a verdict can name, as in records.
-pub(super) const LIMITS: [&str; 19] = [
+pub(super) const LIMITS: [&str; 21] = [
     "offered-load",
     "wire",
     "tester",
@@ -24,6 +24,7 @@ pub(super) const LIMITS: [&str; 19] = [
     "start-up",
     "outage",
     "path-loss",
+    "mtu-black-hole",
     "corruption",
     "device",
     "shaper",
