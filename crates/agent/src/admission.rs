@@ -272,7 +272,7 @@ mod tests {
             let others: Vec<_> =
                 under_way.iter().map(|(grant, memory)| (grant.credential.clone(), needs(*memory))).collect();
             let others = others.iter().map(|(credential, demand)| (credential, demand));
-            super::admit(&limits, grant, TaskKind::Stream, demand, others).map_err(|error| error.message)
+            super::admit(&limits, grant, TaskKind::Stream, demand, others, &[]).map_err(|error| error.message)
         };
         let (ann, bob) = (of("ann"), of("bob"));
         assert_eq!(check(&ann, &needs(0), &[(&ann, 0)]), Ok(()));
@@ -287,7 +287,7 @@ mod tests {
         assert!(check(&bob, &needs(300), &[(&ann, 500)]).is_err(), "more than three quarters");
         // Where there is one trial at a time, an invitation may have it.
         let limits = Limits { max_trials: 1, ..Limits::default() };
-        let admitted = super::admit(&limits, &ann, TaskKind::Stream, &demand(), [].into_iter());
+        let admitted = super::admit(&limits, &ann, TaskKind::Stream, &demand(), [].into_iter(), &[]);
         assert_eq!(admitted, Ok(()));
     }
 

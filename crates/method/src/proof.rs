@@ -182,7 +182,9 @@ impl Subject<'_> {
                 let evenly = self.evenly(Expects::LossGoes);
                 vec![evenly.map(|test| test.else_it_is(Limit::PathLoss)), self.at_minimum_mtu(Expects::LossStays)]
             }
-            Limit::Shaper if !tcp => vec![self.at_minimum_mtu(Expects::LossStays), self.just_below(), self.smaller_packets()],
+            Limit::Shaper if !tcp => {
+                vec![self.at_minimum_mtu(Expects::LossStays), self.just_below(), self.smaller_packets()]
+            }
             Limit::Shaper => vec![self.more_flows(Expects::Same), self.smaller_packets()],
             Limit::Window | Limit::SendBuffer => vec![self.more_in_flight(), self.other_control(Expects::Same)],
             Limit::ReceiverBuffer => {

@@ -291,7 +291,7 @@ latency-requests = 同時に { $several } 件送った要求の所要時間は�
 
 ## 保持数
 
-mtu-black-hole-next = { $minimum } バイト以下のパケット（UDP は --size 1232、TCP は --mss 1208）または --prove で測定してください。それで届く場合は、ホストの MTU を設定するか経路で MSS を制限し、ICMP の "fragmentation needed" と "packet too big" を通してください。
+mtu-black-hole-next = { $minimum } バイト以下のパケット（UDP は --size 1232、TCP は --mss 1208）または --prove で測定してください。それで届く場合は、ホストの MTU を設定するか経路で MSS を制限し、大きすぎるパケットを知らせる ICMP を通してください。
 mtu-black-hole-small = どの経路も { $minimum } バイトのパケットを運ぶため、大きさは原因ではありません。
 mtu-black-hole-vanished = { $bytes } バイトのパケットは 1 つも届きませんでした（送信 { $sent }）。フローを開いた小さなパケットは届いています。
 number-all-held = 試した { $held } { $what }のすべてが保持されました。

@@ -59,7 +59,15 @@ impl<'a> Account<'a> {
             None => Window::new(shared.timeline.clone()),
             Some(_) => Window::of_volume(shared.timeline.clone()),
         };
-        Self { total: 0, window, received_before: None, shared, stream, before: Info::default(), after: Info::default() }
+        Self {
+            total: 0,
+            window,
+            received_before: None,
+            shared,
+            stream,
+            before: Info::default(),
+            after: Info::default(),
+        }
     }
 
     /// Creates the account of a receiver, which has taken nothing out of its socket yet.

@@ -2,13 +2,13 @@
 
 mod iperf3;
 
+use super::ladder::USUAL_MTU;
 use crate::arguments::{Flows, Over, Prove, Repetition, Results, Sockets};
 use crate::calibration::CalibrationOption;
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
 use crate::measure::{Beside, RunRequest, conclude, reach};
-use super::ladder::USUAL_MTU;
 use iperf3::{Iperf3Target, Iperf3User};
 pub(crate) use iperf3::{SCHEME as IPERF3, host as iperf3_host};
 use linerate_method::probed;

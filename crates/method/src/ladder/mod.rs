@@ -27,8 +27,8 @@ pub(crate) use frames::echoes;
 use beside::Beside;
 use linerate_model::{
     Firmness, FlowFigures, Goal, Host, IpVersion, Ladder, LadderLayer, LadderPlan, Latency, LayerLatency, LayerName,
-    Measurement, Message, Net, Path, PathLimit, Plan, Planned, Repeats, SocketOptions, Summary, Task,
-    Timing, Transport, Trial, TrialResult, Verdict, layer_bytes, message,
+    Measurement, Message, Net, Path, PathLimit, Plan, Planned, Repeats, SocketOptions, Summary, Task, Timing,
+    Transport, Trial, TrialResult, Verdict, layer_bytes, message,
 };
 use linerate_units::BitRate;
 use std::collections::BTreeMap;

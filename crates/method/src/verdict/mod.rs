@@ -41,10 +41,11 @@ pub(crate) use confidence::{allowed, interleaved};
 pub(crate) use facts::{CopyFacts, FlowFacts, NOTABLE_LOSS, bits, percent};
 
 use confidence::{Waited, checks, is_filled};
-use facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, WindowFacts, time};
+use facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, WindowFacts, Work, time};
 use linerate_model::{
     Confidence, ConfidenceCondition, Limit, LimitPlace, Message, Steadiness, Support, Verdict, Weighed, message,
 };
+use processor::of_requests;
 use receiver_cpu::DESTINATION_STAGES;
 use sender_cpu::SOURCE_STAGES;
 
@@ -207,13 +208,23 @@ pub(crate) fn of_flows(facts: &FlowFacts) -> Verdict {
     let circumstances = Circumstances {
         window: facts.window,
         interleaved: facts.tester_limit.as_ref().is_some_and(|(limit, _)| limit.interleaved),
-        waited: Waited { sender: facts.sender.waited, receiver: facts.receiver.waited },
+        waited: waited(facts),
         shared: facts.other_traffic(),
         steal: facts.steal,
         unexplained: facts.unexplained(),
         steadiness: facts.steadiness,
     };
     judge(opinions, &circumstances)
+}
+
+/// How long threads of the load waited for a core. Ends of requests that share a machine wait for each other's turn on a core, which
+/// takes no time from the load.
+fn waited(facts: &FlowFacts) -> Waited {
+    if facts.work == Work::Transact && facts.one_machine {
+        let [sender, receiver] = [&facts.sender, &facts.receiver].map(|end| of_requests(facts, end).waited);
+        return Waited { sender, receiver };
+    }
+    Waited { sender: facts.sender.waited, receiver: facts.receiver.waited }
 }
 
 /// The verdict on a copy.

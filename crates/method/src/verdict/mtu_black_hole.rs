@@ -27,7 +27,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     let next = message!(
         "mtu-black-hole-next",
         "Measure with packets of at most {minimum} bytes (UDP: --size 1232; TCP: --mss 1208), or with --prove: if they arrive, set the MTU of \
-         the hosts or clamp the MSS on the path, and let ICMP \"fragmentation needed\" and \"packet too big\" pass.",
+         the hosts or clamp the MSS on the path, and let ICMP messages about packets that are too big pass.",
         minimum = MINIMUM_MTU
     );
     Some(Opinion::new(Support::For, text).at(LimitPlace::ForwardPath).then(next).despite_steal())

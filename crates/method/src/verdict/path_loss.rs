@@ -8,8 +8,7 @@
 //! confidence for TCP until a load without bursts has shown that it stays (--prove).
 
 use super::facts::{
-    CopyFacts, FAR, FlowFacts, LIGHT_LOSS, LossPattern, NOTABLE_LOSS, OCCUPIED, Tcp, Waits, Work, bits,
-    percent, time,
+    CopyFacts, FAR, FlowFacts, LIGHT_LOSS, LossPattern, NOTABLE_LOSS, OCCUPIED, Tcp, Waits, Work, bits, percent, time,
 };
 use super::{Opinion, support};
 use linerate_model::{LimitPlace, Message, MessageValue, Support, message};

@@ -12,10 +12,6 @@ use linerate_model::{CopyStage, MessageValue, Support, WorkShare, message};
 const DROPPED: f64 = 0.0005;
 /// A core this busy has no time left.
 const CORE_BUSY: f64 = 0.9;
-/// Threads that wait for a core for half of the time are kept from it by others.
-const MOSTLY_WAITS: f64 = 0.5;
-/// Share of the time that threads kept from their core must have work for.
-const MOSTLY_HAS_WORK: f64 = 0.7;
 
 /// What the receiving host's processor says.
 pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
@@ -239,7 +235,6 @@ pub(super) fn of_end(end: &End, does: &str) -> Opinion {
     };
     let support = match end.occupied() {
         OCCUPIED.. => at_most(end.waited, end.busy),
-        MOSTLY_HAS_WORK.. if end.waited >= MOSTLY_WAITS => Support::For,
         NEARLY_OCCUPIED.. => Support::Hint,
         _ => Support::Against,
     };

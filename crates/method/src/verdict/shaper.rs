@@ -1,8 +1,8 @@
 //! A shaper or policer: the path lets through less than any link of known speed on it carries, and the hosts are idle.
 
 use super::facts::{
-    CopyFacts, End, FAR, FlowFacts, HELD_BACK, INTERRUPTED, InterfaceFacts, LossPattern, MOSTLY_FULL,
-    NEARLY_OCCUPIED, NOTABLE_LOSS, OCCUPIED, Pace, RETURN_LOSS, Tcp, TcpCourse, USUAL_LOSS, Work, bits, percent, time,
+    CopyFacts, End, FAR, FlowFacts, HELD_BACK, INTERRUPTED, InterfaceFacts, LossPattern, MOSTLY_FULL, NEARLY_OCCUPIED,
+    NOTABLE_LOSS, OCCUPIED, Pace, RETURN_LOSS, Tcp, TcpCourse, USUAL_LOSS, Work, bits, percent, time,
 };
 use super::{Opinion, support};
 use linerate_model::{CopyStage, LimitPlace, Message, MessageValue, Steadiness, Support, message};
@@ -53,7 +53,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         return Some(Opinion::new(Support::Against, message!("shaper-line-full", "A link of known speed is full.")));
     }
     let lost_later = facts.lost_behind_sender();
-    if facts.queue_drains_at_line_speed() && lost_later <= LOST_LATER {
+    // Where less is lost than on a bad path, a sender that sends no more is explained by its full line.
+    if facts.queue_drains_at_line_speed() && lost_later < USUAL_LOSS {
         return Some(Opinion::new(
             Support::Against,
             message!("shaper-line-speed", "What waits to be sent leaves at the speed of the line."),
@@ -79,7 +80,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
 /// Weighs the sender's own queue against a path that loses what the queue lets go: the path is what more data would meet next.
 fn before_a_lossy_path(own: Opinion, path: Option<Opinion>, lost: f64) -> Opinion {
     match path {
-        Some(path) if path.support >= Support::For => Opinion { text: path.text.and(own.text), ..path },
+        // With less loss the path's opinion is that the sender sends no more, which its queue explains.
+        Some(path) if lost >= USUAL_LOSS => Opinion { text: path.text.and(own.text), ..path },
         _ => {
             let text = own.text.and(message!(
                 "shaper-lost-later",
@@ -402,7 +404,8 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
     }
     if facts.lost_on_return >= RETURN_LOSS
         && facts.returns_keep_a_rate
-        && tcp.retransmitted <= facts.lost_on_return / 2.0 {
+        && tcp.retransmitted <= facts.lost_on_return / 2.0
+    {
         let text = message!(
             "shaper-return-loss",
             "{lost} of the packets that the receiving host sent back did not reach the sending one, and \

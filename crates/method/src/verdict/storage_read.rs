@@ -33,6 +33,8 @@ pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
         Opinion::new(support(share - facts.steal), text.and(of_disk(&facts.source)))
             .at(LimitPlace::Storage)
             .then(next)
-            .despite_steal(),
+            .despite_steal()
+            // The stages time every wait.
+            .counted(),
     )
 }

@@ -36,6 +36,8 @@ pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
         Opinion::new(support(share - facts.steal), text.and(of_disk(&facts.destination)))
             .at(LimitPlace::Storage)
             .then(next)
-            .despite_steal(),
+            .despite_steal()
+            // The stages time every wait.
+            .counted(),
     )
 }

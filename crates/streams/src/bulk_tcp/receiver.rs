@@ -105,12 +105,7 @@ impl Awaited<'_> {
 }
 
 impl<'a> Receiver<'a> {
-    fn new(
-        shared: &'a Shared,
-        index: usize,
-        spec: &'a StreamTask,
-        stream: &'a TcpStream,
-    ) -> Result<Self, StreamError> {
+    fn new(shared: &'a Shared, index: usize, spec: &'a StreamTask, stream: &'a TcpStream) -> Result<Self, StreamError> {
         let account = Account::of_receiver(shared, stream)?;
         // Who goes on until it is told to end leaves nothing to be waited for.
         let stragglers = if shared.wire == Wire::Own { END_NS } else { 0 };

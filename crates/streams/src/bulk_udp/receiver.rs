@@ -160,8 +160,8 @@ impl<'a> Receiver<'a> {
             None => Arrivals::new(numbering, timeline.measure().get()),
             Some(_) => Arrivals::of_volume(numbering, timeline.measure().get(), spec.message_bytes.get()),
         };
-        let awaits_mark = shared.wire == Wire::Own
-            && time_of(SILENT_DATAGRAMS, shared, index, spec) <= SILENT_DATAGRAMS * MARKS_NS;
+        let awaits_mark =
+            shared.wire == Wire::Own && time_of(SILENT_DATAGRAMS, shared, index, spec) <= SILENT_DATAGRAMS * MARKS_NS;
         Ok(Self { shared, index, socket, joins, nap: None, arrivals, awaits_mark, looked: 0, volume })
     }
 

@@ -1,8 +1,8 @@
 //! How a load went within its measured window: what the series of its runs say.
 
 use super::loss_pattern::LossPattern;
-use super::pace::Pace;
 use super::median;
+use super::pace::Pace;
 use crate::interval_rates::{Interval, judged_by, mean_rate};
 use crate::statistics::{median as median_of, trend_test};
 use crate::transfer::transfers;

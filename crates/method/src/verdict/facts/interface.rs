@@ -295,15 +295,15 @@ mod tests {
         let mut run = trial(9_000, 0);
         paths_of(&mut run)[0].client.flows =
             vec![FlowCounts { tcp: Some(TcpFlow::default()), ..FlowCounts::default() }];
-        let series = |host: &str, quantity, packets: [u64; 4]| {
+        let series = |host: &str, quantity, packets: [u64; 6]| {
             let track = Track { quantity, subject: "eth0".into(), values: packets.to_vec() };
-            let (from_us, at_us) = (-500_000, vec![0, 500_000, 1_000_000, 1_500_000]);
+            let (from_us, at_us) = (-500_000, vec![0, 250_000, 500_000, 750_000, 1_000_000, 1_500_000]);
             let series =
                 Series { window: Nanos::from_secs(1), from_us, at_us, tracks: vec![track], ..Series::default() };
             SessionSeries { load: 0, host: host.into(), series }
         };
-        let back = series("b", SeriesQuantity::InterfaceSentPackets, [7_000, 500, 500, 0]);
-        let came = series("a", SeriesQuantity::InterfaceReceivedPackets, [100, 400, 400, 900]);
+        let back = series("b", SeriesQuantity::InterfaceSentPackets, [7_000, 250, 250, 250, 250, 0]);
+        let came = series("a", SeriesQuantity::InterfaceReceivedPackets, [100, 200, 200, 200, 200, 900]);
         run.series = vec![back, came];
         assert!((lost_on_return(&[&run]) - 0.2).abs() < 1e-9, "what is outside of the window has no part in it");
         assert_eq!(lost_on_return(&[&trial(9_000, 0)]), 0.0);

@@ -247,7 +247,11 @@ mod tests {
             for varying in [0, 3, 100] {
                 let found = drawn(900, varying, |random, sent| random.lost(sent, share));
                 let chance = of(&found, LossPattern::ByChance);
-                assert!(chance * 100 >= found.len() * 95 && chance >= 200, "{share}, {varying}: {chance} of {}", found.len());
+                assert!(
+                    chance * 100 >= found.len() * 95 && chance >= 200,
+                    "{share}, {varying}: {chance} of {}",
+                    found.len()
+                );
                 // A path with room for this share of the mean load, give or take a packet at the borders of an interval.
                 let room = 900.0 * (1.0 - share);
                 let found = drawn(900, varying, |random, sent| (sent as f64 - room + random.unit().round()).max(0.0));

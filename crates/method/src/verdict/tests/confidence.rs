@@ -145,18 +145,6 @@ fn a_queue_that_is_full_of_other_traffic_is_not_sure() {
     assert!(verdict.evidence.iter().any(|text| text.contains("Other traffic was 92 %")), "{verdict:#?}");
 }
 
-/// A receiver that waits for its core for 74 % of the time is kept from it, whatever else it is.
-#[test]
-fn threads_that_mostly_wait_for_a_core_name_their_host() {
-    let late = End { busy: 0.05, waited: 0.74, ..End::default() };
-    is(&FlowFacts { receiver: late.clone(), ..facts() }, Limit::ReceiverCpu, Confidence::Medium);
-    is(&FlowFacts { sender: late.clone(), ..facts() }, Limit::SenderCpu, Confidence::Medium);
-    let rarely = End { busy: 0.3, waited: 0.3, ..End::default() };
-    assert_ne!(of_flows(&FlowFacts { receiver: rarely, ..facts() }).limit, Limit::ReceiverCpu);
-    let both = FlowFacts { receiver: late.clone(), sender: late, one_machine: true, ..facts() };
-    assert_eq!(of_flows(&both).limit, Limit::CannotTell, "either may be the slower one");
-}
-
 /// The pattern of the losses decides between the path's errors and what it lets through.
 #[test]
 fn loss_by_chance_after_a_full_line_is_not_the_senders_queue() {

@@ -173,7 +173,14 @@ fn what_holds_data_up_on_the_path_is_told_by_tcp() {
     let long = over(&Tcp { peer_window: 36_000.0, congestion: "bbr".into(), ..calm.clone() });
     is(&long, Limit::CannotTell, Confidence::Low);
     // A share of losses that would allow far more: by chance, and the copy is too short, or by a policer.
-    let lossy = over(&Tcp { retransmitted: 0.01, retransmits: 20.0, rtt: 0.006, min_rtt: 0.006, flow_bps: 2e6, ..calm.clone() });
+    let lossy = over(&Tcp {
+        retransmitted: 0.01,
+        retransmits: 20.0,
+        rtt: 0.006,
+        min_rtt: 0.006,
+        flow_bps: 2e6,
+        ..calm.clone()
+    });
     assert_ne!(of_copy(&lossy).limit, Limit::Shaper);
     // At 1 % and 20 ms TCP has 12.2 segments in flight: see the test of streams.
     let lossy = Tcp { retransmitted: 0.01, retransmits: 60.0, ..calm };

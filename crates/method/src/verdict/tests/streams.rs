@@ -410,7 +410,13 @@ fn few_losses_and_segments_sent_again_in_vain_name_no_loss() {
 fn loss_of_datagrams_is_the_paths_where_it_comes_by_chance_and_a_shapers_where_a_rate_is_exceeded() {
     for share in [0.015, 0.08, 0.1, 0.25, 0.4] {
         is(&datagrams_lost(share, Some(LossPattern::ByChance)), Limit::PathLoss, Confidence::Medium);
-        is(&datagrams_lost(share, Some(LossPattern::Excess)), Limit::Shaper, Confidence::Medium);
+        let excess = datagrams_lost(share, Some(LossPattern::Excess));
+        // A load that is nearly met shows no limit for sure.
+        if share < 0.02 {
+            is_open(&excess, &[Limit::Shaper]);
+        } else {
+            is(&excess, Limit::Shaper, Confidence::Medium);
+        }
         for unclear in [None, Some(LossPattern::Clustered)] {
             is_open(&datagrams_lost(share, unclear), &[Limit::PathLoss, Limit::Shaper]);
         }
@@ -444,7 +450,7 @@ fn a_tcp_whose_arrivals_keep_to_a_rate_fills_the_path() {
     is(&full, Limit::Shaper, Confidence::High);
     let verdict = of_flows(&full);
     assert_eq!(verdict.place, Some(LimitPlace::ForwardPath));
-    assert!(verdict.evidence[0].contains("standard deviation 4 %"), "{verdict:#?}");
+    assert!(verdict.evidence[0].contains("standard deviation 4.0 %"), "{verdict:#?}");
     is(&paced(None, 34.0), Limit::PathLoss, Confidence::Medium);
     // Two losses are no full queue, and others may keep an interface at a rate.
     assert_ne!(of_flows(&paced(Some(Pace::steady()), 2.0)).limit, Limit::Shaper);
@@ -467,7 +473,7 @@ fn packets_that_all_vanish_are_too_large_for_the_path_or_nothing_is_known() {
         is(facts, Limit::MtuBlackHole, Confidence::Medium);
         let verdict = of_flows(facts);
         assert_eq!(verdict.place, Some(LimitPlace::ForwardPath));
-        assert!(verdict.evidence[0].contains("None of the packets of 1,500 bytes arrived"), "{verdict:#?}");
+        assert!(verdict.evidence[0].contains("None of the packets of 1500 bytes arrived"), "{verdict:#?}");
     }
     // A shaper lets something through, and every path carries packets of 1,280 bytes.
     is_open(&FlowFacts { vanished: vanished(1_028), ..datagrams_lost(1.0, None) }, &[Limit::PathLoss]);
