@@ -1,8 +1,8 @@
 //! The agent as its caller sees it.
 
 use crate::http::{Http, HttpError, json};
-use crate::patience::{Patience, Unanswered};
 use crate::pin::Pinned;
+use crate::retries::{Retries, Unanswered};
 use crate::sse::Events;
 use crate::time_limit::within;
 use crate::wire_times::WireTimes;
@@ -30,11 +30,11 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request that meets no answer is repeated for this long: agents keep a session that nobody follows for 40 s (`Timeouts` of
 /// the agent), so that a cut of 30 s is survived.
-const PATIENCE: Duration = Duration::from_secs(40);
+const RETRY_FOR: Duration = Duration::from_secs(40);
 /// The same for counts, which agents keep for 120 s.
-const COUNTS_PATIENCE: Duration = Duration::from_secs(110);
+const RETRY_COUNTS_FOR: Duration = Duration::from_secs(110);
 /// The same for the orders that take effect at all hosts together: one that comes later than this would set their windows apart.
-const TOGETHER_PATIENCE: Duration = Duration::from_secs(1);
+const RETRY_TOGETHER_FOR: Duration = Duration::from_secs(1);
 
 /// Bytes of the longest answer that is read. The counts of a session with a full series are a tenth of it.
 const LONGEST_ANSWER: usize = 64 << 20;
@@ -187,7 +187,7 @@ impl Client {
     pub async fn clock(&self) -> Result<ClockExchange, AgentError> {
         let ask = Ask::new(Method::GET, &["clock"], "tell its clock");
         let (bytes, origin_ns, destination_ns) = self
-            .repeated(&ask, PATIENCE, async |response| {
+            .repeated(&ask, RETRY_FOR, async |response| {
                 let times = response.extensions().get::<WireTimes>().expect("every connection keeps its times").clone();
                 let bytes = read(response).await?;
                 // Nothing else goes over a connection until the answer is read, so these are the times of this exchange.
@@ -237,11 +237,11 @@ impl Client {
     pub async fn order(&self, session: &SessionId, order: &Order) -> Result<(), AgentError> {
         let mut ask = Ask::new(Method::POST, &["sessions", &session.0, "order"], "go on with the trial");
         ask.body = Some(self.body(order, ask.task)?);
-        let patience = match order {
-            Order::Start { .. } | Order::Open { .. } => TOGETHER_PATIENCE,
-            Order::Connect(_) | Order::Drain => PATIENCE,
+        let retries = match order {
+            Order::Start { .. } | Order::Open { .. } => RETRY_TOGETHER_FOR,
+            Order::Connect(_) | Order::Drain => RETRY_FOR,
         };
-        self.repeated(&ask, patience, async |response| read(response).await).await.map(drop)
+        self.repeated(&ask, retries, async |response| read(response).await).await.map(drop)
     }
 
     /// Fetches what the host counted in a session that is done.
@@ -250,7 +250,7 @@ impl Client {
     /// The agent is lost, the session failed or is not done, or its counts were dropped.
     pub async fn counts(&self, session: &SessionId) -> Result<HostCounts, AgentError> {
         let ask = Ask::new(Method::GET, &["sessions", &session.0, "counts"], "hand over its counts");
-        self.json(ask, COUNTS_PATIENCE).await
+        self.json(ask, RETRY_COUNTS_FOR).await
     }
 
     /// Ends a session at whatever stage, waits until it has let go of everything, and returns what could not be removed. Fine
@@ -263,7 +263,7 @@ impl Client {
         while since.elapsed() < CLOSING {
             // The agent answers within seconds, and waits before it says "not yet".
             let ask = Ask::new(Method::DELETE, &["sessions", &session.0], "end the trial");
-            let closed: Closed = self.json(ask, PATIENCE).await?;
+            let closed: Closed = self.json(ask, RETRY_FOR).await?;
             if closed.over {
                 return Ok(closed.remains);
             }
@@ -273,7 +273,7 @@ impl Client {
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &[&str], task: &'static str) -> Result<T, AgentError> {
-        self.json(Ask::new(Method::GET, path, task), PATIENCE).await
+        self.json(Ask::new(Method::GET, path, task), RETRY_FOR).await
     }
 
     async fn post<T: DeserializeOwned>(
@@ -284,7 +284,7 @@ impl Client {
     ) -> Result<T, AgentError> {
         let mut ask = Ask::new(Method::POST, path, task);
         ask.body = Some(self.body(body, task)?);
-        self.json(ask, PATIENCE).await
+        self.json(ask, RETRY_FOR).await
     }
 
     fn body(&self, value: &(impl Serialize + ?Sized), task: &'static str) -> Result<Bytes, AgentError> {
@@ -292,20 +292,20 @@ impl Client {
     }
 
     /// Sends a request and reads the answer.
-    async fn json<T: DeserializeOwned>(&self, ask: Ask, patience: Duration) -> Result<T, AgentError> {
-        let bytes = self.repeated(&ask, patience, async |response| read(response).await).await?;
+    async fn json<T: DeserializeOwned>(&self, ask: Ask, retries: Duration) -> Result<T, AgentError> {
+        let bytes = self.repeated(&ask, retries, async |response| read(response).await).await?;
         self.parse(&bytes)
     }
 
-    /// Sends a request that may be repeated, and takes the answer. One that meets no answer is sent again for `patience`, on a new
+    /// Sends a request that may be repeated, and takes the answer. One that meets no answer is sent again for `retries`, on a new
     /// connection.
     async fn repeated<T>(
         &self,
         ask: &Ask,
-        patience: Duration,
+        retries: Duration,
         take: impl AsyncFn(Response<Incoming>) -> Result<T, Failed>,
     ) -> Result<T, AgentError> {
-        let mut patience = Patience::new(patience, Instant::now());
+        let mut retries = Retries::new(retries, Instant::now());
         let mut ask = ask.clone();
         loop {
             let attempt = async { take(self.send(&ask).await?).await };
@@ -315,7 +315,7 @@ impl Client {
             };
             let was_reached = self.shared.was_reached.load(Ordering::Relaxed);
             let unanswered = failed.unanswered().filter(|_| was_reached);
-            match unanswered.and_then(|why| patience.pause(why, Instant::now())) {
+            match unanswered.and_then(|why| retries.pause(why, Instant::now())) {
                 Some(pause) => tokio::time::sleep(pause).await,
                 None => return Err(self.error(ask.task, failed)),
             }
@@ -499,7 +499,7 @@ impl Following {
 
 /// Opens or goes on with the session of `ask`. Returns its events.
 async fn follow(client: &Client, ask: &Ask) -> Result<BodyDataStream<Incoming>, AgentError> {
-    client.repeated(ask, PATIENCE, async |response| Ok(response.into_body().into_data_stream())).await
+    client.repeated(ask, RETRY_FOR, async |response| Ok(response.into_body().into_data_stream())).await
 }
 
 /// An error and its causes, outermost first. An [`std::io::Error`] hides the error it was made of from `source`.

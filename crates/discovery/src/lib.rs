@@ -4,7 +4,7 @@
 //! to a host of his choice: answers reach the link only, at most one a second. Messages are read one at a time and nothing of them is
 //! kept, so there is no cache that a stranger could fill.
 //!
-//! An announcement contains no secret and proves nothing. The fingerprint in an agent URL identifies the agent.
+//! An announcement contains no secret, and it is not authenticated. The fingerprint in an agent URL identifies the agent.
 #![forbid(unsafe_code)]
 
 mod agent;

@@ -201,7 +201,7 @@ mod tests {
         assert!(!report.warmup && report.sent_bytes == 0);
         assert_eq!(report.total_received_bytes, 3_000_000);
         assert_eq!(intervals.take(&b, &told(3_500, Some(2_500), received(5_500_000))), None);
-        let rest = intervals.rest().expect("a second and a half more");
+        let rest = intervals.rest().expect("1.5 s more");
         assert_eq!((rest.to, rest.received_bytes), (Nanos::from_millis(3_500), 2_500_000));
     }
 

@@ -185,7 +185,7 @@ impl Arrivals {
     pub(crate) fn next_expected(&self) -> u64 {
         let (begun, first) = self.begun.unwrap_or_default();
         let later = self.total.datagrams - first;
-        let gap = if later == 0 { 0 } else { (self.heard - begun) / later };
+        let gap = (self.heard - begun).checked_div(later).unwrap_or(0);
         self.heard + CLOSE_GAPS * gap
     }
 

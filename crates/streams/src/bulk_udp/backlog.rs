@@ -70,11 +70,11 @@ fn memory(bytes: u64) -> u64 {
 
 /// Sets the send buffer, beyond the system's limit where permitted. The kernel doubles what it is given (socket(7)).
 fn set(socket: &UdpSocket, bytes: u64) -> Result<(), StreamError> {
-    let half = i32::try_from(bytes / 2).unwrap_or(i32::MAX);
-    if force_send_buffer(socket.as_fd(), half).is_ok() {
+    let asked = i32::try_from(bytes / 2).unwrap_or(i32::MAX);
+    if force_send_buffer(socket.as_fd(), asked).is_ok() {
         return Ok(());
     }
-    SockRef::from(socket).set_send_buffer_size(half as usize).map_err(StreamError::socket("setsockopt(SO_SNDBUF)"))
+    SockRef::from(socket).set_send_buffer_size(asked as usize).map_err(StreamError::socket("setsockopt(SO_SNDBUF)"))
 }
 
 /// The size of a send buffer that follows what the path takes.

@@ -26,7 +26,7 @@ pub(super) struct Setup {
     pub(super) flows: u32,
     /// Speed of both links, which the hosts know, bit/s on the wire.
     pub(super) line: Option<f64>,
-    /// What stands between the hosts; `None` is a bridge.
+    /// What stands between the hosts, a bridge if `None`.
     pub(super) path: Option<Path>,
     pub(super) plant: Plant,
 }
@@ -38,7 +38,7 @@ pub(super) enum Task {
         transport: Transport,
         /// Bytes of a datagram or of a TCP write.
         size: u64,
-        /// Payload offered, bit/s; `None` is not limited.
+        /// Payload offered, bit/s, not limited if `None`.
         rate: Option<f64>,
         extent: Extent,
     },
@@ -71,7 +71,7 @@ pub(super) enum Transport {
 pub(super) struct Path {
     /// Time that it adds in each direction, seconds.
     pub(super) delay: f64,
-    /// Bit/s on the wire; `None` is the highest that the lab offers.
+    /// Bit/s on the wire; the highest of the lab if `None`.
     pub(super) rate: Option<f64>,
     /// Bytes of frames that may wait.
     pub(super) queue: u64,

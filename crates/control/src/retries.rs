@@ -22,13 +22,13 @@ pub(crate) enum Unanswered {
 
 /// Decides whether one request is repeated.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Retries {
     until: Instant,
     pause: Duration,
     refused_since: Option<Instant>,
 }
 
-impl Patience {
+impl Retries {
     /// Repeats a request for `longest`, counted from `now`.
     pub(crate) fn new(longest: Duration, now: Instant) -> Self {
         Self { until: now + longest, pause: FIRST_PAUSE, refused_since: None }
@@ -59,10 +59,10 @@ mod tests {
     /// Returns how long a request is repeated whose attempts take `attempt` each and fail as `why` says.
     fn repeated(why: impl Fn(Duration) -> Unanswered, attempt: Duration) -> Duration {
         let begin = Instant::now();
-        let (mut patience, mut now) = (Patience::new(LONGEST, begin), begin);
+        let (mut retries, mut now) = (Retries::new(LONGEST, begin), begin);
         loop {
             now += attempt;
-            match patience.pause(why(now - begin), now) {
+            match retries.pause(why(now - begin), now) {
                 Some(pause) => now += pause,
                 None => return now - begin,
             }
