@@ -13,8 +13,16 @@ use linerate_engine::PEER_GONE;
 use linerate_model::{TransactTask, Transactions};
 use linerate_pace::Schedule;
 
-/// After the window, answers are waited for so long after the last sign of one.
+/// After the window, answers are awaited until none has made progress for this long.
 const DRAIN_NS: u64 = 1_000_000_000;
+/// Longest wait for answers after the window, even if they make progress. 64 kbit/s carry 80 kB in this time.
+const LONGEST_DRAIN_NS: u64 = 10_000_000_000;
+
+/// Returns when a connection that was last `heard` gives up answers that are outstanding after the window's `close`.
+fn drained(close: u64, heard: u64) -> u64 {
+    heard.clamp(close, close + LONGEST_DRAIN_NS) + DRAIN_NS
+}
+
 /// After the window the answering end stays until nothing came for so long.
 const QUIET_NS: u64 = 250_000_000;
 

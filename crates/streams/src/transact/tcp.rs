@@ -1,6 +1,6 @@
 //! Transactions over a standing TCP connection, any number of them under way.
 
-use super::{DRAIN_NS, QUIET_NS, SILENCE_NS, Schedule, Tally, schedule};
+use super::{QUIET_NS, SILENCE_NS, Schedule, Tally, drained, schedule};
 use crate::bulk_tcp::{Account, is_timeout};
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
@@ -64,7 +64,7 @@ pub(super) fn ask(
                 None => waiting.resize(waiting.len().max(spec.outstanding.into()), now),
             }
             unsent += (waiting.len() - before) as u64 * request;
-        } else if now >= timeline.close() && (waiting.is_empty() || now > timeline.close().max(heard) + DRAIN_NS) {
+        } else if now >= timeline.close() && (waiting.is_empty() || now > drained(timeline.close(), heard)) {
             // Not before: the answering end would take it for a connection that broke.
             break;
         }
@@ -162,7 +162,7 @@ pub(super) fn answer(
             return Err(StreamError::Stopped);
         }
         let now = account.sample()?;
-        if now > timeline.close().max(heard) + DRAIN_NS + QUIET_NS {
+        if now > drained(timeline.close(), heard) + QUIET_NS {
             break;
         }
         let done = if owed > 0 {
