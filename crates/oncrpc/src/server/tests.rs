@@ -425,7 +425,9 @@ fn delayed_replies_over_udp_are_bounded() {
     while caller.outstanding() > 0 {
         caller
             .poll(SOON, &mut |_, reply| {
-                assert!(matches!(reply, Reply::Accepted(results) if results.len() == 8 << 10), "{reply:?}");
+                // Replies that come together may overflow the caller's socket buffer, again and again.
+                let is_whole = matches!(reply, Reply::Accepted(results) if results.len() == 8 << 10);
+                assert!(is_whole || matches!(reply, Reply::Lost), "{reply:?}");
                 program.read.fetch_add(1, Ordering::Relaxed);
             })
             .expect("polls");
