@@ -1,7 +1,7 @@
 //! What all sessions of an agent may take of its host together.
 
 use linerate_engine::Needs;
-use linerate_observe::usable_memory;
+use linerate_observe::{UsableMemory, usable_memory};
 use linerate_sys::descriptors;
 use linerate_units::ByteCount;
 
@@ -19,15 +19,18 @@ pub struct Budget {
 impl Default for Budget {
     /// A quarter of the memory that this process may use, 8,192 threads, and seven eighths of the descriptors.
     fn default() -> Self {
-        Self {
-            memory: ByteCount::new(usable_memory().unwrap_or(4 << 30) / 4),
-            threads: 8_192,
-            descriptors: descriptors::most().unwrap_or(1_024) / 8 * 7,
-        }
+        let memory = match usable_memory() {
+            UsableMemory::Known(bytes) => ByteCount::new(bytes / 4),
+            UsableMemory::Unknown => Self::MEMORY_OF_UNKNOWN,
+        };
+        Self { memory, threads: 8_192, descriptors: descriptors::most().unwrap_or(1_024) / 8 * 7 }
     }
 }
 
 impl Budget {
+    /// Memory of all sessions together where the limit of this process is unknown: small containers have 512 MiB.
+    pub const MEMORY_OF_UNKNOWN: ByteCount = ByteCount::new(128 << 20);
+
     /// Memory that the files of a trial's NFS servers may take where nothing is said: 1 GiB, or half of it all if that is less.
     pub fn nfs_memory(&self) -> ByteCount {
         ByteCount::new(1 << 30).min(ByteCount::new(self.memory.get() / 2))
@@ -105,7 +108,10 @@ mod tests {
     #[test]
     fn the_default_is_a_part_of_what_the_host_has() {
         let budget = Budget::default();
-        assert!(budget.memory.get() > 0 && budget.memory.get() <= usable_memory().expect("a host with memory") / 4);
+        assert!(
+            budget.memory.get() > 0
+                && matches!(usable_memory(), UsableMemory::Known(bytes) if budget.memory.get() == bytes / 4)
+        );
         assert!(budget.descriptors > 0 && budget.nfs_memory() <= ByteCount::new(budget.memory.get() / 2));
     }
 }

@@ -36,6 +36,6 @@ pub use counters::counters;
 pub use error::ObserveError;
 pub use host::{HostOptions, host};
 pub use interface::{interface_between, interface_of, interface_towards};
-pub use memory::usable_memory;
+pub use memory::{UsableMemory, usable_memory};
 pub use sampler::HostSampler;
 pub use watch::Watch;

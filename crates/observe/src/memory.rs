@@ -8,11 +8,22 @@ use std::path::{Path, PathBuf};
 /// (Documentation/admin-guide/cgroup-v1/memory.rst). A group without a limit has `max` or a number beyond any memory.
 const LIMITS: [&str; 2] = ["memory.max", "memory.limit_in_bytes"];
 
-/// Returns how many bytes of main memory this process may use: all there are, or the tightest limit of the control groups that
-/// it is in. `None` if the kernel does not tell.
-pub fn usable_memory() -> Option<u64> {
-    let total = total(&fs::read_to_string("/proc/meminfo").ok()?)?;
-    Some(usable(total, &cgroup::groups("memory")))
+/// Main memory that this process may use, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsableMemory {
+    /// All of the host's memory, or the tightest limit of the process's control groups.
+    Known(u64),
+    /// The process is in a control group whose limit cannot be read, or the kernel reports no memory size.
+    Unknown,
+}
+
+/// Returns the main memory that this process may use.
+pub fn usable_memory() -> UsableMemory {
+    if cgroup::is_hidden("memory") {
+        return UsableMemory::Unknown;
+    }
+    let total = fs::read_to_string("/proc/meminfo").ok().and_then(|meminfo| total(&meminfo));
+    total.map_or(UsableMemory::Unknown, |total| UsableMemory::Known(usable(total, &cgroup::groups("memory"))))
 }
 
 /// Bytes of main memory by `/proc/meminfo`.

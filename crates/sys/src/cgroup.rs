@@ -10,6 +10,13 @@ pub fn groups(controller: &str) -> Vec<PathBuf> {
     groups_above(controller, &read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
 }
 
+/// Returns whether this process is in a control group of which no directory is visible, as in a container without `/sys/fs/cgroup`.
+/// Its limits cannot be read then.
+pub fn is_hidden(controller: &str) -> bool {
+    let is_in_group = fs::read_to_string("/proc/self/cgroup").is_ok_and(|groups| !groups.trim().is_empty());
+    is_in_group && !groups(controller).iter().any(|group| group.is_dir())
+}
+
 /// The directories of the controller's group in `groups` (`/proc/self/cgroup`) and of those above it, by where `mounts`
 /// (`/proc/self/mountinfo`) has them, the own one first.
 fn groups_above(controller: &str, groups: &str, mounts: &str) -> Vec<PathBuf> {
