@@ -2,11 +2,13 @@
 
 use crate::measure::latency_of;
 use crate::statistics::summary;
+use crate::transfer::rate;
 use linerate_model::{
-    AddedDelay, Caveat, CaveatKind, Counts, DelayGrade, Histogram, Load, LoadedLatency, PathCounts,
-    RoundTripsPerMinute, Task, Timing, TransactTask, Transactions, Transport, Trial, TrialResult, Window, message,
+    AddedDelay, Caveat, CaveatKind, Counts, DelayGrade, Histogram, IpVersion, Load, LoadedLatency, MessageValue,
+    PathCounts, RoundTripsPerMinute, Task, Timing, TransactTask, Transactions, Transport, Trial, TrialResult, Window,
+    layer_bytes, message, tcp_overhead,
 };
-use linerate_units::Nanos;
+use linerate_units::{BitRate, Nanos};
 
 /// Probes on the idle path begin to count after this: the first ones find cold caches.
 const IDLE_WARMUP: Nanos = Nanos::from_millis(200);
@@ -19,6 +21,9 @@ const TRIMMED: f64 = 0.95;
 const MINUTE_NS: f64 = 60e9;
 /// Above this share, requests that this host could not send in time are worth a caveat.
 const UNSENT_BEARABLE: f64 = 0.005;
+
+/// Above this share of the stream's rate, probes take a visible part of the path.
+const PROBE_SHARE: f64 = 0.01;
 
 /// Adds `probe` to `trial` as a second load: it begins with the first, and its window lies within that of the first. A trial
 /// without a window is returned as it is.
@@ -129,6 +134,32 @@ fn timed<'a>(all: impl IntoIterator<Item = &'a &'a Transactions>) -> (Histogram,
 fn added(idle: &Histogram, loaded: &Histogram, share: f64) -> i64 {
     // A histogram ends at 100 s.
     loaded.quantile(share) as i64 - idle.quantile(share) as i64
+}
+
+/// Returns a caveat if the probes of `runs` took a share of the path that shows in the figure of a stream of `stream` bit/s on the wire.
+pub(crate) fn probe_share(ip: IpVersion, stream: f64, runs: &[&TrialResult]) -> Option<Caveat> {
+    let shares = runs.iter().filter_map(|run| {
+        let load = run.trial.loads.get(1)?;
+        let (Task::Transact(probe), Some(window)) = (&load.task, load.timing.window()) else { return None };
+        // Requests and responses have the same size, so each direction carries the same.
+        let payload = probe.request_bytes.get();
+        let wire = match probe.net.transport {
+            Transport::Tcp => payload + u64::from(tcp_overhead(ip).1),
+            Transport::Udp => layer_bytes(Transport::Udp, ip, payload, u32::from(u16::MAX)).2,
+        };
+        Some(rate(probes_beside(run) * wire * 8, window.measure.get()))
+    });
+    let probes = shares.fold(0.0, f64::max);
+    (probes > stream * PROBE_SHARE).then(|| {
+        let text = message!(
+            "caveat-probe-share",
+            "the requests that time the path took {probes} of it on the wire in each direction, {percent} % as much as the stream, \
+             which therefore reached less; measure without --loaded-latency for the throughput alone",
+            probes = BitRate::per_second(probes as u64),
+            percent = MessageValue::number(probes / stream * 100.0, 0)
+        );
+        Caveat::new(CaveatKind::ProbeShare, text)
+    })
 }
 
 /// The doubts about latency under load.
@@ -264,6 +295,17 @@ pub(crate) mod tests {
         let kinds: Vec<_> =
             doubts(&result, &[&runs[0].1], &[&runs[0].0]).into_iter().map(|caveat| caveat.kind).collect();
         assert_eq!(kinds, [CaveatKind::IdleWakeup]);
+    }
+
+    #[test]
+    fn probes_that_take_a_visible_share_of_the_path_have_a_caveat() {
+        let (_, loaded) = run(asked(&[MS; 98], 0), asked(&[MS; 98], 0));
+        let seconds = loaded.trial.loads[1].timing.window().expect("a window").measure.as_secs_f64();
+        // 64 bytes of payload with 28 of headers in 38 of Ethernet.
+        let taken = 98.0 * 130.0 * 8.0 / seconds;
+        assert_eq!(probe_share(IpVersion::V4, taken * 101.0, &[&loaded]), None);
+        let caveat = probe_share(IpVersion::V4, taken * 4.0, &[&loaded]).expect("a fifth of the path");
+        assert!(caveat.text.contains("25 % as much as the stream"), "{}", caveat.text);
     }
 
     #[test]

@@ -174,6 +174,28 @@ pub(crate) fn few_packets(result: &TrialResult) -> Option<Caveat> {
     })
 }
 
+/// Returns a caveat if TCP segments were smaller than asked for.
+pub(crate) fn smaller_segments(result: &TrialResult) -> Option<Caveat> {
+    /// The option of timestamps, which the segment size of the SYN includes and that of the connection does not (RFC 6691).
+    const TIMESTAMPS: u32 = 12;
+    let asked = result.trial.net()?.socket.mss?;
+    transfers(result).iter().find_map(|transfer| {
+        let connections = transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref());
+        let segment = connections.map(|tcp| tcp.mss).filter(|mss| *mss > 0).max()?;
+        (segment + TIMESTAMPS < u32::from(asked)).then(|| {
+            let text = message!(
+                "caveat-smaller-segments",
+                "TCP sent segments of at most {segment} bytes from {host}, not of {asked} (--mss): the MTU of an interface or of the \
+                 path allows no larger ones",
+                segment = MessageValue::Count(segment.into()),
+                host = transfer.from,
+                asked = MessageValue::Count(asked.into())
+            );
+            Caveat::new(CaveatKind::Fallback, text)
+        })
+    })
+}
+
 /// A window too short for its path, in words: by TCP's smoothed round-trip time, or by the median latency of requests.
 pub(crate) fn few_round_trips(result: &TrialResult) -> Option<Caveat> {
     let volume = result.trial.volume();
@@ -318,6 +340,21 @@ mod tests {
         paths_of(&mut result)[0].server.flows = vec![FlowCounts { tcp, ..FlowCounts::default() }];
         let caveat = few_packets(&result).expect("none of them counts");
         assert!(caveat.text.contains("the rate is 0 bit/s to 64 kbit/s"), "{}", caveat.text);
+    }
+
+    #[test]
+    fn segments_smaller_than_asked_for_have_a_caveat() {
+        let sent = |asked, mss| {
+            let mut result = trial(1_000, 0);
+            let net = &mut stream_of(&mut result.trial).net;
+            (net.transport, net.socket.mss) = (Transport::Tcp, asked);
+            let tcp = Some(TcpFlow { mss, ..TcpFlow::default() });
+            paths_of(&mut result)[0].client.flows = vec![FlowCounts { tcp, ..FlowCounts::default() }];
+            smaller_segments(&result)
+        };
+        assert_eq!((sent(None, 1_448), sent(Some(1_460), 1_448), sent(Some(500), 488)), (None, None, None));
+        let caveat = sent(Some(9_000), 1_448).expect("the MTU is 1,500");
+        assert!(caveat.text.contains("at most 1,448 bytes from a, not of 9,000"), "{}", caveat.text);
     }
 
     #[test]

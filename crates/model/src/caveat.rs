@@ -55,6 +55,8 @@ pub enum CaveatKind {
     Outage,
     /// The window held too few packets for an exact rate.
     FewPackets,
+    /// The requests that time the path took a visible share of it.
+    ProbeShare,
     /// Datagrams were larger than the path's MTU and left in fragments.
     Fragments,
     /// The rate went up or down within the window.

@@ -821,6 +821,7 @@ doubt-discarded = receiver discarded the data
 doubt-fallback = a slower method stood in
 doubt-few-round-trips = window of few round trips
 doubt-few-packets = window of few packets
+doubt-probe-share = latency probes took a share
 doubt-fragments = datagrams in fragments
 doubt-few-runs = too few runs for a spread
 doubt-idle-wakeup = wake-up time in latencies

@@ -781,6 +781,7 @@ doubt-device-load = 装置の負荷が不完全
 doubt-discarded = 受信側がデータを破棄
 doubt-fallback = 遅い方法で代替
 doubt-few-round-trips = 測定区間の往復回数が少ない
+doubt-probe-share = 遅延の測定が帯域の一部を占有
 doubt-few-packets = 測定区間のパケット数が少ない
 doubt-fragments = データグラムが断片化
 doubt-few-runs = 回数が少なくばらつき不明

@@ -33,6 +33,7 @@ fn key(kind: CaveatKind) -> &'static str {
         CaveatKind::FewRoundTrips => "doubt-few-round-trips",
         CaveatKind::Outage => "doubt-outage",
         CaveatKind::FewPackets => "doubt-few-packets",
+        CaveatKind::ProbeShare => "doubt-probe-share",
         CaveatKind::Fragments => "doubt-fragments",
         CaveatKind::NotSteady => "doubt-not-steady",
         CaveatKind::BenchLimits => "doubt-bench-limits",

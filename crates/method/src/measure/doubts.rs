@@ -2,11 +2,11 @@
 
 use super::nfs;
 use super::path::PathFacts;
-use crate::loaded_latency::{doubts, probes_beside};
+use crate::loaded_latency::{doubts, probe_share, probes_beside};
 use crate::repeat::{Need, need};
 use crate::task::Context;
 use crate::transfer::transfers;
-use crate::validity::{few_packets, few_round_trips, not_all_sent, off_window, shortfall, stolen};
+use crate::validity::{few_packets, few_round_trips, not_all_sent, off_window, shortfall, smaller_segments, stolen};
 use crate::within_window::unsteady;
 use linerate_model::{
     Caveat, CaveatKind, Direction, FlowFigures, Measurement, Message, MessageValue, Nic, ReceiveBy, Task, TaskKind,
@@ -41,6 +41,9 @@ pub(super) fn caveats(
     found.extend(in_fragments(cell, path.mtu, runs));
     found.extend(runs.iter().find_map(|run| unsteady(run)));
     found.extend(figures.loaded_latency.iter().flat_map(|probed| doubts(probed, runs, with.idle)));
+    let on_the_wire = figures.received.as_ref().and_then(|received| received.wire_bps.as_ref());
+    found.extend(on_the_wire.and_then(|stream| probe_share(figures.ip, stream.median, runs)));
+    found.extend(runs.iter().find_map(|run| smaller_segments(run)));
     found.extend(nfs::doubts(runs));
     let mut add = |kind, text: Message| found.push(Caveat::new(kind, text));
 

@@ -84,7 +84,7 @@ fn records() -> &'static BTreeMap<String, Record> {
 /// Leaves out doubts that the first format did not know, what messages consist of besides their text, whether a figure is firm, duplicates that TCP was told of, and verdicts: their
 /// rules weigh more now than these records hold.
 fn comparable(value: Value) -> Value {
-    const NEW: [&str; 4] = ["few-round-trips", "few-packets", "fragments", "not-steady"];
+    const NEW: [&str; 5] = ["few-round-trips", "few-packets", "probe-share", "fragments", "not-steady"];
     match value {
         // A message was its text alone.
         Value::Object(mut message) if message.get("text").is_some_and(Value::is_string) => {
