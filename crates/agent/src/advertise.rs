@@ -8,8 +8,18 @@ const FAR_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 const FAR_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 
 /// The host part of the URL of an agent that listens on `address`.
-pub(crate) fn host(address: IpAddr) -> String {
-    choose(address, source, own, hostname)
+///
+/// A link-local address has the interface of this host; on another host the one that leads here stands in its place.
+pub(crate) fn host(address: SocketAddr) -> String {
+    let shown = choose(address.ip().to_canonical(), source, own, hostname);
+    match address {
+        SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => {
+            let links = Route::open().and_then(|mut route| route.links()).unwrap_or_default();
+            let zone = links.into_iter().find(|link| link.index == v6.scope_id());
+            zone.map_or(shown, |zone| format!("{}%{}", v6.ip(), zone.name))
+        }
+        _ => shown,
+    }
 }
 
 /// An agent on an address is reached by it. One on all addresses shows what `source` has towards the world; without a way to the
@@ -102,7 +112,8 @@ mod tests {
     #[test]
     fn this_host_never_shows_the_unspecified_address() {
         for any in [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()] {
-            let shown = host(any);
+            let any: IpAddr = any;
+            let shown = host(SocketAddr::new(any, 4_747));
             assert!(
                 !shown.is_empty() && !shown.parse().is_ok_and(|address: IpAddr| address.is_unspecified()),
                 "{shown}"

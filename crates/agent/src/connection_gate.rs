@@ -11,7 +11,7 @@ use linerate_sys::clock;
 use std::collections::BTreeMap;
 use std::future::{Ready, ready};
 use std::io::{self, IoSlice};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -39,7 +39,7 @@ pub(crate) struct GatedConnection(Arc<Admission>);
 
 #[derive(Debug)]
 struct Admission {
-    peer: IpAddr,
+    peer: SocketAddr,
     /// The credential that it has shown first.
     credential: OnceLock<CredentialId>,
     slots: Arc<Slots>,
@@ -96,7 +96,7 @@ impl ConnectionGate {
         let (slot, dropped) = self.slots.take(peer.ip());
         turned_away.add(dropped);
         Ok(GatedConnection(Arc::new(Admission {
-            peer: peer.ip(),
+            peer,
             credential: OnceLock::new(),
             slots: Arc::clone(&self.slots),
             all_admitted: Arc::clone(&self.admitted),
@@ -146,13 +146,21 @@ impl GatedConnection {
         if self.0.credential.set(credential.clone()).is_err() {
             self.0.all_admitted.give_back(credential);
         }
-        self.0.slots.admit(self.0.peer, &self.0.slot);
+        self.0.slots.admit(self.0.peer.ip(), &self.0.slot);
         Ok(())
     }
 
     /// The host at its other end.
     pub(crate) fn peer(&self) -> IpAddr {
-        self.0.peer
+        self.0.peer.ip()
+    }
+
+    /// The interface of this host that leads to the host at the other end, if that has a link-local address.
+    pub(crate) fn zone(&self) -> Option<u32> {
+        match self.0.peer {
+            SocketAddr::V6(v6) if v6.scope_id() != 0 => Some(v6.scope_id()),
+            _ => None,
+        }
     }
 
     /// When it last read something: the request that is being answered. Nanoseconds on the clock of [`clock::now`].

@@ -375,7 +375,7 @@ async fn order(
     Path(id): Path<String>,
     Body(order): Body<Order>,
 ) -> Result<StatusCode, ErrorResponse> {
-    shared.sessions.order(&SessionId(id), order, &grant, connection.peer())?;
+    shared.sessions.order(&SessionId(id), order, &grant, (connection.peer(), connection.zone()))?;
     Ok(StatusCode::NO_CONTENT)
 }
 

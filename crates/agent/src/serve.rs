@@ -149,7 +149,7 @@ impl Agent {
         let failed = |call| move |source| StartError::Serve { call, source };
         let address = options.listener.local_addr().map_err(failed("getsockname"))?;
         let url = AgentUrl {
-            host: options.advertise.clone().unwrap_or_else(|| advertise::host(address.ip().to_canonical())),
+            host: options.advertise.clone().unwrap_or_else(|| advertise::host(address)),
             port: address.port(),
             token: options.token.as_str().to_owned(),
             fingerprint: options.identity.fingerprint(),

@@ -12,7 +12,9 @@ use crate::session::{Bounds, Follower, Opener, Outcome, Session, panicked};
 use crate::{Limits, Timeouts};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::{ApiError, Closed, ErrorKind};
-use linerate_engine::{Demand, Engine, ListenOptions, Needs, PortServer, Report, SharedPort, StrangerReplies};
+use linerate_engine::{
+    Demand, Engine, ListenOptions, Needs, PortServer, Report, SharedPort, StrangerReplies, only_zone, with_zone,
+};
 use linerate_model::{Assignment, FailureKind, HostCounts, Order, SessionFailure, SessionId, Stage};
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -124,7 +126,7 @@ impl Sessions {
         !sessions.is_empty()
     }
 
-    /// Orders the next step of a session, as a host at `requester` asks.
+    /// Orders the next step of a session, as a host at `requester` asks, which `zone` leads to if its address is link-local.
     ///
     /// # Errors
     /// The credential has no such session, it may not connect to its peers, or it waits for another order or for none.
@@ -133,12 +135,15 @@ impl Sessions {
         id: &SessionId,
         mut order: Order,
         grant: &Grant,
-        requester: IpAddr,
+        (requester, zone): (IpAddr, Option<u32>),
     ) -> Result<(), ApiError> {
         let session = self.get(id, grant)?;
         if let Order::Connect(endpoints) = &mut order {
             // To look at each takes time that others wait for.
             endpoints.retain(|link, _| session.connects_by(link));
+            for endpoint in endpoints.values_mut() {
+                *endpoint = with_zone(*endpoint, || zone.or_else(only_zone));
+            }
             grant.check_endpoints(endpoints)?;
             self.limits.check_targets(endpoints, requester)?;
         }

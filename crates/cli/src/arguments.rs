@@ -15,7 +15,7 @@ use linerate_report::Language;
 use linerate_runner::Origin;
 use linerate_store::Store;
 use linerate_units::{ByteCount, Nanos, OpRate, Ratio};
-use std::net::IpAddr;
+use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 
 const STYLES: Styles =
@@ -418,12 +418,12 @@ pub(crate) struct Sockets {
     #[arg(long, short = 'M', value_name = "BYTES", value_parser = clap::value_parser!(u16).range(88..))]
     mss: Option<u16>,
 
-    /// Local address of the client
-    #[arg(long = "bind", short = 'B', value_name = "ADDRESS")]
-    bind_address: Option<IpAddr>,
+    /// Local address, name or interface of the client, as in 192.0.2.1, eth1 or 192.0.2.1%eth1
+    #[arg(long = "bind", short = 'B', value_name = "ADDRESS", value_parser = LocalEnd::read)]
+    bind: Option<LocalEnd>,
 
     /// Interface of the client (SO_BINDTODEVICE)
-    #[arg(long = "bind-device", value_name = "IF")]
+    #[arg(long = "bind-device", value_name = "IF", value_parser = interface)]
     bind_device: Option<String>,
 
     /// Cores to pin the sender's threads to, in turn
@@ -433,6 +433,53 @@ pub(crate) struct Sockets {
     /// Cores to pin the receiver's threads to, in turn
     #[arg(long, value_name = "CORE", value_delimiter = ',')]
     cpus_receiver: Vec<u32>,
+}
+
+/// Where a client's sockets are bound: an address of each family, an interface, or both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LocalEnd {
+    addresses: Vec<IpAddr>,
+    interface: Option<String>,
+}
+
+impl LocalEnd {
+    /// Reads `ADDRESS`, `NAME`, `IF`, `ADDRESS%IF` or `NAME%IF`. A word that is no name of a host is an interface, perhaps of another host.
+    fn read(text: &str) -> Result<Self, String> {
+        let (host, zone) = text.split_once('%').map_or((text, None), |(host, zone)| (host, Some(zone)));
+        let zone = zone.map(interface).transpose()?;
+        if let Ok(address) = host.parse() {
+            return Ok(Self { addresses: vec![address], interface: zone });
+        }
+        let is_own = zone.is_none() && std::path::Path::new("/sys/class/net").join(host).exists();
+        let addresses: Vec<IpAddr> = match (is_own, (host, 0).to_socket_addrs()) {
+            (false, Ok(found)) => found.map(|address| address.ip()).collect(),
+            _ => Vec::new(),
+        };
+        match (addresses.is_empty(), zone) {
+            (false, zone) => Ok(Self { addresses, interface: zone }),
+            (true, None) => Ok(Self { addresses, interface: Some(interface(host)?) }),
+            (true, Some(_)) => Err(format!("`{host}` is no address, and no address is known for it as a name")),
+        }
+    }
+
+    /// Returns the address of that family, else any: the host that is to have it refuses the latter with the reason.
+    fn address(&self, ip: IpVersion) -> Option<IpAddr> {
+        let wanted = |address: &&IpAddr| address.is_ipv4() == (ip == IpVersion::V4);
+        self.addresses.iter().find(wanted).or(self.addresses.first()).copied()
+    }
+}
+
+/// The name of an interface, as the kernel allows them (dev_valid_name() in net/core/dev.c).
+fn interface(text: &str) -> Result<String, String> {
+    const MOST_BYTES: usize = 15;
+    let plain = |c: char| c.is_ascii_graphic() && c != '/' && c != ':';
+    if text.is_empty() || text.len() > MOST_BYTES || !text.chars().all(plain) {
+        return Err(format!(
+            "`{}` is no address, no name of a host, and no interface, as in 192.0.2.1, eth1 or 192.0.2.1%eth1",
+            text.escape_debug()
+        ));
+    }
+    Ok(text.to_owned())
 }
 
 /// The DSCP in a type of service, decimal or hexadecimal: its upper six bits (RFC 2474 section 3).
@@ -453,6 +500,13 @@ impl Sockets {
         self.family.ip()
     }
 
+    /// Binds the client to an interface, which a server's link-local address names, unless another is given.
+    pub(crate) fn reach_by(&mut self, interface: Option<String>) {
+        if self.bind_device.is_none() && self.bind.as_ref().is_none_or(|end| end.interface.is_none()) {
+            self.bind_device = interface;
+        }
+    }
+
     pub(crate) fn options(&self) -> SocketOptions {
         SocketOptions {
             congestion: self.congestion.clone(),
@@ -460,8 +514,8 @@ impl Sockets {
             send_buffer: self.send_buffer.or(self.window),
             receive_buffer: self.receive_buffer.or(self.window),
             mss: self.mss,
-            bind_address: self.bind_address,
-            bind_device: self.bind_device.clone(),
+            bind_address: self.bind.as_ref().and_then(|end| end.address(self.ip())),
+            bind_device: self.bind_device.clone().or_else(|| self.bind.as_ref()?.interface.clone()),
             sender_cpus: self.cpus_sender.clone(),
             receiver_cpus: self.cpus_receiver.clone(),
         }

@@ -10,9 +10,10 @@ use linerate_lab::{Lab, LabError, PathWatch, ReferenceWatch};
 use linerate_model::{AgentUrl, HostName, IpVersion, Message, Path, message};
 use linerate_runner::{AgentHandle, BenchWatch, ControlAgents};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The name of this machine.
 pub(crate) const LOCAL: &str = "local";
@@ -204,7 +205,7 @@ impl HostBook {
     /// both, and use IPv4.
     pub(crate) fn ip_version<'a>(&self, hosts: impl IntoIterator<Item = &'a String>) -> IpVersion {
         let by_ipv6 = |host: &str| match iperf3_host(host) {
-            Some(host) => is_reached_by_ipv6(&host),
+            Some((host, port)) => is_reached_by_ipv6(&host, port),
             None => arguments_of(host).is_ok_and(|hosts| hosts.iter().all(|host| self.is_reached_by_ipv6(host))),
         };
         let elsewhere = hosts.into_iter().flat_map(|hosts| hosts.split(',')).filter(|host| host.trim() != LOCAL);
@@ -215,7 +216,7 @@ impl HostBook {
     fn is_reached_by_ipv6(&self, host: &HostArgument) -> bool {
         let saved = || SavedHosts::read().ok()?.find(&host.name).cloned();
         let url = host.url.clone().or_else(|| if self.lab.is_empty() { saved() } else { None });
-        url.is_some_and(|url| is_reached_by_ipv6(&url.host))
+        url.is_some_and(|url| is_reached_by_ipv6(&url.host, url.port))
     }
 
     /// Reaches every agent that takes part.
@@ -287,10 +288,20 @@ impl HostBook {
     }
 }
 
-/// Whether the address that this system prefers of a host is one of IPv6.
-fn is_reached_by_ipv6(host: &str) -> bool {
-    let found = (host, 0).to_socket_addrs().ok().and_then(|mut all| all.next());
-    found.is_some_and(|address| address.ip().to_canonical().is_ipv6())
+/// Whether a host is reached by IPv6: by the first of its addresses that answers, if it has some of both families.
+fn is_reached_by_ipv6(host: &str, port: u16) -> bool {
+    const ANSWER: Duration = Duration::from_secs(2);
+    let is_ipv6 = |address: &SocketAddr| address.ip().to_canonical().is_ipv6();
+    let addresses: Vec<SocketAddr> = match host.split_once('%') {
+        // The zone may be of the host that connects.
+        Some((address, _)) => address.parse().map(|ip: IpAddr| SocketAddr::new(ip, port)).into_iter().collect(),
+        None => (host, port).to_socket_addrs().map(Iterator::collect).unwrap_or_default(),
+    };
+    if addresses.iter().all(is_ipv6) || !addresses.iter().any(is_ipv6) {
+        return addresses.first().is_some_and(is_ipv6);
+    }
+    let answers = |address: &&SocketAddr| TcpStream::connect_timeout(address, ANSWER).is_ok();
+    addresses.iter().find(answers).or(addresses.first()).is_some_and(is_ipv6)
 }
 
 /// All folders, as far as the user's own permissions go.

@@ -1,6 +1,7 @@
 //! The agent as its caller sees it.
 
-use crate::http::{Http, HttpError, json};
+use crate::dial::{Dialer, Route, Unreached};
+use crate::http::{Ask, Http, HttpError, json};
 use crate::pin::Pinned;
 use crate::retries::{Retries, Unanswered};
 use crate::sse::Events;
@@ -21,6 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
 use std::error::Error as StdError;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -36,6 +38,12 @@ const RETRY_COUNTS_FOR: Duration = Duration::from_secs(110);
 /// The same for the orders that take effect at all hosts together: one that comes later than this would set their windows apart.
 const RETRY_TOGETHER_FOR: Duration = Duration::from_secs(1);
 
+/// An agent that has not answered a first request by then has stalled; whether large packets are lost is looked at.
+const STALL: Duration = Duration::from_secs(4);
+
+/// Bytes that the first request is longer, so that it does not fit into one packet of Ethernet.
+const LARGE: usize = 1_500;
+
 /// Bytes of the longest answer that is read. The counts of a session with a full series are a tenth of it.
 const LONGEST_ANSWER: usize = 64 << 20;
 
@@ -44,9 +52,6 @@ const CLOSING: Duration = Duration::from_secs(3_600);
 
 /// Agents send something this often while events are awaited, three times over.
 const SILENCE: Duration = Duration::from_secs(15);
-
-/// Why an agent counts as lost that did not answer.
-const NOT_IN_TIME: &str = "no answer in time";
 
 /// A connection to one agent. Clones share it.
 #[derive(Debug, Clone)]
@@ -59,6 +64,8 @@ struct Shared {
     http: Http,
     /// host:port, for messages.
     address: String,
+    /// The host alone, for messages.
+    host: String,
     /// The agent has answered before. Until then no request is repeated.
     was_reached: AtomicBool,
 }
@@ -79,31 +86,12 @@ impl Failed {
         match self {
             Self::Broken(error) if find::<rustls::Error>(&**error).is_some() => None,
             Self::Broken(error) => {
-                let system = find::<std::io::Error>(&**error).map(std::io::Error::kind);
-                let is_refused = system == Some(std::io::ErrorKind::ConnectionRefused);
+                let is_refused = find::<Unreached>(&**error).is_some_and(Unreached::is_refused);
                 Some(if is_refused { Unanswered::Refused } else { Unanswered::Silent })
             }
             Self::Late(_) => Some(Unanswered::Silent),
             Self::Final(_) => None,
         }
-    }
-}
-
-/// A request, as often as it is sent.
-#[derive(Debug, Clone)]
-struct Ask {
-    method: Method,
-    path: Vec<String>,
-    body: Option<Bytes>,
-    /// It may have come before, unanswered.
-    is_repeated: bool,
-    /// What the agent is to do, for messages.
-    task: &'static str,
-}
-
-impl Ask {
-    fn new(method: Method, path: &[&str], task: &'static str) -> Self {
-        Self { method, path: path.iter().map(ToString::to_string).collect(), body: None, is_repeated: false, task }
     }
 }
 
@@ -114,21 +102,22 @@ impl Client {
     /// # Errors
     /// It cannot be reached, is no agent or another one, does not accept the token, or speaks another protocol.
     pub async fn connect(url: &AgentUrl) -> Result<Self, AgentError> {
-        let client = Self::new(url.address(), &Pinned::known(&url.fingerprint), Some(&url.token))?;
+        let client = Self::new(url, &Pinned::known(&url.fingerprint), Some(&url.token))?;
         // It had not answered before, so it was not lost.
-        client.host().await.map_err(not_reached)?;
+        client.reach().await.map_err(not_reached)?;
         Ok(client)
     }
 
-    /// A client without a token, for the agent that shows the pinned certificate at `address`.
+    /// A client without a token, for the agent that shows the pinned certificate at the host and port of `url`.
     ///
     /// # Errors
     /// TLS is not to be had.
-    pub(crate) fn unadmitted(address: &str, pinned: &Pinned) -> Result<Self, AgentError> {
-        Self::new(address.to_owned(), pinned, None)
+    pub(crate) fn unadmitted(url: &AgentUrl, pinned: &Pinned) -> Result<Self, AgentError> {
+        Self::new(url, pinned, None)
     }
 
-    fn new(address: String, pinned: &Pinned, token: Option<&str>) -> Result<Self, AgentError> {
+    fn new(url: &AgentUrl, pinned: &Pinned, token: Option<&str>) -> Result<Self, AgentError> {
+        let address = url.address();
         let unusable = |error: &(dyn StdError + 'static)| AgentError::Unreachable {
             address: address.clone(),
             reason: cause(error),
@@ -141,9 +130,42 @@ impl Client {
             token.set_sensitive(true);
             headers.insert(AUTHORIZATION, token);
         }
-        let http = Http::new(format!("https://{address}/v1"), pinned, headers);
-        let http = http.map_err(|error| unusable(&error))?;
-        Ok(Self { shared: Arc::new(Shared { http, address, was_reached: AtomicBool::new(false) }) })
+        let dialer = Dialer::new(url.host.clone(), url.port);
+        let http = Http::new(dialer, pinned, headers).map_err(|error| unusable(&error))?;
+        let host = url.host.clone();
+        Ok(Self { shared: Arc::new(Shared { http, address, host, was_reached: AtomicBool::new(false) }) })
+    }
+
+    /// Has the agent answer, on a connection whose segments its path carries. The request and the answer are longer than a packet.
+    async fn reach(&self) -> Result<(), AgentError> {
+        let http = &self.shared.http;
+        let ask = Ask { padding: LARGE, ..Ask::new(Method::GET, &["host"], "describe its host") };
+        loop {
+            let watched = http.dialer().prepare().await.map_err(|error| self.unreachable(error.to_string()))?;
+            let mut asked = pin!(self.json::<Host>(ask.clone(), RETRY_FOR));
+            let answer = within(STALL, asked.as_mut()).await;
+            // An agent closes a connection whose handshake does not go on.
+            let has_stalled = answer.as_ref().is_none_or(|answer| matches!(answer, Err(AgentError::Lost { .. })));
+            if !has_stalled || !watched.loses_large_segments() {
+                return match answer {
+                    Some(answer) => answer.map(drop),
+                    None => asked.await.map(drop),
+                };
+            }
+            if !http.dialer().limit_segments() {
+                return Err(self.unreachable(format!(
+                    "TCP connects, but packets of more than 552 bytes are lost on the way, and nothing says so (`tracepath -n {}` shows \
+                     where); a tunnel or firewall there drops them",
+                    self.shared.host
+                )));
+            }
+            http.renew();
+        }
+    }
+
+    /// Returns the way that connections to the agent take. `None` before the first.
+    pub fn route(&self) -> Option<Route> {
+        self.shared.http.dialer().route()
     }
 
     /// Posts a request to an agent that may not be there.
@@ -156,6 +178,9 @@ impl Client {
         body: &(impl Serialize + ?Sized),
         task: &'static str,
     ) -> Result<T, AgentError> {
+        if self.route().is_none() {
+            self.shared.http.dialer().prepare().await.map_err(|error| self.unreachable(error.to_string()))?;
+        }
         self.post(path, body, task).await.map_err(not_reached)
     }
 
@@ -332,9 +357,8 @@ impl Client {
 
     /// Sends a request once; an answer that is no success becomes its error.
     async fn send(&self, ask: &Ask) -> Result<Response<Incoming>, Failed> {
-        let path: Vec<&str> = ask.path.iter().map(String::as_str).collect();
-        let sent = self.shared.http.send(ask.method.clone(), &path, ask.body.clone(), ask.is_repeated);
-        let response = within(REQUEST_TIMEOUT, sent).await.ok_or_else(|| Failed::Late(NOT_IN_TIME.to_owned()))?;
+        let sent = self.shared.http.send(ask);
+        let response = within(REQUEST_TIMEOUT, sent).await.ok_or_else(|| Failed::Late(no_answer()))?;
         let response = response.map_err(Failed::Broken)?;
         self.shared.was_reached.store(true, Ordering::Relaxed);
         // Whatever else another version answers, this header is where it was.
@@ -382,13 +406,30 @@ impl Client {
     /// A connection that could not be made or that broke.
     fn broken(&self, task: &'static str, error: HttpError) -> AgentError {
         let address = self.shared.address.clone();
-        let system = find::<std::io::Error>(&*error).map(std::io::Error::kind);
+        if let Some(unreached) = find::<Unreached>(&*error) {
+            return self.lost(task, unreached.to_string());
+        }
         match find::<rustls::Error>(&*error) {
             Some(tls) if pin::is_wrong_fingerprint(tls) => AgentError::WrongFingerprint { address },
-            Some(tls) => self.not_an_agent(format!("TLS: {tls}")),
-            None if system == Some(std::io::ErrorKind::TimedOut) => self.lost(task, NOT_IN_TIME.to_owned()),
-            None => self.lost(task, cause(&*error)),
+            Some(tls) => self.not_an_agent(pin::what_is_wrong(tls).to_owned()),
+            None => self.lost(task, self.how_broken(find::<std::io::Error>(&*error).map(std::io::Error::kind))),
         }
+    }
+
+    /// Returns what a connection to the agent met.
+    fn how_broken(&self, system: Option<std::io::ErrorKind>) -> String {
+        use std::io::ErrorKind::{ConnectionReset, HostUnreachable, NetworkUnreachable, TimedOut};
+        let agent = self.route().map_or_else(|| self.shared.address.clone(), |route| route.agent.to_string());
+        match system {
+            Some(TimedOut) => format!("nothing acknowledges what is sent by TCP to {agent}"),
+            Some(HostUnreachable | NetworkUnreachable) => format!("there is no way to {agent} any more"),
+            Some(ConnectionReset) => format!("the TCP connection to {agent} was reset"),
+            _ => format!("the TCP connection to {agent} was closed"),
+        }
+    }
+
+    fn unreachable(&self, reason: String) -> AgentError {
+        AgentError::Unreachable { address: self.shared.address.clone(), reason }
     }
 
     fn lost(&self, task: &'static str, reason: String) -> AgentError {
@@ -402,10 +443,19 @@ impl Client {
 
 /// An agent that has yet to answer for the first time is not lost.
 fn not_reached(error: AgentError) -> AgentError {
+    const REMEDY: &str = "check that an agent runs there (`linerate serve`), that it is not stopped or overloaded, and that its \
+                          `--allow-peer`, if any, lists this host";
     match error {
-        AgentError::Lost { address, reason, .. } => AgentError::Unreachable { address, reason },
+        AgentError::Lost { address, reason, .. } => {
+            AgentError::Unreachable { address, reason: format!("TCP connects, but {reason}; {REMEDY}") }
+        }
         error => error,
     }
+}
+
+/// Why an agent counts as lost that did not answer.
+fn no_answer() -> String {
+    format!("there is no answer for {} s", REQUEST_TIMEOUT.as_secs())
 }
 
 /// Reads the body of an answer.
@@ -424,7 +474,7 @@ where
 {
     let mut pieces = Limited::new(body, most).into_data_stream();
     let mut bytes = Vec::new();
-    while let Some(piece) = within(silence, pieces.next()).await.ok_or_else(|| Failed::Late(NOT_IN_TIME.to_owned()))? {
+    while let Some(piece) = within(silence, pieces.next()).await.ok_or_else(|| Failed::Late(no_answer()))? {
         bytes.extend_from_slice(&piece.map_err(Failed::Broken)?);
     }
     Ok(bytes.into())

@@ -6,15 +6,11 @@ use crate::PROTOCOL;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AgentError {
     /// Nobody answers.
-    #[error(
-        "no agent answers at {address}: {reason}; is one running there? Start one on that host with `linerate serve`, \
-         and check that no firewall is between and that its `--allow-peer`, if any, lists this \
-         host"
-    )]
+    #[error("no agent answers at {address}: {reason}")]
     Unreachable {
         /// Where the agent should be.
         address: String,
-        /// What the connection attempt met.
+        /// What was tried, what came of it, and what to do.
         reason: String,
     },
     /// Something answers, but it is no agent.

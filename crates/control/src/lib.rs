@@ -9,6 +9,7 @@
 
 mod api_error;
 mod client;
+mod dial;
 mod error;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -25,6 +26,7 @@ mod wire_times;
 
 pub use api_error::{ApiError, ErrorKind};
 pub use client::Client;
+pub use dial::Route;
 pub use error::AgentError;
 pub use pin::{client_config, fingerprint};
 pub use resolve::Resolve;

@@ -187,7 +187,7 @@ fn signed(end: &[u8], fingerprint: &str) -> Vec<u8> {
 pub async fn pair(host: &str, port: u16, code: &PairingCode) -> Result<AgentUrl, AgentError> {
     let mut url = AgentUrl { host: host.to_owned(), port, token: String::new(), fingerprint: String::new() };
     let (address, seen) = (url.address(), pin::Pinned::first_seen());
-    let client = Client::unadmitted(&address, &seen)?;
+    let client = Client::unadmitted(&url, &seen)?;
     let (end, message) = PairingEnd::client(code);
     let theirs: PairingMessage = client.first(&["pair"], &PairingMessage { message }, TASK).await?;
     let stranger = |reason: &str| AgentError::NotAnAgent { address: address.clone(), reason: reason.to_owned() };

@@ -63,6 +63,20 @@ pub(crate) fn is_wrong_fingerprint(error: &Error) -> bool {
     matches!(error, Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
 }
 
+/// Returns what an error of TLS says of the other end.
+pub(crate) fn what_is_wrong(error: &Error) -> &'static str {
+    match error {
+        Error::InvalidMessage(_) | Error::InappropriateMessage { .. } | Error::InappropriateHandshakeMessage { .. } => {
+            "it does not speak TLS"
+        }
+        Error::PeerIncompatible(_) | Error::AlertReceived(_) | Error::NoApplicationProtocol => {
+            "it does not speak TLS 1.3 as agents do"
+        }
+        Error::InvalidCertificate(_) | Error::NoCertificatesPresented => "its certificate cannot be used",
+        _ => "its TLS cannot be used",
+    }
+}
+
 /// Compares the certificate with the fingerprint, and has the handshake prove that the peer holds its key. Names and
 /// dates are not looked at: the fingerprint says more than they do.
 #[derive(Debug)]

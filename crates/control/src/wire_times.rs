@@ -1,8 +1,7 @@
 //! When a connection last wrote and read, below TLS: the times of a request and its answer without what HTTP and TLS take here.
 
-use hyper::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use linerate_sys::clock;
 use std::io::{self, IoSlice};
@@ -11,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use tokio::net::TcpStream;
-use tower_service::Service;
 
 /// The latest times of one connection, on the clock of [`clock::now`]. Every response carries those of its connection.
 #[derive(Debug, Clone, Default)]
@@ -39,30 +37,17 @@ impl WireTimes {
     }
 }
 
-/// Makes TCP connections that keep their times.
-#[derive(Debug, Clone)]
-pub(crate) struct TimedConnector(pub(crate) HttpConnector);
-
-impl Service<Uri> for TimedConnector {
-    type Response = TimedStream;
-    type Error = <HttpConnector as Service<Uri>>::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<TimedStream, Self::Error>> + Send>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(context)
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let connected = self.0.call(uri);
-        Box::pin(async { Ok(TimedStream { stream: connected.await?, times: WireTimes::default() }) })
-    }
-}
-
 /// A TCP connection that keeps its times.
 #[derive(Debug)]
 pub(crate) struct TimedStream {
     stream: TokioIo<TcpStream>,
     times: WireTimes,
+}
+
+impl TimedStream {
+    pub(crate) fn new(stream: TcpStream) -> Self {
+        Self { stream: TokioIo::new(stream), times: WireTimes::default() }
+    }
 }
 
 impl Connection for TimedStream {

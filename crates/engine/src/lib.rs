@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod congestion;
 mod connect;
 mod contract;
 mod default_congestion;
@@ -29,6 +30,7 @@ pub mod testing;
 mod timeline;
 mod vanished_peer;
 mod workers;
+mod zone;
 
 pub use check::{MOST_BITS_PER_SECOND, MOST_PER_SECOND, check_assignment, check_rate};
 pub use connect::connect;
@@ -56,3 +58,4 @@ pub use tcp_sample::{SAMPLED_CONNECTIONS, retransmits, sample_tcp};
 pub use timeline::Timeline;
 pub use vanished_peer::end_if_vanished;
 pub use workers::{Ended, Worker, Workers};
+pub use zone::{only_zone, own_with_zone, with_zone};

@@ -6,6 +6,7 @@ use crate::peers::AllowedPeers;
 use crate::reply_allowance::StrangerReplies;
 use crate::shared_port::{BACKLOG, SharedPort, WAITING_CONNECTIONS, WAITING_DATAGRAMS, share};
 use crate::socket::{SocketSpec, check_receive_buffer, set_options, socket};
+use crate::zone::own_with_zone;
 use linerate_model::{SocketOptions, Transport};
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 use std::fmt;
@@ -103,8 +104,9 @@ impl ListenOptions {
         greets: Greets,
     ) -> Result<DatagramListener, SocketError> {
         let (v6, options) = (spec.v6, spec.options.clone());
+        // Also where each flow gets a socket of its own later: it finds out what cannot be had.
+        let socket = socket(spec)?;
         let Some((port, address)) = self.shared.as_ref().and_then(|port| Some((port, port.at(address)?))) else {
-            let socket = socket(spec)?;
             self.ports.bind_in(&socket, address)?;
             socket.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
             let socket = UdpSocket::from(socket);
@@ -342,7 +344,12 @@ impl DataPorts {
     /// The address is none of this host, or all ports are taken.
     fn bind_in(self, socket: &Socket, address: IpAddr) -> Result<(), SocketError> {
         let is_tcp = socket.r#type().map_err(failed("getsockopt(SO_TYPE)"))? == Type::STREAM;
-        let bind = |port| socket.bind(&SockAddr::from(SocketAddr::new(address, port)));
+        let own = own_with_zone(SocketAddr::new(address, 0));
+        let bind = |port| {
+            let mut own = own;
+            own.set_port(port);
+            socket.bind(&SockAddr::from(own))
+        };
         let binding = || failed(format!("binding to {address} (it must be an address of this host: see `ip address`)"));
         let listen = || if is_tcp { socket.listen(BACKLOG) } else { Ok(()) };
         let Some((first, last)) = self.0 else {

@@ -14,6 +14,7 @@ use crate::inbox::Inbox;
 use crate::socket::set_options;
 use crate::strangers::{StrangerLimits, Strangers};
 use crate::vanished_peer::end_if_vanished;
+use crate::zone::own_with_zone;
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::event::Event;
 use linerate_sys::socket::wait_readable;
@@ -201,7 +202,7 @@ impl SharedPort {
     pub(crate) fn at(&self, address: IpAddr) -> Option<SocketAddr> {
         let (own, address) = (self.0.address, address.to_canonical());
         let is_any = own.ip().is_unspecified() && (own.is_ipv4() == address.is_ipv4() || self.0.takes_v4);
-        (own.ip() == address || is_any).then(|| SocketAddr::new(address, own.port()))
+        (own.ip() == address || is_any).then(|| own_with_zone(SocketAddr::new(address, own.port())))
     }
 
     /// Gives `inbox` the connections that greet it, from now on.

@@ -4,7 +4,9 @@
 //! packet.
 
 use crate::PEER_GONE;
+use crate::congestion::set_congestion;
 use crate::error::{SocketError, failed};
+use crate::zone::own_with_zone;
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::socket::{force_receive_buffer, force_send_buffer};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -50,6 +52,9 @@ pub fn socket(spec: SocketSpec<'_>) -> Result<Socket, SocketError> {
             .map_err(failed(format!("binding to interface {device} (is it there? see `ip link`)")))?;
     }
     if let Some(address) = spec.bind {
+        // A socket that is bound to an interface has its zone.
+        let has_zone = spec.device && options.bind_device.is_some();
+        let address = if has_zone { address } else { own_with_zone(address) };
         socket.bind(&SockAddr::from(address)).map_err(failed(format!(
             "binding to {} (it must be an address of this host: see `ip address`)",
             address.ip()
@@ -112,9 +117,7 @@ pub(crate) fn check_receive_buffer(options: &SocketOptions) -> Result<(), Socket
 
 fn tcp_options(options: &SocketOptions, socket: &Socket) -> Result<(), SocketError> {
     if let Some(name) = &options.congestion {
-        socket.set_tcp_congestion(name.as_bytes()).map_err(failed(format!(
-            "setting congestion control `{name}` (without privilege only those in net.ipv4.tcp_allowed_congestion_control)"
-        )))?;
+        set_congestion(socket, name)?;
     }
     if let Some(mss) = options.mss {
         socket.set_tcp_mss(mss.into()).map_err(failed(format!("setting an MSS of {mss}")))?;

@@ -6,11 +6,17 @@ use linerate_control::AgentError;
 use linerate_method::Addresses;
 use linerate_model::{Assignment, ClockExchange, Host, HostCounts, HostName, Order, Stage};
 use linerate_units::Nanos;
+use std::net::SocketAddr;
 
 /// The agents of a run, by the names that the plan uses.
 pub trait Agents: Addresses + Send + Sync {
     /// What the agents said of their hosts.
     fn hosts(&self) -> Vec<Host>;
+
+    /// Returns where `connector` reaches what `listener` says that it listens at. A zone means something to its own host only.
+    fn endpoint(&self, listening: SocketAddr, _listener: &HostName, _connector: &HostName) -> SocketAddr {
+        SocketAddr::new(listening.ip(), listening.port())
+    }
 
     /// Round-trip time of an agent's API; zero for a host that is not known.
     fn round_trip(&self, host: &HostName) -> Nanos;

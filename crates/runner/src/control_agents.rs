@@ -4,14 +4,14 @@ use crate::error::at;
 use crate::{Agents, OpenSession, RunError};
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
-use linerate_control::{AgentError, Client, SessionHandle};
+use linerate_control::{AgentError, Client, Route, SessionHandle};
 use linerate_method::Addresses;
 use linerate_model::{
     AgentUrl, Assignment, ClockExchange, Host, HostCounts, HostName, IpVersion, Nic, Order, Path, Stage,
 };
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
 /// Exchanges of times with an agent, at most, to measure its round trip.
 const MOST_EXCHANGES: usize = 4;
@@ -25,8 +25,10 @@ pub struct AgentHandle {
     pub client: Client,
     /// What it said of its host, under the plan's name for it.
     pub host: Host,
-    /// The name or address its API was reached at.
-    reached_at: String,
+    /// The name or address of its URL.
+    named: String,
+    /// The way that its API was reached.
+    route: Route,
     /// Round-trip time of its API.
     pub round_trip: Nanos,
 }
@@ -45,7 +47,8 @@ impl ControlAgents {
         let mut host = client.host().await.map_err(at(&name))?;
         let round_trip = round_trip(&client).await.map_err(at(&name))?;
         host.name = name.clone();
-        self.0.insert(name, AgentHandle { client, host, reached_at: url.host.clone(), round_trip });
+        let route = client.route().ok_or_else(|| RunError::UnknownHost(name.clone()))?;
+        self.0.insert(name, AgentHandle { client, host, named: url.host.clone(), route, round_trip });
         Ok(())
     }
 
@@ -94,13 +97,16 @@ impl Addresses for ControlAgents {
         let (to, from) = (find(listener)?, find(connector)?);
         let given = to.host.data_addresses.iter().copied().find(|address| is(version, *address));
         let found = given.or_else(|| {
-            let reached = resolve(&to.reached_at, version)?;
+            let reached = to.address(version)?;
             if !reached.is_loopback() {
                 return Some(reached);
             }
             // The listener runs on this machine. A connector elsewhere reaches it where this machine reaches it from.
-            match resolve(&from.reached_at, version) {
-                Some(remote) if !remote.is_loopback() => source_towards(remote),
+            match from.address(version) {
+                Some(remote) if !remote.is_loopback() => {
+                    let own = from.route.own.ip().to_canonical();
+                    if is(version, own) { Some(own) } else { source_towards(remote) }
+                }
                 _ => Some(reached),
             }
         });
@@ -113,12 +119,8 @@ impl Addresses for ControlAgents {
     /// The agent of this process, at loopback, may stand behind a router that translates addresses. Whoever is reached from here is
     /// not hidden.
     fn is_hidden(&self, host: &HostName, connector: &HostName) -> bool {
-        let is_here = |agent: &AgentHandle| {
-            let reached = [IpVersion::V4, IpVersion::V6].into_iter().find_map(|ip| resolve(&agent.reached_at, ip));
-            reached.is_some_and(|address| address.is_loopback())
-        };
         match (self.find(host), self.find(connector)) {
-            (Ok(host), Ok(connector)) => host.host.data_addresses.is_empty() && is_here(host) && !is_here(connector),
+            (Ok(host), Ok(connector)) => host.host.data_addresses.is_empty() && host.is_here() && !connector.is_here(),
             _ => false,
         }
     }
@@ -126,11 +128,43 @@ impl Addresses for ControlAgents {
     fn host(&self, name: &HostName) -> Option<&Host> {
         self.0.get(name).map(|agent| &agent.host)
     }
+
+    /// Data take the way of the API, at least where this host is an end of it.
+    fn segment_limit(&self, host: &HostName, other: &HostName) -> Option<u16> {
+        [host, other].into_iter().filter_map(|name| self.0.get(name)?.route.segment_limit).min()
+    }
+}
+
+impl AgentHandle {
+    /// Whether it runs on this machine.
+    fn is_here(&self) -> bool {
+        self.route.agent.ip().to_canonical().is_loopback()
+    }
+
+    /// Returns its address of that family: the one that answered, else one of its name.
+    fn address(&self, version: IpVersion) -> Option<IpAddr> {
+        let answered = self.route.agent.ip().to_canonical();
+        if is(version, answered) { Some(answered) } else { resolve(&self.named, version) }
+    }
 }
 
 impl Agents for ControlAgents {
     fn hosts(&self) -> Vec<Host> {
         self.0.values().map(|agent| agent.host.clone()).collect()
+    }
+
+    fn endpoint(&self, listening: SocketAddr, listener: &HostName, connector: &HostName) -> SocketAddr {
+        let plain = SocketAddr::new(listening.ip(), listening.port());
+        match (self.0.get(listener), self.0.get(connector), plain) {
+            // This host's zone, by which it reached the agent.
+            (Some(to), Some(from), SocketAddr::V6(mut v6)) if from.is_here() && v6.ip().is_unicast_link_local() => {
+                if let SocketAddr::V6(agent) = to.route.agent {
+                    v6.set_scope_id(agent.scope_id());
+                }
+                v6.into()
+            }
+            _ => plain,
+        }
     }
 
     fn round_trip(&self, host: &HostName) -> Nanos {

@@ -246,8 +246,8 @@ impl<'a> Sessions<'a> {
     async fn connect(&mut self) -> Result<(), RunError> {
         let listened = |one: &One<'_>, link: LinkId| {
             let peers = self.all.iter().filter(|other| other.load == one.load);
-            let address = peers.filter_map(|other| other.listens.get(&link)).next();
-            address.map(|address| (link, *address)).ok_or_else(|| {
+            let address = peers.filter_map(|other| Some((other.listens.get(&link)?, &other.host))).next();
+            address.map(|(address, host)| (link, self.agents.endpoint(*address, host, &one.host))).ok_or_else(|| {
                 RunError::Plan(format!("no host of the trial listens on link {} of {}", link.0, one.host))
             })
         };

@@ -147,7 +147,9 @@ impl Opening<'_> {
         let Answer { port, nonce } = self.repeat(&socket, &self.hello.encode(&self.key, &self.salt), |answer| {
             (answer.port != 0).then_some(answer)
         })?;
-        let peer = SocketAddr::new(self.server.ip(), port);
+        // With its zone.
+        let mut peer = self.server;
+        peer.set_port(port);
         socket.connect(peer).map_err(connecting(peer))?;
         // Proves that the answer came here, and opens the way back through a stateful firewall. Answers to the greeting
         // may still lie here: those have a port.

@@ -10,7 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Keeps the calling thread on core `cpu`.
 pub fn pin(cpu: u32) -> Result<(), Error> {
-    let object = || format!("core {cpu}");
+    // As in "0-3".
+    let online = || fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let object = || format!("core {cpu} (this host's cores are {})", online().trim());
     let mut set = CpuSet::new();
     set.set(cpu as usize).map_err(|errno| Error::new("CPU_SET", object(), errno))?;
     sched_setaffinity(Pid::from_raw(0), &set).map_err(|errno| Error::new("sched_setaffinity", object(), errno))
@@ -142,7 +144,7 @@ mod tests {
     #[test]
     fn a_core_that_is_not_there_is_named() {
         let error = pin(1_000).expect_err("no machine here has 1,001 cores");
-        assert!(error.to_string().contains("core 1000"), "{error}");
+        assert!(error.to_string().contains("core 1000 (this host's cores are 0"), "{error}");
         std::thread::spawn(|| pin(0).expect("core 0 is there")).join().expect("the thread ends");
     }
 

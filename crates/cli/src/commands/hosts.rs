@@ -168,7 +168,8 @@ async fn paired(place: &str, cancel: &mut watch::Receiver<bool>) -> Result<Agent
 /// Reads HOST or HOST:PORT; an IPv6 address with a port stands in brackets.
 fn host_and_port(text: &str) -> Result<(String, u16), String> {
     let wrong = || format!("`{text}` is no host: write it like 192.0.2.5, rack-1:4747 or [2001:db8::5]:4747");
-    if text.parse::<IpAddr>().is_ok() {
+    let address = text.split_once('%').map_or(text, |(address, _)| address);
+    if address.parse::<IpAddr>().is_ok() {
         return Ok((text.to_owned(), AgentUrl::PORT));
     }
     let (host, port) = match text.rsplit_once(':') {
@@ -176,9 +177,10 @@ fn host_and_port(text: &str) -> Result<(String, u16), String> {
         None => (text, AgentUrl::PORT),
     };
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let is_host = host.parse::<IpAddr>().is_ok()
-        || host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    if host.is_empty() || port == 0 || !is_host { Err(wrong()) } else { Ok((host.to_owned(), port)) }
+    match AgentUrl::host_of(host) {
+        Some(host) if port != 0 => Ok((host, port)),
+        _ => Err(wrong()),
+    }
 }
 
 fn line_of_input(what: &str) -> Result<String, String> {
@@ -199,6 +201,8 @@ mod tests {
             ("rack-1.example:5000", "rack-1.example", 5_000),
             ("2001:db8::5", "2001:db8::5", 4_747),
             ("[2001:db8::5]:5000", "2001:db8::5", 5_000),
+            ("fe80::5%eth0", "fe80::5%eth0", 4_747),
+            ("[fe80::5%eth0]:5000", "fe80::5%eth0", 5_000),
         ] {
             assert_eq!(host_and_port(text), Ok((host.to_owned(), port)), "{text}");
         }

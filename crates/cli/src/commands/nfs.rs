@@ -150,7 +150,11 @@ struct Files {
     seed: u64,
 }
 
-pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+pub(crate) async fn run(
+    mut arguments: Arguments,
+    book: HostBook,
+    cancel: watch::Receiver<bool>,
+) -> Result<(), Failure> {
     let (hosts, paths, server) = arguments.ends(&book).map_err(Failure::usage)?;
     let mut plan = arguments.plan(paths, server).map_err(Failure::usage)?;
     let asked = RunRequest::of_plan(&arguments.results, &plan)?;
@@ -191,7 +195,7 @@ async fn tester_limits(
 
 impl Arguments {
     /// Who takes part, who asks whom, and the server where it has no agent.
-    fn ends(&self, book: &HostBook) -> Result<(HostArguments, Vec<Path>, Option<NfsServer>), String> {
+    fn ends(&mut self, book: &HostBook) -> Result<(HostArguments, Vec<Path>, Option<NfsServer>), String> {
         let pair = book.pair(&self.hosts);
         let [clients, server] = &pair[..] else {
             return Err("name a client and a server, or a server alone".to_owned());
@@ -212,6 +216,7 @@ impl Arguments {
         }
         let path = |client| Path { client, server: PathServer::Foreign(shown.clone()) };
         let paths = names.into_iter().map(path).collect();
+        self.sockets.reach_by(server.split_once('%').map(|(_, zone)| zone.to_owned()));
         let server = self.server.at(&server, export, self.sockets.ip())?;
         Ok((hosts, paths, Some(server)))
     }

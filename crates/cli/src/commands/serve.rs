@@ -15,15 +15,18 @@ use linerate_agent::{
 use linerate_control::PROTOCOL;
 use linerate_control::pairing::PairingCode;
 use linerate_discovery::AnnouncedAgent;
-use linerate_engine::{AllowedPeers, DataPorts, PortServer, Report, Reserve, StrangerReplies, at_one_port, listen};
+use linerate_engine::{
+    AllowedPeers, DataPorts, PortServer, Report, Reserve, StrangerReplies, at_one_port, listen, own_with_zone,
+};
 use linerate_iperf3::ServiceLimits;
 use linerate_model::{AgentUrl, HostName};
+use linerate_observe::{UsableMemory, usable_memory};
 use linerate_oncrpc::RpcService;
 use linerate_store::Store;
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal as _, stdout};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs as _, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -61,7 +64,7 @@ pub(crate) struct Arguments {
     /// Address and port [default: port 4747]
     ///
     /// The agent listens there. The default is port 4747 of all addresses.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listening)]
     listen: Option<SocketAddr>,
 
     /// Use this inherited listening socket instead
@@ -210,6 +213,20 @@ pub(crate) struct Arguments {
     ephemeral: bool,
 }
 
+/// Reads an address and a port; a link-local address of IPv6 has its interface, as in `[fe80::1%eth0]:4747`.
+fn listening(text: &str) -> Result<SocketAddr, String> {
+    let wrong = || "write it like 192.0.2.1:4747, [2001:db8::1]:4747 or [fe80::1%eth0]:4747".to_owned();
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(own_with_zone(address));
+    }
+    let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).ok_or_else(wrong)?;
+    let zone = host.split_once('%').ok_or_else(wrong)?.1;
+    let port: u16 = port.parse().map_err(|_| wrong())?;
+    let found = (host, port).to_socket_addrs().ok().and_then(|mut found| found.next());
+    found.ok_or_else(|| format!("this host has no interface `{zone}` (`ip link` lists them), or {}", wrong()))
+}
+
 fn link_speed(text: &str) -> Result<(String, BitRate), String> {
     let (interface, rate) = text.split_once('=').ok_or("write it like eth0=1Gbit/s")?;
     let rate: BitRate = rate.parse().map_err(|error| format!("{error}"))?;
@@ -239,14 +256,22 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     let address = at.ip();
     let exposed = !address.is_loopback();
     let name = arguments.name.clone().map_or_else(system_name, HostName);
+    if arguments.max_memory.is_none() && usable_memory() == UsableMemory::Unknown {
+        say(&format!(
+            "linerate: the memory limit of this process cannot be read (is /sys/fs/cgroup missing in a container?): all trials together \
+             may take {}; set it with --max-memory",
+            Budget::MEMORY_OF_UNKNOWN
+        ));
+    }
     let memory = arguments.max_memory.unwrap_or_else(|| Budget::default().memory);
     let budget = Budget { memory, ..Budget::default() };
     let Secrets { identity, token, invitations } = arguments.secrets()?;
     let store = arguments.iperf3.and_then(|_| arguments.records());
     let confinement = arguments.confinement(store.as_ref(), listener.local_addr().map_err(Failure::measure)?.port());
     // The service starts threads, which only an agent that was started before binds.
-    let rpc = arguments.rpc_port.map(|port| (SocketAddr::new(address, port), arguments.portmap));
-    let iperf3 = arguments.iperf3.map(|port| (SocketAddr::new(address, port), arguments.iperf3_limits()));
+    let rpc = arguments.rpc_port.map(|port| (own_with_zone(SocketAddr::new(address, port)), arguments.portmap));
+    let iperf3 =
+        arguments.iperf3.map(|port| (own_with_zone(SocketAddr::new(address, port)), arguments.iperf3_limits()));
     let pairing = arguments.pair.then(PairingCode::generate);
     let options = AgentOptions {
         // An inherited listener may be of another network namespace, where sessions do not listen.

@@ -225,11 +225,14 @@ fn offered(text: &str) -> Result<Offered, String> {
 }
 
 pub(crate) async fn run(
-    arguments: Arguments,
+    mut arguments: Arguments,
     book: HostBook,
     mut cancel: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
     let (hosts, paths, iperf3) = arguments.ends(&book).map_err(Failure::usage)?;
+    if let Some(Ok(Some(target))) = arguments.hosts.last().map(|host| Iperf3Target::read(host, arguments.port)) {
+        arguments.sockets.reach_by(target.zone());
+    }
     let plan = |mtu| arguments.plan(&paths, iperf3.as_ref(), mtu).map_err(Failure::usage);
     let asked = RunRequest::of_plan(&arguments.results, &plan(USUAL_MTU)?)?;
     let named = arguments.calibration.named(&asked.store)?;
@@ -520,6 +523,24 @@ mod tests {
         assert_eq!(sizes("-u -6", 1420), [1_372]);
         assert_eq!(sizes("-u", 9000), [8_972]);
         assert_eq!(sizes("-u -l 1472", 1420), [1_472], "with a caveat");
+    }
+
+    #[test]
+    fn a_client_is_bound_to_an_address_an_interface_or_both() {
+        let bound = |options: &str| {
+            let plan = plan(options).expect(options);
+            let socket = &plan.cells()[0].loads[0].task.net().expect("it has a network").socket;
+            (socket.bind_address.map(|address| address.to_string()), socket.bind_device.clone())
+        };
+        let end = |address: Option<&str>, device: Option<&str>| (address.map(str::to_owned), device.map(str::to_owned));
+        assert_eq!(bound("-B 192.0.2.1"), end(Some("192.0.2.1"), None));
+        assert_eq!(bound("-B 192.0.2.1%eth1"), end(Some("192.0.2.1"), Some("eth1")));
+        assert_eq!(bound("-6 -B fe80::1%eth1"), end(Some("fe80::1"), Some("eth1")));
+        assert_eq!(bound("-B lo"), end(None, Some("lo")));
+        assert_eq!(bound("-4 -B localhost%lo"), end(Some("127.0.0.1"), Some("lo")));
+        for wrong in ["-B no/link", "-B a-name-that-is-too-long-for-a-link.invalid"] {
+            assert!(plan(wrong).is_err_and(|error| error.contains("192.0.2.1%eth1")), "{wrong}");
+        }
     }
 
     #[test]

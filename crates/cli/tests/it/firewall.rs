@@ -97,7 +97,7 @@ const TRIALS: [&str; 12] = [
 ];
 
 /// One result of them all may have nothing.
-fn all_measure(client: &Host, place: &TestFolder, url: &str) {
+pub(crate) fn all_measure(client: &Host, place: &TestFolder, url: &str) {
     let mut empty = 0;
     for trial in TRIALS {
         let short = match (trial.starts_with("copy"), trial.contains("--time")) {

@@ -26,6 +26,7 @@ mod nfs;
 mod nfs_server;
 mod outage;
 mod program;
+mod reach;
 mod record;
 mod resume;
 mod rpc;

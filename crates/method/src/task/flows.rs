@@ -6,8 +6,8 @@ use crate::measure::measurement;
 use crate::proof::tests_of;
 use crate::transfer::{Transfer, transactions_per_s, transfers_of};
 use linerate_model::{
-    Counts, EndCounts, Host, HostName, LinkId, Listen, Load, Measurement, Net, Path, PathCounts, Quantity, Role,
-    RoleCounts, RoleKind, Task, Trial, TrialResult,
+    Caveat, CaveatKind, Counts, EndCounts, Host, HostName, LinkId, Listen, Load, Measurement, Net, Path, PathCounts,
+    Quantity, Role, RoleCounts, RoleKind, Task, Transport, Trial, TrialResult, message,
 };
 use std::net::IpAddr;
 
@@ -57,6 +57,7 @@ impl Kind for Flows {
 /// A client cannot reach its server.
 fn assign(load: &Load, at: &dyn Addresses) -> Result<Assigned, String> {
     let ip = load.task.net().map(|net: &Net| net.ip).unwrap_or_default();
+    let (load, caveats) = limit_segments(load, at);
     let mut parts: Vec<(HostName, Vec<Role>)> = Vec::new();
     let mut add = |host: &HostName, role: Role| match parts.iter_mut().find(|(known, _)| known == host) {
         Some((_, roles)) => roles.push(role),
@@ -73,7 +74,26 @@ fn assign(load: &Load, at: &dyn Addresses) -> Result<Assigned, String> {
         let connects = agent.map(|_| link).into_iter().collect();
         add(client, Role { kind: RoleKind::Client { path }, listens: Vec::new(), connects });
     }
-    Ok(Assigned { load: load.clone(), parts, caveats: Vec::new() })
+    Ok(Assigned { load, parts, caveats })
+}
+
+/// Returns `load` with TCP segments that its paths carry, where larger ones are known to be lost on them.
+fn limit_segments(load: &Load, at: &dyn Addresses) -> (Load, Vec<Caveat>) {
+    let mut load = load.clone();
+    let ends = load.task.paths().iter().filter_map(|path| Some((&path.client, path.server.agent()?)));
+    let limit = ends.filter_map(|(client, server)| at.segment_limit(client, server)).min();
+    let Some(limit) = limit else { return (load, Vec::new()) };
+    let is_tcp = load.task.net().is_some_and(|net| net.transport == Transport::Tcp);
+    if is_tcp && let Some(net) = load.task.net_mut() {
+        net.socket.mss.get_or_insert(limit);
+    }
+    let text = message!(
+        "caveat-large-packets-lost",
+        "the path loses large packets without a word: the connection to the agent stalled until its segments were limited to {limit} bytes, \
+         as those of TCP trials are now; find the hop with `tracepath`, or lower the MTU there; UDP passes with `--size {limit}`",
+        limit
+    );
+    (load, vec![Caveat::new(CaveatKind::Fallback, text)])
 }
 
 /// Puts the ends of each path together.

@@ -30,6 +30,11 @@ pub trait Addresses {
         false
     }
 
+    /// Returns the largest TCP segment that is known to pass between two hosts, where larger ones are known to be lost.
+    fn segment_limit(&self, _host: &HostName, _other: &HostName) -> Option<u16> {
+        None
+    }
+
     /// Returns what is known of a host; none if it takes no part in the run.
     fn host(&self, name: &HostName) -> Option<&Host>;
 }

@@ -110,9 +110,20 @@ fn end(arguments: &Arguments, text: &str) -> Result<End, Failure> {
             Err(Failure::usage(format!("{text} is an export of an NFS server: it goes with --over nfs")))
         }
         Target::Server { server, export } => {
+            without_zone(&server).map_err(Failure::usage)?;
             let name = named(&server, &export);
             let server = arguments.server.at(&server, export, ip).map_err(Failure::usage)?;
             Ok(End::Server { name, server: FileServer::Nfs(server) })
         }
     }
+}
+
+/// Refuses a server with a zone: connections of copies are bound to no interface.
+pub(super) fn without_zone(server: &str) -> Result<(), String> {
+    if server.contains('%') {
+        return Err(format!(
+            "a copy cannot reach the file server {server} by a link-local address: give another of its addresses"
+        ));
+    }
+    Ok(())
 }

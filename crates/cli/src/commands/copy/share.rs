@@ -63,6 +63,7 @@ impl SmbUser {
                  user)"
             )
         })?;
+        super::ends::without_zone(&server)?;
         let address = SocketAddr::new(resolve(&server, ip)?, port);
         let minimum = self.smb_min.unwrap_or_default();
         Ok(SmbServer { address, name: server, share, folder, user, minimum, sign: self.smb_sign })

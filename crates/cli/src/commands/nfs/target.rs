@@ -50,10 +50,17 @@ pub(in crate::commands) fn named(server: &str, export: &str) -> HostName {
 }
 
 /// The server's first address of that family.
+///
+/// # Errors
+/// It has none.
 pub(in crate::commands) fn resolve(server: &str, ip: IpVersion) -> Result<IpAddr, String> {
+    // A zone is an interface of the client, which may be another host.
+    let server = server.split_once('%').map_or(server, |(address, _)| address);
     let all: Vec<IpAddr> = (server, 0)
         .to_socket_addrs()
-        .map_err(|error| format!("no address is known of server `{server}`: {error}"))?
+        .map_err(|_| {
+            format!("no address is known for the name `{server}`: check the name, or give the server's address")
+        })?
         .map(|address| address.ip().to_canonical())
         .collect();
     let wanted = |address: &&IpAddr| address.is_ipv4() == (ip == IpVersion::V4);

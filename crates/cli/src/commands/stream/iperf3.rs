@@ -13,9 +13,9 @@ use tokio::sync::watch;
 /// What the name of such a server begins with.
 pub(crate) const SCHEME: &str = "iperf3://";
 
-/// The host of an iperf3 server; none if `text` names something else, or nothing at all.
-pub(crate) fn host(text: &str) -> Option<String> {
-    Iperf3Target::read(text, None).ok().flatten().map(|target| target.host)
+/// Returns the host and port of an iperf3 server. `None` if `text` names something else, or nothing at all.
+pub(crate) fn host(text: &str) -> Option<(String, u16)> {
+    Iperf3Target::read(text, None).ok().flatten().map(|target| (target.host, target.port))
 }
 
 /// Where the password is, for iperf3's own client too. It is never an argument: those can be seen by everybody on the machine.
@@ -118,6 +118,11 @@ impl Iperf3Target {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         let port = if self.port == Iperf3Server::PORT { String::new() } else { format!(":{}", self.port) };
         HostName(format!("{SCHEME}{host}{port}"))
+    }
+
+    /// Returns the zone of a link-local address: the interface of the client that leads to the server.
+    pub(super) fn zone(&self) -> Option<String> {
+        self.host.split_once('%').map(|(_, zone)| zone.to_owned())
     }
 
     /// The server at its address of that family.
