@@ -1,15 +1,19 @@
 //! When a call over UDP is sent again. RFC 5531 leaves this to the program.
 //!
 //! The first timeout comes from the measured time of replies as in RFC 6298 section 2, and each further one of the same call
-//! is twice the one before (section 5.5). Calls that were sent again are not measured (Karn's algorithm, section 3).
+//! is twice the one before (section 5.5). Calls that were sent again are not measured (Karn's algorithm, section 3); until one
+//! that was sent once is answered, new calls keep the longer timeout. Without that, a slow link on which every reply takes
+//! longer than the timeout would carry ever more copies and never a measurement.
 
 /// How long to wait for a reply.
 #[derive(Debug, Clone, Copy)]
 pub struct Retransmission {
     /// Smoothed time of a reply and its variation, nanoseconds; none before the first.
     smoothed: Option<(u64, u64)>,
-    /// The timeout in force.
+    /// Timeout by the measured times.
     timeout: u64,
+    /// How often a call was sent again at most, since the last measurement.
+    back_off: u32,
 }
 
 /// Before anything was measured: RFC 6298 (2.1).
@@ -24,7 +28,7 @@ pub(super) const GIVE_UP_NS: u64 = 15_000_000_000;
 
 impl Default for Retransmission {
     fn default() -> Self {
-        Self { smoothed: None, timeout: INITIAL_NS }
+        Self { smoothed: None, timeout: INITIAL_NS, back_off: 0 }
     }
 }
 
@@ -38,11 +42,25 @@ impl Retransmission {
         };
         self.smoothed = Some((smoothed, variation));
         self.timeout = (smoothed + 4 * variation).clamp(LEAST_NS, MOST_NS);
+        self.back_off = 0;
+    }
+
+    /// The reply to a call that was sent again took so long since it was sent first and last. One that comes much sooner after the
+    /// last time than replies do answers an earlier one, so that its time is known after all.
+    pub(super) fn measured_again(&mut self, since_first: u64, since_last: u64) {
+        if self.smoothed.is_some_and(|(smoothed, _)| since_last < smoothed / 2) {
+            self.measured(since_first);
+        }
+    }
+
+    /// No reply came in time, and a call is sent again for the time number `again`.
+    pub(super) fn timed_out(&mut self, again: u32) {
+        self.back_off = self.back_off.max(again);
     }
 
     /// How long to wait for the reply to a call that was sent again `again` times.
     pub(super) fn timeout(&self, again: u32) -> u64 {
-        self.timeout.saturating_mul(1 << again.min(10)).min(MOST_NS)
+        self.timeout.saturating_mul(1 << again.max(self.back_off).min(10)).min(MOST_NS)
     }
 }
 
@@ -58,6 +76,15 @@ mod tests {
         // 100 + 4 * 50.
         assert_eq!(retransmission.timeout(0), 300_000_000);
         assert_eq!([1, 2, 3].map(|again| retransmission.timeout(again)), [600_000_000, 1_200_000_000, 2_400_000_000]);
+        // New calls wait longer too, until one of them is answered.
+        retransmission.timed_out(2);
+        retransmission.timed_out(1);
+        assert_eq!([0, 1, 3].map(|again| retransmission.timeout(again)), [1_200_000_000, 1_200_000_000, 2_400_000_000]);
+        // The first of these answers the last time that the call was sent, the second an earlier time.
+        retransmission.measured_again(1_300_000_000, 100_000_000);
+        assert_eq!(retransmission.timeout(0), 1_200_000_000);
+        retransmission.measured_again(1_300_000_000, 20_000_000);
+        assert_eq!(retransmission.smoothed.map(|(smoothed, _)| smoothed), Some(250_000_000));
         (0..200).for_each(|_| retransmission.measured(100_000_000));
         assert_eq!(retransmission.timeout(0), LEAST_NS, "steady replies leave no variation");
         (0..200).for_each(|_| retransmission.measured(50_000));

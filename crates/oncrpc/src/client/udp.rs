@@ -22,8 +22,17 @@ pub(super) struct Sent {
     bytes: Vec<u8>,
     /// When it was first sent; zero while it is queued.
     first_ns: u64,
+    /// When it was sent last.
+    last_ns: u64,
     /// How often it was sent again.
     again: u32,
+}
+
+impl Sent {
+    /// Returns whether the call has waited for its reply for as long as calls do.
+    fn is_given_up(&self, now: u64) -> bool {
+        now.saturating_sub(self.first_ns) >= GIVE_UP_NS
+    }
 }
 
 #[derive(Debug)]
@@ -67,7 +76,7 @@ impl UdpCaller {
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
         put_call(&mut bytes, xid, to, credential, args);
-        self.waiting.add(Sent { bytes, first_ns: 0, again: 0 });
+        self.waiting.add(Sent { bytes, first_ns: 0, last_ns: 0, again: 0 });
         self.queued.push_back(xid);
         xid
     }
@@ -80,7 +89,7 @@ impl UdpCaller {
             self.queued.pop_front();
             let now = clock::now();
             if let Some(call) = self.waiting.find(xid) {
-                call.first_ns = now;
+                (call.first_ns, call.last_ns) = (now, now);
                 self.due.push(Reverse((now + self.retransmission.timeout(0), xid)));
             }
         }
@@ -146,8 +155,12 @@ impl UdpCaller {
                 self.strays += 1;
                 continue;
             };
-            if call.again == 0 && call.first_ns != 0 {
-                self.retransmission.measured(clock::now().saturating_sub(call.first_ns));
+            let now = clock::now();
+            let (since_first, since_last) = (now.saturating_sub(call.first_ns), now.saturating_sub(call.last_ns));
+            match (call.first_ns, call.again) {
+                (0, _) => {}
+                (_, 0) => self.retransmission.measured(since_first),
+                (_, _) => self.retransmission.measured_again(since_first, since_last),
             }
             on_reply(xid, reply);
             self.spare.push(call.bytes);
@@ -162,13 +175,21 @@ impl UdpCaller {
             }
             self.due.pop();
             let Some(call) = self.waiting.find(xid) else { continue };
-            if now.saturating_sub(call.first_ns) >= GIVE_UP_NS {
+            // Replies have come meanwhile, and may take longer than they did when this timeout was set.
+            let due = call.last_ns + self.retransmission.timeout(call.again);
+            if due > now && !call.is_given_up(now) {
+                self.due.push(Reverse((due, xid)));
+                continue;
+            }
+            if call.is_given_up(now) {
                 self.waiting.take(xid);
                 on_reply(xid, Reply::Lost);
                 continue;
             }
             call.again += 1;
+            call.last_ns = now;
             let again = call.again;
+            self.retransmission.timed_out(again);
             if self.send(xid)? {
                 self.retransmitted += 1;
             }
