@@ -91,6 +91,12 @@ impl Progress {
         self.ports[port].received_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Returns the frames that have arrived at `port`.
+    pub(crate) fn received(&self, port: usize) -> u64 {
+        self.refresh();
+        self.ports[port].received.load(Ordering::Relaxed)
+    }
+
     /// Takes progress from `counts` from now on.
     pub(crate) fn counted_by(&self, counts: Arc<dyn KernelCounts>) -> Counting<'_> {
         *self.kernel() = Kernel { counts: Some(counts), due: 0 };

@@ -45,8 +45,39 @@ pub(crate) struct Attempt<'a> {
     pub(crate) progress: Arc<Progress>,
     host: &'a dyn Conductor,
     carrier: &'a Carrier,
-    /// How long stragglers are waited for, nanoseconds.
+    /// The trial is over when no frame has arrived for this long, nanoseconds.
     settle: u64,
+}
+
+/// A port at which nothing has arrived yet may be at the end of a long path: RFC 2544 section 23 waits this long.
+const FIRST_ARRIVAL: u64 = 2_000_000_000;
+/// Longest wait for frames that keep arriving: some devices send frames round in circles.
+const LONGEST: u64 = 10_000_000_000;
+
+/// The wait for frames that are still on their way after the last one was sent.
+struct Settling {
+    settle: u64,
+    sent: u64,
+    /// Frames at each port, and when one of them changed.
+    received: Vec<u64>,
+    changed: u64,
+}
+
+impl Settling {
+    fn new(settle: u64, sent: u64) -> Self {
+        Self { settle, sent, received: Vec::new(), changed: sent }
+    }
+
+    /// Returns until when the trial waits, given the frames at each port so far. `None` if it is over at `now`.
+    fn until(&mut self, received: &[u64], now: u64) -> Option<u64> {
+        if self.received != received {
+            self.received = received.to_vec();
+            self.changed = now;
+        }
+        let quiet = if received.contains(&0) { self.settle.max(FIRST_ARRIVAL) } else { self.settle };
+        let until = (self.changed + quiet).min(self.sent + self.settle.max(LONGEST));
+        (now < until).then_some(until)
+    }
 }
 
 impl Attempt<'_> {
@@ -97,8 +128,8 @@ impl Attempt<'_> {
                 }
             }
         })?;
-        let until = clock::now() + self.settle;
-        while clock::now() < until {
+        let mut settling = Settling::new(self.settle, clock::now());
+        while let Some(until) = settling.until(&self.received(), clock::now()) {
             if self.host.stop().is_set() {
                 return Err(Stopped.into());
             }
@@ -106,6 +137,20 @@ impl Attempt<'_> {
             self.look();
         }
         Ok(())
+    }
+
+    /// Frames that have arrived so far at each port of this host that receives signed streams.
+    fn received(&self) -> Vec<u64> {
+        let mut ports: Vec<usize> = self
+            .plan
+            .streams
+            .iter()
+            .filter(|stream| stream.signature_at.is_some())
+            .filter_map(|stream| stream.to)
+            .collect();
+        ports.sort_unstable();
+        ports.dedup();
+        ports.into_iter().map(|port| self.progress.received(port)).collect()
     }
 
     /// Frames of the stream that were due; without a rate and a count, those that were `sent`.
@@ -210,4 +255,27 @@ fn falls_back(error: &FrameError) -> bool {
             | FrameError::PortTaken { .. }
             | FrameError::NotTaken(_)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Returns when a trial with `settle` is over at whose two ports frames arrive as `received` says, in milliseconds.
+    fn over(settle: u64, received: impl Fn(u64) -> [u64; 2]) -> u64 {
+        let mut settling = Settling::new(settle * MS, 0);
+        (0..).find(|now| settling.until(&received(*now), now * MS).is_none()).expect("it ends")
+    }
+
+    #[test]
+    fn frames_on_a_long_path_are_awaited() {
+        assert_eq!(over(100, |_| [5, 5]), 100, "all had arrived");
+        assert_eq!(over(100, |now| [u64::from(now >= 600), 9]), 700, "the first one arrives after 600 ms");
+        assert_eq!(over(100, |now| [now.min(800), 9]), 900, "they arrive for 800 ms");
+        assert_eq!(over(100, |_| [0, 9]), 2_000, "none arrives at one port");
+        assert_eq!(over(3_000, |_| [0, 9]), 3_000);
+        assert_eq!(over(100, |now| [now, now]), 10_000, "they never cease");
+    }
 }

@@ -31,7 +31,7 @@ pub struct DevicePlan {
     pub search_time: Nanos,
     /// Length of the trial that decides (RFC 2544 section 24: at least 60 s).
     pub final_time: Nanos,
-    /// Wait for stragglers after each trial (RFC 2544 section 23: 2 s).
+    /// Each trial is over when no frame has arrived for this long; 2 s at least where none has arrived yet (RFC 2544 section 23).
     pub settle: Nanos,
     /// Loss ratio tolerated; zero for throughput (RFC 1242 section 3.17).
     pub loss: Ratio,

@@ -298,7 +298,9 @@ pub(super) struct Common {
     #[arg(long, value_name = "RATIO", default_value = "0.2%")]
     resolution: Ratio,
 
-    /// Wait for stragglers after each trial; RFC 2544 asks for 2s
+    /// End a trial when no frame has arrived for this long
+    ///
+    /// Frames still on their way are awaited: 2s if none has arrived yet, as RFC 2544 asks, and 10s at most.
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     settle: Nanos,
 

@@ -95,7 +95,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FIELD:N")]
     vary: Vec<Vary>,
 
-    /// Wait for stragglers after sending
+    /// End the trial when no frame has arrived for this long
     #[arg(long, value_name = "TIME", default_value = "200ms")]
     settle: Nanos,
 

@@ -219,7 +219,7 @@ pub struct FramesTask {
     pub streams: Vec<FrameStream>,
     /// How long is sent.
     pub time: Nanos,
-    /// How long stragglers are waited for (RFC 2544 section 23 asks for 2 s).
+    /// The trial is over when no frame has arrived for this long; 2 s at least where none has arrived yet (RFC 2544 section 23).
     pub settle: Nanos,
     /// By which means.
     pub engine: FrameEngine,
