@@ -1,8 +1,8 @@
-//! A progress bar on standard error; silent when that is not a terminal.
+//! A progress bar on standard error. Where that is not a terminal, a search for frame rates writes a line now and then.
 
 mod time_left;
 
-use crate::output::{language, stderr_width};
+use crate::output::{language, say_of_run, stderr_width};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_model::{Direction, FramesTask, HostName, Message, Meter, Path, SessionProgress, Task, Trial};
 use linerate_report::{Language, said};
@@ -23,6 +23,9 @@ const NARROW: &str = "{percent:>3} %  {wide_msg}";
 const ROOM: usize = 60;
 /// The line of a search, which ends when it has found what it looks for.
 const OPEN: &str = "{elapsed}  {wide_msg}";
+
+/// Time between two lines of a search where there is no terminal.
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 /// Shows which trial runs, how far the run is, and the rate just now.
 pub(crate) struct Bar {
@@ -45,6 +48,8 @@ pub(crate) struct Bar {
     /// Bytes that the hosts of a stream that ends by volume send and receive, each byte at each end.
     volume: u64,
     told: BTreeMap<HostName, SessionProgress>,
+    /// When the next line of a search is due; `None` if none is written.
+    next_line: Option<Duration>,
 }
 
 /// What is shown of the meters.
@@ -70,7 +75,10 @@ impl Shown {
 impl Bar {
     /// Returns a bar that shows nothing yet.
     pub(crate) fn new() -> Self {
-        Self::drawn(stderr().is_terminal())
+        let is_drawn = stderr().is_terminal();
+        let mut bar = Self::drawn(is_drawn);
+        bar.next_line = (!is_drawn).then_some(BETWEEN_LINES);
+        bar
     }
 
     /// The same for a run whose events are printed: where both would be on one terminal, there is no bar.
@@ -99,6 +107,7 @@ impl Bar {
             bytes: 0,
             volume: 0,
             told: BTreeMap::new(),
+            next_line: None,
         }
     }
 
@@ -126,6 +135,9 @@ impl Bar {
                     .set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
                 self.bar.set_length(self.at_most.unwrap_or(1).max(self.done + 1) as u64 * STEPS);
                 self.show(now, "");
+                if let Some(line) = self.line(now) {
+                    say_of_run(&line);
+                }
             }
             Event::Preparing { host, doing } if !doing.is_empty() => {
                 self.show(now, &format!("  {host}: {}", self.lang.named("preparing", doing)));
@@ -170,6 +182,15 @@ impl Bar {
         self.bar.set_prefix(left.unwrap_or_default());
         self.bar.set_message(crate::output::visible(&message).into_owned());
         self.bar.tick();
+    }
+
+    /// Returns the line that is due at `now` where there is no terminal: streams print their intervals, searches for frame rates do not.
+    fn line(&mut self, now: Duration) -> Option<String> {
+        let is_due = self.shown == Shown::Frames && now >= self.next_line?;
+        is_due.then(|| {
+            self.next_line = Some(now + BETWEEN_LINES);
+            self.bar.message()
+        })
     }
 
     fn sum(&self, count: impl Fn(&Meter) -> u64) -> u64 {
@@ -300,6 +321,25 @@ mod tests {
         assert_eq!(bar.bar.message(), "tcp  measured again 3x: the hypervisor took 9 % of a core");
         bar.note(&begins(&trial, 1));
         assert_eq!(bar.bar.message(), "tcp  measured again 3x");
+    }
+
+    #[test]
+    fn search_without_a_terminal_writes_a_line_now_and_then() {
+        let task = Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(1)));
+        let trial = Trial::new("throughput 64", task, Timing::of(Nanos::default(), Nanos::from_secs(1)));
+        let line = |next_line, shown, seconds| {
+            let mut bar = Bar::hidden();
+            bar.next_line = next_line;
+            bar.note_at(Duration::ZERO, &begins(&trial, 0));
+            bar.shown = shown;
+            let line = bar.line(Duration::from_secs(seconds));
+            (line, bar.line(Duration::from_secs(seconds)))
+        };
+        let due = Some(BETWEEN_LINES);
+        assert_eq!(line(due, Shown::Frames, 10), (Some("throughput 64".to_owned()), None));
+        assert_eq!(line(due, Shown::Frames, 9), (None, None), "it is not due");
+        assert_eq!(line(due, Shown::Received, 10), (None, None), "streams have intervals");
+        assert_eq!(line(None, Shown::Frames, 10), (None, None), "there is a terminal");
     }
 
     #[test]
