@@ -180,6 +180,24 @@ fn a_full_line_is_the_wire() {
 }
 
 #[test]
+fn a_rate_that_only_a_queue_took_up_has_a_caveat() {
+    let queued = |times| {
+        let mut test = Device::new(&plan(DeviceTest::Throughput, false), &[]);
+        while let Some(trial) = next(&test) {
+            let mut result = simulate(trial, 400_000, 4_000_000);
+            for stream in streams_of(&mut result) {
+                stream.receive_time = Nanos::new((stream.send_time.get() as f64 * times) as u64);
+            }
+            test.record(&result);
+        }
+        test.found.throughput[0].caveats.iter().find(|caveat| caveat.text.contains("queue took up")).cloned()
+    };
+    assert_eq!(queued(1.0), None);
+    let caveat = queued(1.11).expect("they arrived for longer than they were sent");
+    assert_eq!(caveat.kind, CaveatKind::ShortTrial);
+}
+
+#[test]
 fn latency_is_measured_at_the_throughput_or_at_the_rate_given() {
     let found = run(plan(DeviceTest::Latency { rate: None }, false), 200_000, 4_000_000, &[]);
     assert_eq!((found.throughput.len(), found.latency.len()), (3, 3));

@@ -5,8 +5,9 @@
 
 mod verdict;
 
-use super::{TesterLimit, bound, directions, doubts, highest_load, load};
+use super::{TesterLimit, bound, directions, doubts, highest_load, load, whole};
 use crate::offered::Offer;
+use crate::transfer::rate;
 use linerate_model::{
     Caveat, CaveatKind, DeviceLoad, DevicePlan, DeviceTest, DirectionCounts, Firmness, FrameTesterLimit, FramesRun,
     GoalBounds, Message, SearchGoal, Throughput, message,
@@ -45,6 +46,8 @@ enum By {
 struct Tried {
     counted: Counted,
     offer: Offer,
+    /// Frames a second as they arrived, all streams together.
+    forwarded_per_s: f64,
     directions: Vec<DirectionCounts>,
     device_load: Option<DeviceLoad>,
 }
@@ -159,6 +162,7 @@ impl ThroughputTest {
             counted,
             offer,
             directions: directions(run),
+            forwarded_per_s: forwarded_per_s(run),
             device_load: run.result.device_load.clone(),
         });
         self.by.search_mut().record(&counted);
@@ -273,6 +277,7 @@ impl ThroughputTest {
         caveats.extend(self.caveats.iter().cloned());
         let device_load = decided.and_then(|trial| trial.device_load.clone());
         caveats.extend(load::doubts(device_load.as_ref()));
+        caveats.extend(decided.and_then(queued));
         match (&plan.test, &tester_limit) {
             (DeviceTest::Calibrate, _) => caveats.push(Caveat::new(
                 CaveatKind::TesterLimit,
@@ -359,6 +364,30 @@ fn bounds_of(name: SearchGoal, found: GoalResult) -> GoalBounds {
         conditional_throughput: found.conditional_throughput,
         loss_at_lower: found.loss,
     }
+}
+
+/// Returns the rate at which the frames of a trial arrived, all streams together.
+fn forwarded_per_s(run: &FramesRun<'_>) -> f64 {
+    run.counts.streams.iter().map(|stream| rate(stream.received.saturating_sub(1), stream.receive_time.get())).sum()
+}
+
+/// Returns a caveat if the frames of the trial that decided arrived more slowly than they were sent: a queue took up the rest, and a
+/// longer trial fills it.
+fn queued(decided: &Tried) -> Option<Caveat> {
+    /// Clocks and the first and last frames make less of a difference.
+    const QUEUED: f64 = 0.97;
+    let (sent, forwarded) = (decided.offered_per_s(), decided.forwarded_per_s);
+    (forwarded > 0.0 && forwarded < sent * QUEUED).then(|| {
+        let text = message!(
+            "caveat-device-queued",
+            "frames arrived at {forwarded} frames/s while the tester sent {sent}: the device's queue took up the rest, which a trial of \
+             {time} did not fill; its lasting rate is nearer to {forwarded}, and longer trials find it (--time 60s)",
+            forwarded = whole(forwarded),
+            sent = whole(sent),
+            time = decided.counted.probe.time
+        );
+        Caveat::new(CaveatKind::ShortTrial, text)
+    })
 }
 
 /// A goal whose durations were cut no longer is what its name stands for.
