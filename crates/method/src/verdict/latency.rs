@@ -3,14 +3,26 @@
 
 use super::Opinion;
 use super::facts::{
-    Calls, FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, NOTABLE_LOSS, TcpCourse, Work, percent, time,
+    Calls, ClosedLoop, FlowFacts, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER, NEARLY_OCCUPIED, NOTABLE_LOSS, TcpCourse, Work,
+    percent, time,
 };
+use super::wire::requests_fill_it;
 use linerate_model::{MessageValue, Support, message};
 
 /// With so much of the time in the slow tail, a request takes what the loss costs.
 const TAIL: f64 = 0.25;
 /// Where the path's shortest round trip and the server leave more of a call's time open, a queue may have taken it.
 const EXPLAINED: f64 = 0.9;
+
+/// Fewer requests in flight than this are one after the other.
+const ONE_AFTER_THE_OTHER: f64 = 1.5;
+/// A request and its answer of at most this many bytes fit into a packet of Ethernet each.
+const ONE_PACKET: u64 = 1_472;
+
+/// Returns whether the requests leave the path empty: one small request at a time.
+fn is_light(facts: &FlowFacts, closed: ClosedLoop) -> bool {
+    closed.outstanding < ONE_AFTER_THE_OTHER && facts.message_bytes.max(facts.response_bytes) <= ONE_PACKET
+}
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.work != Work::Transact {
@@ -33,7 +45,12 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         return Some(Opinion::new(Support::Hint, text));
     }
     let waits = facts.tcp.as_ref().is_some_and(|tcp| tcp.queued() || tcp.holds_up(closed.latency));
-    if waits || facts.tcp_course().is_some_and(TcpCourse::queue_stands) || facts.requests_wait_to_be_sent() {
+    let at_interface = requests_fill_it(facts) || facts.outbound.is_shaped() || facts.inbound.is_shaped();
+    if waits
+        || at_interface
+        || facts.tcp_course().is_some_and(TcpCourse::queue_stands)
+        || facts.requests_wait_to_be_sent()
+    {
         return Some(Opinion::new(
             Support::Hint,
             text.and(message!("latency-queue", "Part of that was spent in a queue on the path.")),
@@ -80,6 +97,15 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     }
     let explained = facts.calls.as_ref().and_then(Calls::explained).filter(|share| *share < EXPLAINED);
     Some(match explained {
+        // Without TCP nothing shows the round trip of the empty path.
+        None if facts.tcp.is_none() && facts.calls.is_none() && !is_light(facts, closed) => {
+            let text = text.and(message!(
+                "latency-several-unknown",
+                "Whether they waited in a queue or for the path alone is not known: measure one small request at a time \
+                 (--outstanding 1)."
+            ));
+            Opinion::new(Support::For, text).then(next).despite_steal()
+        }
         Some(share) => {
             let text = text.and(message!(
                 "latency-explained",

@@ -17,7 +17,35 @@ const LITTLE_LOST: f64 = 0.02;
 const MUCH_LOST: f64 = 0.05;
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
+    // What requests carry is not known by their size alone: the interfaces have counted it.
+    if facts.work == Work::Transact && facts.line.is_none() {
+        return of_requests(facts);
+    }
     of_flows(facts).map(|opinion| opinion.at(place(facts)))
+}
+
+/// The line under requests and answers, in the direction in which it is fullest.
+fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
+    let line = facts.fullest_line()?;
+    let text = message!(
+        "wire-requests",
+        "Requests, answers and what they are acknowledged by filled {share} of the line at interface {interface} of the {whose} host.",
+        share = percent(line.share),
+        interface = &line.interface.name,
+        whose = MessageValue::term("whose", line.whose)
+    );
+    let support = match line.share {
+        FULL.. => Support::Strong,
+        NEARLY_FULL.. => Support::For,
+        _ => Support::Against,
+    };
+    let opinion = Opinion::new(support, text).used(line.share.min(1.0)).then(advice()).despite_steal().at(line.place);
+    Some(if support == Support::Strong { opinion.counted() } else { opinion })
+}
+
+/// Returns whether requests and answers filled, or nearly filled, a line of declared speed.
+pub(super) fn requests_fill_it(facts: &FlowFacts) -> bool {
+    facts.fullest_line().is_some_and(|line| line.share >= NEARLY_FULL)
 }
 
 /// Place of the line: the sender's own interface if that is full or its queue stands, else a link further on.
@@ -27,10 +55,6 @@ fn place(facts: &FlowFacts) -> LimitPlace {
 }
 
 fn of_flows(facts: &FlowFacts) -> Option<Opinion> {
-    // Requests fill a line only where they carry data, and then it is known.
-    if facts.work == Work::Transact && facts.line.is_none() {
-        return None;
-    }
     if let Some(line) = &facts.declared_too_slow {
         let text = message!(
             "wire-declared-wrong",

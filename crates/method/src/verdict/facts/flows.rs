@@ -19,8 +19,8 @@ use crate::outage;
 use crate::transfer::{rate, transfers};
 use crate::validity::few_round_trips;
 use linerate_model::{
-    Arrivals, Bypass, FlowFigures, Host, HostName, Limit, Measurement, Message, MessageValue, Offered, PathLimit,
-    RateRange, Steadiness, Task, TaskKind, TesterLimit, Transport, TrialResult, message,
+    Arrivals, Bypass, FlowFigures, Host, HostName, Limit, LimitPlace, Measurement, Message, MessageValue, Offered,
+    PathLimit, RateRange, Steadiness, Task, TaskKind, TesterLimit, Transport, TrialResult, message,
 };
 
 /// A sender that has the processor sends, and does so in system calls: even through a device of the same host these take two fifths of its
@@ -39,6 +39,8 @@ const QUEUE_ON_RETURN: f64 = 0.005;
 const QUEUE_ON_RETURN_VARYING: f64 = 0.05;
 /// A queue that drains at so much of the line's speed drains at it.
 const AT_LINE_SPEED: f64 = 0.9;
+/// Lines whose shares differ by less than this are as full as each other.
+const AS_FULL: f64 = 0.01;
 /// A core this busy has hardly any time left.
 const CORE_BUSY: f64 = 0.95;
 /// A receive buffer that is full after less than this, in seconds, asks more of a program than any system promises it.
@@ -55,8 +57,10 @@ pub(crate) struct FlowFacts {
     pub(crate) reached: f64,
     /// What the path can carry, where its links' speeds are known.
     pub(crate) line: Option<PathLimit>,
-    /// Bytes of a UDP message.
+    /// Bytes of a UDP message or of a request.
     pub(crate) message_bytes: u64,
+    /// Bytes of the answer to a request.
+    pub(crate) response_bytes: u64,
     /// What the tester reached with the device bypassed, and whether the runs of both overlap.
     pub(crate) tester_limit: Option<(TesterLimit, bool)>,
     /// How that was measured.
@@ -135,6 +139,19 @@ pub(crate) struct Offer {
     pub(crate) arrived: f64,
 }
 
+/// A line of declared speed in one direction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FullestLine<'a> {
+    /// Share of the speed that frames took.
+    pub(crate) share: f64,
+    /// Place of the line as seen from the sending (asking) host.
+    pub(crate) place: LimitPlace,
+    /// The interface that counted the frames.
+    pub(crate) interface: &'a InterfaceFacts,
+    /// `sending` or `receiving`: the host of that interface.
+    pub(crate) whose: &'static str,
+}
+
 /// Transactions one after the other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClosedLoop {
@@ -175,6 +192,7 @@ impl FlowFacts {
             line,
             declared_too_slow,
             message_bytes: figures.message_bytes,
+            response_bytes: figures.response_bytes.unwrap_or_default(),
             tester_limit: result.tester_limit.clone().map(|tester_limit| {
                 let overlaps = overlap(&tester_limit);
                 (tester_limit, overlaps)
@@ -318,6 +336,23 @@ impl FlowFacts {
         let outbound = &self.outbound;
         let carried = self.line.as_ref().map_or(0.0, |line| line.share).max(outbound.line_share.unwrap_or_default());
         outbound.is_shaped() && carried >= AT_LINE_SPEED * outbound.waiting
+    }
+
+    /// Returns the direction in which a line of declared speed was fullest, by the counters of the interfaces. `None` if no speed is
+    /// declared.
+    pub(crate) fn fullest_line(&self) -> Option<FullestLine<'_>> {
+        let (sends, answers) = (&self.outbound, &self.inbound);
+        let lines = [
+            (sends.line_share, LimitPlace::SenderQueue, sends, "sending"),
+            (answers.line_share, LimitPlace::ForwardPath, answers, "receiving"),
+            (answers.return_share, LimitPlace::ReturnPath, answers, "receiving"),
+            (sends.return_share, LimitPlace::ReturnPath, sends, "sending"),
+        ];
+        let known = lines.into_iter().filter_map(|(share, place, interface, whose)| {
+            Some(FullestLine { share: share?, place, interface, whose })
+        });
+        // Of lines as full as each other the first one that packets meet.
+        known.reduce(|first, next| if next.share > first.share + AS_FULL { next } else { first })
     }
 
     /// TCP still grew to its rate, without a loss and without a queue, which it would have met at the path's limit.

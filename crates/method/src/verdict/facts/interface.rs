@@ -6,7 +6,7 @@ use crate::account;
 use crate::statistics;
 use crate::transfer::{rate, transfers};
 use linerate_model::{
-    EndCounts, Host, HostName, InterfaceCounters, IpVersion, Observation, SeriesQuantity, Task, TrialResult,
+    EndCounts, Host, HostName, InterfaceCounters, IpVersion, Nic, Observation, SeriesQuantity, Task, TrialResult,
 };
 use linerate_units::Nanos;
 use std::collections::BTreeSet;
@@ -19,6 +19,8 @@ const TCP_HEADERS: u64 = 66;
 const IPV6_MORE: u64 = 20;
 /// Bytes of a frame on an Ethernet wire that an interface does not count: FCS 4, preamble 8, gap 12.
 const UNCOUNTED: u64 = 24;
+/// Addresses and type of an Ethernet frame, in bytes.
+const ETHERNET_HEADER: u64 = 14;
 /// Fewest intervals that show whether a queue stands, or how many packets came back.
 const FEWEST_INTERVALS: usize = 3;
 /// Share of its packets that a queue drops when more is sent into it than it lets go.
@@ -45,6 +47,8 @@ pub(crate) struct InterfaceFacts {
     pub(crate) others: f64,
     /// Share of its declared speed that its frames took in the direction of the data. `None` without a declared speed.
     pub(crate) line_share: Option<f64>,
+    /// The same in the other direction: that of answers and acknowledgements.
+    pub(crate) return_share: Option<f64>,
 }
 
 impl InterfaceFacts {
@@ -59,6 +63,7 @@ impl InterfaceFacts {
             filtered: middle(|one| one.filtered),
             others: middle(|one| one.others),
             line_share: statistics::median(each.iter().filter_map(|one| one.line_share).collect()),
+            return_share: statistics::median(each.iter().filter_map(|one| one.return_share).collect()),
         }
     }
 
@@ -94,16 +99,14 @@ impl InterfaceFacts {
         let streams = matches!(run.trial.task(), Task::Stream(_));
         let carried = seen.carried.iter().find(|counted| counted.name == name);
         let nics = hosts.iter().filter(|known| known.name == *host).flat_map(|known| &known.nics);
-        let speed = nics.filter(|nic| nic.name == name).find_map(|nic| nic.speed);
-        let on_wire = |counted: &InterfaceCounters| {
-            let (bytes, packets) = match sends {
-                true => (counted.tx_bytes, counted.tx_packets),
-                false => (counted.rx_bytes, counted.rx_packets),
-            };
-            rate((bytes + packets * UNCOUNTED) * 8, seen.window.get())
+        let nic = nics.clone().find(|nic| nic.name == name && nic.speed.is_some());
+        let line_share = |transmits| {
+            let (counted, nic) = carried.zip(nic)?;
+            Some(on_wire(counted, nic, transmits, seen.window) / nic.speed?.get().max(1) as f64)
         };
         Some(Self {
-            line_share: carried.zip(speed).map(|(counted, speed)| on_wire(counted) / speed.get().max(1) as f64),
+            line_share: line_share(sends),
+            return_share: line_share(!sends),
             waiting: waiting(run, host, &name),
             held_back_per_s: overlimits as f64 / seen.window.as_secs_f64().max(f64::MIN_POSITIVE),
             dropped: drops as f64 / (packets + drops).max(1) as f64,
@@ -114,6 +117,17 @@ impl InterfaceFacts {
             name,
         })
     }
+}
+
+/// Returns the bit/s that the frames of an interface took on an Ethernet wire within `window`, one way.
+fn on_wire(counted: &InterfaceCounters, nic: &Nic, transmits: bool, window: Nanos) -> f64 {
+    let (bytes, packets) = match transmits {
+        true => (counted.tx_bytes, counted.tx_packets),
+        false => (counted.rx_bytes, counted.rx_packets),
+    };
+    // veth counts a frame when the other end has taken its Ethernet header off (veth_xmit() in drivers/net/veth.c).
+    let header = if nic.driver == "veth" { ETHERNET_HEADER } else { 0 };
+    rate((bytes + packets * (header + UNCOUNTED)) * 8, window.get())
 }
 
 /// The disciplines that hold filters, and no packets (tc(8)).
@@ -230,6 +244,16 @@ mod tests {
         let series = Series { window: Nanos::from_secs(1), at_us, tracks: vec![track], ..Series::default() };
         run.series = vec![SessionSeries { load: 0, host: "a".into(), series }];
         run
+    }
+
+    #[test]
+    fn frames_of_veth_are_counted_with_their_ethernet_header() {
+        let counted = InterfaceCounters { tx_bytes: 128_000, tx_packets: 1_000, ..InterfaceCounters::default() };
+        let nic = |driver: &str| Nic { driver: driver.into(), ..crate::measure::tests::host("a", None).nics.remove(0) };
+        let taken = |driver| on_wire(&counted, &nic(driver), true, Nanos::from_secs(1));
+        // 100 bytes of UDP take 166 on the wire.
+        assert_eq!((taken("veth"), taken("e1000e")), (166.0 * 8_000.0, 152.0 * 8_000.0));
+        assert_eq!(on_wire(&counted, &nic("veth"), false, Nanos::from_secs(1)), 0.0);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) use calls::{Calls, MANY_ROUND_TRIPS, MOSTLY_IN_SERVER};
 pub(crate) use copy::{CopyEnd, CopyFacts, MOSTLY_FULL, ServerEnd};
 pub(crate) use course::{GROWN, TcpCourse};
 pub(crate) use end::{AMPLE, End, NEARLY_OCCUPIED, OCCUPIED};
-pub(crate) use flows::{AT_TESTER_LIMIT, FlowFacts, INTERRUPTED, RETURN_LOSS, TesterAlone, Work};
+pub(crate) use flows::{AT_TESTER_LIMIT, ClosedLoop, FlowFacts, INTERRUPTED, RETURN_LOSS, TesterAlone, Work};
 pub(crate) use interface::InterfaceFacts;
 pub(crate) use loss_pattern::LossPattern;
 pub(crate) use pace::Pace;
@@ -33,14 +33,7 @@ pub(crate) use waits::Waits;
 pub(crate) use window::WindowFacts;
 pub(crate) use words::{bits, percent, time};
 #[cfg(test)]
-pub(crate) use {
-    backlog::OneWay,
-    course::Course,
-    end::KernelThread,
-    flows::{ClosedLoop, Offer},
-    udp::Udp,
-    vanished::Vanished,
-};
+pub(crate) use {backlog::OneWay, course::Course, end::KernelThread, flows::Offer, udp::Udp, vanished::Vanished};
 
 use crate::statistics;
 

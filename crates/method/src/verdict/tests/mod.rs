@@ -20,6 +20,7 @@ fn facts() -> FlowFacts {
         reached: 500e6,
         line: None,
         message_bytes: 1448,
+        response_bytes: 0,
         tester_limit: None,
         tester_alone: TesterAlone::Cable,
         offer: None,

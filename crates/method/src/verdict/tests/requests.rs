@@ -2,6 +2,7 @@
 
 use super::super::facts::{Calls, Course, Offer, ServerLoad, TcpCourse, Waits};
 use super::*;
+use linerate_model::LimitPlace;
 
 #[test]
 fn requests_that_were_lost_take_the_time_of_their_repeats() {
@@ -38,6 +39,43 @@ fn requests_that_wait_to_be_sent_wait_for_the_path() {
     is(&unsent(200_000.0, 0.0), Limit::Shaper, Confidence::Medium);
     assert_ne!(of_flows(&unsent(2_000.0, 0.0)).limit, Limit::Shaper);
     assert_ne!(of_flows(&unsent(200_000.0, 0.9)).limit, Limit::Shaper);
+}
+
+#[test]
+fn requests_that_fill_a_line_wait_for_the_line() {
+    let several = |outstanding| ClosedLoop { outstanding, latency: 1.0 };
+    let line = |line_share, return_share| InterfaceFacts {
+        name: String::from("eth0"),
+        line_share: Some(line_share),
+        return_share: Some(return_share),
+        ..InterfaceFacts::default()
+    };
+    let requests =
+        |outbound, inbound| FlowFacts { closed_loop: Some(several(8.0)), outbound, inbound, ..one_at_a_time(0.01) };
+    let place = |facts: &FlowFacts| {
+        is(facts, Limit::Wire, Confidence::High);
+        of_flows(facts).place
+    };
+    let empty = || line(0.01, 0.01);
+    assert_eq!(place(&requests(line(0.99, 0.2), line(0.99, 0.2))), Some(LimitPlace::SenderQueue));
+    assert_eq!(place(&requests(empty(), line(0.99, 0.2))), Some(LimitPlace::ForwardPath));
+    assert_eq!(place(&requests(line(0.2, 0.99), line(0.2, 0.99))), Some(LimitPlace::ReturnPath));
+    is(&requests(line(0.96, 0.1), empty()), Limit::Wire, Confidence::Medium);
+    // A shaper of the host itself, on a link whose speed nobody declared.
+    let shaped = InterfaceFacts { waiting: 1.0, held_back_per_s: 50.0, ..InterfaceFacts::default() };
+    assert_ne!(of_flows(&requests(shaped, InterfaceFacts::default())).limit, Limit::Latency);
+}
+
+#[test]
+fn several_requests_without_a_known_round_trip_are_not_surely_the_paths() {
+    let closed = |outstanding| {
+        let closed_loop = Some(ClosedLoop { outstanding, latency: 1.0 });
+        FlowFacts { closed_loop, ..one_at_a_time(0.01) }
+    };
+    is(&closed(1.0), Limit::Latency, Confidence::High);
+    is(&closed(8.0), Limit::Latency, Confidence::Medium);
+    is(&FlowFacts { message_bytes: 65_000, ..closed(1.0) }, Limit::Latency, Confidence::Medium);
+    is(&FlowFacts { response_bytes: 65_000, ..closed(1.0) }, Limit::Latency, Confidence::Medium);
 }
 
 #[test]
