@@ -244,7 +244,14 @@ impl Expected {
         let serial = 8.0 * (wire + answers) as f64 / slowest;
         let round_trip = 2.0 * setup.delay() + serial;
         let fastest = in_flight / (round_trip + 1e-6) * bits;
-        self.add(&["latency"], &[], Range { low: in_flight / (2.0 * round_trip + 2e-3) * bits, high: fastest });
+        // What is lost waits for a timeout of TCP or of the requests.
+        let packets = (wire + answers) as f64 / frame.max(64.0);
+        let repeats = setup.loss() * packets.max(2.0) * TIMEOUT;
+        self.add(
+            &["latency"],
+            &[],
+            Range { low: in_flight / (2.0 * (round_trip + repeats) + 2e-3) * bits, high: fastest },
+        );
         let calls = Range { low: 2e3, high: 2e6 };
         self.processors(setup, calls.times(bits));
         self.add(&["server", "receiver-buffer"], &[], calls.widened(0.1, 4.0).times(bits));
@@ -307,6 +314,9 @@ fn ip_header(ipv6: bool) -> u64 {
 pub(super) fn segment(ipv6: bool) -> u64 {
     MTU - ip_header(ipv6) - TCP_HEADER
 }
+
+/// Shortest retransmission timeout of TCP under Linux, and of requests over UDP, seconds.
+const TIMEOUT: f64 = 0.2;
 
 fn frame(packet: u64) -> u64 {
     packet.max(SHORTEST_PACKET) + AROUND_PACKET
