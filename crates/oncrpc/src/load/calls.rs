@@ -130,7 +130,11 @@ impl<'a> Asking<'a> {
                 Some(schedule) if asks && caller.outstanding() < self.most() => schedule.due().saturating_sub(now),
                 _ => TICK_NS,
             };
-            self.take(caller, wait_ns)?;
+            match self.take(caller, wait_ns) {
+                // A server may close its port before the last calls have come through a slow path. The window's counts are whole.
+                Err(RpcError::Gone { .. }) if !asks && now >= close => return Ok(()),
+                taken => taken?,
+            }
         }
     }
 
