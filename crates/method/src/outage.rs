@@ -19,12 +19,17 @@ const EXPECTED: f64 = 10.0;
 const SEGMENT: f64 = 1_448.0;
 /// A host whose interface took this share of what was sent, and which did nothing with it, was held up itself.
 const RECEIVED: f64 = 0.5;
+/// Bytes of the longest UDP payload that leaves in one packet over Ethernet.
+const ONE_PACKET: f64 = 1_472.0;
+/// Packets a second of address resolution and routing that an interface takes in any case, at most.
+const CHATTER_PER_S: f64 = 20.0;
 
 /// Returns the outages of an attempt's measured load, in the order of their beginning.
 pub fn outages(result: &TrialResult) -> Vec<Outage> {
     let sessions: Vec<&SessionSeries> = result.series.iter().filter(|session| session.load == 0).collect();
     let (by_bytes, unit) = judged_by(result.trial.task());
     let is_copy = result.copy().is_some();
+    let in_fragments = unit > ONE_PACKET;
     let judged = if by_bytes || is_copy { Quantity::ReceivedBytes } else { Quantity::Operations };
     // Where no receiver was watched, as with iperf3 there, its acknowledgements let the sender go on.
     let quantity = match sessions.iter().any(|session| session.series.track(judged).is_some()) {
@@ -37,7 +42,7 @@ pub fn outages(result: &TrialResult) -> Vec<Outage> {
     for session in &sessions {
         for silence in silences(&session.series, quantity, unit, &sessions) {
             let others = sessions.iter().filter(|other| other.host != session.host).copied();
-            let Some(towards) = directions(session, others, silence, quantity) else { continue };
+            let Some(towards) = directions(session, others, silence, (quantity, in_fragments)) else { continue };
             let length = Nanos::new((silence.to_us - silence.from_us).unsigned_abs() * 1_000);
             let outage = Outage { host: session.host.clone(), from_us: silence.from_us, length, towards };
             match found.iter_mut().find(|known| known.from_us < silence.to_us && silence.from_us < known.to_us()) {
@@ -101,7 +106,7 @@ fn directions<'a>(
     session: &SessionSeries,
     others: impl Iterator<Item = &'a SessionSeries>,
     silence: Span,
-    quantity: Quantity,
+    (quantity, in_fragments): (Quantity, bool),
 ) -> Option<Vec<HostName>> {
     let here = Traffic::of(&session.series, silence);
     let mut towards: Vec<HostName> = Vec::new();
@@ -111,7 +116,10 @@ fn directions<'a>(
         is_watched = true;
         let there = Traffic::of(&other.series, silence);
         was_sent |= there.datagrams > 0 || there.again > 0;
-        let takes_nothing = there.datagrams > 0 && here.packets_in as f64 >= RECEIVED * there.datagrams as f64;
+        // The same of fragments whose datagrams lost others.
+        let carries = in_fragments && here.packets_in as f64 > CHATTER_PER_S * silence.seconds();
+        let takes_nothing =
+            there.datagrams > 0 && (carries || here.packets_in as f64 >= RECEIVED * there.datagrams as f64);
         let answers_nothing = quantity == Quantity::Operations
             && here.again > 0
             && there.packets_in >= here.again
@@ -293,6 +301,21 @@ mod tests {
         assert_eq!(found(Transport::Udp, &[sent, stumbles]), [], "too short");
         let slow: Planted = (Quantity::ReceivedBytes, "b", |tenth| if tenth % 15 == 0 { 1_448 } else { 0 });
         assert_eq!(found(Transport::Udp, &[sent, slow]), [], "a datagram every 1.5 s");
+    }
+
+    #[test]
+    fn fragments_of_incomplete_datagrams_are_no_outage() {
+        let sent: Planted = (Quantity::SentMessages, "a", |_| 86);
+        let received: Planted = (Quantity::ReceivedBytes, "b", cut);
+        let fragments: Planted = (Quantity::InterfaceReceivedPackets, "b", |_| 9);
+        let of = |size, tracks: &[Planted]| {
+            let mut result = run(Transport::Udp, tracks);
+            stream_of(&mut result.trial).message_bytes = linerate_units::ByteCount::new(size);
+            outages(&result).len()
+        };
+        assert_eq!(of(2_000, &[sent, received, fragments]), 0);
+        assert_eq!(of(1_000, &[sent, received, fragments]), 1, "packets of others");
+        assert_eq!(of(2_000, &[sent, received]), 1, "a cut");
     }
 
     #[test]

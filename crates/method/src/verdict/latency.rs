@@ -24,6 +24,11 @@ fn is_light(facts: &FlowFacts, closed: ClosedLoop) -> bool {
     closed.outstanding < ONE_AFTER_THE_OTHER && facts.message_bytes.max(facts.response_bytes) <= ONE_PACKET
 }
 
+/// Returns whether TCP's shortest round trip is most of what a request took.
+fn is_mostly_path(facts: &FlowFacts, closed: ClosedLoop) -> bool {
+    facts.tcp.as_ref().is_some_and(|tcp| tcp.min_rtt >= 0.5 * closed.latency)
+}
+
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if facts.work != Work::Transact {
         return None;
@@ -97,8 +102,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     }
     let explained = facts.calls.as_ref().and_then(Calls::explained).filter(|share| *share < EXPLAINED);
     Some(match explained {
-        // Without TCP nothing shows the round trip of the empty path.
-        None if facts.tcp.is_none() && facts.calls.is_none() && !is_light(facts, closed) => {
+        // The round trip of the empty path is known of TCP alone, and may explain little.
+        None if facts.calls.is_none() && !is_light(facts, closed) && !is_mostly_path(facts, closed) => {
             let text = text.and(message!(
                 "latency-several-unknown",
                 "Whether they waited in a queue or for the path alone is not known: measure one small request at a time \

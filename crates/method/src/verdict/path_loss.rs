@@ -78,7 +78,8 @@ fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
         (true, _) => Support::Against,
     };
     // A queue that fills loses packets too, and a host without time answers late.
-    let queued = facts.tcp.as_ref().is_some_and(|tcp| tcp.queued());
+    let own_queue = facts.outbound.is_shaped() || facts.inbound.is_shaped() || facts.outbound.dropped > NOTABLE_LOSS;
+    let queued = own_queue || facts.tcp.as_ref().is_some_and(|tcp| tcp.queued());
     let busy =
         [&facts.sender, &facts.receiver].iter().any(|end| end.is_throttled() || end.in_turn().occupied() >= OCCUPIED);
     let support = if queued || busy { support.min(Support::Hint) } else { support };

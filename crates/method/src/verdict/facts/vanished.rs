@@ -7,6 +7,10 @@ use linerate_model::{Host, StreamTask, Task, Transport, TrialResult, ip_packets,
 const FEWEST: u64 = 20;
 /// Segments of TCP that must have been sent again. Time-outs double, so a window of a second has few.
 const FEWEST_SENT_AGAIN: u64 = 2;
+/// Bytes of an acknowledgement of TCP with its options.
+const SMALL_PACKET: u32 = 72;
+/// Bytes of addresses and type, which most interfaces count.
+const ETHERNET_HEADER: u32 = 14;
 /// MTU of Ethernet, if the interface's is not known.
 const USUAL_MTU: u32 = 1_500;
 
@@ -29,12 +33,27 @@ impl Vanished {
                 if transfer.receiver.received.as_ref().is_none_or(|received| received.payload_bytes > 0) {
                     return None;
                 }
-                packet_bytes = packet_bytes.max(largest_packet(stream, &transfer, hosts));
+                let packets = packets(stream, &transfer, hosts);
+                if large_packets_arrived(run, &transfer, &packets) {
+                    return None;
+                }
+                packet_bytes = packet_bytes.max(packets.into_iter().max().unwrap_or_default());
                 sent += sent_in_vain(stream, &transfer)?;
             }
         }
         (packet_bytes > 0).then_some(Self { packet_bytes, sent })
     }
+}
+
+/// Returns whether the receiving interface took large packets, of which no message became whole: fragments of datagrams that lost one each.
+fn large_packets_arrived(run: &TrialResult, transfer: &Transfer<'_>, packets: &[u32]) -> bool {
+    let largest = u64::from(packets.iter().copied().max().unwrap_or_default());
+    // On a path that drops large packets, the small last fragments arrive, and packets that are none of the load.
+    let smallest = packets.iter().copied().min().filter(|smallest| u64::from(*smallest) < largest);
+    let small = u64::from(smallest.unwrap_or(SMALL_PACKET) + ETHERNET_HEADER);
+    let seen = run.hosts.get(transfer.to).into_iter().flat_map(|seen| &seen.interfaces);
+    let mut own = seen.filter(|counted| Some(&counted.name) == transfer.receiver.interface.as_ref());
+    own.any(|counted| counted.rx_bytes > counted.rx_packets * small + FEWEST * largest)
 }
 
 /// Returns the packets that left the sending host; `None` if they are too few.
@@ -53,18 +72,17 @@ fn sent_in_vain(stream: &StreamTask, transfer: &Transfer<'_>) -> Option<u64> {
     }
 }
 
-/// Returns the bytes of the largest IP packets that the sender made of its messages.
-fn largest_packet(stream: &StreamTask, transfer: &Transfer<'_>, hosts: &[Host]) -> u32 {
+/// Returns the bytes of the IP packets that the sender made of a message.
+fn packets(stream: &StreamTask, transfer: &Transfer<'_>, hosts: &[Host]) -> Vec<u32> {
     let ip = stream.net.ip;
     match stream.net.transport {
         Transport::Udp => {
             let mtu = mtu(transfer, hosts).unwrap_or(USUAL_MTU);
-            let packets = ip_packets(Transport::Udp, ip, stream.message_bytes.get(), mtu);
-            packets.into_iter().max().unwrap_or_default()
+            ip_packets(Transport::Udp, ip, stream.message_bytes.get(), mtu)
         }
         Transport::Tcp => {
             let segment = transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.mss).max();
-            segment.map_or(0, |segment| tcp_packet(ip, segment))
+            segment.map(|segment| tcp_packet(ip, segment)).into_iter().collect()
         }
     }
 }
@@ -80,7 +98,7 @@ mod tests {
     use super::*;
     use crate::account::tests::placed;
     use crate::transfer::tests::{paths_of, stream_of, trial};
-    use linerate_model::{FlowCounts, TcpFlow};
+    use linerate_model::{FlowCounts, InterfaceCounters, TcpFlow};
 
     #[test]
     fn only_a_load_of_which_nothing_arrived_has_vanished() {
@@ -90,6 +108,24 @@ mod tests {
         assert_eq!(of(0, 5), None, "hardly anything was sent");
         let (none, some) = (placed(trial(0, 5_000)), placed(trial(4_000, 1_000)));
         assert_eq!(Vanished::of(&[&none, &some], &[]), None);
+    }
+
+    #[test]
+    fn fragments_that_arrived_have_not_vanished() {
+        // 1,900 bytes leave in a packet of 1,500 and one of 448.
+        let of = |small: u64, large: u64| {
+            let mut run = placed(trial(0, 5_000));
+            stream_of(&mut run.trial).message_bytes = linerate_units::ByteCount::new(1_900);
+            let host = run.hosts.get_mut(&"b".into()).expect("host b");
+            let (rx_packets, rx_bytes) = (small + large, small * 462 + large * 1_514);
+            let name = String::from("eth0");
+            host.interfaces = vec![InterfaceCounters { name, rx_packets, rx_bytes, ..InterfaceCounters::default() }];
+            Vanished::of(&[&run], &[]).is_some()
+        };
+        assert!(!of(500, 500));
+        assert!(!of(5_000, 50), "a full queue has room for small fragments more often");
+        assert!(of(1_000, 0), "the last, small fragments alone");
+        assert!(of(0, 5), "hardly anything arrived");
     }
 
     #[test]

@@ -9,6 +9,9 @@ fn requests_that_were_lost_take_the_time_of_their_repeats() {
     let waits = |repeated, in_tail| FlowFacts { waits: Some(Waits { repeated, in_tail }), ..one_at_a_time(0.1) };
     is(&waits(0.01, 0.95), Limit::PathLoss, Confidence::High);
     is(&waits(0.01, 0.3), Limit::PathLoss, Confidence::Medium);
+    // The host's own queue loses packets too.
+    let own_queue = InterfaceFacts { dropped: 0.1, ..InterfaceFacts::default() };
+    assert_ne!(of_flows(&FlowFacts { outbound: own_queue, ..waits(0.01, 0.95) }).limit, Limit::PathLoss);
     is(&waits(0.01, 0.05), Limit::Latency, Confidence::High);
     // Slow ones that nobody sent again are slow for another reason.
     is(&waits(0.0, 0.95), Limit::Latency, Confidence::High);
@@ -74,6 +77,9 @@ fn several_requests_without_a_known_round_trip_are_not_surely_the_paths() {
     };
     is(&closed(1.0), Limit::Latency, Confidence::High);
     is(&closed(8.0), Limit::Latency, Confidence::Medium);
+    let tcp = |min_rtt| Some(Tcp { min_rtt, rtt: min_rtt, ..tcp() });
+    is(&FlowFacts { tcp: tcp(0.9), ..closed(8.0) }, Limit::Latency, Confidence::High);
+    assert_ne!(of_flows(&FlowFacts { tcp: tcp(0.01), ..closed(8.0) }).confidence, Confidence::High);
     is(&FlowFacts { message_bytes: 65_000, ..closed(1.0) }, Limit::Latency, Confidence::Medium);
     is(&FlowFacts { response_bytes: 65_000, ..closed(1.0) }, Limit::Latency, Confidence::Medium);
 }
