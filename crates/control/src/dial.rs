@@ -35,7 +35,7 @@ pub struct Route {
     pub agent: SocketAddr,
     /// Own address and port.
     pub own: SocketAddr,
-    /// Largest segment. `None` leaves it to the system; a limit means that a connection with larger ones stalled.
+    /// Largest segment. `None` is the default of the system; a limit means that a connection with larger ones stalled.
     pub segment_limit: Option<u16>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn set_congestion(socket: &Socket, name: &str) -> Result<(), SocketEr
         |path| std::fs::read_to_string(path).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
     match socket.set_tcp_congestion(name.as_bytes()) {
         Ok(()) => Ok(()),
-        Err(error) => match refusal(name, error.kind(), &listed(ALLOWED), &listed(AVAILABLE)) {
+        Err(error) => match denial(name, error.kind(), &listed(ALLOWED), &listed(AVAILABLE)) {
             Some(text) => Err(SocketError::InvalidRequest(text)),
             None => Err(failed(format!("setting congestion control `{name}`"))(error)),
         },
@@ -25,7 +25,7 @@ pub(crate) fn set_congestion(socket: &Socket, name: &str) -> Result<(), SocketEr
 }
 
 /// Returns why a control cannot be used and what to do. `None` if the kernel gave another reason.
-fn refusal(name: &str, error: io::ErrorKind, allowed: &str, available: &str) -> Option<String> {
+fn denial(name: &str, error: io::ErrorKind, allowed: &str, available: &str) -> Option<String> {
     match error {
         io::ErrorKind::PermissionDenied => Some(format!(
             "congestion control `{name}`: this host lets every program use only {allowed}. Allow it there (sysctl -w \
@@ -45,12 +45,12 @@ mod tests {
 
     #[test]
     fn a_control_that_is_not_allowed_or_not_there_has_its_remedy() {
-        let refused = |kind| refusal("cubic", kind, "reno bbr", "reno bbr cubic").unwrap_or_default();
+        let refused = |kind| denial("cubic", kind, "reno bbr", "reno bbr cubic").unwrap_or_default();
         let denied = refused(io::ErrorKind::PermissionDenied);
         assert!(denied.contains("only reno bbr.") && denied.contains("--keep-net-admin"), "{denied}");
         assert!(denied.contains("tcp_allowed_congestion_control=\"reno bbr cubic\""), "{denied}");
         let absent = refused(io::ErrorKind::NotFound);
         assert!(absent.contains("kernel has reno bbr cubic") && absent.contains("modprobe tcp_cubic"), "{absent}");
-        assert_eq!(refusal("cubic", io::ErrorKind::InvalidInput, "", ""), None);
+        assert_eq!(denial("cubic", io::ErrorKind::InvalidInput, "", ""), None);
     }
 }
