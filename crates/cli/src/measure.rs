@@ -228,7 +228,7 @@ impl RunRequest {
             bar: match &tui {
                 Some(_) => Bar::hidden(),
                 None if self.json_stream => Bar::beside_events(),
-                None => Bar::new(),
+                None => Bar::new(self.in_lines),
             },
             tui,
             live: live.map(|every| LiveLines::new(language(), every)),

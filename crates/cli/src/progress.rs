@@ -73,11 +73,11 @@ impl Shown {
 }
 
 impl Bar {
-    /// Returns a bar that shows nothing yet.
-    pub(crate) fn new() -> Self {
+    /// Returns a bar that shows nothing yet. `in_lines` says that the run prints a line for each result, so that a search needs no others.
+    pub(crate) fn new(in_lines: bool) -> Self {
         let is_drawn = stderr().is_terminal();
         let mut bar = Self::drawn(is_drawn);
-        bar.next_line = (!is_drawn).then_some(BETWEEN_LINES);
+        bar.next_line = (!is_drawn && !in_lines).then_some(BETWEEN_LINES);
         bar
     }
 
@@ -269,7 +269,7 @@ mod tests {
     fn the_bar_follows_the_trials_done_and_the_time() {
         let task = Task::Stream(StreamTask::plain(Transport::Tcp, ByteCount::new(1)));
         let trial = Trial::new("tcp", task, Timing::of(Nanos::from_secs(1), Nanos::from_secs(3)));
-        let mut bar = Bar::new();
+        let mut bar = Bar::hidden();
         let at = Duration::from_secs;
         bar.note_at(at(10), &begins(&trial, 3));
         assert_eq!((bar.bar.position(), bar.bar.length()), (3 * STEPS, Some(6 * STEPS)));
