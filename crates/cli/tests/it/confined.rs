@@ -1,6 +1,7 @@
 //! A running `linerate serve` has given up what it does not need, in every one of its threads.
 
 use crate::program::TestFolder;
+use linerate_testsuite::lab_test;
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::fs;
@@ -68,4 +69,14 @@ fn an_agent_started_by_nohup_outlives_its_terminal() {
         }
         agent.end().says(0, &[]);
     }
+}
+
+/// A container without control groups hides the limit of its memory.
+#[lab_test(Program("unshare"))]
+fn memory_limit_that_cannot_be_read_is_reported() {
+    let place = TestFolder::new();
+    let serve = ["serve", "--ephemeral", "--listen", "127.0.0.1:0"];
+    let mut agent = place.start_command(place.command_after("umount -l /sys/fs/cgroup", &serve));
+    let message = agent.message("memory limit of this process cannot be read");
+    assert!(message.contains("--max-memory"), "{message}");
 }

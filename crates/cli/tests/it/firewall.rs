@@ -188,14 +188,22 @@ fn hosts_that_are_reached_by_ipv6_measure_over_it() {
     }
 }
 
-#[lab_test(Program("nft"))]
-fn every_trial_runs_from_behind_address_translation() {
-    let (place, client, router, server) = (TestFolder::new(), Host::new(), Host::new(), Host::new());
-    client.link(("eth0", "192.168.7.2"), &router, ("inside", "192.168.7.1"));
-    router.link(("outside", "10.9.0.1"), &server, ("eth0", "10.9.0.2"));
+/// A client, the router that hides its address, and a server at 10.9.0.2.
+pub(crate) fn behind_nat() -> [Host; 3] {
+    let hosts = [Host::new(), Host::new(), Host::new()];
+    let [client, router, server] = &hosts;
+    client.link(("eth0", "192.168.7.2"), router, ("inside", "192.168.7.1"));
+    router.link(("outside", "10.9.0.1"), server, ("eth0", "10.9.0.2"));
     client.does("ip route add default via 192.168.7.1");
     router.does("sysctl -qw net.ipv4.ip_forward=1");
     router.does("nft table ip nat { chain out { type nat hook postrouting priority 100; oif outside masquerade; }; }");
+    hosts
+}
+
+#[lab_test(Program("nft"))]
+fn every_trial_runs_from_behind_address_translation() {
+    let place = TestFolder::new();
+    let [client, _router, server] = behind_nat();
     // The server has no route to the client's own address.
     let (_agent, url) = server.serves(&place, "--listen 10.9.0.2:4747");
     all_measure(&client, &place, &url);

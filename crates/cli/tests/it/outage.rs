@@ -1,6 +1,6 @@
 //! Trials over a network that is cut, or forgets connections, while they run: nothing that an agent has counted is lost.
 
-use crate::firewall::Host;
+use crate::firewall::{Host, behind_nat};
 use crate::program::{TestFolder, words};
 use linerate_testsuite::{lab_test, wait_until};
 use serde_json::Value;
@@ -87,12 +87,8 @@ fn cut_of_transactions_is_an_outage() {
 /// A NAT forgets connections that carry nothing for 2 s, and then drops what comes on them.
 #[lab_test(Program("nft"))]
 fn counts_come_through_a_nat_that_forgets_idle_connections() {
-    let (place, client, router, server) = (TestFolder::new(), Host::new(), Host::new(), Host::new());
-    client.link(("eth0", "192.168.7.2"), &router, ("inside", "192.168.7.1"));
-    router.link(("outside", "10.9.0.1"), &server, ("eth0", "10.9.0.2"));
-    client.does("ip route add default via 192.168.7.1");
-    router.does("sysctl -qw net.ipv4.ip_forward=1");
-    router.does("nft table ip nat { chain out { type nat hook postrouting priority 100; oif outside masquerade; }; }");
+    let place = TestFolder::new();
+    let [client, router, server] = behind_nat();
     router.does("nft table ip wall { chain through { type filter hook forward priority 0; ct state invalid drop; }; }");
     for setting in ["nf_conntrack_tcp_timeout_established=2", "nf_conntrack_tcp_loose=0"] {
         router.does(&format!("sysctl -qw net.netfilter.{setting}"));

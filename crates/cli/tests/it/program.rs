@@ -69,6 +69,16 @@ impl TestFolder {
         command
     }
 
+    /// The command in a mount namespace of its own, after `mounts` has changed that.
+    pub(crate) fn command_after(&self, mounts: &str, arguments: &[&str]) -> Command {
+        let program = self.command(arguments);
+        let mut shell = Command::new("unshare");
+        shell.args(["--mount", "sh", "-c", &format!("{mounts} && exec \"$@\""), "sh"]);
+        shell.arg(program.get_program()).args(program.get_args()).current_dir(self.directory.path());
+        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?)))).stdin(Stdio::null());
+        shell
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         self.start(arguments).end()
     }

@@ -4,7 +4,6 @@ use crate::firewall::{Host, all_measure};
 use crate::program::{TestFolder, words};
 use linerate_sys::ethtool::Ethtool;
 use linerate_testsuite::lab_test;
-use std::process::Command;
 
 /// Runs the program on `client`. Returns what it printed.
 fn runs(client: &Host, place: &TestFolder, line: &str) -> crate::program::Ran {
@@ -64,11 +63,7 @@ fn data_go_to_the_address_that_answered() {
     let names = place.file("hosts", "fd00:9::2 twofold\n10.9.0.2 twofold\n127.0.0.1 localhost\n");
     for trial in ["stream", "stream --udp --rate 1Mbit/s", "transact", "rpc"] {
         let line = format!("{trial} linerate://twofold:4747#{secrets} -t 500ms -O 100ms -r 1 --json");
-        let program = place.command(&words(&line));
-        let mut shell = Command::new("unshare");
-        shell.args(["--mount", "sh", "-c", &format!("mount --bind {names} /etc/hosts && exec \"$@\""), "sh"]);
-        shell.arg(program.get_program()).args(program.get_args()).current_dir(place.directory.path());
-        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let shell = place.command_after(&format!("mount --bind {names} /etc/hosts"), &words(&line));
         let ran = client.network.enter(|| place.start_command(shell)).expect("entered").end();
         assert_eq!(ran.code, Some(0), "{trial}: {}", ran.err);
         let record = ran.json();
