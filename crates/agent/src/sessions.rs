@@ -70,7 +70,7 @@ impl Sessions {
         Self { held, engines, limits, port, timeouts, closing, metrics, replies, report, reserved }
     }
 
-    /// Begins with a session that the limits allow, as a host at `requester` asks, and tells its stages. A repeated request goes on with
+    /// Begins with a session that the limits allow, as a host at `requester` asks, and reports its stages. A repeated request goes on with
     /// the session that it opened before. A session is stopped a while after the last of its streams was dropped.
     ///
     /// # Errors

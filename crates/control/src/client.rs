@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// An attempt at a request whose answer has not begun after this has failed. So has an answer of which nothing came for this long.
+/// Longest wait for the beginning of an answer, and between two parts of it.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request that meets no answer is repeated for this long: agents keep a session that nobody follows for 40 s (`Timeouts` of

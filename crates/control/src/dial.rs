@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// An idle connection is probed this often: NATs and firewalls forget connections that carry nothing, some of them within 20 s.
 const KEEPALIVE: Duration = Duration::from_secs(5);
-/// A connection whose probes or data are not acknowledged for this long is closed, so that the next request opens another.
+/// A connection is closed when nothing was acknowledged for this long, so that the next request opens another.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(5);
 /// The next address is tried after this, or as soon as one has failed (RFC 8305 section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);

@@ -10,7 +10,7 @@ pub enum AgentError {
     Unreachable {
         /// Where the agent should be.
         address: String,
-        /// What was tried, what came of it, and what to do.
+        /// The attempts, their results, and the remedy.
         reason: String,
     },
     /// Something answers, but it is no agent.

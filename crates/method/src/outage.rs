@@ -101,7 +101,7 @@ fn silences(series: &Series, quantity: Quantity, unit: f64, sessions: &[&Session
 }
 
 /// Returns the hosts that `others` and the host of `session` sent to in vain during `silence`; empty if that is not known. `None` if
-/// nothing was sent, or if the receiver was held up itself.
+/// nothing was sent, or if the receiver itself had no time.
 fn directions<'a>(
     session: &SessionSeries,
     others: impl Iterator<Item = &'a SessionSeries>,

@@ -43,7 +43,7 @@ const LARGE_PACKET: u64 = 1_000;
 fn wide_return() -> Message {
     message!("proof-wide-return", "that the return path carries as much as the forward path")
 }
-/// What it shows if only large packets are lost.
+/// Returns the conclusion if only large packets are lost.
 fn black_hole() -> Message {
     message!("proof-black-hole", "that the path loses large packets only: a path MTU black hole")
 }

@@ -24,7 +24,7 @@ fn window_full() -> Message {
     message!("shaper-window-full", "The receiver's window was full, so the path's limit is unknown.")
 }
 
-/// The evidence of a full path whose queue is too short to be seen in the round trip.
+/// Returns the evidence of a full path with a queue too short to show in the round trip.
 fn pace_of_path(pace: &Pace, tcp: &Tcp) -> Message {
     message!(
         "shaper-pace",

@@ -121,10 +121,8 @@ impl InterfaceFacts {
 
 /// Returns the bit/s that the frames of an interface took on an Ethernet wire within `window`, one way.
 fn on_wire(counted: &InterfaceCounters, nic: &Nic, transmits: bool, window: Nanos) -> f64 {
-    let (bytes, packets) = match transmits {
-        true => (counted.tx_bytes, counted.tx_packets),
-        false => (counted.rx_bytes, counted.rx_packets),
-    };
+    let (bytes, packets) =
+        if transmits { (counted.tx_bytes, counted.tx_packets) } else { (counted.rx_bytes, counted.rx_packets) };
     // veth counts a frame when the other end has taken its Ethernet header off (veth_xmit() in drivers/net/veth.c).
     let header = if nic.driver == "veth" { ETHERNET_HEADER } else { 0 };
     rate((bytes + packets * (header + UNCOUNTED)) * 8, window.get())

@@ -151,7 +151,8 @@ fn dispersion_of_arrivals(counted: &[Counted]) -> Option<f64> {
     if all.seconds <= 0.0 {
         return None;
     }
-    let (share, rate) = (all.lost / all.sent, (all.sent - all.lost) / all.seconds);
+    let share = all.lost / all.sent;
+    let rate = (all.sent - all.lost) / all.seconds;
     let parts = counted.iter().map(|one| (one.sent - one.lost - rate * one.seconds).powi(2) / one.variance(share));
     Some(parts.sum::<f64>() / (counted.len() as f64 - 1.0))
 }

@@ -1,4 +1,4 @@
-//! How well the measured window was observed, and whether both ends counted the same.
+//! Samples within the measured window, and the difference between the counts of both ends.
 
 use super::median;
 use crate::copy::LastPair;
