@@ -17,6 +17,7 @@ use crate::vanished_peer::end_if_vanished;
 use crate::zone::own_with_zone;
 use linerate_model::{SocketOptions, Transport};
 use linerate_sys::event::Event;
+use linerate_sys::netlink::Route;
 use linerate_sys::socket::wait_readable;
 use linerate_sys::{clock, tcp};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
@@ -197,12 +198,21 @@ impl Drop for PortServer {
     }
 }
 
+/// Returns whether this host has `address`. It has it if its addresses cannot be read.
+fn is_own(address: IpAddr) -> bool {
+    let addresses = Route::open().and_then(|mut route| route.addresses());
+    address.is_loopback() || addresses.map_or(true, |all| all.iter().any(|own| own.address == address))
+}
+
 impl SharedPort {
-    /// Returns where a listener at `address` is reached; none if the port is one of other addresses.
+    /// Returns where a listener at `address` is reached, or `None` if the port is at other addresses of this host.
+    ///
+    /// An address that this host does not have is translated on the way to the port, or the connection would not have come.
     pub(crate) fn at(&self, address: IpAddr) -> Option<SocketAddr> {
         let (own, address) = (self.0.address, address.to_canonical());
         let is_any = own.ip().is_unspecified() && (own.is_ipv4() == address.is_ipv4() || self.0.takes_v4);
-        (own.ip() == address || is_any).then(|| own_with_zone(SocketAddr::new(address, own.port())))
+        let is_here = own.ip() == address || is_any || !is_own(address);
+        is_here.then(|| own_with_zone(SocketAddr::new(address, own.port())))
     }
 
     /// Gives `inbox` the connections that greet it, from now on.

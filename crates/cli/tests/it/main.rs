@@ -1,5 +1,6 @@
 //! Tests of the crate from outside.
 
+mod amplification;
 mod calibration;
 mod compare;
 mod confined;

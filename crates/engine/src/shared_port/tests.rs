@@ -208,17 +208,19 @@ fn each_peer_has_a_socket_of_its_own_at_the_port() {
 /// Clients know this host by an address that another device translates.
 #[test]
 fn an_address_that_this_host_does_not_have_is_reached_at_one_of_its_own() {
-    let port = Port::start_at(Ipv4Addr::UNSPECIFIED.into());
-    let (named, options) = (IpAddr::from(Ipv4Addr::new(198, 18, 0, 9)), SocketOptions::default());
-    let listener = port.options().datagrams(spec(Transport::Udp, &options), named, greets(1)).expect("it listens");
-    let client = UdpSocket::bind((HERE, 0)).expect("bound");
-    client.connect((HERE, port.address.port())).expect("connected");
-    client.send(&greeting(1)).expect("sent");
-    let socket = listener.connected_to(heard(&listener)).expect("a socket");
-    assert_eq!(socket.local_addr().expect("bound"), SocketAddr::new(HERE, port.address.port()));
-    client.send(b"more").expect("sent");
-    wait_readable(&[socket.as_fd()], 60_000_000_000).expect("polls");
-    assert_eq!(socket.recv(&mut [0; 100]).expect("received"), 4);
+    for own in [Ipv4Addr::UNSPECIFIED.into(), HERE] {
+        let port = Port::start_at(own);
+        let (named, options) = (IpAddr::from(Ipv4Addr::new(198, 18, 0, 9)), SocketOptions::default());
+        let listener = port.options().datagrams(spec(Transport::Udp, &options), named, greets(1)).expect("it listens");
+        let client = UdpSocket::bind((HERE, 0)).expect("bound");
+        client.connect((HERE, port.address.port())).expect("connected");
+        client.send(&greeting(1)).expect("sent");
+        let socket = listener.connected_to(heard(&listener)).expect("a socket");
+        assert_eq!(socket.local_addr().expect("bound"), SocketAddr::new(HERE, port.address.port()));
+        client.send(b"more").expect("sent");
+        wait_readable(&[socket.as_fd()], 60_000_000_000).expect("polls");
+        assert_eq!(socket.recv(&mut [0; 100]).expect("received"), 4);
+    }
 }
 
 #[test]
