@@ -1,7 +1,8 @@
 //! What a UDP receiver counts: the rate over its window, and what became of the datagrams of the measured phase.
 //!
-//! The window begins with the first measured datagram. It is as long as was asked for, or longer by the time that its close waited until
-//! the socket was empty; one that opened late ends with the sender. The rate is that of all datagrams that arrive in it, of any phase,
+//! The window begins with the first measured datagram, or at a set time if that comes late: a sender that was held up sent none for so long.
+//! It is as long as was asked for, or longer by the time that its close waited until the socket was empty; one that opened late ends with
+//! the sender. The rate is that of all datagrams that arrive in it, of any phase,
 //! over the time between two moments at which all that had arrived was counted. So neither transit time nor a burst at an edge makes it
 //! higher than what the path carries.
 //!
@@ -41,6 +42,8 @@ pub(crate) struct Arrivals {
     /// The phase of what arrives now, where the sender does not tell it.
     now_in: Phase,
     measure: u64,
+    /// When the window opens at the latest.
+    opens: u64,
     /// Of a volume: bytes of each datagram.
     volume: Option<u64>,
     sequence: Sequence,
@@ -86,6 +89,7 @@ impl Arrivals {
             numbering,
             now_in: Phase::WarmUp,
             measure,
+            opens: u64::MAX,
             volume: None,
             sequence: Sequence::default(),
             total: Total::default(),
@@ -113,10 +117,13 @@ impl Arrivals {
         Self { volume: Some(bytes), ..Self::new(numbering, longest) }
     }
 
-    /// Says which phase it is by this end's clock. It is that of datagrams that do not tell theirs.
+    /// Sets the phase by this end's clock, which is that of datagrams that do not tell theirs, and when the window opens by this clock.
+    /// `open` is `None` while no flow of this end has received: the sender may begin late.
     #[inline]
-    pub(crate) fn enter(&mut self, phase: Phase) {
+    pub(crate) fn enter(&mut self, phase: Phase, open: Option<u64>) {
         self.now_in = phase;
+        let late = CLOSE_NS.min(self.measure / CLOSE_PART);
+        self.opens = open.filter(|_| self.volume.is_none()).map_or(u64::MAX, |open| open.saturating_add(late));
     }
 
     /// Takes what one call gave, at `now`. `emptied` says that it left nothing in the socket.
@@ -129,10 +136,10 @@ impl Arrivals {
         }
         self.heard = now;
         self.begun = self.begun.or(Some((now, self.total.datagrams)));
-        if measured > 0 {
+        if measured > 0 || now >= self.opens {
             self.first.get_or_insert(First { at: now, before });
         }
-        if measured > 0 || self.first.is_none() {
+        if measured > 0 || self.arrived == 0 {
             self.last = now;
         }
         self.sample(now, emptied);
@@ -174,6 +181,10 @@ impl Arrivals {
 
     /// Takes note that nothing had arrived at `now`.
     pub(crate) fn nothing(&mut self, now: u64) {
+        if self.first.is_none() && now >= self.opens.max(self.next_expected()) {
+            self.first = Some(First { at: now, before: self.total });
+            self.opened = Some((now, self.total));
+        }
         self.sample(self.heard, true);
         let is_late = |end| now >= end + CLOSE_NS.min(self.measure / CLOSE_PART);
         if self.end().is_some_and(is_late) && now >= self.next_expected() {
@@ -434,6 +445,27 @@ mod tests {
         assert_eq!((received.messages, received.window), (800, Nanos::new(799_999_000)));
     }
 
+    /// What is sent within the window waits behind the warm-up, or its sender is held up: the window has its whole length.
+    #[test]
+    fn a_window_without_measured_datagrams_opens_at_its_time() {
+        let mut arrivals = Arrivals::new(OWN, 1_000);
+        arrivals.enter(Phase::WarmUp, Some(5_000));
+        for turn in 0..60 {
+            take(&mut arrivals, &datagrams(Phase::WarmUp, turn..turn + 1), 4_000 + turn * 50, true, 0);
+        }
+        let received = received(arrivals);
+        assert_eq!((received.messages, received.arrived, received.window), (20, 0, Nanos::new(1_000)));
+        let mut late = Arrivals::new(OWN, 1_000);
+        late.enter(Phase::WarmUp, Some(5_000));
+        take(&mut late, &datagrams(Phase::WarmUp, 0..10), 4_900, true, 0);
+        take(&mut late, &datagrams(Phase::WarmUp, 10..20), 4_990, true, 0);
+        late.nothing(5_060);
+        take(&mut late, &datagrams(Phase::Measured, 20..50), 5_500, true, 0);
+        take(&mut late, &datagrams(Phase::CoolDown, 50..60), 6_100, true, 0);
+        let received = super::tests::received(late);
+        assert_eq!((received.messages, received.arrived, received.window), (40, 30, Nanos::new(1_040)));
+    }
+
     #[test]
     fn a_socket_that_is_never_empty_has_edges_too() {
         let mut arrivals = Arrivals::new(OWN, 100_000_000);
@@ -535,7 +567,7 @@ mod tests {
             for (datagram, number) in payload.chunks_mut(BYTES).zip(numbers) {
                 numbering.write(datagram, now, Phase::WarmUp, *number);
             }
-            arrivals.enter(phase);
+            arrivals.enter(phase, None);
             let buffer = Arrived { payload: &payload, datagram_bytes: BYTES, truncated: false, drops: 0 };
             arrivals.take(std::iter::once(buffer), now, true);
         };

@@ -13,7 +13,7 @@ use linerate_sys::clock;
 use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The windows of the two ends may lie so far apart: agents of busy hosts may take their orders late.
 pub(crate) const SKEW_NS: u64 = 1_000_000_000;
@@ -76,6 +76,8 @@ pub(crate) struct Shared {
     budgets: Vec<[Budget; 2]>,
     /// Flows whose part of the volume is not over.
     unfinished: AtomicUsize,
+    /// Ends that have received datagrams.
+    has_received: Vec<AtomicBool>,
 }
 
 /// What the other ends speak.
@@ -102,6 +104,7 @@ impl Shared {
         let units = job.volume();
         let budgets = units.map_or(Vec::new(), |all| job.ends.iter().map(|_| [all; 2].map(Budget::new)).collect());
         let unfinished = AtomicUsize::new(flows.len());
+        let has_received = job.ends.iter().map(|_| AtomicBool::new(false)).collect();
         Self {
             job,
             timeline,
@@ -113,7 +116,23 @@ impl Shared {
             rate_limited: false,
             budgets,
             unfinished,
+            has_received,
         }
+    }
+
+    /// Notes that datagrams of a flow have arrived.
+    #[inline]
+    pub(crate) fn received(&self, flow: usize) {
+        let has_received = &self.has_received[self.flows[flow].end];
+        if !has_received.load(Ordering::Relaxed) {
+            has_received.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether datagrams of any flow of this one's end have arrived.
+    #[inline]
+    pub(crate) fn has_received(&self, flow: usize) -> bool {
+        self.has_received[self.flows[flow].end].load(Ordering::Relaxed)
     }
 
     /// The same, where the other ends speak `wire`.

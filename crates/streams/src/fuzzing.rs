@@ -39,11 +39,12 @@ pub fn iperf3_datagrams(bytes: &[u8]) {
     let datagram_bytes = numbering.header() + usize::from(size % 64);
     let mut arrivals = Arrivals::new(numbering, WINDOW_NS);
     for (payload, now) in bytes.chunks(4 * datagram_bytes).zip((0..).map(|batch| 1 + batch * WINDOW_NS / 8)) {
-        arrivals.enter(match now {
+        let phase = match now {
             _ if now < WINDOW_NS / 2 => Phase::WarmUp,
             _ if now < WINDOW_NS => Phase::Measured,
             _ => Phase::CoolDown,
-        });
+        };
+        arrivals.enter(phase, Some(WINDOW_NS / 2));
         let buffer = Arrived { payload, datagram_bytes, truncated: flags & 2 != 0, drops: 0 };
         arrivals.take(std::iter::once(buffer), now, flags & 4 == 0);
         arrivals.nothing(now);

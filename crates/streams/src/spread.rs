@@ -98,7 +98,7 @@ pub(crate) fn serve<F: Served>(
 }
 
 /// The edge of the window that comes next; beyond any clock if there is none.
-fn edge_after(timeline: &Timeline, now: u64) -> u64 {
+pub(crate) fn edge_after(timeline: &Timeline, now: u64) -> u64 {
     [timeline.open(), timeline.close()].into_iter().find(|edge| *edge > now).unwrap_or(u64::MAX)
 }
 

@@ -42,7 +42,7 @@ impl Backlog {
 
     /// Returns how many datagrams of `bytes` bytes the buffer holds, at least one.
     pub(super) fn holds(&self, bytes: u64) -> usize {
-        (self.size.bytes / bytes.max(1)).max(1) as usize
+        (self.size.bytes / memory(bytes)).max(1) as usize
     }
 
     /// Notes that the socket had no room at `now`.

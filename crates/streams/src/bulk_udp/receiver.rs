@@ -175,9 +175,11 @@ impl<'a> Receiver<'a> {
         let taken = incoming.receive(self.socket, now_or_never);
         let now = clock::now();
         self.looked = now;
-        arrivals.enter(phase_at(timeline, now).unwrap_or(Phase::CoolDown));
+        let open = shared.has_received(self.index).then(|| timeline.open());
+        arrivals.enter(phase_at(timeline, now).unwrap_or(Phase::CoolDown), open);
         match taken {
             Ok(taken) => {
+                shared.received(self.index);
                 if let Some(nap) = &mut self.nap
                     && taken < buffers
                 {
