@@ -124,15 +124,39 @@ impl<'a> Account<'a> {
     }
 
     /// The window's bytes, its length, and what TCP did in it.
+    ///
+    /// TCP counts what it has received in order. What had arrived before the window, and waited for a segment that was lost, is none of
+    /// the window's bytes.
     pub(crate) fn close(&self) -> Result<(u64, Nanos, TcpFlow), StreamError> {
-        let (bytes, length) = self.window.counted().ok_or_else(|| {
+        let (mut bytes, length) = self.window.counted().ok_or_else(|| {
             StreamError::InvalidRequest(format!(
                 "no call ended within the window of {}; measure longer",
                 self.shared.timeline.measure()
             ))
         })?;
+        if let Some(received_before) = self.received_before
+            && let Some((opened, closed)) = self.window.totals()
+            && self.before.bytes_received == received_before + opened
+            && self.after.bytes_received == received_before + closed
+        {
+            bytes = bytes.min(arrived_at_most(&self.before, &self.after).unwrap_or(u64::MAX));
+        }
         Ok((bytes, length, linerate_engine::tcp_flow(self.stream, &self.before, &self.after)))
     }
+}
+
+/// Flag of TCP_INFO: segments have timestamps (RFC 7323).
+const HAS_TIMESTAMPS: u8 = 1;
+/// Bytes of their option.
+const TIMESTAMPS: u32 = 12;
+
+/// Returns the bytes that the segments received between two readings can have carried. `None` if the network device joins segments without
+/// counting them.
+fn arrived_at_most(before: &Info, after: &Info) -> Option<u64> {
+    let options = if after.options & HAS_TIMESTAMPS == 0 { 0 } else { TIMESTAMPS };
+    let carried = |segments: u32| u64::from(segments) * u64::from(after.advmss.saturating_sub(options));
+    let are_counted = after.bytes_received <= carried(after.data_segs_in);
+    are_counted.then(|| carried(after.data_segs_in.wrapping_sub(before.data_segs_in)))
 }
 
 /// Reads until a reading was not interrupted. Returns what the shortest one gave, and when it ended.
@@ -260,6 +284,22 @@ mod tests {
         let read = || Ok::<_, ()>(counts.replace(counts.get() + 1));
         assert_eq!(shortest(clock, read), Ok((4_002_000, 1)), "the first reading was interrupted");
         assert_eq!(ticks.get(), 4, "the second was not");
+    }
+
+    /// Of 30 segments 10 arrived before the window, behind one that was lost.
+    #[test]
+    fn what_arrived_out_of_order_before_the_window_does_not_count_in_it() {
+        let info = |data_segs_in, bytes_received| Info {
+            advmss: 1_460,
+            options: HAS_TIMESTAMPS,
+            data_segs_in,
+            bytes_received,
+            ..Info::default()
+        };
+        let (before, after) = (info(110, 100 * 1_448), info(130, 130 * 1_448));
+        assert_eq!(arrived_at_most(&before, &after), Some(20 * 1_448));
+        // Segments that the device has joined are one.
+        assert_eq!(arrived_at_most(&info(11, 100 * 1_448), &info(13, 130 * 1_448)), None);
     }
 
     #[test]

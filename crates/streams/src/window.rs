@@ -113,6 +113,11 @@ impl Window {
         self.close_at(last, total);
     }
 
+    /// The totals at both edges; none if it has not closed.
+    pub(crate) fn totals(&self) -> Option<(u64, u64)> {
+        Some((self.opened?.1, self.closed?.1))
+    }
+
     /// The count between the edges, and the time between them; none if it has not closed.
     pub(crate) fn counted(&self) -> Option<(u64, Nanos)> {
         let ((from, before), (to, after)) = (self.opened?, self.closed?);
