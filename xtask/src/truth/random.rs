@@ -125,7 +125,7 @@ fn digest(setup: &Setup) -> String {
 
 fn measure(laboratory: &Laboratory<'_>, setup: &Setup, name: &str) -> Result<Drawn> {
     let _busy = BusyLoop::start_many(setup.busy_loops());
-    let counters = Counters::start();
+    let counters = Counters::start(setup);
     let record = laboratory.record(name, &setup.bench(), &setup.command());
     let samples = counters.stop();
     let record = record?;
@@ -147,7 +147,7 @@ impl Drawn {
         let window = series
             .and_then(|series| Some((series["series"]["opened_ns"].as_u64()?, series["series"]["window"].as_u64()?)));
         let arrived = window.and_then(|(opened, length)| samples.within(opened, length));
-        let counted = arrived.and_then(|arrived| arrived.payload(&setup.task, setup.ipv6));
+        let counted = arrived.and_then(|arrived| arrived.payload(setup));
         let allowance = arrived.filter(|arrived| arrived.packets() > 0.0).zip(counted);
         let allowance = allowance.map_or(0.0, |(arrived, counted)| EDGE_PACKETS * counted / arrived.packets().max(1.0));
         Some(Self {

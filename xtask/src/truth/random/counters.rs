@@ -1,6 +1,6 @@
 //! The interface of a lab's host, read by this program: what arrived in a window, whatever linerate says.
 
-use super::space::{Extent, Task, Transport};
+use super::space::{Extent, Setup, Task, Transport};
 use nix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ struct Sample {
     at: u64,
     bytes: u64,
     packets: u64,
+    /// Datagrams that became whole from fragments.
+    assembled: u64,
 }
 
 /// What arrived in a window.
@@ -28,6 +30,7 @@ struct Sample {
 pub(super) struct Arrived {
     bytes: f64,
     packets: f64,
+    assembled: f64,
     /// Length of the window, seconds.
     seconds: f64,
 }
@@ -39,10 +42,10 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn start() -> Self {
+    pub(super) fn start(setup: &Setup) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        Self { stop, thread: thread::spawn(move || read_until(&stopped)) }
+        let (stopped, has_fragments, ipv6) = (Arc::clone(&stop), setup.has_fragments(), setup.ipv6);
+        Self { stop, thread: thread::spawn(move || read_until(&stopped, has_fragments.then_some(ipv6))) }
     }
 
     /// Stops reading, and returns the samples.
@@ -52,7 +55,8 @@ impl Counters {
     }
 }
 
-fn read_until(stopped: &AtomicBool) -> Vec<Sample> {
+/// `fragments` says whether those of IPv6 or of IPv4 are counted, `None` neither.
+fn read_until(stopped: &AtomicBool, fragments: Option<bool>) -> Vec<Sample> {
     let mut samples = Vec::new();
     let mut agent = None;
     while !stopped.load(Ordering::Relaxed) {
@@ -61,7 +65,7 @@ fn read_until(stopped: &AtomicBool) -> Vec<Sample> {
             thread::sleep(LOOK);
             continue;
         };
-        match read(process) {
+        match read(process, fragments) {
             Some(sample) => samples.push(sample),
             None => agent = None,
         }
@@ -98,11 +102,28 @@ fn descends_from(process: u32, ancestor: i32) -> bool {
 }
 
 /// Reads the counters of `eth0` in the network namespace of a process.
-fn read(process: u32) -> Option<Sample> {
+fn read(process: u32, fragments: Option<bool>) -> Option<Sample> {
     let text = fs::read_to_string(format!("/proc/{process}/net/dev")).ok()?;
+    let assembled = match fragments {
+        None => 0,
+        Some(true) => assembled_v6(&fs::read_to_string(format!("/proc/{process}/net/snmp6")).ok()?)?,
+        Some(false) => assembled_v4(&fs::read_to_string(format!("/proc/{process}/net/snmp")).ok()?)?,
+    };
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).ok()?;
     let at = u64::try_from(now.tv_sec()).ok()? * 1_000_000_000 + u64::try_from(now.tv_nsec()).ok()?;
-    parse(&text).map(|(bytes, packets)| Sample { at, bytes, packets })
+    parse(&text).map(|(bytes, packets)| Sample { at, bytes, packets, assembled })
+}
+
+/// ReasmOKs in the text of /proc/net/snmp: a line of names, and one of numbers.
+fn assembled_v4(text: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Ip: "));
+    let column = lines.next()?.split_whitespace().position(|name| name == "ReasmOKs")?;
+    lines.next()?.split_whitespace().nth(column)?.parse().ok()
+}
+
+/// Ip6ReasmOKs in the text of /proc/net/snmp6.
+fn assembled_v6(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("Ip6ReasmOKs"))?.trim().parse().ok()
 }
 
 /// Received bytes and packets of `eth0` in the text of /proc/net/dev.
@@ -123,15 +144,21 @@ impl Samples {
     pub(super) fn within(&self, opened: u64, length: u64) -> Option<Arrived> {
         let [first, last] = [opened, opened + length].map(|at| self.at(at));
         let (first, last) = (first?, last?);
-        Some(Arrived { bytes: last.0 - first.0, packets: last.1 - first.1, seconds: length as f64 / 1e9 })
+        let [bytes, packets, assembled] = std::array::from_fn(|counter| last[counter] - first[counter]);
+        Some(Arrived { bytes, packets, assembled, seconds: length as f64 / 1e9 })
     }
 
-    fn at(&self, at: u64) -> Option<(f64, f64)> {
+    /// Bytes, packets and assembled datagrams.
+    fn at(&self, at: u64) -> Option<[f64; 3]> {
         let next = self.0.partition_point(|sample| sample.at < at);
         let (before, after) = (self.0.get(next.checked_sub(1)?)?, self.0.get(next)?);
         let share = (at - before.at) as f64 / (after.at - before.at) as f64;
         let between = |before: u64, after: u64| before as f64 + (after - before) as f64 * share;
-        Some((between(before.bytes, after.bytes), between(before.packets, after.packets)))
+        Some([
+            between(before.bytes, after.bytes),
+            between(before.packets, after.packets),
+            between(before.assembled, after.assembled),
+        ])
     }
 }
 
@@ -141,23 +168,17 @@ impl Arrived {
         self.packets
     }
 
-    /// Payload that arrived, bit/s: bytes without the headers of IP, and of TCP with timestamps or UDP. `None` if the headers of the
-    /// task's packets are not all alike, or its window is that of each sender. veth counts IP packets, without Ethernet's header.
-    pub(super) fn payload(&self, task: &Task, ipv6: bool) -> Option<f64> {
-        let ip = if ipv6 { 40.0 } else { 20.0 };
-        let transport = match task {
-            Task::Stream { extent: Extent::Bytes(_), .. } => return None,
-            Task::Stream { transport: Transport::Tcp(_), .. } => 32.0,
-            Task::Stream { transport: Transport::Udp, size, .. } if *size as f64 + 8.0 + ip <= 1_500.0 => 8.0,
-            // Fragments: each has an IP header, and one of them the header of UDP.
-            Task::Stream { transport: Transport::Udp, size, .. } => {
-                let fragment = if ipv6 { 8.0 } else { 0.0 };
-                let most = ((1_500.0 - ip - fragment) / 8.0_f64).floor() * 8.0;
-                fragment + 8.0 / ((*size as f64 + 8.0) / most).ceil()
-            }
-            _ => return None,
-        };
-        Some((self.bytes - self.packets * (ip + transport)).max(0.0) * 8.0 / self.seconds)
+    /// Payload that arrived, bit/s: bytes without the headers of IP, and of TCP with timestamps or UDP; of fragments that of the datagrams
+    /// that became whole. `None` if the headers of the task's packets are not all alike, or its window is that of each sender.
+    pub(super) fn payload(&self, setup: &Setup) -> Option<f64> {
+        let Task::Stream { transport, size, extent: Extent::Seconds(_), .. } = &setup.task else { return None };
+        if setup.has_fragments() {
+            return Some(self.assembled * *size as f64 * 8.0 / self.seconds);
+        }
+        let ethernet = if setup.is_plain() { 14.0 } else { 0.0 };
+        let ip = if setup.ipv6 { 40.0 } else { 20.0 };
+        let transport = if *transport == Transport::Udp { 8.0 } else { 32.0 };
+        Some((self.bytes - self.packets * (ethernet + ip + transport)).max(0.0) * 8.0 / self.seconds)
     }
 }
 
@@ -174,7 +195,7 @@ mod tests {
 
     #[test]
     fn window_between_samples_has_its_share() {
-        let sample = |at, bytes, packets| Sample { at, bytes, packets };
+        let sample = |at, bytes, packets| Sample { at, bytes, packets, assembled: 0 };
         let samples =
             Samples(vec![sample(0, 0, 0), sample(1_000, 1_500, 1), sample(2_000, 3_000, 2), sample(3_000, 3_000, 2)]);
         let arrived = samples.within(500, 1_500).unwrap();
@@ -183,9 +204,29 @@ mod tests {
     }
 
     #[test]
+    fn datagrams_that_became_whole_are_read() {
+        let text = "Ip: Forwarding ReasmOKs ReasmFails\nIp: 1 17 2\nIcmp: InMsgs\nIcmp: 0\n";
+        assert_eq!(assembled_v4(text), Some(17));
+        assert_eq!(assembled_v6("Ip6ReasmReqds   \t9\nIp6ReasmOKs                 \t3\n"), Some(3));
+    }
+
+    #[test]
     fn payload_is_what_the_headers_leave() {
-        let task = Task::Stream { transport: Transport::Udp, size: 1_000, rate: None, extent: Extent::Seconds(1.0) };
-        let arrived = Arrived { bytes: 10.0 * 1_028.0, packets: 10.0, seconds: 1.0 };
-        assert!((arrived.payload(&task, false).unwrap() - 80_000.0).abs() < 1e-6);
+        let of = |size, line, packet: f64| {
+            let task = Task::Stream { transport: Transport::Udp, size, rate: None, extent: Extent::Seconds(1.0) };
+            let setup = Setup {
+                number: 0,
+                task,
+                ipv6: false,
+                flows: 1,
+                line,
+                path: None,
+                plant: super::super::space::Plant::Nothing,
+            };
+            Arrived { bytes: 10.0 * packet, packets: 10.0, assembled: 2.0, seconds: 1.0 }.payload(&setup).unwrap()
+        };
+        assert!((of(1_000, Some(1e9), 1_028.0) - 80_000.0).abs() < 1e-6);
+        assert!((of(1_000, None, 1_042.0) - 80_000.0).abs() < 1e-6, "veth counts the Ethernet header");
+        assert!((of(2_000, None, 1_000.0) - 32_000.0).abs() < 1e-6, "two datagrams became whole");
     }
 }

@@ -204,6 +204,16 @@ impl Setup {
         self.path.map_or(0.0, |path| path.delay)
     }
 
+    /// Whether the datagrams of a UDP stream leave in fragments.
+    pub(super) fn has_fragments(&self) -> bool {
+        matches!(self.task, Task::Stream { transport: Transport::Udp, size, .. } if model::has_fragments(size, self.ipv6))
+    }
+
+    /// Whether no link of the lab shapes or delays: veth hands frames over with their Ethernet header then.
+    pub(super) fn is_plain(&self) -> bool {
+        self.line.is_none() && self.path.is_none()
+    }
+
     /// Share of the frames lost by chance, 0 to 1.
     pub(super) fn loss(&self) -> f64 {
         self.path.map_or(0.0, |path| path.loss)

@@ -5,6 +5,8 @@ use linerate_model::{Host, StreamTask, Task, Transport, TrialResult, ip_packets,
 
 /// Packets that must have been sent. Fewer may be lost in a row on a path that loses one in three.
 const FEWEST: u64 = 20;
+/// Large packets that show that they pass. A slow path carries few in a short window.
+const FEWEST_LARGE: u64 = 5;
 /// Segments of TCP that must have been sent again. Time-outs double, so a window of a second has few.
 const FEWEST_SENT_AGAIN: u64 = 2;
 /// Bytes of an acknowledgement of TCP with its options.
@@ -53,7 +55,7 @@ fn large_packets_arrived(run: &TrialResult, transfer: &Transfer<'_>, packets: &[
     let small = u64::from(smallest.unwrap_or(SMALL_PACKET) + ETHERNET_HEADER);
     let seen = run.hosts.get(transfer.to).into_iter().flat_map(|seen| &seen.interfaces);
     let mut own = seen.filter(|counted| Some(&counted.name) == transfer.receiver.interface.as_ref());
-    own.any(|counted| counted.rx_bytes > counted.rx_packets * small + FEWEST * largest)
+    own.any(|counted| counted.rx_bytes > counted.rx_packets * small + FEWEST_LARGE * largest)
 }
 
 /// Returns the packets that left the sending host; `None` if they are too few.
@@ -123,6 +125,7 @@ mod tests {
             Vanished::of(&[&run], &[]).is_some()
         };
         assert!(!of(500, 500));
+        assert!(!of(0, 12), "a slow path");
         assert!(!of(5_000, 50), "a full queue has room for small fragments more often");
         assert!(of(1_000, 0), "the last, small fragments alone");
         assert!(of(0, 5), "hardly anything arrived");
