@@ -3,6 +3,10 @@
 /// Half of what a 95 % confidence interval leaves out.
 const TAIL: f64 = 0.025;
 
+/// Probability below which a count is not explained by chance: a check that runs for each change may fail for nothing once in a
+/// thousand times.
+const BEYOND_CHANCE: f64 = 0.001;
+
 /// Bisections of the interval from 0 to 1: more than the digits of a double.
 const BISECTIONS: u32 = 60;
 
@@ -21,6 +25,12 @@ impl Interval {
         let high = if hits == all { 1.0 } else { bisect(|share| at_most(hits, all, share) > TAIL) };
         Self { low, high }
     }
+}
+
+/// Whether so many `hits` of `all` are more than chance explains, where each has a probability of `share`: they or more have one below
+/// 0.1 %.
+pub(super) fn is_beyond_chance(hits: u32, all: u32, share: f64) -> bool {
+    hits > 0 && 1.0 - at_most(hits - 1, all, share) < BEYOND_CHANCE
 }
 
 /// The highest share for which `below` holds; it holds up to that share and no further.
@@ -53,6 +63,13 @@ fn at_most(hits: u32, all: u32, share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_few_of_many_are_chance() {
+        // Of 20 with 2 % each, 4 have a probability of 0.06 %, 3 of 0.7 %.
+        assert!(is_beyond_chance(4, 20, 0.02) && !is_beyond_chance(3, 20, 0.02));
+        assert!(!is_beyond_chance(0, 20, 0.02));
+    }
 
     /// Values of R's `binom.test`.
     #[test]

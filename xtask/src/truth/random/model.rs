@@ -33,6 +33,9 @@ const FILE_SET: f64 = 200.0 * 144.0 * 1024.0;
 /// Files of that set.
 const FILE_SET_FILES: f64 = 200.0;
 
+/// A queue of fewer bytes loses packets of each burst of TCP.
+const SHORT_QUEUE: u64 = 100_000;
+
 /// Frames that a shaper of Linux or of the lab lets through at once after a pause. A short volume is over sooner by their time.
 const FRAMES_AT_ONCE: f64 = 2.0;
 
@@ -393,7 +396,9 @@ pub(super) fn duration(setup: &Setup) -> f64 {
             }
             Task::Transact { time, .. } | Task::Rpc { time, .. } => warm_up + time,
             Task::Nfs { time } => {
-                let slow = if setup.loss() > 0.0 { 10.0 } else { 2.0 };
+                // A short queue loses what TCP sends at once.
+                let loses = setup.loss() > 0.0 || setup.path.is_some_and(|path| path.queue < SHORT_QUEUE);
+                let slow = if loses { 20.0 } else { 2.0 };
                 warm_up + time + slow * 8.0 * FILE_SET / slowest + FILE_SET_FILES * round_trip
             }
             Task::Copy { files, size } => {
