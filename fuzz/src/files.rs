@@ -1,7 +1,6 @@
 //! Files of others.
 
 use linerate_store::{Query, Store};
-use rusqlite::{Connection, params};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -18,39 +17,6 @@ pub(crate) fn store(bytes: &[u8]) {
     let folder = folder();
     let path = folder.path().join("results.db");
     fs::write(&path, bytes).expect("the folder takes a file");
-    use_store(&path);
-}
-
-/// The tables of format 1, which later programs take over.
-const FORMAT_1: &str = "
-    CREATE TABLE record (id TEXT PRIMARY KEY, started_unix_ns INTEGER NOT NULL, command TEXT NOT NULL,
-        cells INTEGER NOT NULL, trials INTEGER NOT NULL, finished INTEGER NOT NULL) STRICT;
-    CREATE TABLE content (record TEXT PRIMARY KEY REFERENCES record (id) ON DELETE CASCADE, body TEXT NOT NULL) STRICT;
-    CREATE TABLE trial (record TEXT NOT NULL REFERENCES record (id) ON DELETE CASCADE, number INTEGER NOT NULL,
-        body TEXT NOT NULL, UNIQUE (record, number)) STRICT;
-    PRAGMA synchronous = OFF;
-    PRAGMA application_id = 0x6c6e7274;
-    PRAGMA user_version = 1;
-";
-
-/// A store of format 1 with one record. The input's lines are its name, its command, its content, and its trials.
-pub(crate) fn older_store(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let mut lines = text.lines();
-    let mut line = || lines.next().unwrap_or_default();
-    let (id, command, body) = (line(), line(), line());
-    let folder = folder();
-    let path = folder.path().join("results.db");
-    let older = Connection::open(&path).expect("a new file can be opened");
-    older.execute_batch(FORMAT_1).expect("the tables are new");
-    older
-        .execute("INSERT INTO record VALUES (?, 5, ?, 1, 1, ?)", params![id, command, text.len() as i64 % 2])
-        .expect("the first row");
-    older.execute("INSERT INTO content VALUES (?, ?)", [id, body]).expect("the first row");
-    for (number, trial) in (0_i64..).zip(lines) {
-        older.execute("INSERT INTO trial VALUES (?, ?, ?)", params![id, number, trial]).expect("each has its number");
-    }
-    drop(older);
     use_store(&path);
 }
 

@@ -74,7 +74,6 @@ pub const TARGETS: &[Target] = &[
     // SQLite files that are opened as a store.
     target("store-files", files::store, 20),
     // JSON in stores of older formats.
-    target("store-upgrades", files::older_store, 20),
     // Study files: TOML, and the CSV that they name.
     target("studies", texts::study, 1_000),
 ];

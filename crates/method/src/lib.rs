@@ -36,7 +36,6 @@ pub mod study;
 mod sweep;
 mod task;
 mod transfer;
-mod upgrade_v1;
 
 mod validity;
 mod verdict;
@@ -60,4 +59,3 @@ pub use steady::SteadyState;
 pub use sweep::Sweep;
 pub use task::{Addresses, Assigned, Joining, assign, drains, figure, join, spoilt, survives};
 pub use transfer::{Transfer, transfers};
-pub use upgrade_v1::upgrade_v1;

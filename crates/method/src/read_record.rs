@@ -1,12 +1,9 @@
-//! Records out of text, of this format and of older ones.
+//! Records out of text.
 
-use crate::upgrade_v1::upgrade_v1;
 use linerate_model::{Record, SCHEMA};
 use serde::Deserialize;
 use serde_json::error::Category;
 
-/// The format that came before.
-const V1: &str = "linerate.record/1";
 /// What the names of all formats begin with.
 const FORMATS: &str = "linerate.record/";
 
@@ -28,38 +25,26 @@ pub enum BadRecord {
         /// What it says it is.
         found: String,
     },
-    /// A later program wrote it.
+    /// A program with another format wrote it.
     #[error(
-        "the record is of format {found}, written by linerate {version}, and this linerate reads formats up to {SCHEMA}: use \
-         linerate {version} or later"
+        "the record is of format {found}, written by linerate {version}, and this linerate reads {SCHEMA} alone: use linerate {version}, \
+         or measure again"
     )]
-    Newer {
+    OtherFormat {
         /// Its format.
         found: String,
         /// The program that wrote it.
         version: String,
     },
     /// Something in it is missing or cannot be.
-    #[error("the record of format {format} cannot be read: {why}")]
-    Invalid {
-        /// Its format.
-        format: String,
-        /// What is wrong, and where.
-        why: String,
-    },
+    #[error("the record of format {SCHEMA} cannot be read: {0}")]
+    Invalid(serde_json::Error),
 }
 
-impl BadRecord {
-    /// Something in a record of `format` is missing or cannot be.
-    pub(crate) fn invalid(format: &str, why: impl ToString) -> Self {
-        Self::Invalid { format: format.to_owned(), why: why.to_string() }
-    }
-}
-
-/// Reads a record of any format that this program knows. Of an older one the results are worked out anew.
+/// Reads a record.
 ///
 /// # Errors
-/// The text is no record, is cut short, or was written by a later program.
+/// The text is no record, is cut short, or is of another format.
 pub fn read_record(text: &str) -> Result<Record, BadRecord> {
     let missing = || "missing".to_owned();
     let head: Head = serde_json::from_str(text).map_err(|error| match error.classify() {
@@ -69,10 +54,9 @@ pub fn read_record(text: &str) -> Result<Record, BadRecord> {
     })?;
     let found = head.schema.unwrap_or_else(missing);
     match found.as_str() {
-        SCHEMA => Record::from_json(text).map_err(|error| BadRecord::invalid(SCHEMA, error)),
-        V1 => upgrade_v1(serde_json::from_str(text).map_err(BadRecord::NotJson)?),
+        SCHEMA => Record::from_json(text).map_err(BadRecord::Invalid),
         _ => match found.strip_prefix(FORMATS).and_then(|version| version.parse::<u32>().ok()) {
-            Some(_) => Err(BadRecord::Newer {
+            Some(_) => Err(BadRecord::OtherFormat {
                 found,
                 version: head.version.unwrap_or_else(|| "of unknown version".to_owned()),
             }),
@@ -117,10 +101,12 @@ mod tests {
     }
 
     #[test]
-    fn a_later_format_names_both_versions() {
-        let later = text().replace(SCHEMA, "linerate.record/3").replace("\"version\": \"\"", "\"version\": \"9.1.0\"");
-        let said = refused(&later);
-        assert!(["linerate.record/3", SCHEMA, "linerate 9.1.0"].iter().all(|word| said.contains(word)), "{said}");
+    fn another_format_is_named_with_its_program() {
+        for format in ["linerate.record/1", "linerate.record/3"] {
+            let other = text().replace(SCHEMA, format).replace("\"version\": \"\"", "\"version\": \"9.1.0\"");
+            let said = refused(&other);
+            assert!([format, SCHEMA, "linerate 9.1.0"].iter().all(|word| said.contains(word)), "{said}");
+        }
     }
 
     #[test]

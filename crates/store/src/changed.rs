@@ -5,7 +5,7 @@
 //! either ends or is deleted.
 
 use crate::neighbours::{self, Side};
-use crate::run_row::{RunRow, State};
+use crate::run_row::RunRow;
 use linerate_model::Headline;
 use rusqlite::{Result, Transaction, params};
 
@@ -21,13 +21,6 @@ pub(crate) fn renew_after(change: &Transaction<'_>, run: &RunRow) -> Result<()> 
         Some((after, _)) => renew(change, after).map(drop),
         None => Ok(()),
     }
-}
-
-/// Renews what is kept of every run that has finished.
-pub(crate) fn renew_all(change: &Transaction<'_>) -> Result<()> {
-    let mut numbers = change.prepare("SELECT number FROM run WHERE state = ?")?;
-    let numbers: Vec<i64> = numbers.query_map([State::Finished], |row| row.get(0))?.collect::<Result<_>>()?;
-    numbers.into_iter().try_for_each(|number| renew(change, number).map(drop))
 }
 
 /// Renews what is kept of the finished run of this number. Returns the run.

@@ -61,18 +61,18 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
     },
-    /// A newer linerate made the store.
+    /// Another linerate made the store.
     #[error(
-        "{} was written by a newer linerate (its format is {found}, this program knows {known}); update linerate, or name \
-         another file with --store",
+        "{} has format {found}, and this linerate reads {known} alone; use the linerate that wrote it, or name another file with --store: \
+         nothing was changed",
         path.display()
     )]
-    Newer {
+    OtherFormat {
         /// The store.
         path: PathBuf,
         /// Its format.
         found: i64,
-        /// The newest format this program knows.
+        /// The format of this program.
         known: i64,
     },
     /// The lock of a run that is being measured cannot be taken or looked at.
@@ -132,20 +132,6 @@ pub enum StoreError {
         path: PathBuf,
         /// The name.
         id: RecordId,
-    },
-    /// A store of an older format cannot be copied before it is upgraded.
-    #[error(
-        "cannot copy {} to {} before upgrading it, which changes nothing until then: {source}; free some space, or name another file \
-         with --store",
-        path.display(), copy.display()
-    )]
-    Backup {
-        /// The store.
-        path: PathBuf,
-        /// The copy.
-        copy: PathBuf,
-        /// Why.
-        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A stored record cannot be understood.
     #[error("record {id} in {} cannot be read: {source}; it may be of another version of linerate", path.display())]

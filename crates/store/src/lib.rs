@@ -23,7 +23,6 @@ mod run_row;
 mod schema;
 mod search_text;
 mod store;
-mod upgrade;
 
 pub use error::StoreError;
 pub use feed::{Feed, FeedWriter};

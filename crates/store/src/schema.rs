@@ -1,7 +1,7 @@
 //! The tables, and how a file comes to have them.
 
+use crate::StoreError;
 use crate::location::beside;
-use crate::{StoreError, upgrade};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use std::fs;
 use std::path::Path;
@@ -63,7 +63,7 @@ const TABLES: &str = r#"
     ) STRICT;
 "#;
 
-/// Makes a fresh connection safe for several programs at once, and a new or older file into a store of this format.
+/// Makes a fresh connection safe for several programs at once, and a new file into a store.
 pub(crate) fn set_up(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::of(path, error);
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
@@ -77,17 +77,16 @@ pub(crate) fn set_up(connection: &mut Connection, path: &Path) -> Result<(), Sto
     // Another program may have been faster: look again once the file is ours.
     let change = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     check(&change, path)?;
-    match number(&change, "user_version").map_err(failed)? {
-        VERSION => return Ok(()),
-        0 => change.execute_batch(TABLES).map_err(failed)?,
-        older => upgrade::upgrade(&change, path, older, TABLES)?,
+    if number(&change, "user_version").map_err(failed)? == VERSION {
+        return Ok(());
     }
+    change.execute_batch(TABLES).map_err(failed)?;
     change.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
     change.pragma_update(None, "user_version", VERSION).map_err(failed)?;
     change.commit().map_err(failed)
 }
 
-/// Refuses a store of a newer program, and a database that is no store of ours. Within one transaction, or else a store that
+/// Refuses a store of another format, and a database that is no store of ours. Within one transaction, or else a store that
 /// another program makes between two of the questions looks like a stranger's.
 fn check(connection: &Transaction<'_>, path: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::of(path, error);
@@ -96,7 +95,9 @@ fn check(connection: &Transaction<'_>, path: &Path) -> Result<(), StoreError> {
     let empty = || connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0));
     match found {
         _ if !ours && (found != 0 || !empty().map_err(failed)?) => Err(StoreError::NotAStore { path: path.to_owned() }),
-        _ if found > VERSION => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
+        _ if found != 0 && found != VERSION => {
+            Err(StoreError::OtherFormat { path: path.to_owned(), found, known: VERSION })
+        }
         _ => whole_pages(connection, path),
     }
 }

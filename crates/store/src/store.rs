@@ -20,7 +20,6 @@ pub struct Store {
 impl Store {
     /// Opens the store at `path` or, without one, at [`crate::default_path`]; makes it and its folder if missing. Runs that nobody
     /// measures any more are marked as killed, and their feeds are removed.
-    /// A store of an older format is upgraded; a copy of it is kept beside it.
     ///
     /// # Errors
     /// The file is no store, damaged, of a newer format, or cannot be read and written.

@@ -21,8 +21,6 @@ mod tests;
 mod udp;
 
 pub use climb::Climb;
-pub(crate) use copy::copy_of;
-pub(crate) use frames::echoes;
 
 use beside::Beside;
 use linerate_model::{

@@ -117,32 +117,3 @@ fn a_run_that_ends_late_or_goes_changes_what_the_next_is_held_against() {
     live.end(&record, Ending::Finished).expect("end");
     assert_eq!(changed(&store), ["fifth"], "it was resumed and ended");
 }
-
-#[test]
-fn a_store_of_format_3_learns_which_figures_changed() {
-    let folder = folder();
-    let path = folder.path().join("results.db");
-    let store = open(&path);
-    for (id, start, figure) in [("a", 10, 100.0), ("b", 20, 150.0), ("c", 30, 150.0), ("d", 40, 100.0)] {
-        keep(&store, &run(id, start, COMMAND), &summary(figure), Ending::Finished);
-    }
-    let loaded = store.load("b").expect("load");
-    drop(store);
-    let old = rusqlite::Connection::open(&path).expect("open");
-    let format_3 = "DROP INDEX run_changed; DROP INDEX run_changed_by_kind; ALTER TABLE run DROP COLUMN changed; PRAGMA user_version = 3";
-    old.execute_batch(format_3).expect("as format 3 had it");
-    drop(old);
-    let store = open(&path);
-    assert_eq!(changed(&store), ["b", "d"]);
-    assert_eq!(changed(&store), changed_by_rows(&store));
-    assert_eq!(store.load("b").expect("load"), loaded, "nothing is lost");
-    let copy = rusqlite::Connection::open(folder.path().join("results.db.v3-backup")).expect("the copy");
-    assert_eq!(copy.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)), Ok(3));
-    let schema = |connection: &rusqlite::Connection| -> Vec<String> {
-        let mut names = connection.prepare("SELECT type || ' ' || name FROM sqlite_schema ORDER BY 1").expect("asked");
-        names.query_map([], |row| row.get(0)).expect("read").map(|name| name.expect("a name")).collect()
-    };
-    let fresh = open(&folder.path().join("fresh.db"));
-    let open = |store: &Store| rusqlite::Connection::open(store.path()).expect("open");
-    assert_eq!(schema(&open(&store)), schema(&open(&fresh)), "the same tables and indexes as a new store");
-}

@@ -7,4 +7,3 @@ mod listing;
 mod live_run;
 mod sample;
 mod store;
-mod upgrade;

@@ -104,16 +104,19 @@ fn other_files_are_refused_and_left_alone() {
 }
 
 #[test]
-fn a_newer_format_is_refused_and_left_alone() {
+fn another_format_is_refused_and_left_alone() {
     let folder = folder();
     let path = open(&folder.path().join("results.db")).path().to_owned();
-    let connection = rusqlite::Connection::open(&path).expect("open");
-    connection.pragma_update(None, "user_version", 99).expect("pragma");
-    drop(connection);
-    let before = std::fs::read(&path).expect("read");
-    let error = Store::open(Some(&path)).err().expect("newer").to_string();
-    assert!(error.contains("format is 99, this program knows 4") && error.contains("update linerate"), "{error}");
-    assert_eq!(std::fs::read(&path).expect("read"), before);
+    for format in [3, 99] {
+        let connection = rusqlite::Connection::open(&path).expect("open");
+        connection.pragma_update(None, "user_version", format).expect("pragma");
+        drop(connection);
+        let before = std::fs::read(&path).expect("read");
+        let error = Store::open(Some(&path)).err().expect("another format").to_string();
+        assert!(error.contains(&format!("has format {format}, and this linerate reads 4 alone")), "{error}");
+        assert!(error.contains("--store: nothing was changed"), "{error}");
+        assert_eq!(std::fs::read(&path).expect("read"), before);
+    }
 }
 
 #[test]
