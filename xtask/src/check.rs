@@ -22,12 +22,6 @@ const CHECKS: &[Check] = &[
     },
     Check { name: "layers", arguments: &["xtask", "layers"], environment: &[], remedy: "see ARCHITECTURE.md" },
     Check {
-        name: "words",
-        arguments: &["xtask", "words"],
-        environment: &[],
-        remedy: "write what it says instead; see Language in CONTRIBUTING.md",
-    },
-    Check {
         name: "dependencies",
         arguments: &["xtask", "deny"],
         environment: &[],

@@ -5,10 +5,12 @@
 //! 2. a dependency points to a lower layer; a crate of the world may also use a pure crate of its own layer;
 //! 3. a pure crate depends on pure crates of the workspace only, and on no library that does I/O;
 //! 4. a pure crate forbids `unsafe` and uses no socket, file, clock, thread, process or environment;
-//! 5. `unsafe` is said in `linerate-sys` only.
+//! 5. `unsafe` is said in `linerate-sys` only;
+//! 6. every path in ARCHITECTURE.md exists.
 //!
 //! Dependencies for tests are exempt from 2 and 3, test code from 4.
 
+mod architecture;
 mod source;
 
 use anyhow::{Context, Result, bail};
@@ -103,6 +105,7 @@ pub(crate) fn run() -> Result<()> {
     for each in &crates {
         faults.extend(check_source(each)?);
     }
+    faults.extend(architecture::check(Path::new("."))?);
     if faults.is_empty() {
         println!("{} crates stand where they should", crates.len());
         return Ok(());

@@ -14,7 +14,6 @@ mod sanitize;
 mod snapshots;
 mod test;
 mod truth;
-mod words;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -32,12 +31,10 @@ struct Arguments {
 enum Chore {
     /// Run the tests of one tier and say how long they took: without an option, those that run anywhere.
     Test(test::Arguments),
-    /// Run every check that is no test: format, layers, words, kernel programs, clippy, documentation.
+    /// Run every check that is no test: format, layers, kernel programs, clippy, documentation.
     Check,
-    /// Check that dependencies point down and that the pure crates are pure.
+    /// Check that dependencies point down, that the pure crates are pure, and that every path in ARCHITECTURE.md exists.
     Layers,
-    /// Check that the tree uses no banned word, and that every path in ARCHITECTURE.md exists.
-    Words,
     /// Compile the programs for the kernel (`*.bpf.c`) into the objects beside them.
     Bpf(bpf::Arguments),
     /// Check licences, duplicate versions, sources and yanked versions of all dependencies by deny.toml.
@@ -63,7 +60,6 @@ fn main() -> ExitCode {
         Chore::Test(arguments) => test::run(&arguments),
         Chore::Check => check::run(),
         Chore::Layers => layers::run(),
-        Chore::Words => words::run(),
         Chore::Bpf(arguments) => bpf::run(&arguments),
         Chore::Deny => deny::run(),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
