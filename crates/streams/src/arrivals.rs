@@ -1,8 +1,9 @@
 //! What a UDP receiver counts: the rate over its window, and what became of the datagrams of the measured phase.
 //!
-//! The window begins with the first measured datagram, or at a set time if that comes late: a sender that was held up sent none for so long.
-//! It is as long as was asked for, or longer by the time that its close waited until the socket was empty; one that opened late ends with
-//! the sender. The rate is that of all datagrams that arrive in it, of any phase,
+//! The window of a single flow begins with the first measured datagram, or at a set time if that comes late: a sender that was held up sent
+//! none for so long. Where several flows take turns on a path, the windows of all begin and end at set times, or each would begin with its
+//! turn. A window is as long as was asked for, or longer by the time that its close waited until the socket was empty; one that opened late
+//! ends with the sender. The rate is that of all datagrams that arrive in it, of any phase,
 //! over the time between two moments at which all that had arrived was counted. So neither transit time nor a burst at an edge makes it
 //! higher than what the path carries.
 //!
@@ -42,6 +43,8 @@ pub(crate) struct Arrivals {
     /// The phase of what arrives now, where the sender does not tell it.
     now_in: Phase,
     measure: u64,
+    /// Flows of the same end arrive as well.
+    has_others: bool,
     /// When the window opens at the latest.
     opens: u64,
     /// Of a volume: bytes of each datagram.
@@ -89,6 +92,7 @@ impl Arrivals {
             numbering,
             now_in: Phase::WarmUp,
             measure,
+            has_others: false,
             opens: u64::MAX,
             volume: None,
             sequence: Sequence::default(),
@@ -112,6 +116,11 @@ impl Arrivals {
         }
     }
 
+    /// The same, beside other flows of its end if it `has_others`.
+    pub(crate) fn beside_others(self, has_others: bool) -> Self {
+        Self { has_others, ..self }
+    }
+
     /// Counts a volume in datagrams of `bytes`, over `longest` nanoseconds at the most.
     pub(crate) fn of_volume(numbering: Numbering, longest: u64, bytes: u64) -> Self {
         Self { volume: Some(bytes), ..Self::new(numbering, longest) }
@@ -122,7 +131,8 @@ impl Arrivals {
     #[inline]
     pub(crate) fn enter(&mut self, phase: Phase, open: Option<u64>) {
         self.now_in = phase;
-        let late = CLOSE_NS.min(self.measure / CLOSE_PART);
+        // The sender's cool-down lasts beyond the end of a window that opens so late.
+        let late = CLOSE_NS.min(self.measure / CLOSE_PART) / 2;
         self.opens = open.filter(|_| self.volume.is_none()).map_or(u64::MAX, |open| open.saturating_add(late));
     }
 
@@ -136,7 +146,8 @@ impl Arrivals {
         }
         self.heard = now;
         self.begun = self.begun.or(Some((now, self.total.datagrams)));
-        if measured > 0 || now >= self.opens {
+        let opens_by_clock = self.has_others && self.opens != u64::MAX;
+        if now >= self.opens || measured > 0 && !opens_by_clock {
             self.first.get_or_insert(First { at: now, before });
         }
         if measured > 0 || self.arrived == 0 {
@@ -181,13 +192,14 @@ impl Arrivals {
 
     /// Takes note that nothing had arrived at `now`.
     pub(crate) fn nothing(&mut self, now: u64) {
-        if self.first.is_none() && now >= self.opens.max(self.next_expected()) {
+        let is_awaited = !self.has_others && now < self.next_expected();
+        if self.first.is_none() && now >= self.opens && !is_awaited {
             self.first = Some(First { at: now, before: self.total });
             self.opened = Some((now, self.total));
         }
         self.sample(self.heard, true);
-        let is_late = |end| now >= end + CLOSE_NS.min(self.measure / CLOSE_PART);
-        if self.end().is_some_and(is_late) && now >= self.next_expected() {
+        let grace = if self.has_others { 0 } else { CLOSE_NS.min(self.measure / CLOSE_PART) };
+        if self.end().is_some_and(|end| now >= end + grace) && !is_awaited {
             self.close_in_silence(now);
         }
     }
@@ -464,6 +476,29 @@ mod tests {
         take(&mut late, &datagrams(Phase::CoolDown, 50..60), 6_100, true, 0);
         let received = super::tests::received(late);
         assert_eq!((received.messages, received.arrived, received.window), (40, 30, Nanos::new(1_040)));
+    }
+
+    /// Two flows take turns, and each waits for its turn longer than the window lasts.
+    #[test]
+    fn windows_of_flows_that_take_turns_are_those_of_the_clock() {
+        let turns = |first: u64| {
+            let mut arrivals = Arrivals::new(OWN, 1_000).beside_others(true);
+            arrivals.enter(Phase::WarmUp, Some(10_000));
+            let mut number = 0;
+            for now in (0..20_000).step_by(50) {
+                if now / 5_000 % 2 == first {
+                    let phase = if now < 10_000 { Phase::WarmUp } else { Phase::Measured };
+                    take(&mut arrivals, &datagrams(phase, number..number + 1), now, true, 0);
+                    number += 1;
+                } else {
+                    arrivals.nothing(now);
+                }
+            }
+            received(arrivals)
+        };
+        let [one, other] = [turns(0), turns(1)];
+        assert_eq!((one.messages, one.window), (20, Nanos::new(1_000)));
+        assert_eq!((other.messages, other.window), (0, Nanos::new(1_000)));
     }
 
     #[test]

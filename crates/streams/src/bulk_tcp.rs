@@ -145,16 +145,11 @@ impl<'a> Account<'a> {
     }
 }
 
-/// Flag of TCP_INFO: segments have timestamps (RFC 7323).
-const HAS_TIMESTAMPS: u8 = 1;
-/// Bytes of their option.
-const TIMESTAMPS: u32 = 12;
-
 /// Returns the bytes that the segments received between two readings can have carried. `None` if the network device joins segments without
 /// counting them.
 fn arrived_at_most(before: &Info, after: &Info) -> Option<u64> {
-    let options = if after.options & HAS_TIMESTAMPS == 0 { 0 } else { TIMESTAMPS };
-    let carried = |segments: u32| u64::from(segments) * u64::from(after.advmss.saturating_sub(options));
+    // Linux has taken the option of timestamps off it (tcp_rcv_synsent_state_process() in net/ipv4/tcp_input.c).
+    let carried = |segments: u32| u64::from(segments) * u64::from(after.advmss);
     let are_counted = after.bytes_received <= carried(after.data_segs_in);
     are_counted.then(|| carried(after.data_segs_in.wrapping_sub(before.data_segs_in)))
 }
@@ -289,13 +284,8 @@ mod tests {
     /// Of 30 segments 10 arrived before the window, behind one that was lost.
     #[test]
     fn what_arrived_out_of_order_before_the_window_does_not_count_in_it() {
-        let info = |data_segs_in, bytes_received| Info {
-            advmss: 1_460,
-            options: HAS_TIMESTAMPS,
-            data_segs_in,
-            bytes_received,
-            ..Info::default()
-        };
+        let info =
+            |data_segs_in, bytes_received| Info { advmss: 1_448, data_segs_in, bytes_received, ..Info::default() };
         let (before, after) = (info(110, 100 * 1_448), info(130, 130 * 1_448));
         assert_eq!(arrived_at_most(&before, &after), Some(20 * 1_448));
         // Segments that the device has joined are one.

@@ -24,9 +24,6 @@ use std::fmt;
 /// How far a figure may be from its witnesses, as a share.
 const TOLERANCE: f64 = 0.03;
 
-/// Packets at both edges of a window that may count on either side.
-const EDGE_PACKETS: f64 = 4.0;
-
 /// Share of the figures that may be wrong.
 const WRONG_FIGURES: f64 = 0.02;
 
@@ -154,8 +151,7 @@ impl Drawn {
             .and_then(|series| Some((series["series"]["opened_ns"].as_u64()?, series["series"]["window"].as_u64()?)));
         let arrived = window.and_then(|(opened, length)| samples.within(opened, length));
         let counted = arrived.and_then(|arrived| arrived.payload(setup));
-        let allowance = arrived.filter(|arrived| arrived.packets() > 0.0).zip(counted);
-        let allowance = allowance.map_or(0.0, |(arrived, counted)| EDGE_PACKETS * counted / arrived.packets().max(1.0));
+        let allowance = arrived.zip(counted).map_or(0.0, |(arrived, counted)| arrived.at_edges(counted, setup));
         Some(Self {
             said: Said::by(record),
             figure: main.map(|main| main * unit),

@@ -6,7 +6,7 @@ use crate::budget::Budget;
 use crate::bulk_tcp::is_timeout;
 use crate::datagram::Phase;
 use crate::error::StreamError;
-use crate::flow::{Outcome, Shared, Wire};
+use crate::flow::{Flow, Outcome, Shared, Wire};
 use crate::spread::{Next, Served, serve};
 use linerate_model::StreamTask;
 use linerate_pace::Pace;
@@ -157,7 +157,11 @@ impl<'a> Receiver<'a> {
         let (numbering, timeline) = (shared.numbering(index), &shared.timeline);
         let volume = shared.job.volume().map(|_| Awaited::new(shared, index, spec));
         let arrivals = match &volume {
-            None => Arrivals::new(numbering, timeline.measure().get()),
+            None => {
+                let is_other = |(number, flow): (usize, &Flow)| number != index && flow.end == shared.flows[index].end;
+                let has_others = shared.flows.iter().enumerate().any(is_other);
+                Arrivals::new(numbering, timeline.measure().get()).beside_others(has_others)
+            }
             Some(_) => Arrivals::of_volume(numbering, timeline.measure().get(), spec.message_bytes.get()),
         };
         let awaits_mark =

@@ -11,6 +11,12 @@ use std::time::Duration;
 /// How often the counters are read.
 const INTERVAL: Duration = Duration::from_millis(2);
 
+/// Packets at both edges of a window that may count on either side.
+const EDGE_PACKETS: f64 = 4.0;
+
+/// The same of datagrams that become whole from fragments.
+const EDGE_DATAGRAMS: f64 = 2.0;
+
 /// How often the host's agent is looked for.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -44,8 +50,8 @@ pub(super) struct Counters {
 impl Counters {
     pub(super) fn start(setup: &Setup) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, has_fragments, ipv6) = (Arc::clone(&stop), setup.has_fragments(), setup.ipv6);
-        Self { stop, thread: thread::spawn(move || read_until(&stopped, has_fragments.then_some(ipv6))) }
+        let (stopped, fragments) = (Arc::clone(&stop), setup.fragmented().map(|_| setup.ipv6));
+        Self { stop, thread: thread::spawn(move || read_until(&stopped, fragments)) }
     }
 
     /// Stops reading, and returns the samples.
@@ -163,17 +169,21 @@ impl Samples {
 }
 
 impl Arrived {
-    /// Packets that arrived, as the interface counts them. It counts several segments that were joined as one.
-    pub(super) fn packets(&self) -> f64 {
-        self.packets
+    /// How far a result may be from the payload `counted`, bit/s, by what may count on either side of the window's edges.
+    pub(super) fn at_edges(&self, counted: f64, setup: &Setup) -> f64 {
+        if let Some(datagram) = setup.fragmented() {
+            return EDGE_DATAGRAMS * datagram as f64 * 8.0 / self.seconds;
+        }
+        // The interface counts several segments that were joined as one.
+        EDGE_PACKETS * counted / self.packets.max(1.0)
     }
 
     /// Payload that arrived, bit/s: bytes without the headers of IP, and of TCP with timestamps or UDP; of fragments that of the datagrams
     /// that became whole. `None` if the headers of the task's packets are not all alike, or its window is that of each sender.
     pub(super) fn payload(&self, setup: &Setup) -> Option<f64> {
         let Task::Stream { transport, size, extent: Extent::Seconds(_), .. } = &setup.task else { return None };
-        if setup.has_fragments() {
-            return Some(self.assembled * *size as f64 * 8.0 / self.seconds);
+        if let Some(datagram) = setup.fragmented() {
+            return Some(self.assembled * datagram as f64 * 8.0 / self.seconds);
         }
         let ethernet = if setup.is_plain() { 14.0 } else { 0.0 };
         let ip = if setup.ipv6 { 40.0 } else { 20.0 };

@@ -204,9 +204,14 @@ impl Setup {
         self.path.map_or(0.0, |path| path.delay)
     }
 
-    /// Whether the datagrams of a UDP stream leave in fragments.
-    pub(super) fn has_fragments(&self) -> bool {
-        matches!(self.task, Task::Stream { transport: Transport::Udp, size, .. } if model::has_fragments(size, self.ipv6))
+    /// Bytes of the datagrams of a UDP stream that leave in fragments.
+    pub(super) fn fragmented(&self) -> Option<u64> {
+        match self.task {
+            Task::Stream { transport: Transport::Udp, size, .. } => {
+                Some(size).filter(|size| model::has_fragments(*size, self.ipv6))
+            }
+            _ => None,
+        }
     }
 
     /// Whether no link of the lab shapes or delays: veth hands frames over with their Ethernet header then.
