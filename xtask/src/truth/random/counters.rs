@@ -181,7 +181,7 @@ impl Arrived {
     /// Payload that arrived, bit/s: bytes without the headers of IP, and of TCP with timestamps or UDP; of fragments that of the datagrams
     /// that became whole. `None` if the headers of the task's packets are not all alike, or its window is that of each sender.
     pub(super) fn payload(&self, setup: &Setup) -> Option<f64> {
-        let Task::Stream { transport, size, extent: Extent::Seconds(_), .. } = &setup.task else { return None };
+        let Task::Stream { transport, extent: Extent::Seconds(_), .. } = &setup.task else { return None };
         if let Some(datagram) = setup.fragmented() {
             return Some(self.assembled * datagram as f64 * 8.0 / self.seconds);
         }
