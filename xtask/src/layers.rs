@@ -48,7 +48,6 @@ const HOUSE: &[CratePlace] = &[
     place("linerate-discovery", 2, Kind::World),
     place("linerate-smb", 2, Kind::World),
     place("linerate-method", 3, Kind::Pure),
-    place("linerate-pace", 3, Kind::Pure),
     place("linerate-store", 3, Kind::World),
     place("linerate-oncrpc", 3, Kind::World),
     place("linerate-report", 4, Kind::Pure),

@@ -1,5 +1,5 @@
 //! What engines share: the contract between an engine and its agent, sockets with a trial's options, checks of these options,
-//! worker threads, the flag that stops them, and how ends of a session know each other from strangers.
+//! worker threads, the flag that stops them, when each message or request is due, and how ends of a session know each other from strangers.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -11,6 +11,7 @@ mod error;
 pub mod greeting;
 mod inbox;
 mod listening;
+mod pace;
 mod path_end;
 mod path_rates;
 mod peer_silence;
@@ -19,6 +20,7 @@ pub mod proof;
 mod reply_allowance;
 mod report;
 mod reserve;
+mod schedule;
 mod shared_port;
 mod socket;
 mod stop;
@@ -42,6 +44,7 @@ pub use default_congestion::DefaultCongestion;
 pub use error::{FlowsMissing, SocketError, failed};
 pub use inbox::Greets;
 pub use listening::{DataPorts, DatagramListener, ListenOptions, Listener, at_one_port, listen};
+pub use pace::Pace;
 pub use path_end::{PathEnd, Side, path_ends};
 pub use path_rates::{PathRates, bits_per_second};
 pub use peer_silence::{KEEPALIVE, KEEPALIVE_RETRIES, PEER_GONE, PeerSilence};
@@ -49,6 +52,7 @@ pub use peers::AllowedPeers;
 pub use reply_allowance::{ReplyAllowance, SendingSession, StrangerReplies};
 pub use report::Report;
 pub use reserve::Reserve;
+pub use schedule::Schedule;
 pub use shared_port::{PortServer, SharedPort, TakesApiConnection};
 pub use socket::{SocketSpec, socket};
 pub use stop::Stop;

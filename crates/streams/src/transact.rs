@@ -9,9 +9,8 @@ pub(crate) use connect::strangers;
 use crate::error::StreamError;
 use crate::flow::{Link, Outcome, SKEW_NS, Shared};
 use crate::meter::Meter;
-use linerate_engine::PEER_GONE;
+use linerate_engine::{PEER_GONE, Schedule};
 use linerate_model::{TransactTask, Transactions};
-use linerate_pace::Schedule;
 
 /// After the window, answers are awaited until none has made progress for this long.
 const DRAIN_NS: u64 = 1_000_000_000;

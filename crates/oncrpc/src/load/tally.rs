@@ -3,9 +3,8 @@
 use crate::client::Caller;
 use crate::error::RpcError;
 use crate::flow::Shared;
-use linerate_engine::{PEER_GONE, PeerSilence};
+use linerate_engine::{PEER_GONE, PeerSilence, Schedule};
 use linerate_model::{TcpFlow, Transactions};
-use linerate_pace::Schedule;
 use linerate_sys::tcp::{self, Info};
 use std::os::fd::AsFd as _;
 

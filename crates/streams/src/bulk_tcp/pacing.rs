@@ -2,8 +2,8 @@
 
 use crate::flow::Shared;
 use crate::meter::Meter;
+use linerate_engine::Pace;
 use linerate_model::{Offered, StreamTask};
-use linerate_pace::Pace;
 use linerate_sys::clock;
 use linerate_units::BitRate;
 
