@@ -1,11 +1,9 @@
 //! The address table of a switch (RFC 2889 sections 5.7 and 5.8), the same for every form of report.
 
-use crate::device;
 use crate::figures::{grouped, per_second};
-use crate::firmness;
 use crate::language::Language;
-use crate::said;
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
+use crate::{firmness, said};
 use linerate_model::{AddressTable, DeviceFound};
 use std::collections::BTreeMap;
 
@@ -40,7 +38,7 @@ pub(crate) fn table(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             learning.and_then(|learning| per_second(learning.flooded_at_frames_per_s?)).map(|rate| format!("{rate}/s")),
         ]
     };
-    device::table(said!(lang, "addresses-caption"), columns, outcome.addresses.iter().map(row).collect())
+    Table::filled(said!(lang, "addresses-caption"), columns, outcome.addresses.iter().map(row).collect())
 }
 
 /// What [`csv_rows`] adds to the columns of every device test.

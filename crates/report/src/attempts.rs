@@ -1,10 +1,10 @@
 //! The attempts whose figures do not count: how many there were, of which trials, and why.
 
-use crate::document::{Block, Entry, Section};
 use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
-use crate::sentences::message;
+use crate::section::{Block, Entry, Section};
+use crate::wording::message;
 use linerate_model::{CaveatKind, Message, Record, Standing};
 
 /// Entries a reader sees; the other ones are only counted.

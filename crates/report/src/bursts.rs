@@ -1,11 +1,9 @@
 //! Bursts and the buffer they fill, recovery from overload, echo: tables and rows of a CSV file.
 
-use crate::device::table;
 use crate::figures::{grouped, nanos, per_second};
-use crate::firmness;
 use crate::language::Language;
-use crate::said;
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
+use crate::{firmness, said};
 use linerate_model::{Caveat, DeviceFound};
 use std::collections::BTreeMap;
 
@@ -62,7 +60,7 @@ fn burst(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         ]
     };
     let caption = said!(lang, "bursts-caption-back-to-back");
-    table(caption, columns, outcome.burst.iter().map(row).collect())
+    Table::filled(caption, columns, outcome.burst.iter().map(row).collect())
 }
 
 fn recovery(lang: Language, outcome: &DeviceFound) -> Option<Table> {
@@ -87,7 +85,7 @@ fn recovery(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             (runs > 0).then(|| said!(lang, "bursts-count-of-runs", values_ns = cell.values_ns.len(), runs = runs)),
         ]
     };
-    table(said!(lang, "bursts-caption-recovery"), columns, outcome.recovery.iter().map(row).collect())
+    Table::filled(said!(lang, "bursts-caption-recovery"), columns, outcome.recovery.iter().map(row).collect())
 }
 
 fn echo(lang: Language, outcome: &DeviceFound) -> Option<Table> {
@@ -107,7 +105,7 @@ fn echo(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             Some(lang.named("limit", cell.limit)),
         ]
     };
-    table(said!(lang, "bursts-caption-echo"), columns, outcome.echo.iter().map(row).collect())
+    Table::filled(said!(lang, "bursts-caption-echo"), columns, outcome.echo.iter().map(row).collect())
 }
 
 /// The doubts of every size.

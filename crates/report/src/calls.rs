@@ -1,11 +1,10 @@
 //! RPC results: what calls moved, how many there were, and how long each took.
 
 use crate::figures::{cost_ns, grouped, nanos, per_second, percent, rate};
-use crate::flow_result::FlowResult;
+use crate::flow_result::{FlowResult, timed};
 use crate::language::Language;
-use crate::said;
-use crate::sentences;
-use crate::tables::{Figure, timed};
+use crate::table::Figure;
+use crate::{flow_sentences, said, wording};
 
 /// The columns of a table of RPC results.
 pub(crate) const COLUMNS: [Figure; 12] = [
@@ -36,11 +35,11 @@ pub(crate) fn found(lang: Language, record: &linerate_model::Record, result: &Fl
         return vec![said!(lang, "calls-none")];
     };
     let moved = result.received.as_ref().and_then(|received| rate(received.payload_bps.median, "bit/s"));
-    let of_link = moved.as_ref().and_then(|_| sentences::of_link(lang, result));
-    let runs = sentences::runs(lang, record, calls, per_second);
+    let of_link = moved.as_ref().and_then(|_| flow_sentences::of_link(lang, result));
+    let runs = wording::runs(lang, record, calls, per_second);
     let moved = moved.map(|payload| said!(lang, "calls-data", payload = payload));
     let rate = said!(lang, "calls-rate", rate = rate_of_calls, runs = runs);
-    moved.into_iter().chain(of_link).chain([rate, sentences::latency(lang, result)]).collect()
+    moved.into_iter().chain(of_link).chain([rate, flow_sentences::latency(lang, result)]).collect()
 }
 
 /// Calls that were sent more than once.

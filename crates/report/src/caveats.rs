@@ -1,19 +1,17 @@
 //! Doubts about a record's results, the same one of several results once.
 
-use crate::abridged;
-use crate::device;
-use crate::document::{Block, Section};
-use crate::doubts;
 use crate::figures::plain;
 use crate::language::Language;
-use crate::said;
-use crate::sentences::listed;
-use linerate_model::{Caveat, Measurement, Record};
+use crate::section::{Block, Section};
+use crate::wording::listed;
+use crate::{abridged, device, doubts, said};
+use linerate_model::{Caveat, CaveatKind, Measurement, Record};
+use std::collections::BTreeMap;
 
 /// All doubts; of a record of very many results one of each kind.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let all: Vec<(String, &Caveat)> = if abridged::is(record) {
-        abridged::caveats_by_kind(lang, record)
+        by_kind(lang, record)
     } else {
         by_results(record).into_iter().map(|(names, caveat)| (listed(lang, &names), caveat)).collect()
     };
@@ -64,4 +62,28 @@ fn by_results(record: &Record) -> Vec<(Vec<String>, &Caveat)> {
         }
     }
     grouped
+}
+
+/// Doubts by kind, the first of each kind with the number of results that it or another of its kind is about.
+fn by_kind(lang: Language, record: &Record) -> Vec<(String, &Caveat)> {
+    let mut kinds: BTreeMap<CaveatKind, (usize, &Caveat)> = BTreeMap::new();
+    for result in &record.results {
+        let mut counted = Vec::new();
+        for caveat in of_result(result) {
+            let (count, _) = kinds.entry(caveat.kind).or_insert((0, caveat));
+            if !counted.contains(&caveat.kind) {
+                *count += 1;
+                counted.push(caveat.kind);
+            }
+        }
+    }
+    let of_results = kinds.into_values().map(|(count, caveat)| {
+        let names = if count == record.results.len() {
+            String::new()
+        } else {
+            said!(lang, "abridged-caveat-of", results = count)
+        };
+        (names, caveat)
+    });
+    record.caveats.iter().map(|caveat| (String::new(), caveat)).chain(of_results).collect()
 }

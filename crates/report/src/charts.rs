@@ -1,51 +1,15 @@
 //! Which charts a record supports, and the table behind each.
 
-use crate::document::{Block, Section};
-use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, prefix, rate, spread};
+use crate::chart::{Chart, SERIES, distributions, lowest, rate_axis, size_ticks};
+use crate::figures::{counted_share, grouped, per_second, percent, plain, rate, spread};
 use crate::flow_result::FlowResult;
 use crate::language::Language;
-use crate::said;
+use crate::section::{Block, Section};
 use crate::svg::{Axis, Bar, Drawing, Point, Scale, Segment, Series};
-use crate::tables::{Column, Table};
-use crate::{abridged, loaded_latency, loss_waterfall, mesh, nfs, rpc_chart, runs};
-use linerate_model::{Direction, IpVersion, Latency, LossPlaces, PathLimit, Record, TaskKind, Transport};
+use crate::table::{Column, Table};
+use crate::{abridged, loaded_latency, loss_waterfall, mesh, records, rpc_chart, runs, said};
+use linerate_model::{Direction, IpVersion, LossPlaces, PathLimit, Record, TaskKind, Transport};
 use linerate_units::Ratio;
-use maud::Markup;
-
-/// A chart, what its colours mean, and the same figures as a table.
-pub struct Chart {
-    /// What it shows.
-    pub title: String,
-    /// Style sheet class and meaning of each colour.
-    pub legend: Vec<(&'static str, String)>,
-    /// What is drawn.
-    pub(crate) drawing: Drawing,
-    /// The figures that are drawn.
-    pub table: Table,
-}
-
-impl Chart {
-    /// The SVG element.
-    pub(crate) fn drawn(&self) -> Markup {
-        self.drawing.drawn(&self.title)
-    }
-
-    /// The SVG element for narrow screens.
-    pub(crate) fn drawn_narrow(&self) -> Markup {
-        self.drawing.drawn_narrow(&self.title)
-    }
-
-    /// The chart as a line of text, for forms that draw nothing; none where its table says it better.
-    pub fn in_a_line(&self) -> Option<String> {
-        match &self.drawing {
-            Drawing::Path(path) => Some(path.in_a_line()),
-            _ => None,
-        }
-    }
-}
-
-/// Colours of series and of the places of loss, by the style sheet.
-pub(crate) const SERIES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
 /// The places where datagrams are lost, in the order of [`LossPlaces::named`]: the class of each and the column that counts it.
 const PLACES: [(&str, &str); 9] = [
@@ -228,20 +192,6 @@ fn theory(results: &[&FlowResult<'_>]) -> Vec<(f64, f64)> {
     sizes.sort_unstable();
     sizes.dedup();
     sizes.into_iter().map(|size| (size as f64, of(size).get() as f64)).collect()
-}
-
-/// The sizes measured, less those that would be written over their neighbour.
-pub(crate) fn size_ticks(sizes: &[u64], low: f64, high: f64) -> Vec<(f64, String)> {
-    const CLOSEST: f64 = 0.055;
-    let mut ticks: Vec<(f64, String)> = Vec::new();
-    for size in sizes.iter().rev() {
-        let value = *size as f64;
-        let apart = ticks.last().is_none_or(|(other, _)| (other / value).ln() / (high / low).ln() > CLOSEST);
-        if apart {
-            ticks.push((value, size.to_string()));
-        }
-    }
-    ticks
 }
 
 /// What a point of a throughput chart says.
@@ -451,136 +401,7 @@ fn losses(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
 
 /// What transactions took.
 fn latencies(lang: Language, record: &Record) -> Option<Chart> {
-    let told = nfs::told(record).filter_map(FlowResult::of);
+    let told = records::with_entries(record).filter_map(FlowResult::of);
     let curves = told.filter_map(|m| Some((plain(m.name), m.figures().latency_ns.as_ref()?))).collect();
     distributions(lang, said!(lang, "charts-title-latency"), "column-timed-transaction", curves)
-}
-
-/// Cumulative distributions of latency, each with its name; `one` is the key of the names' column. The share is drawn by its nines,
-/// so that the tail can be seen.
-pub(crate) fn distributions(
-    lang: Language,
-    title: String,
-    one: &'static str,
-    curves: Vec<(String, &Latency)>,
-) -> Option<Chart> {
-    let timed: Vec<_> =
-        curves.into_iter().filter(|(_, l)| l.count > 0 && l.distribution.len() > 1).take(SERIES.len()).collect();
-    let most = timed.iter().map(|(_, l)| l.count).max()?;
-    // One in `most` is the finest share there is; five nines are enough for a reader.
-    let nines = (most as f64).log10().clamp(2.0, 5.0);
-    let low = timed.iter().map(|(_, l)| l.min.max(1)).min()? as f64;
-    let high = timed.iter().map(|(_, l)| l.max).max()? as f64;
-    let x = latency_axis(lang, low, high);
-    let y = Axis {
-        title: said!(lang, "charts-axis-share-answered"),
-        scale: Scale::Nines(nines),
-        ticks: [
-            (0.0, "0"),
-            (0.5, "50 %"),
-            (0.9, "90 %"),
-            (0.99, "99 %"),
-            (0.999, "99.9 %"),
-            (0.9999, "99.99 %"),
-            (0.99999, "99.999 %"),
-        ]
-        .into_iter()
-        .filter(|(share, _)| -f64::log10(1.0 - share) <= nines + 1e-9)
-        .map(|(share, text)| (share, text.to_owned()))
-        .collect(),
-    };
-    let series: Vec<Series> = SERIES
-        .into_iter()
-        .zip(&timed)
-        .map(|(class, (name, l))| {
-            let named = [
-                (l.p50, 0.5, "p50".to_owned()),
-                (l.p90, 0.9, "p90".to_owned()),
-                (l.p99, 0.99, "p99".to_owned()),
-                (l.p999, 0.999, "p99.9".to_owned()),
-                (l.max, 1.0, said!(lang, "charts-slowest")),
-            ];
-            let point = |(time, share, percentile): (u64, f64, String)| Point {
-                x: time as f64,
-                y: share,
-                spread: None,
-                label: said!(
-                    lang,
-                    "charts-point-percentile",
-                    name = name,
-                    percentile = percentile,
-                    count = l.count,
-                    time = nanos(time)
-                ),
-            };
-            let start = (l.min.max(1) as f64, 0.0);
-            let steps = l
-                .distribution
-                .iter()
-                .filter(|(_, share)| share.is_finite())
-                .map(|(time, share)| (*time as f64, *share));
-            Series { class, line: std::iter::once(start).chain(steps).collect(), points: named.map(point).into() }
-        })
-        .collect();
-    let row = |(name, l): &(String, &Latency)| {
-        let times = [l.min, l.p50, l.p90, l.p99, l.p999, l.max].map(|time| Some(nanos(time)));
-        [Some(name.clone()), Some(grouped(l.count))].into_iter().chain(times).collect()
-    };
-    let table = Table {
-        caption: title.clone(),
-        columns: vec![
-            Column::new(one),
-            Column::new("column-timed"),
-            Column::new("column-fastest"),
-            Column::new("column-p50"),
-            Column::new("column-p90"),
-            Column::new("column-p99"),
-            Column::new("column-p999"),
-            Column::new("column-charts-slowest"),
-        ],
-        rows: timed.iter().map(row).collect(),
-    };
-    let legend = SERIES.into_iter().zip(&timed).map(|(class, (name, _))| (class, name.clone())).collect();
-    Some(Chart { drawing: Drawing::Lines { x, y, series }, table, title, legend })
-}
-
-/// A logarithmic axis of durations with ticks at 1, 2 and 5.
-pub(crate) fn latency_axis(lang: Language, low: f64, high: f64) -> Axis {
-    let (low, high) = (low / 1.15, (high * 1.15).max(low * 2.0));
-    let rounds =
-        |parts: &'static [f64]| (0..12).flat_map(move |power| parts.iter().map(move |part| part * 10f64.powi(power)));
-    let inside = |value: &f64| (low..=high).contains(value);
-    let fine: Vec<f64> = rounds(&[1.0, 2.0, 5.0]).filter(inside).collect();
-    let ticks = if fine.len() <= 10 { fine } else { rounds(&[1.0]).filter(inside).collect() };
-    Axis {
-        title: said!(lang, "charts-axis-latency"),
-        scale: Scale::Log(low, high),
-        ticks: ticks.into_iter().map(|value| (value, nanos(value as u64))).collect(),
-    }
-}
-
-/// Past this ratio of the highest value to the lowest a linear axis would hide the lowest.
-const LINEAR_REACH: f64 = 100.0;
-
-/// An axis of rates from zero, or where the highest value would hide the lowest, logarithmic.
-pub(crate) fn rate_axis(lang: Language, title: String, unit: &str, low: f64, high: f64) -> Axis {
-    if high / low <= LINEAR_REACH || !(low > 0.0 && high.is_finite()) {
-        return Axis::rate(lang, title, unit, high);
-    }
-    let (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
-    let powers = low.log10().round() as i32..=high.log10().round() as i32;
-    let tick = |value: f64| {
-        let (one, prefix) = prefix(value);
-        (value, format!("{} {prefix}{unit}", (value / one).round()))
-    };
-    Axis {
-        title: said!(lang, "charts-axis-logarithmic", axis = title),
-        scale: Scale::Log(low, high),
-        ticks: powers.map(|power| tick(10f64.powi(power))).collect(),
-    }
-}
-
-/// The lowest of values above zero.
-pub(crate) fn lowest(values: impl Iterator<Item = f64>) -> f64 {
-    values.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min)
 }

@@ -1,16 +1,15 @@
 //! Records held against each other, for a terminal and for a page.
 
-use crate::charts::{Chart, SERIES, distributions};
+use crate::chart::{Chart, SERIES, distributions};
 use crate::figures::{MISSING, grouped, nanos, per_second, plain, rate};
-use crate::firmness;
 use crate::flow_result::FlowResult;
-use crate::html::{figure, prose, with_meanings};
 use crate::language::Language;
+use crate::markup::{figure, prose, with_meanings};
+use crate::page::{Page, Style};
 use crate::runs::{self, Group, Runs};
-use crate::said;
-use crate::sentences::{message, sentence};
-use crate::tables::{Column, Table};
-use crate::text::{Page, Style};
+use crate::table::{Column, Table};
+use crate::wording::{message, sentence};
+use crate::{firmness, said};
 use linerate_model::{
     Change, ComparedFigure, Comparison, Firmness, MeasureUnit, Measurement, Message, Quantity, Record, RecordId,
     Samples,

@@ -1,12 +1,11 @@
 //! What was found of a copy: how fast, where the time went, each client, each class of sizes, and what was left out.
 
-use crate::document::{Block, Section};
-use crate::figures::{MISSING, grouped, nanos, per_second, percent, plain, rate};
+use crate::figures::{MISSING, bytes_per_s, grouped, nanos, per_second, percent, plain};
 use crate::language::Language;
-use crate::said;
-use crate::sentences::listed;
-use crate::tables::{Column, Table};
-use crate::tasks;
+use crate::section::{Block, Section};
+use crate::table::{Column, Table};
+use crate::wording::listed;
+use crate::{said, tasks};
 use linerate_model::{
     CopyCache, CopyFault, CopyFigures, CopyFrom, CopyInto, CopyStage, CopySync, CopyTask, CopyTree, CopyVerify,
     CopyWay, Record,
@@ -15,11 +14,6 @@ use linerate_units::ByteCount;
 
 /// Faults shown one by one.
 const FAULTS_SHOWN: usize = 20;
-
-/// Bytes of files a second.
-pub(crate) fn bytes_per_s(value: f64) -> Option<String> {
-    rate(value, "B/s")
-}
 
 /// Where the time went, each client, each class of sizes, and what was not copied; of each copy.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
@@ -34,10 +28,6 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
         })
     });
     Section::answer("copy", said!(lang, "copy-section"), tables.collect())
-}
-
-fn table(caption: String, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
-    (!rows.is_empty()).then_some(Table { caption, columns, rows })
 }
 
 fn stages(lang: Language, found: &CopyFigures) -> Option<Table> {
@@ -56,7 +46,7 @@ fn stages(lang: Language, found: &CopyFigures) -> Option<Table> {
         row.push(Some(share.threads.to_string()));
         row
     };
-    table(said!(lang, "copy-caption-stages"), columns, found.stages.iter().map(row).collect())
+    Table::filled(said!(lang, "copy-caption-stages"), columns, found.stages.iter().map(row).collect())
 }
 
 fn clients(lang: Language, found: &CopyFigures) -> Option<Table> {
@@ -88,7 +78,7 @@ fn clients(lang: Language, found: &CopyFigures) -> Option<Table> {
         row
     };
     let rows = found.clients.iter().map(row).collect();
-    table(said!(lang, "copy-caption-clients"), columns, rows)
+    Table::filled(said!(lang, "copy-caption-clients"), columns, rows)
 }
 
 fn sizes(lang: Language, found: &CopyFigures) -> Option<Table> {
@@ -114,7 +104,7 @@ fn sizes(lang: Language, found: &CopyFigures) -> Option<Table> {
             Some(nanos(class.time_ns.max)),
         ]
     };
-    table(said!(lang, "copy-caption-sizes"), columns, found.sizes.iter().map(row).collect())
+    Table::filled(said!(lang, "copy-caption-sizes"), columns, found.sizes.iter().map(row).collect())
 }
 
 fn faults(lang: Language, faults: &[CopyFault]) -> Option<Table> {
@@ -123,7 +113,7 @@ fn faults(lang: Language, faults: &[CopyFault]) -> Option<Table> {
         let path = if fault.path.is_empty() { said!(lang, "copy-fault-whole") } else { plain(&fault.path) };
         vec![Some(path), Some(lang.named("stage", fault.stage.name())), Some(plain(&fault.reason))]
     };
-    table(said!(lang, "copy-caption-faults"), columns, faults.iter().take(FAULTS_SHOWN).map(row).collect())
+    Table::filled(said!(lang, "copy-caption-faults"), columns, faults.iter().take(FAULTS_SHOWN).map(row).collect())
 }
 
 /// What the figures say.

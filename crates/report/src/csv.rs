@@ -267,7 +267,7 @@ fn task(result: &Measurement) -> TaskKind {
 
 /// The kinds of a result's doubts.
 fn caveats(result: &Measurement) -> String {
-    crate::caveats::of_result(result).map(crate::sentences::kind).collect::<Vec<_>>().join(" ")
+    crate::caveats::of_result(result).map(crate::wording::kind).collect::<Vec<_>>().join(" ")
 }
 
 fn median(summary: &Option<Summary>) -> Option<f64> {

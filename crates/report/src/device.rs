@@ -1,23 +1,14 @@
 //! What was found about a device: tables, verdicts and doubts, the same for every form of report.
 
-use crate::addresses;
-use crate::bursts;
-use crate::device_charts::{self, line_frames};
-use crate::document::{Block, Entry, Section};
+use crate::device_cells::{line_frames, named};
 use crate::figures::{nanos, per_second, percent, rate};
-use crate::firmness;
+use crate::frames::frames_sent;
 use crate::language::Language;
-use crate::neighbours;
-use crate::overview;
-use crate::said;
-use crate::sentences::sentence;
-use crate::tables::{Column, Table};
-use crate::verdicts;
-use linerate_model::{
-    Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness, FrameHeaders, FramePayload, Latency, Record,
-    Verdict,
-};
-use linerate_units::BitRate;
+use crate::section::{Block, Entry, Section};
+use crate::table::{Column, Table};
+use crate::wording::sentence;
+use crate::{addresses, bursts, device_charts, firmness, lines, neighbours, said, verdict};
+use linerate_model::{Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness, Latency, Record, Verdict};
 
 /// The charts, and each test's table.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
@@ -39,7 +30,7 @@ pub(crate) fn answers(lang: Language, record: &Record, most: usize) -> Vec<Entry
     }
     let entry = |cell: &linerate_model::Throughput| {
         let share = cell.line_share.and_then(percent).map(|share| said!(lang, "device-answer-share", share = share));
-        let verdict = sentence(&verdicts::statement(lang, &cell.verdict));
+        let verdict = sentence(&verdict::statement(lang, &cell.verdict));
         let figure = per_second(cell.frames_per_s).map(|rate| format!("{rate} /s"));
         Entry::new(said!(lang, "overview-frames", bytes = named(cell)), share.into_iter().chain([verdict]).collect())
             .with_figure(figure.map(|figure| firmness::shown(figure, cell.firmness)))
@@ -68,7 +59,7 @@ pub(crate) fn in_common(lang: Language, record: &Record, most: usize) -> Vec<Str
             highest = named(highest)
         ))
     });
-    range.into_iter().chain(overview::counted(lang, std::slice::from_ref(record))).collect()
+    range.into_iter().chain(lines::counted(lang, std::slice::from_ref(record))).collect()
 }
 
 /// Every figure that can be other than firm, by name.
@@ -149,7 +140,7 @@ fn throughput(lang: Language, record: &Record, outcome: &DeviceFound) -> Option<
         ]
     };
     let rows: Vec<Vec<Option<String>>> = outcome.throughput.iter().map(row).collect();
-    let table = table(caption, columns, rows)?;
+    let table = Table::filled(caption, columns, rows)?;
     Some(without_empty(without_empty(table, "column-device-cpu"), "column-device-offered-share"))
 }
 
@@ -172,14 +163,6 @@ fn without_empty(mut table: Table, key: &str) -> Table {
     table
 }
 
-/// The size, and the goal if there is one.
-pub(crate) fn named(cell: &linerate_model::Throughput) -> String {
-    match &cell.goal {
-        Some(goal) => format!("{} {}", goal.name.name(), cell.frame_bytes),
-        None => cell.frame_bytes.to_string(),
-    }
-}
-
 fn directions(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let several = outcome.throughput.iter().any(|cell| cell.directions.len() > 1);
     let columns = vec![
@@ -200,7 +183,7 @@ fn directions(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             ]
         })
     });
-    table(said!(lang, "device-caption-directions"), columns, rows.collect()).filter(|_| several)
+    Table::filled(said!(lang, "device-caption-directions"), columns, rows.collect()).filter(|_| several)
 }
 
 fn latency(lang: Language, outcome: &DeviceFound) -> Option<Table> {
@@ -227,7 +210,7 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             Some(cell.lost.to_string()),
         ]
     };
-    table(said!(lang, "device-caption-latency"), columns, outcome.latency.iter().map(row).collect())
+    Table::filled(said!(lang, "device-caption-latency"), columns, outcome.latency.iter().map(row).collect())
 }
 
 fn loss(lang: Language, outcome: &DeviceFound) -> Option<Table> {
@@ -248,11 +231,7 @@ fn loss(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             ]
         })
     });
-    table(said!(lang, "device-caption-loss"), columns, rows.collect())
-}
-
-pub(crate) fn table(caption: String, columns: Vec<Column>, rows: Vec<Vec<Option<String>>>) -> Option<Table> {
-    (!rows.is_empty()).then_some(Table { caption, columns, rows })
+    Table::filled(said!(lang, "device-caption-loss"), columns, rows.collect())
 }
 
 /// Each result, and what limited it.
@@ -315,33 +294,6 @@ pub(crate) fn method(lang: Language, plan: &DevicePlan) -> Vec<String> {
     all.extend(neighbours::method(lang, &plan.test));
     all.push(said!(lang, "device-method-figures"));
     all
-}
-
-/// What the frames were.
-pub(crate) fn frames_sent(lang: Language, headers: &FrameHeaders, line: Option<BitRate>, both_ways: bool) -> String {
-    let ip = if headers.source.is_ipv4() { "IPv4" } else { "IPv6" };
-    let payload = match headers.payload {
-        FramePayload::Udp { destination_port, .. } => {
-            said!(lang, "device-method-udp", destination_port = destination_port.to_string())
-        }
-        FramePayload::Tcp { destination_port, .. } => {
-            said!(lang, "device-method-tcp", destination_port = destination_port.to_string())
-        }
-        FramePayload::Echo => said!(lang, "device-method-echo"),
-    };
-    let tags = match headers.vlans.len() {
-        0 => said!(lang, "device-method-no-vlan"),
-        _ => headers
-            .vlans
-            .iter()
-            .map(|vlan| said!(lang, "device-method-vlan", vlan = vlan.to_string()))
-            .collect::<Vec<_>>()
-            .join(" "),
-    };
-    let ways = if both_ways { said!(lang, "device-method-both-ways") } else { said!(lang, "device-method-one-way") };
-    let line =
-        line.map_or(said!(lang, "device-method-line-unknown"), |line| said!(lang, "device-method-line", line = line));
-    said!(lang, "device-method-frames", line = line, tags = tags, ip = ip, payload = payload, ways = ways)
 }
 
 /// The columns of the CSV file.

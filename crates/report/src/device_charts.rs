@@ -1,18 +1,16 @@
 //! The charts of device tests: RFC 2544 section 26 says which, and over which axes.
 
 use crate::bursts::frames;
-use crate::charts::{Chart, SERIES, latency_axis, rate_axis, size_ticks};
+use crate::chart::{Chart, SERIES, latency_axis, rate_axis, size_ticks};
+use crate::device_cells::line_frames;
 use crate::figures::{grouped, nanos, per_second, percent, rate};
-use crate::firmness;
 use crate::language::Language;
-use crate::line_share;
-use crate::said;
 use crate::svg::{Axis, Drawing, Point, Scale, Series};
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
+use crate::{firmness, line_share, said};
 use linerate_model::{
     BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, FrameLatency, Latency, LossPoint, Record, Throughput,
 };
-use linerate_units::FrameSize;
 
 /// All charts that the record supports.
 pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
@@ -28,12 +26,6 @@ pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
     charts.extend(buffer(lang, outcome));
     charts.extend(load(lang, outcome));
     charts
-}
-
-/// What the lines of all directions carry in frames of `bytes`, frames a second.
-pub(crate) fn line_frames(plan: &DevicePlan, bytes: u32) -> Option<f64> {
-    let size = FrameSize::with_fcs(bytes).ok()?;
-    Some(size.line_rate(plan.line?).get() as f64 * plan.directions.len() as f64)
 }
 
 /// One way to count a throughput.

@@ -1,8 +1,8 @@
 //! Both directions of a path in one sentence.
 
 use crate::language::Language;
-use crate::sentences::sentence;
-use crate::{said, tasks, verdicts};
+use crate::wording::sentence;
+use crate::{said, tasks, verdict};
 use linerate_model::{Direction, Limit, Measurement, Record, StreamTask, Task, Verdict};
 
 /// What limited the two directions of a stream; none if a record is of anything else.
@@ -12,12 +12,12 @@ pub(crate) fn joint(lang: Language, record: &Record) -> Option<String> {
         return None;
     }
     let said = match common(&sent.verdict, &received.verdict) {
-        Some(verdict) => said!(lang, "directions-same", statement = verdicts::statement(lang, &verdict)),
+        Some(verdict) => said!(lang, "directions-same", statement = verdict::statement(lang, &verdict)),
         None => said!(
             lang,
             "directions-differ",
-            sent = verdicts::statement(lang, &sent.verdict),
-            received = verdicts::statement(lang, &received.verdict)
+            sent = verdict::statement(lang, &sent.verdict),
+            received = verdict::statement(lang, &received.verdict)
         ),
     };
     Some(sentence(&said))

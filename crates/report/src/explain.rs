@@ -2,11 +2,9 @@
 
 use crate::language::Language;
 use crate::over_time::{self, EvidenceRun};
-use crate::said;
-use crate::sentences::message;
-use crate::text::sparkline;
-use crate::text::{Page, Style};
-use crate::verdicts;
+use crate::page::{Page, Style, sparkline};
+use crate::wording::message;
+use crate::{said, verdict, verdicts};
 use linerate_model::{Record, Verdict};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -23,7 +21,7 @@ pub fn explain(record: &Record, style: &Style) -> String {
             page.blank();
         }
         any = true;
-        page.heading(&format!("{name}: {}", verdicts::statement(lang, verdict)));
+        page.heading(&format!("{name}: {}", verdict::statement(lang, verdict)));
         reasons(lang, &mut page, verdict);
         let run = record.result(&name).and_then(|result| over_time::evidence(lang, record, result, MARKS));
         if let Some(run) = run {

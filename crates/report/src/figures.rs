@@ -2,7 +2,7 @@
 
 use crate::language::Language;
 use crate::said;
-use linerate_model::Summary;
+use linerate_model::{Detail, Measurement, Quantity, Summary};
 use linerate_units::{Nanos, Ratio};
 
 pub(crate) use linerate_units::grouped;
@@ -167,6 +167,25 @@ pub(crate) fn words(text: &str) -> Vec<String> {
         }
     }
     words
+}
+
+/// Bytes of files a second.
+pub(crate) fn bytes_per_s(value: f64) -> Option<String> {
+    rate(value, "B/s")
+}
+/// `20,000 frames/s`.
+pub(crate) fn frames_per_s(value: f64) -> Option<String> {
+    per_second(value).map(|rate| format!("{rate} frames/s"))
+}
+
+/// The one figure of a result.
+pub(crate) fn main(result: &Measurement) -> Option<String> {
+    match &result.detail {
+        Detail::Copy(found) => bytes_per_s(found.bytes_per_s),
+        Detail::Frames { .. } => frames_per_s(result.main.median),
+        Detail::Flows(_) if result.quantity == Quantity::PayloadBps => rate(result.main.median, "bit/s"),
+        Detail::Flows(_) => Some(format!("{} /s", per_second(result.main.median)?)),
+    }
 }
 
 #[cfg(test)]

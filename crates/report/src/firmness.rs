@@ -3,7 +3,7 @@
 use crate::figures::percent;
 use crate::language::Language;
 use crate::said;
-use crate::sentences::listed;
+use crate::wording::listed;
 use linerate_model::{Firmness, Known};
 
 /// A figure in its own cell: in parentheses if it is not firm.

@@ -1,6 +1,6 @@
 //! A result of streams, transactions, RPC or NFS: the head that every result has, beside the figures of these tasks.
 
-use linerate_model::{FlowFigures, Measurement, Record, TesterLimit, Verdict};
+use linerate_model::{FlowFigures, Latency, Measurement, Record, TesterLimit, Verdict};
 use std::ops::Deref;
 
 /// A result with its figures. It reads as its figures, with the head's fields beside them.
@@ -40,4 +40,9 @@ impl<'a> FlowResult<'a> {
     pub(crate) fn figures(&self) -> &'a FlowFigures {
         self.figures
     }
+}
+
+/// Latency, where anything was timed.
+pub(crate) fn timed<'a>(result: &FlowResult<'a>) -> Option<&'a Latency> {
+    result.figures().latency_ns.as_ref().filter(|latency| latency.count > 0)
 }

@@ -1,15 +1,13 @@
 //! Plain generating and receiving of raw frames, the same for every form of report.
 
-use crate::device::{self, table};
-use crate::document::{Block, Section};
-use crate::figures::{counted_share, grouped, nanos, per_second, plain, rate};
-use crate::firmness;
+use crate::figures::{counted_share, frames_per_s, grouped, nanos, per_second, plain, rate};
 use crate::language::Language;
-use crate::said;
-use crate::sentences::runs;
-use crate::tables::{Column, Table};
-use linerate_model::{FlowRate, FrameFlow, FramesTask, Measurement, Record};
-use linerate_units::Ratio;
+use crate::section::{Block, Section};
+use crate::table::{Column, Table};
+use crate::wording::runs;
+use crate::{firmness, frames, said};
+use linerate_model::{FlowRate, FrameFlow, FrameHeaders, FramePayload, FramesTask, Measurement, Record};
+use linerate_units::{BitRate, Ratio};
 use std::collections::BTreeMap;
 
 /// What was counted, by frame size and way.
@@ -25,11 +23,6 @@ pub(crate) fn not_firm(lang: Language, record: &Record) -> Vec<String> {
     let flows = record.results.iter().flat_map(Measurement::frames);
     let figures: Vec<_> = flows.map(|flow| (named(lang, flow), flow.firmness)).collect();
     firmness::sentences(lang, &figures)
-}
-
-/// `20,000 frames/s`.
-pub(crate) fn frames_per_s(value: f64) -> Option<String> {
-    per_second(value).map(|rate| format!("{rate} frames/s"))
 }
 
 /// What arrived, and how many frames did not.
@@ -48,7 +41,7 @@ pub(crate) fn sentences(lang: Language, record: &Record, result: &Measurement) -
 pub(crate) fn method(lang: Language, task: &FramesTask) -> Vec<String> {
     let headers = task.streams.first().map(|stream| {
         let both = task.streams.iter().any(|other| (other.from, other.to) == (stream.to, stream.from));
-        device::frames_sent(lang, &stream.headers, None, both)
+        frames::frames_sent(lang, &stream.headers, None, both)
     });
     headers.into_iter().chain([said!(lang, "frames-method-time", time = task.time, settle = task.settle)]).collect()
 }
@@ -84,7 +77,7 @@ fn counts(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
             told(flow.flooded),
         ]
     };
-    table(said!(lang, "frames-caption-counts"), columns, flows.iter().map(row).collect())
+    Table::filled(said!(lang, "frames-caption-counts"), columns, flows.iter().map(row).collect())
 }
 
 fn rates(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
@@ -107,7 +100,7 @@ fn rates(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
             bits(|arrived| arrived.wire_bits_per_s),
         ]
     };
-    table(said!(lang, "frames-caption-rates"), columns, flows.iter().map(row).collect())
+    Table::filled(said!(lang, "frames-caption-rates"), columns, flows.iter().map(row).collect())
 }
 
 fn latency(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
@@ -125,10 +118,37 @@ fn latency(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
         let times = [took.min, took.p50, took.p90, took.p99, took.p999, took.max];
         Some([vec![Some(named(lang, flow))], times.map(|time| Some(nanos(time))).to_vec()].concat())
     });
-    table(said!(lang, "frames-caption-latency"), columns, rows.collect())
+    Table::filled(said!(lang, "frames-caption-latency"), columns, rows.collect())
 }
 
 /// The columns of [`csv_rows`].
+/// What the frames were.
+pub(crate) fn frames_sent(lang: Language, headers: &FrameHeaders, line: Option<BitRate>, both_ways: bool) -> String {
+    let ip = if headers.source.is_ipv4() { "IPv4" } else { "IPv6" };
+    let payload = match headers.payload {
+        FramePayload::Udp { destination_port, .. } => {
+            said!(lang, "device-method-udp", destination_port = destination_port.to_string())
+        }
+        FramePayload::Tcp { destination_port, .. } => {
+            said!(lang, "device-method-tcp", destination_port = destination_port.to_string())
+        }
+        FramePayload::Echo => said!(lang, "device-method-echo"),
+    };
+    let tags = match headers.vlans.len() {
+        0 => said!(lang, "device-method-no-vlan"),
+        _ => headers
+            .vlans
+            .iter()
+            .map(|vlan| said!(lang, "device-method-vlan", vlan = vlan.to_string()))
+            .collect::<Vec<_>>()
+            .join(" "),
+    };
+    let ways = if both_ways { said!(lang, "device-method-both-ways") } else { said!(lang, "device-method-one-way") };
+    let line =
+        line.map_or(said!(lang, "device-method-line-unknown"), |line| said!(lang, "device-method-line", line = line));
+    said!(lang, "device-method-frames", line = line, tags = tags, ip = ip, payload = payload, ways = ways)
+}
+
 const CSV_COLUMNS: [&str; 20] = [
     "record",
     "result",

@@ -1,12 +1,12 @@
 //! Values in rows and columns as a heat map: who reaches whom how well, or what two factors make of a result.
 
-use crate::charts::Chart;
+use crate::chart::Chart;
 use crate::figures::digits;
 use crate::findings::words::{range, unit_of};
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Drawing, Field, Heat, MOST_COLUMNS};
-use crate::tables::Table;
+use crate::table::Table;
 use linerate_model::MeasureUnit;
 
 /// Cap on rows and columns; the tables have all.

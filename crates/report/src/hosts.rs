@@ -1,10 +1,10 @@
 //! The hosts that measured, and their interfaces.
 
-use crate::document::{Block, Section};
 use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
-use crate::tables::{Column, Table};
+use crate::section::{Block, Section};
+use crate::table::{Column, Table};
 use linerate_model::{Host, Nic, Record};
 use linerate_units::ByteCount;
 

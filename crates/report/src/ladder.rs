@@ -1,14 +1,12 @@
 //! The ladder in all its forms: a table from the top layer down, sentences, a chart, rows of comma-separated values.
 
-use crate::charts::{Chart, SERIES};
-use crate::document::{Block, Section};
+use crate::chart::{Chart, SERIES};
 use crate::figures::{nanos, percent, plain, rate, spread};
-use crate::firmness;
 use crate::language::Language;
-use crate::said;
-use crate::sentences;
+use crate::section::{Block, Section};
 use crate::svg::{Axis, Bar, Drawing, Segment};
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
+use crate::{firmness, said, wording};
 use linerate_model::{Gap, Ladder, LadderLayer, LayerName, Record, Summary};
 
 /// A layer above UDP by this factor gets a sentence; smaller differences may be chance.
@@ -104,7 +102,7 @@ fn answer(lang: Language, ladder: &Ladder) -> Vec<String> {
 /// What headers take, what to try, and layers that are quicker than they should be.
 fn explanation(lang: Language, ladder: &Ladder) -> Vec<String> {
     let mut all: Vec<String> = gap(lang, ladder).into_iter().skip(1).collect();
-    all.extend(ladder.widest_gap.as_ref().and_then(|gap| Some(sentences::message(lang, gap.advice.as_ref()?))));
+    all.extend(ladder.widest_gap.as_ref().and_then(|gap| Some(wording::message(lang, gap.advice.as_ref()?))));
     all.extend(header_of_tcp(lang, ladder));
     let above_udp = |layer: &&LadderLayer| {
         layer.below == Some(LayerName::Udp) && layer.share_of_layer_below.is_some_and(|share| share > RISES)
@@ -133,8 +131,8 @@ fn missing(lang: Language, ladder: &Ladder) -> impl Iterator<Item = String> {
     let missing =
         ladder.layers.iter().filter_map(move |layer| Some((layer.name, plain(&lang.message(layer.missing.as_ref()?)))));
     missing.map(move |(name, why)| match name {
-        LayerName::Limit => sentences::sentence(&said!(lang, "ladder-line-unknown", why = why)),
-        name => sentences::sentence(&said!(lang, "ladder-not-measured", layer = label(lang, name), why = why)),
+        LayerName::Limit => wording::sentence(&said!(lang, "ladder-line-unknown", why = why)),
+        name => wording::sentence(&said!(lang, "ladder-not-measured", layer = label(lang, name), why = why)),
     })
 }
 

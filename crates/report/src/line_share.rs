@@ -1,15 +1,13 @@
 //! The throughput of a device in one chart: for each frame size its share of what the line carries, what the tester reaches
 //! alone, and where frames were lost (RFC 2544 section 26.1).
 
-use crate::charts::{Chart, SERIES};
-use crate::device::named;
-use crate::device_charts::line_frames;
+use crate::chart::{Chart, SERIES};
+use crate::device_cells::{line_frames, named};
 use crate::figures::{per_second, percent};
-use crate::firmness;
 use crate::language::Language;
-use crate::said;
 use crate::svg::{Axis, Bar, Drawing, Segment};
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
+use crate::{firmness, said};
 use linerate_model::{DeviceFound, DevicePlan, Throughput};
 
 /// The chart; none where the rate of the line is unknown, or of a size it is.

@@ -1,12 +1,12 @@
 //! What is shown of latency under load: its columns, its sentences, its chart.
 
-use crate::charts::{Chart, distributions};
+use crate::chart::{Chart, distributions};
 use crate::figures::{counted_share, nanos, per_second, percent, plain, range, signed_nanos, spread};
 use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::said;
-use crate::sentences::in_a_row;
-use crate::tables::Figure;
+use crate::table::Figure;
+use crate::wording::in_a_row;
 use linerate_model::{DelayGrade, LoadedLatency};
 use linerate_units::Ratio;
 

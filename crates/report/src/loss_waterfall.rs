@@ -1,13 +1,13 @@
 //! Where a stream's datagrams were lost, as a waterfall: how many were offered, how many were left behind each part of the path,
 //! and what each part lost.
 
-use crate::charts::{Chart, SERIES};
+use crate::chart::{Chart, SERIES};
 use crate::figures::{counted_share, grouped, plain};
 use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Bar, Drawing, Segment};
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
 use linerate_model::Loss;
 use linerate_units::Ratio;
 

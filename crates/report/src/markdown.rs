@@ -1,11 +1,12 @@
 //! A document as Markdown, for tickets and repositories: all of it but what only a chart can show.
 
-use crate::document::{Block, Section, document};
+use crate::document::document;
 use crate::figures::{MISSING, plain};
 use crate::language::Language;
 use crate::records::Records;
-use crate::sentences;
-use crate::tables::Table;
+use crate::section::{Block, Section};
+use crate::table::Table;
+use crate::wording;
 
 /// The records in GitHub's Markdown.
 pub fn markdown<'a>(lang: Language, records: impl Into<Records<'a>>) -> String {
@@ -29,7 +30,7 @@ fn push_section(lang: Language, text: &mut String, section: &Section) {
         match block {
             Block::Sentences(sentences) => sentences.iter().for_each(|sentence| push_item(text, "", sentence)),
             Block::Entries(entries) => {
-                entries.iter().for_each(|entry| push_item(text, &entry.name, &sentences::in_a_row(&entry.sentences)))
+                entries.iter().for_each(|entry| push_item(text, &entry.name, &wording::in_a_row(&entry.sentences)))
             }
             Block::Table(table) => {
                 text.push_str(&format!("### {}\n\n", escaped(&table.caption)));
@@ -38,7 +39,7 @@ fn push_section(lang: Language, text: &mut String, section: &Section) {
             Block::Caveats(caveats) => {
                 caveats
                     .iter()
-                    .for_each(|(names, caveat)| push_item(text, names, &sentences::message(lang, &caveat.text)));
+                    .for_each(|(names, caveat)| push_item(text, names, &wording::message(lang, &caveat.text)));
             }
             Block::Chart(chart) => {
                 chart.in_a_line().iter().for_each(|line| push_item(text, &chart.title, line));

@@ -1,9 +1,9 @@
 //! How a record was measured: the section that a reader needs to repeat it.
 
-use crate::document::{Block, Section};
 use crate::figures::{MISSING, percent, plain};
 use crate::flow_result::FlowResult;
 use crate::language::Language;
+use crate::section::{Block, Section};
 use crate::{copy, device, frames, loaded_latency, said, tasks};
 use linerate_model::{Bypass, IpVersion, Record, Repeats, TaskKind, Trial, Warmup, shell_command};
 use linerate_units::Nanos;

@@ -1,13 +1,12 @@
 //! A mesh of hosts: what went from each to each other, as a heat map.
 
-use crate::charts::Chart;
+use crate::chart::Chart;
 use crate::figures::plain;
 use crate::findings::words::value;
 use crate::flow_result::FlowResult;
 use crate::heat_map::HeatMap;
 use crate::language::Language;
-use crate::said;
-use crate::tables;
+use crate::{said, tables};
 use linerate_model::{MeasureUnit, Share, TaskKind};
 
 /// For fewer pairs bars are clearer.

@@ -1,11 +1,9 @@
 //! The neighbours that a router holds, and what becomes of more, the same for every form of report.
 
-use crate::device::table;
 use crate::figures::{grouped, nanos, per_second, percent};
-use crate::firmness;
 use crate::language::Language;
-use crate::said;
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
+use crate::{firmness, said};
 use linerate_model::{DeviceFound, DeviceTest, Latency, NeighbourTable, PastNeighbours};
 use std::collections::BTreeMap;
 
@@ -48,7 +46,7 @@ fn held(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             Some(lang.named("limit", found.limit)),
         ]
     };
-    table(said!(lang, "neighbours-caption-held"), columns, outcome.hosts.iter().map(row).collect())
+    Table::filled(said!(lang, "neighbours-caption-held"), columns, outcome.hosts.iter().map(row).collect())
 }
 
 fn past(lang: Language, outcome: &DeviceFound) -> Option<Table> {
@@ -77,7 +75,7 @@ fn past(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         ]
     };
     let rows = outcome.hosts.iter().flat_map(|found| &found.past).map(row);
-    table(said!(lang, "neighbours-caption-past"), columns, rows.collect())
+    Table::filled(said!(lang, "neighbours-caption-past"), columns, rows.collect())
 }
 
 /// How it was measured, in a sentence.

@@ -1,29 +1,18 @@
 //! What was found of an NFS server: operations and classes, the curve of response time against load, and its peak.
 
-use crate::charts::{Chart, SERIES, latency_axis};
-use crate::document::{Block, Entry, Section};
+use crate::chart::{Chart, SERIES, latency_axis};
 use crate::figures::{grouped, nanos, per_second, percent, plain};
-use crate::firmness;
 use crate::flow_result::FlowResult;
 use crate::language::Language;
-use crate::said;
-use crate::sentences;
+use crate::section::{Block, Entry, Section};
 use crate::svg::{Axis, Drawing, Point, Series};
-use crate::tables::{Column, Table};
-use linerate_model::{
-    CurveFound, CurvePoint, Limit, Measurement, NfsClass, OperationFigures, Outcome, Record, TaskKind, TesterLimit,
-    Verdict,
-};
+use crate::table::{Column, Table};
+use crate::{firmness, flow_sentences, said};
+use linerate_model::{CurveFound, CurvePoint, NfsClass, OperationFigures, Outcome, Record, TaskKind, Verdict};
 
 const NS_PER_MS: f64 = 1e6;
 /// Past this ratio a linear axis would hide the quickest responses.
 const LINEAR_REACH: f64 = 20.0;
-
-/// The results that have an entry each; the loads of a curve share one.
-pub(crate) fn told(record: &Record) -> impl Iterator<Item = &Measurement> {
-    let curve: &[CurvePoint] = record.curve().map_or(&[], |(_, found)| &found.curve);
-    record.results.iter().filter(|result| curve.iter().all(|point| point.result != result.name))
-}
 
 /// Milliseconds as a duration.
 fn millis(value: f64) -> Option<String> {
@@ -180,18 +169,9 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
         said.push(said!(lang, "nfs-lowest-load", ops = ops, mean = mean));
     }
     let of_peak = found.result.as_deref().and_then(|name| FlowResult::of(record.result(name)?));
-    said.extend(of_peak.as_ref().and_then(|result| sentences::tester_limit(lang, result)));
+    said.extend(of_peak.as_ref().and_then(|result| flow_sentences::tester_limit(lang, result)));
     said.extend(of_peak.as_ref().and_then(|result| corruption(lang, result)));
     said
-}
-
-/// What the tester itself can do: the cheapest operations, on its own hosts alone.
-pub(crate) fn tester_limit(lang: Language, result: &FlowResult<'_>, tester_limit: &TesterLimit) -> Option<String> {
-    let (limit, share) = (per_second(tester_limit.reached.median)?, percent(tester_limit.share)?);
-    Some(match result.verdict.limit {
-        Limit::Tester => said!(lang, "nfs-tester-limit-reached", limit = limit, share = share),
-        _ => said!(lang, "nfs-tester-limit", limit = limit, share = share),
-    })
 }
 
 /// Data read that were not what had been written.

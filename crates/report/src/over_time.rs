@@ -20,12 +20,12 @@ pub(crate) use evidence::{EvidenceRun, evidence};
 pub use live::{LiveAttempt, LiveTrial, live_charts, live_figures};
 pub(crate) use sparks::sparks;
 
-use crate::charts::Chart;
-use crate::document::{Block, Section};
+use crate::chart::Chart;
 use crate::figures::{plain, rate};
 use crate::flow_result::FlowResult;
 use crate::language::Language;
-use crate::{nfs, said};
+use crate::section::{Block, Section};
+use crate::{records, said};
 use attempt::{Attempt, Sampled};
 use chart::{Bound, Line, OverTime, ValueKind};
 use course::Course;
@@ -47,7 +47,7 @@ const PROBE: u16 = 1;
 /// The timeline of copies, then the charts over time of each result.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let found = record.curve().and_then(|(_, found)| record.result(found.result.as_deref()?));
-    let results: Vec<&Measurement> = nfs::told(record).chain(found).collect();
+    let results: Vec<&Measurement> = records::with_entries(record).chain(found).collect();
     let charts =
         results.iter().take(MOST).enumerate().flat_map(|(group, result)| of_result(lang, record, result, group));
     let mut blocks: Vec<Block> = charts.map(Block::chart).collect();

@@ -3,161 +3,13 @@
 //! Lines have columns of fixed width, so that each can be printed when its result is known. What limited the results is told
 //! below them in a few sentences.
 
-use crate::caveats;
-use crate::figures::{MISSING, nanos, per_second, percent, plain, rate};
-use crate::firmness;
-use crate::ladder;
-use crate::language::Language;
-use crate::nfs;
-use crate::results;
-use crate::run_summary::headline_limit;
-use crate::said;
-use crate::sentences::listed;
-use crate::text::{Page, Style, cell};
-use linerate_model::{
-    FrameLatency, HeadlineVerdict, LadderLayer, Limit, Measurement, Quantity, Record, Summary, Throughput, Verdict,
-};
+use crate::lines::counted;
+pub use crate::lines::{Line, head, lines};
+use crate::page::{Page, Style};
+use crate::wrap::cell;
+use crate::{caveats, ladder, said};
+use linerate_model::Record;
 use unicode_width::UnicodeWidthStr as _;
-
-/// The columns behind the name: width, and the narrowest terminal that has room for them beside the others.
-const COLUMNS: [(&str, usize, usize); 3] =
-    [("column-figure", 13, 0), ("column-spread", 9, 80), ("column-tables-of-link", 9, 70)];
-/// Columns of a name: `rpc tcp write 8192`.
-const NAME: usize = 18;
-/// Space before each line.
-const INDENT: usize = 2;
-
-/// A result in a line.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Line {
-    name: String,
-    figure: Option<String>,
-    spread: Option<String>,
-    of_line: Option<String>,
-    verdict: Option<HeadlineVerdict>,
-    runs: u32,
-}
-
-impl Line {
-    /// The name of its result.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// How many runs its figure is of.
-    pub fn runs(&self) -> u32 {
-        self.runs
-    }
-
-    /// The line for a terminal of this style, without a newline.
-    pub fn text(&self, style: &Style) -> String {
-        let limit = self.verdict.map(|verdict| headline_limit(style.language, verdict));
-        let figures = [&self.figure, &self.spread, &self.of_line].map(|cell| cell.as_deref().unwrap_or(MISSING));
-        laid_out(style, &self.name, figures, limit.as_deref().unwrap_or(MISSING)).finish(style.unicode)
-    }
-
-    fn of_result(result: &Measurement) -> Self {
-        let share = result.flows().and_then(|flows| flows.limit.as_ref()).map(|limit| limit.share);
-        Self {
-            name: plain(&result.name),
-            figure: results::figure(result),
-            of_line: share.and_then(percent),
-            verdict: Some(short(&result.verdict)),
-            ..Self::of_runs(&result.main)
-        }
-    }
-
-    fn of_layer(lang: Language, layer: &LadderLayer) -> Option<Self> {
-        let payload = layer.payload_bps.as_ref()?;
-        Some(Self {
-            name: ladder::label(lang, layer.name),
-            figure: rate(payload.median, "bit/s").map(|rate| firmness::shown(rate, layer.firmness)),
-            of_line: layer.share_of_line.and_then(percent).map(|share| firmness::shown(share, layer.firmness)),
-            verdict: layer.verdict.as_ref().map(short),
-            ..Self::of_runs(payload)
-        })
-    }
-
-    fn of_throughput(lang: Language, cell: &Throughput) -> Self {
-        Self {
-            name: said!(lang, "overview-frames", bytes = cell.frame_bytes.to_string()),
-            figure: per_second(cell.frames_per_s).map(|frames| firmness::shown(format!("{frames} /s"), cell.firmness)),
-            spread: None,
-            of_line: cell.line_share.and_then(percent).map(|share| firmness::shown(share, cell.firmness)),
-            verdict: Some(short(&cell.verdict)),
-            runs: 1,
-        }
-    }
-
-    fn of_latency(lang: Language, cell: &FrameLatency) -> Self {
-        Self {
-            name: said!(lang, "overview-frame-latency", bytes = cell.frame_bytes.to_string()),
-            figure: cell.latency_ns.as_ref().map(|took| firmness::shown(nanos(took.p50), cell.firmness)),
-            spread: None,
-            of_line: None,
-            // It is timed at a set rate, which nothing limits.
-            verdict: None,
-            runs: 1,
-        }
-    }
-
-    /// The spread, of several runs, and their number.
-    fn of_runs(runs: &Summary) -> Self {
-        Self {
-            name: String::new(),
-            figure: None,
-            spread: percent(runs.spread()).filter(|_| runs.runs > 1),
-            of_line: None,
-            verdict: None,
-            runs: runs.runs,
-        }
-    }
-}
-
-fn short(verdict: &Verdict) -> HeadlineVerdict {
-    HeadlineVerdict { limit: verdict.limit, confidence: verdict.confidence }
-}
-
-/// A line for each result of `record` that has a figure, in the record's order: the results, the layers of a ladder that are no
-/// results of their own, the throughput and the latency of a device test.
-pub fn lines(lang: Language, record: &Record) -> Vec<Line> {
-    let results = nfs::told(record).map(Line::of_result);
-    let measured = |layer: &&LadderLayer| layer.payload_bps.as_ref().is_some_and(|payload| payload.runs > 0);
-    let layers = ladder::layers_apart(record).filter(measured).filter_map(|layer| Line::of_layer(lang, layer));
-    let found = record.device().map(|(_, found)| found);
-    let throughput = found.into_iter().flat_map(|found| &found.throughput).map(|cell| Line::of_throughput(lang, cell));
-    let latency = found.into_iter().flat_map(|found| &found.latency).map(|cell| Line::of_latency(lang, cell));
-    results.chain(layers).chain(throughput).chain(latency).collect()
-}
-
-/// What is above lines: a heading, and the titles of their columns. Ends without a newline.
-pub fn head(heading: &str, style: &Style) -> String {
-    let mut page = Page::new(style);
-    page.heading(heading);
-    let lang = style.language;
-    let titles = COLUMNS.map(|(key, ..)| lang.tell(key, &[]));
-    let titles = titles.each_ref().map(String::as_str);
-    let below = laid_out(style, "", titles, &said!(lang, "column-limit"));
-    page.dim(&below.finish(true));
-    page.finish(style.unicode).trim_end().to_owned()
-}
-
-/// A name, its figures and its limit in their columns; the limit is cut where it has no room.
-fn laid_out(style: &Style, name: &str, figures: [&str; 3], limit: &str) -> Page {
-    let kept = COLUMNS.iter().zip(figures).filter(|((.., narrowest), _)| style.width >= *narrowest);
-    let mut line = " ".repeat(INDENT);
-    line.push_str(&cell(name, NAME, false));
-    let mut used = INDENT + NAME;
-    for ((_, width, _), figure) in kept {
-        line.push_str(&cell(figure, *width, true));
-        used += width;
-    }
-    line.push_str("  ");
-    line.push_str(cell(limit, style.width.saturating_sub(used + 2), false).trim_end());
-    let mut page = Page::new(style);
-    page.raw(&line);
-    page
-}
 
 /// What limited the results of `records`: how many each limit, the widest gap of a ladder with what to try, layers that were not
 /// measured, and how many doubts there are. Empty where there is no result.
@@ -178,31 +30,6 @@ pub fn limits(records: &[Record], style: &Style) -> String {
     page.finish(style.unicode)
 }
 
-/// What many results have in common: the lowest and the highest figure of each unit, and how many each limit limits.
-pub(crate) fn answer(lang: Language, record: &Record) -> Vec<String> {
-    let results: Vec<&Measurement> = nfs::told(record).filter(|result| result.main.median.is_finite()).collect();
-    let mut quantities: Vec<Quantity> = Vec::new();
-    for result in &results {
-        if !quantities.contains(&result.quantity) {
-            quantities.push(result.quantity);
-        }
-    }
-    let range = |quantity: &Quantity| {
-        let own = || results.iter().filter(|result| result.quantity == *quantity);
-        let low = own().min_by(|one, other| one.main.median.total_cmp(&other.main.median))?;
-        let high = own().max_by(|one, other| one.main.median.total_cmp(&other.main.median))?;
-        Some(said!(
-            lang,
-            "overview-range",
-            low = results::figure(low)?,
-            lowest = plain(&low.name),
-            high = results::figure(high)?,
-            highest = plain(&high.name)
-        ))
-    };
-    quantities.iter().filter_map(range).chain(counted(lang, std::slice::from_ref(record))).collect()
-}
-
 /// Names under a heading, each with what it is for behind it.
 pub fn list(heading: &str, entries: &[(String, String)], style: &Style) -> String {
     let width = entries.iter().map(|(name, _)| name.width()).max().unwrap_or(0).min(style.width / 2);
@@ -210,23 +37,4 @@ pub fn list(heading: &str, entries: &[(String, String)], style: &Style) -> Strin
     page.heading(heading);
     entries.iter().for_each(|(name, text)| page.paragraph(&format!("  {}  ", cell(name, width, false)), text));
     page.finish(style.unicode)
-}
-
-/// `Limits of the 12 results: wire (8), latency (3) and device (1).`
-pub(crate) fn counted(lang: Language, records: &[Record]) -> Option<String> {
-    let lines = records.iter().flat_map(|record| lines(lang, record));
-    let verdicts: Vec<Limit> = lines.filter_map(|line| Some(line.verdict?.limit)).collect();
-    let mut limits: Vec<(Limit, usize)> = Vec::new();
-    for limit in &verdicts {
-        match limits.iter_mut().find(|(known, _)| known == limit) {
-            Some((_, count)) => *count += 1,
-            None => limits.push((*limit, 1)),
-        }
-    }
-    limits.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let named = |(limit, count): &(Limit, usize)| {
-        said!(lang, "overview-limit-count", named = lang.named("limit", limit), count = *count)
-    };
-    let all: Vec<String> = limits.iter().map(named).collect();
-    (!all.is_empty()).then(|| said!(lang, "overview-limits", results = verdicts.len(), limits = listed(lang, &all)))
 }

@@ -1,6 +1,5 @@
 //! The frame of every page: head, header, footer, and the data it holds for download.
 
-use crate::Link;
 use crate::language::Language;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -12,6 +11,15 @@ const SCRIPT_OVER_TIME: &str = include_str!("../html/time.js");
 /// A page may use what it carries and fetch nothing.
 const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       base-uri 'none'; form-action 'none'";
+
+/// A link to another page, where there are several.
+#[derive(Debug, Clone, Copy)]
+pub struct Link<'a> {
+    /// What it says.
+    pub text: &'a str,
+    /// Where it leads.
+    pub address: &'a str,
+}
 
 /// A page that needs nothing but itself: no other file, no network, and hardly its script.
 pub(crate) struct PageShell<'a> {

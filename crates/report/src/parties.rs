@@ -1,11 +1,9 @@
 //! Who measured with whom: the title of a document.
 
-use crate::copy;
 use crate::figures::plain;
 use crate::language::Language;
-use crate::said;
-use crate::sentences::listed;
-use crate::tasks;
+use crate::wording::listed;
+use crate::{copy, said, tasks};
 use linerate_model::{HostName, Path, PortName, Record, Task};
 
 /// Who talked to whom: `a to b`, `a, b and c to receiver`.

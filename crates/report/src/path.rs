@@ -1,15 +1,15 @@
 //! The path of a result as a picture: what each station did from the sending program to the receiving one, where datagrams were
 //! lost, and which station limited the result.
 
-use crate::charts::Chart;
-use crate::document::{Block, Section};
+use crate::chart::Chart;
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate};
-use crate::flow_result::FlowResult;
+use crate::flow_result::{FlowResult, timed};
 use crate::language::Language;
-use crate::sentences::{listed, sentence};
+use crate::section::{Block, Section};
 use crate::svg::{Drawing, HostOnPath, PathDrawing, Role, Station};
-use crate::tables::{Column, Table, timed};
-use crate::{device, firmness, frames, nfs, said, tasks, verdicts};
+use crate::table::{Column, Table};
+use crate::wording::{listed, sentence};
+use crate::{device_cells, firmness, frames, nfs, records, said, tasks, verdict};
 use linerate_model::{
     CopyFigures, CopyStage, CopyTask, DevicePlan, Direction, HostName, Limit, LimitPlace, Measurement, Nic, Record,
     Task, TaskKind, Throughput, Verdict,
@@ -83,7 +83,7 @@ fn way(lang: Language, record: &Record) -> Option<Way<'_>> {
         let verdict = nfs::judged(lang, record).map_or(&result.verdict, |(_, verdict)| verdict);
         return of_flows(lang, record, &FlowResult::of(result)?, verdict);
     }
-    let result = nfs::told(record).next()?;
+    let result = records::with_entries(record).next()?;
     match result.copy() {
         Some(found) => of_copy(lang, record, result, found),
         None if result.frames().is_empty() => of_flows(lang, record, &FlowResult::of(result)?, &result.verdict),
@@ -279,7 +279,7 @@ fn of_throughput<'a>(lang: Language, plan: &DevicePlan, cell: &'a Throughput) ->
         Stop::new(Spot::ReceiverProgram, said!(lang, "path-tester"), []),
     ];
     Some(Way {
-        name: said!(lang, "overview-frames", bytes = device::named(cell)),
+        name: said!(lang, "overview-frames", bytes = device_cells::named(cell)),
         from: plain(&plan.host.0),
         to: plain(&plan.host.0),
         stops,
@@ -370,7 +370,7 @@ fn spots(limit: Limit, place: Option<LimitPlace>) -> &'static [Spot] {
 impl Way<'_> {
     fn chart(self, lang: Language) -> Chart {
         let title = said!(lang, "path-title", name = self.name);
-        let statement = sentence(&verdicts::statement(lang, self.verdict));
+        let statement = sentence(&verdict::statement(lang, self.verdict));
         let stations = |is_ours: fn(&Stop) -> bool| -> Vec<Station> {
             self.stops.iter().filter(|stop| is_ours(stop)).map(|stop| self.station(lang, stop)).collect()
         };

@@ -1,11 +1,12 @@
 //! A chart as an SVG file of its own, for documents and slides: its legend drawn in, light colours, no style sheet but its own.
 
-use crate::charts::{Chart, SERIES};
-use crate::document::{Block, document};
+use crate::chart::{Chart, SERIES};
+use crate::document::document;
 use crate::findings::data::Data;
 use crate::language::Language;
 use crate::page_shell::STYLE;
 use crate::records::Records;
+use crate::section::Block;
 use crate::study::{self, Pivot};
 use linerate_model::StudyReport;
 use maud::{Markup, PreEscaped, html};

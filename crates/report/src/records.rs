@@ -1,6 +1,6 @@
 //! The records that a report is of.
 
-use linerate_model::Record;
+use linerate_model::{CurvePoint, Measurement, Record};
 
 /// One record, or all that one command made together; never empty.
 #[derive(Debug, Clone, Copy)]
@@ -22,4 +22,10 @@ impl<'a> From<&'a Vec<Record>> for Records<'a> {
     fn from(records: &'a Vec<Record>) -> Self {
         Self(records)
     }
+}
+
+/// The results that have an entry each; the loads of a curve share one.
+pub(crate) fn with_entries(record: &Record) -> impl Iterator<Item = &Measurement> {
+    let curve: &[CurvePoint] = record.curve().map_or(&[], |(_, found)| &found.curve);
+    record.results.iter().filter(|result| curve.iter().all(|point| point.result != result.name))
 }

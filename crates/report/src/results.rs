@@ -1,12 +1,11 @@
 //! Each result with its one figure and what there is to say of it.
 
-use crate::abridged;
-use crate::document::{Block, Entry, Section};
-use crate::figures::{per_second, plain, rate};
+use crate::figures::plain;
 use crate::flow_result::FlowResult;
 use crate::language::Language;
-use crate::{copy, device, directions, frames, nfs, overview, said, sentences, verdicts};
-use linerate_model::{Detail, Measurement, Outcome, Quantity, Record};
+use crate::section::{Block, Entry, Section};
+use crate::{abridged, device, directions, figures, frames, lines, nfs, records, said, sentences, verdicts};
+use linerate_model::{Measurement, Outcome, Record};
 
 /// Results that have an entry each; more of them are rows of a table.
 const MOST_ENTRIES: usize = 2;
@@ -28,9 +27,9 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     sentences.extend(device::not_firm(lang, record));
     sentences.extend(frames::not_firm(lang, record));
     if are_entries(record) {
-        entries.extend(nfs::told(&shown).map(|result| entry(lang, &shown, result)));
+        entries.extend(records::with_entries(&shown).map(|result| entry(lang, &shown, result)));
     } else {
-        sentences.extend(overview::answer(lang, record));
+        sentences.extend(lines::answer(lang, record));
     }
     entries.extend(nfs::answer(lang, &shown));
     sentences.extend(device::in_common(lang, record, MOST_ENTRIES));
@@ -46,12 +45,12 @@ pub(crate) fn in_words(lang: Language, record: &Record) -> Option<Section> {
         return None;
     }
     let shown = abridged::shown(record);
-    let entries = nfs::told(&shown).map(|result| entry(lang, &shown, result)).collect();
+    let entries = records::with_entries(&shown).map(|result| entry(lang, &shown, result)).collect();
     Section::summary("in-words", said!(lang, "section-in-words"), vec![Block::Entries(entries)]).map(Section::folded)
 }
 
 fn are_entries(record: &Record) -> bool {
-    record.ladder().is_none() && nfs::told(record).count() <= MOST_ENTRIES
+    record.ladder().is_none() && records::with_entries(record).count() <= MOST_ENTRIES
 }
 
 /// A result with its figure, and what there is to say of it: what limited it stands right behind the figure.
@@ -61,7 +60,7 @@ fn entry(lang: Language, record: &Record, result: &Measurement) -> Entry {
     let limits = verdicts::in_short(lang, result);
     let all = lead + limits.len();
     sentences.splice(lead..lead, limits);
-    Entry::new(plain(&result.name), sentences).led_by(all).with_figure(figure(result))
+    Entry::new(plain(&result.name), sentences).led_by(all).with_figure(figures::main(result))
 }
 
 /// What a reader may want to know of each result besides.
@@ -71,16 +70,6 @@ pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
         let further = sentences::further(lang, &result);
         (!further.is_empty()).then(|| Entry::new(plain(result.name), further))
     };
-    let entries = nfs::told(&shown).filter_map(FlowResult::of).filter_map(entry).collect();
+    let entries = records::with_entries(&shown).filter_map(FlowResult::of).filter_map(entry).collect();
     Section::full("further", said!(lang, "section-further"), vec![Block::Entries(entries)]).map(Section::folded)
-}
-
-/// The one figure of a result.
-pub(crate) fn figure(result: &Measurement) -> Option<String> {
-    match &result.detail {
-        Detail::Copy(found) => copy::bytes_per_s(found.bytes_per_s),
-        Detail::Frames { .. } => frames::frames_per_s(result.main.median),
-        Detail::Flows(_) if result.quantity == Quantity::PayloadBps => rate(result.main.median, "bit/s"),
-        Detail::Flows(_) => Some(format!("{} /s", per_second(result.main.median)?)),
-    }
 }

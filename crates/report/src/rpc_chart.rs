@@ -1,12 +1,12 @@
 //! RPC throughput against the size of a unit of data, UDP and TCP side by side.
 
-use crate::charts::{Chart, SERIES, size_ticks};
+use crate::chart::{Chart, SERIES, size_ticks};
 use crate::figures::{grouped, per_second, plain, rate, spread};
 use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Drawing, Point, Scale, Series};
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
 use linerate_model::{RpcCall, Summary, TaskKind, Transport};
 
 /// A line: the calls over one transport that do the same.

@@ -1,10 +1,8 @@
 //! What a run amounts to, in the words of a list.
 
 use crate::figures::percent;
-use crate::firmness;
 use crate::language::Language;
-use crate::said;
-use crate::text;
+use crate::{firmness, page, said};
 use linerate_model::{Confidence, Headline, HeadlineVerdict, MeasureUnit};
 use linerate_units::{BitRate, Nanos, OpRate, grouped};
 
@@ -35,7 +33,7 @@ pub fn sparkline(headlines: &[&Headline]) -> Option<String> {
     let most = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
     let shares: Vec<Option<f64>> =
         values.iter().map(|value| Some(value / most).filter(|share| share.is_finite())).collect();
-    (values.len() > 1 && most > 0.0).then(|| text::sparkline(&shares))
+    (values.len() > 1 && most > 0.0).then(|| page::sparkline(&shares))
 }
 
 /// Returns what limited that figure, with the confidence: `wire (high)`.

@@ -1,12 +1,12 @@
 //! Charts of single runs, for results that have several: their spread is seen where a median hides it.
 
-use crate::charts::{Chart, SERIES};
+use crate::chart::{Chart, SERIES};
 use crate::figures::{percent, plain};
 use crate::findings::words::{extremes, value};
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Drawing, Run, Strip, Strips};
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
 use linerate_method::statistics::median;
 use linerate_model::{MeasureUnit, Measurement, Record};
 

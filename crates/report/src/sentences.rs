@@ -2,17 +2,13 @@
 //!
 //! A sentence states what the numbers support and no more. What limited a result is the verdict's to say.
 
-use crate::figures::{self, MISSING, cost_ns, counted_share, grouped, nanos, per_second, percent, plain, rate, spread};
+use crate::figures::{MISSING, cost_ns, grouped, nanos, per_second, percent, plain, rate};
 use crate::flow_result::FlowResult;
+use crate::flow_sentences::{busiest_threads, latency, loss, of_link, tester_limit};
 use crate::language::Language;
-use crate::said;
-use crate::tables::timed;
-use crate::{calls, copy, frames, loaded_latency, nfs, tasks};
-use linerate_model::{
-    Bypass, Caveat, Confidence, Detail, Direction, Latency, Limit, Loss, LossPlaces, Measurement, Message, Record,
-    Repeats, Summary, TaskKind,
-};
-use linerate_units::Ratio;
+use crate::wording::{listed, runs};
+use crate::{calls, copy, frames, loaded_latency, nfs, said, tasks};
+use linerate_model::{Detail, Direction, Measurement, Record, Summary, TaskKind};
 
 /// Stalls below this share of the busy time are not worth a sentence.
 const WORTH_TELLING: f64 = 0.05;
@@ -81,38 +77,6 @@ fn stream(lang: Language, record: &Record, result: &FlowResult<'_>) -> Vec<Strin
     std::iter::once(found).chain(of_link(lang, result)).collect()
 }
 
-/// `This is 99.9 % of what the link can carry at MTU 1500.`; none where no limit is known.
-pub(crate) fn of_link(lang: Language, result: &FlowResult<'_>) -> Option<String> {
-    let limit = result.limit.as_ref()?;
-    let (share, most) = (percent(limit.share)?, rate(limit.payload_bps.get() as f64, "bit/s")?);
-    let mtu = limit.mtu.to_string();
-    if limit.is_declared_too_slow() {
-        return Some(said!(lang, "results-above-link", most = most, line = limit.line_bps, mtu = mtu));
-    }
-    Some(match (result.shares.len(), result.direction) {
-        (0..=2, Some(Direction::Both)) => said!(lang, "results-of-link-both", share = share, mtu = mtu),
-        (0 | 1, _) => said!(lang, "results-of-link", share = share, mtu = mtu),
-        _ => said!(lang, "results-of-links", share = share, mtu = mtu),
-    })
-}
-
-/// `3 runs, 940 to 942 Mbit/s`, with the interval where the plan asked for one.
-pub(crate) fn runs(
-    lang: Language,
-    record: &Record,
-    summary: &Summary,
-    show: impl Fn(f64) -> Option<String> + Copy,
-) -> String {
-    let mut text = spread(lang, summary, show);
-    if let (Some(Repeats::Until { .. }), Some(interval)) = (record.plan.repeats(), summary.interval)
-        && let (Some(low), Some(high)) = (show(interval.low), show(interval.high))
-    {
-        let range = if low == high { low } else { figures::range(lang, &low, &high) };
-        text.push_str(&said!(lang, "results-mean-interval", range = range, interval = interval.percent));
-    }
-    text
-}
-
 fn transactions(lang: Language, record: &Record, result: &FlowResult<'_>) -> Vec<String> {
     let done = result.transactions_per_s.as_ref().and_then(|summary| {
         let (rate, runs) = (per_second(summary.median)?, runs(lang, record, summary, per_second));
@@ -123,97 +87,6 @@ fn transactions(lang: Language, record: &Record, result: &FlowResult<'_>) -> Vec
     });
     let done = done.unwrap_or_else(|| said!(lang, "results-no-transactions"));
     vec![done, latency(lang, result)]
-}
-
-/// `Response time of 254,311 requests: p50 27 us, p99 81 us, slowest 837 us.`
-pub(crate) fn latency(lang: Language, result: &FlowResult<'_>) -> String {
-    let Some(Latency { count, p50, p99, p999, max, .. }) = timed(result) else {
-        return said!(lang, "results-untimed");
-    };
-    let [p50, p99, p999, max] = [p50, p99, p999, max].map(|time| nanos(*time));
-    // With fewer than a thousand timed, the 99.9th percentile is the slowest one.
-    if *count < 1_000 {
-        return said!(lang, "results-latency", count = count, p50 = p50, p99 = p99, max = max);
-    }
-    said!(lang, "results-latency-p999", count = count, p50 = p50, p99 = p99, p999 = p999, max = max)
-}
-
-/// What the tester reaches without the device, and whose limit the result is therefore.
-pub(crate) fn tester_limit(lang: Language, result: &FlowResult<'_>) -> Option<String> {
-    let tester_limit = result.tester_limit?;
-    let share = percent(tester_limit.share)?;
-    let limit = match result.task {
-        TaskKind::Stream => rate(tester_limit.reached.median, "bit/s")?,
-        TaskKind::Nfs => return nfs::tester_limit(lang, result, tester_limit),
-        _ => format!("{} /s", per_second(tester_limit.reached.median)?),
-    };
-    let limit = match tester_limit.bypass {
-        Bypass::Cable => limit,
-        Bypass::Loopback => said!(lang, "results-tester-limit-loopback", limit = limit),
-    };
-    Some(match (result.verdict.limit, result.verdict.confidence) {
-        (Limit::Wire, _) => said!(lang, "results-tester-limit-wire", share = share, limit = limit),
-        (Limit::Tester, _) if tester_limit.bypass == Bypass::Loopback => {
-            said!(lang, "results-tester-limit-maybe", share = share, limit = limit)
-        }
-        (Limit::Tester, Confidence::Low) => said!(lang, "results-tester-limit-maybe", share = share, limit = limit),
-        (Limit::Tester, _) => said!(lang, "results-tester-limit-reached", share = share, limit = limit),
-        _ => said!(lang, "results-tester-limit", share = share, limit = limit),
-    })
-}
-
-/// What became of the datagrams that did not arrive.
-pub(crate) fn loss(lang: Language, result: &FlowResult<'_>) -> Option<String> {
-    let loss = result.loss.as_ref()?;
-    if loss.of == 0 {
-        return Some(said!(lang, "results-loss-none-offered"));
-    }
-    if loss.lost == 0 {
-        return Some(said!(lang, "results-loss-none", loss = grouped(loss.of)));
-    }
-    let share = counted_share(Ratio::new(loss.lost, loss.of))?;
-    let places = places(lang, loss);
-    let placed = match places.as_slice() {
-        [] => String::new(),
-        [(place, _)] => said!(lang, "results-loss-all-at", place = place),
-        several => {
-            let parts: Vec<String> =
-                several.iter().map(|(place, count)| format!("{} {place}", grouped(*count))).collect();
-            format!(": {}", listed(lang, &parts))
-        }
-    };
-    Some(said!(lang, "results-loss", share = share, loss = grouped(loss.of), placed = placed))
-}
-
-/// The places where datagrams were lost, each as it stands behind a count; what no place explains comes last.
-fn places(lang: Language, loss: &Loss) -> Vec<(String, u64)> {
-    let LossPlaces {
-        not_sent,
-        sender_filter,
-        sender_queue,
-        unaccounted,
-        corrupted,
-        receiver_queue,
-        receiver_filter,
-        reassembly,
-        socket_buffer,
-    } = loss.places;
-    let unplaced = loss.lost.saturating_sub(loss.places.sum());
-    [
-        (said!(lang, "loss-place-not-sent"), not_sent),
-        (said!(lang, "loss-place-sender-filter"), sender_filter),
-        (said!(lang, "loss-place-sender-queue"), sender_queue),
-        (said!(lang, "loss-place-unaccounted"), unaccounted),
-        (said!(lang, "loss-place-corrupted"), corrupted),
-        (said!(lang, "loss-place-receiver-queue"), receiver_queue),
-        (said!(lang, "loss-place-receiver-filter"), receiver_filter),
-        (said!(lang, "loss-place-reassembly"), reassembly),
-        (said!(lang, "loss-place-socket-buffer"), socket_buffer),
-        (said!(lang, "loss-place-unknown"), unplaced),
-    ]
-    .into_iter()
-    .filter(|(_, count)| *count > 0)
-    .collect()
 }
 
 fn disorder(lang: Language, result: &FlowResult<'_>) -> Option<String> {
@@ -312,65 +185,4 @@ fn cpu(lang: Language, result: &FlowResult<'_>) -> Option<String> {
         TaskKind::Nfs => said!(lang, "results-cpu-operation", sender = sender, receiver = receiver),
         _ => said!(lang, "results-cpu-transaction", sender = sender, receiver = receiver),
     })
-}
-
-/// Shares of a core that the busiest thread of the test used, sending and receiving end: `91 and 54 %`. Other programs on the
-/// hosts are not in it. None where nothing was observed; a dash for an end that nobody watched.
-pub(crate) fn busiest_threads(lang: Language, result: &FlowResult<'_>) -> Option<String> {
-    let whole = |share: f64| match share {
-        0.0 => Some(MISSING.to_owned()),
-        share => (0.0..=1.05).contains(&share).then(|| format!("{:.0}", share * 100.0)),
-    };
-    let (sender, receiver) = (result.cpu.sender.busiest_thread, result.cpu.receiver.busiest_thread);
-    if sender == 0.0 && receiver == 0.0 {
-        return None;
-    }
-    Some(said!(lang, "figures-two-shares", sender = whole(sender)?, receiver = whole(receiver)?))
-}
-
-/// What a record says, as sentences in the reader's language.
-pub(crate) fn message(lang: Language, message: &Message) -> String {
-    sentence(&lang.message(message))
-}
-
-/// A text of a record as a sentence: with a capital and a full stop.
-pub(crate) fn sentence(text: &str) -> String {
-    let text = plain(text.trim());
-    let mut chars = text.chars();
-    let mut whole: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
-    if !whole.is_empty() && !whole.ends_with(['.', '!', '?', '\u{3002}']) {
-        // A Japanese sentence may end with a figure and its unit; then it has hiragana before.
-        let is_japanese = !whole.ends_with(|last: char| last.is_ascii())
-            || whole.contains(|c| ('\u{3041}'..='\u{309f}').contains(&c));
-        whole.push(if is_japanese { '\u{3002}' } else { '.' });
-    }
-    whole
-}
-
-/// The kind of a doubt as its record writes it: `few-runs`.
-pub(crate) fn kind(caveat: &Caveat) -> String {
-    serde_json::to_value(caveat.kind).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
-/// Sentences in a row: a space between them, but none behind a full-width stop.
-pub(crate) fn in_a_row(sentences: &[String]) -> String {
-    let mut row = String::new();
-    for sentence in sentences {
-        if !row.is_empty() && !row.ends_with('\u{3002}') {
-            row.push(' ');
-        }
-        row.push_str(sentence);
-    }
-    row
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(crate) fn listed(lang: Language, items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => {
-            said!(lang, "list-and", first = lang.list(first), last = last)
-        }
-    }
 }

@@ -1,102 +1,13 @@
 //! The results as tables: the same columns in the terminal, in Markdown and in HTML.
 
-use crate::document::{Block, Section};
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate};
-use crate::flow_result::FlowResult;
+use crate::flow_result::{FlowResult, timed};
 use crate::language::Language;
-use crate::said;
-use crate::{calls, loaded_latency, nfs, sentences};
-use linerate_model::{Latency, Record, TaskKind, Transport};
+use crate::section::{Block, Section};
+use crate::table::{Column, Figure, Table};
+use crate::{calls, flow_sentences, loaded_latency, records, said};
+use linerate_model::{Record, TaskKind, Transport};
 use linerate_units::Ratio;
-
-/// A table of text cells.
-#[derive(Clone)]
-pub struct Table {
-    /// What it shows.
-    pub caption: String,
-    /// Its columns; the first names the row.
-    pub columns: Vec<Column>,
-    /// Its cells, as many in each row as there are columns; none where a figure is missing.
-    pub rows: Vec<Vec<Option<String>>>,
-}
-
-/// A column of a table.
-#[derive(Clone)]
-pub struct Column {
-    head: Head,
-    /// Narrow outputs leave out the highest first; 0 stays.
-    pub(crate) rank: u8,
-    /// Whether its cells are words, and its title says enough.
-    pub(crate) words: bool,
-    /// For each row how long a bar behind its cell is, 0 to 1, for forms that do not draw the table's chart.
-    pub(crate) bars: Option<Vec<f64>>,
-}
-
-#[derive(Clone)]
-enum Head {
-    /// Of linerate's own words.
-    Key(&'static str),
-    /// Of a study's.
-    Named { title: String, meaning: String },
-}
-
-impl Table {
-    /// Whether it holds words rather than figures.
-    pub(crate) fn is_of_words(&self) -> bool {
-        self.columns.iter().all(|column| column.words)
-    }
-}
-
-impl Column {
-    /// A column that always stays. Its words are the message of that key, and its attribute `meaning`.
-    pub(crate) const fn new(key: &'static str) -> Self {
-        Self { head: Head::Key(key), rank: 0, words: false, bars: None }
-    }
-
-    /// The same, left out by narrow outputs: of the highest rank first.
-    pub(crate) fn ranked(self, rank: u8) -> Self {
-        Self { rank, ..self }
-    }
-
-    /// The same, of words rather than figures.
-    pub(crate) fn of_words(self) -> Self {
-        Self { words: true, ..self }
-    }
-
-    /// The same with a bar behind each cell, of these lengths from 0 to 1.
-    pub(crate) fn with_bars(self, lengths: Vec<f64>) -> Self {
-        Self { bars: Some(lengths), ..self }
-    }
-
-    /// A column that a study names.
-    pub(crate) const fn named(title: String, meaning: String) -> Self {
-        Self { head: Head::Named { title, meaning }, rank: 0, words: false, bars: None }
-    }
-
-    /// Its short title.
-    pub fn title(&self, lang: Language) -> String {
-        match &self.head {
-            Head::Key(key) => lang.tell(key, &[]),
-            Head::Named { title, .. } => title.clone(),
-        }
-    }
-
-    /// What it counts.
-    pub fn meaning(&self, lang: Language) -> String {
-        match &self.head {
-            Head::Key(key) => lang.meaning(key),
-            Head::Named { meaning, .. } => meaning.clone(),
-        }
-    }
-
-    /// Whether it is the column of this key.
-    pub(crate) fn is(&self, key: &str) -> bool {
-        matches!(self.head, Head::Key(own) if own == key)
-    }
-}
-
-/// A column of results: its key and rank, and how its cell is taken from a result.
-pub(crate) type Figure = (&'static str, u8, fn(Language, &FlowResult<'_>) -> Option<String>);
 
 const STREAMS: [Figure; 11] = [
     ("column-charts-payload", 0, |_, m| rate(m.received.as_ref()?.payload_bps.median, "bit/s")),
@@ -117,7 +28,7 @@ const STREAMS: [Figure; 11] = [
     }),
     ("column-packets-s", 4, |_, m| per_second(m.received.as_ref()?.packets_per_s.median)),
     ("column-retransmits", 3, |_, m| Some(grouped(m.tcp.as_ref()?.retransmits))),
-    ("column-busiest-thread", 6, sentences::busiest_threads),
+    ("column-busiest-thread", 6, flow_sentences::busiest_threads),
     ("column-limit", 1, limit),
 ];
 
@@ -143,14 +54,9 @@ pub(crate) fn limit(lang: Language, result: &FlowResult<'_>) -> Option<String> {
     Some(lang.named("limit", result.verdict.limit))
 }
 
-/// Latency, where anything was timed.
-pub(crate) fn timed<'a>(result: &FlowResult<'a>) -> Option<&'a Latency> {
-    result.figures().latency_ns.as_ref().filter(|latency| latency.count > 0)
-}
-
 /// The figures of all results, and of each path of those that have several.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
-    let told: Vec<FlowResult<'_>> = nfs::told(record).filter_map(FlowResult::of).collect();
+    let told: Vec<FlowResult<'_>> = records::with_entries(record).filter_map(FlowResult::of).collect();
     let shares = told.iter().filter_map(|result| shares(lang, result));
     let tables = results(lang, &told).into_iter().chain(shares);
     let (heading, blocks) = (said!(lang, "section-figures"), tables.map(Block::Table).collect());
@@ -163,7 +69,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
 
 /// Latency under load, of the results that were probed.
 pub(crate) fn loaded_latency(lang: Language, record: &Record) -> Option<Section> {
-    let told: Vec<FlowResult<'_>> = nfs::told(record).filter_map(FlowResult::of).collect();
+    let told: Vec<FlowResult<'_>> = records::with_entries(record).filter_map(FlowResult::of).collect();
     let probed: Vec<&FlowResult<'_>> = told.iter().filter(|result| result.loaded_latency.is_some()).collect();
     let heading = said!(lang, "tables-latency-under-load");
     let table = results_table(lang, heading.clone(), "column-stream", &probed, &loaded_latency::COLUMNS);

@@ -1,13 +1,13 @@
 //! The figure of the same command from run to run: where its level changed, and what else changed then.
 
-use crate::charts::{Chart, SERIES};
+use crate::chart::{Chart, SERIES};
 use crate::figures::{moment_short, plain};
 use crate::findings::words::{extremes, range, unit_of, value};
-use crate::html::figure;
 use crate::language::Language;
+use crate::markup::figure;
 use crate::said;
 use crate::svg::{Axis, Drawing, Point, Scale, Series};
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
 use linerate_method::statistics::{ChangePoint, FEWEST, change_points, median};
 use linerate_model::{Headline, MeasureUnit};
 use maud::Markup;

@@ -1,19 +1,18 @@
 //! What limited each result, with the evidence.
 
-use crate::abridged;
-use crate::document::{Block, Entry, Folded, Section};
 use crate::figures::plain;
 use crate::language::Language;
-use crate::sentences::{listed, message, sentence};
-use crate::{device, frames, nfs, said};
-use linerate_model::{Confidence, Limit, LimitPlace, Measurement, Record, Steadiness, Verdict};
-use linerate_units::BitRate;
+use crate::section::{Block, Entry, Folded, Section};
+use crate::verdict::{course, statement};
+use crate::wording::{listed, message, sentence};
+use crate::{abridged, device, frames, nfs, records, said};
+use linerate_model::{Measurement, Record, Verdict};
 
 /// What limited which results, streams and transactions first; the same verdict of several stands once.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let shown = abridged::shown(record);
     let mut grouped: Vec<(Vec<String>, &Verdict)> = Vec::new();
-    for (name, verdict) in nfs::told(&shown).flat_map(|result| of_result(lang, result)) {
+    for (name, verdict) in records::with_entries(&shown).flat_map(|result| of_result(lang, result)) {
         match grouped.iter_mut().find(|(_, known)| *known == verdict) {
             Some((names, _)) => names.push(name),
             None => grouped.push((vec![name], verdict)),
@@ -67,51 +66,4 @@ fn of_result(lang: Language, result: &Measurement) -> Vec<(String, &Verdict)> {
     let each: Vec<(String, &Verdict)> =
         flows.iter().filter_map(|flow| Some((frames::named(lang, flow), flow.verdict.as_ref()?))).collect();
     if flows.len() > 1 && each.len() == flows.len() { each } else { vec![(plain(&result.name), &result.verdict)] }
-}
-
-/// `Limited by the wire (high confidence)`, with the place where it is known, and the limits that were reached as well.
-pub(crate) fn statement(lang: Language, verdict: &Verdict) -> String {
-    let confidence = match verdict.confidence {
-        Confidence::Low => said!(lang, "verdicts-confidence-low"),
-        Confidence::Medium => said!(lang, "verdicts-confidence-medium"),
-        Confidence::High => said!(lang, "verdicts-confidence-high"),
-    };
-    let named: Vec<String> = verdict.also.iter().map(|limit| lang.named("limit", limit)).collect();
-    let others = listed(lang, &named);
-    let said = match verdict.limit {
-        Limit::CannotTell if named.is_empty() => return said!(lang, "verdicts-cannot-tell"),
-        Limit::CannotTell => return said!(lang, "verdicts-cannot-tell-which", others = others),
-        limit => {
-            let named = lang.named("limit", limit);
-            match told_place(verdict).map(|place| lang.named("place", place)) {
-                Some(place) => {
-                    said!(lang, "verdicts-limited-at", named = named, place = place, confidence = confidence)
-                }
-                None => said!(lang, "verdicts-limited-by", named = named, confidence = confidence),
-            }
-        }
-    };
-    if named.is_empty() { said } else { said!(lang, "verdicts-and-also", said = said, others = others) }
-}
-
-/// The place of a limit that may be in several: the names of the others say where they are.
-fn told_place(verdict: &Verdict) -> Option<LimitPlace> {
-    let anywhere = match verdict.limit {
-        Limit::Shaper | Limit::SoftirqCpu => true,
-        Limit::PathLoss => verdict.place == Some(LimitPlace::ReturnPath),
-        _ => false,
-    };
-    verdict.place.filter(|_| anywhere)
-}
-
-/// How steady the result was within the window.
-fn course(lang: Language, steadiness: Steadiness) -> String {
-    let rate = |bps: f64| BitRate::per_second(bps.max(0.0) as u64).to_string();
-    match steadiness {
-        Steadiness::Steady => said!(lang, "verdicts-steady"),
-        Steadiness::Varying { p5_bps, p95_bps } => {
-            said!(lang, "verdicts-varying", low = rate(p5_bps), high = rate(p95_bps))
-        }
-        Steadiness::Rising { growth } => said!(lang, "verdicts-rising", growth = format!("{growth:.1}")),
-    }
 }

@@ -165,6 +165,6 @@ fn within(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
         .iter()
         .map(|(bytes, low, high, payload)| at(*bytes, range(data.lang, *low, *high, unit), *payload))
         .collect();
-    let evidence = bound(crate::sentences::sentence(&each.join("; ")));
+    let evidence = bound(crate::wording::sentence(&each.join("; ")));
     Some(finding(FindingKind::WithinLimit, text, vec![evidence]))
 }

@@ -241,5 +241,5 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
             test(&course.test(data.lang), course.p, text)
         })
         .collect();
-    Some(finding(FindingKind::Growth, crate::sentences::sentence(&text), evidence))
+    Some(finding(FindingKind::Growth, crate::wording::sentence(&text), evidence))
 }

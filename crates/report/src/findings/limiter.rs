@@ -4,9 +4,8 @@ use super::data::{Data, Group};
 use super::growth::{Course, FULL, courses};
 use super::words::{extremes, listed, p_value, share, some_of, value};
 use super::{bound, finding, test};
-use crate::figures;
-use crate::said;
-use crate::sentences::sentence;
+use crate::wording::sentence;
+use crate::{figures, said};
 use linerate_model::{CellLimit, Evidence, FactorOf, Finding, FindingKind};
 
 /// So many results are named in a sentence.

@@ -5,7 +5,7 @@ use super::words::{extremes, listed, p_value, times, times_range, value};
 use super::{bound, finding, test};
 use crate::language::Language;
 use crate::said;
-use crate::sentences::sentence;
+use crate::wording::sentence;
 use linerate_method::statistics::{SIGNIFICANT, Tested, Trend, trend_test};
 use linerate_model::{CellLimit, Finding, FindingKind, Layer, MeasureUnit};
 use std::collections::BTreeMap;

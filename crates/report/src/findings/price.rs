@@ -6,7 +6,7 @@ use super::words::{extremes, money, p_value, times, times_range};
 use super::{bound, finding, sign_tested, test};
 use crate::language::Language;
 use crate::said;
-use crate::sentences::{in_a_row, sentence};
+use crate::wording::{in_a_row, sentence};
 use linerate_method::statistics::{SIGNIFICANT, Tested};
 use linerate_model::{Evidence, Finding, FindingKind, MeasureUnit, Price};
 use std::cmp::Ordering;

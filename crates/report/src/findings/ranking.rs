@@ -5,7 +5,7 @@ use super::words::{listed, multiple, p_value};
 use super::{finding, sign_tested, test};
 use crate::language::Language;
 use crate::said;
-use crate::sentences::sentence;
+use crate::wording::sentence;
 use linerate_method::statistics::{SIGNIFICANT, Tested, median};
 use linerate_model::{Evidence, Finding, FindingKind};
 

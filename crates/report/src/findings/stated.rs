@@ -8,7 +8,7 @@ use super::{bound, finding};
 use crate::figures::grouped;
 use crate::language::Language;
 use crate::said;
-use crate::sentences::sentence;
+use crate::wording::sentence;
 use linerate_model::{Finding, FindingKind, MeasureUnit, StatedAs, StatedValue};
 
 /// A medium counts as filled from this share of its limit on, as far as a source says how much it was.

@@ -2,8 +2,7 @@
 
 use crate::figures::{self, MISSING, grouped, nanos, percent};
 use crate::language::Language;
-use crate::said;
-use crate::sentences;
+use crate::{said, wording};
 use linerate_model::MeasureUnit;
 
 /// A value of a study with the digits it was published with: `129.93 Mbit/s`, `148,809.5/s`.
@@ -55,7 +54,7 @@ pub(crate) fn range(lang: Language, low: f64, high: f64, unit: MeasureUnit) -> S
 
 /// Names in a row.
 pub(super) fn listed(lang: Language, names: &[String]) -> String {
-    sentences::listed(lang, names)
+    wording::listed(lang, names)
 }
 
 /// Names of which one holds.

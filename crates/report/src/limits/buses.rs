@@ -4,9 +4,9 @@ use crate::csv::line;
 use crate::figures::{per_second, rate};
 use crate::language::Language;
 use crate::markdown::{escaped, push_table};
+use crate::page::{Page, Style};
 use crate::said;
-use crate::tables::{Column, Table};
-use crate::text::{Page, Style};
+use crate::table::{Column, Table};
 use linerate_model::{Bus, Medium};
 use serde_json::{Value, json};
 

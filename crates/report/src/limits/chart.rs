@@ -1,13 +1,12 @@
 //! Payload share of the line against message size, a line for each stack that differs.
 
 use super::{LimitCell, Limits, bits, name};
-use crate::charts::{Chart, SERIES, size_ticks};
+use crate::chart::{Chart, SERIES, size_ticks};
 use crate::figures::percent;
 use crate::language::Language;
-use crate::said;
-use crate::sentences;
 use crate::svg::{Axis, Drawing, Point, Scale, Series};
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
+use crate::{said, wording};
 use linerate_model::{Layer, Stack, Transport};
 use linerate_units::grouped;
 
@@ -44,7 +43,7 @@ impl Curve {
         let names: Vec<String> = self.stacks.iter().map(name).collect();
         match names.as_slice() {
             [first, .., last] if names.len() > 3 => said!(lang, "limits-chart-range", first = first, last = last),
-            names => sentences::listed(lang, names),
+            names => wording::listed(lang, names),
         }
     }
 }

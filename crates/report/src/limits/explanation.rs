@@ -3,9 +3,9 @@
 use super::{LimitCell, Limits, bits, mtu, name};
 use crate::figures::{grouped, per_second, percent};
 use crate::language::Language;
+use crate::page::Page;
 use crate::said;
-use crate::tables::{Column, Table};
-use crate::text::Page;
+use crate::table::{Column, Table};
 use linerate_model::{Carried, HeaderField, Layer, Packet, Transport};
 
 /// Packets of one form, and which of the message's they are: `Packets 2 to 5 of 6`; then what answers them on the same medium.

@@ -2,13 +2,12 @@
 
 use super::{LimitCell, Limits, tables};
 use crate::csv::{field, line};
-use crate::html::{figure, prose, scrolling, with_meanings};
 use crate::language::Language;
 use crate::markdown::{escaped, push_table};
+use crate::markup::{figure, prose, scrolling, with_meanings};
+use crate::page::{Page, Style};
 use crate::page_shell::{Carried, Data, PageShell};
-use crate::picture;
-use crate::said;
-use crate::text::{Page, Style};
+use crate::{picture, said};
 use linerate_model::{Layer, Transport};
 use maud::html;
 use serde_json::{Value, json};

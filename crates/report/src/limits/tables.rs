@@ -4,7 +4,7 @@ use super::{LimitCell, Limits, bits, mtu, name};
 use crate::figures::{grouped, per_second, percent};
 use crate::language::Language;
 use crate::said;
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
 use linerate_model::{Layer, Transport};
 
 /// The overview's messages: what it calls them, and how early a narrow output leaves them out.

@@ -1,7 +1,7 @@
 //! The attempts at a trial as charts over time name and colour them.
 
 use super::course::Course;
-use crate::charts::SERIES;
+use crate::chart::SERIES;
 use crate::figures::plain;
 use crate::language::Language;
 use crate::said;

@@ -3,12 +3,12 @@
 use super::attempt::{self, Attempt};
 use super::course::{Course, CourseStep, extent, usual_interval};
 use super::time_axis::TimeAxis;
-use crate::charts::{Chart, latency_axis};
+use crate::chart::{Chart, latency_axis};
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Drawing, PLOT, Trace, Traces};
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
 use linerate_model::Span;
 use linerate_units::ByteCount;
 

@@ -4,7 +4,7 @@ use super::attempt::Attempt;
 use super::course::Course;
 use super::shares::{SharedRun, Shares};
 use super::{MEASURED, Quantity};
-use crate::charts::SERIES;
+use crate::chart::SERIES;
 use crate::figures::plain;
 use crate::language::Language;
 use crate::said;

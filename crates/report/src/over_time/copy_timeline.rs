@@ -1,13 +1,13 @@
 //! When each attempt at a copy began and ended: the copies of a record on one axis of time, a row for each destination.
 
-use crate::charts::{Chart, SERIES};
-use crate::document::Block;
+use crate::chart::{Chart, SERIES};
 use crate::figures::{nanos, plain};
 use crate::language::Language;
-use crate::sentences::listed;
+use crate::section::Block;
 use crate::svg::{Axis, Drawing, Sign, TimeBar, TimeRow, TimeRows};
-use crate::tables::{Column, Table};
-use crate::{copy, said};
+use crate::table::{Column, Table};
+use crate::wording::listed;
+use crate::{figures, said};
 use linerate_method::copy::clients;
 use linerate_method::statistics::median;
 use linerate_model::{AttemptSpan, CopyClient, Message, Record, Standing, Task, TrialResult};
@@ -211,7 +211,7 @@ impl Attempt<'_> {
     /// What the bar of a part says when it is pointed at.
     fn label(&self, lang: Language, row: &str, part: &Part, zero: u64) -> String {
         let (from, to, time) = (moment(part.from, zero), moment(part.to, zero), nanos(part.to - part.from));
-        let rate = part.bytes_per_s.and_then(copy::bytes_per_s);
+        let rate = part.bytes_per_s.and_then(figures::bytes_per_s);
         let mut label = match rate {
             _ if part.is_lost() => said!(lang, "copy-timeline-point-lost", row = row, run = self.name, from = from),
             Some(rate) => {
@@ -372,7 +372,7 @@ fn table(lang: Language, zero: u64, all: &[Attempt<'_>], title: &str) -> Table {
             Some(moment(part.from, zero)),
             known.then(|| moment(part.to, zero)),
             known.then(|| nanos(part.to - part.from)),
-            part.bytes_per_s.filter(|_| known).and_then(copy::bytes_per_s),
+            part.bytes_per_s.filter(|_| known).and_then(figures::bytes_per_s),
             attempt.idle.map(nanos),
             (!remarks.is_empty()).then(|| listed(lang, &remarks)),
         ]

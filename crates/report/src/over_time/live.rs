@@ -4,10 +4,10 @@ use super::attempt::Attempt;
 use super::chart::{Line, OverTime, ValueKind};
 use super::course::{Course, CourseStep};
 use super::time_axis::TimeAxis;
-use crate::charts::SERIES;
+use crate::chart::SERIES;
 use crate::figures::{nanos, per_second, plain, rate};
 use crate::language::Language;
-use crate::{html, said};
+use crate::{markup, said};
 use linerate_model::{IntervalReport, Span, TaskKind, Transport, TrialState};
 use linerate_units::Nanos;
 use maud::{Markup, html};
@@ -113,7 +113,7 @@ pub fn live_charts(lang: Language, trial: &LiveTrial) -> Markup {
     let has_window = charts.iter().any(|chart| chart.has_window);
     let Some(time) = TimeAxis::over(0, has_window, charts.iter().filter_map(OverTime::extent)) else { return html! {} };
     let charts = charts.into_iter().filter_map(|chart| chart.chart(lang, &time));
-    html! { @for chart in charts { (html::figure(lang, &chart)) } }
+    html! { @for chart in charts { (markup::figure(lang, &chart)) } }
 }
 
 /// What is drawn of an interval; none where it was not told.

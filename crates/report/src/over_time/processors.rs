@@ -5,7 +5,7 @@ use super::course::Course;
 use super::evidence::summed;
 use super::shares::{SharedRun, Shares};
 use super::{LoadCharts, Quantity};
-use crate::charts::SERIES;
+use crate::chart::SERIES;
 use crate::figures::plain;
 use crate::said;
 use linerate_model::{HostName, Record};

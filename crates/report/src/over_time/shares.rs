@@ -2,11 +2,11 @@
 
 use super::course::{Course, CourseStep, extent};
 use super::time_axis::TimeAxis;
-use crate::charts::Chart;
+use crate::chart::Chart;
 use crate::figures::percent;
 use crate::language::Language;
 use crate::svg::{Drawing, StackedRun, StackedRuns, StackedShare, Stretch};
-use crate::tables::{Column, Table};
+use crate::table::{Column, Table};
 use linerate_model::Span;
 
 /// Most intervals of a run.

@@ -4,9 +4,8 @@ use super::course::Course;
 use super::{LoadCharts, MEASURED, attempt};
 use crate::figures::plain;
 use crate::language::Language;
-use crate::nfs;
-use crate::said;
-use crate::text::sparkline;
+use crate::page::sparkline;
+use crate::{records, said};
 use linerate_model::{Measurement, Record};
 use std::ops::RangeInclusive;
 use unicode_width::UnicodeWidthStr as _;
@@ -31,7 +30,7 @@ struct Spark {
 /// Returns a line for each result that was sampled, at most so wide: its name, the course of each run that counts, and the scale.
 /// Where a line has no room for all runs it shows the first ones. There is none of more results than three.
 pub(crate) fn sparks(lang: Language, record: &Record, width: usize) -> Vec<String> {
-    let results: Vec<&Measurement> = nfs::told(record).collect();
+    let results: Vec<&Measurement> = records::with_entries(record).collect();
     if results.len() > MOST {
         return Vec::new();
     }

@@ -4,10 +4,10 @@
 use super::charts::{self, Line, colour};
 use super::multiples::{self, Over, Plot};
 use super::shape::Shape;
-use crate::charts::Chart;
+use crate::chart::Chart;
 use crate::findings::data::Data;
 use crate::language::Language;
-use crate::sentences::listed;
+use crate::wording::listed;
 
 /// Styles of lines by colour and dashes. More of either would not be told apart.
 const STYLES: [[&str; 3]; 4] = [

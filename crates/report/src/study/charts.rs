@@ -5,14 +5,14 @@ use super::multiples::{Legend, Over, Plot};
 use super::pivot::Pivot;
 use super::shape::{Facet, Shape, named};
 use super::{by_class, heat, multiples, repeats};
-use crate::charts::{Chart, SERIES, lowest, rate_axis};
+use crate::chart::{Chart, SERIES, lowest, rate_axis};
 use crate::figures::plain;
 use crate::findings::data::Data;
 use crate::findings::words::value;
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Bars, Drawing, GroupPanel, Member, Point, Segment, Series};
-use crate::tables::Table;
+use crate::table::Table;
 use linerate_model::{FactorOf, MeasureUnit};
 
 /// Places between the lowest and the highest size at which a limit is drawn.
@@ -278,7 +278,7 @@ fn measures_beside(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Cha
         lang,
         data,
         shape.measure,
-        &capital(&crate::sentences::listed(lang, &titles)),
+        &capital(&crate::wording::listed(lang, &titles)),
         vec![GroupPanel { name: String::new(), groups: groups.collect() }],
         legend,
         &all.collect::<Vec<_>>(),
@@ -343,5 +343,5 @@ fn table(lang: Language, data: &Data<'_>, caption: &str, measure: usize, cells: 
 }
 
 pub(super) fn capital(text: &str) -> String {
-    crate::sentences::sentence(text).trim_end_matches('.').to_owned()
+    crate::wording::sentence(text).trim_end_matches('.').to_owned()
 }

@@ -3,14 +3,14 @@
 use super::charts::{capital, said};
 use super::pivot::Pivot;
 use super::tables::pivoted;
-use crate::charts::Chart;
+use crate::chart::Chart;
 use crate::figures::MISSING;
 use crate::findings::data::Data;
 use crate::findings::words::value;
 use crate::heat_map::{HeatMap, Told};
 use crate::language::Language;
 use crate::said;
-use crate::sentences::listed;
+use crate::wording::listed;
 use linerate_method::statistics::median;
 
 /// A heat map of each measure, where rows and columns have several levels.

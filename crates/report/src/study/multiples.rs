@@ -2,13 +2,13 @@
 
 use super::charts::{Line, axis, capital, said, spread};
 use super::shape::named;
-use crate::charts::{Chart, size_ticks};
+use crate::chart::{Chart, size_ticks};
 use crate::figures::{MISSING, plain};
 use crate::findings::data::Data;
 use crate::language::Language;
 use crate::said;
-use crate::sentences::listed;
 use crate::svg::{Axis, Drawing, Panel, Panels, Point, Scale, Series};
+use crate::wording::listed;
 use std::collections::BTreeMap;
 
 /// Cap on facets; the tables have all.

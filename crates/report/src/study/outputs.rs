@@ -6,13 +6,14 @@ use super::tables;
 use crate::csv::{field, line};
 use crate::figures::plain;
 use crate::findings::claims::EDGES;
+use crate::findings::data::Data;
 use crate::findings::words::value;
-use crate::findings::{self, data::Data};
+use crate::findings::{self};
 use crate::language::Language;
 use crate::markdown::{escaped, push_heading, push_table};
+use crate::page::{Page, Style};
 use crate::said;
-use crate::sentences::{in_a_row, listed, sentence};
-use crate::text::{Page, Style};
+use crate::wording::{in_a_row, listed, sentence};
 use linerate_model::{CellLimit, Finding, MeasureUnit, Study, StudyReport};
 use serde_json::json;
 

@@ -3,12 +3,13 @@
 use super::pivot::Pivot;
 use super::{charts, outputs, tables};
 use crate::figures::plain;
-use crate::findings::{self, data::Data};
-use crate::html::{figure, prose, scrolling};
+use crate::findings::data::Data;
+use crate::findings::{self};
 use crate::language::Language;
+use crate::markup::{figure, prose, scrolling};
 use crate::page_shell::{Carried, Data as Carry, PageShell};
 use crate::said;
-use crate::sentences::sentence;
+use crate::wording::sentence;
 use linerate_model::{Evidence, Finding, StudyReport};
 use maud::{Markup, html};
 

@@ -3,7 +3,7 @@
 use crate::figures::plain;
 use crate::findings::data::Data;
 use crate::language::Language;
-use crate::tables::Column;
+use crate::table::Column;
 use linerate_model::Study;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use super::charts::{capital, class, colour};
 use super::shape::Shape;
-use crate::charts::Chart;
+use crate::chart::Chart;
 use crate::figures::plain;
 use crate::findings::data::Data;
 use crate::language::Language;

@@ -4,7 +4,7 @@
 use super::layout::{Layout, columns_in, widest, width_of};
 use super::rows::{NAME_COLUMNS, Rows};
 use super::{Axis, BARS_TOP, BELOW, Segment, at, axis_below, reachable, whisker};
-use crate::text::cut;
+use crate::wrap::cut;
 use maud::{Markup, html};
 
 /// Height of a bar with its space, and of a group's name.

@@ -3,7 +3,7 @@
 use super::layout::{Layout, columns_in, widest};
 use super::rows::NAME_COLUMNS;
 use super::{at, reachable};
-use crate::text::cut;
+use crate::wrap::cut;
 use maud::{Markup, html};
 
 /// More find no room for their figures.

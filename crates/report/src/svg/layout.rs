@@ -1,7 +1,7 @@
 //! The width that a drawing is made for, and what text has room in it.
 
 use super::{Axis, at};
-use crate::text::wrapped;
+use crate::wrap::wrapped;
 use maud::{Markup, html};
 use unicode_width::UnicodeWidthStr as _;
 

@@ -3,7 +3,7 @@
 use super::layout::{Layout, apart, columns_in, widest};
 use super::lines::{drawn, left_of};
 use super::{Axis, Series, at};
-use crate::text::cut;
+use crate::wrap::cut;
 use maud::{Markup, html};
 
 /// Room above for the title of the vertical axis, above each plot for its name, and below one for the figures of its axis.

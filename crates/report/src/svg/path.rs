@@ -4,7 +4,7 @@
 
 use super::layout::{Layout, WIDE};
 use super::{at, reachable};
-use crate::text::cut;
+use crate::wrap::cut;
 use maud::{Markup, html};
 
 /// Width of a host, and of the space between it and what lies between the hosts.

@@ -2,7 +2,7 @@
 
 use super::layout::{Layout, columns_in, widest, width_of};
 use super::{Axis, at};
-use crate::text::cut;
+use crate::wrap::cut;
 use maud::{Markup, html};
 
 /// Longest name beside a row, columns of text.

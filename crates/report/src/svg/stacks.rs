@@ -3,7 +3,7 @@
 use super::layout::{Layout, columns_in};
 use super::steps::{Stretch, edges, plot, seconds_below, time_of};
 use super::{Axis, BARS_TOP, BELOW, at, reachable};
-use crate::text::cut;
+use crate::wrap::cut;
 use maud::{Markup, html};
 
 /// Height of a run's name, and of its areas.

@@ -3,7 +3,7 @@
 use super::layout::{Layout, columns_in};
 use super::rows::Rows;
 use super::{Axis, BARS_TOP, BELOW, at, axis_below, reachable};
-use crate::text::cut;
+use crate::wrap::cut;
 use maud::{Markup, html};
 
 /// Height of a strip, and of a group's name.
