@@ -4,28 +4,15 @@
 //! taken back while the process lives. It binds the thread that starts the agent and all threads that this one starts; so an
 //! agent that is to be confined is started before its process has others.
 
-use crate::{AgentOptions, StartError};
-use linerate_sys::bpf;
+use crate::StartError;
+use crate::options::{AgentOptions, Confinement};
 use linerate_sys::capability::{CapabilitySet, KernelCapability};
 use linerate_sys::landlock::{self, FolderRights};
 use linerate_sys::seccomp::{AllowedCalls, Condition};
-use linerate_sys::thread;
+use linerate_sys::{bpf, thread};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-
-/// What a confined agent needs besides what its other options tell.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Confinement {
-    /// Folders that it reads, as that of its identity.
-    pub reads: Vec<PathBuf>,
-    /// Folders that it writes beside those of its engines, as that of its records.
-    pub writes: Vec<PathBuf>,
-    /// It binds ports below 1024: those that many NFS servers ask of their callers, or one that it was told to listen at.
-    pub low_ports: bool,
-    /// It keeps `CAP_NET_ADMIN`: for socket buffers beyond the system's limits, busy polling and all congestion controls.
-    pub net_admin: bool,
-}
 
 /// What is in force after an agent has confined itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

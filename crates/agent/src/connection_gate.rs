@@ -1,7 +1,7 @@
 //! Connections before they have shown a token: few may be open at a time, and not for long. After that, each credential has a share.
 
 use crate::grant::CredentialId;
-use crate::serve::Shared;
+use crate::shared::Shared;
 use crate::slots::{Slot, Slots};
 use axum::{Extension, Router};
 use axum_server::accept::Accept;

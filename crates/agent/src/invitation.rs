@@ -10,10 +10,9 @@ use linerate_sys::clock;
 use linerate_units::{BitRate, Nanos};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 use subtle::ConstantTimeEq as _;
 
 /// Invitations that are over are kept for so long, so that who still uses one is told what became of it.

@@ -1,20 +1,20 @@
 //! The API described for other programs: OpenAPI 3.1, made from the table of routes and the types' own schemas.
 //! <https://spec.openapis.org/oas/v3.1.0>
 
-use crate::routes::{Answer, ROUTES, Route};
+use crate::route::{Answer, Route};
 use linerate_control::{ApiError, ErrorKind, PROTOCOL, PROTOCOL_HEADER};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// The description of the API.
-pub fn openapi() -> Value {
+/// The description of an API of these routes.
+pub(crate) fn describe(routes: &[Route]) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
     });
     let mut generator = settings.into_generator();
     let mut paths = Map::new();
-    for route in &ROUTES {
+    for route in routes {
         let operation = operation(route, &mut generator);
         paths.entry(route.path).or_insert_with(|| json!({}))[route.method.name()] = operation;
     }
@@ -87,7 +87,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::routes::{ROUTES, openapi};
 
     #[test]
     fn lists_every_route_and_every_reference_leads_somewhere() {

@@ -4,15 +4,17 @@ use crate::admission::admit_ports;
 use crate::connection_gate::GatedConnection;
 use crate::error_response::ErrorResponse;
 use crate::grant::Grant;
+use crate::openapi::describe;
 use crate::pairing;
-use crate::serve::Shared;
+use crate::route::{Answer, Method, Route};
+use crate::shared::Shared;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::routing::on;
 use axum::{Extension, Json, Router};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::pairing::{Paired, PairingMessage, PairingProof};
@@ -24,59 +26,6 @@ use serde::de::DeserializeOwned;
 use std::future::ready;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// One thing that can be asked.
-pub(crate) struct Route {
-    pub(crate) method: Method,
-    /// With the parameters in braces, as axum and OpenAPI both write them.
-    pub(crate) path: &'static str,
-    pub(crate) summary: &'static str,
-    /// Callers must name the protocol version they speak. What general tools read is open to all versions.
-    pub(crate) versioned: bool,
-    /// Callers must show a token.
-    pub(crate) admitted: bool,
-    pub(crate) body: Option<SchemaOf>,
-    pub(crate) answer: Answer,
-    /// What may be answered instead, beyond what any route may.
-    pub(crate) errors: &'static [ErrorKind],
-    handler: fn(MethodFilter) -> MethodRouter<Arc<Shared>>,
-}
-
-/// The schema of a type.
-pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
-
-/// What a success looks like.
-pub(crate) enum Answer {
-    Json(SchemaOf),
-    Events(SchemaOf),
-    Text,
-    Nothing,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) enum Method {
-    Get,
-    Post,
-    Delete,
-}
-
-impl Method {
-    fn filter(self) -> MethodFilter {
-        match self {
-            Self::Get => MethodFilter::GET,
-            Self::Post => MethodFilter::POST,
-            Self::Delete => MethodFilter::DELETE,
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::Post => "post",
-            Self::Delete => "delete",
-        }
-    }
-}
 
 /// The schema of `T`, as an element of a static table.
 fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -231,6 +180,11 @@ pub(crate) static ROUTES: [Route; 13] = [
         handler: |method| on(method, metrics),
     },
 ];
+
+/// The description of the API for other programs.
+pub fn openapi() -> serde_json::Value {
+    describe(&ROUTES)
+}
 
 /// Bytes of the longest body that is read of callers without a token.
 const STRANGERS_BODY: usize = 1 << 10;
@@ -414,7 +368,7 @@ async fn resolve(
 }
 
 async fn description() -> Json<serde_json::Value> {
-    Json(crate::openapi())
+    Json(openapi())
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>) -> impl IntoResponse {

@@ -4,13 +4,12 @@ use crate::api_listener::{ApiAddress, ApiListener};
 use crate::connection_gate::{ConnectionGate, GatedConnection};
 use crate::error_response::ErrorResponse;
 use crate::grant::Credentials;
+use crate::options::AgentOptions;
 use crate::pairing::Pairing;
 use crate::routes::{is_for_strangers, router};
 use crate::sessions::Sessions;
-use crate::{
-    Confined, Confinement, EngineOptions, Identity, Invitations, Limits, StartError, Timeouts, Token, advertise,
-    engines,
-};
+use crate::shared::Shared;
+use crate::{Confined, StartError, advertise, engines};
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, header};
@@ -19,16 +18,12 @@ use axum::response::{IntoResponse, Response};
 use axum_server::Handle;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
-use linerate_control::pairing::PairingCode;
 use linerate_control::{PROTOCOL, PROTOCOL_HEADER};
-use linerate_engine::{Engine, PortServer, Report, Reserve, StrangerReplies};
-use linerate_model::{AgentUrl, HostName};
+use linerate_engine::{Engine, PortServer, Reserve, StrangerReplies};
+use linerate_model::AgentUrl;
 use linerate_observe::HostOptions;
 use linerate_sys::descriptors;
-use linerate_units::BitRate;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
@@ -42,70 +37,6 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 /// A session goes on for so long, at the most, after its credential has ended.
 const REVOCATION_CHECK: Duration = Duration::from_millis(500);
 
-/// What an agent is to be.
-#[derive(Debug)]
-pub struct AgentOptions {
-    /// Where its API is served.
-    pub listener: TcpListener,
-    /// Sessions listen at the same port, TCP and UDP, where it is one of their addresses'. Otherwise `limits` says at which.
-    pub shares_port: bool,
-    /// The host in its URL. None shows the listener's address; where that is all of them, the one this host sends
-    /// from towards the world, or the host's name.
-    pub advertise: Option<String>,
-    /// Its certificate.
-    pub identity: Identity,
-    /// The secret that admits to it with all powers that its limits allow.
-    pub token: Token,
-    /// A code that whoever has it turns into the agent's URL, once and soon; none pairs with nobody.
-    pub pairing: Option<PairingCode>,
-    /// Where credentials of fewer powers are kept; none for an agent that keeps no identity.
-    pub invitations: Option<Invitations>,
-    /// The name it goes by.
-    pub name: HostName,
-    /// What it allows.
-    pub limits: Limits,
-    /// How long it waits for others.
-    pub timeouts: Timeouts,
-    /// What of the host its engines may use.
-    pub engines: EngineOptions,
-    /// Line rates by interface, where the driver does not know or makes one up.
-    pub link_speeds: BTreeMap<String, BitRate>,
-    /// Addresses that others may send trial data to, in order of preference; empty lets the host choose.
-    pub data_addresses: Vec<IpAddr>,
-    /// Told of each session that has ended, in a line.
-    pub report: Report,
-    /// What it keeps when it gives up all else; none for an agent that is a part of a program that needs more. The thread that
-    /// starts the agent is bound too, for good.
-    pub confinement: Option<Confinement>,
-}
-
-impl AgentOptions {
-    /// An agent called `name` that is served on `listener`, with an identity and a token made for it, the usual limits and times, and
-    /// nothing of the host but its sockets. It keeps no invitations and is not confined.
-    ///
-    /// # Errors
-    /// The identity cannot be made.
-    pub fn new(listener: TcpListener, name: HostName) -> Result<Self, StartError> {
-        Ok(Self {
-            listener,
-            shares_port: false,
-            advertise: None,
-            identity: Identity::generate()?,
-            token: Token::generate(),
-            pairing: None,
-            invitations: None,
-            name,
-            limits: Limits::default(),
-            timeouts: Timeouts::default(),
-            engines: EngineOptions::default(),
-            link_speeds: BTreeMap::new(),
-            data_addresses: Vec::new(),
-            report: Report::default(),
-            confinement: None,
-        })
-    }
-}
-
 /// A running agent. Dropping it stops it at once; [`Agent::shutdown`] waits until its sessions have let go of everything.
 pub struct Agent {
     url: AgentUrl,
@@ -117,16 +48,6 @@ pub struct Agent {
     server: JoinHandle<std::io::Result<()>>,
     /// Ends sessions whose invitation has ended; none where there can be no invitations.
     revoking: Option<JoinHandle<()>>,
-}
-
-/// What all requests share.
-pub(crate) struct Shared {
-    pub(crate) limits: Limits,
-    pub(crate) timeouts: Timeouts,
-    pub(crate) host: HostOptions,
-    pub(crate) sessions: Arc<Sessions>,
-    pub(crate) pairing: Option<Pairing>,
-    credentials: Arc<Credentials>,
 }
 
 impl Agent {

@@ -7,9 +7,8 @@
 use crate::admission::admit;
 use crate::grant::{CredentialId, Credentials, Grant};
 use crate::metrics::{Metrics, SessionEvent};
-use crate::served;
 use crate::session::{Bounds, Follower, Opener, Outcome, Session, panicked};
-use crate::{Limits, Timeouts};
+use crate::{Limits, Timeouts, served};
 use futures_util::{Stream, StreamExt as _};
 use linerate_control::{ApiError, Closed, ErrorKind};
 use linerate_engine::{

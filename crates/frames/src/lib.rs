@@ -5,6 +5,7 @@
 
 mod account;
 mod answering;
+mod attempt;
 mod capture;
 mod carrier;
 mod engine;

@@ -2,11 +2,11 @@
 
 use crate::FrameError;
 use crate::account::Account;
+use crate::attempt::{Attempt, Counts, FCS, LEAD, LOOK};
 use crate::headers::find_signature;
 use crate::plan::{Plan, deal};
 use crate::progress::Progress;
 use crate::signature::{BYTES, Signature};
-use crate::trial::{Attempt, Counts, FCS, LEAD, LOOK};
 use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesArrived, FramesSent, Histogram, message};
 use linerate_sys::packet::{ALL_PROTOCOLS, Incoming, PacketSocket};
 use linerate_sys::{Error, affinity, clock};

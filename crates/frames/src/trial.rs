@@ -1,166 +1,16 @@
 //! A trial from its beginning to its end, by XDP or by packet sockets.
 
 use crate::answering::Answering;
+use crate::attempt::{Attempt, Counts};
 use crate::carrier::Carrier;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::{FrameError, learning, packet, xdp};
-use linerate_engine::{Conductor, Stopped, Work};
-use linerate_model::{Caveat, CaveatKind, FrameEngine, FrameStreamPart, FramesTask, Ready, message};
+use linerate_engine::Conductor;
+use linerate_model::{Caveat, CaveatKind, FrameEngine, FramesTask, message};
 use linerate_sys::netlink::{Link, Route};
 use linerate_sys::packet::PacketSocket;
-use linerate_sys::{Error, clock};
-use linerate_units::Nanos;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, atomic::AtomicBool};
-use std::thread;
-use std::time::Duration;
-
-/// Between looks at the ports' links.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
-/// From the start being known to the first frame: for the threads to be ready, nanoseconds.
-pub(crate) const LEAD: u64 = 20_000_000;
-/// For this thread to hear of the start, nanoseconds.
-const HEARING: u64 = 50_000_000;
-
-/// Bytes of a frame's check sequence, which no port hands over.
-pub(crate) const FCS: u64 = 4;
-
-/// What this host counted of a trial.
-#[derive(Debug)]
-pub(crate) struct Counts {
-    /// The engine that was used; never `auto`.
-    pub(crate) engine: FrameEngine,
-    /// When sending began, nanoseconds since 1970.
-    pub(crate) started_unix_ns: u64,
-    /// Each stream, in the task's order.
-    pub(crate) streams: Vec<FrameStreamPart>,
-    /// Doubts.
-    pub(crate) caveats: Vec<Caveat>,
-}
-
-/// A trial as XDP or packet sockets run it.
-pub(crate) struct Attempt<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) progress: Arc<Progress>,
-    host: &'a dyn Conductor,
-    carrier: &'a Carrier,
-    /// The trial is over when no frame has arrived for this long, nanoseconds.
-    settle: u64,
-}
-
-/// A port at which nothing has arrived yet may be at the end of a long path: RFC 2544 section 23 waits this long.
-const FIRST_ARRIVAL: u64 = 2_000_000_000;
-/// Longest wait for frames that keep arriving: some devices send frames round in circles.
-const LONGEST: u64 = 10_000_000_000;
-
-/// The wait for frames that are still on their way after the last one was sent.
-struct Settling {
-    settle: u64,
-    sent: u64,
-    /// Frames at each port, and when one of them changed.
-    received: Vec<u64>,
-    changed: u64,
-}
-
-impl Settling {
-    fn new(settle: u64, sent: u64) -> Self {
-        Self { settle, sent, received: Vec::new(), changed: sent }
-    }
-
-    /// Returns until when the trial waits, given the frames at each port so far. `None` if it is over at `now`.
-    fn until(&mut self, received: &[u64], now: u64) -> Option<u64> {
-        if self.received != received {
-            self.received = received.to_vec();
-            self.changed = now;
-        }
-        let quiet = if received.contains(&0) { self.settle.max(FIRST_ARRIVAL) } else { self.settle };
-        let until = (self.changed + quiet).min(self.sent + self.settle.max(LONGEST));
-        (now < until).then_some(until)
-    }
-}
-
-impl Attempt<'_> {
-    /// The session's stop flag.
-    pub(crate) fn stop(&self) -> &AtomicBool {
-        self.host.stop().flag()
-    }
-
-    /// Says that the ports count, and waits for the start. Returns when the first frame is due, on [`clock::now`]'s clock, which
-    /// is at least `lead` from now: packet sockets that take the place of XDP begin later than the other hosts.
-    ///
-    /// # Errors
-    /// The session was stopped.
-    pub(crate) fn begin(&self, lead: u64) -> Result<u64, FrameError> {
-        let start = self.host.ready(Ready { lead: Nanos::new(lead + HEARING), ..Ready::default() })?;
-        let start = start.max(clock::now() + lead);
-        self.progress.begin();
-        // Where packet sockets take the place of XDP, the course of the trial begins anew.
-        let (meters, threads, disks) = (Arc::clone(&self.progress) as _, Vec::new(), Vec::new());
-        self.host.runs(Work { start, window: None, threads, disks, meters });
-        Ok(start)
-    }
-
-    /// Stops the session where a port lost its link.
-    pub(crate) fn look(&self) {
-        if let Some(interface) = self.carrier.look() {
-            self.host.stop().set(format!("port {interface} lost its link"));
-        }
-    }
-
-    /// Once all is sent: waits until the other hosts have sent too, then for stragglers. Looks at the links meanwhile.
-    ///
-    /// # Errors
-    /// The session was stopped.
-    pub(crate) fn settle(&self) -> Result<(), FrameError> {
-        let host = self.host;
-        thread::scope(|scope| {
-            let (told, heard) = mpsc::channel();
-            thread::Builder::new()
-                .name(String::from("drain"))
-                .spawn_scoped(scope, move || told.send(host.sent()))
-                .map_err(|error| Error::new("pthread_create", "the thread that waits for other hosts", error))?;
-            loop {
-                match heard.recv_timeout(LOOK) {
-                    Ok(all_sent) => return Ok::<_, FrameError>(all_sent?),
-                    Err(RecvTimeoutError::Timeout) => self.look(),
-                    Err(RecvTimeoutError::Disconnected) => return Err(Stopped.into()),
-                }
-            }
-        })?;
-        let mut settling = Settling::new(self.settle, clock::now());
-        while let Some(until) = settling.until(&self.received(), clock::now()) {
-            if self.host.stop().is_set() {
-                return Err(Stopped.into());
-            }
-            clock::sleep_until(until.min(clock::now() + LOOK.as_nanos() as u64));
-            self.look();
-        }
-        Ok(())
-    }
-
-    /// Frames that have arrived so far at each port of this host that receives signed streams.
-    fn received(&self) -> Vec<u64> {
-        let mut ports: Vec<usize> = self
-            .plan
-            .streams
-            .iter()
-            .filter(|stream| stream.signature_at.is_some())
-            .filter_map(|stream| stream.to)
-            .collect();
-        ports.sort_unstable();
-        ports.dedup();
-        ports.into_iter().map(|port| self.progress.received(port)).collect()
-    }
-
-    /// Frames of the stream that were due; without a rate and a count, those that were `sent`.
-    pub(crate) fn intended(&self, stream: usize, sent: u64) -> u64 {
-        match &self.plan.streams[stream] {
-            stream if stream.wish.rate.is_some() => stream.due.unwrap_or(sent).max(sent),
-            _ => sent,
-        }
-    }
-}
+use std::sync::Arc;
 
 /// Runs this host's part of a trial and returns when it is over: attaches the receivers, lets the ports be learned, waits for the
 /// start, sends, waits for the other hosts and for stragglers, reads, detaches.
@@ -255,27 +105,4 @@ fn falls_back(error: &FrameError) -> bool {
             | FrameError::PortTaken { .. }
             | FrameError::NotTaken(_)
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: u64 = 1_000_000;
-
-    /// Returns when a trial with `settle` is over at whose two ports frames arrive as `received` says, in milliseconds.
-    fn over(settle: u64, received: impl Fn(u64) -> [u64; 2]) -> u64 {
-        let mut settling = Settling::new(settle * MS, 0);
-        (0..).find(|now| settling.until(&received(*now), now * MS).is_none()).expect("it ends")
-    }
-
-    #[test]
-    fn frames_on_a_long_path_are_awaited() {
-        assert_eq!(over(100, |_| [5, 5]), 100, "all had arrived");
-        assert_eq!(over(100, |now| [u64::from(now >= 600), 9]), 700, "the first one arrives after 600 ms");
-        assert_eq!(over(100, |now| [now.min(800), 9]), 900, "they arrive for 800 ms");
-        assert_eq!(over(100, |_| [0, 9]), 2_000, "none arrives at one port");
-        assert_eq!(over(3_000, |_| [0, 9]), 3_000);
-        assert_eq!(over(100, |now| [now, now]), 10_000, "they never cease");
-    }
 }

@@ -1,10 +1,11 @@
 //! Frames by XDP: programs in the kernel send, count and time them; user space only starts, waits and reads.
 
+use crate::FrameError;
+use crate::FrameError::NoXdp;
+use crate::attempt::{Attempt, Counts, FCS, LEAD, LOOK};
 use crate::plan::{Plan, deal};
 use crate::progress::{KernelCounts, PortCounts};
 use crate::taken::VirtualLinks;
-use crate::trial::{Attempt, Counts, FCS, LEAD, LOOK};
-use crate::{FrameError, FrameError::NoXdp};
 use linerate_engine::Stopped;
 use linerate_model::{
     Caveat, CaveatKind, FrameEngine, FrameStream, FrameStreamPart, FramesArrived, FramesSent, message,

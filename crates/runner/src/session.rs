@@ -4,7 +4,7 @@
 //! before all run, and none stops counting before all have sent.
 
 use crate::error::HostFailure;
-use crate::run::Event;
+use crate::event::Event;
 use crate::{Agents, OpenSession, RunError};
 use futures_util::StreamExt;
 use futures_util::future::{join_all, try_join_all};

@@ -1,8 +1,7 @@
 //! What can go wrong with the store, each with its remedy.
 
 use linerate_model::RecordId;
-use rusqlite::ErrorCode;
-use rusqlite::ffi;
+use rusqlite::{ErrorCode, ffi};
 use std::io;
 use std::path::{Path, PathBuf};
 

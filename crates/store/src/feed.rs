@@ -11,7 +11,6 @@ mod writer;
 pub use reader::Feed;
 pub use writer::FeedWriter;
 
-use crate::Store;
 use crate::location::beside;
 use linerate_model::RecordId;
 use linerate_sys::byte_lock::ByteLock;
@@ -83,24 +82,17 @@ impl FeedFolder {
         let ours = |path: &PathBuf| path.extension().is_some_and(|ending| ending == FEED || ending == NEXT);
         entries.map(|entry| entry.path()).filter(ours)
     }
-}
 
-impl Store {
-    /// Begins the feed of a run. Where it cannot be written it tells nobody, without an error.
-    pub fn feed(&self, record: &RecordId) -> FeedWriter {
-        FeedWriter::begin(self.feed_folder(), record)
-    }
-
-    /// The feeds of the runs under way, in the order of their names, which is that in which they began.
-    pub fn feeds(&self) -> Vec<Feed> {
-        let mut written: Vec<(RecordId, PathBuf)> = self.feed_folder().written().collect();
+    /// The feeds of the runs under way, by name.
+    pub(crate) fn feeds(&self) -> Vec<Feed> {
+        let mut written: Vec<(RecordId, PathBuf)> = self.written().collect();
         written.sort();
         written.into_iter().filter_map(|(record, path)| Feed::open(record, path)).collect()
     }
 
-    /// The feed of the run whose whole name is `record`; none if it is not under way, or has no feed.
-    pub fn feed_of(&self, record: &RecordId) -> Option<Feed> {
-        let path = self.feed_folder().file(record)?;
+    /// The feed of a run, if it is under way and has one.
+    pub(crate) fn feed_of(&self, record: &RecordId) -> Option<Feed> {
+        let path = self.file(record)?;
         ByteLock::is_taken(&path, LOCKED_BYTE).ok().filter(|taken| *taken)?;
         Feed::open(record.clone(), path)
     }

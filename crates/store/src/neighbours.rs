@@ -1,14 +1,10 @@
 //! The runs of the same command and kind: just before and after a run, and all of them in their order.
 
-use crate::body;
-use crate::query::instant;
-use crate::run_row::{RunRow, State};
-use crate::{Store, StoreError};
-use rusqlite::{Connection, Row, params};
+use crate::changed::{Side, nearest};
+use crate::run_row::{ARGUMENTS, RunRow, State};
+use crate::{Store, StoreError, body};
+use rusqlite::{Row, params};
 use std::collections::BTreeMap;
-
-/// A command without its first word, the program's own path. The index `run_by_command` holds this expression.
-const ARGUMENTS: &str = "json_remove(command, '$[0]')";
 
 /// A run of a command, and what measured it.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,26 +70,6 @@ impl Store {
     }
 }
 
-/// On which side of a run, by when they began.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Side {
-    Before,
-    After,
-}
-
-/// The nearest finished runs on one side of `run` with its arguments and of its kind, the nearest first, at most `most`, each with its number.
-pub(crate) fn nearest(
-    connection: &Connection,
-    run: &RunRow,
-    side: Side,
-    most: usize,
-) -> rusqlite::Result<Vec<(i64, RunRow)>> {
-    let command = body::json(&run.command);
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let values = params![command, instant(run.started_unix_ns), run.id.0, State::Finished, run.kind, most];
-    connection.prepare_cached(&nearest_sql(side))?.query_map(values, RunRow::read)?.collect()
-}
-
 /// The newest finished runs of a command in SQL, with what measured each: parts of the plan, which a program of another version may
 /// have written in another way.
 fn of_command() -> String {
@@ -105,19 +81,6 @@ fn of_command() -> String {
                  WHERE host.type = 'object' AND host.value ->> '$.name' IS NOT NULL) AS systems
          FROM run JOIN plan ON plan.run = number
          WHERE {ARGUMENTS} = json_remove(?, '$[0]') AND state = ? AND +kind = ? ORDER BY started_unix_ns DESC, run.id DESC LIMIT ?"
-    )
-}
-
-/// The nearest finished runs on one side in SQL.
-fn nearest_sql(side: Side) -> String {
-    let columns = RunRow::COLUMNS;
-    let (comparison, order) = match side {
-        Side::Before => ("<", "DESC"),
-        Side::After => (">", "ASC"),
-    };
-    format!(
-        "SELECT {columns} FROM run WHERE {ARGUMENTS} = json_remove(?, '$[0]') AND (started_unix_ns, id) {comparison} (?, ?) \
-         AND state = ? AND +kind = ? ORDER BY started_unix_ns {order}, id {order} LIMIT ?"
     )
 }
 
@@ -139,7 +102,7 @@ mod tests {
     fn neighbours_are_read_from_an_index_without_sorting() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(Some(&folder.path().join("results.db"))).expect("opens");
-        for sql in [Side::Before, Side::After].map(nearest_sql) {
+        for sql in [Side::Before, Side::After].map(crate::changed::nearest_sql) {
             let plan = query_plan(&store, &sql, &[&"[]", &1, &"a", &"finished", &"stream", &1]);
             assert!(plan.contains("USING INDEX run_by_command") && !plan.contains("TEMP B-TREE"), "{plan}");
         }

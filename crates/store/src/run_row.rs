@@ -7,6 +7,9 @@ use rusqlite::{Row, types};
 use serde::de::DeserializeOwned;
 use std::fmt;
 
+/// A command without its first word, the program's own path. The index `run_by_command` holds this expression.
+pub(crate) const ARGUMENTS: &str = "json_remove(command, '$[0]')";
+
 /// A run as lists show it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRow {

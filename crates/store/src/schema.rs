@@ -3,10 +3,9 @@
 use crate::StoreError;
 use crate::location::beside;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
-use std::fs;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 /// The format this program writes (`user_version`).
 const VERSION: i64 = 4;

@@ -2,7 +2,7 @@
 
 use crate::alive::{Locks, Sign};
 use crate::body::Parts;
-use crate::feed::FeedFolder;
+use crate::feed::{Feed, FeedFolder, FeedWriter};
 use crate::{StoreError, changed, location, schema};
 use linerate_model::{Record, RecordId};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
@@ -167,5 +167,22 @@ impl Store {
 
     pub(crate) fn unreadable(&self, id: &RecordId, source: serde_json::Error) -> StoreError {
         StoreError::Unreadable { path: self.path.clone(), id: id.clone(), source }
+    }
+}
+
+impl Store {
+    /// Begins the feed of a run. Where it cannot be written it tells nobody, without an error.
+    pub fn feed(&self, record: &RecordId) -> FeedWriter {
+        FeedWriter::begin(self.feed_folder(), record)
+    }
+
+    /// The feeds of the runs under way, in the order of their names, which is that in which they began.
+    pub fn feeds(&self) -> Vec<Feed> {
+        self.feed_folder().feeds()
+    }
+
+    /// The feed of the run whose whole name is `record`; none if it is not under way, or has no feed.
+    pub fn feed_of(&self, record: &RecordId) -> Option<Feed> {
+        self.feed_folder().feed_of(record)
     }
 }

@@ -176,7 +176,7 @@ impl Drawn {
 
     fn figure(&self, setup: &Setup, expected: &Expected) -> Figure {
         let Some(figure) = self.figure else { return Figure::Unknown };
-        if figure > expected.highest() * (1.0 + TOLERANCE) + self.allowance {
+        if figure > expected.highest() * (1.0 + TOLERANCE) + self.allowance + Expected::in_flight(setup) {
             return Figure::AboveBound;
         }
         let Some(counted) = self.counted else { return Figure::Unknown };

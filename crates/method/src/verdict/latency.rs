@@ -100,10 +100,10 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
     if occupied >= NEARLY_OCCUPIED || (polls && !is_path) {
         return Some(Opinion::new(Support::Hint, text).then(next));
     }
-    let explained = facts.calls.as_ref().and_then(Calls::explained).filter(|share| *share < EXPLAINED);
-    Some(match explained {
-        // The round trip of the empty path is known of TCP alone, and may explain little.
-        None if facts.calls.is_none() && !is_light(facts, closed) && !is_mostly_path(facts, closed) => {
+    let has_round_trip = facts.calls.as_ref().is_some_and(|calls| calls.round_trip.is_some());
+    Some(match facts.calls.as_ref().and_then(Calls::explained) {
+        // The round trip of the empty path is not known of requests over UDP, and may explain little.
+        None if !has_round_trip && !is_light(facts, closed) && !is_mostly_path(facts, closed) => {
             let text = text.and(message!(
                 "latency-several-unknown",
                 "Whether they waited in a queue or for the path alone is not known: measure one small request at a time \
@@ -111,7 +111,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
             ));
             Opinion::new(Support::For, text).then(next).despite_steal()
         }
-        Some(share) => {
+        Some(share) if share < EXPLAINED => {
             let text = text.and(message!(
                 "latency-explained",
                 "The shortest round trip and the server explain {share} of that.",
@@ -119,6 +119,6 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
             ));
             Opinion::new(Support::For, text).then(next).despite_steal()
         }
-        None => Opinion::new(Support::Strong, text).then(next).despite_steal(),
+        _ => Opinion::new(Support::Strong, text).then(next).despite_steal(),
     })
 }

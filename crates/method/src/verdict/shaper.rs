@@ -9,6 +9,8 @@ use linerate_model::{CopyStage, LimitPlace, Message, MessageValue, Steadiness, S
 
 /// No path is so bad that it loses this share by chance, and still carries what it does.
 const MOST: f64 = 0.5;
+/// The way back takes so many times as long as the way there where a queue on it is clear.
+const CLEAR_RETURN: f64 = 4.0;
 /// With so much of the line used, the line itself may be what is full.
 const NEARLY_FULL: f64 = 0.98;
 /// More of the segments with a congestion mark (RFC 3168) than this say that a queue of the path is full.
@@ -460,7 +462,10 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
                 "shaper-next-return",
                 "Measure the other direction (--direction receive): the return path carries little."
             );
-            Opinion { text, ..opinion }.at(LimitPlace::ReturnPath).then(next)
+            // How long data took is an estimate by both ends' counts: what they miss lets it appear shorter.
+            let is_clear = back >= CLEAR_RETURN * there;
+            let support = if is_clear { opinion.support } else { opinion.support.min(Support::For) };
+            Opinion { text, support, ..opinion }.at(LimitPlace::ReturnPath).then(next)
         }
         _ => opinion.at(LimitPlace::ForwardPath).then(advice()),
     })

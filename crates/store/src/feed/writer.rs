@@ -33,7 +33,7 @@ pub struct FeedWriter {
 
 impl FeedWriter {
     /// Begins the feed of `record`; one that tells nobody where none can be written.
-    pub(super) fn begin(folder: &FeedFolder, record: &RecordId) -> Self {
+    pub(crate) fn begin(folder: &FeedFolder, record: &RecordId) -> Self {
         let file = folder.file(record).map(|path| FeedFile::new(folder.clone(), path));
         let (events, told) = sync_channel(WAITING);
         let thread =

@@ -89,8 +89,8 @@ impl Expected {
                 expected.requests(setup, transport, 1, *request, *response, *request + *response);
             }
             Task::Rpc { transport, size, outstanding, .. } => {
-                // Headers of the call and of the reply (RFC 5531) have fewer than 200 and 100 bytes.
-                expected.requests(setup, transport, *outstanding, *size + 100, 50, *size);
+                // A call has at least 40 bytes of header, a reply 24 (RFC 5531 sections 9 and 8.2).
+                expected.requests(setup, transport, *outstanding, *size + 40, 24, *size);
             }
             Task::Copy { files, size } => expected.copy(setup, *files, *size),
             Task::Nfs { .. } => expected.nfs(),
@@ -101,6 +101,17 @@ impl Expected {
     /// The most that the figure can be, in its own unit.
     pub(super) fn highest(&self) -> f64 {
         self.bounds.iter().map(|bound| bound.range.high).fold(f64::INFINITY, f64::min)
+    }
+
+    /// How far a result may be from the bound, bit/s: what was in flight as a window opened may count in it.
+    pub(super) fn in_flight(setup: &Setup) -> f64 {
+        match setup.task {
+            Task::Transact { request, response, time, .. } => {
+                8.0 * setup.flows as f64 * (request + response) as f64 / time
+            }
+            Task::Rpc { size, outstanding, time, .. } => 8.0 * setup.flows as f64 * (outstanding * size) as f64 / time,
+            _ => 0.0,
+        }
     }
 
     /// Whether the verdict may be named with high confidence. One without a place names none that is wrong.

@@ -273,6 +273,7 @@ fn a_queue_of_a_host_is_told_from_one_of_the_path() {
     assert_eq!(place(&slow_return), Some(LimitPlace::ReturnPath));
     let one_way = |there, back| FlowFacts { one_way: Some(OneWay { there, back }), ..shaped.clone() };
     assert_eq!(place(&one_way(0.000_3, 0.019_7)), Some(LimitPlace::ReturnPath));
+    is(&one_way(0.006, 0.014), Limit::Shaper, Confidence::Medium);
     assert_eq!(place(&one_way(0.019_7, 0.000_3)), Some(LimitPlace::ForwardPath));
     // A queue before a line of known speed that is full is the line's.
     is(&FlowFacts { outbound: own, ..with_line(0.99) }, Limit::Wire, Confidence::High);
