@@ -2,14 +2,13 @@
 
 use crate::calls::{Handle, procedure};
 use crate::identity::CallerIdentity;
-use crate::mount;
 use crate::session::Session;
-use crate::set;
 use crate::work::{PendingCall, Work};
+use crate::{mount, set};
 use linerate_engine::{Schedule, Stop, bits_per_second};
 use linerate_model::{FlowCounts, NfsOperation, NfsTask, OperationCounts};
-use linerate_oncrpc::client::{Caller, Waiting};
-use linerate_oncrpc::load::{Edges, Load, TICK_NS, Tally};
+use linerate_oncrpc::client::{Caller, TICK_NS, Waiting};
+use linerate_oncrpc::load::{Edges, Load, Tally};
 use linerate_oncrpc::message::Credential;
 use linerate_oncrpc::{Job, Opening, Outcome, RpcError, Shared, open};
 use linerate_sys::clock;

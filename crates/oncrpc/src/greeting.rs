@@ -14,12 +14,17 @@
 //! elsewhere; its own caller may, since over UDP the results can be lost.
 
 use crate::message::{AUTH_SHORT, CallMessage, Credential, Presented, Procedure, Refused, read_call};
-use crate::program::{PROGRAM, VERSION};
 use linerate_engine::proof::{PROOF, SALT, Salt, is_same, proof};
 use linerate_model::SessionKey;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Mutex;
+
+/// Its number, out of the range that RFC 5531 leaves to users (0x20000000 to 0x3fffffff).
+pub const PROGRAM: u32 = 0x2000_4c52;
+
+/// Its version.
+pub const VERSION: u32 = 1;
 
 /// The procedure of linerate's own program that every server of a session has, whatever else it serves.
 pub(crate) const GREET: Procedure = Procedure { program: PROGRAM, version: VERSION, procedure: 4 };

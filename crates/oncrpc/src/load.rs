@@ -6,7 +6,7 @@ mod tally;
 pub(crate) use calls::{Calls, most_under_way};
 pub use tally::{Edges, Tally};
 
-use crate::client::Caller;
+use crate::client::{Caller, TICK_NS};
 use crate::error::RpcError;
 use crate::flow::{Outcome, Shared};
 use crate::message::Credential;
@@ -14,8 +14,6 @@ use std::net::SocketAddr;
 
 /// After the window, replies are waited for so long.
 pub(crate) const DRAIN_NS: u64 = 1_000_000_000;
-/// A stop is seen within this, in nanoseconds.
-pub const TICK_NS: u64 = 50_000_000;
 
 /// A load of calls on one path.
 pub trait Load: Send + Sync + std::fmt::Debug {

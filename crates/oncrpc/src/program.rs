@@ -1,5 +1,6 @@
 //! linerate's own RPC program, for which docs/linerate.x is the contract: calls that do nothing but carry data.
 
+use crate::greeting::{PROGRAM, VERSION};
 use crate::message::{Refused, Rest, put, put_opaque};
 use crate::server::{Call, Moved, Program};
 use linerate_engine::Timeline;
@@ -8,11 +9,6 @@ use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
-
-/// Its number, out of the range that RFC 5531 leaves to users (0x20000000 to 0x3fffffff).
-pub const PROGRAM: u32 = 0x2000_4c52;
-/// Its version.
-pub const VERSION: u32 = 1;
 
 /// Calls over UDP that are remembered, so that one that comes again is not counted twice.
 const REMEMBERED: usize = 8_192;

@@ -1,8 +1,9 @@
 //! linerate's RPC program at a port of its own, outside any trial. It answers null calls of anyone and carries no data.
 
 use crate::error::RpcError;
+use crate::greeting::{PROGRAM, VERSION};
 use crate::portmap::{self, Mapping};
-use crate::program::{PROGRAM, TestProgram, VERSION};
+use crate::program::TestProgram;
 use crate::server::{Program, Server, ServerOptions};
 use linerate_engine::{StrangerReplies, at_one_port};
 use linerate_model::Transport;

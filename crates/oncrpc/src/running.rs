@@ -1,9 +1,8 @@
 //! Flows and servers at work, and the sum of what they counted.
 
-use crate::client::Caller;
+use crate::client::{Caller, TICK_NS};
 use crate::error::RpcError;
 use crate::flow::{Outcome, Shared};
-use crate::load::TICK_NS;
 use crate::progress::Progress;
 use crate::running_server::RunningServer;
 use linerate_engine::{Stop, Work, Worker, Workers};

@@ -1,8 +1,8 @@
 //! The server's end of a path: its server and its counts.
 
+use crate::client::TICK_NS;
 use crate::error::RpcError;
 use crate::job::Job;
-use crate::load::TICK_NS;
 use crate::protocol::Protocol;
 use crate::server::{CONNECTION_MEMORY, Server, ServerMeter, ServerOptions};
 use linerate_engine::{ListenOptions, SocketSpec, Timeline};

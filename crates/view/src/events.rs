@@ -2,7 +2,7 @@
 
 use crate::page_error::PageError;
 use crate::query::Fields;
-use crate::serve::Shared;
+use crate::shared::Shared;
 use crate::watched::{Watched, WatchedList, WatchedRun};
 use axum::extract::{RawQuery, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -13,9 +13,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
-
-/// Pages that can follow runs at the same time.
-pub(crate) const MOST_FOLLOWERS: usize = 32;
 
 /// Pause between two looks at a run: feeds and the store tell nobody by themselves. Nobody looks where nobody follows.
 const RUN_PAUSE: Duration = Duration::from_millis(200);

@@ -15,6 +15,7 @@ mod page_error;
 mod query;
 mod record;
 mod serve;
+mod shared;
 mod trend;
 mod under_way;
 mod watched;

@@ -3,7 +3,7 @@
 use crate::page::{self, Page};
 use crate::page_error::PageError;
 use crate::query::{CHANGED, ENDED, Fields, Filter, address};
-use crate::serve::Shared;
+use crate::shared::Shared;
 use crate::watched::{self, Watched as _, WatchedList};
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;

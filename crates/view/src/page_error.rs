@@ -1,12 +1,14 @@
 //! A page that cannot be shown, and why.
 
-use crate::events::MOST_FOLLOWERS;
 use crate::page::Page;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use linerate_report::{Language, plain, said};
 use linerate_store::StoreError;
 use maud::html;
+
+/// Pages that can follow runs at the same time.
+pub(crate) const MOST_FOLLOWERS: usize = 32;
 
 /// Why there is no such page; as an answer a page that says so.
 #[derive(Debug, Clone)]

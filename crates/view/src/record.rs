@@ -3,12 +3,11 @@
 use crate::page::{self, Page};
 use crate::page_error::PageError;
 use crate::query::{Fields, address};
-use crate::serve::Shared;
+use crate::shared::{Shared, load};
 use crate::watched::{self, Watched as _, WatchedRun};
 use axum::extract::{RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use linerate_model::Record;
 use linerate_report::{Language, Link, plain, said};
 use linerate_store::{Store, StoreError};
 use maud::html;
@@ -23,13 +22,6 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
             Ok(if run.is_under_way() { watched(lang, &run) } else { report(store, lang, &run.id().0)? })
         })
         .await
-}
-
-/// The record called `name`, with what follows from its trials.
-pub(crate) fn load(store: &Store, name: &str) -> Result<Record, StoreError> {
-    let mut record = store.load(name)?;
-    linerate_method::replay(&mut record);
-    Ok(record)
 }
 
 /// The report of the record called `name`, with links to the runs of the same command before and after it.

@@ -1,10 +1,10 @@
 //! The server: who is let in, which page is whose, and its end.
 
 use crate::connections::{Connection, Connections};
-use crate::events::MOST_FOLLOWERS;
 use crate::key::Key;
 use crate::page::{self, STYLE_SHEET};
-use crate::page_error::PageError;
+use crate::page_error::{MOST_FOLLOWERS, PageError};
+use crate::shared::Shared;
 use crate::{compare, events, list, record, trend};
 use axum::Router;
 use axum::extract::{Request, State};
@@ -44,15 +44,6 @@ pub struct View {
     address: String,
     handle: Handle<SocketAddr>,
     server: JoinHandle<io::Result<()>>,
-}
-
-/// What all pages share.
-pub(crate) struct Shared {
-    pub(crate) store: Store,
-    key: Key,
-    pub(crate) language: Language,
-    /// A permit for each page that follows runs.
-    pub(crate) followers: Arc<Semaphore>,
 }
 
 impl View {
@@ -137,16 +128,4 @@ async fn admit(State(shared): State<Arc<Shared>>, request: Request, next: Next) 
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
-}
-
-impl Shared {
-    /// Asks the store something, on a thread that may wait for it.
-    pub(crate) async fn ask<T: Send + 'static>(
-        self: &Arc<Self>,
-        ask: impl FnOnce(&Store) -> Result<T, PageError> + Send + 'static,
-    ) -> Result<T, PageError> {
-        let shared = Arc::clone(self);
-        let asked = tokio::task::spawn_blocking(move || ask(&shared.store)).await;
-        asked.unwrap_or(Err(PageError::Broken))
-    }
 }

@@ -3,7 +3,7 @@
 use crate::page::{self, Page};
 use crate::page_error::PageError;
 use crate::query::{Fields, address};
-use crate::serve::Shared;
+use crate::shared::Shared;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;

@@ -1,7 +1,7 @@
 //! What pages show that follow runs: parts that are drawn anew as they change.
 
 use crate::page;
-use crate::record::load;
+use crate::shared::load;
 use crate::under_way::UnderWay;
 use linerate_model::{Goal, Record, RecordId, Repeats, SweepPlan};
 use linerate_report::{Language, live_charts, live_figures, plain, said};

@@ -7,21 +7,19 @@ use crate::identity::CallerIdentity;
 use crate::status;
 use linerate_engine::{KEEPALIVE, KEEPALIVE_RETRIES, PEER_GONE, PeerSilence, SocketError, SocketSpec};
 use linerate_model::{NfsOperation, SocketOptions, Transport};
-use linerate_oncrpc::RpcError;
 use linerate_oncrpc::client::Caller;
 use linerate_oncrpc::message::{Credential, Reply};
-use linerate_oncrpc::socket_from_privileged_port;
+use linerate_oncrpc::{RpcError, socket_from_privileged_port};
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use socket2::{SockAddr, TcpKeepalive};
 use std::collections::HashMap;
-use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 /// Connecting takes so long at the most.
 const CONNECT: Duration = Duration::from_secs(5);

@@ -9,8 +9,7 @@ use crate::answers::{Answer, Verifier};
 use crate::calls::{Ask, Handle, Settings};
 use crate::status;
 use std::collections::HashMap;
-use std::io;
-use std::thread;
+use std::{io, thread};
 
 /// The file. Dropped before it has its name, it is removed.
 pub struct NfsDraft {

@@ -6,8 +6,7 @@ use crate::answers::Answer;
 use crate::calls::{Ask, Handle};
 use crate::status;
 use std::collections::VecDeque;
-use std::io;
-use std::thread;
+use std::{io, thread};
 
 /// The file. It is read in order; going back begins anew.
 pub struct NfsReading {

@@ -11,7 +11,6 @@ pub use waiting::Waiting;
 
 use crate::error::RpcError;
 use crate::greeting::{self, GREET};
-use crate::load::TICK_NS;
 use crate::message::{Credential, Procedure, Reply};
 use linerate_engine::Stop;
 use linerate_model::SessionKey;
@@ -21,6 +20,9 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use tcp::TcpCaller;
 use udp::UdpCaller;
+
+/// A stop is seen within this, in nanoseconds.
+pub const TICK_NS: u64 = 50_000_000;
 
 /// A greeting is answered within this.
 const GREETING: Nanos = Nanos::from_secs(5);

@@ -16,9 +16,8 @@ use crate::message::{BadCall, CallMessage, Refused, put_accepted, put_refused, r
 use account::Account;
 use linerate_engine::{AllowedPeers, ListenOptions, Listener, SocketError, SocketSpec, StrangerReplies, Timeline};
 use linerate_model::{Service, SessionKey, Transport};
-use linerate_sys::clock;
 use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
-use linerate_sys::{affinity, socket};
+use linerate_sys::{affinity, clock, socket};
 use memory::ServerMemory;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 use std::net::{IpAddr, SocketAddr, UdpSocket};

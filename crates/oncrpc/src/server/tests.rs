@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::client::{Caller, Retransmission};
+use crate::greeting::{PROGRAM, VERSION};
 use crate::message::{Credential, Procedure, Reply, put_accepted};
-use crate::program::{self, PROGRAM, TestProgram, VERSION};
+use crate::program::{self, TestProgram};
 use linerate_model::{RpcCall, SessionKey};
 use linerate_testsuite::wait_until;
 use linerate_units::Nanos;

@@ -142,6 +142,10 @@ fn calls_that_spend_their_time_in_the_server_are_the_servers() {
     is(&calls(Some(0.0019)), Limit::Server, Confidence::High);
     is(&calls(Some(0.0012)), Limit::Server, Confidence::Medium);
     is(&calls(Some(0.0003)), Limit::Latency, Confidence::Medium);
+    // Over UDP nobody knows what the empty path takes.
+    let mut over_udp = calls(Some(0.0003));
+    over_udp.calls.as_mut().expect("calls").round_trip = None;
+    is(&over_udp, Limit::Latency, Confidence::Medium);
     // An open loop beyond what the server does: calls wait at their caller for one of four places, all of them in the server.
     let mut beyond = calls(Some(0.0019));
     beyond.closed_loop = None;
