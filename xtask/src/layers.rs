@@ -6,11 +6,13 @@
 //! 3. a pure crate depends on pure crates of the workspace only, and on no library that does I/O;
 //! 4. a pure crate forbids `unsafe` and uses no socket, file, clock, thread, process or environment;
 //! 5. `unsafe` is said in `linerate-sys` only;
-//! 6. every path in ARCHITECTURE.md exists.
+//! 6. no module imports a module that imports it, by whatever way ([`modules`]);
+//! 7. every path in ARCHITECTURE.md exists.
 //!
 //! Dependencies for tests are exempt from 2 and 3, test code from 4.
 
 mod architecture;
+mod modules;
 mod source;
 
 use anyhow::{Context, Result, bail};
@@ -103,6 +105,7 @@ pub(crate) fn run() -> Result<()> {
     let mut faults = check_arrows(&crates);
     for each in &crates {
         faults.extend(check_source(each)?);
+        faults.extend(modules::check(each)?);
     }
     faults.extend(architecture::check(Path::new("."))?);
     if faults.is_empty() {

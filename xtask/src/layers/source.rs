@@ -12,6 +12,10 @@ pub(super) struct Scan {
     pub(super) unsafe_lines: Vec<usize>,
     /// Uses of the world outside of tests.
     pub(super) worldly: Vec<Use>,
+    /// Paths in the own crate outside of tests, without `crate`.
+    pub(super) own: Vec<Vec<String>>,
+    /// Paths that `use` names outside of tests.
+    pub(super) uses: Vec<Vec<String>>,
 }
 
 /// A path of the standard library in use.
@@ -81,6 +85,13 @@ fn walk(stream: TokenStream, mut in_test: bool, scan: &mut Scan) {
                             scan.worldly.push(Use { path: path.0.join("::"), line: path.1 });
                         }
                     }
+                }
+                if ident == "crate" && !in_test {
+                    // `pub(crate)` names no path.
+                    scan.own.extend(paths(&tokens[at..]).into_iter().map(|(path, _)| path[1..].to_vec()));
+                }
+                if ident == "use" && !in_test {
+                    scan.uses.extend(paths(&tokens[at + 1..]).into_iter().map(|(path, _)| path));
                 }
                 at += 1;
             }
