@@ -77,6 +77,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", requires = "seed", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[arg(conflicts_with_all = ["set", "runs", "only", "scenarios", "busy", "show", "list", "write_summary", "witness"])]
     random: Option<u32>,
+    /// Fail only if more draws of --random fail than chance explains, with a probability below 0.1 %.
+    #[arg(long, requires = "random")]
+    by_chance: bool,
     /// The seed of the draws.
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
@@ -164,7 +167,7 @@ fn run_draws(arguments: &Arguments, seed: u64) -> Result<()> {
     let program = program(arguments)?;
     catch_interrupts()?;
     let laboratory = Laboratory { program, records: arguments.records.as_deref() };
-    random::run(&laboratory, &mut results, seed, numbers)
+    random::run(&laboratory, &mut results, seed, numbers, arguments.by_chance)
 }
 
 /// The linerate to measure with.

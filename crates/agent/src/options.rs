@@ -1,4 +1,4 @@
-//! What an agent is to be.
+//! Options of an agent.
 
 use crate::{EngineOptions, Identity, Invitations, Limits, StartError, Timeouts, Token};
 use linerate_control::pairing::PairingCode;

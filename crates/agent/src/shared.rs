@@ -1,4 +1,4 @@
-//! What all requests to an agent share.
+//! State that all requests to an agent share.
 
 use crate::grant::Credentials;
 use crate::pairing::Pairing;

@@ -2,6 +2,7 @@
 
 use linerate_model::DevicePlan;
 use linerate_units::FrameSize;
+
 /// The size, and the goal if there is one.
 pub(crate) fn named(cell: &linerate_model::Throughput) -> String {
     match &cell.goal {

@@ -1,4 +1,4 @@
-//! What happens while a run goes on.
+//! Events of a run.
 
 use crate::RunError;
 use linerate_method::Progress;

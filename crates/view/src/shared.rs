@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use crate::key::Key;
 use crate::page_error::PageError;

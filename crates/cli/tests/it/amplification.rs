@@ -1,4 +1,4 @@
-//! What an agent with every option sends to addresses that have not proved themselves: no more than came from them.
+//! An agent with every option sends addresses that have not proved themselves no more than came from them.
 //!
 //! A relay between client and server sees all their datagrams, and sends each once more from an address that takes no part in any trial.
 
@@ -156,7 +156,8 @@ fn nothing_is_amplified_towards_addresses_that_have_not_proved_themselves() {
     }
     let is_over = Arc::new(AtomicBool::new(false));
     let receives = {
-        let (bystander, is_over) = (Arc::clone(&bystander), Arc::clone(&is_over));
+        let bystander = Arc::clone(&bystander);
+        let is_over = Arc::clone(&is_over);
         thread::spawn(move || bystander.receive_until(&is_over))
     };
     let secrets = url.split_once('#').expect("an agent URL").1;

@@ -133,14 +133,15 @@ fn the_demonstration_prints_a_line_for_each_result_and_writes_its_report() {
         let is_firm = !ran.out.lines().any(|line| line.contains(&format!("{size} frames")) && line.contains('('));
         assert!(latency == usize::from(with_frames) || latency == 0 && !is_firm, "{size}:\n{}", ran.out);
     }
-    // A machine that is held up adds caveats, layers that were not measured, and progress on the standard error.
+    // A machine that is held up adds caveats, layers that were not measured, and the progress of a search.
     let (mut all, mut in_caveat) = (0, false);
-    for line in ran.out.lines() {
+    let messages = ran.err.lines().filter(|line| !line.starts_with("linerate: size "));
+    for line in ran.out.lines().chain(messages) {
         in_caveat = line.starts_with("  ! ") || in_caveat && line.starts_with("    ");
         all += usize::from(!in_caveat);
     }
     let added = 2 * ran.out.lines().filter(|line| line.starts_with("  Layer ")).count();
-    assert!(all <= 48 + added, "{all} lines are more than two screens:\n{}", ran.out);
+    assert!(all <= 48 + added, "{all} lines are more than two screens:\n{}{}", ran.out, ran.err);
     let page = std::fs::read_to_string(place.path("report.html")).expect("the report is there");
     assert!(page.contains("<svg") && page.contains("udp 1472") && page.contains("What was weighed"));
     assert_eq!(page.contains("Throughput as a share of the line"), with_frames);

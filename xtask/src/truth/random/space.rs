@@ -204,13 +204,6 @@ impl Setup {
         self.path.map_or(0.0, |path| path.delay)
     }
 
-    /// Whether what arrives may be more than the result for losses: by chance, or of TCP in a short queue.
-    pub(super) fn may_lose(&self) -> bool {
-        let is_tcp = matches!(self.task, Task::Stream { transport: Transport::Tcp(_), .. });
-        let has_queue = self.path.is_some() || matches!(self.plant, Plant::SenderQueue { .. });
-        self.loss() > 0.0 || is_tcp && has_queue
-    }
-
     /// Bytes of the datagrams of a UDP stream that leave in fragments.
     pub(super) fn fragmented(&self) -> Option<u64> {
         match self.task {
