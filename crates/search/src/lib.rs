@@ -6,6 +6,7 @@
 //! A trial that the tester did not offer shows nothing at its load: neither that the device carries it, nor that it does
 //! not. A search goes below such a load, and says that it did.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 /// The example of the README, as a test.
 #[cfg(doctest)]

@@ -9,6 +9,7 @@
 //! [`Terms`] demand; they are never compressed. The login and what was negotiated are verified in any case, but for guests.
 //!
 //! Paths are below the share, `/` between the names. What SMB cannot hold as a name is refused, never changed (`path`).
+#![warn(missing_docs)]
 
 /// The example of the README, as a test.
 #[cfg(doctest)]

@@ -10,7 +10,6 @@ const VERSION: u32 = 0x2008_0522;
 /// One capability, by the kernel's name and number (linux/capability.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-#[expect(missing_docs, reason = "capabilities(7) says what each permits")]
 pub enum KernelCapability {
     Chown = 0,
     DacOverride = 1,

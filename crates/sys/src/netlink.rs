@@ -54,7 +54,6 @@ pub struct Link {
 
 /// Counters of an interface, by the kernel's names (struct rtnl_link_stats64).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are the kernel's, which documents them in linux/if_link.h")]
 pub struct LinkCounters {
     pub rx_packets: u64,
     pub tx_packets: u64,

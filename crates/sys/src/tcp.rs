@@ -72,7 +72,6 @@ pub fn info(connection: BorrowedFd<'_>) -> Result<Info, Error> {
 /// libc's own differs between its targets.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-#[allow(missing_docs)]
 pub struct Info {
     pub state: u8,
     pub ca_state: u8,

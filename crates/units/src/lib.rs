@@ -6,6 +6,7 @@
 //! Prefixes are decimal (`k`, `K`, `M`, `G`, `T`: powers of 1,000) and binary only when they say so (`Ki`, `Mi`, `Gi`:
 //! powers of 1,024). `64K` is 64,000 bytes; `64KiB` is 65,536.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 /// The example of the README, as a test.
 #[cfg(doctest)]

@@ -58,7 +58,6 @@ pub enum Task {
 /// The tasks by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "they are the variants of `Task`")]
 pub enum TaskKind {
     Stream,
     Transact,

@@ -12,7 +12,6 @@ use std::net::IpAddr;
 /// A procedure of NFS version 3 (RFC 1813 section 3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "they are the procedures' own names")]
 pub enum NfsOperation {
     Null,
     Getattr,
