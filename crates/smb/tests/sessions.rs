@@ -221,8 +221,8 @@ fn a_server_that_dies_is_lost_at_once() {
     assert!(since.elapsed() < Duration::from_secs(15), "{:?}", since.elapsed());
 }
 
-/// Where to connect to reach the server by way of a host that spoils the signature of its answer to the login, over the first `spoilt`
-/// connections.
+/// Where to connect to reach the server by way of a host that spoils the signature of its answer to the login, over the
+/// first `spoilt` connections.
 fn spoils(samba: &Samba, spoilt: usize) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let (address, server) = (listener.local_addr().expect("bound"), samba.address);

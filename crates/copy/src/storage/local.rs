@@ -43,7 +43,7 @@ impl LocalFolder {
         Ok(Self::new(Arc::new(open_untouched(folder, OsStr::new("."), OFlag::O_DIRECTORY)?)))
     }
 
-    /// The same folder for another thread.
+    /// Returns the folder for another thread.
     pub(crate) fn again(&self) -> Self {
         Self::new(Arc::clone(&self.root))
     }
@@ -235,7 +235,7 @@ impl OpenFile for LocalFile {
 
 struct LocalDraft {
     file: File,
-    /// Where what was written ends.
+    /// End of the written data.
     end: u64,
     folder: Arc<OwnedFd>,
     temporary: OsString,

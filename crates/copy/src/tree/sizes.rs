@@ -2,7 +2,7 @@
 
 use linerate_model::TreeKind;
 
-/// So many thousandths of the files are of at most so many bytes, before scaling; straight lines between.
+/// Points of a distribution: thousandths of the files, and their largest size before scaling; straight lines between.
 type Quantiles = &'static [(u64, u64)];
 
 const SYSTEM: Quantiles = &[
@@ -21,15 +21,15 @@ const PHOTOS: Quantiles = &[(0, 1_200_000), (100, 2_000_000), (500, 3_800_000), 
 const MAIL: Quantiles =
     &[(0, 900), (300, 2_500), (600, 6_000), (850, 20_000), (950, 80_000), (990, 400_000), (1_000, 8_000_000)];
 
-/// Quantiles are drawn in so many steps.
+/// Resolution of the quantiles.
 const STEPS: u64 = 1 << 32;
 
-/// How sizes are drawn and scaled.
+/// Distribution and scaling of sizes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
     quantiles: Quantiles,
     bytes: u64,
-    /// Of all files, before scaling.
+    /// Sum over all files, before scaling.
     drawn: u128,
 }
 
@@ -56,8 +56,8 @@ impl Sizes {
         sizes
     }
 
-    /// The size of the file with `draw` after files that drew `before` together, and what they drew with it. Cutting the sum
-    /// rather than each size makes them come to it exactly.
+    /// The size of the file with `draw` after files that drew `before` together, and what they drew with it. Cutting
+    /// the sum rather than each size makes them come to it exactly.
     pub(crate) fn next(&self, before: u128, draw: u64) -> (u64, u128) {
         let after = before + u128::from(self.raw(draw));
         let part = |drawn: u128| drawn * u128::from(self.bytes) / self.drawn.max(1);

@@ -84,8 +84,8 @@ fn a_made_tree_is_the_same_from_memory_from_files_and_by_path() {
     assert!(census(targets[0].path()).len() >= 730);
 }
 
-/// Asserts that a stage accounts for all the time of its side, and for no more than its threads had: these begin before the
-/// side's time does, and may end after it.
+/// Asserts that a stage accounts for all the time of its side, and for no more than its threads had: these begin before
+/// the side's time does, and may end after it.
 fn assert_within(stage: CopyStage, time: &StageTime, side_ns: u64, elapsed_ns: u64) {
     let all = (time.busy + time.waiting_for_previous + time.waiting_for_next).get();
     let threads = u64::from(time.threads);

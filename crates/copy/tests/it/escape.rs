@@ -1,5 +1,6 @@
-//! Attack: whoever may write below an allowed folder puts a symbolic link in the place of a folder, over and over, while copies and
-//! shares open it (RENAME and SYMLINK of an NFS share, or a local user). Nothing outside may be read, written, chmodded or removed.
+//! Attack: whoever may write below an allowed folder puts a symbolic link in the place of a folder, over and over,
+//! while copies and shares open it (RENAME and SYMLINK of an NFS share, or a local user). Nothing outside may be read,
+//! written, chmodded or removed.
 
 use crate::pair::{OPTIONS, assignment, census, copier, folder, made, one, role, task};
 use linerate_copy::{AllowedFolders, Copy};

@@ -1,5 +1,5 @@
-//! Attack: whoever is on the way to an SMB server lowers the version that is spoken, or leaves out what would show it. The server
-//! here follows a script; it knows the password, and so can sign.
+//! Attack: whoever is on the way to an SMB server lowers the version that is spoken, or leaves out what would show it.
+//! The server here follows a script; it knows the password, and so can sign.
 
 use super::*;
 use crate::answer::ServerInfo;
@@ -157,13 +157,8 @@ fn serve(mut client: TcpStream, script: Script, told: &mpsc::Sender<Vec<u8>>) {
                 answer(&request, status::MORE, &challenge(), None)
             }
             Some(1) => {
-                let agreed = Negotiated {
-                    server: seen(script.dialect),
-                    read_most: 0,
-                    write_most: 0,
-                    cipher: None,
-                    signing: None,
-                };
+                let agreed =
+                    Negotiated { server: seen(script.dialect), max_read: 0, max_write: 0, cipher: None, signing: None };
                 let keys = keys_known.insert(super::keys(&agreed, &session_key(&request), &[0; 64], SESSION_ID));
                 answer(&request, 0, &set_up(0, &[]), script.signs_login.then_some(&*keys))
             }
