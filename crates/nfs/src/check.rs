@@ -1,4 +1,4 @@
-//! What of an NFS load can be checked without a server.
+//! Checks an NFS load as far as possible without a server.
 
 use linerate_model::{NfsOperation, NfsTask, Transport};
 use linerate_oncrpc::RpcError;

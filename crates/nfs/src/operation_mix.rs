@@ -1,67 +1,74 @@
-//! Which operation comes next: the mix's shares exactly, in an order left to chance.
+//! Random order of operations with the exact shares of a mix.
 
 use linerate_model::{NfsMix, NfsOperation};
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// Operations dealt at a time. Shares hold over each deck, so that a part of one, at the window's edges, shifts them little.
-const CARDS: usize = 100;
+/// Operations shuffled at a time. Shares hold over each batch, so that a partial batch at the window's edges shifts
+/// them little.
+const BATCH: usize = 100;
 
-/// Deals operations like cards: each deck holds every operation as often as its share says, shuffled.
+/// Shuffled operations, in batches that contain each operation according to its share.
 ///
-/// Operations drawn each on its own would miss their shares by chance: one of 1 % by 4 % of itself in 50,000.
+/// Independent draws would miss the shares by chance: a share of 1 % by 4 % of itself in 50,000 draws.
 #[derive(Debug)]
-pub(crate) struct Deck {
+pub(crate) struct OperationMix {
     shares: Vec<Share>,
-    cards: Vec<NfsOperation>,
+    batch: Vec<NfsOperation>,
     random: SmallRng,
 }
 
 #[derive(Debug)]
 struct Share {
     operation: NfsOperation,
-    /// Cards of each deck, not a whole number.
-    cards: f64,
-    /// Cards that it should have had so far and has not; below zero if it had more.
-    owed: f64,
+    /// Average count in a batch, not a whole number.
+    per_batch: f64,
+    /// Count that it lacks so far; below zero if it had more.
+    lacking: f64,
 }
 
-impl Deck {
-    /// A deck of a mix that was checked.
+impl OperationMix {
+    /// Makes batches of a mix that was checked.
     pub(crate) fn new(mix: &NfsMix, seed: u64) -> Self {
         let sum: f64 = mix.percent.values().sum();
-        let share = |(operation, percent): (&NfsOperation, &f64)| Share {
-            operation: *operation,
-            cards: percent / sum * CARDS as f64,
-            owed: 0.0,
-        };
-        let shares = mix.percent.iter().filter(|(_, percent)| **percent > 0.0).map(share).collect();
-        Self { shares, cards: Vec::new(), random: SmallRng::seed_from_u64(seed) }
-    }
-
-    /// The next operation.
-    pub(crate) fn draw(&mut self) -> NfsOperation {
-        if self.cards.is_empty() {
-            self.deal();
+        let mut shares = Vec::new();
+        for (&operation, &percent) in &mix.percent {
+            if percent > 0.0 {
+                shares.push(Share { operation, per_batch: percent / sum * BATCH as f64, lacking: 0.0 });
+            }
         }
-        self.cards.pop().expect("a deck has cards")
+        Self { shares, batch: Vec::new(), random: SmallRng::seed_from_u64(seed) }
     }
 
-    /// The most cards of `operation` that a deck holds.
-    pub(crate) fn most(&self, operation: NfsOperation) -> usize {
-        self.shares.iter().find(|share| share.operation == operation).map_or(0, |share| share.cards.ceil() as usize + 1)
-    }
-
-    fn deal(&mut self) {
-        self.shares.iter_mut().for_each(|share| share.owed += share.cards);
-        for _ in 0..CARDS {
-            // The one that is owed most; fractions are thus made good by later decks.
-            let share = self.shares.iter_mut().max_by(|a, b| a.owed.total_cmp(&b.owed)).expect("a mix is not empty");
-            share.owed -= 1.0;
-            self.cards.push(share.operation);
+    /// Returns the next operation.
+    pub(crate) fn next(&mut self) -> NfsOperation {
+        if self.batch.is_empty() {
+            self.shuffle_batch();
         }
-        for last in (1..self.cards.len()).rev() {
-            self.cards.swap(last, self.random.random_range(0..=last));
+        self.batch.pop().expect("a batch has operations")
+    }
+
+    /// Returns the largest count of `operation` in a batch.
+    pub(crate) fn max_per_batch(&self, operation: NfsOperation) -> usize {
+        self.shares
+            .iter()
+            .find(|share| share.operation == operation)
+            .map_or(0, |share| share.per_batch.ceil() as usize + 1)
+    }
+
+    fn shuffle_batch(&mut self) {
+        for share in &mut self.shares {
+            share.lacking += share.per_batch;
+        }
+        for _ in 0..BATCH {
+            // The operation that lacks most comes next, so that later batches make up for fractions.
+            let share =
+                self.shares.iter_mut().max_by(|a, b| a.lacking.total_cmp(&b.lacking)).expect("a mix is not empty");
+            share.lacking -= 1.0;
+            self.batch.push(share.operation);
+        }
+        for last in (1..self.batch.len()).rev() {
+            self.batch.swap(last, self.random.random_range(0..=last));
         }
     }
 }
@@ -74,8 +81,10 @@ mod tests {
     fn counts(mix: &NfsMix, flows: u64, operations: u64) -> BTreeMap<NfsOperation, u64> {
         let mut counts = BTreeMap::new();
         for flow in 0..flows {
-            let mut deck = Deck::new(mix, 7 + flow);
-            (0..operations / flows).for_each(|_| *counts.entry(deck.draw()).or_default() += 1);
+            let mut operation_mix = OperationMix::new(mix, 7 + flow);
+            for _ in 0..operations / flows {
+                *counts.entry(operation_mix.next()).or_default() += 1;
+            }
         }
         counts
     }
@@ -96,15 +105,15 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_left_to_chance() {
+    fn the_order_is_random() {
         let mix = NfsMix::named("sfs97-like").expect("built in");
         let drawn = |seed| {
-            let mut deck = Deck::new(&mix, seed);
-            (0..1_000).map(|_| deck.draw()).collect::<Vec<_>>()
+            let mut operation_mix = OperationMix::new(&mix, seed);
+            (0..1_000).map(|_| operation_mix.next()).collect::<Vec<_>>()
         };
         assert_eq!(drawn(1), drawn(1), "the same by the same seed");
         assert_ne!(drawn(1), drawn(2));
-        assert_ne!(drawn(1)[..100], drawn(1)[100..200], "each deck is shuffled anew");
+        assert_ne!(drawn(1)[..100], drawn(1)[100..200], "each batch is shuffled anew");
         // 18 % of reads: independent draws would follow one another in 3.2 % of all pairs.
         let pairs = drawn(1).windows(2).filter(|pair| *pair == [NfsOperation::Read; 2]).count();
         assert!((15..=50).contains(&pairs), "{pairs} pairs of reads in 1,000");

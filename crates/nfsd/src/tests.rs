@@ -1,4 +1,5 @@
-//! The server as a whole: both stores alike, over the wire with a client of others, with hostile bytes, and at a planted pace.
+//! The server as a whole: both stores alike, over the wire with a client of others, with hostile bytes, and at a
+//! planted pace.
 
 use super::*;
 use crate::store::{DirOpArgs, Name, New, Removed};
@@ -19,7 +20,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 
 const KEY: SessionKey = SessionKey([7; 16]);
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// No call of a test takes so long. Who waits for a reply goes on as soon as it comes.
+/// Longer than any call of a test takes; a reply ends the wait.
 const SOON: Nanos = Nanos::from_secs(60);
 
 /// An empty store of either kind, and what must live as long.
@@ -223,7 +224,7 @@ fn a_listing_goes_on_where_it_stopped_whatever_happens_meanwhile() {
     }
 }
 
-/// What the server answers to a call's arguments, or why it refuses.
+/// Returns the server's results for a call's arguments, or the refusal.
 fn answer(store: &dyn Store, procedure: NFS_PROGRAM, args: &[u8]) -> Result<Vec<u8>, Refused> {
     let mut reply = Vec::new();
     procedures::execute(store, UDP_MAXIMUM, procedure, &mut Arguments::new(args), &mut reply)?;
@@ -237,7 +238,7 @@ fn procedure(number: u32) -> NFS_PROGRAM {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Arguments of any bytes, behind the handle of the root or of anything, are garbage, an error or a result.
+    /// Arguments of any bytes, after the handle of the root or any handle, are garbage, an error or a result.
     #[test]
     fn no_arguments_are_too_bad(number in 1u32..22, known: bool, words in prop::collection::vec(prop_oneof![
         0u32..6, Just(u32::MAX), Just(16), any::<u32>()], 0..40), tail: Vec<u8>)
@@ -456,7 +457,7 @@ fn calls_wait_for_one_of_the_servers_there_are() {
     assert!(took >= 195_000_000, "{took} ns");
 }
 
-/// The attack: calls over UDP whose source is forged, with all that a holder of the key can know but the replies at that source.
+/// The attack: calls over UDP with a forged source, by a holder of the key who does not see the replies at that source.
 #[test]
 fn a_spoofed_source_is_sent_no_more_of_a_file_than_it_sent() {
     let programs = NfsService::default().programs(1).expect("serves");

@@ -29,8 +29,8 @@ fn pair(task: &RpcTask, measure: u64) -> [Session; 2] {
     one_path::pair(parts(task, measure))
 }
 
-/// What client and server counted, and whether the server was there for the whole window: one that hears late of the start counts from
-/// then on only.
+/// What client and server counted, and whether the server was there for the whole window: one that hears late of the
+/// start counts from then on only.
 fn run(task: &RpcTask) -> (EndCounts, EndCounts, bool) {
     let [client, server] = pair(task, MEASURE);
     testing::scope(|scope| {
@@ -62,13 +62,15 @@ fn each_call_moves_its_data_and_both_ends_count_the_same() {
             let done = client.transactions.expect("it asks");
             assert!(done.completed > 0, "{transport} {call}");
             assert_eq!(done.failed, 0, "{transport} {call}");
-            // Over UDP a call is sent again where an end waits for its core that long, and is timed from its first copy.
+            // Over UDP a call is sent again where an end waits for its core that long, and is timed from its first
+            // copy.
             let held_up = transport == Transport::Udp && done.latency.max() >= RETRANSMITTED_NS;
             assert!(done.retransmitted == 0 || held_up, "{transport} {call}: {done:?}");
             // Up to four calls of each flow are under way when the window closes.
             let timed = done.latency.count();
             assert!((done.completed..=done.completed + 8).contains(&timed), "{timed} of {}", done.completed);
-            // Calls in flight at the edges are in one count or the other, and a thread that waits for its core comes late to an edge.
+            // Calls in flight at the edges are in one count or the other, and a thread that waits for its core comes
+            // late to an edge.
             let near = |count: u64| {
                 let apart =
                     if is_whole { count.abs_diff(done.completed) } else { count.saturating_sub(done.completed) };

@@ -1,7 +1,7 @@
 //! A file that is being written under a temporary name, with several WRITEs under way.
 //!
-//! Data goes UNSTABLE and is made durable by COMMIT (RFC 1813 sections 3.3.7 and 3.3.21). A server that restarts in between may have
-//! forgotten it, and says so by another verifier: then the file is given up.
+//! Data goes UNSTABLE and is made durable by COMMIT (RFC 1813 sections 3.3.7 and 3.3.21). A server that restarts in
+//! between may have forgotten it, and says so by another verifier: then the file is given up.
 
 use super::connection::{AGAIN, Connection, Failure};
 use super::{NfsFolder, NfsReading, UNDER_WAY, time};
@@ -22,9 +22,9 @@ pub struct NfsDraft {
     /// Its permissions and time of change, until it has them.
     settings: Settings,
     written: Written,
-    /// Where what was written ends.
+    /// End of the written data.
     end: u64,
-    /// It is read back.
+    /// Reader for reading it back.
     reading: Option<NfsReading>,
 }
 
@@ -73,7 +73,7 @@ impl NfsDraft {
         self.written.look(&self.file)
     }
 
-    /// All was written: waits until the server has it, and gives it its length. Its permissions and time of change it gets with its name.
+    /// Waits until the server has everything, and sets the length. Permissions and time of change follow with the name.
     pub fn complete(&mut self, length: u64, mode: u32, modified: i64) -> io::Result<()> {
         while !self.written.under_way.is_empty() {
             self.written.hear(&self.file)?;

@@ -85,7 +85,8 @@ fn an_open_loop_keeps_its_rate_and_its_mix() {
     let spec = NfsTask { rate: Some(OpRate::per_second(1_000)), ..small(Transport::Tcp, "sfs97-like") };
     let result = run(&spec, 1_000, &serving(NfsService::default()));
     let done = faultless(&result);
-    // What a busy host sent too late is counted as such, and what ended late is timed. Five standard deviations of a Poisson count.
+    // What a busy host sent too late is counted as such, and what ended late is timed. Five standard deviations of a
+    // Poisson count.
     let asked = result.transactions.as_ref().expect("it asks");
     let (timed, not_sent) = (asked.latency.count(), asked.not_sent);
     assert!((timed + not_sent).abs_diff(1_000) < 158, "{timed} timed and {not_sent} not sent of 1000");

@@ -6,9 +6,9 @@ use nfs3_types::nfs3::nfsstat3;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// As much as one usual transfer.
+/// Size of a page: one usual transfer.
 const PAGE: usize = 8 << 10;
-/// Where file offsets end (off_t).
+/// Largest file offset (off_t).
 pub(crate) const FILE_MAXIMUM: u64 = i64::MAX as u64;
 
 /// A file's data.

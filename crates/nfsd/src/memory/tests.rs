@@ -1,4 +1,4 @@
-//! What only a tree in memory promises: its bound, and that threads meet only where they must.
+//! Tests of the promises of a tree in memory: its bound, and that threads meet only where they must.
 
 use super::*;
 use crate::store::Name;

@@ -1,7 +1,7 @@
 //! Memory of all connections of a server together: calls that are gathered, and replies that wait.
 //!
-//! Whoever holds a session's key may open more connections than the load has, and begin a long call on each. While all memory is taken,
-//! connections wait, but for one that has begun: it goes on, so that none waits for ever.
+//! Whoever holds a session's key may open more connections than the load has, and begin a long call on each. While all
+//! memory is taken, connections wait, but for one that has begun: it goes on, so that none waits for ever.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -19,7 +19,7 @@ pub(super) struct ServerMemory {
     has_exempt: AtomicBool,
 }
 
-/// What one connection takes of it.
+/// Memory of one connection.
 #[derive(Debug)]
 pub(super) struct ConnectionMemory<'a> {
     server: &'a ServerMemory,

@@ -358,8 +358,8 @@ fn what_a_reply_waits_for_the_line_is_no_time_of_the_server() {
     wait_until("a reply that nobody reads is counted", || (server.service().calls == 1).then_some(()));
 }
 
-/// The attack: hundreds of small calls in one piece of the stream, each for a megabyte, had the server keep all of their replies
-/// at once.
+/// The attack: hundreds of small calls in one piece of the stream, each for a megabyte, had the server keep all of
+/// their replies at once.
 #[test]
 fn pipelined_reads_are_bounded() {
     const CALLS: usize = 400;

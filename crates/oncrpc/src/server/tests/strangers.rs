@@ -24,8 +24,8 @@ fn answer(socket: &UdpSocket, request: &[u8], server: SocketAddr) -> Vec<u8> {
     bytes
 }
 
-/// The attack: calls over UDP with the forged source of a victim. The attacker may even hold the session's key, and a ticket of
-/// its own; what it cannot do is read what the server sends to the victim.
+/// The attack: calls over UDP with the forged source of a victim. The attacker may even hold the session's key, and a
+/// ticket of its own; what it cannot do is read what the server sends to the victim.
 #[test]
 fn a_spoofed_source_is_sent_no_more_than_it_sent() {
     let open: Server =
@@ -159,7 +159,8 @@ fn a_caller_that_reads_nothing_or_ends_no_call_is_dropped() {
     wait_until("the caller that ends no call is dropped", || drips.write_all(&[1]).is_err().then_some(()));
 }
 
-/// Connections from outside the networks that the agent's owner allows are closed, whatever they show; datagrams are not answered.
+/// Connections from outside the networks that the agent's owner allows are closed, whatever they show; datagrams are
+/// not answered.
 #[test]
 fn peers_that_are_not_allowed_are_not_answered() {
     for transport in TRANSPORTS {
@@ -180,8 +181,9 @@ fn peers_that_are_not_allowed_are_not_answered() {
     }
 }
 
-/// The attack: a session's key holds a command for a server that is no part of the trial, and its address is given as the peer's.
-/// Before that server has proved that it holds the key, all that it is sent is one call whose bytes nobody chooses.
+/// The attack: a session's key holds a command for a server that is no part of the trial, and its address is given as
+/// the peer's. Before that server has proved that it holds the key, all that it is sent is one call whose bytes nobody
+/// chooses.
 #[test]
 fn requests_forged_at_third_parties_hold_no_byte_of_the_callers_choice() {
     let command = SessionKey(*b"\r\nFLUSHALL\r\nEXIT");
