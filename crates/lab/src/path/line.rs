@@ -6,13 +6,13 @@ const SECOND: u128 = 1_000_000_000;
 
 /// A line that serves in the order of arrival. What it serves are units: bits on the wire, or frames.
 ///
-/// Its clock is the work that it could have done since its beginning: there a unit always costs the same, also where the rate
-/// alternates, and nothing is rounded but the moment at which a frame leaves.
+/// Its clock is the work that it could have done since its beginning: there a unit always costs the same, also where
+/// the rate alternates, and nothing is rounded but the moment at which a frame leaves.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     /// Units a second, in turn.
     rates: [u128; 2],
-    /// How long each holds, nanoseconds.
+    /// Time that each rate holds, nanoseconds.
     period: u128,
     /// Work that passes at once after a pause.
     burst: u128,
@@ -31,12 +31,13 @@ impl Line {
         }
     }
 
-    /// A line that serves so many frames a second, one after the other.
+    /// Makes a line that serves `per_second` frames a second, in their order.
     pub(crate) fn of_frames(per_second: u64) -> Self {
         Self { rates: [per_second.into(); 2], period: SECOND, burst: 0, done: 0 }
     }
 
-    /// Takes `units` that come `at` nanoseconds after the line's beginning, not before the last; returns when they have left.
+    /// Takes `units` that come `at` nanoseconds after the line's beginning, not before the last; returns when they have
+    /// left.
     pub(crate) fn serve(&mut self, at: u64, units: u64) -> u64 {
         self.done = self.done.max(self.work(at)) + u128::from(units) * SECOND;
         at.max(self.when(self.done.saturating_sub(self.burst)))

@@ -35,8 +35,8 @@ pub(crate) fn namespaces_of_agents(before: &Outside) -> Spaces {
     Spaces { names, _held: held }
 }
 
-/// Waits until all is as it was `before`, and no process is in any of the namespaces. The kernel removes a namespace by a worker of
-/// its own, in its own time.
+/// Waits until all is as it was `before`, and no process is in any of the namespaces. The kernel removes a namespace by
+/// a worker of its own, in its own time.
 pub(crate) fn nothing_stays(before: &Outside, spaces: &Spaces) {
     let gone = || (Outside::now() == *before && namespaces().is_disjoint(&spaces.names)).then_some(());
     wait_until("all that the lab had goes", gone);

@@ -30,7 +30,8 @@ fn pair(lab: &Lab) -> (UdpSocket, UdpSocket) {
     (near, far)
 }
 
-/// Sends datagrams from the first core and waits until all have come; gives the time, and the core that received the last.
+/// Sends datagrams from the first core and waits until all have come; gives the time, and the core that received the
+/// last.
 fn exchange(near: &UdpSocket, far: &UdpSocket, count: usize) -> (Duration, usize) {
     thread::scope(|scope| {
         let sender = scope.spawn(|| {

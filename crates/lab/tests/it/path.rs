@@ -1,7 +1,8 @@
 //! A path does to frames what is planted, and says what it did.
 //!
-//! Two hosts talk by UDP through it. A busy machine makes frames later, so times are bounded from below, and from above only by
-//! the shortest of many. The kernel says when each came: the thread that reads them may have to wait for its core.
+//! Two hosts talk by UDP through it. A busy machine makes frames later, so times are bounded from below, and from above
+//! only by the shortest of many. The kernel says when each came: the thread that reads them may have to wait for its
+//! core.
 
 use crate::support::{fake_agent, host, wait_for};
 use linerate_lab::{Bench, DirectionCounts, Lab, LabError, LabOptions, PathCounts};
@@ -19,7 +20,8 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::time::{Duration, Instant};
 
 const MS: u64 = 1_000_000;
-/// Between datagrams that are to be counted, nanoseconds. What comes at once in thousands overflows the input queue of a host.
+/// Between datagrams that are to be counted, nanoseconds. What comes at once in thousands overflows the input queue of
+/// a host.
 const GAP: u64 = 20_000;
 /// A datagram that must come is waited for so long.
 const LONG: Duration = Duration::from_secs(30);
@@ -68,8 +70,8 @@ impl Pair {
         self.near.send_to(&datagram, self.to).expect("send");
     }
 
-    /// Sends `count` numbered datagrams, `gap` nanoseconds or more apart, and receives what comes of them: the numbers, and when
-    /// each came, nanoseconds since 1970.
+    /// Sends `count` numbered datagrams, `gap` nanoseconds or more apart, and receives what comes of them: the numbers,
+    /// and when each came, nanoseconds since 1970.
     fn exchange(&self, count: u64, bytes: usize, gap: u64) -> Vec<(u64, u64)> {
         self.send_all(count, bytes, gap);
         self.receive_all()
@@ -189,8 +191,9 @@ fn a_loaded_path_forwards_its_rate_and_no_more() {
     eprintln!("{rate} bit/s");
     // Frames are sent as much earlier as sending takes.
     assert!(rate < 20e6 * 1.001, "{rate}");
-    // A sender that waits for its core leaves the path idle: where the queue was never empty the rate is kept.
-    // The kernel stamps datagrams from soon after the first socket that wants it; until then they have the time at which they are read.
+    // A sender that waits for its core leaves the path idle: where the queue was never empty the rate is kept. The
+    // kernel stamps datagrams from soon after the first socket that wants it; until then they have the time at which
+    // they are read.
     let times = received.windows(200).filter_map(|part| part[199].1.checked_sub(part[0].1));
     let shortest = times.min().expect("1,000 came");
     assert!(199.0 * 1_066.0 * 8.0 * 1e9 / shortest as f64 > 20e6 * 0.3, "the fastest 200 took {shortest} ns");
@@ -207,7 +210,8 @@ fn a_burst_fills_the_queue_and_the_rest_is_dropped() {
     pair.send_all(50, 1_000, 0);
     let coming = begun.elapsed();
     let received = pair.receive_all().len() as u64;
-    // Ten of 1,042 bytes wait, one or two are in service, and each that is served while others come leaves room for one more.
+    // Ten of 1,042 bytes wait, one or two are in service, and each that is served while others come leaves room for one
+    // more.
     let most = 12 + coming.as_millis() as u64 / 17;
     assert!((10..=most).contains(&received), "{received} of at most {most}, which came in {coming:?}");
     assert_eq!(pair.counts().queue_full, 50 - received);
@@ -312,7 +316,8 @@ fn slots_gather_datagrams() {
     let received = pair.exchange(500, 64, MS);
     assert_eq!(received.len(), 500);
     let gathered = received.windows(2).filter(|pair| pair[1].1 - pair[0].1 > 30 * MS).count() as u64;
-    // They come in 500 ms, or more if their sender has to wait for its core. A path that has to wait makes one of two slots.
+    // They come in 500 ms, or more if their sender has to wait for its core. A path that has to wait makes one of two
+    // slots.
     let slots = (received[499].1 - received[0].1) / (50 * MS);
     assert!((3..=slots + 1).contains(&gathered), "{gathered} of {slots}");
 }

@@ -25,8 +25,8 @@ pub(crate) struct Flood {
 /// How long a flood lasts.
 pub(crate) const FLOOD: Duration = Duration::from_millis(500);
 
-/// Sends as fast as the socket lets it until `enough`, which is told the time since the start and the datagrams sent, and counts
-/// what comes. Each send carries `batch` datagrams, cut by the kernel.
+/// Sends as fast as the socket lets it until `enough`, which is told the time since the start and the datagrams sent,
+/// and counts what comes. Each send carries `batch` datagrams, cut by the kernel.
 pub(crate) fn flood(
     near: &UdpSocket,
     far: &UdpSocket,
@@ -70,8 +70,8 @@ pub(crate) fn flood(
 }
 
 impl Flood {
-    /// Checks that the line carried its rate and no more. A sender that waits for its core leaves it idle now and then, so only
-    /// `at_least` this part of it was used; the line makes up for `burst` of that.
+    /// Checks that the line carried its rate and no more. A sender that waits for its core leaves it idle now and then,
+    /// so only `at_least` this part of it was used; the line makes up for `burst` of that.
     pub(crate) fn fills(&self, bits_per_second: u64, payload: usize, at_least: f64, burst: Duration, what: &str) {
         let rate = bits_per_second as f64 / 8.0 / on_the_wire(payload as u64) as f64;
         let most = rate * (self.time + burst).as_secs_f64() * 1.001 + 2.0;

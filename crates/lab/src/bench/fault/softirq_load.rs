@@ -17,8 +17,8 @@ use serde::Deserialize;
 use std::os::fd::AsFd as _;
 
 /// The compiled program.
-const OBJECT: &[u8] = include_bytes_aligned!("../../bpf/spend.bpf.o");
-/// What errors call it.
+const OBJECT: &[u8] = include_bytes_aligned!("../../../bpf/spend.bpf.o");
+/// Name in errors.
 const WHAT: &str = "the slow filter";
 /// The longest time that the program spends on a frame: it reads a clock, and the verifier must see it end.
 const COST_MAXIMUM: Nanos = Nanos::new(100_000);
