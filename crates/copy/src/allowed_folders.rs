@@ -157,7 +157,8 @@ pub(crate) fn check_empty(folder: &dyn Storage, path: &Path, existing: CopyExist
 
 /// Counts files and bytes below a folder. A part that cannot be listed is reported when it is to be copied.
 pub(crate) fn count(folder: &dyn Storage, path: &Path, control: &Control) -> Result<(u64, u64), CopyError> {
-    let (mut files, mut bytes) = (0, 0_u64);
+    let mut files = 0;
+    let mut bytes = 0_u64;
     for found in Walk::new(folder).map_err(CopyError::at("list", path))? {
         if control.is_stopped() {
             return Err(CopyError::Stopped);
@@ -228,7 +229,8 @@ mod tests {
 
     #[test]
     fn nothing_outside_is_opened() {
-        let (allowed, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let allowed = tempfile::tempdir().expect("a folder");
+        let other = tempfile::tempdir().expect("a folder");
         let folders = allowing(&allowed);
         symlink(other.path(), allowed.path().join("way")).expect("a link");
         let up = allowed.path().join("..");

@@ -260,7 +260,8 @@ impl<'a> Records<'a> {
         let [kind] = *self.array()?;
         Ok(match kind {
             FOLDER => {
-                let (mode, modified) = (u32::from_le_bytes(*self.array()?), i64::from_le_bytes(*self.array()?));
+                let mode = u32::from_le_bytes(*self.array()?);
+                let modified = i64::from_le_bytes(*self.array()?);
                 Record::Folder { path: self.path()?, mode, modified }
             }
             LINK => {
@@ -268,7 +269,8 @@ impl<'a> Records<'a> {
                 Record::Link { path: self.path()?, target: self.text()?, modified }
             }
             FILE => {
-                let (mode, modified) = (u32::from_le_bytes(*self.array()?), i64::from_le_bytes(*self.array()?));
+                let mode = u32::from_le_bytes(*self.array()?);
+                let modified = i64::from_le_bytes(*self.array()?);
                 let size = u64::from_le_bytes(*self.array()?);
                 Record::File { path: self.path()?, mode, modified, size }
             }

@@ -53,7 +53,8 @@ pub(crate) fn prepare(
 
 /// Says that the caches could not be dropped, and whether advice for each file stood in for that.
 fn not_dropped(error: &io::Error, advised: bool) -> Caveat {
-    let (path, error) = (DROP_CACHES.path(), error.to_string());
+    let path = DROP_CACHES.path();
+    let error = error.to_string();
     let text = match advised {
         true => message!(
             "caveat-cache-advice",

@@ -99,11 +99,13 @@ pub(crate) struct LaneListener {
 impl LaneListener {
     /// Listens at `address` as `listening` says, for a source that shows `key`.
     pub(crate) fn open(address: IpAddr, key: SessionKey, listening: &ListenOptions) -> Result<Self, CopyError> {
-        let (plain, v6) = (SocketOptions::default(), address.is_ipv6());
+        let plain = SocketOptions::default();
+        let v6 = address.is_ipv6();
         let spec = SocketSpec { transport: Transport::Tcp, v6, options: &plain, bind: None, device: false };
         let greets = Box::new(move |bytes: &[u8]| greeting::unseal(&key, HELLO, bytes).is_some());
         let listener = listening.connections(spec, address, greets)?;
-        let (peers, address) = (listening.peers.clone(), listener.address());
+        let peers = listening.peers.clone();
+        let address = listener.address();
         Ok(Self { listener, key, peers, address })
     }
 

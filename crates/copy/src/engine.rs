@@ -93,8 +93,10 @@ impl Copy {
             });
         }
 
-        let (mut parts, mut here) = (Vec::with_capacity(controls.len()), Endpoints::new());
-        let (mut disks, mut caveats) = (BTreeSet::new(), Vec::new());
+        let mut parts = Vec::with_capacity(controls.len());
+        let mut here = Endpoints::new();
+        let mut disks = BTreeSet::new();
+        let mut caveats = Vec::new();
         let listening = host.listen_options();
         for (role, control) in assignment.roles.iter().zip(&controls) {
             let say = |doing: &str| host.preparing(doing);

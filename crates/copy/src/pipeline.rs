@@ -192,7 +192,8 @@ mod tests {
         run(&numbers, pairs(&board, CopyStage::Read, 2, Box::new(second)));
         assert_eq!(sums.iter().collect::<Vec<_>>(), [10, 5]);
         let stages = board.finish(linerate_units::Nanos::default());
-        let (first, second) = (stages[&CopyStage::Read], stages[&CopyStage::Write]);
+        let first = stages[&CopyStage::Read];
+        let second = stages[&CopyStage::Write];
         let ms = |nanos: linerate_units::Nanos| nanos.get() / 1_000_000;
         assert!(ms(first.busy) >= 10 && ms(first.waiting_for_next) >= 60, "{first:?}");
         assert!(ms(second.busy) >= 60 && ms(second.waiting_for_previous) >= 10, "{second:?}");

@@ -187,7 +187,8 @@ mod tests {
     fn a_scratch_folder_that_was_moved_is_emptied_and_told() {
         let home = tempfile::tempdir().expect("a folder");
         let scratch = Scratch::new(home.path(), ByteCount::new(1)).expect("a folder");
-        let (made, moved) = (scratch.path.clone(), home.path().join("moved"));
+        let made = scratch.path.clone();
+        let moved = home.path().join("moved");
         fs::rename(&made, &moved).expect("moved");
         fs::write(moved.join("file"), "x").expect("written");
         fs::create_dir(&made).expect("another");

@@ -49,7 +49,9 @@ impl Board {
     pub(crate) fn clock(&self, stage: CopyStage) -> Clock<'_> {
         let time = StageTime { threads: 1, ..StageTime::default() };
         QUEUED.with(|_| ());
-        let (since, cpu, meter) = (clock::now(), clock::thread_cpu(), self.meters.begin(stage));
+        let since = clock::now();
+        let cpu = clock::thread_cpu();
+        let meter = self.meters.begin(stage);
         meter.works(since, 0);
         Clock { board: self, stage, time, since, cpu, works: true, meter }
     }
@@ -137,7 +139,8 @@ impl Clock<'_> {
     /// Time since the last turn, and how much of it the thread was on a core. What it was ready to run besides is added
     /// up.
     fn turn(&mut self) -> (Nanos, Nanos) {
-        let (now, cpu) = (clock::now(), clock::thread_cpu());
+        let now = clock::now();
+        let cpu = clock::thread_cpu();
         let passed = Nanos::new(now.saturating_sub(self.since));
         let on_core = Nanos::new(cpu.saturating_sub(self.cpu));
         (self.since, self.cpu) = (now, cpu);

@@ -79,7 +79,8 @@ fn measure(seconds: u64, rate: u64, bytes: usize) -> Result<(), Box<dyn Error>> 
     // A frame has its time on the path's own line, where it may wait for those before it, and then the delay.
     let wire = (bytes as u64 + 24) * 8;
     // The latter in parts of a second by so many frames: rounded, it would be 0.1 ms off after 300,000 of them.
-    let (mut line_free, mut frames_free) = (0, 0);
+    let mut line_free = 0;
+    let mut frames_free = 0;
     let mut errors = Vec::with_capacity(count as usize);
     while let Some(error) = ring.take(|frame| {
         let ours = frame.bytes.get(12..14) == Some(&TEST.to_be_bytes());

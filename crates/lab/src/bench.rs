@@ -124,13 +124,12 @@ impl Bench {
 
     /// A bench from the text of a file; `origin` names it in errors.
     pub fn parse(text: &str, origin: &str) -> Result<Self, LabError> {
-        let malformed = |error: toml::de::Error| LabError::Malformed {
+        let mut bench: Self = toml::from_str(text).map_err(|error| LabError::Malformed {
             origin: origin.to_owned(),
             problem: error.to_string().trim_end().to_owned(),
-        };
-        let mut bench: Self = toml::from_str(text).map_err(malformed)?;
-        let said = toml::from_str::<toml::Table>(text).is_ok_and(|fields| fields.contains_key("hosts"));
-        if bench.tester_ports > 0 && !said {
+        })?;
+        let has_hosts = toml::from_str::<toml::Table>(text).is_ok_and(|fields| fields.contains_key("hosts"));
+        if bench.tester_ports > 0 && !has_hosts {
             bench.hosts.clear();
         }
         bench.check().map_err(|error| match error {
@@ -269,14 +268,14 @@ impl Bench {
 
     /// The link of `host`, every field filled in but those that nothing is said about.
     pub(crate) fn link_of(&self, host: &HostName) -> Link {
-        let own = self.links.get(host).cloned().unwrap_or_default();
+        let link = self.links.get(host).cloned().unwrap_or_default();
         Link {
-            rate: own.rate.or(self.link.rate),
-            mtu: own.mtu.or(self.link.mtu),
-            loss: own.loss.or(self.link.loss),
-            shape: own.shape.or(self.link.shape),
-            police: own.police.or(self.link.police),
-            path: own.path,
+            rate: link.rate.or(self.link.rate),
+            mtu: link.mtu.or(self.link.mtu),
+            loss: link.loss.or(self.link.loss),
+            shape: link.shape.or(self.link.shape),
+            police: link.police.or(self.link.police),
+            path: link.path,
         }
     }
 
@@ -288,8 +287,8 @@ impl Bench {
     /// Returns the limits of the path to `host`, or `None` if the device is no path.
     pub(crate) fn path_to(&self, host: &HostName) -> Option<PathLimits> {
         let DeviceKind::Path(both) = self.device.kind else { return None };
-        let own = self.links.get(host).and_then(|link| link.path);
-        Some(own.map_or(both, |own| own.over(both)))
+        let limits = self.links.get(host).and_then(|link| link.path);
+        Some(limits.map_or(both, |limits| limits.over(both)))
     }
 
     /// Whether a path loses or spoils frames by chance.

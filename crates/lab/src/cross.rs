@@ -61,7 +61,8 @@ pub fn exchange(interval: Nanos, size: u16) -> Result<(), Error> {
         let owned = socket.try_clone_to_owned().map(UdpSocket::from);
         owned.map_err(|error| Error::new("dup", "a socket of cross traffic", error))
     };
-    let (sender, receiver) = (owned(io::stdout().as_fd())?, owned(io::stderr().as_fd())?);
+    let sender = owned(io::stdout().as_fd())?;
+    let receiver = owned(io::stderr().as_fd())?;
     force_receive_buffer(receiver.as_fd(), RECEIVE_BUFFER)?;
     thread::spawn(move || send(&sender, interval, size));
     thread::spawn(move || receive(&receiver));
@@ -70,7 +71,8 @@ pub fn exchange(interval: Nanos, size: u16) -> Result<(), Error> {
 
 fn send(socket: &UdpSocket, interval: Nanos, size: u16) {
     sharpen_timers();
-    let (datagram, interval) = (vec![0; usize::from(size)], interval.get().max(1));
+    let datagram = vec![0; usize::from(size)];
+    let interval = interval.get().max(1);
     let mut due = now();
     loop {
         due = due.max(now().saturating_sub(LATE.get()));

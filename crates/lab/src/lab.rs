@@ -55,7 +55,8 @@ impl Lab {
         let (orders, to_do) = mpsc::channel();
         let (built, ready) = oneshot::channel();
         let (end, ended) = oneshot::channel();
-        let (bench, options) = (bench.clone(), options.clone());
+        let bench = bench.clone();
+        let options = options.clone();
         let thread = thread::Builder::new().name(String::from("lab")).spawn(move || {
             hold(&bench, &options, built, &to_do);
             let _ = end.send(());
@@ -145,7 +146,8 @@ fn hold(
     built: oneshot::Sender<Result<Built, LabError>>,
     orders: &mpsc::Receiver<Order>,
 ) {
-    let (mut agents, mut children) = (Vec::new(), None);
+    let mut agents = Vec::new();
+    let mut children = None;
     let up = build(bench, options, &mut agents, &mut children);
     let wiring = up.as_ref().ok().map(|up| Arc::clone(&up.wiring));
     let kept = up.as_ref().ok().and_then(|up| up.kept.clone());

@@ -198,7 +198,8 @@ impl Wiring {
             .map_err(LabError::at(format!("make the link {} - {}", first.name, second.name)))?;
         let losses = bench.losses();
         for (index, peer) in [(0, 1), (1, 0)] {
-            let (host, peer) = (&self.hosts[index], &self.hosts[peer]);
+            let host = &self.hosts[index];
+            let peer = &self.hosts[peer];
             let end = LinkEnd { namespace: &host.namespace, interface: INTERFACE.to_owned(), end: End::Host };
             // What the peer sends is lost where it comes in.
             let lost: Vec<_> = losses

@@ -234,7 +234,8 @@ mod tests {
             (0..144).for_each(|block| BlockId { seed: 1, file: file as u32, block }.write(0, &mut made));
             bytes[..made.len()].copy_from_slice(&made);
         }
-        let (mut appended, mut longest) = (0, 0);
+        let mut appended = 0;
+        let mut longest = 0;
         for turn in 0..20_000 {
             let mut data = Vec::new();
             let span = files.next_write(&mut random, &mut data);
@@ -244,7 +245,8 @@ mod tests {
             files.written(&span, true);
 
             let span = files.next_read(&mut random);
-            let (at, length) = (span.offset() as usize, span.bytes() as usize);
+            let at = span.offset() as usize;
+            let length = span.bytes() as usize;
             longest = longest.max(at + length);
             let mut read = server[files.number(&span)][at..at + length].to_vec();
             let mut oldest = Vec::new();
@@ -263,7 +265,8 @@ mod tests {
     fn old_data_are_wrong() {
         let (mut files, mut random) = files("write", 1, 0);
         files.transfer = 8;
-        let (mut first, mut second) = (Vec::new(), Vec::new());
+        let mut first = Vec::new();
+        let mut second = Vec::new();
         let span = files.next_write(&mut random, &mut first);
         let mut oldest = Vec::new();
         files.oldest(&span, &mut oldest);

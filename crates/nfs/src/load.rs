@@ -226,7 +226,8 @@ struct RunningFlow<'a> {
 
 impl<'a> RunningFlow<'a> {
     fn new(load: &'a Operations, context: &'a LoadContext, index: usize, work: Work) -> Self {
-        let (spec, flow) = (&load.spec, &context.flows[index]);
+        let spec = &load.spec;
+        let flow = &context.flows[index];
         let schedule = |rate| {
             Schedule::new(rate, spec.arrivals, context.first_due(rate), (flow.number, spec.net.flows), work.arrivals())
         };

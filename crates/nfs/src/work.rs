@@ -129,7 +129,8 @@ impl Work {
                 _ => Ok(()),
             }
         };
-        let (flow, what) = (self.flow, "making names to remove");
+        let flow = self.flow;
+        let what = "making names to remove";
         session.run(
             what,
             names,

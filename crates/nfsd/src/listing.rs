@@ -85,7 +85,8 @@ impl ListingArguments {
             return Err(nfsstat3::NFS3ERR_BAD_COOKIE);
         }
         let mut entries = Vec::new();
-        let (mut named, mut total) = (0, AROUND);
+        let mut named = 0;
+        let mut total = AROUND;
         let (attributes, all) = store.list(directory, self.cookie, &mut |entry| {
             let entry = entry3 { fileid: entry.file_id, name: entry.name.to_vec().into(), cookie: entry.cookie };
             let bytes = entry.packed_size();

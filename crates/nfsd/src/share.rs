@@ -40,9 +40,11 @@ impl NfsShare {
     ) -> Result<Self, RpcError> {
         let opened = DirectoryStore::new(directory.into(), KNOWN);
         let store = opened.map_err(|error| cannot_serve("the folder", &error))?;
-        let (plain, v6) = (SocketOptions::default(), address.is_ipv6());
+        let plain = SocketOptions::default();
+        let v6 = address.is_ipv6();
         let spec = SocketSpec { transport: Transport::Tcp, v6, options: &plain, bind: None, device: false };
-        let (peers, replies) = (listening.peers.clone(), Arc::clone(&listening.replies));
+        let peers = listening.peers.clone();
+        let replies = Arc::clone(&listening.replies);
         let options = ServerOptions {
             key: Some(key),
             peers,

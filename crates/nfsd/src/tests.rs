@@ -110,7 +110,8 @@ fn files_are_written_read_cut_and_removed() {
 fn names_move_and_what_holds_them_is_kept_in_order() {
     for (kind, store, _keep) in stores() {
         let (store, root) = (&*store, store.root());
-        let (a, b) = (directory(store, root, "a"), directory(store, root, "b"));
+        let a = directory(store, root, "a");
+        let b = directory(store, root, "b");
         let inner = directory(store, a, "inner");
         let moved = file(store, a, "f");
         store.write(moved, 0, b"data", stable_how::UNSTABLE).expect("is written");
@@ -195,7 +196,9 @@ fn a_listing_goes_on_where_it_stopped_whatever_happens_meanwhile() {
         for name in &all {
             file(store, root, name);
         }
-        let (mut seen, mut cookie, mut calls) = (BTreeSet::new(), 0, 0);
+        let mut seen = BTreeSet::new();
+        let mut cookie = 0;
+        let mut calls = 0;
         loop {
             let mut shown = Vec::new();
             let (_, end) = store
@@ -323,7 +326,9 @@ fn an_operation_over_udp_is_done_once() {
         programs[0].call(&call, &mut reply).expect("answers");
         reply
     };
-    let (udp, exist, gone) = (Transport::Udp, nfsstat3::NFS3ERR_EXIST as u32, nfsstat3::NFS3ERR_NOENT as u32);
+    let udp = Transport::Udp;
+    let exist = nfsstat3::NFS3ERR_EXIST as u32;
+    let gone = nfsstat3::NFS3ERR_NOENT as u32;
     let first = call(udp, 1, 8, &create);
     assert_eq!(status(&first), 0);
     assert_eq!(call(udp, 1, 8, &create), first, "it came again");

@@ -113,7 +113,9 @@ pub(crate) enum BadCall {
 /// Reads a call.
 pub(crate) fn read_call(bytes: &[u8]) -> Result<CallMessage<'_>, BadCall> {
     let mut rest = Rest(bytes);
-    let (xid, kind, version) = (rest.word(), rest.word(), rest.word());
+    let xid = rest.word();
+    let kind = rest.word();
+    let version = rest.word();
     let (Some(xid), Some(CALL), Some(version)) = (xid, kind, version) else { return Err(BadCall::NoCall) };
     if version != RPC_VERSION {
         return Err(BadCall::Version(xid));

@@ -144,7 +144,8 @@ impl RunningServer {
             });
         }
         if spec.call.carries_back() {
-            let (payload_bytes, messages) = (moved.sent_bytes, moved.sent_calls);
+            let payload_bytes = moved.sent_bytes;
+            let messages = moved.sent_calls;
             result.sent = Some(Sent { window, payload_bytes, messages, io_method, ..Sent::default() });
         }
         result

@@ -151,7 +151,8 @@ impl Answer {
     pub(crate) fn read(&self) -> Result<Range<usize>, CallError> {
         let body = self.body();
         let parse = || {
-            let (at, length) = (usize::from(*body.get(2)?), u32_at(body, 4)? as usize);
+            let at = usize::from(*body.get(2)?);
+            let length = u32_at(body, 4)? as usize;
             part(self.message(), at, length)?;
             Some(self.begins + at..self.begins + at + length)
         };
@@ -167,7 +168,8 @@ impl Answer {
     pub(crate) fn about(&self) -> Result<FileInfo, CallError> {
         let parse = || {
             let info = self.information()?;
-            let (size, modified) = (u64_at(info, 40)?, unix_ns(u64_at(info, 16)?));
+            let size = u64_at(info, 40)?;
+            let modified = unix_ns(u64_at(info, 16)?);
             Some(FileInfo { kind: kind(u32_at(info, 48)?), size, modified })
         };
         parse().ok_or(CallError::Malformed("what it knows of a file"))
@@ -177,7 +179,8 @@ impl Answer {
     pub(crate) fn names(&self) -> Result<Vec<(Option<String>, FileInfo)>, CallError> {
         const NAME: usize = 68;
         let parse = || {
-            let (mut names, mut rest) = (Vec::new(), self.information()?);
+            let mut names = Vec::new();
+            let mut rest = self.information()?;
             loop {
                 let length = u32_at(rest, 60)? as usize;
                 let about = FileInfo {
@@ -239,7 +242,9 @@ mod tests {
 
     #[test]
     fn what_leads_away_is_told_from_what_reads_as_a_file() {
-        let (file, folder, reparse) = (0x20, 0x10, 0x400);
+        let file = 0x20;
+        let folder = 0x10;
+        let reparse = 0x400;
         assert_eq!((listed(file, 7), listed(folder, 0)), (Kind::File, Kind::Folder));
         // A symbolic link, a mount point, a link of DFS, one without a tag.
         for tag in [0xA000_000C, 0xA000_0003, 0x8000_000A, 0] {

@@ -328,7 +328,8 @@ impl Connection {
     /// Takes in a message that came.
     fn deliver(&self, mut bytes: Vec<u8>) -> io::Result<()> {
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidData, why);
-        let (mut begins, mut protection) = (0, Protection::None);
+        let mut begins = 0;
+        let mut protection = Protection::None;
         if bytes.starts_with(b"\xfdSMB") {
             let sealer = self.keys.get().and_then(|keys| keys.sealer.as_ref());
             let opened = sealer.and_then(|sealer| sealer.open(&mut bytes));

@@ -255,7 +255,8 @@ mod tests {
 
     #[test]
     fn what_is_sealed_opens_with_the_same_keys_only() {
-        let (one, other) = ([1; 16], [2; 16]);
+        let one = [1; 16];
+        let other = [2; 16];
         let pairs: [fn(&[u8; 16]) -> Cipher; 3] = [
             Cipher::ccm_128,
             |key| Cipher::gcm_128(key).expect("a key"),

@@ -126,7 +126,8 @@ impl<'a> Challenge<'a> {
     fn parse(message: &'a [u8]) -> Result<Self, AuthenticationError> {
         let read = || {
             let typed = message.starts_with(SIGNATURE) && u32_at(message, 8)? == 2;
-            let (flags, challenge) = (u32_at(message, 20)?, part(message, 24, 8)?.try_into().ok()?);
+            let flags = u32_at(message, 20)?;
+            let challenge = part(message, 24, 8)?.try_into().ok()?;
             let info = part(message, u32_at(message, 44)? as usize, u16_at(message, 40)?.into())?;
             let mut challenge =
                 Self { flags, challenge, target_info: Vec::new(), target_flags: 0, time: None, message };

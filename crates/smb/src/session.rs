@@ -58,7 +58,8 @@ impl Session {
         // The share is asked for under a signature, which binds what was negotiated (MS-SMB2 3.2.4.1.1).
         let least = if welcome.guest { Protection::None } else { Protection::Signed };
         let no_share = |error: CallError| {
-            let (server, why) = (server.to_owned(), error.to_string());
+            let server = server.to_owned();
+            let why = error.to_string();
             match error {
                 CallError::Status(_) => {
                     SmbError::NoShare { server, share: share.to_owned(), user: login.user.clone(), why }

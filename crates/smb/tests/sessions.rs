@@ -228,8 +228,10 @@ fn spoils(samba: &Samba, spoilt: usize) -> SocketAddr {
     let (address, server) = (listener.local_addr().expect("bound"), samba.address);
     std::thread::spawn(move || {
         for (connection, client) in listener.incoming().enumerate() {
-            let (mut client, mut server) = (client.expect("accepted"), TcpStream::connect(server).expect("it listens"));
-            let (mut asked, mut to_server) = (client.try_clone().expect("cloned"), server.try_clone().expect("cloned"));
+            let mut client = client.expect("accepted");
+            let mut server = TcpStream::connect(server).expect("it listens");
+            let mut asked = client.try_clone().expect("cloned");
+            let mut to_server = server.try_clone().expect("cloned");
             std::thread::spawn(move || {
                 let _ = std::io::copy(&mut asked, &mut to_server);
                 let _ = to_server.shutdown(Shutdown::Write);

@@ -41,7 +41,9 @@ impl<'a> Compare<'a> {
 
     /// Looks at the hole that no data has been compared after. At the end of a file, the file must be complete.
     pub(crate) fn hole(&mut self, file: &mut NewFile) -> io::Result<()> {
-        let (hole, length, control) = (std::mem::take(&mut file.hole), file.length, self.control);
+        let hole = std::mem::take(&mut file.hole);
+        let length = file.length;
+        let control = self.control;
         if hole.is_empty() {
             return Ok(());
         }
@@ -101,7 +103,8 @@ mod tests {
     fn found(spoil: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let folder = tempfile::tempdir()?;
         let mut storage = LocalFolder::new(Arc::new(File::open(folder.path())?.into())).another();
-        let (begin, end) = (vec![7; 300_000], vec![8; 5]);
+        let begin = vec![7; 300_000];
+        let end = vec![8; 5];
         let head = Head { path: b"file", mode: 0o644, modified: 0, size: 400_005 };
         let mut file = NewFile::make(&head, &mut *storage, "mark", 1)?;
         file.write(&begin)?;

@@ -36,7 +36,8 @@ impl NewFile {
     /// Makes a file with content that is dropped.
     pub(crate) fn nowhere(head: &Head<'_>) -> Self {
         let Head { path, mode, modified, size } = *head;
-        let (path, begun) = (path.to_vec(), clock::now());
+        let path = path.to_vec();
+        let begun = clock::now();
         Self { path, mode, modified, size, bytes: 0, length: 0, hole: 0..0, begun, draft: None }
     }
 
@@ -77,7 +78,9 @@ impl NewFile {
         if self.length != self.size {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it ended before its size"));
         }
-        let (length, mode, modified) = (self.length, self.mode & PERMISSIONS, self.modified);
+        let length = self.length;
+        let mode = self.mode & PERMISSIONS;
+        let modified = self.modified;
         self.draft.as_mut().map_or(Ok(()), |draft| draft.complete(length, mode, modified))
     }
 

@@ -64,7 +64,8 @@ impl Work<Created> for Write<'_> {
 
     fn work(&mut self, created: Created, on: &mut Onward<'_, '_, Vec<Written>>) -> Result<(), Gone> {
         let Created { verified: Verified { block, sound }, files } = created;
-        let (mut files, mut sound) = (files.into_iter(), sound.into_iter());
+        let mut files = files.into_iter();
+        let mut sound = sound.into_iter();
         let mut written = Vec::new();
         for (_, record) in block.records().flatten() {
             match record {

@@ -33,7 +33,8 @@ pub(crate) struct LocalFolder {
 impl LocalFolder {
     /// The folder that is open as `root`.
     pub(crate) fn new(root: Arc<OwnedFd>) -> Self {
-        let (existing, made) = (Folders::existing(Arc::clone(&root)), Folders::made(Arc::clone(&root)));
+        let existing = Folders::existing(Arc::clone(&root));
+        let made = Folders::made(Arc::clone(&root));
         Self { root, existing, made }
     }
 
@@ -135,7 +136,8 @@ impl Storage for LocalFolder {
         let (folder, name) = self.made.parent(path)?;
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let file = openat(&folder, temporary, flags, Mode::from_bits_truncate(mode & AT_ONCE))?;
-        let (temporary, name) = (OsString::from(temporary), name.to_owned());
+        let temporary = OsString::from(temporary);
+        let name = name.to_owned();
         Ok(Box::new(LocalDraft { file: file.into(), end: 0, folder, temporary, name, named: false }))
     }
 

@@ -384,8 +384,10 @@ mod tests {
         const ROUNDS: usize = 100;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("bound");
-        let (logins, has_room) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(true)));
-        let (counted, room) = (Arc::clone(&logins), Arc::clone(&has_room));
+        let logins = Arc::new(AtomicUsize::new(0));
+        let has_room = Arc::new(AtomicBool::new(true));
+        let counted = Arc::clone(&logins);
+        let room = Arc::clone(&has_room);
         let (accepted, clients) = mpsc::channel();
         thread::spawn(move || {
             for client in listener.incoming() {

@@ -267,7 +267,8 @@ mod tests {
     fn a_system_has_many_small_files_and_few_large_ones() {
         let mut sizes = sizes(made("like:system"));
         sizes.sort_unstable();
-        let (half, largest) = (sizes[sizes.len() / 2], sizes[sizes.len() - 1]);
+        let half = sizes[sizes.len() / 2];
+        let largest = sizes[sizes.len() - 1];
         assert!((500..10_000).contains(&half), "half are up to {half}");
         assert!(largest > 5_000_000, "the largest is {largest}");
         assert!(sizes.iter().filter(|size| **size == 0).count() > 20, "some are empty");
@@ -284,7 +285,10 @@ mod tests {
 
     #[test]
     fn names_differ_and_every_parent_comes_first() {
-        let (mut seen, mut links, mut longest, mut deepest) = (HashSet::from([Vec::new()]), 0, 0, 0);
+        let mut seen = HashSet::from([Vec::new()]);
+        let mut links = 0;
+        let mut longest = 0;
+        let mut deepest = 0;
         for entry in made("like:system").entries() {
             let path = entry.path.clone();
             let cut = path.iter().rposition(|byte| *byte == b'/');

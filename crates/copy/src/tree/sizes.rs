@@ -42,7 +42,8 @@ impl Sizes {
             TreeKind::Mail => MAIL,
         };
         let mut sizes = Self { quantiles, bytes, drawn: 0 };
-        let (mut drawn, mut files) = (0, 0_u64);
+        let mut drawn = 0;
+        let mut files = 0_u64;
         for draw in draws {
             drawn += u128::from(sizes.raw(draw));
             files += 1;
@@ -68,7 +69,8 @@ impl Sizes {
         let at = draw % STEPS * 1_000;
         let segment = self.quantiles.windows(2).find(|pair| at < pair[1].0 * STEPS);
         let Some(&[(from, low), (to, high)]) = segment else { return 0 };
-        let (offset, length) = (u128::from(at - from * STEPS), u128::from((to - from) * STEPS));
+        let offset = u128::from(at - from * STEPS);
+        let length = u128::from((to - from) * STEPS);
         low + (u128::from(high - low) * offset / length) as u64
     }
 }
@@ -91,7 +93,8 @@ mod tests {
         #[test]
         fn sizes_come_to_the_sum(draws in prop::collection::vec(any::<u64>(), 1..200), bytes in 0..1_u64 << 50) {
             let sizes = Sizes::new(TreeKind::System, bytes, draws.iter().copied());
-            let (mut before, mut sum) = (0, 0);
+            let mut before = 0;
+            let mut sum = 0;
             for draw in draws {
                 let (size, after) = sizes.next(before, draw);
                 sum += size;

@@ -83,7 +83,8 @@ impl Target {
             if let Some(asks) = asks {
                 let (missing_in, missing) = bounded(BATCHES);
                 let (pending_in, pending) = bounded(QUESTIONS);
-                let (listed, mut answers) = (wanted, asks.try_clone());
+                let listed = wanted;
+                let mut answers = asks.try_clone();
                 scope.spawn(move || {
                     if let Err(error) = ask(asks, &listed, &pending_in) {
                         unasked(&error, side, control);

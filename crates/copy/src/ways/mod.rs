@@ -16,7 +16,8 @@ use linerate_units::Nanos;
 /// is work of all their last stages.
 pub(crate) fn settle(root: Option<&Root>, sync: CopySync, lanes: usize, side: &Side, control: &Control) {
     let Some(root) = root else { return };
-    let (begun, cost) = (clock::now(), ThreadCost::of_caller());
+    let begun = clock::now();
+    let cost = ThreadCost::of_caller();
     let _told = side.board.each_works(CopyStage::Sync, lanes, begun);
     root.settle(control);
     if sync != CopySync::None

@@ -116,7 +116,8 @@ fn a_swapped_folder_is_never_left_by_a_source() {
     fs::write(scene.data().join("public"), "public").expect("written");
     let copied = |number: usize| {
         let to = scene.allowed.path().join(format!("copied-{number}"));
-        let (tree, into) = (CopyTree::Folder(folder(&scene.data())), CopyInto::Folder(folder(&to)));
+        let tree = CopyTree::Folder(folder(&scene.data()));
+        let into = CopyInto::Folder(folder(&to));
         let read = copier(options(), tree, CopyFrom::Files, into).run(&scene.engine()).map(one);
         let names: Vec<_> = census(&to).into_keys().collect();
         assert!(names.is_empty() || names == [b"public"], "{names:?}");

@@ -131,7 +131,8 @@ impl Bench {
 
     /// Enough ends for the device, and not too many; says what is wrong.
     fn check_ends(&self) -> Result<(), String> {
-        let (hosts, ports) = (self.hosts.len(), usize::from(self.tester_ports));
+        let hosts = self.hosts.len();
+        let ports = usize::from(self.tester_ports);
         if self.tester_ports > PORTS_MAXIMUM {
             return Err(format!("tester.ports: a tester has 1 to {PORTS_MAXIMUM}, not {ports}"));
         }

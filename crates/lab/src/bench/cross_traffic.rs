@@ -54,10 +54,10 @@ impl CrossTraffic {
         }
         let mtu = [&self.from, &self.to].map(|host| bench.mtu_of(host)).into_iter().min().unwrap_or_default();
         let longest = u64::from(mtu - HEADERS);
-        match (1..=longest).contains(&self.size.get()) {
-            true => Ok(()),
-            false => fail(format!("size: a datagram has 1 to {longest} bytes on these links, not {}", self.size.get())),
+        if !(1..=longest).contains(&self.size.get()) {
+            return fail(format!("size: a datagram has 1 to {longest} bytes on these links, not {}", self.size.get()));
         }
+        Ok(())
     }
 
     /// The time between two datagrams.

@@ -262,10 +262,10 @@ impl Bench {
 
 /// Checks that a share of a core's time is one; says what is wrong.
 fn check_share(ratio: Ratio) -> Result<(), String> {
-    match ratio.part == 0 || ratio.of == 0 || ratio.part > ratio.of {
-        true => Err(String::from("ratio: a share of a core's time is above 0 and at most 1")),
-        false => Ok(()),
+    if ratio.part == 0 || ratio.of == 0 || ratio.part > ratio.of {
+        return Err(String::from("ratio: a share of a core's time is above 0 and at most 1"));
     }
+    Ok(())
 }
 
 #[cfg(test)]

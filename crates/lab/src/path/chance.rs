@@ -92,7 +92,10 @@ mod tests {
     /// The share of frames lost, and the mean length of a run.
     fn lost(share: &str, mean: Option<u32>) -> (f64, f64) {
         let mut loss = Loss::new(Some(share.parse().expect("a ratio")), mean);
-        let (mut chance, mut count, mut runs, mut last) = (Chance::new(7), 0u32, 0u32, false);
+        let mut chance = Chance::new(7);
+        let mut count = 0u32;
+        let mut runs = 0u32;
+        let mut last = false;
         for _ in 0..FRAMES {
             let taken = loss.takes(&mut chance);
             count += u32::from(taken);

@@ -119,7 +119,8 @@ impl Packet {
     /// Without such a byte it changes the checksum itself. Returns false if the frame has neither.
     pub(crate) fn corrupt(&self, frame: &mut [u8], random: u64) -> bool {
         let header = self.header(frame);
-        let (start, end) = (self.at + header, self.at + self.length);
+        let start = self.at + header;
+        let end = self.at + self.length;
         let protocol = frame[self.at + if self.v6 { 6 } else { 9 }];
         let later_fragment = !self.v6 && word(frame, self.at + 6).is_some_and(|flags| flags & 0x1fff != 0);
         let (payload, checksum) = match protocol {
@@ -152,7 +153,8 @@ impl Packet {
         if self.v6 {
             let quoted = &packet[..packet.len().min(QUOTED_V6)];
             let mut message = [&[2, 0, 0, 0][..], &mtu.to_be_bytes(), quoted].concat();
-            let (to, length) = (&packet[8..24], message.len() as u16);
+            let to = &packet[8..24];
+            let length = message.len() as u16;
             let pseudo = [&OWN_V6[..], to, &u32::from(length).to_be_bytes(), &[0, 0, 0, ICMPV6]].concat();
             let sum = checksum(&[&pseudo[..], &message].concat());
             message[2..4].copy_from_slice(&sum.to_be_bytes());
@@ -233,7 +235,8 @@ mod tests {
     /// The checksums of [`datagram`] fit: of the IPv4 header, and of UDP.
     fn sums(frame: &[u8]) -> (bool, bool) {
         let packet = Contents::of(frame).packet.expect("a packet");
-        let (at, header) = (packet.at, packet.header(frame));
+        let at = packet.at;
+        let header = packet.header(frame);
         let addresses = if packet.v6 { at + 8..at + 40 } else { at + 12..at + 20 };
         let udp = &frame[at + header..at + packet.length];
         let pseudo = [&frame[addresses], &(udp.len() as u32).to_be_bytes(), &[0, 0, 0, UDP]].concat();

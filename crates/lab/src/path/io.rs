@@ -77,7 +77,8 @@ impl Engine {
     /// Opens the path of `plan` in the calling thread's namespace.
     pub(super) fn open(plan: &PathPlan, published: Arc<Published>) -> Result<Self, Error> {
         let mut route = Route::open()?;
-        let (mut ports, mut port_of) = (Vec::new(), HashMap::new());
+        let mut ports = Vec::new();
+        let mut port_of = HashMap::new();
         let seed = clock::unix_now();
         for (number, port) in plan.ports.iter().enumerate() {
             let link = route.index_of(&port.interface)?;
@@ -160,7 +161,8 @@ impl Engine {
 
     /// Takes frames that have come; returns how many.
     fn take(&mut self) -> usize {
-        let (since_1970, now) = (clock::unix_now(), clock::now());
+        let since_1970 = clock::unix_now();
+        let now = clock::now();
         for taken in 0..TAKEN {
             let Self { ring, spare, port_of, .. } = self;
             let read = ring.take(|frame| {

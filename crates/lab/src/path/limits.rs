@@ -331,7 +331,8 @@ mod tests {
         assert_eq!(limits(text).to_string(), text);
         let short = "delay=20ms,jitter=2ms,rate=50Mbit/s,queue=128KiB,burst=16KiB,loss=1%,loss-burst=8,corrupt=0.1%,\
                      duplicate=0.1%,reorder=1%,mark=30KiB,max-frames=20000,slots=20ms,mtu=1400,mtu-silent=true,cut=6s:4s";
-        let (read, again) = (limits(short), limits(text));
+        let read = limits(short);
+        let again = limits(text);
         assert_eq!((read.delay, read.rate, read.queue), (again.delay, again.rate, again.queue));
         assert_eq!(limits(&read.to_string()), read);
         let turns = limits("alternate=20Mbit/s:200Mbit/s:500ms");

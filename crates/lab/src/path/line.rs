@@ -50,7 +50,8 @@ impl Line {
             // As below, without its divisions, which would be half of what the path spends on a small frame.
             return first * u128::from(at);
         }
-        let (turns, within) = (u128::from(at) / (2 * self.period), u128::from(at) % (2 * self.period));
+        let turns = u128::from(at) / (2 * self.period);
+        let within = u128::from(at) % (2 * self.period);
         turns * (first + second) * self.period
             + first * within.min(self.period)
             + second * within.saturating_sub(self.period)
@@ -63,7 +64,8 @@ impl Line {
             return u64::try_from(work.div_ceil(first)).unwrap_or(u64::MAX);
         }
         let turn = (first + second) * self.period;
-        let (turns, within) = (work / turn, work % turn);
+        let turns = work / turn;
+        let within = work % turn;
         let within = match within.checked_sub(first * self.period) {
             None => within.div_ceil(first),
             Some(rest) => self.period + rest.div_ceil(second),

@@ -241,9 +241,11 @@ impl<F> Direction<F> {
             return delay;
         }
         let step = WANDER * jitter;
-        let (number, within) = (at / step, at % step);
+        let number = at / step;
+        let within = at % step;
         let value = |number: u64| i128::from(Chance::new(self.wander ^ number).number() % (2 * jitter + 1));
-        let (from, to) = (value(number), value(number + 1));
+        let from = value(number);
+        let to = value(number + 1);
         let value = from + (to - from) * i128::from(within) / i128::from(step);
         // Between 0 and twice the jitter.
         delay - jitter + value as u64

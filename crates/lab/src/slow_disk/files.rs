@@ -137,7 +137,8 @@ fn to_set(time: Option<TimeOrNow>) -> TimeSpec {
             // Whole seconds before 1970, and nanoseconds on from there.
             Err(before) => {
                 let before = before.duration();
-                let (seconds, nanos) = (before.as_secs() as i64, i64::from(before.subsec_nanos()));
+                let seconds = before.as_secs() as i64;
+                let nanos = i64::from(before.subsec_nanos());
                 if nanos == 0 { TimeSpec::new(-seconds, 0) } else { TimeSpec::new(-seconds - 1, 1_000_000_000 - nanos) }
             }
         },

@@ -110,13 +110,15 @@ mod tests {
         let begun = clock::now();
         let (last, all) = mpsc::channel();
         for number in 0..3 {
-            let (done, last) = (Arc::clone(&done), last.clone());
+            let done = Arc::clone(&done);
+            let last = last.clone();
             head.after(Work::Write(100_000), move || {
                 done.lock().expect("the list").push((number, clock::now() - begun));
                 let _ = last.send(());
             });
         }
-        let (empty, passed) = (done.lock().expect("the list").is_empty(), clock::now() - begun);
+        let empty = done.lock().expect("the list").is_empty();
+        let passed = clock::now() - begun;
         assert!(empty || passed >= 10 * MS, "one is done after {passed} ns");
         (0..3).for_each(|_| all.recv().expect("it comes"));
         let done = done.lock().expect("the list");

@@ -103,7 +103,8 @@ impl Pair {
 
     /// The number of the next datagram, and when it came, nanoseconds since 1970.
     fn next(&self) -> Option<(u64, u64)> {
-        let (mut datagram, mut control) = ([0; 2_048], nix::cmsg_space!(TimeSpec));
+        let mut datagram = [0; 2_048];
+        let mut control = nix::cmsg_space!(TimeSpec);
         let mut pieces = [IoSliceMut::new(&mut datagram)];
         let socket = self.far.as_raw_fd();
         let message = match recvmsg::<()>(socket, &mut pieces, Some(&mut control), MsgFlags::empty()) {
@@ -116,7 +117,8 @@ impl Pair {
             ControlMessageOwned::ScmTimestampns(time) => Some(Duration::from(time)),
             _ => None,
         });
-        let (length, stamp) = (message.bytes, stamp.expect("SO_TIMESTAMPNS"));
+        let length = message.bytes;
+        let stamp = stamp.expect("SO_TIMESTAMPNS");
         assert!(length >= 8, "a datagram of {length} bytes");
         Some((u64::from_be_bytes(datagram[..8].try_into().expect("8 bytes")), stamp.as_nanos() as u64))
     }
@@ -137,7 +139,8 @@ impl Pair {
         let text = self.lab.inside(&host("b"), || std::fs::read_to_string("/proc/thread-self/net/snmp"));
         let text = text.expect("inside").expect("snmp");
         let mut lines = text.lines().filter_map(|line| line.strip_prefix(&format!("{protocol}: ")));
-        let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+        let names = lines.next().expect("names");
+        let values = lines.next().expect("values");
         let place = names.split(' ').position(|other| other == name).expect("the counter");
         values.split(' ').nth(place).expect("a value").parse().expect("a number")
     }
@@ -166,7 +169,8 @@ fn each_direction_has_its_own_limits() {
     let text = "name = 'x'\nhosts = ['a', 'b']\n[device]\nkind = 'path'\ndelay = '1ms'\n[links.b.path]\ndelay = '30ms'";
     let pair = Pair::of(&Bench::parse(text, "test").expect("a bench"), false);
     let answer_to = pair.near.local_addr().expect("address");
-    let (mut there, mut back) = (u64::MAX, u64::MAX);
+    let mut there = u64::MAX;
+    let mut back = u64::MAX;
     for number in 0..20 {
         let sent = clock::unix_now();
         pair.send(number, 64);
@@ -238,7 +242,8 @@ fn corrupted_datagrams_fail_the_receivers_checksum() {
     let pair = Pair::new("corrupt=20%");
     let before = pair.counter("Udp", "InCsumErrors");
     let received = pair.exchange(2_000, 200, GAP);
-    let (corrupted, errors) = (pair.counts().corrupted, pair.counter("Udp", "InCsumErrors") - before);
+    let corrupted = pair.counts().corrupted;
+    let errors = pair.counter("Udp", "InCsumErrors") - before;
     assert!((200..600).contains(&corrupted), "{corrupted}");
     assert_eq!((errors, received.len() as u64), (corrupted, 2_000 - corrupted));
 }
@@ -266,7 +271,8 @@ fn reordered_datagrams_arrive_behind_later_ones() {
         highest = highest.max(*number);
         behind
     });
-    let (behind, reordered) = (behind.count() as u64, pair.counts().reordered);
+    let behind = behind.count() as u64;
+    let reordered = pair.counts().reordered;
     assert!((50..200).contains(&reordered), "{reordered}");
     // Of two held back at once the later leaves behind the earlier, which it had never overtaken.
     assert!(behind <= reordered && behind >= reordered / 2, "{behind} of {reordered}");
@@ -280,7 +286,8 @@ fn a_long_queue_marks_datagrams_that_allow_it() {
     setsockopt(&pair.near, Ipv4Tos, &0b10).expect("IP_TOS");
     let before = extended(&pair, "InCEPkts");
     let received = pair.exchange(50, 1_000, 0);
-    let (marked, seen) = (pair.counts().marked, extended(&pair, "InCEPkts") - before);
+    let marked = pair.counts().marked;
+    let seen = extended(&pair, "InCEPkts") - before;
     assert_eq!(received.len(), 50, "the checksums of marked datagrams are whole");
     // How long the queue gets depends on the sender's pauses.
     assert!(marked > 0, "none of 50 was marked");
@@ -292,7 +299,8 @@ fn extended(pair: &Pair, name: &str) -> u64 {
     let text = pair.lab.inside(&host("b"), || std::fs::read_to_string("/proc/thread-self/net/netstat"));
     let text = text.expect("inside").expect("netstat");
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("IpExt: "));
-    let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+    let names = lines.next().expect("names");
+    let values = lines.next().expect("values");
     let place = names.split(' ').position(|other| other == name).expect("the counter");
     values.split(' ').nth(place).expect("a value").parse().expect("a number")
 }
@@ -330,7 +338,8 @@ fn rates_take_turns() {
     let received = pair.exchange(1_500, 1_000, GAP);
     assert_eq!(received.len(), 1_500);
     let times = || received.iter().map(|(_, at)| *at);
-    let (begun, ended) = (times().min().expect("some came"), times().max().expect("some came"));
+    let begun = times().min().expect("some came");
+    let ended = times().max().expect("some came");
     // In pieces of 20 ms: two frames at 1 Mbit/s, 47 at 20 Mbit/s. None come while the sender waits for its core.
     let mut pieces = vec![0u32; ((ended - begun) / (20 * MS)) as usize + 1];
     times().for_each(|at| pieces[((at - begun) / (20 * MS)) as usize] += 1);

@@ -87,7 +87,8 @@ impl Tester {
     /// core, as soon as it can: more than the device forwards is there all the time.
     fn overload(&self, frame: &[u8], count: u32, rate: f64) -> Overload {
         let start = Instant::now();
-        let (mut last, mut offered) = (start, Duration::ZERO);
+        let mut last = start;
+        let mut offered = Duration::ZERO;
         for number in 0..count {
             while start.elapsed() < Duration::from_secs_f64(f64::from(number) / rate) {
                 thread::yield_now();
@@ -137,7 +138,8 @@ struct Overload {
 /// Checks a count against a limit that was offered twice as much: never more, besides `waiting` that pass after it. A
 /// sender that waits for its core leaves the device idle now and then, so it may be less.
 fn keeps(passed: usize, per_second: f64, Overload { span, offered }: Overload, waiting: usize, what: &str) {
-    let (passed, limit) = (passed as f64, per_second * span.as_secs_f64());
+    let passed = passed as f64;
+    let limit = per_second * span.as_secs_f64();
     eprintln!("{what}: {passed} in {span:?}, {:.4} of the limit", passed / limit);
     assert!(passed <= limit * 1.001 + waiting as f64 + 1.0, "{what}: {passed} in {span:?} exceed {per_second}/s");
     let least = per_second * offered.as_secs_f64() * 0.05;
@@ -149,7 +151,8 @@ fn without_limits_it_is_a_switch() {
     let _alone = alone();
     let lab = up("name = 'x'\nhosts = ['a', 'b', 'c']\ndevice = { kind = 'reference' }");
     for (from, to) in [("198.18.0.1", "198.18.0.2"), ("2001:2::1", "2001:2::2")] {
-        let (near, far) = (socket(&lab, "a", from), socket(&lab, "b", to));
+        let near = socket(&lab, "a", from);
+        let far = socket(&lab, "b", to);
         for bytes in [1, 1400, 8000] {
             reaches(&near, &far, bytes);
             reaches(&far, &near, bytes);

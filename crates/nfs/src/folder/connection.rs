@@ -259,8 +259,10 @@ impl Connection {
     }
 
     fn poll(&mut self, wait: Nanos, mut on_answer: impl FnMut(u32, Result<Answer<'_>, ()>)) -> io::Result<()> {
-        let (asked, server) = (&mut self.asked, self.caller.server());
-        let (mut refused, mut heard) = (None, false);
+        let asked = &mut self.asked;
+        let server = self.caller.server();
+        let mut refused = None;
+        let mut heard = false;
         let polled = self.caller.poll(wait, &mut |xid, reply| {
             let Some(operation) = asked.remove(&xid) else { return };
             heard = true;

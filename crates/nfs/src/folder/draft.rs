@@ -110,7 +110,9 @@ impl NfsDraft {
 
     /// Gives it its name, in place of what has it.
     pub fn name(&mut self) -> io::Result<()> {
-        let (directory, from, to) = (&self.directory, self.temporary.as_bytes(), &self.name[..]);
+        let directory = &self.directory;
+        let from = self.temporary.as_bytes();
+        let to = &self.name[..];
         // Neither waits for the other: on a long or busy path that is a round trip for each file.
         let calls = [("SETATTR", Ask::Set(&self.file, self.settings)), ("RENAME", Ask::Rename { directory, from, to })];
         let [set, named] = self.folder.server.connections.both(calls, super::done)?;
@@ -134,7 +136,9 @@ impl Written {
     fn answers(&mut self, file: &Handle, wait: bool) -> io::Result<()> {
         let Self { connection, under_way, verifier } = self;
         let Some(connection) = connection else { return Ok(()) };
-        let (mut failed, mut busy, mut left) = (None, false, Vec::new());
+        let mut failed = None;
+        let mut busy = false;
+        let mut left = Vec::new();
         let mut take = |xid: u32, answer: Result<Answer<'_>, ()>| {
             let Some((offset, data)) = under_way.remove(&xid) else { return };
             match answer.map_err(|()| Failure::Unfit) {

@@ -38,7 +38,8 @@ impl NfsListing {
     /// Asks for more names.
     fn more(&mut self) -> io::Result<()> {
         let Self { folder, directory, cookie, verifier, plus, names, end } = self;
-        let (before, opened) = (*cookie, *verifier);
+        let before = *cookie;
+        let opened = *verifier;
         let names_only = &folder.server.lists_names_only;
         // Cookies of one call are nothing to the other.
         if before == 0 {

@@ -132,7 +132,8 @@ impl NfsReading {
             self.pieces.push_back(piece);
             self.ahead += u64::from(count);
         }
-        let (connection, pieces) = (&mut self.connection, &mut self.pieces);
+        let connection = &mut self.connection;
+        let pieces = &mut self.pieces;
         // Send the requests now.
         connection.as_mut().map_or(Ok(()), |connection| connection.look(|xid, answer| put(pieces, xid, answer)))
     }

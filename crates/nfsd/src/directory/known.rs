@@ -56,7 +56,8 @@ impl Known {
     /// The path from the exported directory.
     pub(super) fn path(&self, id: u64) -> Result<CString> {
         let mut names = Vec::new();
-        let (mut at, mut length) = (id, 0);
+        let mut at = id;
+        let mut length = 0;
         while at != ROOT {
             let object = self.get(at)?;
             length += object.name.len() + 1;

@@ -123,7 +123,8 @@ impl DirectoryStore {
         if let Nfs3Option::Some(size) = to.size {
             self.open_file(object, OFlag::O_WRONLY)?.0.set_len(size).map_err(|error| status(&error))?;
         }
-        let (accessed, modified) = (access_time(to.atime), modification_time(to.mtime));
+        let accessed = access_time(to.atime);
+        let modified = modification_time(to.mtime);
         let keeps_times = [accessed, modified] == [TimeSpec::UTIME_OMIT; 2];
         if (to.mode.is_none() && keeps_times) || metadata.is_symlink() {
             return Ok(());
@@ -306,7 +307,8 @@ impl Store for DirectoryStore {
         let parent = to.directory.of(self.generation)?;
         {
             let mut known = self.known_mut();
-            let (old, new) = (text(from.name)?, text(to.name)?);
+            let old = text(from.name)?;
+            let new = text(to.name)?;
             renameat(&source, old.as_c_str(), &target, new.as_c_str()).map_err(errno)?;
             if let Some((_, replaced)) = replaced {
                 known.forget(replaced.ino());

@@ -236,7 +236,8 @@ impl Store for MemoryStore {
 
     fn rename(&self, from: DirOpArgs<'_>, to: DirOpArgs<'_>) -> Result<(wcc_data, wcc_data)> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (source, target) = (self.node(from.directory)?, self.node(to.directory)?);
+        let source = self.node(from.directory)?;
+        let target = self.node(to.directory)?;
         let id = source.read().directory()?.get(from.name.bytes()).ok_or(nfsstat3::NFS3ERR_NOENT)?;
         let replaced = target.read().directory()?.get(to.name.bytes());
         let moved = self.numbered(id)?;
@@ -295,7 +296,8 @@ impl Store for MemoryStore {
     }
 
     fn space(&self) -> Result<Space> {
-        let (bytes, bytes_free) = (self.room.bytes, self.room.free());
+        let bytes = self.room.bytes;
+        let bytes_free = self.room.free();
         Ok(Space { bytes, bytes_free, files: bytes / NODE_BYTES, files_free: bytes_free / NODE_BYTES })
     }
 }

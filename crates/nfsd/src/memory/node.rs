@@ -108,7 +108,10 @@ impl Node {
             Content::Directory(_) => 0o755,
             Content::Link(_) => 0o777,
         };
-        let (exclusive, uid, gid, time) = (None, 0, 0, now());
+        let exclusive = None;
+        let uid = 0;
+        let gid = 0;
+        let time = now();
         let state = State { content, exclusive, mode, uid, gid, atime: time, mtime: time, ctime: time, _taken: taken };
         Self { id, state: RwLock::new(state) }
     }

@@ -85,7 +85,9 @@ mod tests {
     #[test]
     fn one_connection_that_has_begun_goes_on_when_all_memory_is_taken() {
         let server = ServerMemory::new(4 * MIB);
-        let (mut first, mut second, mut idle) = (server.connection(), server.connection(), server.connection());
+        let mut first = server.connection();
+        let mut second = server.connection();
+        let mut idle = server.connection();
         assert!(!first.is_full(3 * MIB) && second.is_full(MIB) && idle.is_full(STEP / 2));
         assert!(!idle.is_exempt(STEP), "it has begun nothing");
         assert!(first.is_exempt(3 * MIB) && !second.is_exempt(MIB), "one at a time");

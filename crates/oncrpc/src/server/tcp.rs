@@ -120,7 +120,8 @@ impl Connection {
     fn serve(mut self, shared: &Shared) -> Result<(), RpcError> {
         let mut records = Records::new(shared.options.call_maximum);
         let mut memory = shared.memory.connection();
-        let (mut heard, mut read) = (clock::now(), clock::now());
+        let mut heard = clock::now();
+        let mut read = clock::now();
         while !shared.is_stopped() {
             while let Some(held) = self.later.take(clock::now()) {
                 self.out.extend_from_slice(&held.bytes);

@@ -201,14 +201,16 @@ mod tests {
 
     #[test]
     fn a_flood_of_strangers_leaves_greetings_their_own_allowance() {
-        let (strangers, mut greeted) = (StrangerReplies::default(), ReplyAllowance::default());
+        let strangers = StrangerReplies::default();
+        let mut greeted = ReplyAllowance::default();
         let now = 10_000_000_000;
         let mut count =
             |caller| (0..10_000).filter(|_| allows((&strangers, &mut greeted), caller, (76, 56), now)).count();
         assert_eq!(count(CallerProof::None), 2_000, "they are limited");
         assert_eq!(count(CallerProof::Key), 2_000);
         assert_eq!(count(CallerProof::KeyAndAddress), 10_000);
-        let (fresh, mut greeted) = (StrangerReplies::default(), ReplyAllowance::default());
+        let fresh = StrangerReplies::default();
+        let mut greeted = ReplyAllowance::default();
         let mut longer = |caller| allows((&fresh, &mut greeted), caller, (76, 77), now);
         assert!(!longer(CallerProof::None) && !longer(CallerProof::Key), "no longer than the call");
         assert!(longer(CallerProof::KeyAndAddress));

@@ -138,7 +138,8 @@ fn validation(info: ServerInfo) -> Vec<u8> {
 
 /// Answers one client by the script, and tells each request.
 fn serve(mut client: TcpStream, script: Script, told: &mpsc::Sender<Vec<u8>>) {
-    let (mut keys_known, mut steps) = (None, 0);
+    let mut keys_known = None;
+    let mut steps = 0;
     let mut head = [0; 4];
     while client.read_exact(&mut head).is_ok() {
         let mut request = vec![0; u32::from_be_bytes(head) as usize];

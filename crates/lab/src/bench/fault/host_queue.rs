@@ -46,10 +46,10 @@ impl Kind for HostQueue {
             return Err(format!("rate: {} is no limit, because the link itself has {rate}", self.rate));
         }
         let longest_frame = u64::from(bench.mtu_of(&self.at) + HEADERS);
-        match (longest_frame..=u64::from(u32::MAX)).contains(&self.queue.get()) {
-            true => Ok(()),
-            false => Err(format!("queue: it holds {longest_frame} B (one frame) to 4 GiB, not {}", self.queue)),
+        if !(longest_frame..=u64::from(u32::MAX)).contains(&self.queue.get()) {
+            return Err(format!("queue: it holds {longest_frame} B (one frame) to 4 GiB, not {}", self.queue));
         }
+        Ok(())
     }
 
     fn frame_by_frame(&self) -> bool {

@@ -44,10 +44,10 @@ impl Kind for SoftirqLoad {
     }
 
     fn check(&self, _bench: &Bench) -> Result<(), String> {
-        match (1..=COST_MAXIMUM.get()).contains(&self.cost.get()) {
-            true => Ok(()),
-            false => Err(format!("cost: the time for a frame is above 0 and at most {COST_MAXIMUM}")),
+        if !(1..=COST_MAXIMUM.get()).contains(&self.cost.get()) {
+            return Err(format!("cost: the time for a frame is above 0 and at most {COST_MAXIMUM}"));
         }
+        Ok(())
     }
 
     fn plant(&self, interface: &HostInterface<'_>) -> Result<(), Error> {
@@ -59,8 +59,8 @@ impl Kind for SoftirqLoad {
                 .override_global("frame_ns", &self.cost.get(), true)
                 .load(OBJECT)
                 .map_err(object_failed(WHAT))?;
-            let found = object.program_mut("slow_filter").ok_or_else(|| incomplete("slow_filter"))?;
-            let classifier: &mut SchedClassifier = found.try_into().map_err(program_failed(WHAT))?;
+            let program = object.program_mut("slow_filter").ok_or_else(|| incomplete("slow_filter"))?;
+            let classifier: &mut SchedClassifier = program.try_into().map_err(program_failed(WHAT))?;
             classifier.load().map_err(program_failed(WHAT))?;
             let program = classifier.fd().map_err(program_failed(WHAT))?;
             route.filter_by(link, Way::In, program.as_fd())

@@ -56,7 +56,8 @@ fn a_spoofed_source_is_sent_no_more_than_it_sent() {
         Vec::new(),
     ];
     for server in [open.address(), session.address()] {
-        let (mut sent, mut received) = (0, 0);
+        let mut sent = 0;
+        let mut received = 0;
         for request in &requests {
             // A new socket, so that a late answer to the request before is not taken for one to this.
             let victim = UdpSocket::bind(LOOPBACK).expect("binds");
