@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::hosts::HostBook;
 use crate::output::say;
 use linerate_lab::{Bench, Lab};
-use linerate_method::study::{HostCommand, PlannedRun};
+use linerate_study::{HostCommand, PlannedRun};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stdin};
 use std::os::fd::AsFd as _;

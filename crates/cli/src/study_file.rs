@@ -3,9 +3,8 @@
 use crate::arguments::StorePath;
 use crate::commands::run::runs;
 use crate::exit::Failure;
-use linerate_method::study::{Measured, PlannedRun, StudyFile};
-use linerate_model::{Study, StudyReport};
 use linerate_store::Store;
+use linerate_study::{Measured, PlannedRun, Study, StudyFile, StudyReport};
 use std::path::{Path, PathBuf};
 
 /// More is no file that a person wrote, or a spreadsheet of results.
@@ -46,7 +45,7 @@ pub(crate) fn read(path: &Path, store: &StorePath) -> Result<StudyReport, Failur
             gathered
         }
     };
-    Ok(linerate_report::studied(study))
+    Ok(linerate_study::studied(study))
 }
 
 /// Where the data of the study in the file `study` are. They are its own: another file of the user's would be shown in the

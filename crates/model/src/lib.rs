@@ -20,7 +20,6 @@ mod device_found;
 mod device_load;
 mod encapsulation;
 mod file_server;
-mod finding;
 mod firmness;
 mod frame_flow;
 mod header_field;
@@ -32,6 +31,7 @@ mod ladder;
 mod limits;
 mod loaded_latency;
 mod loss;
+mod measure_unit;
 mod measurement;
 mod medium;
 mod message;
@@ -51,7 +51,7 @@ mod series;
 mod session;
 mod stack;
 mod stream_event;
-mod study;
+mod study_run;
 mod summary;
 mod task;
 mod trial;
@@ -80,7 +80,6 @@ pub use device_found::{BackToBack, BufferTime, BurstLengths, EchoRate, GoalBound
 pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use encapsulation::{Encapsulation, UnknownEncapsulation};
 pub use file_server::{FileServer, Password, SMB_PORT, SmbServer, SmbVersion, UnknownSmbVersion};
-pub use finding::{Evidence, Finding, FindingKind};
 pub use firmness::{Firmness, Known};
 pub use frame_flow::{AddressTable, FlowRate, FrameFlow, LearningRate};
 pub use header_field::{HeaderField, Layer, LayerBytes};
@@ -91,6 +90,7 @@ pub use ladder::{Gap, Ladder, LadderLayer, LadderPlan, LayerLatency, LayerName, 
 pub use limits::{IpVersion, PathLimit, Transport, ip_packets, layer_bytes, tcp_overhead, tcp_packet};
 pub use loaded_latency::{AddedDelay, DelayGrade, LoadedLatency, RoundTripsPerMinute};
 pub use loss::{Loss, LossPlaces};
+pub use measure_unit::MeasureUnit;
 pub use measurement::{
     CpuCost, CpuCosts, Detail, FlowFigures, Latency, Measurement, OperationFigures, RateRange, ReceivedRates,
     SentRates, Share, TcpSummary, TesterLimit,
@@ -121,10 +121,7 @@ pub use session::{
 };
 pub use stack::{BadStack, Stack};
 pub use stream_event::{EndState, HostLoad, IntervalReport, STREAM_SCHEMA, StreamEvent, TrialState};
-pub use study::{
-    ABOUT, CellLimit, Conditions, Factor, FactorOf, Level, Measure, MeasurePair, MeasureUnit, Price, STUDY_SCHEMA,
-    StatedAs, StatedValue, Study, StudyCell, StudyQuestion, StudyReport, StudyRun,
-};
+pub use study_run::StudyRun;
 pub use summary::{Interval, Summary};
 pub use task::{
     Arrivals, BadFrame, BadMac, BadMix, BadTree, BadVary, CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks,

@@ -3,7 +3,7 @@
 use crate::figures::{grouped, nanos, prefix};
 use crate::language::Language;
 use crate::said;
-use crate::svg::{Axis, Drawing, Point, Scale, Series};
+use crate::svg::{Axis, Drawing, GroupPanel, Panels, Point, Scale, Series};
 use crate::table::{Column, Table};
 use linerate_model::Latency;
 use maud::Markup;
@@ -21,6 +21,33 @@ pub struct Chart {
 }
 
 impl Chart {
+    /// Draws lines over two axes.
+    pub fn lines(
+        title: String,
+        legend: Vec<(&'static str, String)>,
+        table: Table,
+        (x, y): (Axis, Axis),
+        series: Vec<Series>,
+    ) -> Self {
+        Self { title, legend, drawing: Drawing::Lines { x, y, series }, table }
+    }
+
+    /// Draws plots of lines next to each other.
+    pub fn panels(title: String, legend: Vec<(&'static str, String)>, table: Table, panels: Panels) -> Self {
+        Self { title, legend, drawing: Drawing::Panels(panels), table }
+    }
+
+    /// Draws horizontal bars in groups.
+    pub fn groups(
+        title: String,
+        legend: Vec<(&'static str, String)>,
+        table: Table,
+        x: Axis,
+        panels: Vec<GroupPanel>,
+    ) -> Self {
+        Self { title, legend, drawing: Drawing::Groups { x, panels }, table }
+    }
+
     /// The SVG element.
     pub(crate) fn drawn(&self) -> Markup {
         self.drawing.drawn(&self.title)
@@ -41,10 +68,10 @@ impl Chart {
 }
 
 /// Colours of series and of the places of loss, by the style sheet.
-pub(crate) const SERIES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
+pub const SERIES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
 /// The sizes measured, less those that would be written over their neighbour.
-pub(crate) fn size_ticks(sizes: &[u64], low: f64, high: f64) -> Vec<(f64, String)> {
+pub fn size_ticks(sizes: &[u64], low: f64, high: f64) -> Vec<(f64, String)> {
     const CLOSEST: f64 = 0.055;
     let mut ticks: Vec<(f64, String)> = Vec::new();
     for size in sizes.iter().rev() {
@@ -164,7 +191,7 @@ pub(crate) fn latency_axis(lang: Language, low: f64, high: f64) -> Axis {
 }
 
 /// An axis of rates from zero, or where the highest value would hide the lowest, logarithmic.
-pub(crate) fn rate_axis(lang: Language, title: String, unit: &str, low: f64, high: f64) -> Axis {
+pub fn rate_axis(lang: Language, title: String, unit: &str, low: f64, high: f64) -> Axis {
     if high / low <= LINEAR_REACH || !(low > 0.0 && high.is_finite()) {
         return Axis::rate(lang, title, unit, high);
     }
@@ -182,6 +209,6 @@ pub(crate) fn rate_axis(lang: Language, title: String, unit: &str, low: f64, hig
 }
 
 /// The lowest of values above zero.
-pub(crate) fn lowest(values: impl Iterator<Item = f64>) -> f64 {
+pub fn lowest(values: impl Iterator<Item = f64>) -> f64 {
     values.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min)
 }

@@ -208,7 +208,7 @@ fn one(record: &Record) -> String {
     text
 }
 
-pub(crate) fn line(text: &mut String, fields: impl Iterator<Item = String>) {
+pub fn line(text: &mut String, fields: impl Iterator<Item = String>) {
     text.push_str(&fields.collect::<Vec<_>>().join(","));
     text.push_str("\r\n");
 }
@@ -218,7 +218,7 @@ fn cell(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-pub(crate) fn field(value: &Value) -> String {
+pub fn field(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => quoted(text),

@@ -8,7 +8,7 @@ use linerate_units::{Nanos, Ratio};
 pub(crate) use linerate_units::grouped;
 
 /// What stands where a figure is missing.
-pub(crate) const MISSING: &str = "\u{2013}";
+pub const MISSING: &str = "\u{2013}";
 
 /// No rate or ratio of this field is larger; beyond lies a broken counter.
 const ABSURD: f64 = 1e18;
@@ -21,7 +21,7 @@ fn sane(value: f64) -> Option<f64> {
 }
 
 /// The prefix under which `value` keeps one to three digits before the point.
-pub(crate) fn prefix(value: f64) -> (f64, &'static str) {
+pub fn prefix(value: f64) -> (f64, &'static str) {
     PREFIXES.into_iter().find(|(step, _)| value >= step * 0.9995).unwrap_or((1.0, ""))
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn per_second(value: f64) -> Option<String> {
 }
 
 /// A share of something measured, in percent: `99.9 %`.
-pub(crate) fn percent(share: f64) -> Option<String> {
+pub fn percent(share: f64) -> Option<String> {
     let percent = sane(share)? * 100.0;
     Some(match percent {
         0.0 => "0 %".to_owned(),
@@ -110,7 +110,7 @@ pub(crate) fn spread(lang: Language, summary: &Summary, show: impl Fn(f64) -> Op
 }
 
 /// `940 Mbit/s` and `942 Mbit/s` as `940 to 942 Mbit/s`; the unit is said twice only where it differs.
-pub(crate) fn range(lang: Language, low: &str, high: &str) -> String {
+pub fn range(lang: Language, low: &str, high: &str) -> String {
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, unit)), Some((_, other))) if unit == other => {
             said!(lang, "figures-to", number = number, high = high)

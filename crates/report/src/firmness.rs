@@ -7,12 +7,12 @@ use crate::wording::listed;
 use linerate_model::{Firmness, Known};
 
 /// A figure in its own cell: in parentheses if it is not firm.
-pub(crate) fn shown(figure: String, firmness: Firmness) -> String {
+pub fn shown(figure: String, firmness: Firmness) -> String {
     if firmness.is_firm() { figure } else { format!("({figure})") }
 }
 
 /// A figure in its own cell, of which a lower bound says that it is one: a rate that is not firm (`is_rate`).
-pub(crate) fn bounded(lang: Language, figure: String, firmness: Firmness, is_rate: bool) -> String {
+pub fn bounded(lang: Language, figure: String, firmness: Firmness, is_rate: bool) -> String {
     match firmness.known(is_rate) {
         Known::AtLeast => said!(lang, "firmness-at-least", figure = figure),
         Known::Value | Known::Nothing => shown(figure, firmness),
@@ -20,7 +20,7 @@ pub(crate) fn bounded(lang: Language, figure: String, firmness: Firmness, is_rat
 }
 
 /// A figure in a sentence or beside a point: `(60.7 k/s, not firm)`.
-pub(crate) fn told(lang: Language, figure: String, firmness: Firmness) -> String {
+pub fn told(lang: Language, figure: String, firmness: Firmness) -> String {
     if firmness.is_firm() { figure } else { said!(lang, "firmness-figure", figure = figure) }
 }
 

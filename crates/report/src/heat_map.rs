@@ -2,36 +2,36 @@
 
 use crate::chart::Chart;
 use crate::figures::digits;
-use crate::findings::words::{range, unit_of};
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Drawing, Field, Heat, MOST_COLUMNS};
 use crate::table::Table;
+use crate::values::{range, unit_of};
 use linerate_model::MeasureUnit;
 
 /// Cap on rows and columns; the tables have all.
 const MOST_ROWS: usize = 60;
 
 /// A value, and what it says when it is pointed at.
-pub(crate) type Told = (f64, String);
+pub type Told = (f64, String);
 
 /// Values of one unit, by the names of rows and columns.
-pub(crate) struct HeatMap {
-    pub(crate) title: String,
-    pub(crate) unit: MeasureUnit,
+pub struct HeatMap {
+    pub title: String,
+    pub unit: MeasureUnit,
     /// What the rows and the columns are.
-    pub(crate) titles: [String; 2],
-    pub(crate) rows: Vec<String>,
-    pub(crate) columns: Vec<String>,
+    pub titles: [String; 2],
+    pub rows: Vec<String>,
+    pub columns: Vec<String>,
     /// For each row its values; none where nothing is known.
-    pub(crate) values: Vec<Vec<Option<Told>>>,
+    pub values: Vec<Vec<Option<Told>>>,
     /// The same as a table.
-    pub(crate) table: Table,
+    pub table: Table,
 }
 
 impl HeatMap {
     /// The chart; none where there is nothing to compare, or no room to print every value.
-    pub(crate) fn chart(self, lang: Language) -> Option<Chart> {
+    pub fn chart(self, lang: Language) -> Option<Chart> {
         if self.columns.len() > MOST_COLUMNS || self.rows.len() > MOST_ROWS {
             return None;
         }

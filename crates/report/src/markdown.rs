@@ -54,11 +54,11 @@ fn push_item(text: &mut String, name: &str, said: &str) {
     text.push_str(&format!("- {name}{}\n", escaped(said)));
 }
 
-pub(crate) fn push_heading(text: &mut String, heading: &str) {
+pub fn push_heading(text: &mut String, heading: &str) {
     text.push_str(&format!("\n## {heading}\n\n"));
 }
 
-pub(crate) fn push_table(lang: Language, text: &mut String, table: &Table) {
+pub fn push_table(lang: Language, text: &mut String, table: &Table) {
     push_heading(text, &escaped(&table.caption));
     push_rows(lang, text, table);
 }
@@ -74,7 +74,7 @@ fn push_rows(lang: Language, text: &mut String, table: &Table) {
 }
 
 /// `text` as itself: on one line, and without Markdown's or HTML's marks.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in plain(text).chars() {
         match c {

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 /// Sentences whose lines break neither between a number and its unit nor behind the dashes of an option. What is of another language
 /// than the page is marked as such.
-pub(crate) fn prose(lang: Language, text: &str) -> Markup {
+pub fn prose(lang: Language, text: &str) -> Markup {
     html! {
         @for (tag, part) in lang.parts(text.trim()) {
             @if part.starts_with(' ') { " " }
@@ -33,7 +33,7 @@ fn unbroken(text: &str) -> Markup {
 }
 
 /// A chart with its title, its legend and its figures as a table.
-pub(crate) fn figure(lang: Language, chart: &Chart) -> Markup {
+pub fn figure(lang: Language, chart: &Chart) -> Markup {
     html! {
         figure {
             figcaption {
@@ -77,7 +77,7 @@ fn cell(lang: Language, column: &Column, (row, at): (usize, usize), text: &Optio
 }
 
 /// A table that scrolls sideways on a narrow screen, also by keyboard.
-pub(crate) fn scrolling(lang: Language, table: &Table) -> Markup {
+pub fn scrolling(lang: Language, table: &Table) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(table.caption) {
             table {

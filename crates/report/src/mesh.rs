@@ -2,10 +2,10 @@
 
 use crate::chart::Chart;
 use crate::figures::plain;
-use crate::findings::words::value;
 use crate::flow_result::FlowResult;
 use crate::heat_map::HeatMap;
 use crate::language::Language;
+use crate::values::value;
 use crate::{said, tables};
 use linerate_model::{MeasureUnit, Share, TaskKind};
 

@@ -56,7 +56,7 @@ pub(crate) fn sparkline(shares: &[Option<f64>]) -> String {
 }
 
 /// Text under construction.
-pub(crate) struct Page {
+pub struct Page {
     text: String,
     pub(crate) width: usize,
     colour: bool,
@@ -65,12 +65,12 @@ pub(crate) struct Page {
 
 impl Page {
     /// An empty page for a terminal of this style.
-    pub(crate) fn new(style: &Style) -> Self {
+    pub fn new(style: &Style) -> Self {
         Self { text: String::new(), width: style.width.max(NARROWEST), colour: style.colour, language: style.language }
     }
 
     /// All that was written, in characters that the terminal has.
-    pub(crate) fn finish(mut self, unicode: bool) -> String {
+    pub fn finish(mut self, unicode: bool) -> String {
         if !unicode {
             self.text = self.text.replace(MISSING, "-").replace('\u{2026}', "~").replace(BLOCK, "#");
             let ascii = |c: char| {
@@ -82,7 +82,7 @@ impl Page {
         self.text
     }
 
-    pub(crate) fn blank(&mut self) {
+    pub fn blank(&mut self) {
         self.text.push('\n');
     }
 
@@ -91,7 +91,7 @@ impl Page {
         if self.colour && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
-    pub(crate) fn heading(&mut self, text: &str) {
+    pub fn heading(&mut self, text: &str) {
         for line in wrapped(text, self.width) {
             let line = self.styled("1", &line);
             self.text.push_str(&line);
@@ -118,7 +118,7 @@ impl Page {
     }
 
     /// Text behind a mark, wrapped under itself.
-    pub(crate) fn paragraph(&mut self, mark: &str, text: &str) {
+    pub fn paragraph(&mut self, mark: &str, text: &str) {
         let indent = mark.width();
         for (index, line) in wrapped(text, self.width - indent).iter().enumerate() {
             let before = if index == 0 { mark.to_owned() } else { " ".repeat(indent) };
@@ -128,7 +128,7 @@ impl Page {
     }
 
     /// A name with sentences below it.
-    pub(crate) fn entry(&mut self, name: &str, text: &str) {
+    pub fn entry(&mut self, name: &str, text: &str) {
         for line in wrapped(name, self.width - GAP) {
             let line = format!("  {}", self.styled("36", &line));
             self.text.push_str(&line);
@@ -196,7 +196,7 @@ impl Page {
 
     /// A table that fits: columns of the highest rank are left out first, then names are cut; what still has no room goes below, under
     /// the same names.
-    pub(crate) fn table(&mut self, table: &Table) {
+    pub fn table(&mut self, table: &Table) {
         let widths: Vec<usize> = (0..table.columns.len())
             .map(|column| {
                 let cells = table.rows.iter().map(|row| shown(row, column).width());

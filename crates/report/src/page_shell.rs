@@ -22,37 +22,37 @@ pub struct Link<'a> {
 }
 
 /// A page that needs nothing but itself: no other file, no network, and hardly its script.
-pub(crate) struct PageShell<'a> {
-    pub(crate) lang: Language,
-    pub(crate) title: &'a str,
-    pub(crate) links: &'a [Link<'a>],
+pub struct PageShell<'a> {
+    pub lang: Language,
+    pub title: &'a str,
+    pub links: &'a [Link<'a>],
     /// What stands below the title.
-    pub(crate) about: Option<Markup>,
-    pub(crate) main: Markup,
-    pub(crate) footer: Markup,
+    pub about: Option<Markup>,
+    pub main: Markup,
+    pub footer: Markup,
     /// Downloads that need no script.
-    pub(crate) downloads: Option<Markup>,
-    pub(crate) carried: Carried<'a>,
+    pub downloads: Option<Markup>,
+    pub carried: Carried<'a>,
 }
 
 /// What a page carries for its script to offer as a file.
-pub(crate) struct Carried<'a> {
+pub struct Carried<'a> {
     /// The file's name without its ending; of a record it is in the JSON.
-    pub(crate) name: Option<&'a str>,
+    pub name: Option<&'a str>,
     /// What the link to it says.
-    pub(crate) label: &'a str,
-    pub(crate) data: Data,
+    pub label: &'a str,
+    pub data: Data,
 }
 
 /// The file's content.
-pub(crate) enum Data {
+pub enum Data {
     Json(String),
     Csv(String),
 }
 
 impl PageShell<'_> {
     /// The whole page.
-    pub(crate) fn page(self) -> String {
+    pub fn page(self) -> String {
         let has_charts_over_time = self.main.0.contains("data-time=");
         let page = html! {
             (DOCTYPE)

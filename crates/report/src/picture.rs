@@ -2,13 +2,10 @@
 
 use crate::chart::{Chart, SERIES};
 use crate::document::document;
-use crate::findings::data::Data;
 use crate::language::Language;
 use crate::page_shell::STYLE;
 use crate::records::Records;
 use crate::section::Block;
-use crate::study::{self, Pivot};
-use linerate_model::StudyReport;
 use maud::{Markup, PreEscaped, html};
 
 /// Width of a chart, and height of a line of its title or legend, pixels.
@@ -35,12 +32,8 @@ pub fn pictures<'a>(lang: Language, records: impl Into<Records<'a>>) -> Vec<Pict
     }))
 }
 
-/// The charts of a study, as its page of the same pivot shows them.
-pub fn study_pictures(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Vec<Picture> {
-    numbered(study::charts_of(lang, &Data::of(lang, &report.study), pivot).into_iter())
-}
-
-fn numbered(charts: impl Iterator<Item = Chart>) -> Vec<Picture> {
+/// Draws each chart as a file, named by its number and the words of its title.
+pub fn numbered(charts: impl Iterator<Item = Chart>) -> Vec<Picture> {
     let named = |(index, chart): (usize, Chart)| {
         let letters: String = chart.title.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
         let words = letters.split_whitespace().take(MOST_WORDS).collect::<Vec<_>>().join("-").to_lowercase();

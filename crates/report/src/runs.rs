@@ -2,11 +2,11 @@
 
 use crate::chart::{Chart, SERIES};
 use crate::figures::{percent, plain};
-use crate::findings::words::{extremes, value};
 use crate::language::Language;
 use crate::said;
 use crate::svg::{Axis, Drawing, Run, Strip, Strips};
 use crate::table::{Column, Table};
+use crate::values::{extremes, value};
 use linerate_method::statistics::median;
 use linerate_model::{MeasureUnit, Measurement, Record};
 
@@ -16,21 +16,21 @@ const MOST: usize = 60;
 const PERCENT: (f64, &str) = (0.01, "%");
 
 /// A result with its runs.
-pub(crate) struct Runs {
-    pub(crate) name: String,
+pub struct Runs {
+    pub name: String,
     /// Style sheet class: the colour.
-    pub(crate) class: &'static str,
-    pub(crate) unit: MeasureUnit,
+    pub class: &'static str,
+    pub unit: MeasureUnit,
     /// One for each run, in the order in which they were made.
-    pub(crate) values: Vec<f64>,
+    pub values: Vec<f64>,
     /// The median of the runs before, which these are shares of; none where they are shares of their own.
-    pub(crate) before: Option<f64>,
+    pub before: Option<f64>,
 }
 
 /// Results that belong together, under a name if there are others.
-pub(crate) struct Group {
-    pub(crate) name: String,
-    pub(crate) members: Vec<Runs>,
+pub struct Group {
+    pub name: String,
+    pub members: Vec<Runs>,
 }
 
 /// The runs of a record's results.
@@ -49,7 +49,7 @@ pub(crate) fn of_record(lang: Language, record: &Record) -> Option<Chart> {
 
 /// Results that have several runs, each run as a share of their median, so that all have one scale. What is a share itself is drawn
 /// as it is: of a loss the median is often nothing.
-pub(crate) fn chart(
+pub fn chart(
     lang: Language,
     title: String,
     one: &'static str,

@@ -17,11 +17,12 @@ mod steps;
 mod strips;
 mod timeline;
 
-pub(crate) use bars::{Bar, Segment};
-pub(crate) use groups::{Bars, GroupPanel, Member};
+pub(crate) use bars::Bar;
+pub use bars::Segment;
+pub use groups::{Bars, GroupPanel, Member};
 pub(crate) use heat::{Field, Heat, MOST_COLUMNS};
-pub(crate) use lines::{Point, Series};
-pub(crate) use panels::{Panel, Panels};
+pub use lines::{Point, Series};
+pub use panels::{Panel, Panels};
 pub(crate) use path::{HostOnPath, PathDrawing, Role, Station};
 pub(crate) use stacks::{StackedRun, StackedRuns, StackedShare};
 pub(crate) use steps::{PLOT, Stretch, Trace, Traces};
@@ -99,7 +100,7 @@ const BELOW: f64 = 50.0;
 
 /// How values become places on an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Scale {
+pub enum Scale {
     /// From zero to the value.
     Linear(f64),
     /// From the one value to the other.
@@ -123,7 +124,7 @@ impl Scale {
     }
 
     /// A linear scale with room above `most`, ending at a round number.
-    pub(crate) fn up_to(most: f64) -> Self {
+    pub fn up_to(most: f64) -> Self {
         let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
         Self::Linear((most / step(most)).ceil() * step(most))
     }
@@ -136,15 +137,15 @@ fn step(most: f64) -> f64 {
 }
 
 /// An axis: its title, its scale, and where it says what.
-pub(crate) struct Axis {
-    pub(crate) title: String,
-    pub(crate) scale: Scale,
-    pub(crate) ticks: Vec<(f64, String)>,
+pub struct Axis {
+    pub title: String,
+    pub scale: Scale,
+    pub ticks: Vec<(f64, String)>,
 }
 
 impl Axis {
     /// A linear axis from zero past `most`, in the prefix that fits.
-    pub(crate) fn rate(lang: Language, what: impl Into<String>, unit: &str, most: f64) -> Self {
+    pub fn rate(lang: Language, what: impl Into<String>, unit: &str, most: f64) -> Self {
         let scale = Scale::up_to(most);
         let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
         let (one, prefix) = prefix(top);
@@ -153,7 +154,7 @@ impl Axis {
     }
 
     /// A linear axis of times from zero past `most`, nanoseconds.
-    pub(crate) fn time(what: impl Into<String>, most: f64) -> Self {
+    pub fn time(what: impl Into<String>, most: f64) -> Self {
         let scale = Scale::up_to(most);
         let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
         // Zero has no unit, as on the other axes.
@@ -163,7 +164,7 @@ impl Axis {
     }
 
     /// A linear axis of shares from zero past `most`, in percent.
-    pub(crate) fn share(lang: Language, what: &str, most: f64) -> Self {
+    pub fn share(lang: Language, what: &str, most: f64) -> Self {
         let scale = Scale::up_to(most);
         let Scale::Linear(top) = scale else { unreachable!("up_to is linear") };
         let ticks = marks(most, top).map(|value| (value, trimmed(value * 100.0))).collect();
@@ -171,7 +172,7 @@ impl Axis {
     }
 
     /// The title of an axis: what it shows, and in which unit.
-    pub(crate) fn titled(lang: Language, what: &str, unit: &str) -> String {
+    pub fn titled(lang: Language, what: &str, unit: &str) -> String {
         if unit.is_empty() { what.to_owned() } else { [what, unit].join(&said!(lang, "list-comma")) }
     }
 }

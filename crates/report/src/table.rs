@@ -48,7 +48,7 @@ impl Table {
 
 impl Column {
     /// A column that always stays. Its words are the message of that key, and its attribute `meaning`.
-    pub(crate) const fn new(key: &'static str) -> Self {
+    pub const fn new(key: &'static str) -> Self {
         Self { head: Head::Key(key), rank: 0, words: false, bars: None }
     }
 
@@ -68,7 +68,7 @@ impl Column {
     }
 
     /// A column that a study names.
-    pub(crate) const fn named(title: String, meaning: String) -> Self {
+    pub const fn named(title: String, meaning: String) -> Self {
         Self { head: Head::Named { title, meaning }, rank: 0, words: false, bars: None }
     }
 

@@ -2,12 +2,12 @@
 
 use crate::chart::{Chart, SERIES};
 use crate::figures::{moment_short, plain};
-use crate::findings::words::{extremes, range, unit_of, value};
 use crate::language::Language;
 use crate::markup::figure;
 use crate::said;
 use crate::svg::{Axis, Drawing, Point, Scale, Series};
 use crate::table::{Column, Table};
+use crate::values::{extremes, range, unit_of, value};
 use linerate_method::statistics::{ChangePoint, FEWEST, change_points, median};
 use linerate_model::{Headline, MeasureUnit};
 use maud::Markup;

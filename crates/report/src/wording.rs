@@ -11,7 +11,7 @@ pub(crate) fn message(lang: Language, message: &Message) -> String {
 }
 
 /// A text of a record as a sentence: with a capital and a full stop.
-pub(crate) fn sentence(text: &str) -> String {
+pub fn sentence(text: &str) -> String {
     let text = plain(text.trim());
     let mut chars = text.chars();
     let mut whole: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
@@ -30,7 +30,7 @@ pub(crate) fn kind(caveat: &Caveat) -> String {
 }
 
 /// Sentences in a row: a space between them, but none behind a full-width stop.
-pub(crate) fn in_a_row(sentences: &[String]) -> String {
+pub fn in_a_row(sentences: &[String]) -> String {
     let mut row = String::new();
     for sentence in sentences {
         if !row.is_empty() && !row.ends_with('\u{3002}') {
@@ -42,7 +42,7 @@ pub(crate) fn in_a_row(sentences: &[String]) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-pub(crate) fn listed(lang: Language, items: &[String]) -> String {
+pub fn listed(lang: Language, items: &[String]) -> String {
     match items {
         [] => String::new(),
         [one] => one.clone(),

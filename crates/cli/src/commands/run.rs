@@ -11,10 +11,10 @@ use crate::rig::Rig;
 use crate::secrets::without_secrets;
 use crate::study_file;
 use linerate_lab::Bench;
-use linerate_method::study::{Kept, Measured, PlannedRun, StudyFile};
 use linerate_model::shell_command;
 use linerate_runner::Origin;
 use linerate_store::Store;
+use linerate_study::{Kept, Measured, PlannedRun, StudyFile};
 use linerate_units::Nanos;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, stdin};
@@ -145,7 +145,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
         failure.and(&format!("; `linerate run {}{then}` goes on after the runs that are kept", path.display()))
     })?;
     let study = study_file::gathered(&study, &runs, &store)?;
-    show_study(linerate_report::studied(study), arguments.json, arguments.out.as_deref())
+    show_study(linerate_study::studied(study), arguments.json, arguments.out.as_deref())
 }
 
 /// The commands of the file that these runs need, each once, with what takes them back.

@@ -9,10 +9,10 @@ use maud::{Markup, html};
 const BAR: f64 = 34.0;
 
 /// A piece of a bar.
-pub(crate) struct Segment {
-    pub(crate) class: &'static str,
-    pub(crate) value: f64,
-    pub(crate) label: String,
+pub struct Segment {
+    pub class: &'static str,
+    pub value: f64,
+    pub label: String,
 }
 
 /// A horizontal bar of one or more pieces.

@@ -15,31 +15,31 @@ const BESIDE: f64 = 14.0;
 const FIGURE: f64 = 8.0;
 
 /// A bar of a group.
-pub(crate) struct Member {
-    pub(crate) name: String,
-    pub(crate) segment: Segment,
+pub struct Member {
+    pub name: String,
+    pub segment: Segment,
     /// Lowest and highest run.
-    pub(crate) spread: Option<(f64, f64)>,
-    pub(crate) limit: Option<Segment>,
+    pub spread: Option<(f64, f64)>,
+    pub limit: Option<Segment>,
     /// The figure at the bar's end.
-    pub(crate) figure: String,
+    pub figure: String,
 }
 
 /// Bars that belong together.
-pub(crate) struct Bars {
-    pub(crate) name: String,
-    pub(crate) members: Vec<Member>,
+pub struct Bars {
+    pub name: String,
+    pub members: Vec<Member>,
 }
 
 /// Groups that belong together; without a name where they are all.
-pub(crate) struct GroupPanel {
-    pub(crate) name: String,
-    pub(crate) groups: Vec<Bars>,
+pub struct GroupPanel {
+    pub name: String,
+    pub groups: Vec<Bars>,
 }
 
 impl Member {
     /// How far it reaches with all that is drawn of it.
-    pub(crate) fn reach(&self) -> f64 {
+    pub fn reach(&self) -> f64 {
         let limit = self.limit.as_ref().map_or(0.0, |limit| limit.value);
         self.spread.map_or(0.0, |(_, high)| high).max(self.segment.value).max(limit)
     }

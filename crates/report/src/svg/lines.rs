@@ -10,21 +10,21 @@ const TOP: f64 = 34.0;
 const LEFT: f64 = 74.0;
 
 /// A point that a reader can reach.
-pub(crate) struct Point {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
+pub struct Point {
+    pub x: f64,
+    pub y: f64,
     /// Lowest and highest run.
-    pub(crate) spread: Option<(f64, f64)>,
+    pub spread: Option<(f64, f64)>,
     /// What it says when it is pointed at.
-    pub(crate) label: String,
+    pub label: String,
 }
 
 /// A line, and the points on it that can be reached.
-pub(crate) struct Series {
+pub struct Series {
     /// Style sheet class: colour and dashes.
-    pub(crate) class: &'static str,
-    pub(crate) line: Vec<(f64, f64)>,
-    pub(crate) points: Vec<Point>,
+    pub class: &'static str,
+    pub line: Vec<(f64, f64)>,
+    pub points: Vec<Point>,
 }
 
 /// Lines over two axes.

@@ -17,18 +17,18 @@ const BESIDE: f64 = 22.0;
 const UNDER: f64 = 10.0;
 
 /// One of the plots.
-pub(crate) struct Panel {
-    pub(crate) name: String,
-    pub(crate) series: Vec<Series>,
+pub struct Panel {
+    pub name: String,
+    pub series: Vec<Series>,
 }
 
 /// Plots over the same axes.
-pub(crate) struct Panels {
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
+pub struct Panels {
+    pub x: Axis,
+    pub y: Axis,
     /// How many stand beside each other where there is room.
-    pub(crate) columns: usize,
-    pub(crate) panels: Vec<Panel>,
+    pub columns: usize,
+    pub panels: Vec<Panel>,
 }
 
 /// The plots in rows.

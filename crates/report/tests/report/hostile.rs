@@ -1,9 +1,9 @@
 //! Records that are hard to show: names that reach far or turn the direction of writing, one value, none, and values far apart.
 
-use crate::page_outline::{outline, wide};
 use crate::{over_time, sample};
 use linerate_model::{Goal, HostName, Plan, Record, Transport};
 use linerate_report::{Language, html};
+use linerate_testsuite::page_outline::{outline, wide};
 use linerate_units::BitRate;
 
 /// Names of hosts and results that a page has to bear: markup, right-to-left text with an override, and 255 characters with no place

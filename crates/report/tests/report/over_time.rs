@@ -1,6 +1,5 @@
 //! Charts over time, of series written by hand.
 
-use crate::page_outline::wide;
 use crate::{copy, copy_timeline, frames, sample};
 use linerate_method::probed;
 use linerate_model::{
@@ -8,6 +7,7 @@ use linerate_model::{
     SeriesQuantity as Quantity, SessionSeries, Standing, Timing, Track, TransactTask, Transport, TrialResult,
 };
 use linerate_report::{Block, Chart, Language, Style, answer, document, html};
+use linerate_testsuite::page_outline::wide;
 use linerate_units::Nanos;
 
 /// Length of an interval, and where the window opens and closes, milliseconds.

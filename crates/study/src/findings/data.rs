@@ -1,0 +1,360 @@
+//! A study as the rules see it: medians, limits, and cells that agree in all but one factor.
+
+use crate::study::{CellLimit, Conditions, Factor, FactorOf, Level, Measure, StatedAs, StatedValue, Study, StudyCell};
+use linerate_method::statistics::{Holm, Tested};
+use linerate_model::{Firmness, Known, Layer, MeasureUnit, Medium, Transport};
+use linerate_report::parts::figures::{self, percent};
+use linerate_report::parts::firmness::bounded;
+use linerate_report::parts::values::value;
+use linerate_report::{Language, said};
+use std::collections::HashMap;
+
+/// A study with what is worked out of it once.
+pub(crate) struct Data<'a> {
+    pub(crate) study: &'a Study,
+    /// The same study with the values that are not firm.
+    all: &'a Study,
+    /// The language of its sentences.
+    pub(crate) lang: Language,
+    /// For each cell and measure what is known of its path.
+    paths: Vec<Vec<Conditions>>,
+    limits: HashMap<(usize, usize), CellLimit>,
+    /// All tests of the study's findings, which are adjusted together.
+    tests: Holm,
+}
+
+/// Two cells that differ in one factor only.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pair {
+    /// The cell of the one level, and its value.
+    pub(crate) a: (usize, f64),
+    /// The cell of the other.
+    pub(crate) b: (usize, f64),
+}
+
+impl<'a> Data<'a> {
+    pub(crate) fn of(lang: Language, study: &'a Study) -> Self {
+        Self::with_bounds(lang, study, study)
+    }
+
+    /// A study of firm values, beside `all` of it.
+    pub(super) fn with_bounds(lang: Language, study: &'a Study, all: &'a Study) -> Self {
+        let measures = 0..study.measures.len();
+        let of_cell = |cell: &StudyCell| measures.clone().map(|measure| study.conditions(cell, measure)).collect();
+        let paths = study.cells.iter().map(of_cell).collect();
+        let mut data = Self { study, all, lang, paths, limits: HashMap::new(), tests: Holm::default() };
+        for cell in 0..study.cells.len() {
+            for measure in 0..study.measures.len() {
+                if let Some(limit) = data.work_out(cell, measure) {
+                    data.limits.insert((cell, measure), limit);
+                }
+            }
+        }
+        data.tests = Holm::over(super::tests(&data));
+        data
+    }
+
+    /// The p-value of one of the study's tests, adjusted for all of them.
+    pub(crate) fn adjusted(&self, test: Tested) -> f64 {
+        self.tests.adjusted(test)
+    }
+
+    /// The range in which the limit lies: by the size of messages, and by the layer that is counted, as far as these are not known.
+    fn work_out(&self, cell: usize, measure: usize) -> Option<CellLimit> {
+        let value = self.value(cell, measure)?;
+        let (low, high) = self.range_of(self.path(cell, measure), measure)?;
+        (high > 0.0).then_some(CellLimit { cell, measure, low, high, share: value / high })
+    }
+
+    /// What the author states of a cell where that is no number alone.
+    pub(crate) fn stated(&self, cell: usize, measure: usize) -> Option<&'a StatedValue> {
+        self.study.cells[cell].stated.get(&measure)
+    }
+
+    /// From where to where a result lies: a number is both ends.
+    pub(crate) fn span(&self, cell: usize, measure: usize) -> Option<(f64, f64)> {
+        match self.stated(cell, measure) {
+            Some(stated) => Some((stated.low.unwrap_or(0.0), stated.high.unwrap_or(f64::INFINITY))),
+            None => self.value(cell, measure).map(|value| (value, value)),
+        }
+    }
+
+    /// A result in words, as it is stated.
+    pub(crate) fn shown(&self, cell: usize, measure: usize) -> Option<String> {
+        let unit = self.study.measures[measure].unit;
+        let number = self.value(cell, measure);
+        let Some(stated) = self.stated(cell, measure) else {
+            let firmness = self.firmness(cell, measure);
+            return number.map(|number| bounded(self.lang, value(number, unit), firmness, unit.more_is_better()));
+        };
+        let (low, high) = (stated.low.map(|low| value(low, unit)), stated.high.map(|high| value(high, unit)));
+        Some(match stated.as_a {
+            StatedAs::About => said!(self.lang, "findings-data-about", number = value(number?, unit)),
+            StatedAs::AtMost => said!(self.lang, "findings-data-at-most", number = high?),
+            StatedAs::LessThan => said!(self.lang, "findings-data-less-than", number = high?),
+            StatedAs::AtLeast => said!(self.lang, "findings-data-at-least", number = low?),
+            StatedAs::MoreThan => said!(self.lang, "findings-data-more-than", number = low?),
+            StatedAs::Range => figures::range(self.lang, &low?, &high?),
+        })
+    }
+
+    /// Formats the share of the limit: `81.0 %`, and `about 101 %` for a value that is stated as about a number.
+    pub(crate) fn shown_share(&self, cell: usize, measure: usize) -> Option<String> {
+        let share = self.limit(cell, measure)?.share;
+        if self.stated(cell, measure).is_some() {
+            return Some(said!(self.lang, "findings-data-about", number = format!("{:.0} %", share * 100.0)));
+        }
+        percent(share)
+    }
+
+    /// The limit of a cell, whatever came out in it.
+    pub(crate) fn range(&self, cell: usize, measure: usize) -> Option<(f64, f64)> {
+        self.range_of(self.path(cell, measure), measure)
+    }
+
+    /// The range of the limit in a cell, were its messages of another size.
+    pub(crate) fn range_at(&self, cell: usize, measure: usize, message_bytes: u64) -> Option<(f64, f64)> {
+        let path = Conditions { message_bytes: vec![message_bytes], ..self.path(cell, measure).clone() };
+        self.range_of(&path, measure)
+    }
+
+    fn range_of(&self, path: &Conditions, measure: usize) -> Option<(f64, f64)> {
+        let limits: Vec<f64> = match self.study.measures[measure].unit {
+            MeasureUnit::Nanos
+            | MeasureUnit::NanosHeld
+            | MeasureUnit::Times
+            | MeasureUnit::Share
+            | MeasureUnit::Count => return None,
+            MeasureUnit::PerS => vec![frame_limit(path)?],
+            MeasureUnit::BitsPerS => {
+                let layers = match self.study.measures[measure].counts {
+                    Some(layer) => vec![layer],
+                    None => vec![Layer::Payload, Layer::Layer2Fcs],
+                };
+                let carried = path.carried().ok()?;
+                carried.iter().flat_map(|one| layers.iter().map(|layer| one.rate(*layer).get() as f64)).collect()
+            }
+        };
+        limits.iter().copied().reduce(f64::min).zip(limits.iter().copied().reduce(f64::max))
+    }
+
+    pub(crate) fn limits(&self) -> Vec<CellLimit> {
+        let mut limits: Vec<CellLimit> = self.limits.values().copied().collect();
+        limits.sort_by_key(|limit| (limit.cell, limit.measure));
+        limits
+    }
+
+    pub(crate) fn limit(&self, cell: usize, measure: usize) -> Option<CellLimit> {
+        self.limits.get(&(cell, measure)).copied()
+    }
+
+    pub(crate) fn path(&self, cell: usize, measure: usize) -> &Conditions {
+        &self.paths[cell][measure]
+    }
+
+    pub(crate) fn medium(&self, cell: usize, measure: usize) -> Option<Medium> {
+        self.path(cell, measure).medium
+    }
+
+    pub(crate) fn transport(&self, cell: usize, measure: usize) -> Option<Transport> {
+        self.path(cell, measure).transport
+    }
+
+    pub(crate) fn value(&self, cell: usize, measure: usize) -> Option<f64> {
+        self.study.cells[cell].median(measure)
+    }
+
+    /// Whether the value of a cell is firm.
+    pub(crate) fn firmness(&self, cell: usize, measure: usize) -> Firmness {
+        self.all.cells[cell].firmness_of(measure)
+    }
+
+    /// What the value of a cell tells.
+    fn known(&self, cell: usize, measure: usize) -> Known {
+        self.firmness(cell, measure).known(self.study.measures[measure].unit.more_is_better())
+    }
+
+    /// The value of a cell, or its lower bound; none where it is neither.
+    fn value_or_bound(&self, cell: usize, measure: usize) -> Option<f64> {
+        let is_bound = self.known(cell, measure) == Known::AtLeast;
+        self.value(cell, measure).or_else(|| self.all.cells[cell].median(measure).filter(|_| is_bound))
+    }
+
+    /// Whether the values of a pair stand to each other as its figures do.
+    pub(super) fn decides(&self, pair: &Pair, measure: usize) -> bool {
+        let [one, other] = [pair.a, pair.b].map(|(cell, _)| self.known(cell, measure));
+        one.decides(pair.a.1.total_cmp(&pair.b.1), other)
+    }
+
+    /// The cells in which a measure was taken, without those of the tester alone.
+    pub(crate) fn cells(&self, measure: usize) -> Vec<usize> {
+        (0..self.study.cells.len())
+            .filter(|cell| !self.is_tester(*cell) && self.value(*cell, measure).is_some())
+            .collect()
+    }
+
+    /// Whether a cell is the tester by itself.
+    pub(crate) fn is_tester(&self, cell: usize) -> bool {
+        (0..self.study.factors.len()).any(|factor| self.level(cell, factor).is_some_and(|level| level.tester))
+    }
+
+    pub(crate) fn level(&self, cell: usize, factor: usize) -> Option<&'a Level> {
+        self.study.level(&self.study.cells[cell], factor)
+    }
+
+    /// The factor whose levels are media.
+    pub(crate) fn medium_factor(&self) -> Option<usize> {
+        self.factor(|factor| factor.levels.iter().any(|level| level.path.medium.is_some()))
+    }
+
+    /// The factor whose levels are transports.
+    pub(crate) fn transport_factor(&self) -> Option<usize> {
+        self.factor(|factor| factor.levels.iter().any(|level| level.path.transport.is_some()))
+    }
+
+    /// The factor whose levels are the sizes of the messages of a measure.
+    pub(crate) fn message_factor(&self, measure: usize) -> Option<usize> {
+        let applies = |factor: &usize| {
+            let is_at = |cell: &usize| self.study.cells[*cell].levels[*factor].is_some();
+            (0..self.study.cells.len()).filter(is_at).any(|cell| self.value(cell, measure).is_some())
+        };
+        let is = |factor: &usize| self.study.factors[*factor].of == Some(FactorOf::Message);
+        (0..self.study.factors.len()).filter(is).find(applies)
+    }
+
+    fn factor(&self, is: impl Fn(&Factor) -> bool) -> Option<usize> {
+        self.study.factors.iter().position(is)
+    }
+
+    /// Factors whose levels have no order of their own.
+    pub(crate) fn unordered(&self) -> impl Iterator<Item = usize> {
+        (0..self.study.factors.len()).filter(|index| self.study.factors[*index].unit.is_none())
+    }
+
+    /// Factors whose levels are numbers that are no sizes of messages.
+    pub(crate) fn ordered(&self) -> impl Iterator<Item = usize> {
+        let is = |index: &usize| {
+            let factor = &self.study.factors[*index];
+            factor.unit.is_some() && factor.of != Some(FactorOf::Message) && Some(*index) != self.medium_factor()
+        };
+        (0..self.study.factors.len()).filter(is)
+    }
+
+    /// The factor by which results are gathered: that of the media, or that by which measures are compared.
+    pub(crate) fn gathered_by(&self) -> Option<usize> {
+        self.medium_factor().or_else(|| self.study.comparisons.first().map(|comparison| comparison.by))
+    }
+
+    /// Whether a result of the group's level is not firm: nothing is known of all results then.
+    pub(super) fn has_open(&self, factor: Option<usize>, group: &Group, measure: usize) -> bool {
+        let level =
+            factor.zip(group.cells.first()).map(|(factor, cell)| (factor, self.study.cells[*cell].levels[factor]));
+        let is_of_group =
+            |cell: usize| level.is_none_or(|(factor, level)| self.study.cells[cell].levels[factor] == level);
+        let is_open =
+            |cell: usize| !self.firmness(cell, measure).is_firm() && self.all.cells[cell].median(measure).is_some();
+        (0..self.all.cells.len()).any(|cell| is_of_group(cell) && !self.is_tester(cell) && is_open(cell))
+    }
+
+    /// The cells of a measure by the levels of a factor, in the order of the levels; all of them without one.
+    pub(crate) fn groups(&self, factor: Option<usize>, measure: usize) -> Vec<Group> {
+        self.grouped(factor, self.cells(measure))
+    }
+
+    /// The same with the cells of which only a range or a bound is stated.
+    pub(crate) fn groups_with_stated(&self, factor: Option<usize>, measure: usize) -> Vec<Group> {
+        let known = |cell: &usize| !self.is_tester(*cell) && self.span(*cell, measure).is_some();
+        self.grouped(factor, (0..self.study.cells.len()).filter(known).collect())
+    }
+
+    /// The same with the cells of which only a lower bound is known.
+    pub(super) fn groups_with_bounds(&self, factor: Option<usize>, measure: usize) -> Vec<Group> {
+        let known = |cell: &usize| !self.is_tester(*cell) && self.value_or_bound(*cell, measure).is_some();
+        self.grouped(factor, (0..self.study.cells.len()).filter(known).collect())
+    }
+
+    fn grouped(&self, factor: Option<usize>, cells: Vec<usize>) -> Vec<Group> {
+        let Some(factor) = factor else {
+            return vec![Group { name: said!(self.lang, "findings-data-all-results"), cells }];
+        };
+        let of = |level: usize| Group {
+            name: match &self.study.factors[factor] {
+                // A number says less than the medium that it stands for.
+                numeric if numeric.unit.is_some() => numeric.levels[level].path.medium.map(|medium| medium.to_string()),
+                _ => None,
+            }
+            .unwrap_or_else(|| self.name_of(factor, level)),
+            cells: cells.iter().copied().filter(|cell| self.study.cells[*cell].levels[factor] == Some(level)).collect(),
+        };
+        (0..self.study.factors[factor].levels.len()).map(of).filter(|group| !group.cells.is_empty()).collect()
+    }
+
+    /// All pairs of cells that differ in this factor only, with its levels `a` and `b`.
+    pub(crate) fn pairs(&self, factor: usize, a: usize, b: usize, measure: usize) -> Vec<Pair> {
+        self.paired(factor, a, b, |cell| self.value(cell, measure))
+    }
+
+    /// The same with the cells of which only a lower bound is known.
+    pub(super) fn pairs_with_bounds(&self, factor: usize, a: usize, b: usize, measure: usize) -> Vec<Pair> {
+        self.paired(factor, a, b, |cell| self.value_or_bound(cell, measure))
+    }
+
+    /// Pairs of cells of which a number, a range or a bound is known.
+    pub(super) fn pairs_with_stated(&self, factor: usize, a: usize, b: usize, measure: usize) -> Vec<(usize, usize)> {
+        let lowest = |cell: usize| self.span(cell, measure).map(|(low, _)| low);
+        self.paired(factor, a, b, lowest).into_iter().map(|pair| (pair.a.0, pair.b.0)).collect()
+    }
+
+    /// Returns whether a range or a bound is stated of one of these cells.
+    pub(super) fn has_stated(&self, (one, other): (usize, usize), measure: usize) -> bool {
+        [one, other].iter().any(|cell| self.stated(*cell, measure).is_some())
+    }
+
+    fn paired(&self, factor: usize, a: usize, b: usize, value: impl Fn(usize) -> Option<f64>) -> Vec<Pair> {
+        let value = &value;
+        let rest = |cell: usize| {
+            let mut levels = self.study.cells[cell].levels.clone();
+            levels[factor] = None;
+            levels
+        };
+        let of = |level: usize| {
+            let is = move |cell: &usize| self.study.cells[*cell].levels[factor] == Some(level);
+            (0..self.study.cells.len()).filter(is).filter_map(move |cell| Some((cell, value(cell)?)))
+        };
+        let others: HashMap<_, _> = of(b).map(|(cell, value)| (rest(cell), (cell, value))).collect();
+        of(a).filter_map(|(cell, value)| Some(Pair { a: (cell, value), b: *others.get(&rest(cell))? })).collect()
+    }
+
+    pub(crate) fn measures(&self) -> impl Iterator<Item = (usize, &'a Measure)> {
+        self.study.measures.iter().enumerate()
+    }
+
+    /// A level in words, with its unit.
+    pub(crate) fn name_of(&self, factor: usize, level: usize) -> String {
+        let factor = &self.study.factors[factor];
+        let name = &factor.levels[level].name;
+        factor.unit.as_ref().map_or_else(|| name.clone(), |unit| format!("{name} {unit}"))
+    }
+
+    /// A cell in words, without the factors in `but`.
+    pub(crate) fn cell_name(&self, cell: usize, but: &[usize]) -> String {
+        let of = |factor: usize| Some(self.name_of(factor, self.study.cells[cell].levels[factor]?));
+        let named = (0..self.study.factors.len()).filter(|factor| !but.contains(factor)).filter_map(of);
+        named.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Cells that share a level.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) cells: Vec<usize>,
+}
+
+/// Frames a second of this size on a line of Ethernet: RFC 2544 appendix B.
+fn frame_limit(path: &Conditions) -> Option<f64> {
+    match (path.medium?, path.frame_bytes?) {
+        (Medium::Ethernet(line), frame) => Some(line.get() as f64 / (8.0 * f64::from(frame.on_the_wire()))),
+        _ => None,
+    }
+}
