@@ -26,7 +26,6 @@ mod explain;
 mod figures;
 mod findings;
 mod firmness;
-mod flow_result;
 mod flow_sentences;
 mod frames;
 mod heat_map;
