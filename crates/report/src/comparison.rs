@@ -2,7 +2,6 @@
 
 use crate::chart::{Chart, SERIES, distributions};
 use crate::figures::{MISSING, grouped, nanos, per_second, plain, rate};
-use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::markup::{figure, prose, with_meanings};
 use crate::page::{Page, Style};
@@ -84,9 +83,8 @@ fn compared_runs(lang: Language, before: &Record, after: &Record) -> Option<Char
 }
 
 fn compared_latencies(lang: Language, before: &Record, after: &Record) -> Option<Chart> {
-    let latency = |result| FlowResult::of(result).and_then(|flows| flows.figures().latency_ns.as_ref());
     let both =
-        in_both(before, after).filter_map(|(one, other)| Some((plain(&one.name), latency(one)?, latency(other)?)));
+        in_both(before, after).filter_map(|(one, other)| Some((plain(&one.name), one.latency()?, other.latency()?)));
     let curves = both.flat_map(|(name, one, other)| {
         let named = |word: String| said!(lang, "comparison-named", name = name, word = word);
         [(named(said!(lang, "comparison-before")), one), (named(said!(lang, "comparison-after")), other)]

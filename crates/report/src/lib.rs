@@ -25,7 +25,6 @@ mod doubts;
 mod explain;
 mod figures;
 mod firmness;
-mod flow_result;
 mod flow_sentences;
 mod frames;
 mod heat_map;

@@ -22,7 +22,6 @@ pub(crate) use sparks::sparks;
 
 use crate::chart::Chart;
 use crate::figures::{plain, rate};
-use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::section::{Block, Section};
 use crate::{records, said};
@@ -295,7 +294,7 @@ impl<'a> LoadCharts<'a> {
 
     /// What the link can carry at the stream's message size.
     fn link_limit(self) -> Option<Bound> {
-        let limit = FlowResult::of(self.result)?.figures().limit.as_ref()?;
+        let limit = self.result.limit()?;
         let value = limit.payload_bps.get() as f64;
         let label = said!(
             self.lang,

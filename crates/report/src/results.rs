@@ -1,7 +1,6 @@
 //! Each result with its one figure and what there is to say of it.
 
 use crate::figures::plain;
-use crate::flow_result::FlowResult;
 use crate::language::Language;
 use crate::section::{Block, Entry, Section};
 use crate::{abridged, device, directions, figures, frames, lines, nfs, records, said, sentences, verdicts};
@@ -66,10 +65,10 @@ fn entry(lang: Language, record: &Record, result: &Measurement) -> Entry {
 /// What a reader may want to know of each result besides.
 pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
     let shown = abridged::shown(record);
-    let entry = |result: FlowResult<'_>| {
+    let entry = |result: &Measurement| {
         let further = sentences::further(lang, &result);
-        (!further.is_empty()).then(|| Entry::new(plain(result.name), further))
+        (!further.is_empty()).then(|| Entry::new(plain(&result.name), further))
     };
-    let entries = records::with_entries(&shown).filter_map(FlowResult::of).filter_map(entry).collect();
+    let entries = records::with_entries(&shown).filter(|result| result.flows().is_some()).filter_map(entry).collect();
     Section::full("further", said!(lang, "section-further"), vec![Block::Entries(entries)]).map(Section::folded)
 }

@@ -1,7 +1,7 @@
 //! Tables of text cells, for every form of report.
 
-use crate::flow_result::FlowResult;
 use crate::language::Language;
+use linerate_model::Measurement;
 
 /// A table of text cells.
 #[derive(Clone)]
@@ -95,4 +95,4 @@ impl Column {
 }
 
 /// A column of results: its key and rank, and how its cell is taken from a result.
-pub(crate) type Figure = (&'static str, u8, fn(Language, &FlowResult<'_>) -> Option<String>);
+pub(crate) type Figure = (&'static str, u8, fn(Language, &Measurement) -> Option<String>);
