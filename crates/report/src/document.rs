@@ -3,12 +3,13 @@
 //! [`document`] has the one list of sections, each made by the module of its concept. Every form of report (terminal, Markdown,
 //! HTML, pictures) walks the document and reads no record. CSV and JSON have the record itself.
 
+use crate::blocks::section::{Block, Section};
 use crate::language::Language;
-use crate::section::{Block, Section};
-use crate::{
-    attempts, caveats, charts, copy, device, figures, frames, hosts, ladder, measuring, nfs, over_time, parties, path,
-    results, said, tables, verdicts,
+use crate::sections::{
+    attempts, caveats, charts, hosts, measuring, over_time, parties, path, results, tables, verdicts,
 };
+use crate::subjects::{copy, device, frames, ladder, nfs};
+use crate::{figures, said};
 use linerate_model::Record;
 
 /// Makes a section of a record, if the record has anything for it.

@@ -1,0 +1,412 @@
+//! Which charts a record supports, and the table behind each.
+
+use crate::blocks::axis::{Axis, Scale, lowest, rate_axis, size_ticks};
+use crate::blocks::chart::{Chart, SERIES, distributions};
+use crate::blocks::drawing::{Bar, Drawing, Point, Segment, Series};
+use crate::blocks::section::{Block, Section};
+use crate::blocks::table::{Column, Table};
+use crate::figures::{counted_share, grouped, per_second, percent, plain, rate, spread};
+use crate::language::Language;
+use crate::sections::abridged;
+use crate::subjects::flow_result::FlowResult;
+use crate::subjects::rpc::chart as rpc_chart;
+use crate::subjects::stream::{loaded_latency, loss_waterfall};
+use crate::subjects::{mesh, runs};
+use crate::{records, said};
+use linerate_model::{Direction, IpVersion, LossPlaces, PathLimit, Record, TaskKind, Transport};
+use linerate_units::Ratio;
+
+/// The places where datagrams are lost, in the order of [`LossPlaces::named`]: the class of each and the column that counts it.
+const PLACES: [(&str, &str); 9] = [
+    ("s0", "column-not-sent"),
+    ("s5", "column-sender-filter"),
+    ("s1", "column-sender"),
+    ("s2", "column-unaccounted"),
+    ("s6", "column-corrupted"),
+    ("s3", "column-receiver"),
+    ("s7", "column-receiver-filter"),
+    ("solid", "column-reassembly"),
+    ("s4", "column-socket"),
+];
+
+/// Results whose losses have a chart each.
+const MOST_WATERFALLS: usize = 2;
+
+/// The charts of results, in the order a reader wants them.
+pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+    let charts = all(lang, &abridged::shown(record));
+    Section::full("charts", said!(lang, "section-charts"), charts.into_iter().map(Block::chart).collect())
+}
+
+fn all(lang: Language, record: &Record) -> Vec<Chart> {
+    let flows = FlowResult::all(record);
+    let (sweeps, others) = sweeps(&flows);
+    let mut charts: Vec<Chart> = sweeps.iter().map(|results| sweep(lang, results)).collect();
+    charts.extend(throughputs(lang, &others));
+    charts.extend(flows.iter().filter_map(|result| mesh::chart(lang, result).or_else(|| shares(lang, result))));
+    charts.extend(runs::of_record(lang, record));
+    let waterfalls: Vec<Chart> = flows.iter().filter_map(|result| loss_waterfall::chart(lang, result)).collect();
+    // Of more results one chart compares the places.
+    match waterfalls.len() > MOST_WATERFALLS {
+        true => charts.extend(losses(lang, &flows)),
+        false => charts.extend(waterfalls),
+    }
+    charts.extend(flows.iter().filter_map(|result| loaded_latency::chart(lang, result)));
+    charts.extend(latencies(lang, record));
+    charts.extend(rpc_chart::chart(lang, &flows));
+    charts
+}
+
+fn payload(result: &FlowResult<'_>) -> f64 {
+    let payload = result.received.as_ref().map_or(0.0, |received| received.payload_bps.median);
+    if payload.is_finite() { payload } else { 0.0 }
+}
+
+/// The spread of a result's payload, where there are several runs.
+fn runs(result: &FlowResult<'_>) -> Option<(f64, f64)> {
+    let summary = &result.received.as_ref()?.payload_bps;
+    (summary.runs > 1 && summary.low.is_finite() && summary.high.is_finite()).then_some((summary.low, summary.high))
+}
+
+fn bits(value: f64) -> Option<String> {
+    rate(value, "bit/s")
+}
+
+/// Results that differ in message size only belong on one curve; returns those and the streams that are on none.
+fn sweeps<'a>(flows: &'a [FlowResult<'a>]) -> (Vec<Vec<&'a FlowResult<'a>>>, Vec<&'a FlowResult<'a>>) {
+    type Kind = (Transport, IpVersion, Option<Direction>, u16);
+    let kind = |m: &FlowResult<'_>| -> Kind { (m.transport, m.ip, m.direction, m.flows) };
+    let mut kinds: Vec<(Kind, Vec<&FlowResult<'_>>)> = Vec::new();
+    for result in flows.iter().filter(|m| m.task == TaskKind::Stream && payload(m) > 0.0) {
+        match kinds.iter_mut().find(|(known, _)| *known == kind(result)) {
+            Some((_, members)) => members.push(result),
+            None => kinds.push((kind(result), vec![result])),
+        }
+    }
+    let (mut curves, mut others) = (Vec::new(), Vec::new());
+    for (_, mut members) in kinds {
+        members.sort_by_key(|m| m.message_bytes);
+        let distinct = members.windows(2).all(|pair| pair[0].message_bytes < pair[1].message_bytes);
+        if members.len() > 1 && distinct { curves.push(members) } else { others.extend(members) }
+    }
+    (curves, others)
+}
+
+/// Throughput against message size, with the theoretical line and the tester's tester_limit.
+fn sweep(lang: Language, results: &[&FlowResult<'_>]) -> Chart {
+    let first = results[0];
+    let way = match first.direction {
+        Some(Direction::Receive) => said!(lang, "charts-title-receiving"),
+        Some(Direction::Both) => said!(lang, "charts-title-both-ways"),
+        _ => String::new(),
+    };
+    let flows = if first.flows > 1 { said!(lang, "charts-title-flows", flows = first.flows) } else { String::new() };
+    let title = said!(
+        lang,
+        "charts-title-sweep",
+        transport = first.transport,
+        ip = u8::from(first.ip),
+        way = way,
+        flows = flows
+    );
+    let size = |m: &FlowResult<'_>| m.message_bytes as f64;
+
+    let mut series = vec![];
+    let mut legend = vec![];
+    let theory = theory(results);
+    if !theory.is_empty() {
+        legend.push(("limit", said!(lang, "charts-legend-link-limit")));
+        let point = |m: &&&FlowResult<'_>| {
+            let limit = m.limit.as_ref()?;
+            let most = limit.payload_bps.get() as f64;
+            let label = said!(
+                lang,
+                "charts-point-link-limit-at-size",
+                message_bytes = grouped(m.message_bytes),
+                line_bps = limit.line_bps,
+                most = bits(most)?
+            );
+            Some(Point { x: size(m), y: most, spread: None, label })
+        };
+        series.push(Series {
+            class: "limit",
+            line: theory,
+            points: results.iter().filter_map(|m| point(&m)).collect(),
+        });
+    }
+    let tester_limit =
+        |m: &FlowResult<'_>| m.tester_limit.map(|c| c.reached.median).filter(|reached| reached.is_finite());
+    let limits: Vec<(f64, f64)> = results.iter().filter_map(|m| Some((size(m), tester_limit(m)?))).collect();
+    if !limits.is_empty() {
+        legend.push(("tester", said!(lang, "charts-legend-tester-limit")));
+        let point = |m: &&FlowResult<'_>| {
+            let reached = tester_limit(m)?;
+            let label = said!(
+                lang,
+                "charts-point-tester-limit-at-size",
+                message_bytes = grouped(m.message_bytes),
+                reached = bits(reached)?
+            );
+            Some(Point { x: size(m), y: reached, spread: None, label })
+        };
+        // What lies between two sizes was not measured.
+        series.push(Series { class: "tester", line: Vec::new(), points: results.iter().filter_map(point).collect() });
+    }
+    legend.push(("s0", said!(lang, "charts-legend-payload-line")));
+    series.push(Series {
+        class: SERIES[0],
+        line: Vec::new(),
+        points: results
+            .iter()
+            .map(|m| Point { x: size(m), y: payload(m), spread: runs(m), label: said(lang, m) })
+            .collect(),
+    });
+
+    let drawn = |s: &Series| s.line.iter().map(|(_, y)| *y).chain(s.points.iter().map(|p| p.y)).collect::<Vec<_>>();
+    let most = series.iter().flat_map(drawn).fold(0.0, f64::max);
+    let y = rate_axis(
+        lang,
+        said!(lang, "charts-axis-payload"),
+        "bit/s",
+        lowest(results.iter().map(|result| payload(result))),
+        results.iter().filter_map(|m| runs(m)).map(|(_, high)| high).fold(most, f64::max),
+    );
+    let (low, high) = (size(first) / 1.12, size(results[results.len() - 1]) * 1.12);
+    let x = Axis {
+        title: said!(lang, "charts-axis-message"),
+        scale: Scale::Log(low, high),
+        ticks: size_ticks(&results.iter().map(|m| m.message_bytes).collect::<Vec<_>>(), low, high),
+    };
+    Chart { drawing: Drawing::Lines { x, y, series }, table: figures_table(&title, results), title, legend }
+}
+
+/// The theoretical line between the sizes measured: dense where one line rate and MTU hold for all.
+fn theory(results: &[&FlowResult<'_>]) -> Vec<(f64, f64)> {
+    let known: Vec<(&FlowResult<'_>, &PathLimit)> =
+        results.iter().filter_map(|m| Some((*m, m.limit.as_ref()?))).collect();
+    let Some((first, limit)) = known.first() else { return Vec::new() };
+    // Only where the record's own limits come out may what lies between them be drawn.
+    let of = |size: u64| PathLimit::payload_of(limit.line_bps, first.transport, first.ip, size, limit.mtu);
+    if known.iter().any(|(m, own)| of(m.message_bytes) != own.payload_bps) {
+        return known.iter().map(|(m, own)| (m.message_bytes as f64, own.payload_bps.get() as f64)).collect();
+    }
+    let (low, high) = (first.message_bytes.max(1) as f64, known[known.len() - 1].0.message_bytes as f64);
+    let mut sizes: Vec<u64> =
+        (0..=160).map(|step| (low * (high / low).powf(f64::from(step) / 160.0)).round() as u64).collect();
+    sizes.extend(known.iter().map(|(m, _)| m.message_bytes));
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.into_iter().map(|size| (size as f64, of(size).get() as f64)).collect()
+}
+
+/// What a point of a throughput chart says.
+fn said(lang: Language, result: &FlowResult<'_>) -> String {
+    let mut text = plain(result.name);
+    if let Some(received) = &result.received {
+        let shown = bits(received.payload_bps.median).unwrap_or_else(|| said!(lang, "charts-no-figure"));
+        text.push_str(&said!(
+            lang,
+            "charts-point-payload",
+            shown = shown,
+            payload_bps = spread(lang, &received.payload_bps, bits)
+        ));
+    }
+    if let Some(share) = result.limit.as_ref().and_then(|limit| percent(limit.share)) {
+        text.push_str(&said!(lang, "charts-point-of-link", share = share));
+    }
+    if let Some(loss) = result.loss.filter(|loss| loss.lost > 0)
+        && let Some(share) = counted_share(Ratio::new(loss.lost, loss.of))
+    {
+        text.push_str(&said!(lang, "charts-point-lost", share = share));
+    }
+    text
+}
+
+/// Medians, ranges and limits of streams.
+fn figures_table(caption: &str, results: &[&FlowResult<'_>]) -> Table {
+    let row = |m: &&FlowResult<'_>| {
+        vec![
+            Some(plain(m.name)),
+            Some(grouped(m.message_bytes)),
+            bits(payload(m)),
+            runs(m).and_then(|(low, _)| bits(low)),
+            runs(m).and_then(|(_, high)| bits(high)),
+            m.limit.as_ref().and_then(|limit| bits(limit.payload_bps.get() as f64)),
+            m.tester_limit.and_then(|tester_limit| bits(tester_limit.reached.median)),
+        ]
+    };
+    Table {
+        caption: caption.to_owned(),
+        columns: vec![
+            Column::new("column-stream"),
+            Column::new("column-message-b"),
+            Column::new("column-charts-payload"),
+            Column::new("column-lowest-run"),
+            Column::new("column-highest-run"),
+            Column::new("column-link-limit"),
+            Column::new("column-tester"),
+        ],
+        rows: results.iter().map(row).collect(),
+    }
+}
+
+/// Streams that are on no curve, as bars.
+fn throughputs(lang: Language, results: &[&FlowResult<'_>]) -> Option<Chart> {
+    if results.is_empty() {
+        return None;
+    }
+    let title = said!(lang, "charts-title-throughput");
+    let mut legend = vec![("s0", said!(lang, "charts-legend-payload-bar"))];
+    if results.iter().any(|m| m.limit.is_some()) {
+        legend.push(("limit", said!(lang, "charts-legend-link-limit")));
+    }
+    if results.iter().any(|m| m.tester_limit.is_some()) {
+        legend.push(("tester", said!(lang, "charts-legend-tester-limit")));
+    }
+    let bar = |m: &&FlowResult<'_>| {
+        let limit = m.limit.as_ref().and_then(|limit| {
+            let most = limit.payload_bps.get() as f64;
+            let label = said!(
+                lang,
+                "charts-point-link-limit",
+                name = plain(m.name),
+                line_bps = limit.line_bps,
+                most = bits(most)?
+            );
+            Some(Segment { class: "limit", value: most, label })
+        });
+        let tester = m.tester_limit.and_then(|tester_limit| {
+            let label = said!(
+                lang,
+                "charts-point-tester-limit",
+                name = plain(m.name),
+                median = bits(tester_limit.reached.median)?
+            );
+            Some(Segment { class: "tester", value: tester_limit.reached.median, label })
+        });
+        Bar {
+            name: plain(m.name),
+            segments: vec![Segment { class: SERIES[0], value: payload(m), label: said(lang, m) }],
+            spread: runs(m),
+            limits: limit.into_iter().chain(tester).collect(),
+            figure: bits(payload(m)).unwrap_or_default(),
+        }
+    };
+    let bars: Vec<Bar> = results.iter().map(bar).collect();
+    let low = lowest(results.iter().map(|result| payload(result)));
+    let x = rate_axis(lang, said!(lang, "charts-axis-payload"), "bit/s", low, reach(&bars));
+    Some(Chart { drawing: Drawing::Bars { x, bars }, table: figures_table(&title, results), title, legend })
+}
+
+/// The farthest that any bar, whisker or limit reaches.
+fn reach(bars: &[Bar]) -> f64 {
+    let of = |bar: &Bar| {
+        let whole = bar.segments.iter().map(|segment| segment.value).sum::<f64>();
+        bar.limits.iter().map(|limit| limit.value).chain(bar.spread.map(|(_, high)| high)).fold(whole, f64::max)
+    };
+    bars.iter().map(of).fold(0.0, f64::max)
+}
+
+/// Each path's part of one result.
+fn shares(lang: Language, result: &FlowResult<'_>) -> Option<Chart> {
+    let table = crate::subjects::shares::shares(lang, result)?;
+    let stream = result.task == TaskKind::Stream;
+    let show = |value| if stream { bits(value) } else { per_second(value) };
+    let bars: Vec<Bar> = result
+        .shares
+        .iter()
+        .filter_map(|share| {
+            let summary = if stream { share.payload_bps.as_ref() } else { share.transactions_per_s.as_ref() }?;
+            let name = said!(lang, "charts-path", from = plain(&share.from), to = plain(&share.to));
+            let figure = show(summary.median)?;
+            let what =
+                if stream { said!(lang, "charts-axis-payload") } else { said!(lang, "charts-legend-transactions") };
+            let label = format!("{name}: {figure} {what} ({})", spread(lang, summary, show));
+            Some(Bar {
+                name,
+                segments: vec![Segment { class: SERIES[0], value: summary.median, label }],
+                spread: (summary.runs > 1).then_some((summary.low, summary.high)),
+                limits: vec![],
+                figure,
+            })
+        })
+        .collect();
+    if bars.is_empty() {
+        return None;
+    }
+    let low = lowest(bars.iter().flat_map(|bar| &bar.segments).map(|segment| segment.value));
+    let x = match stream {
+        true => rate_axis(lang, said!(lang, "charts-axis-payload"), "bit/s", low, reach(&bars)),
+        false => rate_axis(lang, said!(lang, "charts-axis-transactions"), "/s", low, reach(&bars)),
+    };
+    let what = if stream { said!(lang, "charts-axis-payload") } else { said!(lang, "charts-legend-transactions") };
+    let legend = vec![(SERIES[0], said!(lang, "charts-legend-shares", what = what))];
+    let title = table.caption.clone();
+    Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
+}
+
+/// Where datagrams were lost, as parts of those offered.
+fn losses(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
+    let lossy: Vec<_> =
+        flows.iter().filter_map(|m| Some((m, m.loss.filter(|loss| loss.lost > 0 && loss.of >= loss.lost)?))).collect();
+    if lossy.is_empty() {
+        return None;
+    }
+    let title = said!(lang, "charts-title-loss");
+    let bars: Vec<Bar> = lossy
+        .iter()
+        .map(|(m, loss)| {
+            let segment = |(class, (place, count)): (&'static str, (&'static str, u64))| {
+                let ratio = Ratio::new(count, loss.of);
+                let shown = counted_share(ratio)?;
+                let label = said!(
+                    lang,
+                    "charts-point-loss-place",
+                    name = plain(m.name),
+                    count = grouped(count),
+                    loss = grouped(loss.of),
+                    shown = shown,
+                    place = lang.named("place", place)
+                );
+                (count > 0).then_some(Segment { class, value: ratio.as_f64() * 100.0, label })
+            };
+            Bar {
+                name: plain(m.name),
+                segments: PLACES
+                    .map(|(class, _)| class)
+                    .into_iter()
+                    .zip(loss.places.named())
+                    .filter_map(segment)
+                    .collect(),
+                spread: None,
+                limits: vec![],
+                figure: counted_share(Ratio::new(loss.lost, loss.of)).unwrap_or_default(),
+            }
+        })
+        .collect();
+    let seen = |index: usize| lossy.iter().any(|(_, loss)| loss.places.named()[index].1 > 0);
+    let names = LossPlaces::default().named();
+    let shown: Vec<usize> = (0..names.len()).filter(|index| seen(*index)).collect();
+    let legend = shown.iter().map(|index| (PLACES[*index].0, lang.named("place", names[*index].0)));
+    let row = |(m, loss): &(&FlowResult<'_>, linerate_model::Loss)| {
+        let counts = loss.places.named();
+        let counts = shown.iter().map(|index| Some(grouped(counts[*index].1)));
+        [Some(plain(m.name)), Some(grouped(loss.of)), Some(grouped(loss.lost))].into_iter().chain(counts).collect()
+    };
+    let whole = ["column-stream", "column-offered", "column-charts-lost"].into_iter();
+    let table = Table {
+        caption: title.clone(),
+        columns: whole.chain(shown.iter().map(|index| PLACES[*index].1)).map(Column::new).collect(),
+        rows: lossy.iter().map(row).collect(),
+    };
+    let legend = legend.collect();
+    let x = Axis::rate(lang, said!(lang, "charts-axis-share-lost"), "%", reach(&bars));
+    Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
+}
+
+/// What transactions took.
+fn latencies(lang: Language, record: &Record) -> Option<Chart> {
+    let told = records::with_entries(record).filter_map(FlowResult::of);
+    let curves = told.filter_map(|m| Some((plain(m.name), m.figures().latency_ns.as_ref()?))).collect();
+    distributions(lang, said!(lang, "charts-title-latency"), "column-timed-transaction", curves)
+}

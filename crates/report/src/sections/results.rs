@@ -1,0 +1,77 @@
+//! Each result with its one figure and what there is to say of it.
+
+use crate::blocks::section::{Block, Entry, Section};
+use crate::figures::{self, plain};
+use crate::language::Language;
+use crate::sections::{abridged, directions, sentences, verdicts};
+use crate::subjects::flow_result::FlowResult;
+use crate::subjects::{device, frames, lines, nfs};
+use crate::{records, said};
+use linerate_model::{Measurement, Outcome, Record};
+
+/// Results that have an entry each; more of them are rows of a table.
+const MOST_ENTRIES: usize = 2;
+
+/// The answer: each result with its figure, its share of the limit and what limited it; of many results what they have in
+/// common.
+pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+    let shown = abridged::shown(record);
+    let mut sentences: Vec<String> = abridged::notice(lang, record).into_iter().collect();
+    if record.results.is_empty() && record.outcome == Outcome::Sweep {
+        sentences.push(said!(lang, "results-none"));
+    }
+    let mut entries: Vec<Entry> = Vec::new();
+    // A ladder is the answer by itself.
+    if record.ladder().is_some() {
+        return Section::answer("results", said!(lang, "section-results"), vec![Block::Sentences(sentences)]);
+    }
+    // A doubt about the figures comes before them.
+    sentences.extend(device::not_firm(lang, record));
+    sentences.extend(frames::not_firm(lang, record));
+    if are_entries(record) {
+        entries.extend(records::with_entries(&shown).map(|result| entry(lang, &shown, result)));
+    } else {
+        sentences.extend(lines::answer(lang, record));
+    }
+    entries.extend(nfs::answer(lang, &shown));
+    sentences.extend(device::in_common(lang, record, MOST_ENTRIES));
+    entries.extend(device::answers(lang, record, MOST_ENTRIES));
+    let joint = directions::joint(lang, record).into_iter().collect();
+    let blocks = vec![Block::Sentences(sentences), Block::Entries(entries), Block::Sentences(joint)];
+    Section::answer("results", said!(lang, "section-results"), blocks)
+}
+
+/// Each of many results in words.
+pub(crate) fn in_words(lang: Language, record: &Record) -> Option<Section> {
+    if are_entries(record) {
+        return None;
+    }
+    let shown = abridged::shown(record);
+    let entries = records::with_entries(&shown).map(|result| entry(lang, &shown, result)).collect();
+    Section::summary("in-words", said!(lang, "section-in-words"), vec![Block::Entries(entries)]).map(Section::folded)
+}
+
+fn are_entries(record: &Record) -> bool {
+    record.ladder().is_none() && records::with_entries(record).count() <= MOST_ENTRIES
+}
+
+/// A result with its figure, and what there is to say of it: what limited it stands right behind the figure.
+fn entry(lang: Language, record: &Record, result: &Measurement) -> Entry {
+    let (mut sentences, lead) = sentences::main(lang, record, result);
+    let lead = lead.min(sentences.len());
+    let limits = verdicts::in_short(lang, result);
+    let all = lead + limits.len();
+    sentences.splice(lead..lead, limits);
+    Entry::new(plain(&result.name), sentences).led_by(all).with_figure(figures::main(result))
+}
+
+/// What a reader may want to know of each result besides.
+pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
+    let shown = abridged::shown(record);
+    let entry = |result: FlowResult<'_>| {
+        let further = sentences::further(lang, &result);
+        (!further.is_empty()).then(|| Entry::new(plain(result.name), further))
+    };
+    let entries = records::with_entries(&shown).filter_map(FlowResult::of).filter_map(entry).collect();
+    Section::full("further", said!(lang, "section-further"), vec![Block::Entries(entries)]).map(Section::folded)
+}
