@@ -185,8 +185,8 @@ pub(crate) fn main(result: &Measurement) -> Option<String> {
     match &result.detail {
         Detail::Copy(found) => bytes_per_s(found.bytes_per_s),
         Detail::Frames { .. } => frames_per_s(result.main.median),
-        Detail::Flows(_) if result.quantity == Quantity::PayloadBps => rate(result.main.median, "bit/s"),
-        Detail::Flows(_) => Some(format!("{} /s", per_second(result.main.median)?)),
+        _ if result.quantity == Quantity::PayloadBps => rate(result.main.median, "bit/s"),
+        _ => Some(format!("{} /s", per_second(result.main.median)?)),
     }
 }
 

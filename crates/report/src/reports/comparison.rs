@@ -7,7 +7,6 @@ use crate::forms::markup::{figure, prose, with_meanings};
 use crate::forms::page::{Page, Style};
 use crate::language::Language;
 use crate::said;
-use crate::subjects::flow_result::FlowResult;
 use crate::subjects::runs::{self, Group, Runs};
 use crate::wording::{firmness, message, sentence};
 use linerate_model::{
@@ -84,9 +83,8 @@ fn compared_runs(lang: Language, before: &Record, after: &Record) -> Option<Char
 }
 
 fn compared_latencies(lang: Language, before: &Record, after: &Record) -> Option<Chart> {
-    let latency = |result| FlowResult::of(result).and_then(|flows| flows.figures().latency_ns.as_ref());
     let both =
-        in_both(before, after).filter_map(|(one, other)| Some((plain(&one.name), latency(one)?, latency(other)?)));
+        in_both(before, after).filter_map(|(one, other)| Some((plain(&one.name), one.latency()?, other.latency()?)));
     let curves = both.flat_map(|(name, one, other)| {
         let named = |word: String| said!(lang, "comparison-named", name = name, word = word);
         [(named(said!(lang, "comparison-before")), one), (named(said!(lang, "comparison-after")), other)]

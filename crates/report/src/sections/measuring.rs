@@ -5,10 +5,9 @@ use crate::figures::{MISSING, percent, plain};
 use crate::language::Language;
 use crate::records::tasks;
 use crate::said;
-use crate::subjects::flow_result::FlowResult;
 use crate::subjects::stream::loaded_latency;
 use crate::subjects::{copy, device, frames};
-use linerate_model::{Bypass, IpVersion, Record, Repeats, TaskKind, Trial, Warmup, shell_command};
+use linerate_model::{Bypass, IpVersion, Measurement, Record, Repeats, TaskKind, Trial, Warmup, shell_command};
 use linerate_units::Nanos;
 use std::collections::BTreeSet;
 
@@ -24,7 +23,7 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
     let trials = tasks::trials(record);
     let repeats = record.plan.repeats().map(|repeats| repeated(lang, repeats));
     let mut all: Vec<String> = repeats.into_iter().chain(windows(lang, &trials)).collect();
-    all.extend(of_flows(lang, &FlowResult::all(record), &trials));
+    all.extend(of_flows(lang, &record.flows().collect::<Vec<_>>(), &trials));
     all.extend(record.plan.device().into_iter().flat_map(|plan| device::method(lang, plan)));
     all.extend(tasks::copies(record).flat_map(|task| copy::method(lang, task)));
     all.extend(tasks::frames(record).flat_map(|task| frames::method(lang, task)));
@@ -100,15 +99,15 @@ fn windows(lang: Language, trials: &[&Trial]) -> impl Iterator<Item = String> {
 }
 
 /// What the figures of streams, transactions, RPC and NFS count.
-fn of_flows(lang: Language, results: &[FlowResult<'_>], trials: &[&Trial]) -> Vec<String> {
+fn of_flows(lang: Language, results: &[&Measurement], trials: &[&Trial]) -> Vec<String> {
     let mut all = Vec::new();
-    if results.iter().any(|result| result.task == TaskKind::Stream) {
+    if results.iter().any(|result| result.task() == TaskKind::Stream) {
         all.push(said!(lang, "method-throughput"));
     }
-    if results.iter().any(|result| result.loss.is_some()) {
+    if results.iter().any(|result| result.loss().is_some()) {
         all.push(said!(lang, "method-loss"));
     }
-    if results.iter().any(|result| result.loaded_latency.is_some()) {
+    if results.iter().any(|result| result.loaded_latency().is_some()) {
         all.push(loaded_latency::method(lang));
     }
     let open = |cell: &&Trial| cell.task().requests_per_s().is_some();
@@ -119,7 +118,7 @@ fn of_flows(lang: Language, results: &[FlowResult<'_>], trials: &[&Trial]) -> Ve
     if trials.iter().any(open) {
         all.push(said!(lang, "method-set-rate"));
     }
-    let ip6 = results.iter().filter(|result| result.ip == IpVersion::V6).count();
+    let ip6 = results.iter().filter_map(|result| result.flows()).filter(|flows| flows.ip == IpVersion::V6).count();
     if ip6 > 0 && ip6 < results.len() {
         all.push(said!(lang, "method-some-ipv6"));
     } else if ip6 > 0 {

@@ -9,8 +9,7 @@ use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, 
 use crate::language::Language;
 use crate::records::{self, tasks};
 use crate::said;
-use crate::subjects::device::cells as device_cells;
-use crate::subjects::flow_result::{FlowResult, timed};
+use crate::subjects::device::cells;
 use crate::subjects::{frames, nfs};
 use crate::wording::{firmness, listed, sentence, verdict};
 use linerate_model::{
@@ -84,18 +83,18 @@ fn way(lang: Language, record: &Record) -> Option<Way<'_>> {
     if let Some((_, found)) = record.curve() {
         let result = record.result(found.result.as_deref()?)?;
         let verdict = nfs::judged(lang, record).map_or(&result.verdict, |(_, verdict)| verdict);
-        return of_flows(lang, record, &FlowResult::of(result)?, verdict);
+        return of_flows(lang, record, result, verdict);
     }
     let result = records::with_entries(record).next()?;
     match result.copy() {
         Some(found) => of_copy(lang, record, result, found),
-        None if result.frames().is_empty() => of_flows(lang, record, &FlowResult::of(result)?, &result.verdict),
+        None if result.frames().is_empty() => of_flows(lang, record, result, &result.verdict),
         None => of_frames(lang, record, result),
     }
 }
 
 /// A path of streams or requests, from the host that sends or asks.
-fn of_flows<'a>(lang: Language, record: &Record, result: &FlowResult<'a>, verdict: &'a Verdict) -> Option<Way<'a>> {
+fn of_flows<'a>(lang: Language, record: &Record, result: &'a Measurement, verdict: &'a Verdict) -> Option<Way<'a>> {
     let own = tasks::trials(record).into_iter().find(|trial| trial.name == result.name);
     // The loads of a curve are trials of its cell.
     let task = own.or(record.curve().map(|(plan, _)| &plan.cell))?.task();
@@ -107,7 +106,7 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &FlowResult<'a>, verdic
     let servers = once(task.paths().iter().map(|path| path.server.name()));
     let receives = matches!(task, Task::Stream(stream) if stream.direction == Direction::Receive);
     let (senders, receivers) = if receives { (servers, clients) } else { (clients, servers) };
-    let places = result.loss.map(|loss| loss.places).unwrap_or_default();
+    let places = result.loss().map(|loss| loss.places).unwrap_or_default();
     let thread = |share: f64| {
         let told = |share| said!(lang, "path-busiest-thread", share = share);
         percent(share).filter(|_| share > 0.0).map(told)
@@ -116,14 +115,15 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &FlowResult<'a>, verdic
         let told = |share| said!(lang, "path-soft-interrupts", share = share);
         percent(share).filter(|_| share >= WORTH_TELLING).map(told)
     };
-    let (sender, receiver) = (&result.cpu.sender, &result.cpu.receiver);
-    let sent = result.sent.as_ref().and_then(|sent| rate(sent.payload_bps.median, "bit/s"));
-    let asked = result.transactions_per_s.as_ref().and_then(|done| per_second(done.median));
-    let received = result.received.as_ref().filter(|_| result.task == TaskKind::Stream);
+    let cpu = &result.flows()?.cpu;
+    let (sender, receiver) = (&cpu.sender, &cpu.receiver);
+    let sent = result.sent().and_then(|sent| rate(sent.payload_bps.median, "bit/s"));
+    let asked = result.requests().map(|requests| &requests.transactions_per_s).and_then(|done| per_second(done.median));
+    let received = result.received().filter(|_| result.task() == TaskKind::Stream);
     let received = received.and_then(|received| rate(received.payload_bps.median, "bit/s"));
-    let waited = timed(result).map(|took| said!(lang, "path-latency", p50 = nanos(took.p50), p99 = nanos(took.p99)));
-    let served = result.service_ns.as_ref().map(|took| said!(lang, "path-service", p50 = nanos(took.p50)));
-    let interface = |spot, hosts: &[&HostName], sends| interface(lang, record, result.name, spot, hosts, sends);
+    let waited = result.latency().map(|took| said!(lang, "path-latency", p50 = nanos(took.p50), p99 = nanos(took.p99)));
+    let served = result.service().map(|took| said!(lang, "path-service", p50 = nanos(took.p50)));
+    let interface = |spot, hosts: &[&HostName], sends| interface(lang, record, &result.name, spot, hosts, sends);
     let program = || said!(lang, "path-program");
     let kernel = || said!(lang, "path-kernel");
     let stops = vec![
@@ -151,18 +151,18 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &FlowResult<'a>, verdic
         .losing(places.socket_buffer),
     ];
     Some(Way {
-        name: plain(result.name),
+        name: plain(&result.name),
         from: named(lang, &senders),
         to: named(lang, &receivers),
         stops,
-        of: result.loss.map_or(0, |loss| loss.of),
+        of: result.loss().map_or(0, |loss| loss.of),
         verdict,
     })
 }
 
 /// What lies between the hosts, by what they saw of it.
-fn between(lang: Language, result: &FlowResult<'_>) -> Stop {
-    let line = result.limit.as_ref().and_then(|limit| {
+fn between(lang: Language, result: &Measurement) -> Stop {
+    let line = result.limit().and_then(|limit| {
         let (share, most) = (percent(limit.share)?, rate(limit.payload_bps.get() as f64, "bit/s")?);
         Some([
             said!(lang, "path-line", line = limit.line_bps),
@@ -170,7 +170,7 @@ fn between(lang: Language, result: &FlowResult<'_>) -> Stop {
             said!(lang, "path-line-used", share = share),
         ])
     });
-    let tcp = result.tcp.as_ref();
+    let tcp = result.tcp();
     let again = tcp.filter(|tcp| tcp.segments > 0).and_then(|tcp| {
         let share = counted_share(Ratio::new(tcp.retransmits.min(tcp.segments), tcp.segments))?;
         Some(said!(lang, "path-retransmits", retransmits = tcp.retransmits, share = share))
@@ -178,7 +178,7 @@ fn between(lang: Language, result: &FlowResult<'_>) -> Stop {
     let times = tcp.filter(|tcp| tcp.rtt_ns > 0);
     let times =
         times.map(|tcp| said!(lang, "path-round-trip", least = nanos(tcp.min_rtt_ns), loaded = nanos(tcp.rtt_ns)));
-    let unplaced = result.loss.map_or(0, |loss| loss.lost.saturating_sub(loss.places.sum()));
+    let unplaced = result.loss().map_or(0, |loss| loss.lost.saturating_sub(loss.places.sum()));
     let unplaced = (unplaced > 0).then(|| said!(lang, "path-lost-somewhere", lost = grouped(unplaced)));
     let facts = line.into_iter().flatten().map(Some).chain([times, again, unplaced]);
     Stop::new(Spot::Between, said!(lang, "path-between"), facts)
@@ -282,7 +282,7 @@ fn of_throughput<'a>(lang: Language, plan: &DevicePlan, cell: &'a Throughput) ->
         Stop::new(Spot::ReceiverProgram, said!(lang, "path-tester"), []),
     ];
     Some(Way {
-        name: said!(lang, "overview-frames", bytes = device_cells::named(cell)),
+        name: said!(lang, "overview-frames", bytes = cells::named(cell)),
         from: plain(&plan.host.0),
         to: plain(&plan.host.0),
         stops,

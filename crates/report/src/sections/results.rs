@@ -4,7 +4,6 @@ use crate::blocks::section::{Block, Entry, Section};
 use crate::figures::{self, plain};
 use crate::language::Language;
 use crate::sections::{abridged, directions, sentences, verdicts};
-use crate::subjects::flow_result::FlowResult;
 use crate::subjects::{device, frames, lines, nfs};
 use crate::{records, said};
 use linerate_model::{Measurement, Outcome, Record};
@@ -68,10 +67,10 @@ fn entry(lang: Language, record: &Record, result: &Measurement) -> Entry {
 /// What a reader may want to know of each result besides.
 pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
     let shown = abridged::shown(record);
-    let entry = |result: FlowResult<'_>| {
+    let entry = |result: &Measurement| {
         let further = sentences::further(lang, &result);
-        (!further.is_empty()).then(|| Entry::new(plain(result.name), further))
+        (!further.is_empty()).then(|| Entry::new(plain(&result.name), further))
     };
-    let entries = records::with_entries(&shown).filter_map(FlowResult::of).filter_map(entry).collect();
+    let entries = records::with_entries(&shown).filter(|result| result.flows().is_some()).filter_map(entry).collect();
     Section::full("further", said!(lang, "section-further"), vec![Block::Entries(entries)]).map(Section::folded)
 }

@@ -3,20 +3,21 @@
 use crate::figures::{MISSING, counted_share, grouped, nanos, per_second, percent, rate};
 use crate::language::Language;
 use crate::said;
-use crate::subjects::flow_result::{FlowResult, timed};
 use crate::wording::listed;
-use linerate_model::{Bypass, Confidence, Direction, Latency, Limit, Loss, LossPlaces, TaskKind, TesterLimit};
+use linerate_model::{
+    Bypass, Confidence, Direction, Latency, Limit, Loss, LossPlaces, Measurement, TaskKind, TesterLimit,
+};
 use linerate_units::Ratio;
 
 /// `This is 99.9 % of what the link can carry at MTU 1500.`; none where no limit is known.
-pub(crate) fn of_link(lang: Language, result: &FlowResult<'_>) -> Option<String> {
-    let limit = result.limit.as_ref()?;
+pub(crate) fn of_link(lang: Language, result: &Measurement) -> Option<String> {
+    let limit = result.limit()?;
     let (share, most) = (percent(limit.share)?, rate(limit.payload_bps.get() as f64, "bit/s")?);
     let mtu = limit.mtu.to_string();
     if limit.is_declared_too_slow() {
         return Some(said!(lang, "results-above-link", most = most, line = limit.line_bps, mtu = mtu));
     }
-    Some(match (result.shares.len(), result.direction) {
+    Some(match (result.shares().len(), result.stream().map(|stream| stream.direction)) {
         (0..=2, Some(Direction::Both)) => said!(lang, "results-of-link-both", share = share, mtu = mtu),
         (0 | 1, _) => said!(lang, "results-of-link", share = share, mtu = mtu),
         _ => said!(lang, "results-of-links", share = share, mtu = mtu),
@@ -24,8 +25,8 @@ pub(crate) fn of_link(lang: Language, result: &FlowResult<'_>) -> Option<String>
 }
 
 /// `Response time of 254,311 requests: p50 27 us, p99 81 us, slowest 837 us.`
-pub(crate) fn latency(lang: Language, result: &FlowResult<'_>) -> String {
-    let Some(Latency { count, p50, p99, p999, max, .. }) = timed(result) else {
+pub(crate) fn latency(lang: Language, result: &Measurement) -> String {
+    let Some(Latency { count, p50, p99, p999, max, .. }) = result.latency() else {
         return said!(lang, "results-untimed");
     };
     let [p50, p99, p999, max] = [p50, p99, p999, max].map(|time| nanos(*time));
@@ -37,10 +38,10 @@ pub(crate) fn latency(lang: Language, result: &FlowResult<'_>) -> String {
 }
 
 /// What the tester reaches without the device, and whose limit the result is therefore.
-pub(crate) fn tester_limit(lang: Language, result: &FlowResult<'_>) -> Option<String> {
-    let tester_limit = result.tester_limit?;
+pub(crate) fn tester_limit(lang: Language, result: &Measurement) -> Option<String> {
+    let tester_limit = result.tester_limit.as_ref()?;
     let share = percent(tester_limit.share)?;
-    let limit = match result.task {
+    let limit = match result.task() {
         TaskKind::Stream => rate(tester_limit.reached.median, "bit/s")?,
         TaskKind::Nfs => return of_operations(lang, result, tester_limit),
         _ => format!("{} /s", per_second(tester_limit.reached.median)?),
@@ -61,8 +62,8 @@ pub(crate) fn tester_limit(lang: Language, result: &FlowResult<'_>) -> Option<St
 }
 
 /// What became of the datagrams that did not arrive.
-pub(crate) fn loss(lang: Language, result: &FlowResult<'_>) -> Option<String> {
-    let loss = result.loss.as_ref()?;
+pub(crate) fn loss(lang: Language, result: &Measurement) -> Option<String> {
+    let loss = result.loss()?;
     if loss.of == 0 {
         return Some(said!(lang, "results-loss-none-offered"));
     }
@@ -116,12 +117,13 @@ fn places(lang: Language, loss: &Loss) -> Vec<(String, u64)> {
 
 /// Shares of a core that the busiest thread of the test used, sending and receiving end: `91 and 54 %`. Other programs on the
 /// hosts are not in it. None where nothing was observed; a dash for an end that nobody watched.
-pub(crate) fn busiest_threads(lang: Language, result: &FlowResult<'_>) -> Option<String> {
+pub(crate) fn busiest_threads(lang: Language, result: &Measurement) -> Option<String> {
     let whole = |share: f64| match share {
         0.0 => Some(MISSING.to_owned()),
         share => (0.0..=1.05).contains(&share).then(|| format!("{:.0}", share * 100.0)),
     };
-    let (sender, receiver) = (result.cpu.sender.busiest_thread, result.cpu.receiver.busiest_thread);
+    let cpu = &result.flows()?.cpu;
+    let (sender, receiver) = (cpu.sender.busiest_thread, cpu.receiver.busiest_thread);
     if sender == 0.0 && receiver == 0.0 {
         return None;
     }
@@ -129,7 +131,7 @@ pub(crate) fn busiest_threads(lang: Language, result: &FlowResult<'_>) -> Option
 }
 
 /// What the tester itself can do: the cheapest operations, on its own hosts alone.
-fn of_operations(lang: Language, result: &FlowResult<'_>, tester_limit: &TesterLimit) -> Option<String> {
+fn of_operations(lang: Language, result: &Measurement, tester_limit: &TesterLimit) -> Option<String> {
     let (limit, share) = (per_second(tester_limit.reached.median)?, percent(tester_limit.share)?);
     Some(match result.verdict.limit {
         Limit::Tester => said!(lang, "nfs-tester-limit-reached", limit = limit, share = share),

@@ -32,7 +32,7 @@ impl Line {
     }
 
     fn of_result(result: &Measurement) -> Self {
-        let share = result.flows().and_then(|flows| flows.limit.as_ref()).map(|limit| limit.share);
+        let share = result.limit().map(|limit| limit.share);
         Self {
             name: plain(&result.name),
             figure: figures::main(result),

@@ -6,34 +6,29 @@ use crate::figures::plain;
 use crate::figures::values::value;
 use crate::language::Language;
 use crate::said;
-use crate::sections::tables;
-use crate::subjects::flow_result::FlowResult;
-use linerate_model::{MeasureUnit, Share, TaskKind};
+use crate::subjects::shares::shares;
+use linerate_model::{MeasureUnit, Measurement, TaskKind};
 
 /// For fewer pairs bars are clearer.
 const FEWEST_PAIRS: usize = 4;
 
 /// Each pair's part of one result; none where most hosts have only one other.
-pub(crate) fn chart(lang: Language, result: &FlowResult<'_>) -> Option<Chart> {
-    let table = tables::shares(lang, result)?;
-    let stream = result.task == TaskKind::Stream;
+pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
+    let table = shares(lang, result)?;
+    let stream = result.task() == TaskKind::Stream;
     let unit = if stream { MeasureUnit::BitsPerS } else { MeasureUnit::PerS };
-    let figure = |share: &Share| {
-        let summary = if stream { share.payload_bps.as_ref() } else { share.transactions_per_s.as_ref() };
-        summary.map(|summary| summary.median)
-    };
-    let senders = in_order(result.shares.iter().map(|share| share.from.as_str()));
-    let mut receivers = in_order(result.shares.iter().map(|share| share.to.as_str()));
+    let senders = in_order(result.shares().iter().map(|share| share.from.as_str()));
+    let mut receivers = in_order(result.shares().iter().map(|share| share.to.as_str()));
     // A host that sends and receives has its row and its column at the same place.
     receivers.sort_by_key(|name| senders.iter().position(|sender| sender == name).unwrap_or(senders.len()));
     let pairs = senders.len() * receivers.len() - senders.iter().filter(|name| receivers.contains(name)).count();
-    let known = result.shares.iter().filter(|share| figure(share).is_some()).count();
+    let known = result.shares().len();
     if senders.len() < 2 || receivers.len() < 2 || known < FEWEST_PAIRS || known * 2 <= pairs {
         return None;
     }
     let told = |from: &&str, to: &&str| {
-        let share = result.shares.iter().find(|share| share.from == *from && share.to == *to)?;
-        let reached = figure(share)?;
+        let share = result.shares().iter().find(|share| share.from == *from && share.to == *to)?;
+        let reached = share.main.median;
         let pair = said!(lang, "charts-path", from = plain(from), to = plain(to));
         Some((reached, format!("{pair}: {}", value(reached, unit))))
     };

@@ -2,7 +2,6 @@
 
 pub(crate) mod copy;
 pub(crate) mod device;
-pub(crate) mod flow_result;
 pub(crate) mod flow_sentences;
 pub(crate) mod flow_table;
 pub(crate) mod frames;

@@ -8,10 +8,11 @@ use crate::blocks::table::{Column, Table};
 use crate::figures::{grouped, nanos, per_second, percent, plain};
 use crate::language::Language;
 use crate::said;
-use crate::subjects::flow_result::FlowResult;
 use crate::subjects::flow_sentences;
 use crate::wording::firmness;
-use linerate_model::{CurveFound, CurvePoint, NfsClass, OperationFigures, Outcome, Record, TaskKind, Verdict};
+use linerate_model::{
+    CurveFound, CurvePoint, Measurement, NfsClass, OperationFigures, Outcome, Record, TaskKind, Verdict,
+};
 
 const NS_PER_MS: f64 = 1e6;
 /// Past this ratio a linear axis would hide the quickest responses.
@@ -39,25 +40,28 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
         (Some(found), _) => found.result.as_deref() == Some(name),
         (None, outcome) => *outcome == Outcome::Sweep,
     };
-    let results = FlowResult::all(record).into_iter().filter(|result| result.task == TaskKind::Nfs);
-    let operations =
-        results.filter(|result| stands(result.name)).flat_map(|result| operations(lang, &result)).flatten();
+    let results = record.flows().collect::<Vec<_>>().into_iter().filter(|result| result.task() == TaskKind::Nfs);
+    let operations = results.filter(|result| stands(&result.name)).flat_map(|result| operations(lang, result));
     let tables = curve.into_iter().chain(operations).map(Block::Table);
     let blocks = chart(lang, record).map(Block::chart).into_iter().chain(tables).collect();
     Section::answer("curve", said!(lang, "nfs-section"), blocks)
 }
 
 /// Classes and operations of one result.
-fn operations(lang: Language, result: &FlowResult<'_>) -> [Option<Table>; 2] {
-    let classes = result.classes.iter().map(|(class, figures)| (lang.named("class", class), figures));
+fn operations(lang: Language, result: &Measurement) -> Vec<Table> {
+    let Some(found) = result.nfs() else { return Vec::new() };
+    let classes = found.classes.iter().map(|(class, figures)| (lang.named("class", class), figures));
     let mut operations: Vec<(String, &OperationFigures)> =
-        result.operations.iter().map(|(operation, figures)| (operation.to_string(), figures)).collect();
+        found.operations.iter().map(|(operation, figures)| (operation.to_string(), figures)).collect();
     operations.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.count));
-    let of = plain(result.name);
+    let of = plain(&result.name);
     [
         figures(said!(lang, "nfs-caption-classes", value = of), "column-class", classes.collect()),
         figures(said!(lang, "nfs-caption-operations", value = of), "column-operation", operations),
     ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn curve(lang: Language, found: &CurveFound) -> Option<Table> {
@@ -171,15 +175,15 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
     if let (None, Some(ops), Some(mean)) = (lowest.missed, per_second(lowest.intended_ops), millis(lowest.mean_ms)) {
         said.push(said!(lang, "nfs-lowest-load", ops = ops, mean = mean));
     }
-    let of_peak = found.result.as_deref().and_then(|name| FlowResult::of(record.result(name)?));
+    let of_peak = found.result.as_deref().and_then(|name| record.result(name));
     said.extend(of_peak.as_ref().and_then(|result| flow_sentences::tester_limit(lang, result)));
     said.extend(of_peak.as_ref().and_then(|result| corruption(lang, result)));
     said
 }
 
 /// Data read that were not what had been written.
-pub(crate) fn corruption(lang: Language, result: &FlowResult<'_>) -> Option<String> {
-    let corrupt: u64 = result.classes.values().map(|class| class.corrupt_bytes).sum();
+pub(crate) fn corruption(lang: Language, result: &Measurement) -> Option<String> {
+    let corrupt: u64 = result.nfs()?.classes.values().map(|class| class.corrupt_bytes).sum();
     (corrupt > 0).then(|| said!(lang, "nfs-corrupt", bytes = corrupt))
 }
 

@@ -4,35 +4,34 @@ use crate::blocks::table::{Column, Table};
 use crate::figures::{counted_share, per_second, plain, rate};
 use crate::language::Language;
 use crate::said;
-use crate::subjects::flow_result::FlowResult;
-use linerate_model::TaskKind;
+use linerate_model::{Measurement, TaskKind};
 use linerate_units::Ratio;
 
 /// Each path and direction of one result on its own.
-pub(crate) fn shares(lang: Language, result: &FlowResult<'_>) -> Option<Table> {
-    if result.shares.len() < 2 {
+pub(crate) fn shares(lang: Language, result: &Measurement) -> Option<Table> {
+    if result.shares().len() < 2 {
         return None;
     }
     let rows: Vec<Vec<Option<String>>> = result
-        .shares
+        .shares()
         .iter()
         .map(|share| {
             vec![
                 Some(said!(lang, "charts-path", from = plain(&share.from), to = plain(&share.to))),
-                match result.task {
-                    TaskKind::Stream => share.payload_bps.as_ref().and_then(|s| rate(s.median, "bit/s")),
-                    _ => share.transactions_per_s.as_ref().and_then(|s| per_second(s.median)),
+                match result.task() {
+                    TaskKind::Stream => rate(share.main.median, "bit/s"),
+                    _ => per_second(share.main.median),
                 },
                 share.loss.as_ref().and_then(|loss| counted_share(Ratio::new(loss.lost, loss.of))),
             ]
         })
         .collect();
-    let figure = match result.task {
+    let figure = match result.task() {
         TaskKind::Stream => Column::new("column-charts-payload"),
         _ => Column::new("column-tables-per-second"),
     };
     let mut table = Table {
-        caption: said!(lang, "tables-each-path-on-its", name = plain(result.name)),
+        caption: said!(lang, "tables-each-path-on-its", name = plain(&result.name)),
         columns: vec![Column::new("column-path"), figure, Column::new("column-tables-lost")],
         rows,
     };

@@ -8,7 +8,7 @@ use linerate_testsuite::report_page::assert_pictures_of_page;
 /// Streams between all of four hosts.
 fn mesh() -> Record {
     let mut record = sample::many_sources();
-    let shares = &mut sample::figures(&mut record.results[0]).shares;
+    let shares = &mut sample::flow(&mut record.results[0]).shares;
     let part = shares[0].clone();
     let hosts = ["a", "b", "c", "receiver"];
     let pairs = hosts.iter().flat_map(|from| hosts.iter().map(move |to| (from, to))).filter(|(from, to)| from != to);
@@ -17,7 +17,7 @@ fn mesh() -> Record {
         .map(|(index, (from, to))| linerate_model::Share {
             from: (*from).to_owned(),
             to: (*to).to_owned(),
-            payload_bps: Some(sample::summary(1e6 * (index + 1) as f64, 0.01)),
+            main: sample::summary(1e6 * (index + 1) as f64, 0.01),
             ..part.clone()
         })
         .collect();

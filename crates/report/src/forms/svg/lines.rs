@@ -3,7 +3,7 @@
 use super::layout::{Layout, apart, widest};
 use super::{BELOW, at, reachable};
 use crate::blocks::axis::Axis;
-use crate::blocks::drawing::{Point, Series};
+use crate::blocks::drawing::Series;
 use maud::{Markup, html};
 
 /// Top of the plot.

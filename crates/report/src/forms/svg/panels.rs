@@ -3,7 +3,6 @@
 use super::at;
 use super::layout::{Layout, apart, columns_in, widest};
 use super::lines::{drawn, left_of};
-use crate::blocks::axis::Axis;
 use crate::blocks::drawing::Panels;
 use crate::wording::wrap::cut;
 use maud::{Markup, html};

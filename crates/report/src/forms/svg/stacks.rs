@@ -3,7 +3,6 @@
 use super::layout::{Layout, columns_in};
 use super::steps::{edges, plot, seconds_below, time_of};
 use super::{BARS_TOP, BELOW, at, reachable};
-use crate::blocks::axis::Axis;
 use crate::blocks::drawing::{StackedRuns, Stretch};
 use crate::wording::wrap::cut;
 use maud::{Markup, html};

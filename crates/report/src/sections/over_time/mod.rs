@@ -22,7 +22,6 @@ use crate::blocks::chart::Chart;
 use crate::blocks::section::{Block, Section};
 use crate::figures::{plain, rate};
 use crate::language::Language;
-use crate::subjects::flow_result::FlowResult;
 use crate::{records, said};
 use attempt::{Attempt, Sampled};
 use chart::{Bound, Line, OverTime, ValueKind};
@@ -293,7 +292,7 @@ impl<'a> LoadCharts<'a> {
 
     /// What the link can carry at the stream's message size.
     fn link_limit(self) -> Option<Bound> {
-        let limit = FlowResult::of(self.result)?.figures().limit.as_ref()?;
+        let limit = self.result.limit()?;
         let value = limit.payload_bps.get() as f64;
         let label = said!(
             self.lang,

@@ -13,7 +13,6 @@ use crate::figures::{nanos, per_second, percent, rate};
 use crate::language::Language;
 use crate::said;
 use crate::subjects::device::cells::{line_frames, named};
-use crate::subjects::device::{addresses, bursts, charts as device_charts, neighbours};
 use crate::subjects::frames::frames_sent;
 use crate::subjects::lines;
 use crate::wording::{firmness, sentence, verdict};
@@ -22,7 +21,7 @@ use linerate_model::{Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Fi
 /// The charts, and each test's table.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let tables = tables(lang, record).into_iter().map(Block::Table);
-    let charts = device_charts::all(lang, record).into_iter().map(Block::chart);
+    let charts = charts::all(lang, record).into_iter().map(Block::chart);
     Section::answer("device", said!(lang, "device-section"), charts.chain(tables).collect())
 }
 

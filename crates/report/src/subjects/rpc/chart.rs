@@ -7,33 +7,32 @@ use crate::blocks::table::{Column, Table};
 use crate::figures::{grouped, per_second, plain, rate, spread};
 use crate::language::Language;
 use crate::said;
-use crate::subjects::flow_result::FlowResult;
-use linerate_model::{RpcCall, Summary, TaskKind, Transport};
+use linerate_model::{Measurement, RpcCall, RpcFigures, Summary, Transport};
 
 /// A line: the calls over one transport that do the same.
 struct Line<'a> {
     transport: Transport,
     call: RpcCall,
-    results: Vec<(&'a FlowResult<'a>, &'a Summary)>,
+    results: Vec<(&'a Measurement, &'a RpcFigures, &'a Summary)>,
 }
 
 /// The chart, where any call was made with units of several sizes.
-pub(crate) fn chart(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
+pub(crate) fn chart(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
     let mut lines: Vec<Line<'_>> = Vec::new();
-    for result in flows.iter().filter(|result| result.task == TaskKind::Rpc && result.message_bytes > 0) {
-        let payload = result.received.as_ref().map(|received| &received.payload_bps);
-        let (Some(payload), Some(call)) = (payload.filter(|payload| payload.median.is_finite()), result.call) else {
-            continue;
-        };
-        match lines.iter_mut().find(|line| (line.transport, line.call) == (result.transport, call)) {
-            Some(line) => line.results.push((result, payload)),
-            None => lines.push(Line { transport: result.transport, call, results: vec![(result, payload)] }),
+    for result in flows {
+        let Some(calls) = result.rpc().filter(|calls| calls.flow.message_bytes > 0) else { continue };
+        let payload = calls.received.as_ref().map(|received| &received.payload_bps);
+        let Some(payload) = payload.filter(|payload| payload.median.is_finite()) else { continue };
+        let (transport, call) = (calls.flow.transport, calls.call);
+        match lines.iter_mut().find(|line| (line.transport, line.call) == (transport, call)) {
+            Some(line) => line.results.push((result, calls, payload)),
+            None => lines.push(Line { transport, call, results: vec![(result, calls, payload)] }),
         }
     }
     lines.retain(|line| line.results.len() > 1);
-    lines.iter_mut().for_each(|line| line.results.sort_by_key(|(result, _)| result.message_bytes));
+    lines.iter_mut().for_each(|line| line.results.sort_by_key(|(_, calls, _)| calls.flow.message_bytes));
     let all = || lines.iter().flat_map(|line| &line.results);
-    let mut sizes: Vec<u64> = all().map(|(result, _)| result.message_bytes).collect();
+    let mut sizes: Vec<u64> = all().map(|(_, calls, _)| calls.flow.message_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
     let (low, high) = (*sizes.first()? as f64 / 1.12, *sizes.last()? as f64 * 1.12);
@@ -42,8 +41,8 @@ pub(crate) fn chart(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
         scale: Scale::Log(low, high),
         ticks: size_ticks(&sizes, low, high),
     };
-    let line_bps = all().filter_map(|(result, _)| Some(result.limit.as_ref()?.line_bps.get() as f64)).reduce(f64::min);
-    let most = all().map(|(_, payload)| payload.high).chain(line_bps).fold(0.0, f64::max);
+    let line_bps = all().filter_map(|(result, ..)| Some(result.limit()?.line_bps.get() as f64)).reduce(f64::min);
+    let most = all().map(|(.., payload)| payload.high).chain(line_bps).fold(0.0, f64::max);
     let y = Axis::rate(lang, said!(lang, "rpc-chart-axis-data"), "bit/s", most);
     let (mut series, mut legend) = (Vec::new(), Vec::new());
     if let Some(line_bps) = line_bps {
@@ -55,8 +54,8 @@ pub(crate) fn chart(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
             class,
             said!(lang, "rpc-chart-legend-calls", call = lang.named("call", line.call), transport = line.transport),
         ));
-        let point = |(result, payload): &(&FlowResult<'_>, &Summary)| Point {
-            x: result.message_bytes as f64,
+        let point = |(result, calls, payload): &(&Measurement, &RpcFigures, &Summary)| Point {
+            x: calls.flow.message_bytes as f64,
             y: payload.median,
             spread: (payload.runs > 1).then_some((payload.low, payload.high)),
             label: label(lang, result, payload),
@@ -65,14 +64,14 @@ pub(crate) fn chart(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
         series.push(Series { class, line: Vec::new(), points: line.results.iter().map(point).collect() });
     }
     let title = said!(lang, "rpc-chart-title");
-    let row = |(result, payload): &(&FlowResult<'_>, &Summary)| {
+    let row = |(result, calls, payload): &(&Measurement, &RpcFigures, &Summary)| {
         vec![
-            Some(plain(result.name)),
-            Some(grouped(result.message_bytes)),
+            Some(plain(&result.name)),
+            Some(grouped(calls.flow.message_bytes)),
             rate(payload.median, "bit/s"),
             rate(payload.low, "bit/s").filter(|_| payload.runs > 1),
             rate(payload.high, "bit/s").filter(|_| payload.runs > 1),
-            result.transactions_per_s.as_ref().and_then(|calls| per_second(calls.median)),
+            per_second(calls.requests.transactions_per_s.median),
         ]
     };
     let table = Table {
@@ -91,8 +90,8 @@ pub(crate) fn chart(lang: Language, flows: &[FlowResult<'_>]) -> Option<Chart> {
 }
 
 /// What a point says.
-fn label(lang: Language, result: &FlowResult<'_>, payload: &Summary) -> String {
+fn label(lang: Language, result: &Measurement, payload: &Summary) -> String {
     let bits = |value| rate(value, "bit/s");
     let shown = bits(payload.median).unwrap_or_else(|| said!(lang, "charts-no-figure"));
-    said!(lang, "rpc-chart-point", name = plain(result.name), shown = shown, payload = spread(lang, payload, bits))
+    said!(lang, "rpc-chart-point", name = plain(&result.name), shown = shown, payload = spread(lang, payload, bits))
 }

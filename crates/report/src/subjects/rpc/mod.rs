@@ -4,40 +4,41 @@ pub(crate) mod chart;
 
 use crate::figures::{cost_ns, grouped, nanos, per_second, percent, rate};
 use crate::language::Language;
-use crate::subjects::flow_result::{FlowResult, timed};
 use crate::subjects::flow_sentences;
 use crate::subjects::flow_table::Figure;
 use crate::{said, wording};
+use linerate_model::Measurement;
 
 /// The columns of a table of RPC results.
 pub(crate) const COLUMNS: [Figure; 12] = [
-    ("column-payload", 0, |_, m| rate(m.received.as_ref()?.payload_bps.median, "bit/s")),
-    ("column-of-link", 1, |_, m| percent(m.limit.as_ref()?.share)),
-    ("column-of-tester", 2, |_, m| percent(m.tester_limit?.share)),
-    ("column-tester", 6, |_, m| per_second(m.tester_limit?.reached.median)),
-    ("column-calls-s", 0, |_, m| per_second(m.transactions_per_s.as_ref()?.median)),
+    ("column-payload", 0, |_, m| rate(m.received()?.payload_bps.median, "bit/s")),
+    ("column-of-link", 1, |_, m| percent(m.limit()?.share)),
+    ("column-of-tester", 2, |_, m| percent(m.tester_limit.as_ref()?.share)),
+    ("column-tester", 6, |_, m| per_second(m.tester_limit.as_ref()?.reached.median)),
+    ("column-calls-s", 0, |_, m| per_second(m.requests().map(|requests| &requests.transactions_per_s)?.median)),
     ("column-spread", 5, |_, m| {
-        let done = m.transactions_per_s.as_ref()?;
+        let done = m.requests().map(|requests| &requests.transactions_per_s)?;
         percent(done.spread()).filter(|_| done.runs > 1)
     }),
-    ("column-call-p50", 0, |_, m| Some(nanos(timed(m)?.p50))),
-    ("column-p99", 1, |_, m| Some(nanos(timed(m)?.p99))),
-    ("column-slowest", 4, |_, m| Some(nanos(timed(m)?.max))),
-    ("column-sent-again", 2, |_, m| m.retransmitted.filter(|again| *again > 0).map(grouped)),
-    ("column-failed", 2, |_, m| m.failed.filter(|failed| *failed > 0).map(grouped)),
+    ("column-call-p50", 0, |_, m| Some(nanos(m.latency()?.p50))),
+    ("column-p99", 1, |_, m| Some(nanos(m.latency()?.p99))),
+    ("column-slowest", 4, |_, m| Some(nanos(m.latency()?.max))),
+    ("column-sent-again", 2, |_, m| m.retransmitted().filter(|again| *again > 0).map(grouped)),
+    ("column-failed", 2, |_, m| m.requests().map(|requests| requests.failed).filter(|failed| *failed > 0).map(grouped)),
     ("column-cpu-a-call", 3, |lang, m| {
-        let [there, back] = [&m.cpu.sender, &m.cpu.receiver].map(|end| end.ns_per_packet.and_then(cost_ns));
+        let flows = m.flows()?;
+        let [there, back] = [&flows.cpu.sender, &flows.cpu.receiver].map(|end| end.ns_per_packet.and_then(cost_ns));
         Some(said!(lang, "calls-and", there = there?, back = back?))
     }),
 ];
 
 /// The result itself with its spread, and what it is worth.
-pub(crate) fn found(lang: Language, record: &linerate_model::Record, result: &FlowResult<'_>) -> Vec<String> {
-    let calls = result.transactions_per_s.as_ref();
+pub(crate) fn found(lang: Language, record: &linerate_model::Record, result: &Measurement) -> Vec<String> {
+    let calls = result.requests().map(|requests| &requests.transactions_per_s);
     let Some((calls, rate_of_calls)) = calls.and_then(|calls| Some((calls, per_second(calls.median)?))) else {
         return vec![said!(lang, "calls-none")];
     };
-    let moved = result.received.as_ref().and_then(|received| rate(received.payload_bps.median, "bit/s"));
+    let moved = result.received().and_then(|received| rate(received.payload_bps.median, "bit/s"));
     let of_link = moved.as_ref().and_then(|_| flow_sentences::of_link(lang, result));
     let runs = wording::runs(lang, record, calls, per_second);
     let moved = moved.map(|payload| said!(lang, "calls-data", payload = payload));
@@ -46,7 +47,7 @@ pub(crate) fn found(lang: Language, record: &linerate_model::Record, result: &Fl
 }
 
 /// Calls that were sent more than once.
-pub(crate) fn retransmitted(lang: Language, result: &FlowResult<'_>) -> Option<String> {
-    let calls = result.retransmitted.filter(|calls| *calls > 0)?;
+pub(crate) fn retransmitted(lang: Language, result: &Measurement) -> Option<String> {
+    let calls = result.retransmitted().filter(|calls| *calls > 0)?;
     Some(said!(lang, "calls-retransmitted", calls = calls))
 }

@@ -4,10 +4,9 @@ use crate::blocks::chart::{Chart, distributions};
 use crate::figures::{counted_share, nanos, per_second, percent, plain, range, signed_nanos, spread};
 use crate::language::Language;
 use crate::said;
-use crate::subjects::flow_result::FlowResult;
 use crate::subjects::flow_table::Figure;
 use crate::wording::in_a_row;
-use linerate_model::{DelayGrade, LoadedLatency};
+use linerate_model::{DelayGrade, LoadedLatency, Measurement};
 use linerate_units::Ratio;
 
 /// Buffer delay above this percentage is not shown: the delay itself is easier to read.
@@ -28,12 +27,12 @@ pub(crate) const COLUMNS: [Figure; 8] = [
     ("column-buffer-delay", 5, |_, m| percent(probed(m)?.buffer_delay_percent / 100.0)),
 ];
 
-fn probed<'a>(result: &FlowResult<'a>) -> Option<&'a LoadedLatency> {
-    result.figures().loaded_latency.as_ref()
+fn probed<'a>(result: &'a Measurement) -> Option<&'a LoadedLatency> {
+    result.loaded_latency()
 }
 
 /// What the stream did to the latency of others.
-pub(crate) fn sentence(lang: Language, result: &FlowResult<'_>) -> Option<String> {
+pub(crate) fn sentence(lang: Language, result: &Measurement) -> Option<String> {
     let probed = probed(result)?;
     let (idle, loaded, added) = (&probed.idle_ns, &probed.loaded_ns, &probed.added_ns);
     let runs = spread(lang, &added.p50_runs, |value| value.is_finite().then(|| signed_nanos(value as i64)));
@@ -88,9 +87,9 @@ pub(crate) fn method(lang: Language) -> String {
 }
 
 /// Idle and loaded distribution of one result over each other.
-pub(crate) fn chart(lang: Language, result: &FlowResult<'_>) -> Option<Chart> {
+pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
     let probed = probed(result)?;
-    let title = said!(lang, "loaded-latency-title", name = plain(result.name));
+    let title = said!(lang, "loaded-latency-title", name = plain(&result.name));
     let curves = [
         (said!(lang, "loaded-latency-legend-idle"), &probed.idle_ns),
         (said!(lang, "loaded-latency-legend-loaded"), &probed.loaded_ns),

@@ -8,8 +8,7 @@ use crate::blocks::table::{Column, Table};
 use crate::figures::{counted_share, grouped, plain};
 use crate::language::Language;
 use crate::said;
-use crate::subjects::flow_result::FlowResult;
-use linerate_model::Loss;
+use linerate_model::{Loss, Measurement};
 use linerate_units::Ratio;
 
 /// A part of the path, and the datagrams that it lost.
@@ -20,9 +19,9 @@ struct Part {
 }
 
 /// The chart of one result; none where nothing was lost.
-pub(crate) fn chart(lang: Language, result: &FlowResult<'_>) -> Option<Chart> {
-    let loss = result.loss.filter(|loss| loss.lost > 0 && loss.of >= loss.lost)?;
-    let title = said!(lang, "waterfall-title", name = plain(result.name));
+pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
+    let loss = result.loss().filter(|loss| loss.lost > 0 && loss.of >= loss.lost)?;
+    let title = said!(lang, "waterfall-title", name = plain(&result.name));
     let mut left = loss.of;
     let mut bars = vec![Bar {
         name: said!(lang, "waterfall-offered"),

@@ -1,15 +1,34 @@
 //! What RPC calls moved: the data of their units at the receiving end, and what carries it.
 
-use super::{over_all, with_packets};
-use crate::transfer::{Transfer, rate};
+use crate::measure::{PathFacts, flow_figures, over_all, request_figures, retransmitted, service, with_packets};
+use crate::transfer::{Transfer, rate, transactions_per_s};
 use linerate_model::{
-    PathLimit, ReceivedRates, RpcTask, SentRates, TcpSummary, Transport, TrialResult, ip_packets, layer_bytes,
-    tcp_overhead, tcp_packet,
+    PathLimit, ReceivedRates, RpcFigures, RpcTask, SentRates, TcpSummary, Transport, TrialResult, ip_packets,
+    layer_bytes, tcp_overhead, tcp_packet,
 };
 use linerate_units::BitRate;
 
+/// Returns the figures of the runs of `calls`.
+pub(super) fn figures(calls: &RpcTask, path: &PathFacts<'_>, runs: &[&TrialResult]) -> RpcFigures {
+    let mut flow = flow_figures(&calls.net, calls.unit_bytes, transactions_per_s, path, runs);
+    let received = received(calls, path.mtu, runs);
+    flow.limit = received
+        .as_ref()
+        .zip(path.line)
+        .map(|(received, line_bps)| limit(calls, received, flow.tcp.as_ref(), line_bps, path.mtu));
+    RpcFigures {
+        flow,
+        requests: request_figures(runs),
+        call: calls.call,
+        received,
+        sent: sent(calls, runs),
+        retransmitted: retransmitted(runs),
+        service_ns: service(runs),
+    }
+}
+
 /// What was received; none of calls that carry nothing. Of an echo, what the server received: as much comes back.
-pub(super) fn received(spec: &RpcTask, mtu: u32, runs: &[&TrialResult]) -> Option<ReceivedRates> {
+fn received(spec: &RpcTask, mtu: u32, runs: &[&TrialResult]) -> Option<ReceivedRates> {
     if !spec.call.carries_there() && !spec.call.carries_back() {
         return None;
     }
@@ -57,7 +76,7 @@ pub(super) fn received(spec: &RpcTask, mtu: u32, runs: &[&TrialResult]) -> Optio
 }
 
 /// What was sent where the data come from: the caller for a write or an echo, the server for a read.
-pub(super) fn sent(spec: &RpcTask, runs: &[&TrialResult]) -> Option<SentRates> {
+fn sent(spec: &RpcTask, runs: &[&TrialResult]) -> Option<SentRates> {
     let of = |t: &Transfer<'_>| if spec.call.carries_there() { t.sender.sent.clone() } else { t.receiver.sent.clone() };
     let bps = |t: &Transfer<'_>| of(t).map_or(0.0, |s| rate(s.payload_bytes * 8, s.window.get()));
     (spec.call.carries_there() || spec.call.carries_back()).then(|| SentRates {
@@ -67,13 +86,7 @@ pub(super) fn sent(spec: &RpcTask, runs: &[&TrialResult]) -> Option<SentRates> {
 }
 
 /// What a line carries of such units: of the transport's payload, the unit's share of its message.
-pub(super) fn limit(
-    spec: &RpcTask,
-    received: &ReceivedRates,
-    tcp: Option<&TcpSummary>,
-    line_bps: BitRate,
-    mtu: u32,
-) -> PathLimit {
+fn limit(spec: &RpcTask, received: &ReceivedRates, tcp: Option<&TcpSummary>, line_bps: BitRate, mtu: u32) -> PathLimit {
     let message = spec.message_bytes();
     let packet = tcp.map_or(mtu, |tcp| tcp_packet(spec.net.ip, tcp.mss).min(mtu));
     let whole = PathLimit::payload_of(line_bps, spec.net.transport, spec.net.ip, message, packet);
@@ -84,13 +97,14 @@ pub(super) fn limit(
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::measure::tests::{host, measure};
     use crate::transfer::tests::{paths_of, trial};
-    use linerate_model::{FlowFigures, Received, RpcCall, RpcTask, Sent, Service, Task, Transactions, Transport};
+    use linerate_model::{Received, RpcCall, Sent, Service, Task, Transactions};
     use linerate_units::{ByteCount, Nanos};
 
     /// 100 calls of 8,192 bytes in a second over a line of 10 Mbit/s, of which the server answers each in 1 ms.
-    fn measured(transport: Transport, call: RpcCall) -> FlowFigures {
+    fn measured(transport: Transport, call: RpcCall) -> RpcFigures {
         let mut run = trial(0, 0);
         let unit = if call == RpcCall::Null { 0 } else { 8_192 };
         let rpc =
@@ -113,7 +127,7 @@ mod tests {
         }
         ends.server.sent = call.carries_back().then_some(sent);
         let result = measure(&[host("a", Some(10_000_000)), host("b", Some(10_000_000))], &[run]);
-        result.flows().cloned().expect("flows")
+        result.rpc().cloned().expect("calls")
     }
 
     #[test]
@@ -129,10 +143,10 @@ mod tests {
             let ip = 8_192.0 + head + 8.0 + 6.0 * 20.0;
             assert_eq!(received.ip_bps.map(|bps| bps.median), Some(100.0 * ip * 8.0), "{call}");
             assert_eq!(received.wire_bps.map(|bps| bps.median), Some(100.0 * (ip + 6.0 * 38.0) * 8.0), "{call}");
-            let limit = result.limit.expect("the line is known");
+            let limit = result.flow.limit.expect("the line is known");
             let wire = ip + 6.0 * 38.0;
             assert!((limit.share - 100.0 * wire * 8.0 / 10e6).abs() < 1e-4, "{call}: {limit:?}");
-            assert_eq!((result.call, result.retransmitted), (Some(call), Some(3)));
+            assert_eq!((result.call, result.retransmitted), (call, 3));
             let service = result.service_ns.expect("the server tells");
             assert!((990_000..1_010_000).contains(&service.p50) && service.count == 100);
             assert_eq!(result.sent.map(|sent| sent.payload_bps.median), Some(100.0 * 8_192.0 * 8.0));
@@ -142,7 +156,7 @@ mod tests {
     #[test]
     fn calls_that_carry_nothing_have_no_rate_of_data() {
         let result = measured(Transport::Tcp, RpcCall::Null);
-        assert!(result.received.is_none() && result.sent.is_none() && result.limit.is_none());
-        assert_eq!(result.transactions_per_s.map(|done| done.median), Some(100.0));
+        assert!(result.received.is_none() && result.sent.is_none() && result.flow.limit.is_none());
+        assert_eq!(result.requests.transactions_per_s.median, 100.0);
     }
 }

@@ -1,17 +1,34 @@
 //! NFS: what became of each operation and class, and what the server says of its own time.
 
-use super::over_all;
-use crate::transfer::{Transfer, rate};
+use super::line_use;
+use crate::measure::{PathFacts, flow_figures, over_all, request_figures, retransmitted, service};
+use crate::transfer::{Transfer, rate, transactions_per_s};
 use linerate_model::{
-    Caveat, CaveatKind, EndCounts, NfsClass, NfsOperation, OperationCounts, OperationFigures, ReceivedRates,
-    TrialResult, message,
+    Caveat, CaveatKind, EndCounts, NfsClass, NfsFigures, NfsOperation, NfsTask, OperationCounts, OperationFigures,
+    ReceivedRates, TrialResult, message,
 };
 use std::collections::BTreeMap;
 
 const NS_PER_MS: f64 = 1e6;
 
-/// The figures of each operation, and of each class.
-pub(super) fn operations(
+/// Returns the figures of the runs of `nfs`.
+pub(super) fn figures(nfs: &NfsTask, path: &PathFacts<'_>, runs: &[&TrialResult]) -> NfsFigures {
+    let mut flow = flow_figures(&nfs.net, nfs.transfer_bytes, transactions_per_s, path, runs);
+    flow.limit = path.line.and_then(|line_bps| line_use::limit(nfs, runs, line_bps, path.mtu));
+    let (operations, classes) = operations(runs);
+    NfsFigures {
+        flow,
+        requests: request_figures(runs),
+        received: received(runs),
+        retransmitted: retransmitted(runs),
+        operations,
+        classes,
+        service_ns: service(runs),
+    }
+}
+
+/// Returns the figures of each operation, and of each class.
+fn operations(
     runs: &[&TrialResult],
 ) -> (BTreeMap<NfsOperation, OperationFigures>, BTreeMap<NfsClass, OperationFigures>) {
     let (mut operations, mut classes) = (BTreeMap::new(), BTreeMap::new());
@@ -22,7 +39,7 @@ pub(super) fn operations(
     let completed = classes.values().map(|counts| counts.completed).sum();
     // Runs follow each other, and the paths of one run share its time.
     let window = runs.iter().map(|run| window(run)).sum();
-    (figures(&operations, completed, window), figures(&classes, completed, window))
+    (shares_of(&operations, completed, window), shares_of(&classes, completed, window))
 }
 
 /// Counts of the same kind together.
@@ -36,7 +53,7 @@ pub(crate) fn merge(sum: &mut OperationCounts, counts: &OperationCounts) {
     }
 }
 
-fn figures<Kind: Ord + Copy>(
+fn shares_of<Kind: Ord + Copy>(
     all: &BTreeMap<Kind, OperationCounts>,
     completed: u64,
     window_ns: u64,
@@ -61,7 +78,7 @@ pub(crate) fn window(run: &TrialResult) -> u64 {
 }
 
 /// File data that were read and written; none where no operation moves any.
-pub(super) fn received(runs: &[&TrialResult]) -> Option<ReceivedRates> {
+fn received(runs: &[&TrialResult]) -> Option<ReceivedRates> {
     let bytes = |t: &Transfer<'_>| t.sender.operations.values().map(|counts| counts.bytes).sum::<u64>();
     let window = |t: &Transfer<'_>| t.sender.transactions.as_ref().map_or(0, |asked| asked.window.get());
     let payload_bps = over_all(runs, |all| all.iter().map(|t| rate(bytes(t) * 8, window(t))).sum());
@@ -81,7 +98,7 @@ pub(super) fn received(runs: &[&TrialResult]) -> Option<ReceivedRates> {
 }
 
 /// Flows that ended early.
-pub(super) fn doubts(runs: &[&TrialResult]) -> Vec<Caveat> {
+pub(crate) fn doubts(runs: &[&TrialResult]) -> Vec<Caveat> {
     let cut = clients(runs).find_map(|end| end.broken.as_ref()).map(|why| {
         let text = message!(
             "caveat-flow-ended",
