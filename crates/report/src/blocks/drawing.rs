@@ -360,3 +360,12 @@ impl PathDrawing {
         sender.chain([(None, &self.between)]).chain(receiver)
     }
 }
+
+/// The farthest that any bar, whisker or limit reaches.
+pub(crate) fn reach(bars: &[Bar]) -> f64 {
+    let of = |bar: &Bar| {
+        let whole = bar.segments.iter().map(|segment| segment.value).sum::<f64>();
+        bar.limits.iter().map(|limit| limit.value).chain(bar.spread.map(|(_, high)| high)).fold(whole, f64::max)
+    };
+    bars.iter().map(of).fold(0.0, f64::max)
+}

@@ -2,7 +2,7 @@
 
 use crate::figures::moment_iso;
 use crate::records::Records;
-use crate::subjects::ladder;
+use crate::subjects::{ALL, ladder};
 use Cell::{Flows, Result};
 use linerate_model::{
     CpuCost, CurvePoint, FlowFigures, LadderLayer, Latency, LoadedLatency, Measurement, NfsClass, OperationFigures,
@@ -195,11 +195,7 @@ pub fn csv<'a>(records: impl Into<Records<'a>>) -> String {
 }
 
 fn one(record: &Record) -> String {
-    let own = [
-        crate::subjects::copy::csv_rows(record),
-        crate::subjects::frames::csv_rows(record),
-        crate::subjects::device::csv_rows(record),
-    ];
+    let own: Vec<Vec<Vec<String>>> = ALL.iter().map(|subject| subject.csv_rows(record)).collect();
     let own: Vec<&Vec<Vec<String>>> = own.iter().filter(|rows| !rows.is_empty()).collect();
     let mut text = String::new();
     if own.is_empty() || record.flows().next().is_some() || record.ladder().is_some() {

@@ -5,7 +5,7 @@ use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
 use crate::sections::abridged;
-use crate::subjects::device;
+use crate::subjects::ALL;
 use crate::wording::{doubts, listed};
 use linerate_model::{Caveat, CaveatKind, Measurement, Record};
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub(crate) fn of_result(result: &Measurement) -> impl Iterator<Item = &Caveat> {
 /// of all its results.
 fn by_results(record: &Record) -> Vec<(Vec<String>, &Caveat)> {
     let mut grouped: Vec<(Vec<String>, &Caveat)> = Vec::new();
-    for caveat in record.caveats.iter().chain(device::caveats(record)) {
+    for caveat in record.caveats.iter().chain(ALL.iter().flat_map(|subject| subject.caveats(record))) {
         if !grouped.iter().any(|(_, known)| *known == caveat) {
             grouped.push((Vec::new(), caveat));
         }

@@ -5,8 +5,8 @@ use crate::figures::{MISSING, percent, plain};
 use crate::language::Language;
 use crate::records::tasks;
 use crate::said;
+use crate::subjects::ALL;
 use crate::subjects::stream::loaded_latency;
-use crate::subjects::{copy, device, frames};
 use linerate_model::{Bypass, IpVersion, Measurement, Record, Repeats, TaskKind, Trial, Warmup, shell_command};
 use linerate_units::Nanos;
 use std::collections::BTreeSet;
@@ -24,9 +24,7 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
     let repeats = record.plan.repeats().map(|repeats| repeated(lang, repeats));
     let mut all: Vec<String> = repeats.into_iter().chain(windows(lang, &trials)).collect();
     all.extend(of_flows(lang, &record.flows().collect::<Vec<_>>(), &trials));
-    all.extend(record.plan.device().into_iter().flat_map(|plan| device::method(lang, plan)));
-    all.extend(tasks::copies(record).flat_map(|task| copy::method(lang, task)));
-    all.extend(tasks::frames(record).flat_map(|task| frames::method(lang, task)));
+    all.extend(ALL.iter().flat_map(|subject| subject.method(lang, record)));
     all.extend(calibrations(lang, record));
     let mut known = BTreeSet::new();
     all.retain(|sentence| known.insert(sentence.clone()));
@@ -98,7 +96,7 @@ fn windows(lang: Language, trials: &[&Trial]) -> impl Iterator<Item = String> {
     })
 }
 
-/// What the figures of streams, transactions, RPC and NFS count.
+/// Returns what the figures of flows count.
 fn of_flows(lang: Language, results: &[&Measurement], trials: &[&Trial]) -> Vec<String> {
     let mut all = Vec::new();
     if results.iter().any(|result| result.task() == TaskKind::Stream) {

@@ -11,6 +11,5 @@ pub(crate) mod over_time;
 pub(crate) mod parties;
 pub(crate) mod path;
 pub(crate) mod results;
-pub(crate) mod sentences;
 pub(crate) mod tables;
 pub(crate) mod verdicts;

@@ -10,7 +10,7 @@ use crate::language::Language;
 use crate::records::{self, tasks};
 use crate::said;
 use crate::subjects::device::cells;
-use crate::subjects::{frames, nfs};
+use crate::subjects::{self, frames};
 use crate::wording::{firmness, listed, sentence, verdict};
 use linerate_model::{
     CopyFigures, CopyStage, CopyTask, DevicePlan, Direction, HostName, Limit, LimitPlace, Measurement, Nic, Record,
@@ -82,7 +82,7 @@ fn way(lang: Language, record: &Record) -> Option<Way<'_>> {
     }
     if let Some((_, found)) = record.curve() {
         let result = record.result(found.result.as_deref()?)?;
-        let verdict = nfs::judged(lang, record).map_or(&result.verdict, |(_, verdict)| verdict);
+        let verdict = subjects::verdicts(lang, record).first().map_or(&result.verdict, |(_, verdict)| *verdict);
         return of_flows(lang, record, result, verdict);
     }
     let result = records::with_entries(record).next()?;

@@ -3,13 +3,13 @@
 use crate::blocks::section::{Block, Entry, Section};
 use crate::figures::{self, plain};
 use crate::language::Language;
-use crate::sections::{abridged, directions, sentences, verdicts};
-use crate::subjects::{device, frames, lines, nfs};
+use crate::sections::{abridged, directions, verdicts};
+use crate::subjects::{ALL, flow_sentences, lines, subject};
 use crate::{records, said};
 use linerate_model::{Measurement, Outcome, Record};
 
 /// Results that have an entry each; more of them are rows of a table.
-const MOST_ENTRIES: usize = 2;
+const MAX_ENTRIES: usize = 2;
 
 /// The answer: each result with its figure, its share of the limit and what limited it; of many results what they have in
 /// common.
@@ -25,16 +25,14 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
         return Section::answer("results", said!(lang, "section-results"), vec![Block::Sentences(sentences)]);
     }
     // A doubt about the figures comes before them.
-    sentences.extend(device::not_firm(lang, record));
-    sentences.extend(frames::not_firm(lang, record));
+    sentences.extend(ALL.iter().flat_map(|subject| subject.not_firm(lang, record)));
     if are_entries(record) {
         entries.extend(records::with_entries(&shown).map(|result| entry(lang, &shown, result)));
     } else {
         sentences.extend(lines::answer(lang, record));
     }
-    entries.extend(nfs::answer(lang, &shown));
-    sentences.extend(device::in_common(lang, record, MOST_ENTRIES));
-    entries.extend(device::answers(lang, record, MOST_ENTRIES));
+    sentences.extend(ALL.iter().flat_map(|subject| subject.in_common(lang, record, MAX_ENTRIES)));
+    entries.extend(ALL.iter().flat_map(|subject| subject.entries(lang, &shown, MAX_ENTRIES)));
     let joint = directions::joint(lang, record).into_iter().collect();
     let blocks = vec![Block::Sentences(sentences), Block::Entries(entries), Block::Sentences(joint)];
     Section::answer("results", said!(lang, "section-results"), blocks)
@@ -51,12 +49,12 @@ pub(crate) fn in_words(lang: Language, record: &Record) -> Option<Section> {
 }
 
 fn are_entries(record: &Record) -> bool {
-    record.ladder().is_none() && records::with_entries(record).count() <= MOST_ENTRIES
+    record.ladder().is_none() && records::with_entries(record).count() <= MAX_ENTRIES
 }
 
 /// A result with its figure, and what there is to say of it: what limited it stands right behind the figure.
 fn entry(lang: Language, record: &Record, result: &Measurement) -> Entry {
-    let (mut sentences, lead) = sentences::main(lang, record, result);
+    let (mut sentences, lead) = subject(result.task()).sentences(lang, record, result);
     let lead = lead.min(sentences.len());
     let limits = verdicts::in_short(lang, result);
     let all = lead + limits.len();
@@ -68,7 +66,7 @@ fn entry(lang: Language, record: &Record, result: &Measurement) -> Entry {
 pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
     let shown = abridged::shown(record);
     let entry = |result: &Measurement| {
-        let further = sentences::further(lang, &result);
+        let further = flow_sentences::further(lang, &result);
         (!further.is_empty()).then(|| Entry::new(plain(&result.name), further))
     };
     let entries = records::with_entries(&shown).filter(|result| result.flows().is_some()).filter_map(entry).collect();

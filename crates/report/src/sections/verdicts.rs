@@ -4,7 +4,7 @@ use crate::blocks::section::{Block, Entry, Folded, Section};
 use crate::figures::plain;
 use crate::language::Language;
 use crate::sections::abridged;
-use crate::subjects::{device, frames, nfs};
+use crate::subjects::{self, device, frames};
 use crate::wording::verdict::{course, statement};
 use crate::wording::{listed, message, sentence};
 use crate::{records, said};
@@ -20,8 +20,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
             None => grouped.push((vec![name], verdict)),
         }
     }
-    let others: Vec<(String, &Verdict)> =
-        nfs::judged(lang, &shown).into_iter().chain(device::judged(lang, &shown)).collect();
+    let others: Vec<(String, &Verdict)> = subjects::verdicts(lang, &shown);
     let alone = others.is_empty();
     let named = |(names, verdict): (Vec<String>, &Verdict)| {
         let all = alone && names.len() == shown.results.len() && names.len() > 1;
@@ -59,7 +58,7 @@ pub(crate) fn in_short(lang: Language, result: &Measurement) -> Vec<String> {
 
 /// Every verdict with the name of its result.
 pub(crate) fn each(lang: Language, record: &Record) -> impl Iterator<Item = (String, &Verdict)> {
-    record.results.iter().flat_map(move |result| of_result(lang, result)).chain(device::judged(lang, record))
+    record.results.iter().flat_map(move |result| of_result(lang, result)).chain(device::verdicts(lang, record))
 }
 
 /// What limited a result; of frames that went several ways, what limited each.

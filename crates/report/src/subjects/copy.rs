@@ -6,18 +6,48 @@ use crate::figures::{MISSING, bytes_per_s, grouped, nanos, per_second, percent, 
 use crate::language::Language;
 use crate::records::tasks;
 use crate::said;
+use crate::subjects::contract::Subject;
 use crate::wording::listed;
 use linerate_model::{
     CopyCache, CopyFault, CopyFigures, CopyFrom, CopyInto, CopyStage, CopySync, CopyTask, CopyTree, CopyVerify,
-    CopyWay, Record,
+    CopyWay, Measurement, Record, Task,
 };
 use linerate_units::ByteCount;
 
 /// Faults shown one by one.
 const FAULTS_SHOWN: usize = 20;
 
+/// Copies of folder trees.
+pub(crate) struct Copies;
+
+impl Subject for Copies {
+    fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
+        let Some(figures) = result.copy() else { return (Vec::new(), 0) };
+        (sentences(lang, tasks::copy(record, &result.name), figures), 1)
+    }
+
+    fn section(&self, lang: Language, record: &Record) -> Option<Section> {
+        section(lang, record)
+    }
+
+    fn parties(&self, lang: Language, task: &Task) -> Option<String> {
+        match task {
+            Task::Copy(task) => Some(parties(lang, task)),
+            _ => None,
+        }
+    }
+
+    fn method(&self, lang: Language, record: &Record) -> Vec<String> {
+        tasks::copies(record).flat_map(|task| method(lang, task)).collect()
+    }
+
+    fn csv_rows(&self, record: &Record) -> Vec<Vec<String>> {
+        csv_rows(record)
+    }
+}
+
 /// Where the time went, each client, each class of sizes, and what was not copied; of each copy.
-pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+fn section(lang: Language, record: &Record) -> Option<Section> {
     let several = record.copies().nth(1).is_some();
     let tables = record.copies().flat_map(|(result, found)| {
         let tables = [stages(lang, found), clients(lang, found), sizes(lang, found), faults(lang, &found.faults)];
@@ -118,7 +148,7 @@ fn faults(lang: Language, faults: &[CopyFault]) -> Option<Table> {
 }
 
 /// What the figures say.
-pub(crate) fn sentences(lang: Language, task: Option<&CopyTask>, found: &CopyFigures) -> Vec<String> {
+fn sentences(lang: Language, task: Option<&CopyTask>, found: &CopyFigures) -> Vec<String> {
     let unknown = || MISSING.to_owned();
     let mut all = vec![said!(
         lang,
@@ -156,7 +186,7 @@ pub(crate) fn sentences(lang: Language, task: Option<&CopyTask>, found: &CopyFig
 }
 
 /// Who copied to whom.
-pub(crate) fn parties(lang: Language, plan: &CopyTask) -> String {
+fn parties(lang: Language, plan: &CopyTask) -> String {
     let names =
         |hosts: &[linerate_model::HostName]| listed(lang, &hosts.iter().map(|host| plain(&host.0)).collect::<Vec<_>>());
     let tree = match plan.trees() {
@@ -179,7 +209,7 @@ pub(crate) fn parties(lang: Language, plan: &CopyTask) -> String {
 }
 
 /// How it was done.
-pub(crate) fn method(lang: Language, plan: &CopyTask) -> Vec<String> {
+fn method(lang: Language, plan: &CopyTask) -> Vec<String> {
     let options = &plan.options;
     let from = match &plan.from {
         CopyFrom::Files => said!(lang, "copy-from-files"),
@@ -215,7 +245,7 @@ pub(crate) fn method(lang: Language, plan: &CopyTask) -> Vec<String> {
 }
 
 /// Rows of a CSV file: each copy, then its stages, clients and size classes. None where nothing was copied.
-pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
+fn csv_rows(record: &Record) -> Vec<Vec<String>> {
     const COLUMNS: [&str; 17] = [
         "record",
         "result",

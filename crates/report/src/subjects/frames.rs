@@ -4,15 +4,49 @@ use crate::blocks::section::{Block, Section};
 use crate::blocks::table::{Column, Table};
 use crate::figures::{counted_share, frames_per_s, grouped, nanos, per_second, plain, rate};
 use crate::language::Language;
+use crate::records::tasks;
 use crate::said;
-use crate::subjects::frames;
+use crate::subjects::contract::Subject;
+use crate::subjects::parties::between;
 use crate::wording::{firmness, runs};
-use linerate_model::{FlowRate, FrameFlow, FrameHeaders, FramePayload, FramesTask, Measurement, Record};
+use linerate_model::{FlowRate, FrameFlow, FrameHeaders, FramePayload, FramesTask, Measurement, Record, Task};
 use linerate_units::{BitRate, Ratio};
 use std::collections::BTreeMap;
 
+/// Raw frames from port to port.
+pub(crate) struct Frames;
+
+impl Subject for Frames {
+    fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
+        (sentences(lang, record, result), 2)
+    }
+
+    fn not_firm(&self, lang: Language, record: &Record) -> Vec<String> {
+        not_firm(lang, record)
+    }
+
+    fn section(&self, lang: Language, record: &Record) -> Option<Section> {
+        section(lang, record)
+    }
+
+    fn parties(&self, lang: Language, task: &Task) -> Option<String> {
+        match task {
+            Task::Frames(task) => Some(between(lang, &task.ports, &task.home)),
+            _ => None,
+        }
+    }
+
+    fn method(&self, lang: Language, record: &Record) -> Vec<String> {
+        tasks::frames(record).flat_map(|task| method(lang, task)).collect()
+    }
+
+    fn csv_rows(&self, record: &Record) -> Vec<Vec<String>> {
+        csv_rows(record)
+    }
+}
+
 /// What was counted, by frame size and way.
-pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+fn section(lang: Language, record: &Record) -> Option<Section> {
     let flows: Vec<&FrameFlow> = record.results.iter().flat_map(Measurement::frames).collect();
     let tables = [counts(lang, &flows), rates(lang, &flows), latency(lang, &flows)];
     let tables = tables.into_iter().flatten().map(Block::Table);
@@ -20,14 +54,14 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
 }
 
 /// Says which flows are not firm.
-pub(crate) fn not_firm(lang: Language, record: &Record) -> Vec<String> {
+fn not_firm(lang: Language, record: &Record) -> Vec<String> {
     let flows = record.results.iter().flat_map(Measurement::frames);
     let figures: Vec<_> = flows.map(|flow| (named(lang, flow), flow.firmness)).collect();
     firmness::sentences(lang, &figures)
 }
 
 /// What arrived, and how many frames did not.
-pub(crate) fn sentences(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
+fn sentences(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
     let received = frames_per_s(result.main.median)
         .map(|rate| said!(lang, "frames-received", rate = rate, runs = runs(lang, record, &result.main, frames_per_s)));
     let (sent, lost) = result.frames().iter().fold((0, 0), |(sent, lost), flow| (sent + flow.sent, lost + flow.lost));
@@ -39,10 +73,10 @@ pub(crate) fn sentences(lang: Language, record: &Record, result: &Measurement) -
 }
 
 /// How it was measured: what the frames were, and for how long they were sent.
-pub(crate) fn method(lang: Language, task: &FramesTask) -> Vec<String> {
+fn method(lang: Language, task: &FramesTask) -> Vec<String> {
     let headers = task.streams.first().map(|stream| {
         let both = task.streams.iter().any(|other| (other.from, other.to) == (stream.to, stream.from));
-        frames::frames_sent(lang, &stream.headers, None, both)
+        frames_sent(lang, &stream.headers, None, both)
     });
     headers.into_iter().chain([said!(lang, "frames-method-time", time = task.time, settle = task.settle)]).collect()
 }
@@ -122,7 +156,6 @@ fn latency(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
     Table::filled(said!(lang, "frames-caption-latency"), columns, rows.collect())
 }
 
-/// The columns of [`csv_rows`].
 /// What the frames were.
 pub(crate) fn frames_sent(lang: Language, headers: &FrameHeaders, line: Option<BitRate>, both_ways: bool) -> String {
     let ip = if headers.source.is_ipv4() { "IPv4" } else { "IPv6" };
@@ -150,6 +183,7 @@ pub(crate) fn frames_sent(lang: Language, headers: &FrameHeaders, line: Option<B
     said!(lang, "device-method-frames", line = line, tags = tags, ip = ip, payload = payload, ways = ways)
 }
 
+/// Columns of [`csv_rows`].
 const CSV_COLUMNS: [&str; 20] = [
     "record",
     "result",
@@ -174,7 +208,7 @@ const CSV_COLUMNS: [&str; 20] = [
 ];
 
 /// Rows of a CSV file with their head: one for each frame size and way. None where no frames were sent.
-pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
+fn csv_rows(record: &Record) -> Vec<Vec<String>> {
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let row = |(result, flow): (&Measurement, &FrameFlow)| {
         let timed = |figure: fn(&linerate_model::Latency) -> u64| {

@@ -8,11 +8,50 @@ use crate::blocks::table::{Column, Table};
 use crate::figures::{grouped, nanos, per_second, percent, plain};
 use crate::language::Language;
 use crate::said;
-use crate::subjects::flow_sentences;
+use crate::subjects::contract::Subject;
+use crate::subjects::flow_sentences::{busiest_threads_of_requests, completed, failures, led, request_costs};
+use crate::subjects::flow_table::{REQUESTS, of_task, results_table};
+use crate::subjects::rpc;
 use crate::wording::firmness;
 use linerate_model::{
-    CurveFound, CurvePoint, Measurement, NfsClass, OperationFigures, Outcome, Record, TaskKind, Verdict,
+    CurveFound, CurvePoint, Limit, Measurement, NfsClass, OperationFigures, Outcome, Record, TaskKind, Verdict,
 };
+
+/// Operations of NFS.
+pub(crate) struct Nfs;
+
+impl Subject for Nfs {
+    fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
+        let costs = request_costs(result);
+        let further = [
+            tester_limit(lang, result),
+            failures(lang, result),
+            rpc::retransmitted(lang, result),
+            corruption(lang, result),
+            costs.map(|[sender, receiver]| said!(lang, "results-cpu-operation", sender = sender, receiver = receiver)),
+            busiest_threads_of_requests(lang, result),
+        ];
+        let answer =
+            completed(lang, record, result, |rate, runs| said!(lang, "results-operations", rate = rate, runs = runs));
+        led(answer, further)
+    }
+
+    fn entries(&self, lang: Language, record: &Record, _max_entries: usize) -> Vec<Entry> {
+        peak(lang, record).into_iter().collect()
+    }
+
+    fn table(&self, lang: Language, results: &[&Measurement]) -> Option<Table> {
+        results_table(lang, "NFS".to_owned(), "column-load", &of_task(results, TaskKind::Nfs), &REQUESTS)
+    }
+
+    fn section(&self, lang: Language, record: &Record) -> Option<Section> {
+        section(lang, record)
+    }
+
+    fn verdicts<'a>(&self, lang: Language, record: &'a Record) -> Vec<(String, &'a Verdict)> {
+        verdict_past_peak(lang, record).into_iter().collect()
+    }
+}
 
 const NS_PER_MS: f64 = 1e6;
 /// Past this ratio a linear axis would hide the quickest responses.
@@ -23,8 +62,8 @@ fn millis(value: f64) -> Option<String> {
     (value.is_finite() && (0.0..1e12).contains(&value)).then(|| nanos((value * NS_PER_MS).round() as u64))
 }
 
-/// The peak, and what the curve says of it.
-pub(crate) fn answer(lang: Language, record: &Record) -> Option<Entry> {
+/// Returns the peak, and what the curve says of it.
+fn peak(lang: Language, record: &Record) -> Option<Entry> {
     let (_, found) = record.curve().filter(|(_, found)| !found.curve.is_empty())?;
     let peak = found.peak.as_ref();
     let peak = peak.and_then(|peak| Some(firmness::shown(per_second(peak.achieved_ops)?, peak.firmness)));
@@ -33,7 +72,7 @@ pub(crate) fn answer(lang: Language, record: &Record) -> Option<Entry> {
 }
 
 /// The curve, and the classes and operations of its peak, or of each NFS result where there is no curve.
-pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+fn section(lang: Language, record: &Record) -> Option<Section> {
     let found = record.curve().map(|(_, found)| found);
     let curve = found.and_then(|found| curve(lang, found));
     let stands = |name: &str| match (found, &record.outcome) {
@@ -176,19 +215,19 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
         said.push(said!(lang, "nfs-lowest-load", ops = ops, mean = mean));
     }
     let of_peak = found.result.as_deref().and_then(|name| record.result(name));
-    said.extend(of_peak.as_ref().and_then(|result| flow_sentences::tester_limit(lang, result)));
+    said.extend(of_peak.as_ref().and_then(|result| tester_limit(lang, result)));
     said.extend(of_peak.as_ref().and_then(|result| corruption(lang, result)));
     said
 }
 
 /// Data read that were not what had been written.
-pub(crate) fn corruption(lang: Language, result: &Measurement) -> Option<String> {
+fn corruption(lang: Language, result: &Measurement) -> Option<String> {
     let corrupt: u64 = result.nfs()?.classes.values().map(|class| class.corrupt_bytes).sum();
     (corrupt > 0).then(|| said!(lang, "nfs-corrupt", bytes = corrupt))
 }
 
 /// What limited the curve: what limited the lowest load that was not held.
-pub(crate) fn judged(lang: Language, record: &Record) -> Option<(String, &Verdict)> {
+fn verdict_past_peak(lang: Language, record: &Record) -> Option<(String, &Verdict)> {
     let past = record.curve()?.1.curve.iter().find(|point| point.missed.is_some())?;
     let result = record.result(&past.result)?;
     Some((said!(lang, "nfs-verdict-past-peak", result = plain(&past.result)), &result.verdict))
@@ -276,4 +315,14 @@ fn label(lang: Language, found: &CurveFound, name: &str, point: &CurvePoint, mea
         text.push_str(&said!(lang, "nfs-point-missed", why = lang.named("missed", why)));
     }
     text
+}
+
+/// Returns what the tester itself can do: the cheapest operations, on its own hosts alone.
+fn tester_limit(lang: Language, result: &Measurement) -> Option<String> {
+    let tester_limit = result.tester_limit.as_ref()?;
+    let (limit, share) = (per_second(tester_limit.reached.median)?, percent(tester_limit.share)?);
+    Some(match result.verdict.limit {
+        Limit::Tester => said!(lang, "nfs-tester-limit-reached", limit = limit, share = share),
+        _ => said!(lang, "nfs-tester-limit", limit = limit, share = share),
+    })
 }

@@ -12,26 +12,59 @@ use crate::blocks::table::{Column, Table};
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::language::Language;
 use crate::said;
+use crate::subjects::contract::Subject;
 use crate::subjects::device::cells::{line_frames, named};
 use crate::subjects::frames::frames_sent;
 use crate::subjects::lines;
 use crate::wording::{firmness, sentence, verdict};
 use linerate_model::{Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness, Latency, Record, Verdict};
 
+/// Tests of a device between two ports.
+pub(crate) struct DeviceTests;
+
+impl Subject for DeviceTests {
+    fn in_common(&self, lang: Language, record: &Record, max_entries: usize) -> Vec<String> {
+        in_common(lang, record, max_entries)
+    }
+
+    fn entries(&self, lang: Language, record: &Record, max_entries: usize) -> Vec<Entry> {
+        entries(lang, record, max_entries)
+    }
+
+    fn not_firm(&self, lang: Language, record: &Record) -> Vec<String> {
+        firmness::sentences(lang, &figures(lang, record))
+    }
+
+    fn section(&self, lang: Language, record: &Record) -> Option<Section> {
+        section(lang, record)
+    }
+
+    fn verdicts<'a>(&self, lang: Language, record: &'a Record) -> Vec<(String, &'a Verdict)> {
+        verdicts(lang, record)
+    }
+
+    fn caveats<'a>(&self, record: &'a Record) -> Vec<&'a Caveat> {
+        caveats(record).collect()
+    }
+
+    fn method(&self, lang: Language, record: &Record) -> Vec<String> {
+        record.plan.device().into_iter().flat_map(|plan| method(lang, plan)).collect()
+    }
+
+    fn csv_rows(&self, record: &Record) -> Vec<Vec<String>> {
+        csv_rows(record)
+    }
+}
+
 /// The charts, and each test's table.
-pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
+fn section(lang: Language, record: &Record) -> Option<Section> {
     let tables = tables(lang, record).into_iter().map(Block::Table);
     let charts = charts::all(lang, record).into_iter().map(Block::chart);
     Section::answer("device", said!(lang, "device-section"), charts.chain(tables).collect())
 }
 
-/// Says which figures are not firm.
-pub(crate) fn not_firm(lang: Language, record: &Record) -> Vec<String> {
-    firmness::sentences(lang, &figures(lang, record))
-}
-
 /// The throughput of each frame size and what limited it, of so many sizes at the most.
-pub(crate) fn answers(lang: Language, record: &Record, most: usize) -> Vec<Entry> {
+fn entries(lang: Language, record: &Record, most: usize) -> Vec<Entry> {
     let cells = record.device().map_or(&[][..], |(_, found)| &found.throughput);
     if cells.len() > most {
         return Vec::new();
@@ -47,7 +80,7 @@ pub(crate) fn answers(lang: Language, record: &Record, most: usize) -> Vec<Entry
 }
 
 /// What the throughputs of more sizes have in common: the lowest and the highest share of the line, and how many each limit limits.
-pub(crate) fn in_common(lang: Language, record: &Record, most: usize) -> Vec<String> {
+fn in_common(lang: Language, record: &Record, most: usize) -> Vec<String> {
     let cells = record.device().map_or(&[][..], |(_, found)| &found.throughput);
     if cells.len() <= most {
         return Vec::new();
@@ -243,7 +276,7 @@ fn loss(lang: Language, outcome: &DeviceFound) -> Option<Table> {
 }
 
 /// Each result, and what limited it.
-pub(crate) fn judged<'a>(lang: Language, record: &'a Record) -> Vec<(String, &'a Verdict)> {
+pub(crate) fn verdicts<'a>(lang: Language, record: &'a Record) -> Vec<(String, &'a Verdict)> {
     let Some((_, outcome)) = record.device() else { return Vec::new() };
     let throughput = outcome.throughput.iter().map(|cell| (named(cell), &cell.verdict));
     let echo = outcome.echo.iter().map(|cell| (cell.frame_bytes.to_string(), &cell.verdict));
@@ -275,7 +308,7 @@ pub(crate) fn judged<'a>(lang: Language, record: &'a Record) -> Vec<(String, &'a
 }
 
 /// The doubts of every size; the same one may come several times.
-pub(crate) fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
+fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
     record.device().into_iter().flat_map(|(_, outcome)| {
         let throughput = outcome.throughput.iter().flat_map(|cell| &cell.caveats);
         let latency = outcome.latency.iter().flat_map(|cell| &cell.caveats);
@@ -287,7 +320,7 @@ pub(crate) fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
 }
 
 /// How it was measured, in sentences: what RFC 2544 section 26 asks to be stated with the figures.
-pub(crate) fn method(lang: Language, plan: &DevicePlan) -> Vec<String> {
+fn method(lang: Language, plan: &DevicePlan) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(pair) = plan.directions.first() {
         all.push(frames_sent(lang, &pair.headers, plan.line, plan.directions.len() > 1));
@@ -352,7 +385,7 @@ fn csv_load(load: Option<&DeviceLoad>) -> [(&'static str, String); 3] {
 }
 
 /// Rows of a CSV file: one for each size of each test, and for each load of a loss curve.
-pub(crate) fn csv_rows(record: &Record) -> Vec<Vec<String>> {
+fn csv_rows(record: &Record) -> Vec<Vec<String>> {
     let Some((_, outcome)) = record.device() else { return Vec::new() };
     let line = |bytes: u32| csv_number(record.plan.device().and_then(|plan| line_frames(plan, bytes)));
     let mut rows = vec![columns().map(str::to_owned).collect::<Vec<_>>()];

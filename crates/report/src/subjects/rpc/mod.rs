@@ -2,15 +2,44 @@
 
 pub(crate) mod chart;
 
+use crate::blocks::chart::Chart;
+use crate::blocks::table::Table;
 use crate::figures::{cost_ns, grouped, nanos, per_second, percent, rate};
 use crate::language::Language;
-use crate::subjects::flow_sentences;
-use crate::subjects::flow_table::Figure;
+use crate::subjects::contract::Subject;
+use crate::subjects::flow_sentences::{self, busiest_threads_of_requests, led, request_costs, requests_per_second};
+use crate::subjects::flow_table::{Figure, of_task, results_table};
 use crate::{said, wording};
-use linerate_model::Measurement;
+use linerate_model::{Measurement, Record, TaskKind};
 
-/// The columns of a table of RPC results.
-pub(crate) const COLUMNS: [Figure; 12] = [
+/// Calls of ONC RPC.
+pub(crate) struct Rpc;
+
+impl Subject for Rpc {
+    fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
+        let failed = result.requests().map(|requests| requests.failed).filter(|failed| *failed > 0);
+        let costs = request_costs(result);
+        let further = [
+            flow_sentences::tester_limit(lang, result, requests_per_second),
+            failed.map(|failed| said!(lang, "results-calls-failed", failed = failed)),
+            retransmitted(lang, result),
+            costs.map(|[sender, receiver]| said!(lang, "results-cpu-call", sender = sender, receiver = receiver)),
+            busiest_threads_of_requests(lang, result),
+        ];
+        led(answer(lang, record, result), further)
+    }
+
+    fn table(&self, lang: Language, results: &[&Measurement]) -> Option<Table> {
+        results_table(lang, "RPC".to_owned(), "column-call", &of_task(results, TaskKind::Rpc), &COLUMNS)
+    }
+
+    fn further_charts(&self, lang: Language, results: &[&Measurement]) -> Vec<Chart> {
+        chart::chart(lang, results).into_iter().collect()
+    }
+}
+
+/// Columns of a table of RPC results.
+const COLUMNS: [Figure; 12] = [
     ("column-payload", 0, |_, m| rate(m.received()?.payload_bps.median, "bit/s")),
     ("column-of-link", 1, |_, m| percent(m.limit()?.share)),
     ("column-of-tester", 2, |_, m| percent(m.tester_limit.as_ref()?.share)),
@@ -32,8 +61,8 @@ pub(crate) const COLUMNS: [Figure; 12] = [
     }),
 ];
 
-/// The result itself with its spread, and what it is worth.
-pub(crate) fn found(lang: Language, record: &linerate_model::Record, result: &Measurement) -> Vec<String> {
+/// Returns what calls moved, their rate with its spread, and how long they took.
+fn answer(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
     let calls = result.requests().map(|requests| &requests.transactions_per_s);
     let Some((calls, rate_of_calls)) = calls.and_then(|calls| Some((calls, per_second(calls.median)?))) else {
         return vec![said!(lang, "calls-none")];
@@ -46,7 +75,7 @@ pub(crate) fn found(lang: Language, record: &linerate_model::Record, result: &Me
     moved.into_iter().chain(of_link).chain([rate, flow_sentences::latency(lang, result)]).collect()
 }
 
-/// Calls that were sent more than once.
+/// Returns how many calls were sent more than once.
 pub(crate) fn retransmitted(lang: Language, result: &Measurement) -> Option<String> {
     let calls = result.retransmitted().filter(|calls| *calls > 0)?;
     Some(said!(lang, "calls-retransmitted", calls = calls))
