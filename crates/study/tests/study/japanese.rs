@@ -38,7 +38,7 @@ fn a_japanese_page_has_no_english_heading() {
 
 /// The findings of a study are told anew in the reader's language; JSON, which programs read, has them in English.
 #[test]
-fn findings_are_told_in_japanese() {
+fn findings_are_in_japanese() {
     for name in PUBLISHED {
         let report = published(name);
         let page = html(Language::Japanese, &report, None);
