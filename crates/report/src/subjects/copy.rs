@@ -7,6 +7,7 @@ use crate::language::Language;
 use crate::records::tasks;
 use crate::said;
 use crate::subjects::contract::Subject;
+use crate::subjects::live::{self, Live, LiveChart, LiveColumn, LiveRate, ValueKind};
 use crate::wording::listed;
 use linerate_model::{
     CopyCache, CopyFault, CopyFigures, CopyFrom, CopyInto, CopyStage, CopySync, CopyTask, CopyTree, CopyVerify,
@@ -20,7 +21,24 @@ const FAULTS_SHOWN: usize = 20;
 /// Copies of folder trees.
 pub(crate) struct Copies;
 
+const COPIED: LiveChart = LiveChart {
+    what: "over-time-copied",
+    kind: ValueKind::BytesPerSecond,
+    value: |interval| Some(interval.received_bps / 8.0),
+};
+
+const LIVE: Live = Live::new(
+    LiveRate::Files,
+    "Copied",
+    &[LiveColumn::Files, LiveColumn::Copied, LiveColumn::Rate, LiveColumn::AllFiles],
+    &[COPIED, live::RETRANSMITS],
+);
+
 impl Subject for Copies {
+    fn live(&self) -> &'static Live {
+        &LIVE
+    }
+
     fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
         let Some(figures) = result.copy() else { return (Vec::new(), 0) };
         (sentences(lang, tasks::copy(record, &result.name), figures), 1)

@@ -7,6 +7,7 @@ use crate::language::Language;
 use crate::records::tasks;
 use crate::said;
 use crate::subjects::contract::Subject;
+use crate::subjects::live::{self, Live, LiveColumn, LiveRate};
 use crate::subjects::parties::between;
 use crate::wording::{firmness, runs};
 use linerate_model::{FlowRate, FrameFlow, FrameHeaders, FramePayload, FramesTask, Measurement, Record, Task};
@@ -16,7 +17,19 @@ use std::collections::BTreeMap;
 /// Raw frames from port to port.
 pub(crate) struct Frames;
 
+/// What trials of frames show while they run, device tests included.
+pub(crate) const LIVE: Live = Live::new(
+    LiveRate::Frames,
+    "Frames sent",
+    &[LiveColumn::Frames, LiveColumn::FrameRate, LiveColumn::SentRate, LiveColumn::ReceivedRate],
+    &[live::operations("over-time-frames")],
+);
+
 impl Subject for Frames {
+    fn live(&self) -> &'static Live {
+        &LIVE
+    }
+
     fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
         (sentences(lang, record, result), 2)
     }

@@ -11,6 +11,7 @@ use crate::said;
 use crate::subjects::contract::Subject;
 use crate::subjects::flow_sentences::{busiest_threads_of_requests, completed, failures, led, request_costs};
 use crate::subjects::flow_table::{REQUESTS, of_task, results_table};
+use crate::subjects::live::{self, Live, LiveColumn, LiveRate};
 use crate::subjects::rpc;
 use crate::wording::firmness;
 use linerate_model::{
@@ -20,7 +21,25 @@ use linerate_model::{
 /// Operations of NFS.
 pub(crate) struct Nfs;
 
+const LIVE: Live = Live::new(
+    LiveRate::Requests,
+    "Operations",
+    COLUMNS_WHILE_RUNNING,
+    &[live::operations("over-time-operations"), live::RETRANSMITS],
+)
+.over_udp(
+    COLUMNS_WHILE_RUNNING,
+    &[live::operations("over-time-operations"), live::sent_again("over-time-calls-again")],
+);
+
+const COLUMNS_WHILE_RUNNING: &[LiveColumn] =
+    &[LiveColumn::Operations, LiveColumn::P50, LiveColumn::P99, LiveColumn::Retransmits];
+
 impl Subject for Nfs {
+    fn live(&self) -> &'static Live {
+        &LIVE
+    }
+
     fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
         let costs = request_costs(result);
         let further = [

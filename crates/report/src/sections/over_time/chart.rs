@@ -10,6 +10,7 @@ use crate::blocks::table::{Column, Table};
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::language::Language;
 use crate::said;
+use crate::subjects::live::ValueKind;
 use linerate_model::Span;
 use linerate_units::ByteCount;
 
@@ -19,18 +20,6 @@ const NARROWEST_STEP: f64 = 2.0;
 const LIMIT_REACH: f64 = 4.0;
 /// Past this ratio a linear axis would hide the quickest responses.
 const LINEAR_REACH: f64 = 20.0;
-
-/// What the values of a chart are.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum ValueKind {
-    BitsPerSecond,
-    BytesPerSecond,
-    PerSecond,
-    Share,
-    Bytes,
-    Segments,
-    Nanos,
-}
 
 /// The line of an attempt, or one of its two.
 pub(crate) struct Line<'a> {

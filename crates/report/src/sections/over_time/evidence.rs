@@ -1,12 +1,13 @@
 //! The course of what a verdict weighs, for its readers: the charted quantities, and what the hosts saw of themselves meanwhile.
 
 use super::attempt::{self, Sampled};
-use super::chart::{Line, OverTime, ValueKind};
+use super::chart::{Line, OverTime};
 use super::course::Course;
 use super::{LoadCharts, MEASURED};
 use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
+use crate::subjects::live::ValueKind;
 use linerate_model::{HostName, Measurement, Record, Series, SeriesQuantity as Quantity};
 
 /// One run's window, quantity by quantity.

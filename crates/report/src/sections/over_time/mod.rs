@@ -22,9 +22,11 @@ use crate::blocks::chart::Chart;
 use crate::blocks::section::{Block, Section};
 use crate::figures::{plain, rate};
 use crate::language::Language;
+use crate::subjects::live;
+use crate::subjects::live::ValueKind;
 use crate::{records, said};
 use attempt::{Attempt, Sampled};
-use chart::{Bound, Line, OverTime, ValueKind};
+use chart::{Bound, Line, OverTime};
 use course::Course;
 use linerate_model::{
     Direction, FrameStream, FramesTask, HostName, Measurement, Path, PortName, Record, SeriesQuantity as Quantity,
@@ -97,17 +99,9 @@ impl<'a> LoadCharts<'a> {
     fn task(self, record: &Record, task: &'a Task) -> Vec<OverTime<'a>> {
         match task {
             Task::Stream(task) => self.stream(task),
-            Task::Transact(task) => {
-                self.requests(&task.paths, task.net.transport, "charts-axis-transactions", "over-time-retransmits")
-            }
-            Task::Rpc(task) => {
-                self.requests(&task.paths, task.net.transport, "over-time-calls", "over-time-calls-again")
-            }
-            Task::Nfs(task) => {
-                self.requests(&task.paths, task.net.transport, "over-time-operations", "over-time-calls-again")
-            }
             Task::Frames(task) => self.frames(record, task),
             Task::Copy(_) => self.copy(),
+            task => self.requests(task),
         }
     }
 
@@ -138,20 +132,15 @@ impl<'a> LoadCharts<'a> {
     }
 
     /// Requests completed, requests sent again, and response times.
-    fn requests(
-        self,
-        paths: &[Path],
-        transport: Transport,
-        what: &'static str,
-        udp_again: &'static str,
-    ) -> Vec<OverTime<'a>> {
-        let (clients, _) = ends(paths);
-        let again = if transport == Transport::Udp { udp_again } else { "over-time-retransmits" };
-        let completed = self.sums(&clients, |sampled| sampled.per_second(Quantity::Operations));
-        let retransmits = self.sums(&clients, |sampled| sampled.per_second(Quantity::Retransmits));
-        let charts =
-            [self.of(what, ValueKind::PerSecond, completed), self.of(again, ValueKind::PerSecond, retransmits)];
-        charts.into_iter().chain(self.response_times("over-time-response")).collect()
+    fn requests(self, task: &'a Task) -> Vec<OverTime<'a>> {
+        let (clients, _) = ends(task.paths());
+        let transport = task.net().map(|net| net.transport);
+        let counts = [Quantity::Operations, Quantity::Retransmits];
+        let charts = live(task.kind()).charts(transport).iter().zip(counts).map(|(chart, quantity)| {
+            let lines = self.sums(&clients, |sampled| sampled.per_second(quantity));
+            self.of(chart.what, chart.kind, lines)
+        });
+        charts.chain(self.response_times("over-time-response")).collect()
     }
 
     /// Frames from port to port: those sent, and those received.

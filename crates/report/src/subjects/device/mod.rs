@@ -14,8 +14,9 @@ use crate::language::Language;
 use crate::said;
 use crate::subjects::contract::Subject;
 use crate::subjects::device::cells::{line_frames, named};
-use crate::subjects::frames::frames_sent;
+use crate::subjects::frames::{self, frames_sent};
 use crate::subjects::lines;
+use crate::subjects::live::Live;
 use crate::wording::{firmness, sentence, verdict};
 use linerate_model::{Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness, Latency, Record, Verdict};
 
@@ -23,6 +24,10 @@ use linerate_model::{Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Fi
 pub(crate) struct DeviceTests;
 
 impl Subject for DeviceTests {
+    fn live(&self) -> &'static Live {
+        &frames::LIVE
+    }
+
     fn in_common(&self, lang: Language, record: &Record, max_entries: usize) -> Vec<String> {
         in_common(lang, record, max_entries)
     }
