@@ -39,14 +39,14 @@ const LAST: [Make; 8] = [
     measuring::section,
 ];
 
-/// What a reader sees of one or several records. All texts are in its language and hold no character that steers a terminal,
+/// Document about one or several records. All texts are in its language and hold no character that steers a terminal,
 /// except for the texts of caveats, which are the record's own.
 pub struct Document {
     /// The language of all that is not a record's own words.
     pub language: Language,
-    /// Who measured with whom.
+    /// Parties of the measurement.
     pub title: String,
-    /// When, and the record's id.
+    /// Time of the measurement, and the record's id.
     pub about: String,
     /// In the order in which a reader wants them.
     pub sections: Vec<Section>,

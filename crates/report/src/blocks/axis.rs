@@ -4,7 +4,7 @@ use crate::figures::{nanos, prefix};
 use crate::language::Language;
 use crate::said;
 
-/// How values become places on an axis.
+/// Scale that turns values into places on an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
     /// From zero to the value.

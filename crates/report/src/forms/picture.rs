@@ -17,7 +17,7 @@ const MARGIN: u32 = 16;
 /// A chart as a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// Its name among the others, without an ending: `1-throughput-of-streams`.
+    /// Name of the file without an ending: `1-throughput-of-streams`.
     pub name: String,
     /// The drawing, an SVG file that needs nothing else.
     pub svg: String,

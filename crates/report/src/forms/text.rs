@@ -7,7 +7,7 @@ use crate::records::Records;
 use crate::sections::over_time::sparks;
 use crate::{figures, said};
 
-/// What every form has of the records, for a terminal of this style; ends with a newline.
+/// Returns the sections that every form has, for a terminal of this style; ends with a newline.
 pub fn text<'a>(records: impl Into<Records<'a>>, style: &Style) -> String {
     let document = document(style.language, records.into().0);
     let mut page = Page::new(style);

@@ -1,4 +1,4 @@
-//! A trial under way, by what its hosts told in each interval: its figures now, and its charts over time.
+//! Figures and charts of a trial under way, from the reports of its hosts.
 
 use crate::blocks::chart::SERIES;
 use crate::figures::{nanos, per_second, plain, rate};
@@ -22,33 +22,33 @@ pub struct LiveTrial {
     pub name: String,
     /// The task that is measured.
     pub task: TaskKind,
-    /// TCP or UDP; none for frames and copies.
+    /// TCP or UDP; `None` for frames and copies.
     pub transport: Option<Transport>,
-    /// Its attempts, in the order they ran. The last may still run.
+    /// Attempts, in the order they ran. The last may still run.
     pub attempts: Vec<LiveAttempt>,
 }
 
 /// An attempt at a trial under way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveAttempt {
-    /// Which run of the trial it is; the first is 1. A spoilt attempt and the one that repeats it have the same.
+    /// Number of the run, from 1. A spoilt attempt and the one that repeats it have the same.
     pub run: u32,
-    /// What is becoming of it.
+    /// State of the attempt.
     pub state: TrialState,
-    /// Why it does not count; none otherwise.
+    /// Reason why it does not count, if it does not.
     pub reason: Option<String>,
-    /// What was done in it, in the order of time.
+    /// Reports of its intervals, in the order of time.
     pub intervals: Vec<IntervalReport>,
 }
 
 impl LiveTrial {
-    /// The interval that was told last; none before the first of the attempt that runs.
+    /// Returns the latest interval, `None` before the first of the attempt that runs.
     pub fn latest(&self) -> Option<&IntervalReport> {
         self.attempts.last()?.intervals.last()
     }
 }
 
-/// What is done now, each figure with its unit: `941 Mbit/s`, `3 retransmits`. Empty before the first interval.
+/// Returns the present figures, each with its unit: `941 Mbit/s`, `3 retransmits`. Empty before the first interval.
 pub fn live_figures(lang: Language, trial: &LiveTrial) -> Vec<String> {
     let Some(now) = trial.latest() else { return Vec::new() };
     let main = match live(trial.task).rate {
@@ -98,7 +98,7 @@ pub fn live_charts(lang: Language, trial: &LiveTrial) -> Markup {
 /// Key of what the chart of a stream's payload shows.
 const PAYLOAD: &str = "charts-axis-payload";
 
-/// What is drawn of an interval; none where it was not told.
+/// Value of an interval that is drawn, `None` if it was not reported.
 type Told = fn(&IntervalReport) -> Option<f64>;
 
 fn time(told: Option<Nanos>) -> Option<f64> {
@@ -116,11 +116,11 @@ fn named(lang: Language, attempt: &LiveAttempt) -> Attempt<'static> {
     Attempt::under_way(class, name, counts)
 }
 
-/// What the charts of a trial under way have in common.
+/// Context of the charts of a trial under way.
 struct LiveCharts<'a> {
     lang: Language,
     trial: &'a LiveTrial,
-    /// Its attempts, as they are named.
+    /// Attempts with their names and colours.
     attempts: &'a [Attempt<'a>],
 }
 
@@ -157,12 +157,12 @@ impl<'a> LiveCharts<'a> {
     }
 }
 
-/// How long an attempt has run, microseconds.
+/// Returns how long an attempt has run, in microseconds.
 fn end_us(attempt: &LiveAttempt) -> i64 {
     attempt.intervals.last().map_or(0, |interval| us(interval.to))
 }
 
-/// How much of that lies behind its warm-up.
+/// Returns how long it has run since its warm-up, in microseconds.
 fn measured_us(attempt: &LiveAttempt) -> i64 {
     let warmup = attempt.intervals.iter().rev().find(|interval| interval.warmup);
     end_us(attempt) - warmup.map_or(0, |interval| us(interval.to))

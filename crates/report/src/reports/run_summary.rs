@@ -1,4 +1,4 @@
-//! What a run amounts to, in the words of a list.
+//! Figures of a run in the words of a list.
 
 use crate::figures::percent;
 use crate::language::Language;
@@ -21,7 +21,7 @@ pub fn headline(headline: &Headline) -> String {
     firmness::shown(figure, headline.firmness)
 }
 
-/// Returns what the figure is of the link's, `94.1 % of link`; none where no link speed is known.
+/// Returns the figure's share of the link's, `94.1 % of link`; `None` if no link speed is known.
 pub fn headline_share(lang: Language, headline: &Headline) -> Option<String> {
     let share = percent(headline.link_share?)?;
     Some(said!(lang, "view-of-link", share = firmness::shown(share, headline.firmness)))

@@ -22,7 +22,7 @@ const MOST_MARKS: usize = 20;
 /// A run as a trend shows it.
 #[derive(Debug, Clone)]
 pub struct TrendRun {
-    /// When it began, nanoseconds since 1970.
+    /// Start of the run, in nanoseconds since 1970.
     pub started_unix_ns: u64,
     /// The figure that stands for it.
     pub headline: Headline,
@@ -32,9 +32,9 @@ pub struct TrendRun {
     pub systems: BTreeMap<String, String>,
 }
 
-/// What the runs of a command show over time.
+/// Trend of the runs of a command.
 pub struct Trend {
-    /// What they show, in a sentence or two.
+    /// Sentences about it.
     pub answer: String,
     /// The changes of level, the newest first.
     pub changes: Vec<TrendChange>,
@@ -50,12 +50,13 @@ pub struct TrendChange {
     pub before: usize,
     /// Index of the first run after it.
     pub after: usize,
-    /// What it is, in words.
+    /// Change in words.
     pub text: String,
 }
 
 impl Trend {
-    /// The trend of runs, the oldest first. Those count whose figure is firm and of the kind of the last one's.
+    /// Returns the trend of runs, the oldest first. Runs count if their figure is firm and of the kind of the last
+    /// one's.
     pub fn of(lang: Language, runs: &[TrendRun]) -> Self {
         let counted = counted(runs);
         let values: Vec<f64> = counted.iter().map(|(_, run)| run.headline.value).collect();
@@ -164,7 +165,7 @@ fn answer(lang: Language, counted: &[Counted<'_>], found: &[ChangePoint], levels
     }
 }
 
-/// What differs in the software of two runs: `linerate 0.1.0 → 0.2.0, a: Linux 6.1 → Linux 6.12`.
+/// Returns the differences in the software of two runs: `linerate 0.1.0 → 0.2.0, a: Linux 6.1 → Linux 6.12`.
 fn software(before: &TrendRun, after: &TrendRun) -> String {
     let arrow = |name: &str, was: &str, is: &str| format!("{name} {} \u{2192} {}", plain(was), plain(is));
     let own = (before.version != after.version).then(|| arrow("linerate", &before.version, &after.version));

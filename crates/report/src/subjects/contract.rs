@@ -63,7 +63,7 @@ pub(crate) trait Subject: Sync {
         Vec::new()
     }
 
-    /// Returns who measured with whom in a task.
+    /// Returns the parties of a task.
     fn parties(&self, lang: Language, task: &Task) -> Option<String> {
         parties::of_paths(lang, task.paths())
     }

@@ -1,8 +1,8 @@
-//! What a running task shows: one table for each subject.
+//! Display of running tasks: one table for each subject.
 
 use linerate_model::{IntervalReport, Transport};
 
-/// What the values of a chart over time are.
+/// Unit of the values of a chart over time.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum ValueKind {
     BitsPerSecond,
@@ -14,7 +14,7 @@ pub(crate) enum ValueKind {
     Nanos,
 }
 
-/// What the rate of a running task counts.
+/// Quantity that the rate of a running task counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiveRate {
     /// Payload bits at the receivers.
@@ -75,19 +75,19 @@ pub(crate) struct LiveChart {
     pub(crate) value: fn(&IntervalReport) -> Option<f64>,
 }
 
-/// What a running task shows.
+/// Display of a running task.
 pub struct Live {
-    /// What its rate counts.
+    /// Quantity of its rate.
     pub rate: LiveRate,
     /// Title of the panel of its rate.
     pub panel: &'static str,
     /// Columns of its lines, without the interval and the busiest thread.
     columns: &'static [LiveColumn],
-    /// The same over UDP.
+    /// Columns over UDP.
     udp_columns: &'static [LiveColumn],
     /// Charts of its rate and of what was lost or sent again.
     charts: &'static [LiveChart],
-    /// The same over UDP.
+    /// Charts over UDP.
     udp_charts: &'static [LiveChart],
     /// Whether its trials have a warm-up and a measured window.
     pub(crate) has_window: bool,

@@ -1,4 +1,4 @@
-//! What was found of an NFS server: operations and classes, the curve of response time against load, and its peak.
+//! NFS: operations and classes, the curve of response time against load, and its peak.
 
 use crate::blocks::axis::{Axis, latency_axis};
 use crate::blocks::chart::{Chart, SERIES};
@@ -205,7 +205,7 @@ fn figures(caption: String, one: &'static str, rows: Vec<(String, &OperationFigu
     Some(table)
 }
 
-/// What the curve says.
+/// Returns the sentences of the curve.
 fn sentences(lang: Language, record: &Record) -> Vec<String> {
     let Some((_, found)) = record.curve() else { return Vec::new() };
     let Some(lowest) = found.curve.first() else { return Vec::new() };
@@ -245,7 +245,7 @@ fn corruption(lang: Language, result: &Measurement) -> Option<String> {
     (corrupt > 0).then(|| said!(lang, "nfs-corrupt", bytes = corrupt))
 }
 
-/// What limited the curve: what limited the lowest load that was not held.
+/// Returns the limit of the curve: that of the lowest load that was not held.
 fn verdict_past_peak(lang: Language, record: &Record) -> Option<(String, &Verdict)> {
     let past = record.curve()?.1.curve.iter().find(|point| point.missed.is_some())?;
     let result = record.result(&past.result)?;
@@ -316,7 +316,7 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
     Some(Chart { drawing: Drawing::Lines { x, y, series }, table: curve(lang, found)?, title, legend })
 }
 
-/// What a point of the curve says.
+/// Returns the text of a point of the curve.
 fn label(lang: Language, found: &CurveFound, name: &str, point: &CurvePoint, mean_ms: f64) -> String {
     let shown = |value: f64| per_second(value).unwrap_or_default();
     let mut text = said!(

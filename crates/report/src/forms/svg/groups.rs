@@ -39,7 +39,7 @@ impl Member {
         }
     }
 
-    /// Where its figure begins: behind the bar; behind its limit only where that would be written over.
+    /// Returns where its figure begins: after the bar, or after its limit if the figure would be written over that.
     fn figure_at(&self, px: &dyn Fn(f64) -> f64) -> f64 {
         let end = px(self.spread.map_or(self.segment.value, |(_, high)| high.max(self.segment.value)));
         let room = width_of(&self.figure) + 12.0;

@@ -66,7 +66,7 @@ pub(super) fn drawn(all: &[Series], px: &dyn Fn(f64) -> f64, py: &dyn Fn(f64) ->
     }
 }
 
-/// Left edge of the plot, behind the figures of its vertical axis.
+/// Returns the left edge of the plot, right of the figures of its vertical axis.
 pub(super) fn left_of(layout: Layout, y: &Axis) -> f64 {
     match layout {
         Layout::Wide => LEFT,

@@ -13,7 +13,7 @@ const NAME: f64 = 24.0;
 const FIGURES: f64 = 26.0;
 /// Room below for the title of the horizontal axis.
 const BELOW: f64 = 20.0;
-/// Space between plots beside each other, and below each other.
+/// Space between plots in a row, and between rows.
 const BESIDE: f64 = 22.0;
 const UNDER: f64 = 10.0;
 

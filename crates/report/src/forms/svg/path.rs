@@ -72,7 +72,8 @@ impl PathDrawing {
         }
     }
 
-    /// The hosts beside each other. Data goes down in the sender and up in the receiver, as through their protocol stacks.
+    /// Draws the hosts next to each other. Data goes down in the sender and up in the receiver, as through their
+    /// protocol stacks.
     fn wide(&self, title: &str) -> Markup {
         let down: Vec<&Station> = self.sender.stations.iter().collect();
         let up: Vec<&Station> = self.receiver.stations.iter().rev().collect();
@@ -124,7 +125,7 @@ impl PathDrawing {
         }
     }
 
-    /// One below the other, in the order in which data passes them.
+    /// Draws the stations from top to bottom, in the order in which data passes them.
     fn narrow(&self, title: &str) -> Markup {
         let width = Layout::Narrow.width();
         let height = |host: &HostOnPath| {

@@ -16,7 +16,7 @@ const SPACE: f64 = 12.0;
 /// Radius of a point, and the distance from which two points are seen apart.
 const RADIUS: f64 = 4.0;
 const APART: f64 = 7.5;
-/// How far from the middle of its strip a point is drawn: the first that has room for it, else the first.
+/// Distances of a point from the middle of its strip: the first that has room for it, else the first.
 const LANES: [f64; 3] = [0.0, -APART, APART];
 
 impl Strips {

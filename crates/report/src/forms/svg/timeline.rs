@@ -67,7 +67,7 @@ pub(super) fn timeline(title: &str, layout: Layout, x: &Axis, all: &[TimeRows]) 
     }
 }
 
-/// A bar whose upper edge is there, with what stands out of it.
+/// Draws a bar with this upper edge, and what stands out of it.
 fn drawn(bar: &TimeBar, px: impl Fn(f64) -> f64, upper: f64) -> Markup {
     let (from, end) = (px(bar.from), px(bar.to));
     let long = (end - from).max(NARROWEST);

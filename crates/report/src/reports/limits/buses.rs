@@ -1,4 +1,4 @@
-//! What the buses between a card and memory can carry, by frame size: calculated, nothing measured.
+//! Capacity of the buses between a card and memory by frame size: calculated, nothing measured.
 
 use crate::blocks::table::{Column, Table};
 use crate::figures::{per_second, rate};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// Frame sizes with FCS: those of RFC 2544 section 9.1, and a jumbo frame.
 const SIZES: [u64; 8] = [64, 128, 256, 512, 1_024, 1_280, 1_518, 9_018];
-/// What a frame takes on an Ethernet wire beside its bytes: preamble 8, gap 12.
+/// Bytes that a frame takes on an Ethernet wire in addition to its own: preamble 8, gap 12.
 const AROUND: u64 = 20;
 
 /// The limits for a terminal of this style; ends with a newline.

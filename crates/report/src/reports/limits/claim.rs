@@ -8,7 +8,7 @@ use linerate_model::{Layer, Transport};
 use linerate_units::BitRate;
 
 impl Limits {
-    /// The answer for each cell; none where nothing was claimed.
+    /// Returns the answer for each cell, `None` if nothing was claimed.
     pub(super) fn answers(&self, lang: Language) -> Vec<String> {
         let Some(claim) = self.claim else { return Vec::new() };
         let subject = |cell: &LimitCell| {

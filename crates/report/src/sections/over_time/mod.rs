@@ -39,7 +39,7 @@ use time_axis::TimeAxis;
 /// Cap on the results that are drawn: a page with more is slow to open.
 const MOST: usize = 12;
 
-/// The load that is measured, and the one beside it that probes latency.
+/// Index of the load that is measured, and of the one that probes latency.
 const MEASURED: u16 = 0;
 const PROBE: u16 = 1;
 
@@ -58,8 +58,8 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     Section::full("over-time", said!(lang, "section-over-time"), blocks)
 }
 
-/// Rate first, then what was lost or sent again, then times, then how the processors spent theirs. All share one axis of time, and
-/// `group` tells them from the charts of other results.
+/// Returns the charts of a result: rate, losses or retransmits, times, and processors. All share one axis of time, and
+/// `group` sets them apart from the charts of other results.
 fn of_result(lang: Language, record: &Record, result: &Measurement, group: usize) -> Vec<Chart> {
     let attempts = attempt::of_trial(lang, record, &result.name);
     let Some(trial) = record.trials.iter().map(|attempt| &attempt.trial).find(|trial| trial.name == result.name) else {
@@ -85,7 +85,7 @@ fn of_result(lang: Language, record: &Record, result: &Measurement, group: usize
     charts
 }
 
-/// What the hosts sampled of one load of a result's attempts.
+/// Samples of one load of a result's attempts.
 #[derive(Clone, Copy)]
 struct LoadCharts<'a> {
     lang: Language,
@@ -95,7 +95,7 @@ struct LoadCharts<'a> {
 }
 
 impl<'a> LoadCharts<'a> {
-    /// What a task is drawn by.
+    /// Returns the charts of a task.
     fn task(self, record: &Record, task: &'a Task) -> Vec<OverTime<'a>> {
         match task {
             Task::Stream(task) => self.stream(task),
@@ -105,8 +105,8 @@ impl<'a> LoadCharts<'a> {
         }
     }
 
-    /// Payload at the receivers; retransmits of TCP or loss of UDP; the round-trip time of TCP, and response times of requests beside the
-    /// stream.
+    /// Charts payload at the receivers, retransmits of TCP or loss of UDP, the round-trip time of TCP, and response
+    /// times of the probe.
     fn stream(self, task: &'a StreamTask) -> Vec<OverTime<'a>> {
         let (clients, servers) = ends(&task.paths);
         let (senders, receivers) = match task.direction {
@@ -279,7 +279,7 @@ impl<'a> LoadCharts<'a> {
         once(sampled.filter(is_meant).map(|sampled| sampled.host))
     }
 
-    /// What the link can carry at the stream's message size.
+    /// Returns what the link can carry at the stream's message size.
     fn link_limit(self) -> Option<Bound> {
         let limit = self.result.limit()?;
         let value = limit.payload_bps.get() as f64;
@@ -310,7 +310,7 @@ fn once<'a>(hosts: impl Iterator<Item = &'a HostName>) -> Vec<&'a HostName> {
     each
 }
 
-/// The highest frame rate of a port's line; none where its speed is not known, or frames of several sizes are sent.
+/// Returns the highest frame rate of a port's line, `None` if its speed is unknown or frames of several sizes are sent.
 fn line_rate<'a>(
     lang: Language,
     record: &Record,

@@ -10,7 +10,7 @@ use linerate_model::{Measurement, Record};
 use std::ops::RangeInclusive;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Results that have a line: of more the table and the report tell.
+/// Cap on the results that have a line; the table and the report show more.
 const MOST: usize = 3;
 /// Marks of a run: fewer show no course, and more nothing that a report does not show better.
 const MARKS: RangeInclusive<usize> = 6..=24;
@@ -27,8 +27,9 @@ struct Spark {
     scale: String,
 }
 
-/// Returns a line for each result that was sampled, at most so wide: its name, the course of each run that counts, and the scale.
-/// Where a line has no room for all runs it shows the first ones. There is none of more results than three.
+/// Returns a line for each result that was sampled, at most `width` columns wide: its name, the course of each run that
+/// counts, and the scale. A line without room for all runs shows the first ones. Records of more than three results
+/// have no lines.
 pub(crate) fn sparks(lang: Language, record: &Record, width: usize) -> Vec<String> {
     let results: Vec<&Measurement> = records::with_entries(record).collect();
     if results.len() > MOST {
@@ -54,7 +55,7 @@ impl Spark {
         (highest > 0.0).then_some(Self { name, courses, highest, scale })
     }
 
-    /// The line with its name so wide, and so much room for the runs.
+    /// Returns the line with a name of this width and this room for the runs.
     fn line(&self, name: usize, room: usize) -> Option<String> {
         let shown = self.courses.len().min(room / (MARKS.start() + GAP));
         let marks = (room.checked_div(shown)? - GAP).min(*MARKS.end());

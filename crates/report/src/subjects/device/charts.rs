@@ -15,7 +15,7 @@ use linerate_model::{
     BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, FrameLatency, Latency, LossPoint, Record, Throughput,
 };
 
-/// All charts that the record supports.
+/// Returns all charts that the record supports.
 pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
     let Some((plan, outcome)) = record.device() else { return Vec::new() };
     let mut charts = Vec::new();
@@ -31,12 +31,12 @@ pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
     charts
 }
 
-/// One way to count a throughput.
+/// Unit in which a throughput is counted.
 struct Unit {
     title: &'static str,
     axis: &'static str,
     unit: &'static str,
-    /// Of frames a second at a size.
+    /// Converts frames per second at a size.
     of: fn(f64, u32) -> f64,
 }
 

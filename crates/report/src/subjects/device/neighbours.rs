@@ -79,13 +79,13 @@ fn past(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     Table::filled(said!(lang, "neighbours-caption-past"), columns, rows.collect())
 }
 
-/// How it was measured, in a sentence.
+/// Returns the method in a sentence.
 pub(crate) fn method(lang: Language, test: &DeviceTest) -> Option<String> {
     let DeviceTest::Hosts { learn_rate, rate, .. } = test else { return None };
     Some(said!(lang, "neighbours-method", learn_rate = grouped(learn_rate.get()), value = grouped(rate.get())))
 }
 
-/// What [`csv_rows`] adds to the columns of every device test.
+/// Columns that [`csv_rows`] adds to those of every device test.
 pub(crate) const CSV_COLUMNS: [&str; 5] = ["hosts", "held_hosts", "lost_at_hosts", "recovery_ns", "recovery_lost"];
 
 /// Rows of a CSV file by column, one of what is held and one of each number past it; those that are not named are empty.

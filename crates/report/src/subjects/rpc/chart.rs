@@ -89,7 +89,7 @@ pub(crate) fn chart(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
     Some(Chart { drawing: Drawing::Lines { x, y, series }, table, title, legend })
 }
 
-/// What a point says.
+/// Returns the text of a point.
 fn label(lang: Language, result: &Measurement, payload: &Summary) -> String {
     let bits = |value| rate(value, "bit/s");
     let shown = bits(payload.median).unwrap_or_else(|| said!(lang, "charts-no-figure"));

@@ -25,7 +25,7 @@ struct Stream<'a> {
     figures: &'a StreamFigures,
 }
 
-/// Results that differ in message size only belong on one curve; returns those and the streams that are on none.
+/// Splits results into sweeps, which differ in message size only, and the streams that are in none.
 fn sweeps<'a>(flows: &[&'a Measurement]) -> (Vec<Vec<Stream<'a>>>, Vec<Stream<'a>>) {
     type Kind = (Transport, IpVersion, Direction, u16);
     let kind = |m: Stream<'_>| -> Kind {
@@ -262,7 +262,7 @@ fn bits(value: f64) -> Option<String> {
     rate(value, "bit/s")
 }
 
-/// What a point of a throughput chart says.
+/// Returns the text of a point of a throughput chart.
 fn said(lang: Language, stream: Stream<'_>) -> String {
     let Stream { result, figures } = stream;
     let mut text = plain(&result.name);
