@@ -331,9 +331,10 @@ impl Station {
     /// Returns the station's name with its limit and its loss, `None` if it has neither and is not always named.
     fn in_a_line(&self) -> Option<String> {
         let marks: Vec<&str> = self.role.told().into_iter().chain(self.lost.as_deref()).collect();
-        match marks.is_empty() {
-            true => self.is_named.then(|| self.name.clone()),
-            false => Some(format!("{} [{}]", self.name, marks.join("; "))),
+        if marks.is_empty() {
+            self.is_named.then(|| self.name.clone())
+        } else {
+            Some(format!("{} [{}]", self.name, marks.join("; ")))
         }
     }
 }

@@ -76,9 +76,10 @@ impl Trend {
                 p = format!("{:.3}", change.p)
             );
             let software = software(before.1, after.1);
-            let text = match software.is_empty() {
-                true => text,
-                false => format!("{text} {}", said!(lang, "trend-with-it", what = software)),
+            let text = if software.is_empty() {
+                text
+            } else {
+                format!("{text} {}", said!(lang, "trend-with-it", what = software))
             };
             TrendChange { before: before.0, after: after.0, text }
         });
@@ -340,9 +341,10 @@ fn dates(lang: Language, first: f64, last: f64) -> Axis {
     let counts = (low / step).ceil() as i64..=(high / step).floor() as i64;
     let ticks = counts.map(|count| count as f64 * step).map(|at| (at, shown(at, format))).collect();
     let (from, until) = (shown(first, "%Y-%m-%d"), shown(last, "%Y-%m-%d"));
-    let title = match from == until {
-        true => said!(lang, "trend-axis-day", day = from),
-        false => said!(lang, "trend-axis", from = from, until = until),
+    let title = if from == until {
+        said!(lang, "trend-axis-day", day = from)
+    } else {
+        said!(lang, "trend-axis", from = from, until = until)
     };
     Axis { title, scale: Scale::Between(low, high), ticks }
 }

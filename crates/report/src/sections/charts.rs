@@ -43,9 +43,10 @@ fn all(lang: Language, record: &Record) -> Vec<Chart> {
     charts.extend(runs::of_record(lang, record));
     let waterfalls: Vec<Chart> = flows.iter().filter_map(|result| loss_waterfall::chart(lang, result)).collect();
     // Of more results one chart compares the places.
-    match waterfalls.len() > MOST_WATERFALLS {
-        true => charts.extend(losses(lang, &flows)),
-        false => charts.extend(waterfalls),
+    if waterfalls.len() > MOST_WATERFALLS {
+        charts.extend(losses(lang, &flows))
+    } else {
+        charts.extend(waterfalls)
     }
     charts.extend(flows.iter().filter_map(|result| loaded_latency::chart(lang, result)));
     charts.extend(latencies(lang, record));

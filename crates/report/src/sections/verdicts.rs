@@ -49,9 +49,12 @@ fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
 pub(crate) fn in_short(lang: Language, result: &Measurement) -> Vec<String> {
     let all = of_result(lang, result);
     let named = all.len() > 1;
-    let told = |(name, verdict): &(String, &Verdict)| match named {
-        true => sentence(&format!("{name}: {}", statement(lang, verdict))),
-        false => sentence(&statement(lang, verdict)),
+    let told = |(name, verdict): &(String, &Verdict)| {
+        if named {
+            sentence(&format!("{name}: {}", statement(lang, verdict)))
+        } else {
+            sentence(&statement(lang, verdict))
+        }
     };
     all.iter().map(told).collect()
 }

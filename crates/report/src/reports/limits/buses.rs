@@ -92,9 +92,10 @@ fn table(lang: Language, bus: Bus) -> Table {
         vec![Some(bytes.to_string()), per_second(frames), rate(frames * (bytes * 8) as f64, "bit/s"), full]
     };
     let capacity = rate(bus.capacity().get() as f64, "bit/s").unwrap_or_default();
-    let caption = match bus.is_shared() {
-        true => said!(lang, "limits-bus-caption-pci", bus = bus.to_string(), rate = capacity),
-        false => said!(lang, "limits-bus-caption-pcie", bus = bus.to_string(), rate = capacity),
+    let caption = if bus.is_shared() {
+        said!(lang, "limits-bus-caption-pci", bus = bus.to_string(), rate = capacity)
+    } else {
+        said!(lang, "limits-bus-caption-pcie", bus = bus.to_string(), rate = capacity)
     };
     Table { caption, columns: columns.to_vec(), rows: SIZES.map(row).to_vec() }
 }

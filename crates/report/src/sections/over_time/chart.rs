@@ -97,9 +97,10 @@ impl OverTime<'_> {
         let mut legend = attempt::legend(lang, &self.attempts());
         legend.extend(["solid", "pale"].into_iter().zip(&self.parts).map(|(class, part)| (class, part.clone())));
         if let Some(limit) = limit {
-            let meaning = match is_drawn {
-                true => limit.meaning.clone(),
-                false => said!(lang, "over-time-above", limit = limit.meaning, value = self.kind.show(limit.value)),
+            let meaning = if is_drawn {
+                limit.meaning.clone()
+            } else {
+                said!(lang, "over-time-above", limit = limit.meaning, value = self.kind.show(limit.value))
             };
             legend.push(("limit", meaning));
         }
@@ -180,9 +181,10 @@ impl OverTime<'_> {
             std::iter::once(Some(self.name(line))).chain(figures).chain([steps]).collect()
         };
         Table {
-            caption: match self.has_window {
-                true => said!(lang, "over-time-table", title = self.title),
-                false => self.title.clone(),
+            caption: if self.has_window {
+                said!(lang, "over-time-table", title = self.title)
+            } else {
+                self.title.clone()
             },
             columns: vec![
                 Column::new("column-over-time-run"),

@@ -362,9 +362,10 @@ fn last(lang: Language, all: &[Attempt<'_>]) -> String {
 fn table(lang: Language, zero: u64, all: &[Attempt<'_>], title: &str) -> Table {
     let several = trials(all).len() > 1;
     let row = |attempt: &Attempt<'_>, part: &Part| {
-        let run = match several {
-            true => said!(lang, "copy-timeline-run-of", trial = plain(attempt.trial()), run = attempt.name),
-            false => attempt.name.clone(),
+        let run = if several {
+            said!(lang, "copy-timeline-run-of", trial = plain(attempt.trial()), run = attempt.name)
+        } else {
+            attempt.name.clone()
         };
         let (known, remarks) = (!part.is_lost(), attempt.remarks(lang, part));
         vec![

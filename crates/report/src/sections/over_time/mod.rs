@@ -12,11 +12,10 @@ pub(crate) mod course;
 mod evidence;
 mod processors;
 mod shares;
-mod sparks;
+pub(crate) mod sparks;
 pub(crate) mod time_axis;
 
 pub(crate) use evidence::{EvidenceRun, evidence};
-pub(crate) use sparks::sparks;
 
 use crate::blocks::chart::Chart;
 use crate::blocks::section::{Block, Section};

@@ -45,9 +45,10 @@ impl<'a> LoadCharts<'a> {
             return None;
         }
         let has_further_cores = hosts.iter().any(|host| cores(host).is_some_and(|cores| cores > sampled_at_most));
-        let rest = match has_further_cores {
-            true => said!(self.lang, "over-time-cpu-rest-and-cores", cores = sampled_at_most),
-            false => said!(self.lang, "over-time-cpu-rest"),
+        let rest = if has_further_cores {
+            said!(self.lang, "over-time-cpu-rest-and-cores", cores = sampled_at_most)
+        } else {
+            said!(self.lang, "over-time-cpu-rest")
         };
         let kinds = SERIES.into_iter().zip(KINDS.map(|(_, kind)| self.lang.tell(kind, &[])));
         Some(Shares {

@@ -211,9 +211,10 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Char
             }
         })
         .collect();
-    let title = match outcome.loss.len() > SERIES.len() {
-        true => said!(lang, "device-charts-title-loss-first", value = SERIES.len()),
-        false => said!(lang, "device-charts-title-loss"),
+    let title = if outcome.loss.len() > SERIES.len() {
+        said!(lang, "device-charts-title-loss-first", value = SERIES.len())
+    } else {
+        said!(lang, "device-charts-title-loss")
     };
     let row = |bytes: u32, point: &LossPoint| {
         vec![
