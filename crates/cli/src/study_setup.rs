@@ -1,4 +1,4 @@
-//! What a study has set up: the lab that is up, what commands have set, what somebody has done.
+//! The set-up of a study: the lab that is up, the factors that commands have set, and the steps that the operator has taken.
 
 use crate::commands::lab;
 use crate::exit::Failure;
@@ -14,12 +14,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How often a command is looked after.
-const LOOK: Duration = Duration::from_millis(5);
+/// Interval at which a running command is polled.
+const POLL: Duration = Duration::from_millis(5);
 
-/// What is set up, as far as this program knows.
-pub(crate) struct Rig {
-    /// What is asked for first has been done already.
+/// The current set-up, as far as this program knows.
+pub(crate) struct StudySetup {
+    /// Whether the first requested step is done already.
     ready: bool,
     lab: Option<(Bench, Vec<PathBuf>, Lab)>,
     commands: BTreeMap<usize, HostCommand>,
@@ -27,23 +27,23 @@ pub(crate) struct Rig {
     cancel: watch::Receiver<bool>,
 }
 
-impl Rig {
-    /// Nothing is set up; but somebody may be `ready` with what is asked for first.
+impl StudySetup {
+    /// Returns an empty set-up. `ready` counts the first requested step as done.
     pub(crate) fn new(ready: bool, cancel: watch::Receiver<bool>) -> Self {
         Self { ready, lab: None, commands: BTreeMap::new(), steps: BTreeMap::new(), cancel }
     }
 
-    /// Sets up what a run asks for, in this order: what somebody does, the lab, what commands do.
+    /// Sets up a run, in this order: the operator's steps, the lab, the commands.
     pub(crate) async fn set_up(
         &mut self,
         run: &PlannedRun,
         bench: Option<&Bench>,
         folders: &[PathBuf],
     ) -> Result<(), Failure> {
-        let to_do: Vec<&str> =
+        let steps: Vec<&str> =
             run.steps.iter().filter(|(at, step)| self.steps.get(at) != Some(step)).map(|(_, step)| &**step).collect();
-        if !to_do.is_empty() {
-            self.wait_for(&to_do.join("; ")).await?;
+        if !steps.is_empty() {
+            self.wait_for(&steps.join("; ")).await?;
             self.steps.clone_from(&run.steps);
         }
         if let Some(bench) = bench
@@ -54,8 +54,8 @@ impl Rig {
         }
         for (factor, command) in &run.commands {
             if self.commands.get(factor) != Some(command) {
-                self.take_back(*factor).await?;
-                // Before it runs: one that is interrupted may have set something.
+                self.undo(*factor).await?;
+                // Before it runs: an interrupted command may have set something.
                 self.commands.insert(*factor, command.clone());
                 self.run(&command.command, command.host.as_deref(), true).await?;
             }
@@ -63,16 +63,16 @@ impl Rig {
         Ok(())
     }
 
-    /// The hosts that are known by name.
+    /// Returns the hosts that have names.
     pub(crate) fn book(&self) -> HostBook {
         self.lab.as_ref().map_or_else(HostBook::default, |(_, _, lab)| HostBook::of_lab(lab))
     }
 
-    /// Takes back what commands have set, and takes the lab down. Returns the first failure, and tells the others.
+    /// Undoes the commands and takes the lab down. Returns the first failure, and prints the others.
     pub(crate) async fn down(mut self) -> Result<(), Failure> {
         let mut result = Ok(());
         for factor in self.commands.keys().copied().collect::<Vec<_>>() {
-            if let Err(failure) = self.take_back(factor).await {
+            if let Err(failure) = self.undo(factor).await {
                 if result.is_err() {
                     say(&format!("linerate: {failure}"));
                 } else {
@@ -85,21 +85,21 @@ impl Rig {
     }
 
     async fn lab_down(&mut self) {
-        // What was set in its hosts goes with them.
+        // The settings of its hosts go with them.
         self.commands.retain(|_, command| command.host.is_none());
         if let Some((_, _, lab)) = self.lab.take() {
             lab.down().await;
         }
     }
 
-    /// Takes back what a factor's command has set.
-    async fn take_back(&mut self, factor: usize) -> Result<(), Failure> {
+    /// Undoes a factor's command.
+    async fn undo(&mut self, factor: usize) -> Result<(), Failure> {
         let Some(HostCommand { undo: Some(undo), host, .. }) = self.commands.remove(&factor) else { return Ok(()) };
-        // Also when the study is to stop.
+        // Even if the study is stopping.
         self.run(&undo, host.as_deref(), false).await
     }
 
-    /// Runs a command to its end, on this machine or in a host of the lab; what it prints goes to standard error.
+    /// Runs a command to its end, on this machine or in a host of the lab; its output goes to standard error.
     async fn run(&self, command: &str, host: Option<&str>, stops: bool) -> Result<(), Failure> {
         let place = host.map_or_else(String::new, |host| format!(" in host {host}"));
         let failed = |why: String| Failure::measure(format!("the command `{command}`{place}: {why}"));
@@ -118,12 +118,12 @@ impl Rig {
                     end(&mut child);
                     return Err(failed("it was interrupted".to_owned()));
                 }
-                None => tokio::time::sleep(LOOK).await,
+                None => tokio::time::sleep(POLL).await,
             }
         }
     }
 
-    /// Has somebody do something.
+    /// Waits until the operator has taken a step.
     async fn wait_for(&mut self, step: &str) -> Result<(), Failure> {
         if std::mem::take(&mut self.ready) {
             say(&format!("linerate: taken as done, as --ready says: {step}"));
@@ -133,7 +133,7 @@ impl Rig {
             return Err(Failure::Waiting(format!("to be done by somebody first: {step}")));
         }
         say(&format!("linerate: to be done now: {step}; then press Enter"));
-        // What never comes is not waited for at the end.
+        // A blocking read does not delay the end of the program.
         let line = tokio::task::spawn_blocking(|| stdin().read_line(&mut String::new()));
         tokio::select! {
             read = line => match read {
@@ -145,9 +145,9 @@ impl Rig {
     }
 }
 
-/// Ends a command that is no longer wanted.
+/// Kills a command.
 fn end(child: &mut Child) {
-    // It may have ended by itself just now.
+    // It may have ended just now.
     let _ = child.kill();
     let _ = child.wait();
 }
