@@ -103,7 +103,8 @@ impl Language {
         }
         let is_japanese = |c: char| c >= '\u{2e80}';
         let is_word = |word: &&str| word.chars().filter(char::is_ascii_alphabetic).nth(1).is_some();
-        let (mut parts, mut rest) = (Vec::new(), text);
+        let mut parts = Vec::new();
+        let mut rest = text;
         while let Some(first) = rest.chars().next() {
             let end = rest.find(|c| is_japanese(c) != is_japanese(first)).unwrap_or(rest.len());
             let (part, further) = rest.split_at(end);

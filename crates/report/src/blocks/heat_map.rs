@@ -39,7 +39,8 @@ impl HeatMap {
         if values().count() < 2 || !values().all(f64::is_finite) {
             return None;
         }
-        let (low, high) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
+        let low = values().reduce(f64::min)?;
+        let high = values().reduce(f64::max)?;
         let (one, unit) = unit_of(self.unit, high);
         let field = |(value, label): Told| Field { value, figure: figure(value / one), label };
         let fields = self.values.into_iter().map(|row| row.into_iter().map(|told| told.map(field)).collect());

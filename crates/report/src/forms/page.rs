@@ -246,7 +246,8 @@ fn has_figure(text: &str, figure: &str) -> bool {
     let figure = figure.strip_suffix(" /s").unwrap_or(figure);
     let is_digit = |c: char| c.is_ascii_digit();
     text.match_indices(figure).any(|(at, _)| {
-        let (before, after) = (&text[..at], &text[at + figure.len()..]);
+        let before = &text[..at];
+        let after = &text[at + figure.len()..];
         !before.trim_end_matches([',', '.']).ends_with(is_digit)
             && !after.trim_start_matches([',', '.']).starts_with(is_digit)
     })

@@ -56,7 +56,8 @@ pub(crate) fn svg(chart: &Chart) -> String {
     let top = MARGIN + LINE + LINE * chart.legend.len() as u32;
     let drawing = chart.drawn();
     let drawn = height_of(&drawing);
-    let (width, height) = (WIDTH + 2 * MARGIN, top + LINE + drawn + MARGIN);
+    let width = WIDTH + 2 * MARGIN;
+    let height = top + LINE + drawn + MARGIN;
     let picture = html! {
         svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) {
             title { (chart.title) }

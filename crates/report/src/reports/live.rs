@@ -107,7 +107,8 @@ fn time(told: Option<Nanos>) -> Option<f64> {
 
 /// An attempt as charts name and colour it.
 fn named(lang: Language, attempt: &LiveAttempt) -> Attempt<'static> {
-    let (run, counts) = (attempt.run, !matches!(attempt.state, TrialState::Spoilt | TrialState::Failed));
+    let run = attempt.run;
+    let counts = !matches!(attempt.state, TrialState::Spoilt | TrialState::Failed);
     let class = if counts { SERIES[run.saturating_sub(1) as usize % SERIES.len()] } else { "spoilt" };
     let name = match attempt.reason.as_deref().map(|reason| plain(reason.trim_end_matches('.'))) {
         Some(reason) if !counts => said!(lang, "live-run-not-counted", run = run, reason = reason),

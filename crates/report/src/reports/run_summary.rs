@@ -56,14 +56,16 @@ mod tests {
     fn a_figure_has_its_unit_and_a_limit_its_confidence() {
         let of = |quantity: Quantity, value| {
             let firmness = if value > 0.0 { Firmness::Firm } else { Firmness::NotFirm { offered: None } };
-            let (result, unit) = ("x".to_owned(), quantity.unit());
+            let result = "x".to_owned();
+            let unit = quantity.unit();
             headline(&Headline { result, quantity, value, unit, firmness, range: None, link_share: None })
         };
         assert_eq!(of(Quantity::PayloadBps, 941e6), "941 Mbit/s");
         assert_eq!(of(Quantity::LossRatio, 0.0125), "1.250 %");
         assert_eq!(of(Quantity::LossRatio, 0.0), "(0.000 %)", "not firm");
         let share = |link_share, firmness| {
-            let (quantity, unit) = (Quantity::PayloadBps, MeasureUnit::BitsPerS);
+            let quantity = Quantity::PayloadBps;
+            let unit = MeasureUnit::BitsPerS;
             let headline =
                 Headline { result: "x".to_owned(), quantity, value: 1.0, unit, firmness, range: None, link_share };
             headline_share(Language::English, &headline)

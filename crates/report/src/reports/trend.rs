@@ -67,7 +67,8 @@ impl Trend {
             answer = format!("{answer} {}", said!(lang, "trend-left-out", runs = runs.len() - counted.len()));
         }
         let changes = found.iter().enumerate().rev().map(|(number, change)| {
-            let (before, after) = (counted[change.at - 1], counted[change.at]);
+            let before = counted[change.at - 1];
+            let after = counted[change.at];
             let text = said!(
                 lang,
                 "trend-change",
@@ -123,7 +124,8 @@ impl Levels {
 
     /// `941 Mbit/s → 800 Mbit/s (-15.0 %)`: the change of that number.
     fn step(&self, number: usize, unit: MeasureUnit) -> String {
-        let (before, after) = (self.0[number].2, self.0[number + 1].2);
+        let before = self.0[number].2;
+        let after = self.0[number + 1].2;
         let share = if before > 0.0 { format!(" ({:+.1} %)", (after / before - 1.0) * 100.0) } else { String::new() };
         format!("{} \u{2192} {}{share}", value(before, unit), value(after, unit))
     }
@@ -136,7 +138,8 @@ fn answer(lang: Language, counted: &[Counted<'_>], found: &[ChangePoint], levels
     let Headline { unit, quantity, result, .. } = &last.headline;
     let figure = said!(lang, "trend-figure", result = plain(result), quantity = lang.named("quantity", *quantity));
     let newest = value(last.headline.value, *unit);
-    let (from, until) = (moment_short(first.started_unix_ns), moment_short(last.started_unix_ns));
+    let from = moment_short(first.started_unix_ns);
+    let until = moment_short(last.started_unix_ns);
     let (low, high) = extremes(counted.iter().map(|(_, run)| run.headline.value)).unwrap_or_default();
     let between = range(lang, low, high, *unit);
     match (counted.len(), found.last()) {
@@ -195,7 +198,8 @@ fn chart(
     levels: &Levels,
     marks: &[(usize, String)],
 ) -> Option<Chart> {
-    let (first, last) = (counted.first()?.1, counted.last()?.1);
+    let first = counted.first()?.1;
+    let last = counted.last()?.1;
     if counted.len() < 2 {
         return None;
     }
@@ -209,7 +213,8 @@ fn chart(
     let (low, high) = extremes(all)?;
     let what = lang.named("quantity", last.headline.quantity);
     let y = value_axis(lang, &what, unit, low, high);
-    let (bottom, top) = (low, high);
+    let bottom = low;
+    let top = high;
     let x = dates(lang, seconds(first), seconds(last));
     let between = |at: usize| (seconds(counted[at - 1].1) + seconds(counted[at].1)) / 2.0;
     let told = |run: &TrendRun| {
@@ -276,7 +281,8 @@ fn value_axis(lang: Language, what: &str, unit: MeasureUnit, low: f64, high: f64
     if low <= 0.0 || high / low < DECADES {
         return Axis::around(lang, what, (one, &name), low, high);
     }
-    let (first, last) = ((low / one).log10().floor() as i32, (high / one).log10().ceil() as i32);
+    let first = (low / one).log10().floor() as i32;
+    let last = (high / one).log10().ceil() as i32;
     let every = usize::try_from((last - first) / 6 + 1).unwrap_or(1);
     let ticks = (first..=last).step_by(every).map(|power| {
         let text = if power < 0 {
@@ -326,7 +332,8 @@ fn dates(lang: Language, first: f64, last: f64) -> Axis {
     /// Ticks that have room for their texts.
     const MOST: f64 = 5.0;
     let room = ((last - first) * 0.03).max(1.0);
-    let (low, high) = (first - room, last + room);
+    let low = first - room;
+    let high = last + room;
     let step = STEPS.into_iter().find(|step| (high - low) / step <= MOST).unwrap_or(STEPS[STEPS.len() - 1]);
     let format = match step {
         step if step < MINUTE => "%H:%M:%S",
@@ -340,7 +347,8 @@ fn dates(lang: Language, first: f64, last: f64) -> Axis {
     };
     let counts = (low / step).ceil() as i64..=(high / step).floor() as i64;
     let ticks = counts.map(|count| count as f64 * step).map(|at| (at, shown(at, format))).collect();
-    let (from, until) = (shown(first, "%Y-%m-%d"), shown(last, "%Y-%m-%d"));
+    let from = shown(first, "%Y-%m-%d");
+    let until = shown(last, "%Y-%m-%d");
     let title = if from == until {
         said!(lang, "trend-axis-day", day = from)
     } else {

@@ -26,7 +26,9 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let count = |spoilt: bool| -> usize {
         groups.iter().filter(|group| group.kind.is_some() == spoilt).map(|group| group.attempts).sum()
     };
-    let (all, spoilt, failed) = (record.trials.len(), count(true), count(false));
+    let all = record.trials.len();
+    let spoilt = count(true);
+    let failed = count(false);
     let mut sentences = Vec::new();
     if spoilt > 0 {
         sentences.push(said!(lang, "attempts-spoilt", spoilt = spoilt, all = all));

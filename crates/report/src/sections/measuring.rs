@@ -39,7 +39,8 @@ fn calibrations(lang: Language, record: &Record) -> Vec<String> {
         Bypass::Loopback => said!(lang, "method-calibration-loopback"),
     });
     let earlier = record.plan.calibrated.iter().filter(|limit| !limit.age.is_zero()).map(|limit| {
-        let (id, age) = (plain(&limit.record.0), age(lang, limit.age));
+        let id = plain(&limit.record.0);
+        let age = age(lang, limit.age);
         match limit.bypass {
             Bypass::Cable => said!(lang, "method-tester-limit-cable", id = id, age = age),
             Bypass::Loopback => said!(lang, "method-tester-limit-loopback", id = id, age = age),

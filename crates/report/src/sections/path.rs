@@ -116,7 +116,8 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &'a Measurement, verdic
         percent(share).filter(|_| share >= WORTH_TELLING).map(told)
     };
     let cpu = &result.flows()?.cpu;
-    let (sender, receiver) = (&cpu.sender, &cpu.receiver);
+    let sender = &cpu.sender;
+    let receiver = &cpu.receiver;
     let sent = result.sent().and_then(|sent| rate(sent.payload_bps.median, "bit/s"));
     let asked = result.requests().map(|requests| &requests.transactions_per_s).and_then(|done| per_second(done.median));
     let received = result.received().filter(|_| result.task() == TaskKind::Stream);
@@ -163,7 +164,8 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &'a Measurement, verdic
 /// Returns what lies between the hosts, from what they saw of it.
 fn between(lang: Language, result: &Measurement) -> Stop {
     let line = result.limit().and_then(|limit| {
-        let (share, most) = (percent(limit.share)?, rate(limit.payload_bps.get() as f64, "bit/s")?);
+        let share = percent(limit.share)?;
+        let most = rate(limit.payload_bps.get() as f64, "bit/s")?;
         Some([
             said!(lang, "path-line", line = limit.line_bps),
             said!(lang, "path-line-carries", most = most),

@@ -35,7 +35,8 @@ fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
     let course = verdict.steadiness.map(|steadiness| sentence(&course(lang, steadiness)));
     let why = verdict.evidence.iter().chain(&verdict.next).map(|text| message(lang, text));
     let weighed = verdict.weighed.iter().map(|weighed| {
-        let (limit, support) = (lang.named("limit", weighed.limit), lang.named("support", weighed.support));
+        let limit = lang.named("limit", weighed.limit);
+        let support = lang.named("support", weighed.support);
         (format!("{limit} ({support})"), message(lang, &weighed.text))
     });
     let folded = Folded { heading: said!(lang, "verdicts-weighed"), entries: weighed.collect() };

@@ -13,7 +13,8 @@ const WORTH_TELLING: f64 = 0.05;
 /// Returns `This is 99.9 % of what the link can carry at MTU 1500.`, `None` if no limit is known.
 pub(crate) fn of_link(lang: Language, result: &Measurement) -> Option<String> {
     let limit = result.limit()?;
-    let (share, most) = (percent(limit.share)?, rate(limit.payload_bps.get() as f64, "bit/s")?);
+    let share = percent(limit.share)?;
+    let most = rate(limit.payload_bps.get() as f64, "bit/s")?;
     let mtu = limit.mtu.to_string();
     if limit.is_declared_too_slow() {
         return Some(said!(lang, "results-above-link", most = most, line = limit.line_bps, mtu = mtu));
@@ -156,7 +157,8 @@ pub(crate) fn busiest_threads(lang: Language, result: &Measurement) -> Option<St
         share => (0.0..=1.05).contains(&share).then(|| format!("{:.0}", share * 100.0)),
     };
     let cpu = &result.flows()?.cpu;
-    let (sender, receiver) = (cpu.sender.busiest_thread, cpu.receiver.busiest_thread);
+    let sender = cpu.sender.busiest_thread;
+    let receiver = cpu.receiver.busiest_thread;
     if sender == 0.0 && receiver == 0.0 {
         return None;
     }
@@ -201,7 +203,8 @@ fn tcp(lang: Language, result: &Measurement) -> Vec<String> {
         }
     }];
     if tcp.rtt_ns > 0 {
-        let (loaded, least) = (nanos(tcp.rtt_ns), nanos(tcp.min_rtt_ns));
+        let loaded = nanos(tcp.rtt_ns);
+        let least = nanos(tcp.min_rtt_ns);
         all.push(said!(lang, "further-tcp-round-trip", loaded = loaded, least = least));
     }
     let worth = |share: f64| percent(share).filter(|_| share >= WORTH_TELLING);

@@ -144,7 +144,8 @@ fn widest(lang: Language, ladder: &Ladder, gap: &Gap) -> Vec<String> {
     let (Some(less), Some(more)) = (of(gap.above), of(gap.below)) else {
         return vec![said!(lang, "ladder-widest-gap-unknown")];
     };
-    let (above, below) = (label(lang, gap.above), label(lang, gap.below));
+    let above = label(lang, gap.above);
+    let below = label(lang, gap.below);
     let factor = format!("{:.2}", gap.factor);
     let mut all =
         vec![said!(lang, "ladder-widest-gap", above = above, less = less, below = below, more = more, factor = factor)];
@@ -157,9 +158,11 @@ fn widest(lang: Language, ladder: &Ladder, gap: &Gap) -> Vec<String> {
 /// Returns the highest loss that TCP's larger header explains, so that it is not taken for a loss.
 fn header_of_tcp(lang: Language, ladder: &Ladder) -> Option<String> {
     let tcp = find(ladder, LayerName::Tcp)?;
-    let (limit, own) = (tcp.limit_bps?.get() as f64, median(tcp)?);
+    let limit = tcp.limit_bps?.get() as f64;
+    let own = median(tcp)?;
     let ground = find(ladder, LayerName::Limit).and_then(median)?;
-    let (of_udp, reached) = (percent(limit / ground)?, percent(own / limit)?);
+    let of_udp = percent(limit / ground)?;
+    let reached = percent(own / limit)?;
     Some(said!(lang, "ladder-tcp-header", limit = bits(limit)?, of_udp = of_udp, reached = reached))
 }
 
@@ -207,16 +210,19 @@ fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
 
 /// Returns the share that the layer's headers alone take of the payload that the line carries for the layer below.
 fn headers(lang: Language, layer: &LadderLayer, below: &LadderLayer) -> Option<Segment> {
-    let (own, beneath) = (layer.limit_bps?.get() as f64, below.limit_bps?.get() as f64);
+    let own = layer.limit_bps?.get() as f64;
+    let beneath = below.limit_bps?.get() as f64;
     let value = 1.0 - own / beneath;
-    let (name, share) = (label(lang, layer.name), percent(value)?);
+    let name = label(lang, layer.name);
+    let share = percent(value)?;
     let label = said!(lang, "ladder-point-headers", layer = name, share = share, below = label(lang, below.name));
     (value > 0.0).then_some(Segment { class: "limit", value, label })
 }
 
 /// Returns the text of a layer's bar.
 fn pointed_at(lang: Language, layer: &LadderLayer, payload: &Summary) -> Option<String> {
-    let (name, median) = (label(lang, layer.name), firmness::told(lang, bits(payload.median)?, layer.firmness));
+    let name = label(lang, layer.name);
+    let median = firmness::told(lang, bits(payload.median)?, layer.firmness);
     let mut parts = vec![match payload.runs {
         0 => said!(lang, "ladder-point-calculated", layer = name, payload = median),
         _ => said!(lang, "ladder-point", layer = name, payload = median, runs = spread(lang, payload, bits)),

@@ -275,7 +275,8 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
     let cap = found.peak.as_ref().map(|peak| peak.response_cap_ms);
     let cap = cap.or(Some(plan.response_cap.get() as f64 / NS_PER_MS));
     let mean_times = || lines.iter().flat_map(|(_, line)| line).map(|(_, mean)| *mean).chain(cap);
-    let (low, high) = (mean_times().fold(f64::INFINITY, f64::min), mean_times().fold(0.0, f64::max));
+    let low = mean_times().fold(f64::INFINITY, f64::min);
+    let high = mean_times().fold(0.0, f64::max);
     if !low.is_finite() {
         return None;
     }
@@ -288,7 +289,8 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
         },
         false => Axis::time(said!(lang, "nfs-axis-response"), high * NS_PER_MS),
     };
-    let (mut series, mut legend) = (Vec::new(), Vec::new());
+    let mut series = Vec::new();
+    let mut legend = Vec::new();
     if let Some((cap, shown)) = cap.and_then(|cap| Some((cap, millis(cap)?))) {
         legend.push(("limit", said!(lang, "nfs-legend-cap", shown = shown)));
         let line = vec![(0.0, cap * NS_PER_MS), (most, cap * NS_PER_MS)];
@@ -339,7 +341,8 @@ fn label(lang: Language, found: &CurveFound, name: &str, point: &CurvePoint, mea
 /// Returns what the tester itself can do: the cheapest operations, on its own hosts alone.
 fn tester_limit(lang: Language, result: &Measurement) -> Option<String> {
     let tester_limit = result.tester_limit.as_ref()?;
-    let (limit, share) = (per_second(tester_limit.reached.median)?, percent(tester_limit.share)?);
+    let limit = per_second(tester_limit.reached.median)?;
+    let share = percent(tester_limit.share)?;
     Some(match result.verdict.limit {
         Limit::Tester => said!(lang, "nfs-tester-limit-reached", limit = limit, share = share),
         _ => said!(lang, "nfs-tester-limit", limit = limit, share = share),

@@ -95,7 +95,8 @@ impl<'a> Block<'a> {
     }
 
     fn drawn(&self, grid: &Grid, map: &Heat, above: f64) -> Markup {
-        let (left, top) = (grid.left, above + self.top);
+        let left = grid.left;
+        let top = above + self.top;
         let (low, high) = map.extremes().unwrap_or((0.0, 0.0));
         let strength = |value: f64| {
             let place = if high > low { (value - low) / (high - low) } else { 0.5 };

@@ -20,7 +20,8 @@ const UNDER: f64 = 10.0;
 /// The plots in rows.
 pub(super) fn panels(title: &str, layout: Layout, chart: &Panels) -> Markup {
     let Panels { x, y, panels, .. } = chart;
-    let (left, right) = (left_of(layout, y), layout.right());
+    let left = left_of(layout, y);
+    let right = layout.right();
     let tall = match layout {
         Layout::Wide => 160.0,
         Layout::Narrow => 112.0,

@@ -34,7 +34,9 @@ pub(super) fn strips(title: &str, layout: Layout, x: &Axis, all: &[Strips]) -> M
     let members = || all.iter().flat_map(|group| &group.members);
     let rows =
         Rows::of(layout, x, members().map(|member| &*member.name), members().map(|member| &*member.figure), SPACE);
-    let (left, right, width) = (rows.left, rows.right, layout.width());
+    let left = rows.left;
+    let right = rows.right;
+    let width = layout.width();
     let px = |value: f64| left + x.scale.place(value) * (right - left);
     let strip = STRIP + rows.head();
     let bottom = BARS_TOP + all.iter().map(|group| group.height(strip)).sum::<f64>() + 6.0;

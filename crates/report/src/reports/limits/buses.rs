@@ -108,7 +108,8 @@ fn fills(bus: Bus, frame_bytes: u64) -> Option<Medium> {
 }
 
 fn method(lang: Language, buses: &[Bus]) -> Vec<String> {
-    let (shared, lanes) = (buses.iter().any(|bus| bus.is_shared()), buses.iter().any(|bus| !bus.is_shared()));
+    let shared = buses.iter().any(|bus| bus.is_shared());
+    let lanes = buses.iter().any(|bus| !bus.is_shared());
     let pci = shared.then(|| said!(lang, "limits-bus-method-pci"));
     let pcie = lanes.then(|| said!(lang, "limits-bus-method-pcie"));
     pci.into_iter().chain(pcie).chain([said!(lang, "limits-bus-method-more")]).collect()

@@ -81,7 +81,8 @@ impl Limits {
         let mut ticks = [&asked[..], &USUAL].concat();
         ticks.retain(|size| (low..=high).contains(size));
         ticks.sort_unstable();
-        let (low, high) = (low as f64 / 1.12, high as f64 * 1.12);
+        let low = low as f64 / 1.12;
+        let high = high as f64 * 1.12;
         let x = Axis {
             title: said!(lang, "limits-chart-axis-message"),
             scale: Scale::Log(low, high),

@@ -63,7 +63,8 @@ fn answer(lang: Language, cell: &LimitCell, claim: BitRate) -> String {
         }
         Some(layer) => {
             let above = said!(lang, "limits-claim-above-ip", payload = limit(Layer::Payload), ip = limit(Layer::Ip));
-            let (with_fcs, wire) = (limit(Layer::Layer2Fcs), limit(Layer::Wire));
+            let with_fcs = limit(Layer::Layer2Fcs);
+            let wire = limit(Layer::Wire);
             match layer {
                 Layer::Layer2 => {
                     said!(lang, "limits-claim-at-layer-2", above = above, with_fcs = with_fcs)
@@ -77,7 +78,8 @@ fn answer(lang: Language, cell: &LimitCell, claim: BitRate) -> String {
             }
         }
         None if claim <= carried.medium.line() => {
-            let (wire, line) = (limit(Layer::Wire), shown(carried.medium.line(), digits));
+            let wire = limit(Layer::Wire);
+            let line = shown(carried.medium.line(), digits);
             said!(lang, "limits-claim-line-only", payload = limit(Layer::Payload), wire = wire, line = line)
         }
         None => {

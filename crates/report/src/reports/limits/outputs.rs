@@ -54,7 +54,8 @@ fn object(limits: &Limits, cell: &LimitCell) -> Value {
 
 /// Returns all fields of a cell; null if a field does not apply.
 fn fields(limits: &Limits, cell: &LimitCell) -> Vec<(&'static str, Value)> {
-    let (stack, carried) = (&cell.stack, &cell.carried);
+    let stack = &cell.stack;
+    let carried = &cell.carried;
     let rate = |layer| carried.rate(layer).get();
     let bytes = |layer| carried.bytes.at(layer);
     let tcp = cell.transport == Transport::Tcp;

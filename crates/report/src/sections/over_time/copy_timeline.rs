@@ -211,7 +211,9 @@ impl Attempt<'_> {
 
     /// Returns the text shown when the bar of a part is pointed at.
     fn label(&self, lang: Language, row: &str, part: &Part, zero: u64) -> String {
-        let (from, to, time) = (moment(part.from, zero), moment(part.to, zero), nanos(part.to - part.from));
+        let from = moment(part.from, zero);
+        let to = moment(part.to, zero);
+        let time = nanos(part.to - part.from);
         let rate = part.bytes_per_s.and_then(figures::bytes_per_s);
         let mut label = match rate {
             _ if part.is_lost() => said!(lang, "copy-timeline-point-lost", row = row, run = self.name, from = from),
@@ -367,7 +369,8 @@ fn table(lang: Language, zero: u64, all: &[Attempt<'_>], title: &str) -> Table {
         } else {
             attempt.name.clone()
         };
-        let (known, remarks) = (!part.is_lost(), attempt.remarks(lang, part));
+        let known = !part.is_lost();
+        let remarks = attempt.remarks(lang, part);
         vec![
             Some(run),
             part.row.clone(),

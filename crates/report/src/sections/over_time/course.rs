@@ -16,7 +16,8 @@ impl CourseStep {
     /// Takes in the next step: the value becomes the mean of both.
     fn extend(&mut self, next: &Self) {
         let length = |span: Span| (span.to_us - span.from_us) as f64;
-        let (own, other) = (length(self.span), length(next.span));
+        let own = length(self.span);
+        let other = length(next.span);
         self.value = (self.value * own + next.value * other) / (own + other);
         self.span.to_us = next.span.to_us;
     }
@@ -109,7 +110,8 @@ impl Course {
         while self.steps.get(*next).is_some_and(|step| step.span.to_us <= span.from_us) {
             *next += 1;
         }
-        let (mut sum, mut measured) = (0.0, 0.0);
+        let mut sum = 0.0;
+        let mut measured = 0.0;
         for step in self.steps[*next..].iter().take_while(|step| step.span.from_us < span.to_us) {
             let shared = step.span.to_us.min(span.to_us) - step.span.from_us.max(span.from_us);
             sum += step.value * shared as f64;
@@ -168,7 +170,8 @@ impl Course {
 
     /// Returns the mean of each of `parts` equal parts of the window, `None` if less than half of it was measured.
     pub(crate) fn in_parts(&self, parts: usize) -> impl Iterator<Item = Option<f64>> {
-        let (length, mut next) = ((self.window.to_us - self.window.from_us) as f64, 0);
+        let length = (self.window.to_us - self.window.from_us) as f64;
+        let mut next = 0;
         let edge = move |at: usize| self.window.from_us + (length * at as f64 / parts as f64) as i64;
         (0..parts).map(move |at| self.mean_in(Span { from_us: edge(at), to_us: edge(at + 1) }, &mut next))
     }
@@ -177,7 +180,8 @@ impl Course {
     pub(crate) fn range(&self) -> Option<CourseRange> {
         let mut values: Vec<f64> = self.counted().map(|step| step.value).collect();
         values.sort_by(f64::total_cmp);
-        let (lowest, highest) = (*values.first()?, *values.last()?);
+        let lowest = *values.first()?;
+        let highest = *values.last()?;
         Some(CourseRange { lowest, highest, steps: values.len(), median: median(values)? })
     }
 }

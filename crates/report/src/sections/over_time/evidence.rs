@@ -38,7 +38,8 @@ pub(crate) fn evidence(lang: Language, record: &Record, result: &Measurement, va
     let of = LoadCharts { lang, result, attempts: &attempts, load: MEASURED };
     let mut all = of.task(record, trial.task());
     let middle = middle_run(&all)?;
-    let (chosen, window) = (middle.attempt, middle.course.window);
+    let chosen = middle.attempt;
+    let window = middle.course.window;
     all.extend(of.at_hosts());
     let rows = all.iter().flat_map(|one| {
         let lines = one.lines.iter().filter(|line| std::ptr::eq(line.attempt, chosen));

@@ -152,7 +152,8 @@ impl<'a> LoadCharts<'a> {
         }
         let charts = ways.into_iter().filter_map(|(from, to)| {
             let port = |index: u16| task.ports.get(usize::from(index));
-            let (sender, receiver) = (port(from)?, port(to)?);
+            let sender = port(from)?;
+            let receiver = port(to)?;
             let count = |port: &'a PortName, quantity| {
                 let hosts = [task.host(port)];
                 self.sums(&hosts, |sampled| {
@@ -162,7 +163,9 @@ impl<'a> LoadCharts<'a> {
             let mut lines = count(receiver, Quantity::FramesReceived);
             lines.extend(count(sender, Quantity::FramesSent).into_iter().map(|line| Line { part: 1, ..line }));
             let streams = task.streams.iter().filter(|stream| (stream.from, stream.to) == (from, to));
-            let (name, from, to) = (plain(&self.result.name), plain(&sender.to_string()), plain(&receiver.to_string()));
+            let name = plain(&self.result.name);
+            let from = plain(&sender.to_string());
+            let to = plain(&receiver.to_string());
             Some(OverTime {
                 title: said!(self.lang, "over-time-title-frames", name = name, from = from, to = to),
                 limit: line_rate(self.lang, record, task.host(sender), sender, streams),
@@ -176,7 +179,8 @@ impl<'a> LoadCharts<'a> {
     /// Bytes of files in place, retransmits and the round-trip time.
     fn copy(self) -> Vec<OverTime<'a>> {
         let with = |quantity| self.hosts(move |sampled| sampled.series.tracks_of(quantity).next().is_some());
-        let (receivers, senders) = (with(Quantity::ReceivedBytes), with(Quantity::Retransmits));
+        let receivers = with(Quantity::ReceivedBytes);
+        let senders = with(Quantity::Retransmits);
         let bytes = self.sums(&receivers, |sampled| sampled.per_second(Quantity::ReceivedBytes));
         let again = self.sums(&senders, |sampled| sampled.per_second(Quantity::Retransmits));
         let charts = [

@@ -129,7 +129,8 @@ mod tests {
 
     fn took(p50: u64) -> Option<Latency> {
         let p99 = p50 * 2;
-        let (mean, distribution) = (p50 as f64, Vec::new());
+        let mean = p50 as f64;
+        let distribution = Vec::new();
         Some(Latency { p50, p90: p50, p99, p999: p99, max: p99, min: 1_000, mean, count: 5_000, distribution })
     }
 

@@ -40,7 +40,8 @@ fn sweeps<'a>(flows: &[&'a Measurement]) -> (Vec<Vec<Stream<'a>>>, Vec<Stream<'a
             None => kinds.push((kind(stream), vec![stream])),
         }
     }
-    let (mut curves, mut others) = (Vec::new(), Vec::new());
+    let mut curves = Vec::new();
+    let mut others = Vec::new();
     for (_, mut members) in kinds {
         members.sort_by_key(|m| m.figures.flow.message_bytes);
         let distinct =
@@ -137,7 +138,8 @@ fn sweep(lang: Language, results: &[Stream<'_>]) -> Chart {
         lowest(results.iter().map(|result| payload(*result))),
         results.iter().filter_map(|m| runs(*m)).map(|(_, high)| high).fold(most, f64::max),
     );
-    let (low, high) = (size(first) / 1.12, size(results[results.len() - 1]) * 1.12);
+    let low = size(first) / 1.12;
+    let high = size(results[results.len() - 1]) * 1.12;
     let x = Axis {
         title: said!(lang, "charts-axis-message"),
         scale: Scale::Log(low, high),

@@ -34,7 +34,9 @@ fn probed<'a>(result: &'a Measurement) -> Option<&'a LoadedLatency> {
 /// Returns the effect of the stream on the latency of others.
 pub(crate) fn sentence(lang: Language, result: &Measurement) -> Option<String> {
     let probed = probed(result)?;
-    let (idle, loaded, added) = (&probed.idle_ns, &probed.loaded_ns, &probed.added_ns);
+    let idle = &probed.idle_ns;
+    let loaded = &probed.loaded_ns;
+    let added = &probed.added_ns;
     let runs = spread(lang, &added.p50_runs, |value| value.is_finite().then(|| signed_nanos(value as i64)));
     let mut all = vec![said!(
         lang,

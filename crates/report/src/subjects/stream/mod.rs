@@ -126,7 +126,8 @@ fn disorder(lang: Language, result: &Measurement) -> Option<String> {
 /// Returns how far the rate ranged within the window.
 fn within(lang: Language, result: &Measurement) -> Option<String> {
     let range = result.received()?.within?;
-    let (low, high) = (rate(range.p5_bps, "bit/s")?, rate(range.p95_bps, "bit/s")?);
+    let low = rate(range.p5_bps, "bit/s")?;
+    let high = rate(range.p95_bps, "bit/s")?;
     Some(said!(lang, "results-within", low = low, high = high))
 }
 
