@@ -10,11 +10,11 @@ use linerate_model::Latency;
 
 /// A chart, what its colours mean, and the same figures as a table.
 pub struct Chart {
-    /// What it shows.
+    /// Title, which names the quantity.
     pub title: String,
     /// Style sheet class and meaning of each colour.
     pub legend: Vec<(&'static str, String)>,
-    /// What is drawn.
+    /// Drawing of the figures.
     pub(crate) drawing: Drawing,
     /// The figures that are drawn.
     pub table: Table,
@@ -48,7 +48,7 @@ impl Chart {
         Self { title, legend, drawing: Drawing::Groups { x, panels }, table }
     }
 
-    /// The chart as a line of text, for forms that draw nothing; none where its table says it better.
+    /// Returns the chart as a line of text for forms that draw nothing, `None` if its table says more.
     pub fn in_a_line(&self) -> Option<String> {
         match &self.drawing {
             Drawing::Path(path) => Some(path.in_a_line()),

@@ -1,4 +1,5 @@
-//! One row for each result. A column's name ends in its unit and does not change within a record format.
+//! Results as comma-separated values, a row for each. A column's name ends in its unit and does not change within a
+//! record format.
 
 use crate::figures::moment_iso;
 use crate::records::Records;
@@ -11,7 +12,7 @@ use linerate_model::{
 use serde::Serialize;
 use serde_json::Value;
 
-/// How a column's cell is taken from a result.
+/// Function that takes a column's cell from a result.
 enum Cell {
     /// Every result has it.
     Result(fn(&Record, &Measurement) -> Value),
@@ -278,7 +279,7 @@ fn median(summary: &Option<Summary>) -> Option<f64> {
     summary.as_ref().map(|summary| summary.median)
 }
 
-/// A share of an end's CPU; none of an end that nobody watched, of which no thread was seen to work.
+/// Returns a share of an end's CPU, `None` for an end that was not watched: no thread was seen to work there.
 fn watched(cost: &CpuCost, share: fn(&CpuCost) -> f64) -> Option<f64> {
     (cost.busiest_thread > 0.0).then(|| share(cost))
 }

@@ -17,7 +17,7 @@ const MARGIN: u32 = 16;
 /// A chart as a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// Its name among the others, without an ending: `1-throughput-of-streams`.
+    /// Name of the file without an ending: `1-throughput-of-streams`.
     pub name: String,
     /// The drawing, an SVG file that needs nothing else.
     pub svg: String,
@@ -56,7 +56,8 @@ pub(crate) fn svg(chart: &Chart) -> String {
     let top = MARGIN + LINE + LINE * chart.legend.len() as u32;
     let drawing = chart.drawn();
     let drawn = height_of(&drawing);
-    let (width, height) = (WIDTH + 2 * MARGIN, top + LINE + drawn + MARGIN);
+    let width = WIDTH + 2 * MARGIN;
+    let height = top + LINE + drawn + MARGIN;
     let picture = html! {
         svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) {
             title { (chart.title) }

@@ -35,7 +35,7 @@ pub fn comparison(found: &Comparison, style: &Style) -> String {
     page.finish(style.unicode)
 }
 
-/// The same as a part of a page.
+/// Renders the comparison as a part of a page.
 pub fn comparison_html(lang: Language, found: &Comparison) -> Markup {
     html! {
         @if found.figures.is_empty() {
@@ -110,7 +110,7 @@ fn notes(lang: Language, found: &Comparison) -> Vec<(String, Vec<String>)> {
     all.into_iter().filter(|(_, lines)| !lines.is_empty()).collect()
 }
 
-/// What would decide an undecided figure.
+/// Returns what would decide an undecided figure.
 fn deciding(lang: Language, samples: Samples, figure: &ComparedFigure) -> String {
     let name = plain(&figure.name);
     let quantity = lang.named("quantity", figure.quantity);

@@ -1,4 +1,4 @@
-//! Which charts a record supports, and the table behind each.
+//! Charts of results, and the table of each.
 
 use crate::blocks::axis::Axis;
 use crate::blocks::chart::{Chart, distributions};
@@ -27,7 +27,7 @@ const PLACES: [(&str, &str); 9] = [
     ("s4", "column-socket"),
 ];
 
-/// Results whose losses have a chart each.
+/// Cap on the results with a chart of losses each.
 const MOST_WATERFALLS: usize = 2;
 
 /// The charts of results, in the order a reader wants them.
@@ -43,9 +43,10 @@ fn all(lang: Language, record: &Record) -> Vec<Chart> {
     charts.extend(runs::of_record(lang, record));
     let waterfalls: Vec<Chart> = flows.iter().filter_map(|result| loss_waterfall::chart(lang, result)).collect();
     // Of more results one chart compares the places.
-    match waterfalls.len() > MOST_WATERFALLS {
-        true => charts.extend(losses(lang, &flows)),
-        false => charts.extend(waterfalls),
+    if waterfalls.len() > MOST_WATERFALLS {
+        charts.extend(losses(lang, &flows))
+    } else {
+        charts.extend(waterfalls)
     }
     charts.extend(flows.iter().filter_map(|result| loaded_latency::chart(lang, result)));
     charts.extend(latencies(lang, record));
@@ -53,7 +54,7 @@ fn all(lang: Language, record: &Record) -> Vec<Chart> {
     charts
 }
 
-/// Where datagrams were lost, as parts of those offered.
+/// Returns a chart of where datagrams were lost, as parts of those offered.
 fn losses(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
     let lossy: Vec<_> = flows
         .iter()
@@ -114,7 +115,7 @@ fn losses(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
     Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }
 
-/// What transactions took.
+/// Returns a chart of response times.
 fn latencies(lang: Language, record: &Record) -> Option<Chart> {
     let told = records::with_entries(record).filter(|result| result.flows().is_some());
     let curves = told.filter_map(|m| Some((plain(&m.name), m.latency()?))).collect();

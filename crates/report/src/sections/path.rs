@@ -27,7 +27,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     Section::answer("path", said!(lang, "section-path"), charts.into_iter().collect())
 }
 
-/// Where on a path something happens.
+/// Place on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spot {
     SenderProgram,
@@ -66,12 +66,12 @@ struct Way<'a> {
     to: String,
     /// In the order in which data passes them; one of them is between the hosts.
     stops: Vec<Stop>,
-    /// Of how many datagrams, or frames, those that were lost are.
+    /// Number of datagrams, or frames, that the losses are part of.
     of: u64,
     verdict: &'a Verdict,
 }
 
-/// The path that stands for a record; none where one picture cannot show it.
+/// Returns the path that stands for a record, `None` if one picture cannot show it.
 fn way(lang: Language, record: &Record) -> Option<Way<'_>> {
     if let Some((plan, found)) = record.device() {
         return of_throughput(lang, plan, found.throughput.first()?);
@@ -116,7 +116,8 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &'a Measurement, verdic
         percent(share).filter(|_| share >= WORTH_TELLING).map(told)
     };
     let cpu = &result.flows()?.cpu;
-    let (sender, receiver) = (&cpu.sender, &cpu.receiver);
+    let sender = &cpu.sender;
+    let receiver = &cpu.receiver;
     let sent = result.sent().and_then(|sent| rate(sent.payload_bps.median, "bit/s"));
     let asked = result.requests().map(|requests| &requests.transactions_per_s).and_then(|done| per_second(done.median));
     let received = result.received().filter(|_| result.task() == TaskKind::Stream);
@@ -160,10 +161,11 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &'a Measurement, verdic
     })
 }
 
-/// What lies between the hosts, by what they saw of it.
+/// Returns what lies between the hosts, from what they saw of it.
 fn between(lang: Language, result: &Measurement) -> Stop {
     let line = result.limit().and_then(|limit| {
-        let (share, most) = (percent(limit.share)?, rate(limit.payload_bps.get() as f64, "bit/s")?);
+        let share = percent(limit.share)?;
+        let most = rate(limit.payload_bps.get() as f64, "bit/s")?;
         Some([
             said!(lang, "path-line", line = limit.line_bps),
             said!(lang, "path-line-carries", most = most),
@@ -184,7 +186,7 @@ fn between(lang: Language, result: &Measurement) -> Stop {
     Stop::new(Spot::Between, said!(lang, "path-between"), facts)
 }
 
-/// A copy's path, from storage to storage; none within one host.
+/// Returns a copy's path from storage to storage, `None` within one host.
 fn of_copy<'a>(lang: Language, record: &Record, result: &'a Measurement, found: &CopyFigures) -> Option<Way<'a>> {
     let CopyTask { sources, destinations, .. } = tasks::copy(record, &result.name)?;
     if sources.is_empty() || destinations.is_empty() {
@@ -344,7 +346,7 @@ fn interface_of_flows<'a>(record: &'a Record, result: &str, host: &HostName) -> 
     None
 }
 
-/// Name of the interface that carried the most bytes in the direction of the data, for records that name none.
+/// Returns the interface that carried the most bytes in the direction of the data, for records that name no interface.
 fn busiest_interface<'a>(record: &'a Record, result: &str, host: &HostName, sends: bool) -> Option<&'a String> {
     let attempts = record.counted().filter(|attempt| attempt.trial.name == result);
     let seen = attempts.filter_map(|attempt| attempt.hosts.get(host)).flat_map(|seen| &seen.interfaces);
@@ -352,7 +354,7 @@ fn busiest_interface<'a>(record: &'a Record, result: &str, host: &HostName, send
     Some(&busiest.name)
 }
 
-/// Where a limit is; empty where it is in no one place, or that is not known.
+/// Returns the places of a limit; empty if it has none or its place is unknown.
 fn spots(limit: Limit, place: Option<LimitPlace>) -> &'static [Spot] {
     match (limit, place.or_else(|| limit.usual_place())) {
         (Limit::StorageRead, _) => &[Spot::SenderProgram],
@@ -445,7 +447,7 @@ impl Way<'_> {
     }
 }
 
-/// The same in rows.
+/// Returns the path in rows.
 fn table(caption: &str, drawing: &PathDrawing) -> Table {
     let row = |(host, station): (Option<&str>, &Station)| {
         let did = station.facts.join("; ");

@@ -12,11 +12,13 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let told: Vec<&Measurement> = records::with_entries(record).filter(|result| result.flows().is_some()).collect();
     let shares = told.iter().filter_map(|result| shares::shares(lang, result));
     let tables = subjects::ALL.iter().filter_map(|subject| subject.table(lang, &told)).chain(shares);
-    let (heading, blocks) = (said!(lang, "section-figures"), tables.map(Block::Table).collect());
+    let heading = said!(lang, "section-figures");
+    let blocks = tables.map(Block::Table).collect();
     // The answer of a curve and of a ladder is in their own tables.
-    match record.curve().is_some() || record.ladder().is_some() {
-        true => Section::summary("figures", heading, blocks),
-        false => Section::answer("figures", heading, blocks),
+    if record.curve().is_some() || record.ladder().is_some() {
+        Section::summary("figures", heading, blocks)
+    } else {
+        Section::answer("figures", heading, blocks)
     }
 }
 

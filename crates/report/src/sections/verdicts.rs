@@ -1,4 +1,4 @@
-//! What limited each result, with the evidence.
+//! Limits of results, with the evidence.
 
 use crate::blocks::section::{Block, Entry, Folded, Section};
 use crate::figures::plain;
@@ -10,7 +10,7 @@ use crate::wording::{listed, message, sentence};
 use crate::{records, said};
 use linerate_model::{Measurement, Record, Verdict};
 
-/// What limited which results, streams and transactions first; the same verdict of several stands once.
+/// Returns the verdicts, those of results first; the same verdict of several results stands once.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let shown = abridged::shown(record);
     let mut grouped: Vec<(Vec<String>, &Verdict)> = Vec::new();
@@ -35,7 +35,8 @@ fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
     let course = verdict.steadiness.map(|steadiness| sentence(&course(lang, steadiness)));
     let why = verdict.evidence.iter().chain(&verdict.next).map(|text| message(lang, text));
     let weighed = verdict.weighed.iter().map(|weighed| {
-        let (limit, support) = (lang.named("limit", weighed.limit), lang.named("support", weighed.support));
+        let limit = lang.named("limit", weighed.limit);
+        let support = lang.named("support", weighed.support);
         (format!("{limit} ({support})"), message(lang, &weighed.text))
     });
     let folded = Folded { heading: said!(lang, "verdicts-weighed"), entries: weighed.collect() };
@@ -45,13 +46,16 @@ fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
     }
 }
 
-/// What limited a result, in a sentence; of frames that went several ways, what limited each.
+/// Returns what limited a result as a sentence, or of frames that went several ways what limited each.
 pub(crate) fn in_short(lang: Language, result: &Measurement) -> Vec<String> {
     let all = of_result(lang, result);
     let named = all.len() > 1;
-    let told = |(name, verdict): &(String, &Verdict)| match named {
-        true => sentence(&format!("{name}: {}", statement(lang, verdict))),
-        false => sentence(&statement(lang, verdict)),
+    let told = |(name, verdict): &(String, &Verdict)| {
+        if named {
+            sentence(&format!("{name}: {}", statement(lang, verdict)))
+        } else {
+            sentence(&statement(lang, verdict))
+        }
     };
     all.iter().map(told).collect()
 }
@@ -61,7 +65,7 @@ pub(crate) fn each(lang: Language, record: &Record) -> impl Iterator<Item = (Str
     record.results.iter().flat_map(move |result| of_result(lang, result)).chain(device::verdicts(lang, record))
 }
 
-/// What limited a result; of frames that went several ways, what limited each.
+/// Returns the verdict of a result, or of frames that went several ways those of each way.
 fn of_result(lang: Language, result: &Measurement) -> Vec<(String, &Verdict)> {
     let flows = result.frames();
     let each: Vec<(String, &Verdict)> =

@@ -26,7 +26,7 @@ impl Line {
         &self.name
     }
 
-    /// How many runs its figure is of.
+    /// Returns the number of runs of its figure.
     pub fn runs(&self) -> u32 {
         self.runs
     }
@@ -105,7 +105,8 @@ pub fn lines(lang: Language, record: &Record) -> Vec<Line> {
     results.chain(layers).chain(throughput).chain(latency).collect()
 }
 
-/// What many results have in common: the lowest and the highest figure of each unit, and how many each limit limits.
+/// Returns what many results have in common: the lowest and the highest figure of each unit, and how many each limit
+/// limits.
 pub(crate) fn answer(lang: Language, record: &Record) -> Vec<String> {
     let results: Vec<&Measurement> =
         records::with_entries(record).filter(|result| result.main.median.is_finite()).collect();

@@ -12,7 +12,7 @@ use linerate_model::{MeasureUnit, Measurement, TaskKind};
 /// For fewer pairs bars are clearer.
 const FEWEST_PAIRS: usize = 4;
 
-/// Each pair's part of one result; none where most hosts have only one other.
+/// Returns each pair's part of one result, `None` if most hosts have only one other.
 pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
     let table = shares(lang, result)?;
     let stream = result.task() == TaskKind::Stream;

@@ -22,9 +22,9 @@ pub struct Runs {
     /// Style sheet class: the colour.
     pub class: &'static str,
     pub unit: MeasureUnit,
-    /// One for each run, in the order in which they were made.
+    /// Value of each run, in the order in which they were made.
     pub values: Vec<f64>,
-    /// The median of the runs before, which these are shares of; none where they are shares of their own.
+    /// Median of the runs before, of which these are shares; `None` if they are shares of their own median.
     pub before: Option<f64>,
 }
 
@@ -89,7 +89,7 @@ pub fn chart(
     Some(Chart { title, legend, drawing, table })
 }
 
-/// Those that can be drawn, as many as a reader looks at.
+/// Returns the groups that can be drawn, as many as a reader looks at.
 fn several(groups: Vec<Group>) -> Vec<Group> {
     let mut left = MOST;
     let mut kept = Vec::new();
@@ -122,7 +122,7 @@ impl Runs {
         self.before.unwrap_or_else(|| self.median())
     }
 
-    /// Where a value is on the axis.
+    /// Returns the place of a value on the axis.
     fn place(&self, value: f64) -> f64 {
         if self.is_relative() { value / self.base() } else { value }
     }

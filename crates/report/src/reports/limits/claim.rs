@@ -8,7 +8,7 @@ use linerate_model::{Layer, Transport};
 use linerate_units::BitRate;
 
 impl Limits {
-    /// The answer for each cell; none where nothing was claimed.
+    /// Returns the answer for each cell, `None` if nothing was claimed.
     pub(super) fn answers(&self, lang: Language) -> Vec<String> {
         let Some(claim) = self.claim else { return Vec::new() };
         let subject = |cell: &LimitCell| {
@@ -63,7 +63,8 @@ fn answer(lang: Language, cell: &LimitCell, claim: BitRate) -> String {
         }
         Some(layer) => {
             let above = said!(lang, "limits-claim-above-ip", payload = limit(Layer::Payload), ip = limit(Layer::Ip));
-            let (with_fcs, wire) = (limit(Layer::Layer2Fcs), limit(Layer::Wire));
+            let with_fcs = limit(Layer::Layer2Fcs);
+            let wire = limit(Layer::Wire);
             match layer {
                 Layer::Layer2 => {
                     said!(lang, "limits-claim-at-layer-2", above = above, with_fcs = with_fcs)
@@ -77,7 +78,8 @@ fn answer(lang: Language, cell: &LimitCell, claim: BitRate) -> String {
             }
         }
         None if claim <= carried.medium.line() => {
-            let (wire, line) = (limit(Layer::Wire), shown(carried.medium.line(), digits));
+            let wire = limit(Layer::Wire);
+            let line = shown(carried.medium.line(), digits);
             said!(lang, "limits-claim-line-only", payload = limit(Layer::Payload), wire = wire, line = line)
         }
         None => {

@@ -105,7 +105,7 @@ impl Limits {
         }
     }
 
-    /// The same as tables, each with what is said below it.
+    /// Returns tables, each with the sentences below it.
     pub(super) fn explanations(&self, lang: Language) -> Vec<(Table, Vec<String>)> {
         let of_cell = |cell: &LimitCell| {
             let packets: Vec<_> = numbered(lang, cell).collect();

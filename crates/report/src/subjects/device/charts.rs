@@ -15,7 +15,7 @@ use linerate_model::{
     BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, FrameLatency, Latency, LossPoint, Record, Throughput,
 };
 
-/// All charts that the record supports.
+/// Returns all charts that the record supports.
 pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
     let Some((plan, outcome)) = record.device() else { return Vec::new() };
     let mut charts = Vec::new();
@@ -31,12 +31,12 @@ pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
     charts
 }
 
-/// One way to count a throughput.
+/// Unit in which a throughput is counted.
 struct Unit {
     title: &'static str,
     axis: &'static str,
     unit: &'static str,
-    /// Of frames a second at a size.
+    /// Converts frames per second at a size.
     of: fn(f64, u32) -> f64,
 }
 
@@ -56,7 +56,8 @@ impl Unit {
 fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &Unit) -> Option<Chart> {
     let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(|cell| cell.frames_per_s.is_finite()).collect();
     cells.sort_by_key(|cell| cell.frame_bytes);
-    let (low, high) = (cells.first()?.frame_bytes, cells.last()?.frame_bytes);
+    let low = cells.first()?.frame_bytes;
+    let high = cells.last()?.frame_bytes;
     let ways = if plan.directions.len() > 1 { said!(lang, "device-charts-axis-both-ways") } else { String::new() };
     let title = format!("{}{ways}", lang.tell(unit.title, &[]));
     let at = |cell: &Throughput, frames: f64| (f64::from(cell.frame_bytes), (unit.of)(frames, cell.frame_bytes));
@@ -65,7 +66,8 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
         Point { x, y, spread: None, label: label(cell.frame_bytes, unit.show(y)) }
     };
 
-    let (mut series, mut legend) = (Vec::new(), Vec::new());
+    let mut series = Vec::new();
+    let mut legend = Vec::new();
     let theory = |bytes: u32| Some((f64::from(bytes), (unit.of)(line_frames(plan, bytes)?, bytes)));
     let line: Vec<(f64, f64)> = between(low, high).into_iter().filter_map(theory).collect();
     if !line.is_empty() {
@@ -134,7 +136,8 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
 /// The sizes of a theoretical line: dense, and those of both ends.
 fn between(low: u32, high: u32) -> Vec<u32> {
     const STEPS: i32 = 160;
-    let (from, ratio) = (f64::from(low), f64::from(high) / f64::from(low));
+    let from = f64::from(low);
+    let ratio = f64::from(high) / f64::from(low);
     let mut sizes: Vec<u32> =
         (0..=STEPS).map(|step| (from * ratio.powf(f64::from(step) / f64::from(STEPS))).round() as u32).collect();
     sizes.dedup();
@@ -146,7 +149,8 @@ fn reaching(lang: Language, unit: &Unit, series: &[Series]) -> Axis {
     let drawn =
         |s: &Series| s.line.iter().map(|(_, value)| *value).chain(s.points.iter().map(|p| p.y)).collect::<Vec<_>>();
     let values = || series.iter().flat_map(drawn).filter(|value| *value > 0.0);
-    let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    let low = values().fold(f64::INFINITY, f64::min);
+    let high = values().fold(0.0, f64::max);
     rate_axis(lang, lang.tell(unit.axis, &[]), unit.unit, low, high)
 }
 
@@ -156,8 +160,10 @@ fn sizes<T>(cells: &[T], of: fn(&T) -> u32) -> Vec<u64> {
 
 /// The axis of frame sizes, which are in rising order.
 fn size_axis(lang: Language, sizes: &[u64]) -> Axis {
-    let (first, last) = (sizes.first().copied().unwrap_or(64), sizes.last().copied().unwrap_or(64));
-    let (low, high) = (first as f64 / 1.12, last as f64 * 1.12);
+    let first = sizes.first().copied().unwrap_or(64);
+    let last = sizes.last().copied().unwrap_or(64);
+    let low = first as f64 / 1.12;
+    let high = last as f64 * 1.12;
     Axis {
         title: said!(lang, "device-charts-axis-frame-size"),
         scale: Scale::Log(low, high),
@@ -211,9 +217,10 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Char
             }
         })
         .collect();
-    let title = match outcome.loss.len() > SERIES.len() {
-        true => said!(lang, "device-charts-title-loss-first", value = SERIES.len()),
-        false => said!(lang, "device-charts-title-loss"),
+    let title = if outcome.loss.len() > SERIES.len() {
+        said!(lang, "device-charts-title-loss-first", value = SERIES.len())
+    } else {
+        said!(lang, "device-charts-title-loss")
     };
     let row = |bytes: u32, point: &LossPoint| {
         vec![
@@ -257,7 +264,8 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     };
     let series = SERIES.into_iter().zip(PERCENTILES).map(|(class, (name, of))| {
         let point = |(cell, took): &(&FrameLatency, &Latency)| {
-            let (x, y) = (f64::from(cell.frame_bytes), of(took).max(1) as f64);
+            let x = f64::from(cell.frame_bytes);
+            let y = of(took).max(1) as f64;
             let label = said!(
                 lang,
                 "device-charts-point-latency",
@@ -307,7 +315,8 @@ fn buffer(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     let most = cells.iter().map(|(_, buffer)| buffer.corrected_ns).reduce(f64::max)?;
     let time = |buffer: &BufferTime| nanos(buffer.corrected_ns.round() as u64);
     let point = |(cell, buffer): &(&BackToBack, &BufferTime)| {
-        let (bytes, held) = (grouped(cell.frame_bytes.into()), frames(buffer.frames));
+        let bytes = grouped(cell.frame_bytes.into());
+        let held = frames(buffer.frames);
         let label = said!(lang, "device-charts-point-buffer", bytes = bytes, buffer = time(buffer), held = held);
         Point { x: f64::from(cell.frame_bytes), y: buffer.corrected_ns, spread: None, label }
     };
@@ -364,7 +373,8 @@ fn load(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
         .map(|(class, (words, of))| {
             let point = |cell: &&Throughput| {
                 let share = figure(cell, *of)?;
-                let (bytes, frames) = (grouped(cell.frame_bytes.into()), per_second(cell.frames_per_s)?);
+                let bytes = grouped(cell.frame_bytes.into());
+                let frames = per_second(cell.frames_per_s)?;
                 let label = said!(
                     lang,
                     "device-charts-point-cpu",

@@ -12,7 +12,7 @@ use crate::subjects::device::cells::{line_frames, named};
 use crate::wording::firmness;
 use linerate_model::{DeviceFound, DevicePlan, Throughput};
 
-/// The chart; none where the rate of the line is unknown, or of a size it is.
+/// Returns the chart, `None` if the rate of the line, or of a size, is unknown.
 pub(crate) fn chart(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Chart> {
     let cells: Vec<Sized<'_>> = outcome.throughput.iter().map(|cell| Sized::of(plan, cell)).collect::<Option<_>>()?;
     if cells.is_empty() {

@@ -25,7 +25,7 @@ struct Stream<'a> {
     figures: &'a StreamFigures,
 }
 
-/// Results that differ in message size only belong on one curve; returns those and the streams that are on none.
+/// Splits results into sweeps, which differ in message size only, and the streams that are in none.
 fn sweeps<'a>(flows: &[&'a Measurement]) -> (Vec<Vec<Stream<'a>>>, Vec<Stream<'a>>) {
     type Kind = (Transport, IpVersion, Direction, u16);
     let kind = |m: Stream<'_>| -> Kind {
@@ -40,7 +40,8 @@ fn sweeps<'a>(flows: &[&'a Measurement]) -> (Vec<Vec<Stream<'a>>>, Vec<Stream<'a
             None => kinds.push((kind(stream), vec![stream])),
         }
     }
-    let (mut curves, mut others) = (Vec::new(), Vec::new());
+    let mut curves = Vec::new();
+    let mut others = Vec::new();
     for (_, mut members) in kinds {
         members.sort_by_key(|m| m.figures.flow.message_bytes);
         let distinct =
@@ -137,7 +138,8 @@ fn sweep(lang: Language, results: &[Stream<'_>]) -> Chart {
         lowest(results.iter().map(|result| payload(*result))),
         results.iter().filter_map(|m| runs(*m)).map(|(_, high)| high).fold(most, f64::max),
     );
-    let (low, high) = (size(first) / 1.12, size(results[results.len() - 1]) * 1.12);
+    let low = size(first) / 1.12;
+    let high = size(results[results.len() - 1]) * 1.12;
     let x = Axis {
         title: said!(lang, "charts-axis-message"),
         scale: Scale::Log(low, high),
@@ -262,7 +264,7 @@ fn bits(value: f64) -> Option<String> {
     rate(value, "bit/s")
 }
 
-/// What a point of a throughput chart says.
+/// Returns the text of a point of a throughput chart.
 fn said(lang: Language, stream: Stream<'_>) -> String {
     let Stream { result, figures } = stream;
     let mut text = plain(&result.name);

@@ -12,6 +12,7 @@ use crate::said;
 use crate::subjects::contract::Subject;
 use crate::subjects::flow_sentences::{busiest_threads, led, loss, of_link, tester_limit};
 use crate::subjects::flow_table::{Figure, limit, of_task, results_table};
+use crate::subjects::live::{self, Live, LiveChart, LiveColumn, LiveRate, ValueKind};
 use crate::wording::{listed, runs};
 use linerate_model::{CpuCosts, Direction, Measurement, Record, TaskKind, Transport};
 use linerate_units::Ratio;
@@ -19,7 +20,31 @@ use linerate_units::Ratio;
 /// Streams of bytes or datagrams.
 pub(crate) struct Stream;
 
+const PAYLOAD: LiveChart = LiveChart {
+    what: "charts-axis-payload",
+    kind: ValueKind::BitsPerSecond,
+    value: |interval| Some(interval.payload_bps()),
+};
+
+const LOST: LiveChart = LiveChart {
+    what: "over-time-loss",
+    kind: ValueKind::PerSecond,
+    value: |interval| live::per_second(interval, interval.lost),
+};
+
+const LIVE: Live = Live::new(
+    LiveRate::Payload,
+    "Received",
+    &[LiveColumn::Received, LiveColumn::Rate, LiveColumn::Retransmits, LiveColumn::Srtt],
+    &[PAYLOAD, live::RETRANSMITS],
+)
+.over_udp(&[LiveColumn::Received, LiveColumn::Rate, LiveColumn::Lost], &[PAYLOAD, LOST]);
+
 impl Subject for Stream {
+    fn live(&self) -> &'static Live {
+        &LIVE
+    }
+
     fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
         let busy = busiest_threads(lang, result);
         let further = [
@@ -101,7 +126,8 @@ fn disorder(lang: Language, result: &Measurement) -> Option<String> {
 /// Returns how far the rate ranged within the window.
 fn within(lang: Language, result: &Measurement) -> Option<String> {
     let range = result.received()?.within?;
-    let (low, high) = (rate(range.p5_bps, "bit/s")?, rate(range.p95_bps, "bit/s")?);
+    let low = rate(range.p5_bps, "bit/s")?;
+    let high = rate(range.p95_bps, "bit/s")?;
     Some(said!(lang, "results-within", low = low, high = high))
 }
 
