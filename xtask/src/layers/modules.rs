@@ -13,7 +13,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("linerate", 18),
     ("linerate-lab", 9),
     ("linerate-method", 15),
-    ("linerate-model", 14),
     ("linerate-oncrpc", 4),
     ("linerate-smb", 9),
 ];
