@@ -12,7 +12,6 @@ use std::path::Path;
 const CIRCLES: &[(&str, usize)] = &[
     ("linerate", 18),
     ("linerate-method", 15),
-    ("linerate-model", 14),
 ];
 
 /// Storeys of crates, bottom up. A module may import modules of its own storey and of lower ones.
