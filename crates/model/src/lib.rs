@@ -34,6 +34,7 @@ mod measure_unit;
 mod measurement;
 mod medium;
 mod message;
+mod named;
 mod neighbours;
 mod network_counters;
 mod observation;

@@ -15,7 +15,7 @@ use nfs3_types::portmap::{self, PMAP_PROG, mapping};
 use nfs3_types::xdr_codec::{Pack as _, Unpack as _};
 use std::net::SocketAddr;
 
-/// One call of setting up is given so long.
+/// Time limit of one set-up call.
 const CALL: Nanos = Nanos::from_secs(5);
 /// The most bytes of an exported directory's path: MNTPATHLEN.
 const PATH_MAXIMUM: usize = mount::MNTPATHLEN;
@@ -99,7 +99,7 @@ pub(crate) fn mount(caller: &mut Caller, credential: &Credential, export: &str) 
     let mut rest = Rest(&results);
     let status = rest.word().ok_or_else(|| malformed(server, "MNT"))?;
     if status == mountstat3::MNT3_OK as u32 {
-        // The flavours that follow tell what it would like; a refusal will say so later.
+        // The flavours that follow are the server's preference; a refusal will come later.
         return rest.opaque(mount::FHSIZE3).map(handle).ok_or_else(|| malformed(server, "MNT"));
     }
     let name = mountstat3::unpack(&mut &status.to_be_bytes()[..])
@@ -108,7 +108,7 @@ pub(crate) fn mount(caller: &mut Caller, credential: &Credential, export: &str) 
     Err(RpcError::Refused { server, what: format!("to mount `{export}`"), reason: format!("{name}; {help}") })
 }
 
-/// Tells the MOUNT service that `export` is no longer in use. It keeps a list, and nothing else depends on it.
+/// Unregisters the mount of `export` at the MOUNT service. The service keeps a list only; nothing depends on it.
 pub(crate) fn unmount(caller: &mut Caller, credential: &Credential, export: &str) -> Result<(), RpcError> {
     let mut arguments = Vec::new();
     put_opaque(&mut arguments, export.as_bytes());

@@ -1,11 +1,11 @@
-//! Which versions of its blocks a file may hold, as far as the writes that were made and answered tell.
+//! Versions that the blocks of a file may hold, by the writes that were sent and answered.
 
 use std::ops::Range;
 
 /// The blocks of one file.
 ///
-/// The server may do writes that are under way together in any order. So a block holds, for certain, none older than the
-/// first write of the last group whose writes were all answered, and none newer than the last that was sent.
+/// The server may do writes that are under way together in any order. So a block holds, for certain, none older than
+/// the first write of the last group with all writes answered, and none newer than the last that was sent.
 #[derive(Debug)]
 pub(crate) struct Versions {
     blocks: Vec<Block>,

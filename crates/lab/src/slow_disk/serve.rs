@@ -1,9 +1,9 @@
-//! The process beside a lab that serves a host's slow disk.
+//! Child process of a lab that serves a host's slow disk.
 
 use super::SlowDisk;
 use super::files::Files;
 use super::head::Head;
-use crate::beside::until_the_end;
+use crate::lifeline::wait_for_end;
 use fuser::{Config, MountOption, Session};
 use linerate_sys::Error;
 use linerate_sys::namespace::enter_mount_namespace;
@@ -13,10 +13,11 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What it says when all is mounted.
+/// Line that it prints when all is mounted.
 pub(crate) const READY: &str = "ready";
 
-/// Puts `folders` on a slow disk in a mount namespace of this process's own, says so, and serves it until standard input ends.
+/// Puts `folders` on a slow disk in a mount namespace of this process's own, says so, and serves it until standard
+/// input ends.
 pub fn serve(disk: &SlowDisk, folders: &[PathBuf]) -> Result<(), Error> {
     enter_mount_namespace()?;
     let head = Arc::new(Head::new(disk.clone()));
@@ -38,7 +39,7 @@ pub fn serve(disk: &SlowDisk, folders: &[PathBuf]) -> Result<(), Error> {
         served.push((session, top));
     }
     println!("{READY}");
-    until_the_end()
+    wait_for_end()
 }
 
 /// The folders to mount: each as it is reached without links, or the one it will be made in; none below another.

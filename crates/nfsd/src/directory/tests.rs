@@ -1,4 +1,4 @@
-//! What only a directory of the host must promise: that nothing leads out of it.
+//! Tests of the promise of a directory of the host: nothing leads out of it.
 
 use super::*;
 use nix::sys::stat::SFlag;
@@ -9,7 +9,7 @@ fn at(directory: Handle, name: &str) -> DirOpArgs<'_> {
     DirOpArgs { directory, name: Name::new(name.as_bytes()).expect("a name") }
 }
 
-/// A directory beside a secret, and a store of it.
+/// Makes a directory next to a secret file, and a store of it.
 fn beside_a_secret() -> (tempfile::TempDir, DirectoryStore) {
     let around = tempfile::tempdir().expect("a directory");
     fs::create_dir(around.path().join("served")).expect("is made");

@@ -32,7 +32,7 @@ pub fn sentence(text: &str) -> String {
 
 /// The kind of a doubt as its record writes it: `few-runs`.
 pub(crate) fn kind(caveat: &Caveat) -> String {
-    serde_json::to_value(caveat.kind).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+    caveat.kind.name().to_owned()
 }
 
 /// Joins sentences: with a space between them, but not after a full-width stop.

@@ -17,7 +17,8 @@ fn full(at: u64) -> Arrival {
 
 /// Sends `count` full frames `gap` nanoseconds apart, numbered; what leaves, and what does not.
 fn run(path: &mut Direction<u64>, count: u64, gap: u64) -> (Vec<Departure<u64>>, Vec<(Dropped, u64)>) {
-    let (mut left, mut dropped) = (Vec::new(), Vec::new());
+    let mut left = Vec::new();
+    let mut dropped = Vec::new();
     for number in 0..count {
         let arrival = Arrival { allows_marking: true, ..full(number * gap) };
         left.extend(std::iter::from_fn(|| path.depart(arrival.at)));
@@ -236,7 +237,8 @@ fn jitter_stays_within_its_bounds_keeps_the_order_and_the_mean() {
     assert!(left.is_sorted_by_key(|departure| departure.due));
     assert!(left.windows(2).all(|pair| pair[0].frame < pair[1].frame));
     let delays: Vec<u64> = left.iter().map(|departure| departure.due - departure.frame * 20_000 - 12_304).collect();
-    let (least, most) = (delays.iter().min().expect("some"), delays.iter().max().expect("some"));
+    let least = delays.iter().min().expect("some");
+    let most = delays.iter().max().expect("some");
     assert!((18 * MS..18 * MS + MS / 5).contains(least) && (22 * MS - MS / 5..=22 * MS).contains(most));
     let mean = delays.iter().sum::<u64>() / delays.len() as u64;
     assert!(mean.abs_diff(20 * MS) < MS / 5, "{mean}");
