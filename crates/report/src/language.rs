@@ -79,10 +79,10 @@ impl Language {
     /// The name of a value of the model, which by itself is English: `limit` and `sender's CPU` have the key
     /// `limit-sender-s-cpu`.
     pub fn named(self, kind: &str, value: impl fmt::Display) -> String {
-        let own = value.to_string();
-        let letters = own.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+        let text = value.to_string();
+        let letters = text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
         let key: String = kind.chars().chain(['-']).chain(letters).collect();
-        self.pattern(&key, None, &[]).unwrap_or(own)
+        self.pattern(&key, None, &[]).unwrap_or(text)
     }
 
     /// Items of a list within a sentence.

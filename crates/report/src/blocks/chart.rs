@@ -70,9 +70,9 @@ pub(crate) fn distributions(
 ) -> Option<Chart> {
     let timed: Vec<_> =
         curves.into_iter().filter(|(_, l)| l.count > 0 && l.distribution.len() > 1).take(SERIES.len()).collect();
-    let most = timed.iter().map(|(_, l)| l.count).max()?;
-    // One in `most` is the finest share there is; five nines are enough for a reader.
-    let nines = (most as f64).log10().clamp(2.0, 5.0);
+    let highest_count = timed.iter().map(|(_, l)| l.count).max()?;
+    // One in `highest_count` is the finest share there is; five nines are enough for a reader.
+    let nines = (highest_count as f64).log10().clamp(2.0, 5.0);
     let low = timed.iter().map(|(_, l)| l.min.max(1)).min()? as f64;
     let high = timed.iter().map(|(_, l)| l.max).max()? as f64;
     let x = latency_axis(lang, low, high);

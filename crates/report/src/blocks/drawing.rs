@@ -342,11 +342,11 @@ impl Station {
 impl PathDrawing {
     /// The path in a line of text: `a > eth0 > path [limit: wire] > eth0 > b`.
     pub(crate) fn in_a_line(&self) -> String {
-        let told = |host: &HostOnPath| host.stations.iter().filter_map(Station::in_a_line).collect::<Vec<_>>();
+        let stations = |host: &HostOnPath| host.stations.iter().filter_map(Station::in_a_line).collect::<Vec<_>>();
         let mut all = vec![self.sender.name.clone()];
-        all.extend(told(&self.sender));
+        all.extend(stations(&self.sender));
         all.extend(self.between.in_a_line());
-        let mut far = told(&self.receiver);
+        let mut far = stations(&self.receiver);
         // The host's name stands behind its interface, and before what happened in it.
         let at = self.receiver.stations.iter().take_while(|station| station.is_named).count().min(far.len());
         far.insert(at, self.receiver.name.clone());

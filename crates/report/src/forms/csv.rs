@@ -196,10 +196,10 @@ pub fn csv<'a>(records: impl Into<Records<'a>>) -> String {
 }
 
 fn one(record: &Record) -> String {
-    let own: Vec<Vec<Vec<String>>> = ALL.iter().map(|subject| subject.csv_rows(record)).collect();
-    let own: Vec<&Vec<Vec<String>>> = own.iter().filter(|rows| !rows.is_empty()).collect();
+    let tables: Vec<Vec<Vec<String>>> = ALL.iter().map(|subject| subject.csv_rows(record)).collect();
+    let tables: Vec<&Vec<Vec<String>>> = tables.iter().filter(|rows| !rows.is_empty()).collect();
     let mut text = String::new();
-    if own.is_empty() || record.flows().next().is_some() || record.ladder().is_some() {
+    if tables.is_empty() || record.flows().next().is_some() || record.ladder().is_some() {
         line(&mut text, COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
         for result in &record.results {
             line(&mut text, COLUMNS.iter().map(|(_, column)| field(&column.of(record, result))));
@@ -208,7 +208,7 @@ fn one(record: &Record) -> String {
             line(&mut text, COLUMNS.iter().map(|(name, _)| field(&layer_cell(name, record, layer))));
         }
     }
-    for rows in own {
+    for rows in tables {
         if !text.is_empty() {
             line(&mut text, std::iter::empty());
         }

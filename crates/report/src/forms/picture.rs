@@ -34,12 +34,12 @@ pub fn pictures<'a>(lang: Language, records: impl Into<Records<'a>>) -> Vec<Pict
 
 /// Draws each chart as a file, named by its number and the words of its title.
 pub fn numbered(charts: impl Iterator<Item = Chart>) -> Vec<Picture> {
-    let named = |(index, chart): (usize, Chart)| {
+    let picture = |(index, chart): (usize, Chart)| {
         let letters: String = chart.title.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
         let words = letters.split_whitespace().take(MOST_WORDS).collect::<Vec<_>>().join("-").to_lowercase();
         Picture { name: format!("{}-{words}", index + 1), svg: svg(&chart) }
     };
-    charts.enumerate().map(named).collect()
+    charts.enumerate().map(picture).collect()
 }
 
 /// Words of a file's name.

@@ -134,17 +134,17 @@ impl<'a> LiveCharts<'a> {
         parts: [(&str, Told); PARTS],
     ) -> OverTime<'a> {
         let what = self.lang.tell(what, &[]);
-        let told = || self.attempts.iter().zip(&self.trial.attempts);
+        let attempts = || self.attempts.iter().zip(&self.trial.attempts);
         let of_all = |length: fn(&LiveAttempt) -> i64| self.trial.attempts.iter().map(length).max().unwrap_or(0);
         // Until a warm-up has ended, time counts from the start.
         let has_window = live(self.trial.task).has_window && of_all(measured_us) > 0;
         let window_us = if has_window { of_all(measured_us) } else { of_all(end_us) };
         let line = |(part, (_, of)): (usize, &(&str, Told))| {
-            let line = move |(attempt, told): (&'a Attempt<'a>, &LiveAttempt)| {
-                let zero_us = if has_window { end_us(told) - measured_us(told) } else { 0 };
-                Line { attempt, part, course: course(told, *of, zero_us, window_us) }
+            let line = move |(attempt, reported): (&'a Attempt<'a>, &LiveAttempt)| {
+                let zero_us = if has_window { end_us(reported) - measured_us(reported) } else { 0 };
+                Line { attempt, part, course: course(reported, *of, zero_us, window_us) }
             };
-            told().map(line).collect::<Vec<_>>()
+            attempts().map(line).collect::<Vec<_>>()
         };
         OverTime {
             title: said!(self.lang, "over-time-title", name = plain(&self.trial.name), what = what),

@@ -39,11 +39,11 @@ pub fn head(heading: &str, style: &Style) -> String {
 
 /// A name, its figures and its limit in their columns; the limit is cut where it has no room.
 fn laid_out(style: &Style, name: &str, figures: [&str; 3], limit: &str) -> Page {
-    let kept = COLUMNS.iter().zip(figures).filter(|((.., narrowest), _)| style.width >= *narrowest);
+    let columns = COLUMNS.iter().zip(figures).filter(|((.., narrowest), _)| style.width >= *narrowest);
     let mut line = " ".repeat(INDENT);
     line.push_str(&cell(name, NAME, false));
     let mut used = INDENT + NAME;
-    for ((_, width, _), figure) in kept {
+    for ((_, width, _), figure) in columns {
         line.push_str(&cell(figure, *width, true));
         used += width;
     }

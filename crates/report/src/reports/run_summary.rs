@@ -31,10 +31,10 @@ pub fn headline_share(lang: Language, headline: &Headline) -> Option<String> {
 pub fn sparkline(headlines: &[&Headline]) -> Option<String> {
     let last = headlines.last()?;
     let values: Vec<f64> = headlines.iter().filter(|one| one.is_like(last)).map(|one| one.value).collect();
-    let most = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let highest = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
     let shares: Vec<Option<f64>> =
-        values.iter().map(|value| Some(value / most).filter(|share| share.is_finite())).collect();
-    (values.len() > 1 && most > 0.0).then(|| sparkline::sparkline(&shares))
+        values.iter().map(|value| Some(value / highest).filter(|share| share.is_finite())).collect();
+    (values.len() > 1 && highest > 0.0).then(|| sparkline::sparkline(&shares))
 }
 
 /// Returns what limited that figure, with the confidence: `wire (high)`.

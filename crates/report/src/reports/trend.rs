@@ -60,13 +60,13 @@ impl Trend {
     pub fn of(lang: Language, runs: &[TrendRun]) -> Self {
         let counted = counted(runs);
         let values: Vec<f64> = counted.iter().map(|(_, run)| run.headline.value).collect();
-        let found = change_points(&values);
-        let levels = Levels::of(&values, &found);
-        let mut answer = answer(lang, &counted, &found, &levels);
+        let changes_found = change_points(&values);
+        let levels = Levels::of(&values, &changes_found);
+        let mut answer = answer(lang, &counted, &changes_found, &levels);
         if counted.len() < runs.len() {
             answer = format!("{answer} {}", said!(lang, "trend-left-out", runs = runs.len() - counted.len()));
         }
-        let changes = found.iter().enumerate().rev().map(|(number, change)| {
+        let changes = changes_found.iter().enumerate().rev().map(|(number, change)| {
             let before = counted[change.at - 1];
             let after = counted[change.at];
             let text = said!(
@@ -89,7 +89,7 @@ impl Trend {
             answer,
             changes: changes.collect(),
             software: marks.iter().rev().map(|(_, text)| text.clone()).collect(),
-            chart: chart(lang, &counted, &found, &levels, &marks),
+            chart: chart(lang, &counted, &changes_found, &levels, &marks),
         }
     }
 
@@ -172,12 +172,12 @@ fn answer(lang: Language, counted: &[Counted<'_>], found: &[ChangePoint], levels
 /// Returns the differences in the software of two runs: `linerate 0.1.0 → 0.2.0, a: Linux 6.1 → Linux 6.12`.
 fn software(before: &TrendRun, after: &TrendRun) -> String {
     let arrow = |name: &str, was: &str, is: &str| format!("{name} {} \u{2192} {}", plain(was), plain(is));
-    let own = (before.version != after.version).then(|| arrow("linerate", &before.version, &after.version));
+    let versions = (before.version != after.version).then(|| arrow("linerate", &before.version, &after.version));
     let systems = after.systems.iter().filter_map(|(host, is)| {
         let was = before.systems.get(host).filter(|was| *was != is)?;
         Some(arrow(&format!("{}:", plain(host)), was, is))
     });
-    own.into_iter().chain(systems).collect::<Vec<_>>().join(", ")
+    versions.into_iter().chain(systems).collect::<Vec<_>>().join(", ")
 }
 
 /// The newest changes of software: the position of the run after each, and what changed.
@@ -341,14 +341,14 @@ fn dates(lang: Language, first: f64, last: f64) -> Axis {
         step if step < DAY => "%d %H:%M",
         _ => "%Y-%m-%d",
     };
-    let shown = |seconds: f64, format: &str| {
+    let text = |seconds: f64, format: &str| {
         let time = jiff::Timestamp::from_second(seconds as i64);
         time.map_or_else(|_| String::new(), |time| time.strftime(format).to_string())
     };
     let counts = (low / step).ceil() as i64..=(high / step).floor() as i64;
-    let ticks = counts.map(|count| count as f64 * step).map(|at| (at, shown(at, format))).collect();
-    let from = shown(first, "%Y-%m-%d");
-    let until = shown(last, "%Y-%m-%d");
+    let ticks = counts.map(|count| count as f64 * step).map(|at| (at, text(at, format))).collect();
+    let from = text(first, "%Y-%m-%d");
+    let until = text(last, "%Y-%m-%d");
     let title = if from == until {
         said!(lang, "trend-axis-day", day = from)
     } else {

@@ -12,7 +12,7 @@ pub(crate) fn joint(lang: Language, record: &Record) -> Option<String> {
     if !are_directions(stream(record, sent)?, stream(record, received)?) {
         return None;
     }
-    let said = match common(&sent.verdict, &received.verdict) {
+    let text = match common(&sent.verdict, &received.verdict) {
         Some(verdict) => said!(lang, "directions-same", statement = verdict::statement(lang, &verdict)),
         None => said!(
             lang,
@@ -21,7 +21,7 @@ pub(crate) fn joint(lang: Language, record: &Record) -> Option<String> {
             received = verdict::statement(lang, &received.verdict)
         ),
     };
-    Some(sentence(&said))
+    Some(sentence(&text))
 }
 
 /// The stream that a result is of.

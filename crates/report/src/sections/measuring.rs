@@ -26,15 +26,15 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
     all.extend(of_flows(lang, &record.flows().collect::<Vec<_>>(), &trials));
     all.extend(ALL.iter().flat_map(|subject| subject.method(lang, record)));
     all.extend(calibrations(lang, record));
-    let mut known = BTreeSet::new();
-    all.retain(|sentence| known.insert(sentence.clone()));
+    let mut earlier_sentences = BTreeSet::new();
+    all.retain(|sentence| earlier_sentences.insert(sentence.clone()));
     all
 }
 
 /// Returns whether the run is a calibration, and which earlier calibrations its results are compared with. A
 /// calibration made for the run is named where its record is shown.
 fn calibrations(lang: Language, record: &Record) -> Vec<String> {
-    let own = record.plan.calibration.as_ref().map(|calibration| match calibration.bypass {
+    let this_run = record.plan.calibration.as_ref().map(|calibration| match calibration.bypass {
         Bypass::Cable => said!(lang, "method-calibration-cable"),
         Bypass::Loopback => said!(lang, "method-calibration-loopback"),
     });
@@ -46,7 +46,7 @@ fn calibrations(lang: Language, record: &Record) -> Vec<String> {
             Bypass::Loopback => said!(lang, "method-tester-limit-loopback", id = id, age = age),
         }
     });
-    own.into_iter().chain(earlier).collect()
+    this_run.into_iter().chain(earlier).collect()
 }
 
 /// An age in the largest unit that it has two of.

@@ -108,12 +108,12 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &'a Measurement, verdic
     let (senders, receivers) = if receives { (servers, clients) } else { (clients, servers) };
     let places = result.loss().map(|loss| loss.places).unwrap_or_default();
     let thread = |share: f64| {
-        let told = |share| said!(lang, "path-busiest-thread", share = share);
-        percent(share).filter(|_| share > 0.0).map(told)
+        let text = |share| said!(lang, "path-busiest-thread", share = share);
+        percent(share).filter(|_| share > 0.0).map(text)
     };
     let softirq = |share: f64| {
-        let told = |share| said!(lang, "path-soft-interrupts", share = share);
-        percent(share).filter(|_| share >= WORTH_TELLING).map(told)
+        let text = |share| said!(lang, "path-soft-interrupts", share = share);
+        percent(share).filter(|_| share >= WORTH_TELLING).map(text)
     };
     let cpu = &result.flows()?.cpu;
     let sender = &cpu.sender;
@@ -193,8 +193,8 @@ fn of_copy<'a>(lang: Language, record: &Record, result: &'a Measurement, found: 
         return None;
     }
     let busiest = |stages: &[CopyStage]| {
-        let known = stages.iter().filter_map(|stage| Some((stage, found.stages.get(stage)?.busy)));
-        let (stage, busy) = known.max_by(|one, other| one.1.total_cmp(&other.1))?;
+        let shares = stages.iter().filter_map(|stage| Some((stage, found.stages.get(stage)?.busy)));
+        let (stage, busy) = shares.max_by(|one, other| one.1.total_cmp(&other.1))?;
         Some(said!(lang, "path-stage", stage = lang.named("stage", stage.name()), busy = percent(busy)?))
     };
     let (senders, receivers): (Vec<_>, Vec<_>) = (once(sources.iter()), once(destinations.iter()));
@@ -311,11 +311,12 @@ fn named(lang: Language, hosts: &[&HostName]) -> String {
 /// The interface that carried most of a result's data at an end, with what is known of it; of several hosts no single one.
 fn interface(lang: Language, record: &Record, result: &str, spot: Spot, hosts: &[&HostName], sends: bool) -> Stop {
     let [host] = hosts else { return Stop::new(spot, said!(lang, "path-interfaces"), []) };
-    let known = record.hosts.iter().find(|known| known.name == **host);
-    let nics = || known.into_iter().flat_map(|known| &known.nics);
+    let host_of_record = record.hosts.iter().find(|known| known.name == **host);
+    let nics = || host_of_record.into_iter().flat_map(|known| &known.nics);
     let own = interface_of_flows(record, result, host).or_else(|| {
-        let of_data =
-            |nic: &&Nic| known.is_some_and(|host| host.data_addresses.iter().any(|a| nic.addresses.contains(a)));
+        let of_data = |nic: &&Nic| {
+            host_of_record.is_some_and(|host| host.data_addresses.iter().any(|a| nic.addresses.contains(a)))
+        };
         nics().find(of_data).map(|nic| &nic.name)
     });
     let name = own.or_else(|| busiest_interface(record, result, host, sends));
@@ -349,8 +350,8 @@ fn interface_of_flows<'a>(record: &'a Record, result: &str, host: &HostName) -> 
 /// Returns the interface that carried the most bytes in the direction of the data, for records that name no interface.
 fn busiest_interface<'a>(record: &'a Record, result: &str, host: &HostName, sends: bool) -> Option<&'a String> {
     let attempts = record.counted().filter(|attempt| attempt.trial.name == result);
-    let seen = attempts.filter_map(|attempt| attempt.hosts.get(host)).flat_map(|seen| &seen.interfaces);
-    let busiest = seen.max_by_key(|counters| if sends { counters.tx_bytes } else { counters.rx_bytes })?;
+    let interfaces = attempts.filter_map(|attempt| attempt.hosts.get(host)).flat_map(|host| &host.interfaces);
+    let busiest = interfaces.max_by_key(|counters| if sends { counters.tx_bytes } else { counters.rx_bytes })?;
     Some(&busiest.name)
 }
 
@@ -391,8 +392,8 @@ impl Way<'_> {
             receiver: HostOnPath { name: self.to.clone(), stations: stations(of_receiver) },
         };
         // Names of hosts keep their letters as they are.
-        let told = drawing.stations().map(|(_, station)| format!("{}.", station.label));
-        drawing.description = std::iter::once(statement).chain(told).collect::<Vec<_>>().join(" ");
+        let sentences = drawing.stations().map(|(_, station)| format!("{}.", station.label));
+        drawing.description = std::iter::once(statement).chain(sentences).collect::<Vec<_>>().join(" ");
         let table = table(&title, &drawing);
         Chart { title, legend: Vec::new(), drawing: Drawing::Path(drawing), table }
     }

@@ -22,11 +22,12 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     }
     let others: Vec<(String, &Verdict)> = subjects::verdicts(lang, &shown);
     let alone = others.is_empty();
-    let named = |(names, verdict): (Vec<String>, &Verdict)| {
+    let grouped_entry = |(names, verdict): (Vec<String>, &Verdict)| {
         let all = alone && names.len() == shown.results.len() && names.len() > 1;
         entry(lang, if all { said!(lang, "verdicts-all-results") } else { listed(lang, &names) }, verdict)
     };
-    let entries = grouped.into_iter().map(named).chain(others.into_iter().map(|(name, of)| entry(lang, name, of)));
+    let entries =
+        grouped.into_iter().map(grouped_entry).chain(others.into_iter().map(|(name, of)| entry(lang, name, of)));
     Section::summary("verdicts", said!(lang, "section-verdicts"), vec![Block::Entries(entries.collect())])
         .map(Section::folded)
 }
@@ -49,15 +50,15 @@ fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
 /// Returns what limited a result as a sentence, or of frames that went several ways what limited each.
 pub(crate) fn in_short(lang: Language, result: &Measurement) -> Vec<String> {
     let all = of_result(lang, result);
-    let named = all.len() > 1;
-    let told = |(name, verdict): &(String, &Verdict)| {
-        if named {
+    let has_names = all.len() > 1;
+    let text = |(name, verdict): &(String, &Verdict)| {
+        if has_names {
             sentence(&format!("{name}: {}", statement(lang, verdict)))
         } else {
             sentence(&statement(lang, verdict))
         }
     };
-    all.iter().map(told).collect()
+    all.iter().map(text).collect()
 }
 
 /// Every verdict with the name of its result.

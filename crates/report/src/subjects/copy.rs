@@ -290,9 +290,10 @@ fn csv_rows(record: &Record) -> Vec<Vec<String>> {
         }
         let head = [("record", &record.id.0), ("result", &result.name)];
         let row = |cells: &[(&str, String)]| -> Vec<String> {
-            let known = head.iter().map(|(name, text)| (*name, *text));
-            let cells: Vec<(&str, &String)> = known.chain(cells.iter().map(|(name, text)| (*name, text))).collect();
-            let cell = |name: &&str| cells.iter().find(|(known, _)| known == name).map(|(_, text)| (*text).clone());
+            let head_cells = head.iter().map(|(name, text)| (*name, *text));
+            let cells: Vec<(&str, &String)> =
+                head_cells.chain(cells.iter().map(|(name, text)| (*name, text))).collect();
+            let cell = |name: &&str| cells.iter().find(|(column, _)| column == name).map(|(_, text)| (*text).clone());
             COLUMNS.iter().map(|name| cell(name).unwrap_or_default()).collect()
         };
         let trees = |task: &CopyTask| task.trees().iter().map(CopyTree::to_string).collect::<Vec<_>>().join("; ");

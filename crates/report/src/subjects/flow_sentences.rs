@@ -189,8 +189,8 @@ fn layers(lang: Language, result: &Measurement) -> Option<String> {
 
 fn jitter(lang: Language, result: &Measurement) -> Option<String> {
     let jitter = result.stream()?.jitter_ns.as_ref()?.median;
-    let shown = (jitter.is_finite() && jitter > 0.0).then(|| nanos(jitter.round() as u64))?;
-    Some(said!(lang, "further-jitter", shown = shown))
+    let time = (jitter.is_finite() && jitter > 0.0).then(|| nanos(jitter.round() as u64))?;
+    Some(said!(lang, "further-jitter", shown = time))
 }
 
 fn tcp(lang: Language, result: &Measurement) -> Vec<String> {

@@ -114,15 +114,15 @@ fn counts(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
     ];
     let row = |flow: &&FrameFlow| {
         // A port's counter knows no single frame.
-        let told = |count: u64| (!flow.by_port_counters).then(|| grouped(count));
+        let count_of_frames = |count: u64| (!flow.by_port_counters).then(|| grouped(count));
         vec![
             Some(named(lang, flow)),
             Some(grouped(flow.sent)),
             Some(grouped(flow.received)),
             Some(grouped(flow.lost)),
-            told(flow.duplicates),
-            told(flow.reordered),
-            told(flow.flooded),
+            count_of_frames(flow.duplicates),
+            count_of_frames(flow.reordered),
+            count_of_frames(flow.flooded),
         ]
     };
     Table::filled(said!(lang, "frames-caption-counts"), columns, flows.iter().map(row).collect())

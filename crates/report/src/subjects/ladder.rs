@@ -91,8 +91,8 @@ fn table(lang: Language, ladder: &Ladder) -> Table {
 
 /// Each layer's payload as a share of the greatest, 0 to 1, in the order of [`table`]'s rows.
 fn lengths(ladder: &Ladder) -> Vec<f64> {
-    let most = ladder.layers.iter().filter_map(median).fold(0.0, f64::max);
-    from_the_top(ladder).map(|layer| if most > 0.0 { median(layer).unwrap_or(0.0) / most } else { 0.0 }).collect()
+    let highest = ladder.layers.iter().filter_map(median).fold(0.0, f64::max);
+    from_the_top(ladder).map(|layer| if highest > 0.0 { median(layer).unwrap_or(0.0) / highest } else { 0.0 }).collect()
 }
 
 /// Returns what is not firm, the widest gap, and what was not measured.
@@ -159,10 +159,10 @@ fn widest(lang: Language, ladder: &Ladder, gap: &Gap) -> Vec<String> {
 fn header_of_tcp(lang: Language, ladder: &Ladder) -> Option<String> {
     let tcp = find(ladder, LayerName::Tcp)?;
     let limit = tcp.limit_bps?.get() as f64;
-    let own = median(tcp)?;
+    let payload = median(tcp)?;
     let ground = find(ladder, LayerName::Limit).and_then(median)?;
     let of_udp = percent(limit / ground)?;
-    let reached = percent(own / limit)?;
+    let reached = percent(payload / limit)?;
     Some(said!(lang, "ladder-tcp-header", limit = bits(limit)?, of_udp = of_udp, reached = reached))
 }
 
@@ -210,9 +210,9 @@ fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
 
 /// Returns the share that the layer's headers alone take of the payload that the line carries for the layer below.
 fn headers(lang: Language, layer: &LadderLayer, below: &LadderLayer) -> Option<Segment> {
-    let own = layer.limit_bps?.get() as f64;
+    let limit_of_layer = layer.limit_bps?.get() as f64;
     let beneath = below.limit_bps?.get() as f64;
-    let value = 1.0 - own / beneath;
+    let value = 1.0 - limit_of_layer / beneath;
     let name = label(lang, layer.name);
     let share = percent(value)?;
     let label = said!(lang, "ladder-point-headers", layer = name, share = share, below = label(lang, below.name));

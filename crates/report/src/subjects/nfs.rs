@@ -209,34 +209,35 @@ fn figures(caption: String, one: &'static str, rows: Vec<(String, &OperationFigu
 fn sentences(lang: Language, record: &Record) -> Vec<String> {
     let Some((_, found)) = record.curve() else { return Vec::new() };
     let Some(lowest) = found.curve.first() else { return Vec::new() };
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     match &found.peak {
         Some(peak) => {
             let text = per_second(peak.achieved_ops)
                 .zip(millis(peak.mean_ms))
                 .zip(millis(peak.response_cap_ms))
                 .map(|((ops, mean), cap)| said!(lang, "nfs-peak-found", ops = ops, mean = mean, cap = cap));
-            said.extend(text);
-            let named = [(said!(lang, "nfs-peak-name"), peak.firmness)];
-            said.splice(0..0, firmness::sentences(lang, &named));
+            sentences.extend(text);
+            let figures = [(said!(lang, "nfs-peak-name"), peak.firmness)];
+            sentences.splice(0..0, firmness::sentences(lang, &figures));
             let past = peak.missed_at_ops.and_then(per_second).zip(peak.missed);
-            said.push(match past {
+            sentences.push(match past {
                 Some((ops, why)) => said!(lang, "nfs-missed-at", ops = ops, why = lang.named("missed", why)),
                 None => said!(lang, "nfs-none-missed"),
             });
         }
         None => {
             let why = lowest.missed.map_or_else(|| said!(lang, "nfs-load-missed"), |why| lang.named("missed", why));
-            said.extend(per_second(lowest.intended_ops).map(|ops| said!(lang, "nfs-none-held", ops = ops, why = why)));
+            sentences
+                .extend(per_second(lowest.intended_ops).map(|ops| said!(lang, "nfs-none-held", ops = ops, why = why)));
         }
     }
     if let (None, Some(ops), Some(mean)) = (lowest.missed, per_second(lowest.intended_ops), millis(lowest.mean_ms)) {
-        said.push(said!(lang, "nfs-lowest-load", ops = ops, mean = mean));
+        sentences.push(said!(lang, "nfs-lowest-load", ops = ops, mean = mean));
     }
     let of_peak = found.result.as_deref().and_then(|name| record.result(name));
-    said.extend(of_peak.as_ref().and_then(|result| tester_limit(lang, result)));
-    said.extend(of_peak.as_ref().and_then(|result| corruption(lang, result)));
-    said
+    sentences.extend(of_peak.as_ref().and_then(|result| tester_limit(lang, result)));
+    sentences.extend(of_peak.as_ref().and_then(|result| corruption(lang, result)));
+    sentences
 }
 
 /// Data read that were not what had been written.
@@ -262,14 +263,14 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
     let mut lines: Vec<(String, Vec<(&CurvePoint, f64)>)> =
         vec![(said!(lang, "nfs-legend-all"), points.iter().map(|point| (*point, point.mean_ms)).collect())];
     for class in [NfsClass::Read, NfsClass::Write, NfsClass::Other] {
-        let own: Vec<(&CurvePoint, f64)> = points
+        let means: Vec<(&CurvePoint, f64)> = points
             .iter()
             .filter_map(|point| Some((*point, point.classes.get(&class)?.mean_ms)))
             .filter(|(_, mean)| mean.is_finite() && *mean > 0.0)
             .collect();
         // With one class alone its line is that of all.
-        if !own.is_empty() && points.iter().any(|point| point.classes.len() > 1) {
-            lines.push((lang.named("class", class), own));
+        if !means.is_empty() && points.iter().any(|point| point.classes.len() > 1) {
+            lines.push((lang.named("class", class), means));
         }
     }
     let cap = found.peak.as_ref().map(|peak| peak.response_cap_ms);
@@ -280,8 +281,8 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
     if !low.is_finite() {
         return None;
     }
-    let most = points.iter().map(|point| point.achieved_ops).fold(0.0, f64::max);
-    let x = Axis::rate(lang, said!(lang, "nfs-axis-operations"), "/s", most);
+    let highest = points.iter().map(|point| point.achieved_ops).fold(0.0, f64::max);
+    let x = Axis::rate(lang, said!(lang, "nfs-axis-operations"), "/s", highest);
     let y = match high / low > LINEAR_REACH {
         true => Axis {
             title: said!(lang, "nfs-axis-response-logarithmic"),
@@ -293,7 +294,7 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
     let mut legend = Vec::new();
     if let Some((cap, shown)) = cap.and_then(|cap| Some((cap, millis(cap)?))) {
         legend.push(("limit", said!(lang, "nfs-legend-cap", shown = shown)));
-        let line = vec![(0.0, cap * NS_PER_MS), (most, cap * NS_PER_MS)];
+        let line = vec![(0.0, cap * NS_PER_MS), (highest, cap * NS_PER_MS)];
         series.push(Series { class: "limit", line, points: Vec::new() });
     }
     for (class, (name, line)) in SERIES.into_iter().zip(&lines) {
@@ -320,12 +321,12 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
 
 /// Returns the text of a point of the curve.
 fn label(lang: Language, found: &CurveFound, name: &str, point: &CurvePoint, mean_ms: f64) -> String {
-    let shown = |value: f64| per_second(value).unwrap_or_default();
+    let rate = |value: f64| per_second(value).unwrap_or_default();
     let mut text = said!(
         lang,
         "nfs-point",
-        achieved_ops = shown(point.achieved_ops),
-        intended_ops = shown(point.intended_ops),
+        achieved_ops = rate(point.achieved_ops),
+        intended_ops = rate(point.intended_ops),
         name = name,
         mean_ms = millis(mean_ms).unwrap_or_default()
     );

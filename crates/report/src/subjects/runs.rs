@@ -92,15 +92,15 @@ pub fn chart(
 /// Returns the groups that can be drawn, as many as a reader looks at.
 fn several(groups: Vec<Group>) -> Vec<Group> {
     let mut left = MOST;
-    let mut kept = Vec::new();
+    let mut drawn = Vec::new();
     for Group { name, members } in groups {
         let members: Vec<Runs> = members.into_iter().filter(Runs::is_drawn).take(left).collect();
         left -= members.len();
         if !members.is_empty() {
-            kept.push(Group { name, members });
+            drawn.push(Group { name, members });
         }
     }
-    kept
+    drawn
 }
 
 impl Runs {
@@ -130,10 +130,10 @@ impl Runs {
     fn strip(&self, lang: Language) -> Strip {
         let run = |(index, reached): (usize, &f64)| {
             let share = percent(self.place(*reached)).filter(|_| self.is_relative());
-            let shown = value(*reached, self.unit);
+            let text = value(*reached, self.unit);
             let label = match (share, self.before) {
                 (Some(share), None) => {
-                    said!(lang, "runs-point-share", name = self.name, run = index + 1, value = shown, share = share)
+                    said!(lang, "runs-point-share", name = self.name, run = index + 1, value = text, share = share)
                 }
                 (Some(share), Some(_)) => {
                     said!(
@@ -141,11 +141,11 @@ impl Runs {
                         "runs-point-share-before",
                         name = self.name,
                         run = index + 1,
-                        value = shown,
+                        value = text,
                         share = share
                     )
                 }
-                (None, _) => said!(lang, "runs-point", name = self.name, run = index + 1, value = shown),
+                (None, _) => said!(lang, "runs-point", name = self.name, run = index + 1, value = text),
             };
             Run { value: self.place(*reached), label }
         };

@@ -28,9 +28,9 @@ pub(super) fn heat(title: &str, layout: Layout, map: &Heat) -> Markup {
     let all: Vec<usize> = (0..map.columns.len()).collect();
     let blocks: Vec<Block<'_>> = all.chunks(grid.columns).map(|columns| Block::of(&grid, map, columns)).collect();
     let tops = blocks.iter().scan(0.0, |next, block| {
-        let own = *next;
+        let left = *next;
         *next += block.height + BETWEEN;
-        Some(own)
+        Some(left)
     });
     let height = blocks.iter().map(|block| block.height).sum::<f64>() + BETWEEN * blocks.len().saturating_sub(1) as f64;
     let width = layout.width();

@@ -43,9 +43,9 @@ pub(super) fn panels(title: &str, layout: Layout, chart: &Panels) -> Markup {
         .step_by(columns)
         .map(|first| {
             let is_outer = is_lowest((first + columns).min(panels.len()) - 1);
-            let own = bottom + NAME + tall;
-            bottom = own + if is_outer { FIGURES } else { UNDER };
-            own
+            let lower = bottom + NAME + tall;
+            bottom = lower + if is_outer { FIGURES } else { UNDER };
+            lower
         })
         .collect();
     let height = bottom + BELOW + layout.further_lines(&x.title);

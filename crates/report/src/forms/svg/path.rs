@@ -90,9 +90,9 @@ impl PathDrawing {
         let tops: Vec<f64> = heights
             .iter()
             .scan(NAME, |top, height| {
-                let own = *top;
+                let y = *top;
                 *top += height + ARROW;
-                Some(own)
+                Some(y)
             })
             .collect();
         let right = WIDE - HOST;
@@ -139,9 +139,9 @@ impl PathDrawing {
         let centre = width / 2.0;
         let host = |host: &HostOnPath, top: f64, tall: f64| {
             let tops = host.stations.iter().scan(top + NAME, |next, station| {
-                let own = *next;
+                let y = *next;
                 *next += station.height() + ARROW;
-                Some(own)
+                Some(y)
             });
             html! {
                 (frame(&host.name, 0.0, top, width, tall))

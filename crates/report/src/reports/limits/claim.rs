@@ -45,16 +45,16 @@ fn written(claim: BitRate) -> String {
 fn answer(lang: Language, cell: &LimitCell, claim: BitRate) -> String {
     let carried = &cell.carried;
     let (step, _) = prefix(claim.get() as f64);
-    let shown = |rate: BitRate, digits| significant(rate.get() as f64 / step, digits);
+    let digits_of = |rate: BitRate, digits| significant(rate.get() as f64 / step, digits);
     // A limit that differs from the claim must not look the same.
     let alike = |digits: &usize| {
         Layer::ALL.iter().any(|layer| {
             let rate = carried.rate(*layer);
-            rate != claim && shown(rate, *digits) == shown(claim, *digits)
+            rate != claim && digits_of(rate, *digits) == digits_of(claim, *digits)
         })
     };
     let digits = [3, 5, 7].into_iter().find(|digits| !alike(digits)).unwrap_or(9);
-    let limit = |layer| shown(carried.rate(layer), digits);
+    let limit = |layer| digits_of(carried.rate(layer), digits);
 
     match carried.possible_at(claim) {
         Some(Layer::Payload) => said!(lang, "limits-claim-as-payload", payload = limit(Layer::Payload)),
@@ -79,11 +79,11 @@ fn answer(lang: Language, cell: &LimitCell, claim: BitRate) -> String {
         }
         None if claim <= carried.medium.line() => {
             let wire = limit(Layer::Wire);
-            let line = shown(carried.medium.line(), digits);
+            let line = digits_of(carried.medium.line(), digits);
             said!(lang, "limits-claim-line-only", payload = limit(Layer::Payload), wire = wire, line = line)
         }
         None => {
-            let line = shown(carried.medium.line(), digits);
+            let line = digits_of(carried.medium.line(), digits);
             said!(lang, "limits-claim-impossible", line = line, payload = limit(Layer::Payload))
         }
     }

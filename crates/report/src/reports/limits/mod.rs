@@ -91,10 +91,10 @@ impl Limits {
     /// Returns sentences on how it was counted.
     fn counted(&self, lang: Language) -> Vec<String> {
         let Some(first) = self.cells.first() else { return Vec::new() };
-        let mut said = vec![said!(lang, "limits-note-calculated")];
+        let mut sentences = vec![said!(lang, "limits-note-calculated")];
         let any = |transport| self.cells.iter().any(|cell| cell.transport == transport);
         if any(Transport::Udp) {
-            said.push(said!(lang, "limits-note-udp"));
+            sentences.push(said!(lang, "limits-note-udp"));
         }
         if any(Transport::Tcp) {
             let timestamps = if first.stack.tcp_timestamps {
@@ -102,20 +102,20 @@ impl Limits {
             } else {
                 said!(lang, "limits-without-timestamps")
             };
-            said.push(if first.stack.half_duplex {
+            sentences.push(if first.stack.half_duplex {
                 said!(lang, "limits-note-half-duplex", timestamps = timestamps)
             } else {
                 said!(lang, "limits-note-tcp", timestamps = timestamps)
             });
         }
         if self.cells.iter().any(|cell| cell.carried.cells().is_some()) {
-            said.push(said!(lang, "limits-note-atm"));
+            sentences.push(said!(lang, "limits-note-atm"));
         }
         if self.cells.iter().any(|cell| cell.stack.medium == Medium::Fddi) {
-            said.push(said!(lang, "limits-note-fddi"));
+            sentences.push(said!(lang, "limits-note-fddi"));
         }
-        said.extend(self.left_out.clone());
-        said
+        sentences.extend(self.left_out.clone());
+        sentences
     }
 
     /// `IPv4`, and what tunnels travel over where that differs.

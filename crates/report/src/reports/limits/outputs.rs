@@ -148,7 +148,7 @@ pub fn markdown(lang: Language, limits: &Limits) -> String {
 
 /// Returns a page that needs no other file.
 pub fn html(lang: Language, limits: &Limits) -> String {
-    let kept = json!({ "id": "limits", "limits": objects(limits) }).to_string();
+    let data = json!({ "id": "limits", "limits": objects(limits) }).to_string();
     let main = html! {
         @if limits.claim.is_some() {
             section aria-labelledby="claim" {
@@ -189,7 +189,7 @@ pub fn html(lang: Language, limits: &Limits) -> String {
         main,
         footer: html! { (said!(lang, "html-figures-embedded")) },
         downloads: None,
-        carried: Carried { name: None, label: &said!(lang, "limits-download"), data: Data::Json(kept) },
+        carried: Carried { name: None, label: &said!(lang, "limits-download"), data: Data::Json(data) },
     }
     .page()
 }

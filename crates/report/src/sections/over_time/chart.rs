@@ -205,7 +205,7 @@ fn seconds(span: Span) -> (f64, f64) {
 
 impl ValueKind {
     pub(crate) fn show(self, value: f64) -> String {
-        let shown = match self {
+        let text = match self {
             Self::BitsPerSecond => rate(value, "bit/s"),
             Self::BytesPerSecond => rate(value, "B/s"),
             Self::PerSecond => per_second(value).map(|value| format!("{value}/s")),
@@ -214,7 +214,7 @@ impl ValueKind {
             Self::Segments => per_second(value),
             Self::Nanos => Some(nanos(value.round() as u64)),
         };
-        shown.unwrap_or_else(|| crate::figures::MISSING.to_owned())
+        text.unwrap_or_else(|| crate::figures::MISSING.to_owned())
     }
 
     /// An axis past `top`. It begins at zero, unless response times differ by much: `lowest` is the smallest.

@@ -276,10 +276,10 @@ fn moment(unix_ns: u64, zero: u64) -> String {
 fn chart(lang: Language, title: String, zero: u64, all: &[Attempt<'_>]) -> Chart {
     let trials = trials(all);
     let groups = trials.iter().map(|trial| {
-        let own: Vec<&Attempt<'_>> = all.iter().filter(|attempt| attempt.trial() == *trial).collect();
+        let attempts: Vec<&Attempt<'_>> = all.iter().filter(|attempt| attempt.trial() == *trial).collect();
         TimeRows {
             name: if trials.len() > 1 { plain(trial) } else { String::new() },
-            rows: rows(lang, zero, trial, &own),
+            rows: rows(lang, zero, trial, &attempts),
         }
     });
     let drawing = Drawing::Timeline { x: axis(lang, zero, all), groups: groups.collect() };
@@ -369,15 +369,15 @@ fn table(lang: Language, zero: u64, all: &[Attempt<'_>], title: &str) -> Table {
         } else {
             attempt.name.clone()
         };
-        let known = !part.is_lost();
+        let has_time = !part.is_lost();
         let remarks = attempt.remarks(lang, part);
         vec![
             Some(run),
             part.row.clone(),
             Some(moment(part.from, zero)),
-            known.then(|| moment(part.to, zero)),
-            known.then(|| nanos(part.to - part.from)),
-            part.bytes_per_s.filter(|_| known).and_then(figures::bytes_per_s),
+            has_time.then(|| moment(part.to, zero)),
+            has_time.then(|| nanos(part.to - part.from)),
+            part.bytes_per_s.filter(|_| has_time).and_then(figures::bytes_per_s),
             attempt.idle.map(nanos),
             (!remarks.is_empty()).then(|| listed(lang, &remarks)),
         ]

@@ -16,9 +16,9 @@ impl CourseStep {
     /// Takes in the next step: the value becomes the mean of both.
     fn extend(&mut self, next: &Self) {
         let length = |span: Span| (span.to_us - span.from_us) as f64;
-        let own = length(self.span);
+        let length_of_self = length(self.span);
         let other = length(next.span);
-        self.value = (self.value * own + next.value * other) / (own + other);
+        self.value = (self.value * length_of_self + next.value * other) / (length_of_self + other);
         self.span.to_us = next.span.to_us;
     }
 

@@ -112,15 +112,15 @@ pub(crate) fn summed(series: &Series, quantity: Quantity) -> Vec<u64> {
 
 /// In each interval the share of it that the core with most of these times spent so.
 fn of_cores(sampled: Sampled<'_>, times: &[Quantity]) -> Course {
-    let mut most = vec![0; sampled.series.at_us.len()];
+    let mut highest = vec![0; sampled.series.at_us.len()];
     for core in sampled.series.tracks_of(times[0]) {
-        let mut micros = vec![0; most.len()];
+        let mut micros = vec![0; highest.len()];
         let tracks = times.iter().flat_map(|time| sampled.series.tracks_of(*time));
         for track in tracks.filter(|track| track.subject == core.subject) {
             micros.iter_mut().zip(&track.values).for_each(|(sum, value)| *sum += value);
         }
-        most.iter_mut().zip(micros).for_each(|(most, value): (&mut u64, u64)| *most = value.max(*most));
+        highest.iter_mut().zip(micros).for_each(|(highest, value): (&mut u64, u64)| *highest = value.max(*highest));
     }
     // Microseconds a second.
-    Course::per_second(sampled.series, sampled.offset_us, Some(&most)).times(1e-6)
+    Course::per_second(sampled.series, sampled.offset_us, Some(&highest)).times(1e-6)
 }

@@ -44,8 +44,8 @@ const PROBE: u16 = 1;
 
 /// The timeline of copies, then the charts over time of each result.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
-    let found = record.curve().and_then(|(_, found)| record.result(found.result.as_deref()?));
-    let results: Vec<&Measurement> = records::with_entries(record).chain(found).collect();
+    let peak = record.curve().and_then(|(_, peak)| record.result(peak.result.as_deref()?));
+    let results: Vec<&Measurement> = records::with_entries(record).chain(peak).collect();
     let charts =
         results.iter().take(MOST).enumerate().flat_map(|(group, result)| of_result(lang, record, result, group));
     let mut blocks: Vec<Block> = charts.map(Block::chart).collect();
@@ -327,7 +327,8 @@ fn line_rate<'a>(
     }
     let nics = record.hosts.iter().filter(|known| known.name == *host).flat_map(|known| &known.nics);
     let line = nics.filter(|nic| nic.name == port.interface).find_map(|nic| nic.speed)?;
-    let most: FrameRate = first.size.line_rate(line);
-    let label = said!(lang, "over-time-line", line = line, frames = most.get(), bytes = u64::from(first.size.get()));
-    Some(Bound { value: most.get() as f64, meaning: said!(lang, "device-charts-legend-line"), label })
+    let line_rate: FrameRate = first.size.line_rate(line);
+    let label =
+        said!(lang, "over-time-line", line = line, frames = line_rate.get(), bytes = u64::from(first.size.get()));
+    Some(Bound { value: line_rate.get() as f64, meaning: said!(lang, "device-charts-legend-line"), label })
 }

@@ -45,7 +45,7 @@ impl<'a> LoadCharts<'a> {
             return None;
         }
         let has_further_cores = hosts.iter().any(|host| cores(host).is_some_and(|cores| cores > sampled_at_most));
-        let rest = if has_further_cores {
+        let remainder = if has_further_cores {
             said!(self.lang, "over-time-cpu-rest-and-cores", cores = sampled_at_most)
         } else {
             said!(self.lang, "over-time-cpu-rest")
@@ -53,7 +53,7 @@ impl<'a> LoadCharts<'a> {
         let kinds = SERIES.into_iter().zip(KINDS.map(|(_, kind)| self.lang.tell(kind, &[])));
         Some(Shares {
             title: said!(self.lang, "over-time-title-cpu", name = plain(&self.result.name)),
-            parts: kinds.chain([("rest", rest)]).collect(),
+            parts: kinds.chain([("rest", remainder)]).collect(),
             whole: said!(self.lang, "over-time-cpu-share"),
             runs,
             point: |lang, run, kind, share| said!(lang, "over-time-cpu-point", run = run, kind = kind, share = share),

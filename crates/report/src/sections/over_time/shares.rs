@@ -56,10 +56,10 @@ impl Shares {
             let shares = (0..self.parts.len()).map(|index| percent(share_of(&run.times, index)));
             std::iter::once(Some(run.name.clone())).chain(shares).collect()
         };
-        let named = self.parts.iter().map(|(_, part)| Column::named(part.clone(), self.whole.clone()));
+        let parts = self.parts.iter().map(|(_, part)| Column::named(part.clone(), self.whole.clone()));
         let table = Table {
             caption: self.title.clone(),
-            columns: std::iter::once(Column::new("column-over-time-run")).chain(named).collect(),
+            columns: std::iter::once(Column::new("column-over-time-run")).chain(parts).collect(),
             rows: self.runs.iter().map(row).collect(),
         };
         Some(Chart { drawing, title: self.title, legend: self.parts, table })

@@ -175,14 +175,15 @@ fn size_axis(lang: Language, sizes: &[u64]) -> Axis {
 /// what the line carries at the size, both from 0 to 100 %. Where the line is unknown, the load is in frames a second.
 fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Chart> {
     let curves: Vec<_> = SERIES.into_iter().zip(outcome.loss.iter().filter(|curve| !curve.points.is_empty())).collect();
-    let most = curves.iter().flat_map(|(_, curve)| &curve.points).map(|p| p.offered_frames_per_s).reduce(f64::max)?;
+    let highest =
+        curves.iter().flat_map(|(_, curve)| &curve.points).map(|p| p.offered_frames_per_s).reduce(f64::max)?;
     let of_line = curves.iter().all(|(_, curve)| line_frames(plan, curve.frame_bytes).is_some());
     let tenths = || (0..=10).map(|tenth| (f64::from(tenth) * 10.0, (tenth * 10).to_string())).collect();
     let x = match of_line {
         true => {
             Axis { title: said!(lang, "device-charts-axis-load-share"), scale: Scale::Linear(100.0), ticks: tenths() }
         }
-        false => Axis::rate(lang, said!(lang, "device-charts-axis-load"), "/s", most),
+        false => Axis::rate(lang, said!(lang, "device-charts-axis-load"), "/s", highest),
     };
     let y = Axis { title: said!(lang, "device-charts-axis-lost"), scale: Scale::Linear(100.0), ticks: tenths() };
     let share = |bytes: u32, point: &LossPoint| Some(point.offered_frames_per_s / line_frames(plan, bytes)? * 100.0);
@@ -308,16 +309,17 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
 
 /// Buffer time against frame size, without what the device forwarded while the burst arrived (RFC 9004 section 5.4).
 fn buffer(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
-    let known = outcome.burst.iter().filter_map(|cell| Some((cell, cell.buffer.as_ref()?)));
-    let mut cells: Vec<(&BackToBack, &BufferTime)> =
-        known.filter(|(_, buffer)| buffer.corrected_ns.is_finite() && buffer.corrected_ns >= 0.0).collect();
+    let cells_with_buffers = outcome.burst.iter().filter_map(|cell| Some((cell, cell.buffer.as_ref()?)));
+    let mut cells: Vec<(&BackToBack, &BufferTime)> = cells_with_buffers
+        .filter(|(_, buffer)| buffer.corrected_ns.is_finite() && buffer.corrected_ns >= 0.0)
+        .collect();
     cells.sort_by_key(|(cell, _)| cell.frame_bytes);
-    let most = cells.iter().map(|(_, buffer)| buffer.corrected_ns).reduce(f64::max)?;
+    let highest = cells.iter().map(|(_, buffer)| buffer.corrected_ns).reduce(f64::max)?;
     let time = |buffer: &BufferTime| nanos(buffer.corrected_ns.round() as u64);
     let point = |(cell, buffer): &(&BackToBack, &BufferTime)| {
         let bytes = grouped(cell.frame_bytes.into());
-        let held = frames(buffer.frames);
-        let label = said!(lang, "device-charts-point-buffer", bytes = bytes, buffer = time(buffer), held = held);
+        let buffered = frames(buffer.frames);
+        let label = said!(lang, "device-charts-point-buffer", bytes = bytes, buffer = time(buffer), held = buffered);
         Point { x: f64::from(cell.frame_bytes), y: buffer.corrected_ns, spread: None, label }
     };
     let points: Vec<Point> = cells.iter().map(point).collect();
@@ -340,7 +342,7 @@ fn buffer(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     let x = size_axis(lang, &cells.iter().map(|(cell, _)| cell.frame_bytes.into()).collect::<Vec<_>>());
     let series = vec![Series { class: SERIES[0], line: Vec::new(), points }];
     Some(Chart {
-        drawing: Drawing::Lines { x, y: Axis::time(said!(lang, "device-charts-axis-buffer"), most), series },
+        drawing: Drawing::Lines { x, y: Axis::time(said!(lang, "device-charts-axis-buffer"), highest), series },
         title,
         legend,
         table,
@@ -355,8 +357,8 @@ fn load(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
         ("device-charts-legend-all-cpus", |load| load.cpu),
         ("device-charts-legend-softirq", |load| load.softirq),
     ];
-    let known = |cell: &&Throughput| cell.device_load.as_ref().is_some_and(|load| load.cpu.is_some());
-    let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(known).collect();
+    let has_load = |cell: &&Throughput| cell.device_load.as_ref().is_some_and(|load| load.cpu.is_some());
+    let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(has_load).collect();
     cells.sort_by_key(|cell| cell.frame_bytes);
     let source = &cells.first()?.device_load.as_ref()?.source;
     let title = said!(lang, "device-charts-title-cpu", source = crate::figures::plain(source));

@@ -51,9 +51,9 @@ pub(crate) fn chart(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) ->
     // A trial at the line's rate may exceed the calculated one by some frames.
     let farthest =
         |cell: &Sized<'_>| [Some(cell.share), cell.tester, cell.loses].into_iter().flatten().fold(1.0, f64::max);
-    let most = cells.iter().map(farthest).fold(1.0, f64::max);
-    let most = if most < 1.01 { 1.0 } else { most };
-    let x = Axis::rate(lang, said!(lang, "line-share-axis"), "%", most * 100.0);
+    let highest = cells.iter().map(farthest).fold(1.0, f64::max);
+    let highest = if highest < 1.01 { 1.0 } else { highest };
+    let x = Axis::rate(lang, said!(lang, "line-share-axis"), "%", highest * 100.0);
     Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }
 

@@ -30,13 +30,13 @@ fn held(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         Column::new("column-neighbours-limit"),
     ];
     let row = |found: &NeighbourTable| {
-        let held = grouped(found.held.into());
+        let hosts = grouped(found.held.into());
         vec![
             Some(found.frame_bytes.to_string()),
             Some(match found.bound {
-                _ if !found.firmness.is_firm() => firmness::shown(held, found.firmness),
-                Some(_) => said!(lang, "device-at-least", entries = held),
-                None => held,
+                _ if !found.firmness.is_firm() => firmness::shown(hosts, found.firmness),
+                Some(_) => said!(lang, "device-at-least", entries = hosts),
+                None => hosts,
             }),
             found.lost_at.map(|count| grouped(count.into())),
             Some(grouped(found.neighbours_tried.into())),

@@ -44,8 +44,8 @@ pub(crate) fn chart(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
         ticks: size_ticks(&sizes, low, high),
     };
     let line_bps = all().filter_map(|(result, ..)| Some(result.limit()?.line_bps.get() as f64)).reduce(f64::min);
-    let most = all().map(|(.., payload)| payload.high).chain(line_bps).fold(0.0, f64::max);
-    let y = Axis::rate(lang, said!(lang, "rpc-chart-axis-data"), "bit/s", most);
+    let highest = all().map(|(.., payload)| payload.high).chain(line_bps).fold(0.0, f64::max);
+    let y = Axis::rate(lang, said!(lang, "rpc-chart-axis-data"), "bit/s", highest);
     let mut series = Vec::new();
     let mut legend = Vec::new();
     if let Some(line_bps) = line_bps {

@@ -102,12 +102,12 @@ fn throughput(lang: Language, record: &Record, result: &Measurement) -> Vec<Stri
         return vec![said!(lang, "results-absurd-rate")];
     };
     let runs = runs(lang, record, summary, bits);
-    let found = match (result.shares().len(), result.stream().map(|stream| stream.direction)) {
+    let sentence = match (result.shares().len(), result.stream().map(|stream| stream.direction)) {
         (_, Some(Direction::Both)) => said!(lang, "results-stream-both", payload = payload, runs = runs),
         (0 | 1, _) => said!(lang, "results-stream", payload = payload, runs = runs),
         _ => said!(lang, "results-stream-paths", payload = payload, runs = runs),
     };
-    std::iter::once(found).chain(of_link(lang, result)).collect()
+    std::iter::once(sentence).chain(of_link(lang, result)).collect()
 }
 
 /// Returns how many datagrams came twice or out of order.
@@ -141,6 +141,6 @@ fn cpu(lang: Language, result: &Measurement) -> Option<String> {
         (cost, _) => cost.clone().unwrap_or_else(|| MISSING.to_owned()),
     };
     let [sender, receiver] = [with_method(&costs[0], methods[0]), with_method(&costs[1], methods[1])];
-    let known = costs.iter().any(Option::is_some);
-    known.then(|| said!(lang, "results-cpu-byte", sender = sender, receiver = receiver))
+    let is_watched = costs.iter().any(Option::is_some);
+    is_watched.then(|| said!(lang, "results-cpu-byte", sender = sender, receiver = receiver))
 }
