@@ -32,7 +32,6 @@ mod retry;
 pub mod simulation;
 pub mod statistics;
 mod steady;
-pub mod study;
 mod sweep;
 mod task;
 mod transfer;

@@ -233,7 +233,7 @@ fn figure(layer: &dyn Layer, facts: &Facts<'_>) -> Result<Figure, Message> {
 impl Facts<'_> {
     /// What the path's line carries, if its speed is known.
     fn line(&self) -> Option<BitRate> {
-        self.results.iter().filter_map(|result| Some(result.flows()?.limit.as_ref()?.line_bps)).min()
+        self.results.iter().filter_map(|result| Some(result.limit()?.line_bps)).min()
     }
 
     fn result(&self, name: &str) -> Option<&Measurement> {
@@ -254,9 +254,9 @@ impl Facts<'_> {
         let unmeasured = || self.failed.get(stream).map_or_else(self::unmeasured, Message::untranslated);
         let result = self.result(stream).ok_or_else(unmeasured)?;
         let figures = result.flows().ok_or_else(unmeasured)?;
-        let received = figures.received.as_ref().ok_or_else(unmeasured)?;
+        let received = result.received().ok_or_else(unmeasured)?;
         let timed = self.result(transactions);
-        let latency = timed.and_then(|timed| timed.flows()?.latency_ns.as_ref()).filter(|latency| latency.count > 0);
+        let latency = timed.and_then(Measurement::latency);
         Ok(Figure {
             payload_bps: received.payload_bps.clone(),
             efficiency: efficiency(figures),

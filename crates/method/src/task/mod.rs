@@ -4,9 +4,14 @@
 mod copy;
 mod flows;
 mod frames;
+mod line_use;
+pub(crate) mod nfs;
 mod plausible;
+mod rpc;
+mod stream;
 #[cfg(test)]
 mod tests;
+mod transact;
 
 use crate::outage::{self, outages};
 use crate::validity::stolen;
