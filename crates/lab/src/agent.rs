@@ -125,8 +125,8 @@ impl Agent {
                 return Err(late());
             }
             let mut byte = [0];
-            let read = self.output.set_read_timeout(Some(left)).and_then(|()| self.output.read(&mut byte));
-            match read {
+            let result = self.output.set_read_timeout(Some(left)).and_then(|()| self.output.read(&mut byte));
+            match result {
                 Ok(0) => {
                     let status = self.child.wait().map_err(|error| error.to_string())?;
                     return Err(format!("it ended without an agent URL ({status})"));

@@ -105,8 +105,8 @@ impl Bench {
     /// A bench that comes with the program.
     pub fn named(name: &str) -> Result<Self, LabError> {
         let (name, text) = BUILT_IN.into_iter().find(|(built_in, _)| *built_in == name).ok_or_else(|| {
-            let known = BUILT_IN.map(|(name, _)| name).join(", ");
-            LabError::UnknownBench { name: name.to_owned(), known }
+            let names = BUILT_IN.map(|(name, _)| name).join(", ");
+            LabError::UnknownBench { name: name.to_owned(), known: names }
         })?;
         Self::parse(text, name)
     }
@@ -412,8 +412,8 @@ mod tests {
         let bench = Bench::parse(text, "lab.toml").expect("good");
         let to = |host: &str| bench.path_to(&host.into()).expect("a path").to_string();
         assert_eq!(to("a"), "delay=20000000ns,rate=50000000bit/s");
-        let own = "delay=20000000ns,rate=1000000bit/s,loss=1/100,loss-burst=8,mtu=1400,mtu-silent=true";
-        assert_eq!(to("b"), own);
+        let limits = "delay=20000000ns,rate=1000000bit/s,loss=1/100,loss-burst=8,mtu=1400,mtu-silent=true";
+        assert_eq!(to("b"), limits);
         assert!(bench.path_loses() && !bench.clone().without_faults().path_loses());
     }
 

@@ -67,10 +67,10 @@ impl ChildProcesses {
             let object = format!("{} (a CPU quota needs a control group that this user may make)", path.display());
             LabError::at("plant the CPU quota")(linerate_sys::Error::new("write", object, error))
         };
-        let own = cgroup::groups("cpu").into_iter().next().ok_or_else(|| {
+        let parent_group = cgroup::groups("cpu").into_iter().next().ok_or_else(|| {
             failed(Path::new("/sys/fs/cgroup"), io::Error::other("no hierarchy with the cpu controller is mounted"))
         })?;
-        let group = own.join(format!("linerate-{pid}"));
+        let group = parent_group.join(format!("linerate-{pid}"));
         // The keeper first: whatever happens next, somebody removes the group.
         self.start(&[String::from("keeper"), group.display().to_string()])?;
         let write = |name: &str, text: String| {
@@ -79,7 +79,7 @@ impl ChildProcesses {
         };
         let quota = ((share.as_f64() * PERIOD_US as f64) as u64).max(QUOTA_MINIMUM_US);
         // Version 2 hands the controller down only where that is asked for; it is there already in version 1.
-        let _ = fs::write(own.join("cgroup.subtree_control"), "+cpu");
+        let _ = fs::write(parent_group.join("cgroup.subtree_control"), "+cpu");
         fs::create_dir(&group).map_err(|error| failed(&group, error))?;
         if group.join("cpu.max").exists() {
             write("cpu.max", format!("{quota} {PERIOD_US}"))?;

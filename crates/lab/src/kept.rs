@@ -185,8 +185,8 @@ fn check_directory() -> Result<(), LabError> {
         _ => {}
     }
     let metadata = fs::symlink_metadata(&path).map_err(failed)?;
-    let own = metadata.is_dir() && metadata.uid() == effective_user() && metadata.mode() & 0o077 == 0;
-    if own { Ok(()) } else { Err(LabError::UnsafeDirectory { path }) }
+    let is_private = metadata.is_dir() && metadata.uid() == effective_user() && metadata.mode() & 0o077 == 0;
+    if is_private { Ok(()) } else { Err(LabError::UnsafeDirectory { path }) }
 }
 
 /// Returns the identifier of this boot; empty, and always the same, if the kernel has none.

@@ -87,8 +87,8 @@ pub(crate) fn install(limits: &ReferenceLimits) -> Result<HeldUp, Error> {
     for port in &ports {
         members.insert(*port, *port, None, 0).map_err(|error| map_failed("ports", &error))?;
     }
-    let found = loaded.program_mut("reference").ok_or_else(|| incomplete("reference"))?;
-    let xdp: &mut Xdp = found.try_into().map_err(program_failed(WHAT))?;
+    let xdp_program = loaded.program_mut("reference").ok_or_else(|| incomplete("reference"))?;
+    let xdp: &mut Xdp = xdp_program.try_into().map_err(program_failed(WHAT))?;
     xdp.load().map_err(program_failed(WHAT))?;
     let program = xdp.fd().map_err(program_failed(WHAT))?;
     for port in ports {

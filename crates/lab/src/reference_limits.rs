@@ -185,15 +185,15 @@ mod tests {
             "\u{e9}",
         ];
         let mut random = SmallRng::seed_from_u64(2544);
-        let mut read = 0;
+        let mut valid = 0;
         for _ in 0..200_000 {
             let text: String =
                 (0..random.random_range(0..9)).map(|_| pieces[random.random_range(0..pieces.len())]).collect();
             if let Ok(limits) = text.parse::<ReferenceLimits>() {
-                read += usize::from(!text.is_empty());
+                valid += usize::from(!text.is_empty());
                 assert_eq!(limits.to_string().parse(), Ok(limits), "{text}");
             }
         }
-        assert!(read > 1_000, "{read}: hardly any text is one of limits");
+        assert!(valid > 1_000, "{valid}: hardly any text is one of limits");
     }
 }

@@ -287,7 +287,7 @@ impl Wiring {
             let link = bench.link_of(&host.name);
             let police = link.police;
             route.add_veth(&port.far, &port.interface, &host.namespace, mtu).map_err(host.building("the link"))?;
-            let own: Vec<_> = losses
+            let port_losses: Vec<_> = losses
                 .iter()
                 .filter_map(|(place, ratio)| match place {
                     FaultPlace::From(from) if *from == host.name => Some((Way::In, *ratio)),
@@ -298,7 +298,7 @@ impl Wiring {
             let far = LinkEnd { namespace: &device.namespace, interface: port.far.clone(), end: End::Device };
             let near = LinkEnd { namespace: &host.namespace, interface: port.interface.clone(), end: End::Host };
             let link = if port.tests {
-                let link = far.set_up_for_frames(&own).map_err(host.building("the device's port"))?;
+                let link = far.set_up_for_frames(&port_losses).map_err(host.building("the device's port"))?;
                 near.set_up_for_frames(&[]).map_err(host.building("the interface"))?;
                 link
             } else {
@@ -306,8 +306,10 @@ impl Wiring {
                 let lets_out = [rate, shape].into_iter().flatten().min();
                 let faults = bench.faults_need_frame_by_frame(&host.name);
                 let is_path = matches!(kind, DeviceKind::Path(_));
-                let by_itself = lets_out.is_some() || !own.is_empty() || faults || bench.has_policers() || is_path;
-                let link = far.set_up(lets_out, mtu, &own, by_itself).map_err(host.building("the device's port"))?;
+                let by_itself =
+                    lets_out.is_some() || !port_losses.is_empty() || faults || bench.has_policers() || is_path;
+                let link =
+                    far.set_up(lets_out, mtu, &port_losses, by_itself).map_err(host.building("the device's port"))?;
                 near.set_up(rate, mtu, &[], by_itself).map_err(host.building("the interface"))?;
                 link
             };
@@ -348,7 +350,7 @@ impl Wiring {
             if let Some(bridge) = bridge {
                 route.set_bridge(link, bridge).map_err(host.building("the bridge's port"))?;
             }
-            if !own.is_empty() || police.is_some() {
+            if !port_losses.is_empty() || police.is_some() {
                 self.drop_points.push(DropPoint { host: host.name.clone(), inside: None, link });
             }
             let had = host.give(&port.interface, &addresses).map_err(host.building("the addresses"))?;
@@ -422,16 +424,16 @@ impl WiredHost {
     fn give(&self, interface: &str, addresses: &Addresses) -> Result<Vec<IpAddr>, linerate_sys::Error> {
         let mut route = inside(&self.namespace, Route::open)?;
         let link = route.index_of(interface)?;
-        let mut given = Vec::new();
+        let mut configured = Vec::new();
         for (position, address) in addresses.host.into_iter().enumerate() {
             if give(&mut route, link, address)? {
-                given.push(address);
+                configured.push(address);
                 if let Some(gateways) = addresses.gateway {
                     route.add_default_route(gateways[position])?;
                 }
             }
         }
-        Ok(given)
+        Ok(configured)
     }
 
     fn building(&self, what: &str) -> impl FnOnce(linerate_sys::Error) -> LabError + use<> {
@@ -517,7 +519,7 @@ impl LinkEnd<'_> {
 
 /// An empty namespace with loopback up, whose interfaces use IPv6 addresses at once and ask nobody for more.
 fn namespace_of(owner: &str) -> Result<NetNamespace, LabError> {
-    let made = NetNamespace::new().and_then(|namespace| {
+    let namespace_or_error = NetNamespace::new().and_then(|namespace| {
         inside(&namespace, || {
             for (setting, value) in [("disable_ipv6", "0"), ("accept_dad", "0"), ("accept_ra", "0")] {
                 for interfaces in ["all", "default"] {
@@ -531,7 +533,7 @@ fn namespace_of(owner: &str) -> Result<NetNamespace, LabError> {
         })?;
         Ok(namespace)
     });
-    made.map_err(LabError::at(format!("make the network namespace of {owner}")))
+    namespace_or_error.map_err(LabError::at(format!("make the network namespace of {owner}")))
 }
 
 /// Makes the calling thread's namespace that of a device.

@@ -173,7 +173,7 @@ fn succeeded<'a>(operation: NfsOperation, rest: &mut Rest<'a>) -> Option<Answer<
         }
         NfsOperation::Fsinfo => {
             attributes(rest)?;
-            let read = rest.word()?;
+            let max_read = rest.word()?;
             // rtpref and rtmult.
             skip(rest, 8)?;
             let write = rest.word()?;
@@ -182,7 +182,7 @@ fn succeeded<'a>(operation: NfsOperation, rest: &mut Rest<'a>) -> Option<Answer<
             let (seconds, nanos) = time(rest)?;
             // The properties.
             rest.word()?;
-            Answer::Limits { read, write, time_step: u64::from(seconds) * 1_000_000_000 + u64::from(nanos) }
+            Answer::Limits { read: max_read, write, time_step: u64::from(seconds) * 1_000_000_000 + u64::from(nanos) }
         }
         NfsOperation::Pathconf => {
             attributes(rest)?;
@@ -205,14 +205,14 @@ fn entry<'a>(rest: &mut Rest<'a>, plus: bool) -> Option<Option<Entry<'a>>> {
     skip(rest, 8)?;
     let name = rest.opaque(NAME)?;
     let cookie = long(rest)?;
-    let mut known = None;
+    let mut entry_attributes = None;
     if plus {
-        known = attributes(rest)?;
+        entry_attributes = attributes(rest)?;
         if flag(rest)? {
             rest.opaque(HANDLE)?;
         }
     }
-    Some(Some(Entry { name, cookie, attributes: known }))
+    Some(Some(Entry { name, cookie, attributes: entry_attributes }))
 }
 
 fn verifier(rest: &mut Rest<'_>) -> Option<Verifier> {
@@ -475,9 +475,9 @@ mod tests {
                 (NfsOperation::Readdir | NfsOperation::Readdirplus, Answer::Entries(entries)) => {
                     let plus = operation == NfsOperation::Readdirplus;
                     assert_eq!(entries.end, !plus);
-                    let found: Vec<_> = entries.map(|entry| (entry.name, entry.cookie, entry.attributes)).collect();
+                    let parsed: Vec<_> = entries.map(|entry| (entry.name, entry.cookie, entry.attributes)).collect();
                     let first = plus.then_some(expected);
-                    assert_eq!(found, [(&b"."[..], 1, first), (b"f12", 2, None)], "{operation}");
+                    assert_eq!(parsed, [(&b"."[..], 1, first), (b"f12", 2, None)], "{operation}");
                 }
                 (NfsOperation::Fsinfo, Answer::Limits { read, write, time_step }) => {
                     assert_eq!((read, write, time_step), (65_536, 32_768, 1));

@@ -230,9 +230,9 @@ mod tests {
         // Ten files of at most twice 144 KiB.
         let mut server = vec![vec![0; 288 << 10]; 10];
         for (file, bytes) in server.iter_mut().enumerate() {
-            let mut made = Vec::new();
-            (0..144).for_each(|block| BlockId { seed: 1, file: file as u32, block }.write(0, &mut made));
-            bytes[..made.len()].copy_from_slice(&made);
+            let mut initial_content = Vec::new();
+            (0..144).for_each(|block| BlockId { seed: 1, file: file as u32, block }.write(0, &mut initial_content));
+            bytes[..initial_content.len()].copy_from_slice(&initial_content);
         }
         let mut appended = 0;
         let mut longest = 0;
@@ -248,14 +248,14 @@ mod tests {
             let at = span.offset() as usize;
             let length = span.bytes() as usize;
             longest = longest.max(at + length);
-            let mut read = server[files.number(&span)][at..at + length].to_vec();
+            let mut data_read = server[files.number(&span)][at..at + length].to_vec();
             let mut oldest = Vec::new();
             files.oldest(&span, &mut oldest);
-            assert_eq!(files.wrong(&span, &read, false, &oldest), 0, "turn {turn}");
-            assert_eq!(files.wrong(&span, &read[..length - 1], true, &oldest), 1, "the file ends too early");
-            assert_eq!(files.wrong(&span, &read[..length - 1], false, &oldest), 0, "a short read");
-            read[length / 2] ^= 1;
-            assert!(files.wrong(&span, &read, false, &oldest) > 0);
+            assert_eq!(files.wrong(&span, &data_read, false, &oldest), 0, "turn {turn}");
+            assert_eq!(files.wrong(&span, &data_read[..length - 1], true, &oldest), 1, "the file ends too early");
+            assert_eq!(files.wrong(&span, &data_read[..length - 1], false, &oldest), 0, "a short read");
+            data_read[length / 2] ^= 1;
+            assert!(files.wrong(&span, &data_read, false, &oldest) > 0);
         }
         assert!(longest > 144 << 10, "what was appended is read");
         assert!(appended > 10_000, "{appended} of 20,000 writes appended");

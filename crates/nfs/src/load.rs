@@ -251,7 +251,7 @@ impl<'a> RunningFlow<'a> {
             return Err(RpcError::Stopped);
         }
         self.under_way = Waiting::starting_at(caller.next_xid());
-        let most = usize::from(self.load.spec.outstanding);
+        let maximum = usize::from(self.load.spec.outstanding);
         loop {
             if context.stop.is_set() {
                 return Err(RpcError::Stopped);
@@ -266,11 +266,11 @@ impl<'a> RunningFlow<'a> {
             if !asks && (caller.outstanding() == 0 || now > close + DRAIN_NS) {
                 return Ok(());
             }
-            let queued = if asks { self.ask(caller, most) } else { 0 };
+            let queued = if asks { self.ask(caller, maximum) } else { 0 };
             let wait_ns = match &self.schedule {
                 // More is due already.
                 _ if queued == BURST => 0,
-                Some(schedule) if asks && caller.outstanding() < most => schedule.due().saturating_sub(clock::now()),
+                Some(schedule) if asks && caller.outstanding() < maximum => schedule.due().saturating_sub(clock::now()),
                 _ => TICK_NS,
             };
             self.take(caller, wait_ns)?;

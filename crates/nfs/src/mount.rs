@@ -32,15 +32,16 @@ pub(crate) fn ports(
     let at = |port| SocketAddr::new(server.address, port);
     let mut portmapper = None;
     let mut ask = |program, version, name: &str| -> Result<u16, RpcError> {
-        let asked = at(portmap::PMAP_PORT);
+        let portmapper_address = at(portmap::PMAP_PORT);
         if portmapper.is_none() {
-            portmapper = Some(dial(asked).map_err(|error| no_portmapper(asked, error))?);
+            portmapper = Some(dial(portmapper_address).map_err(|error| no_portmapper(portmapper_address, error))?);
         }
         let caller = portmapper.as_mut().expect("it was made above");
-        let port = registered(caller, transport, program, version).map_err(|error| no_portmapper(asked, error))?;
+        let port = registered(caller, transport, program, version)
+            .map_err(|error| no_portmapper(portmapper_address, error))?;
         if port == 0 {
             return Err(RpcError::Refused {
-                server: asked,
+                server: portmapper_address,
                 what: format!("the port of {name} over {transport}"),
                 reason: "its portmapper knows of none; start the service, use another transport, or give the port"
                     .to_owned(),
@@ -124,11 +125,11 @@ pub(crate) fn limits(session: &mut Session<'_>, export: &Handle, spec: &NfsTask)
         _ => Err(malformed(server, "FSINFO")),
     })?;
     let (read, write) = limits.map_err(|status| session.unfit("FSINFO", Answer::Failed(status)))?;
-    let asked = spec.transfer_bytes.get();
+    let requested = spec.transfer_bytes.get();
     for (operation, most) in [(NfsOperation::Read, read), (NfsOperation::Write, write)] {
-        if spec.mix.percent(operation) > 0.0 && asked > u64::from(most) {
+        if spec.mix.percent(operation) > 0.0 && requested > u64::from(most) {
             return Err(RpcError::InvalidRequest(format!(
-                "transfers of {asked} bytes: {server} takes a {operation} of {most} at the most; use `--transfer-size {most}`"
+                "transfers of {requested} bytes: {server} takes a {operation} of {most} at the most; use `--transfer-size {most}`"
             )));
         }
     }

@@ -157,7 +157,7 @@ fn made(
     ask: &Ask<'_>,
 ) -> Result<Handle, RpcError> {
     let mut status = 0;
-    let given = session.one(what, ask, |answer| {
+    let slot_result = session.one(what, ask, |answer| {
         let mut slot = None;
         keep(&mut slot, answer).unwrap_or_else(|failed| status = failed);
         Ok(slot)
@@ -165,8 +165,8 @@ fn made(
     if status != status::OK {
         return Err(session.unfit(format!("making `{name}`"), Answer::Failed(status)));
     }
-    match given {
-        Some(given) => Ok(given),
+    match slot_result {
+        Some(slot_result) => Ok(slot_result),
         None => look_up(session, what, directory, name)?.ok_or_else(|| {
             session.unfit(format!("the handle of `{name}`, which it has just made"), Answer::Failed(NOENT))
         }),
@@ -227,9 +227,9 @@ fn found<'a>(
 /// Writes version 0 of every file.
 fn fill(session: &mut Session<'_>, set: &Set, spec: &NfsTask, write_maximum: u32, what: &str) -> Result<(), RpcError> {
     let server = session.caller.server();
-    let most = if session.transport == Transport::Udp { CHUNK_UDP } else { CHUNK_TCP };
+    let max_chunk = if session.transport == Transport::Udp { CHUNK_UDP } else { CHUNK_TCP };
     let block = BLOCK as u32;
-    let chunk = (most.min(write_maximum) / block).max(1);
+    let chunk = (max_chunk.min(write_maximum) / block).max(1);
     let blocks = (spec.files.file_bytes.get() / u64::from(block)) as u32;
     let chunks = blocks.div_ceil(chunk) as usize;
     let refused = |call: &str, n: usize, status| RpcError::Refused {
@@ -296,8 +296,8 @@ pub(crate) fn remove(session: &mut Session<'_>, export: &Handle, name: &str) -> 
                 empty(session, &what, &inside)?;
             }
         }
-        let rest: Vec<_> = listed.into_iter().map(|(name, kind)| (name, kind != Own::File)).collect();
-        take_away(session, &what, &top, &rest)?;
+        let removable: Vec<_> = listed.into_iter().map(|(name, kind)| (name, kind != Own::File)).collect();
+        take_away(session, &what, &top, &removable)?;
     }
     take_away(session, &what, export, &[(name.to_owned(), true)])
 }

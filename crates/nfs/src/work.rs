@@ -113,8 +113,8 @@ impl Work {
     pub(crate) fn stock(&mut self, session: &mut Session<'_>, outstanding: u16) -> Result<(), RpcError> {
         let Some(set) = self.set.clone() else { return Ok(()) };
         let need = |operations: &[NfsOperation]| {
-            let most: usize = operations.iter().map(|operation| self.operations.max_per_batch(*operation)).sum();
-            if most == 0 { 0 } else { 2 * most + usize::from(outstanding) }
+            let max_names: usize = operations.iter().map(|operation| self.operations.max_per_batch(*operation)).sum();
+            if max_names == 0 { 0 } else { 2 * max_names + usize::from(outstanding) }
         };
         let names = need(&[NfsOperation::Remove, NfsOperation::Rename]);
         let directories = need(&[NfsOperation::Rmdir]);
@@ -283,8 +283,8 @@ impl Work {
             }
             (Subject::Write(span), Answer::Written { count, verifier }) => {
                 self.files.written(&span, count == span.bytes());
-                let kept = self.stable || self.remembers(verifier);
-                if kept { Digest { written: count.into(), ..Digest::default() } } else { Digest::failed(FORGOT) }
+                let is_stable = self.stable || self.remembers(verifier);
+                if is_stable { Digest { written: count.into(), ..Digest::default() } } else { Digest::failed(FORGOT) }
             }
             (_, Answer::Committed(verifier)) => {
                 if self.remembers(verifier) {

@@ -85,16 +85,16 @@ impl ListingArguments {
             return Err(nfsstat3::NFS3ERR_BAD_COOKIE);
         }
         let mut entries = Vec::new();
-        let mut named = 0;
+        let mut names_length = 0;
         let mut total = AROUND;
         let (attributes, all) = store.list(directory, self.cookie, &mut |entry| {
             let entry = entry3 { fileid: entry.file_id, name: entry.name.to_vec().into(), cookie: entry.cookie };
             let bytes = entry.packed_size();
-            named += bytes;
+            names_length += bytes;
             // In the list there is a word before each entry.
             total += 4 + bytes + more;
             // What limits the names is a hint; one at least is shown if it fits at all.
-            let fits = total <= count && (named <= names || entries.is_empty());
+            let fits = total <= count && (names_length <= names || entries.is_empty());
             if fits {
                 entries.push(entry);
             }
@@ -109,12 +109,12 @@ impl ListingArguments {
 
 /// An entry with what it stands for. What was removed meanwhile has no attributes any more.
 fn with_attributes(store: &dyn Store, directory: Handle, entry: entry3<'static>) -> Result<entryplus3<'static>> {
-    let found = match entry.name.as_ref() {
+    let object = match entry.name.as_ref() {
         b"." => store.attributes(directory).map(|attributes| (directory, attributes)),
         b".." => store.parent(directory),
         name => Name::new(name).and_then(|name| store.lookup(DirOpArgs { directory, name })),
     };
-    let (name_handle, name_attributes) = match found {
+    let (name_handle, name_attributes) = match object {
         Ok((handle, attributes)) => (reply::made(handle), Nfs3Option::Some(attributes)),
         Err(_) => (Nfs3Option::None, Nfs3Option::None),
     };

@@ -26,7 +26,7 @@ impl Bench {
     /// Checks that the bench can be built.
     pub fn check(&self) -> Result<(), LabError> {
         let fail = |problem: String| Err(LabError::Impossible { bench: self.name.clone(), problem });
-        let known = host_list(&self.hosts);
+        let host_names = host_list(&self.hosts);
         let mut seen = BTreeSet::new();
         for host in &self.hosts {
             let name = &host.0;
@@ -47,10 +47,10 @@ impl Bench {
         self.slow_servers.iter().try_for_each(|server| server.check(&self.hosts)).or_else(fail)?;
         self.slow_disks.iter().try_for_each(|disk| disk.check(&self.hosts)).or_else(fail)?;
         if let Some(host) = self.testers.iter().find(|host| !seen.contains(host)) {
-            return fail(format!("testers: there is no host {host} (hosts: {known})"));
+            return fail(format!("testers: there is no host {host} (hosts: {host_names})"));
         }
         if let Some(host) = self.links.keys().find(|host| !seen.contains(host)) {
-            return fail(format!("links.{host}: there is no such host (hosts: {known})"));
+            return fail(format!("links.{host}: there is no such host (hosts: {host_names})"));
         }
         let tester = HostName::from(TESTER);
         for host in self.hosts.iter().chain((self.tester_ports > 0).then_some(&tester)) {
@@ -70,7 +70,7 @@ impl Bench {
                     return fail(format!("{}: it is the device that {does}, and the links of hosts only", field(name)));
                 }
                 // Their frames leave past all queues and filters.
-                let own = match self.device.kind {
+                let problem_text = match self.device.kind {
                     DeviceKind::Reference(_) => {
                         "a reference device keeps to limits of its own only, as in \
                                                  `[device] kind = \"reference\", max-rate = \"100Mbit/s\"`"
@@ -82,7 +82,7 @@ impl Bench {
                     _ => continue,
                 };
                 if rate.is_some() {
-                    return fail(format!("{}: {own}", field(name)));
+                    return fail(format!("{}: {problem_text}", field(name)));
                 }
             }
             let maximum = match self.device.kind {
@@ -107,8 +107,8 @@ impl Bench {
     /// Checks the limits of the path. Errors name the field.
     fn check_path(&self) -> Result<(), String> {
         let DeviceKind::Path(both) = self.device.kind else {
-            let own = self.links.iter().find(|(_, link)| link.path.is_some());
-            return own.map_or(Ok(()), |(host, _)| {
+            let path_link = self.links.iter().find(|(_, link)| link.path.is_some());
+            return path_link.map_or(Ok(()), |(host, _)| {
                 Err(format!("path of the link of {host}: the device is no path; say `[device] kind = \"path\"`"))
             });
         };

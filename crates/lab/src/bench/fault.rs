@@ -296,9 +296,9 @@ mod tests {
             ("wrong-speed,at=a,declared=1G", "kind = 'wrong-speed'\nat = 'a'\ndeclared = '1G'"),
             ("no-offload,at=a", "kind = 'no-offload'\nat = 'a'"),
         ] {
-            let given: Fault = line.parse().expect(line);
-            assert_eq!(toml::from_str::<Fault>(file).as_ref(), Ok(&given), "{line}");
-            assert_eq!(line.split(',').next(), Some(given.name()));
+            let parsed_fault: Fault = line.parse().expect(line);
+            assert_eq!(toml::from_str::<Fault>(file).as_ref(), Ok(&parsed_fault), "{line}");
+            assert_eq!(line.split(',').next(), Some(parsed_fault.name()));
         }
     }
 

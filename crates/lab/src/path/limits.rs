@@ -212,9 +212,9 @@ impl PathLimits {
                 return Err(String::from("loss-burst: nothing is lost; say loss too, as in loss=1%"));
             };
             // Between two runs at least one frame passes.
-            let most = Ratio::new(u64::from(mean), u64::from(mean) + 1);
-            if loss > most {
-                return Err(format!("loss: with {mean} frames lost in a row on average it is at most {most}"));
+            let maximum = Ratio::new(u64::from(mean), u64::from(mean) + 1);
+            if loss > maximum {
+                return Err(format!("loss: with {mean} frames lost in a row on average it is at most {maximum}"));
             }
         }
         if let Some(mark) = self.mark.filter(|mark| mark.get() >= self.queue_bytes()) {
@@ -331,10 +331,10 @@ mod tests {
         assert_eq!(limits(text).to_string(), text);
         let short = "delay=20ms,jitter=2ms,rate=50Mbit/s,queue=128KiB,burst=16KiB,loss=1%,loss-burst=8,corrupt=0.1%,\
                      duplicate=0.1%,reorder=1%,mark=30KiB,max-frames=20000,slots=20ms,mtu=1400,mtu-silent=true,cut=6s:4s";
-        let read = limits(short);
+        let short_limits = limits(short);
         let again = limits(text);
-        assert_eq!((read.delay, read.rate, read.queue), (again.delay, again.rate, again.queue));
-        assert_eq!(limits(&read.to_string()), read);
+        assert_eq!((short_limits.delay, short_limits.rate, short_limits.queue), (again.delay, again.rate, again.queue));
+        assert_eq!(limits(&short_limits.to_string()), short_limits);
         let turns = limits("alternate=20Mbit/s:200Mbit/s:500ms");
         assert_eq!(turns.to_string(), "alternate=20000000bit/s:200000000bit/s:500000000ns");
         assert_eq!(limits(&turns.to_string()), turns);
@@ -396,11 +396,11 @@ mod tests {
     #[test]
     fn one_direction_goes_over_both_field_by_field() {
         let both = limits("delay=20ms,rate=50Mbit/s,loss=1%");
-        let own = limits("rate=1Mbit/s,queue=64KiB");
-        assert_eq!(own.over(both), limits("delay=20ms,rate=1Mbit/s,loss=1%,queue=64KiB"));
+        let direction = limits("rate=1Mbit/s,queue=64KiB");
+        assert_eq!(direction.over(both), limits("delay=20ms,rate=1Mbit/s,loss=1%,queue=64KiB"));
         let turns = limits("alternate=1Mbit/s:2Mbit/s:1s");
         assert_eq!(turns.over(both).rate, None);
-        assert_eq!(own.over(turns).alternate, None);
+        assert_eq!(direction.over(turns).alternate, None);
     }
 
     #[test]

@@ -40,9 +40,9 @@ impl PathWatch {
     /// Fails if the path's process has ended.
     pub fn missed(&self) -> Result<Option<Message>, LabError> {
         let now = self.ask()?;
-        let mut asked = self.asked.lock().map_err(|_| LabError::Down)?;
-        let warning = now.clone().since(&asked).warning();
-        *asked = now;
+        let mut last_counts = self.asked.lock().map_err(|_| LabError::Down)?;
+        let warning = now.clone().since(&last_counts).warning();
+        *last_counts = now;
         Ok(warning)
     }
 

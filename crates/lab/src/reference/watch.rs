@@ -132,9 +132,9 @@ impl ReferenceWatch {
     /// Fails if the kernel does not return its counters.
     pub fn missed(&self) -> Result<Option<Message>, LabError> {
         let now = self.counters.read()?;
-        let mut asked = self.asked.lock().map_err(|_| LabError::Down)?;
-        let warning = now.since(*asked).warning();
-        *asked = now;
+        let mut last_counts = self.asked.lock().map_err(|_| LabError::Down)?;
+        let warning = now.since(*last_counts).warning();
+        *last_counts = now;
         Ok(warning)
     }
 }

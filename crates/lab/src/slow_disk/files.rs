@@ -67,9 +67,9 @@ impl Files {
         action: impl FnOnce(&Path) -> io::Result<T>,
     ) -> io::Result<(FileAttr, T)> {
         let path = self.path_of(folder, name)?;
-        let made = action(&path)?;
+        let created = action(&path)?;
         let about = fs::symlink_metadata(&path)?;
-        Ok((attributes(self.nodes().tell(folder.0, name), &about), made))
+        Ok((attributes(self.nodes().tell(folder.0, name), &about), created))
     }
 
     fn keep(&self, open: Open) -> FileHandle {
@@ -303,10 +303,10 @@ impl Filesystem for Files {
         reply: ReplyData,
     ) {
         let mut bytes = vec![0; size as usize];
-        let read = self.file(handle).and_then(|file| read_all_at(&file, &mut bytes, offset));
-        answer!(reply, read, read => {
-            bytes.truncate(read);
-            self.head.after(Work::Read(read), move || reply.data(&bytes));
+        let count = self.file(handle).and_then(|file| read_all_at(&file, &mut bytes, offset));
+        answer!(reply, count, count => {
+            bytes.truncate(count);
+            self.head.after(Work::Read(count), move || reply.data(&bytes));
         });
     }
 
@@ -353,8 +353,8 @@ impl Filesystem for Files {
                 let kind = FileType::from_std(entry.file_type()?).unwrap_or(FileType::RegularFile);
                 Ok((kind, entry.file_name()))
             });
-            let own = [".", ".."].map(|name| Ok((FileType::Directory, OsString::from(name))));
-            own.into_iter().chain(entries).collect()
+            let dots = [".", ".."].map(|name| Ok((FileType::Directory, OsString::from(name))));
+            dots.into_iter().chain(entries).collect()
         };
         answer!(reply, list(), list => reply.opened(self.keep(Open::Folder(Arc::new(list))), FopenFlags::empty()));
     }

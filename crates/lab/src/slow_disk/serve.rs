@@ -46,9 +46,9 @@ pub fn serve(disk: &SlowDisk, folders: &[PathBuf]) -> Result<(), Error> {
 fn apart(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut all: Vec<PathBuf> = Vec::new();
     for folder in folders {
-        let found = folder.ancestors().find_map(|folder| folder.canonicalize().ok());
-        match found {
-            Some(found) if found != Path::new("/") => all.push(found),
+        let real_folder = folder.ancestors().find_map(|folder| folder.canonicalize().ok());
+        match real_folder {
+            Some(real_folder) if real_folder != Path::new("/") => all.push(real_folder),
             _ => {
                 let why = io::Error::other("a slow disk cannot be the root; copy from and to folders below another");
                 return Err(Error::new("mount", folder.display().to_string(), why));
@@ -72,8 +72,8 @@ mod tests {
         for name in ["a", "a/b", "c"] {
             std::fs::create_dir(path(name)).expect("made");
         }
-        let found = apart(&[path("c/new"), path("a/b"), path("a"), path("c")]).expect("folders");
-        assert_eq!(found, [path("a"), path("c")].map(|path| path.canonicalize().expect("there")));
+        let folders = apart(&[path("c/new"), path("a/b"), path("a"), path("c")]).expect("folders");
+        assert_eq!(folders, [path("a"), path("c")].map(|path| path.canonicalize().expect("there")));
         let error = apart(&[PathBuf::from("/nowhere-at-all/x")]).expect_err("it would be the root").to_string();
         assert!(error.contains("cannot be the root"), "{error}");
     }

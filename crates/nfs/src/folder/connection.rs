@@ -335,9 +335,9 @@ mod tests {
         pool.give(pool.take().expect("connects"));
         let first = accepted(&listener);
         let port = |connection: &Connection| connection.caller.stream().and_then(|stream| stream.local_addr().ok());
-        let kept = pool.take().expect("an idle one");
-        assert_eq!(port(&kept), first.peer_addr().ok(), "it is used again while it is open");
-        pool.give(kept);
+        let reused = pool.take().expect("an idle one");
+        assert_eq!(port(&reused), first.peer_addr().ok(), "it is used again while it is open");
+        pool.give(reused);
         // The end is in the queue of the other side before this returns: loopback delivers at once.
         drop(first);
         let fresh = pool.take().expect("connects again");

@@ -400,11 +400,11 @@ fn find_export(caller: &mut Caller, credential: &Credential, path: &str) -> Resu
     let mut refused = None;
     let mut export = path.trim_end_matches('/');
     loop {
-        let asked = if export.is_empty() { "/" } else { export };
-        match mount::mount(caller, credential, asked) {
+        let requested = if export.is_empty() { "/" } else { export };
+        match mount::mount(caller, credential, requested) {
             Ok(handle) => {
                 let below = path[export.len()..].trim_matches('/');
-                return Ok((asked.to_owned(), below.to_owned(), handle));
+                return Ok((requested.to_owned(), below.to_owned(), handle));
             }
             Err(error @ RpcError::Refused { .. }) if !export.is_empty() => {
                 // Of several refusals, the one for the requested export counts.

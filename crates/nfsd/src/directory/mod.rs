@@ -242,17 +242,17 @@ impl Store for DirectoryStore {
         let count = metadata.len().saturating_sub(offset).min(u64::from(count)) as usize;
         let start = data.len();
         data.resize(start + count, 0);
-        let mut read = 0;
-        while read < count {
-            match opened.read_at(&mut data[start + read..], offset + read as u64) {
+        let mut length = 0;
+        while length < count {
+            match opened.read_at(&mut data[start + length..], offset + length as u64) {
                 Ok(0) => break,
-                Ok(more) => read += more,
+                Ok(more) => length += more,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(status(&error)),
             }
         }
-        data.truncate(start + read);
-        Ok((offset.saturating_add(read as u64) >= metadata.len(), attributes::all(&metadata)))
+        data.truncate(start + length);
+        Ok((offset.saturating_add(length as u64) >= metadata.len(), attributes::all(&metadata)))
     }
 
     fn write(&self, file: Handle, offset: u64, data: &[u8], stable: stable_how) -> Result<wcc_data> {
@@ -338,8 +338,8 @@ impl Store for DirectoryStore {
         }
         names.sort_unstable();
         let behind = names.partition_point(|(number, ..)| *number <= cookie);
-        let mut shown = names[behind..].iter();
-        let all = shown.all(|(cookie, file_id, name)| each(Entry { name, file_id: *file_id, cookie: *cookie }));
+        let mut entries = names[behind..].iter();
+        let all = entries.all(|(cookie, file_id, name)| each(Entry { name, file_id: *file_id, cookie: *cookie }));
         Ok((attributes::all(&metadata), all))
     }
 
