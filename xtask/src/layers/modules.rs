@@ -11,7 +11,6 @@ use std::path::Path;
 const CIRCLES: &[(&str, usize)] = &[
     ("linerate", 18),
     ("linerate-lab", 9),
-    ("linerate-method", 15),
     ("linerate-model", 14),
     ("linerate-oncrpc", 4),
     ("linerate-smb", 9),

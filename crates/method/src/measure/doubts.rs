@@ -2,9 +2,9 @@
 
 use super::nfs;
 use super::path::PathFacts;
+use crate::context::Context;
 use crate::loaded_latency::{doubts, probe_share, probes_beside};
 use crate::repeat::{Need, need};
-use crate::task::Context;
 use crate::transfer::transfers;
 use crate::validity::{few_packets, few_round_trips, not_all_sent, off_window, shortfall, smaller_segments, stolen};
 use crate::within_window::unsteady;

@@ -1,7 +1,7 @@
 //! Studies that are measured: what is refused, which runs are missing, and what they come to.
 
-use crate::measure::measurements;
 use crate::measure::tests::record_of;
+use crate::results::measurements;
 use crate::study::{Kept, Measured, PlannedRun, StudyError, StudyFile};
 use crate::transfer::tests::{spec, trial};
 use linerate_model::{MeasureUnit, Measurement, Plan, Record, RecordId, Repeats, StudyCell};

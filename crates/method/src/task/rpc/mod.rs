@@ -1,0 +1,3 @@
+//! Knowledge of the task `rpc`.
+
+pub(crate) mod proof;

@@ -1,0 +1,3 @@
+//! Knowledge of the task `stream`.
+
+pub(crate) mod proof;

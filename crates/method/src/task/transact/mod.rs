@@ -1,0 +1,3 @@
+//! Knowledge of the task `transact`.
+
+pub(crate) mod proof;
