@@ -46,7 +46,7 @@ pub const TARGETS: &[Target] = &[
     // The first bytes of data connections, from strangers.
     target("greetings", linerate_streams::fuzzing::greeting, 2_000),
     // Datagrams of a stream of iperf3, from strangers.
-    target("iperf3-datagrams", linerate_streams::fuzzing::iperf3_datagrams, 5_000),
+    target("iperf3-datagrams", linerate_streams::fuzzing::timestamped_datagrams, 5_000),
     // Public keys of servers of iperf3: from users, and from holders of a URL.
     target("iperf3-keys", linerate_iperf3::fuzzing::key, 1_000),
     // Parameters of a test of iperf3, from clients that are strangers.

@@ -1,6 +1,6 @@
 //! Texts that users give, or are given by others to use.
 
-use linerate_method::study::StudyFile;
+use linerate_study::StudyFile;
 use linerate_model::AgentUrl;
 use std::path::Path;
 

@@ -25,7 +25,6 @@ mod progress;
 mod prompt;
 mod result_lines;
 mod resume;
-mod rig;
 mod run_display;
 mod saved_hosts;
 mod secrets;
@@ -33,6 +32,7 @@ mod session;
 #[cfg(test)]
 mod snapshots;
 mod study_file;
+mod study_setup;
 mod tui;
 
 use std::process::ExitCode;

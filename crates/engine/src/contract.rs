@@ -160,9 +160,51 @@ pub enum FailedBy {
     Stop(#[from] Stopped),
 }
 
-impl<E: Into<FailedBy>> From<E> for EngineFailure {
+/// Error of an engine's work, which is either a failure of the task or a stop by the agent.
+pub trait WorkError: std::error::Error + Sized {
+    /// Returns whether the agent stopped the work.
+    fn is_stop(&self) -> bool;
+
+    /// Splits off descriptions of what the work left on the host and could not remove.
+    fn split_remains(self) -> (Self, Vec<String>) {
+        (self, Vec::new())
+    }
+}
+
+impl<E: WorkError> From<E> for EngineError {
     fn from(error: E) -> Self {
-        Self { error: error.into(), remains: Vec::new() }
+        Self::new(error.to_string())
+    }
+}
+
+impl<E: WorkError> From<E> for FailedBy {
+    fn from(error: E) -> Self {
+        if error.is_stop() { Self::Stop(Stopped) } else { Self::Task(error.into()) }
+    }
+}
+
+impl<E: WorkError> From<E> for EngineFailure {
+    fn from(error: E) -> Self {
+        let (error, remains) = error.split_remains();
+        Self { error: error.into(), remains }
+    }
+}
+
+impl From<FailedBy> for EngineFailure {
+    fn from(error: FailedBy) -> Self {
+        Self { error, remains: Vec::new() }
+    }
+}
+
+impl From<EngineError> for EngineFailure {
+    fn from(error: EngineError) -> Self {
+        FailedBy::from(error).into()
+    }
+}
+
+impl From<Stopped> for EngineFailure {
+    fn from(stopped: Stopped) -> Self {
+        FailedBy::from(stopped).into()
     }
 }
 

@@ -38,7 +38,7 @@ pub use check::{MOST_BITS_PER_SECOND, MOST_PER_SECOND, check_assignment, check_r
 pub use connect::connect;
 pub use contract::{
     Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, ForeignServer, Meters, Needs, Stopped,
-    Work,
+    Work, WorkError,
 };
 pub use default_congestion::DefaultCongestion;
 pub use error::{FlowsMissing, SocketError, failed};

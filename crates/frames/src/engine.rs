@@ -2,7 +2,7 @@
 
 use crate::plan::{self, Plan};
 use crate::{FrameError, trial, xdp};
-use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Needs};
+use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Needs, WorkError};
 use linerate_model::{
     Assignment, Endpoints, FramePartCounts, FrameStream, FramesTask, Power, Role, RoleCounts, RoleKind, Task,
 };
@@ -58,12 +58,9 @@ impl Engine for Frames {
     }
 }
 
-impl From<FrameError> for FailedBy {
-    fn from(error: FrameError) -> Self {
-        match error {
-            FrameError::Stopped(stopped) => Self::Stop(stopped),
-            other => Self::Task(EngineError::new(other.to_string())),
-        }
+impl WorkError for FrameError {
+    fn is_stop(&self) -> bool {
+        matches!(self, Self::Stopped(_))
     }
 }
 

@@ -1,20 +1,20 @@
-//! A test from the client's end: from reaching the server to what both ends counted.
+//! A test from the client's end: from connecting to the server to the counts of both ends.
 
 use crate::control::{Control, Cookie};
 use crate::cpu::CpuTime;
 use crate::error::Iperf3Error;
 use crate::flows::{self, OPENING};
 use crate::job::Job;
-use crate::login::Padding;
+use crate::login::{Login, Padding};
 use crate::parameters::parameters;
+use crate::peer_end::PeerEnd;
 use crate::results::{FlowResult, TestResults, ids};
 use crate::state::State;
-use crate::told::ToldOf;
-use linerate_engine::{Conductor, Counted, Timeline};
+use linerate_engine::{Conductor, Counted, SocketError, Stopped, Timeline, failed};
 use linerate_model::{
     Assignment, Caveat, CaveatKind, Direction, EndCounts, Endpoints, FlowCounts, Ready, RoleCounts, Transport, message,
 };
-use linerate_streams::{Bulk, BulkCounts, BulkFlow, Iperf3Test};
+use linerate_streams::{Bulk, BulkCounts, BulkFlow, BulkOptions};
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use serde_json::Value;
@@ -23,23 +23,24 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// From hearing of the start to the start: the last flow is opened then.
+/// Time from the order to start to the start, when the last flow is opened.
 const LEAD: Nanos = Nanos::from_millis(20);
-/// From the server's word that the test runs to the begin of the load: time to start the threads.
+/// Time from the server's start of the test to the begin of the load, for starting the threads.
 const THREADS_NS: u64 = 2_000_000;
-/// How long a server may take from the end of one test to the next one's begin, and how soon it is asked again.
+/// Longest time that a server needs between two tests.
 const BETWEEN_TESTS_NS: u64 = 2_000_000_000;
-const AGAIN_NS: u64 = 50_000_000;
-/// The server closes the data flows as soon as it hears of the end. It hears of it so long after the window: calls that straddle the
-/// window's edge have ended then. Senders go on for longer.
-const LATER_NS: u64 = 20_000_000;
-/// The same of a test that ends by bytes: all of them have been acknowledged, and the server's process may still have to read some.
-const LATER_AFTER_BYTES_NS: u64 = 5_000_000;
-/// What is done until the server has agreed to the test.
+/// Interval of asking a busy server again.
+const RETRY_NS: u64 = 50_000_000;
+/// Delay of the end of the test after the window. The server closes the data flows at the end of the test; calls at the window's
+/// edge have returned by then, and senders go on for longer.
+const END_DELAY_NS: u64 = 20_000_000;
+/// The same for a test that ends by bytes. All of them have been acknowledged, but the server may still have to read some.
+const END_DELAY_AFTER_BYTES_NS: u64 = 5_000_000;
+/// Step of the test until the server has agreed to it.
 const ASKING: &str = "asking for a test";
-/// How often it is looked whether the window is over, at the latest.
+/// Longest interval of checking for the end of the window.
 const LOOK_NS: u64 = 50_000_000;
-/// The same where it ends by bytes: the server's clock runs until it hears of the end.
+/// The same for a test that ends by bytes, because the server's clock runs until the end of the test.
 const LOOK_AT_BYTES_NS: u64 = 2_000_000;
 
 /// Measures a stream to the server that `assignment` names.
@@ -50,62 +51,61 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
     host.preparing("reaching the iperf3 server");
     let cookie = Cookie::draw();
     let mut control = agreed(&job, &cookie, stop)?;
-    // The server begins when the last flow is there. That one waits for the start.
-    let all = job.flows();
-    let (last, first) = all.split_last().expect("a stream has a flow");
-    let open = |flow: &(u16, bool), control: &Control<'_>| flows::open(&job, &cookie, *flow, control, stop);
-    let mut flows: Vec<BulkFlow> = first.iter().map(|flow| open(flow, &control)).collect::<Result<_, _>>()?;
+    // The server begins when it has the last flow, so that one waits for the start.
+    let directions = job.flows();
+    let (last, others) = directions.split_last().expect("a stream has a flow");
+    let mut flows: Vec<BulkFlow> = Vec::new();
+    for flow in others {
+        flows.push(flows::open(&job, &cookie, *flow, &control, stop)?);
+    }
     let start = host.ready(Ready { lead: LEAD, ..Ready::default() })?;
     if !host.stop().sleep_until(start) {
-        return Err(Iperf3Error::Stopped);
+        return Err(Stopped.into());
     }
-    flows.push(open(last, &control)?);
+    flows.push(flows::open(&job, &cookie, *last, &control, stop)?);
     control.expect(State::TestStart, OPENING)?;
     control.expect(State::TestRunning, OPENING)?;
 
-    let (cpu, timeline) = (CpuTime::now(), Timeline::new(clock::now() + THREADS_NS, job.window));
+    let cpu = CpuTime::now();
+    let timeline = Timeline::new(clock::now() + THREADS_NS, job.window);
     // The server fails if a connection closes before it has ended the test.
-    let _held = flows
-        .iter()
-        .map(BulkFlow::keep_open)
-        .collect::<io::Result<Vec<OwnedFd>>>()
-        .map_err(Iperf3Error::socket("dup"))?;
-    let test = Iperf3Test { wide: true, by_bytes: job.task.volume.is_some(), rate_limited: host.is_rate_limited() };
-    let bulk = Bulk::start(assignment, job.path, timeline.clone(), flows, test, host.stop())?;
+    let _open_connections =
+        flows.iter().map(BulkFlow::keep_open).collect::<io::Result<Vec<OwnedFd>>>().map_err(failed("dup"))?;
+    let options = BulkOptions { wide: true, by_bytes: job.task.volume.is_some(), rate_limited: host.is_rate_limited() };
+    let bulk = Bulk::start(assignment, job.path, timeline.clone(), flows, options, host.stop())?;
     let work = bulk.work();
     let meters = Arc::clone(&work.meters);
     host.runs(work);
-    let (later, every) = match job.task.volume {
-        None => (LATER_NS, LOOK_NS),
-        Some(_) => (LATER_AFTER_BYTES_NS, LOOK_AT_BYTES_NS),
+    let (end_delay, interval) = match job.task.volume {
+        None => (END_DELAY_NS, LOOK_NS),
+        Some(_) => (END_DELAY_AFTER_BYTES_NS, LOOK_AT_BYTES_NS),
     };
-    // Bytes may end the test before its time.
-    let end = || timeline.close() + later;
-    while clock::now() < end() && !meters.has_ended() {
-        if control.has_said()? {
-            control.look("the test ran")?;
+    // Bytes may end the test before its time, which changes the close of the window.
+    while clock::now() < timeline.close() + end_delay && !meters.has_ended() {
+        if control.has_message()? {
+            control.check_message("the test ran")?;
         }
-        if !host.stop().sleep_until(end().min(clock::now() + every)) {
-            return Err(Iperf3Error::Stopped);
+        if !host.stop().sleep_until((timeline.close() + end_delay).min(clock::now() + interval)) {
+            return Err(Stopped.into());
         }
     }
     if clock::now() >= timeline.close() {
-        control.tell(State::TestEnd, "the test was to end")?;
+        control.send_state(State::TestEnd, "the test was to end")?;
     } else {
-        // A flow has failed. What the server says of it tells more.
-        control.look("the test ran")?;
+        // A flow has failed. A message of the server may explain it.
+        control.check_message("the test ran")?;
     }
-    let own = bulk.join()?;
+    let counts = bulk.join()?;
     control.expect(State::ExchangeResults, "the test was to end")?;
-    control.send(&own_results(&job, &own, CpuTime::now(), cpu).encode(), "results were told")?;
-    let told = control.receive("results were told")?;
+    control.send(&client_results(&job, &counts, CpuTime::now(), cpu).encode(), "results were told")?;
+    let text = control.receive("results were told")?;
     let results =
-        TestResults::decode(&told, all.len()).map_err(|reason| control.foreign(reason, "results were told"))?;
+        TestResults::decode(&text, directions.len()).map_err(|reason| control.foreign(reason, "results were told"))?;
     control.expect(State::DisplayResults, "results were told")?;
-    control.tell(State::Done, "the test ended")?;
-    let (server, caveats) = server_end(&job, &own, &results, told);
+    control.send_state(State::Done, "the test ended")?;
+    let (server, caveats) = server_end(&job, &counts, &results, text);
     Ok(Counted {
-        roles: vec![RoleCounts::Flows(Box::new(own.end)), RoleCounts::Flows(Box::new(server))],
+        roles: vec![RoleCounts::Flows(Box::new(counts.end)), RoleCounts::Flows(Box::new(server))],
         started_unix_ns: clock::unix_at(timeline.open()),
         caveats,
         remains: Vec::new(),
@@ -114,106 +114,133 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
 
 /// Returns a control connection on which the server has agreed to the test of `job`.
 fn agreed<'a>(job: &Job, cookie: &Cookie, stop: &'a AtomicBool) -> Result<Control<'a>, Iperf3Error> {
-    let asked = |padding: Option<Padding>| {
-        let mut control = begun(job, cookie, stop)?;
-        // The server compares the login's time with its own: it is made at the last moment.
-        let token = job.login.as_ref().zip(padding).map(|(login, padding)| login.token(padding, clock::unix_now()));
-        let token = token.transpose().map_err(Iperf3Error::InvalidRequest)?;
-        control.send(&parameters(job, token), ASKING)?;
-        match control.expect(State::CreateStreams, ASKING) {
-            Err(Iperf3Error::Closed { server, .. }) => Err(Iperf3Error::ClosedWhenAsked(server)),
-            agreed => agreed.map(|()| control),
+    let Some(login) = &job.login else { return request_test(job, cookie, None, stop) };
+    // Servers do not report which padding they read: PKCS#1 v1.5 alone before 3.17, OAEP since, unless an option changes it. PKCS#1
+    // v1.5 is weak: the answers of a server that reads it, or their timing, help to decrypt a recorded login. So a server that reads
+    // OAEP and accepts the login never gets the weak padding.
+    match request_test(job, cookie, Some((login, Padding::Oaep)), stop) {
+        Err(Iperf3Error::LoginWanted(_) | Iperf3Error::ClosedWhenAsked(_)) => (),
+        control => return control,
+    }
+    request_test(job, cookie, Some((login, Padding::Pkcs1v15)), stop).map_err(|error| {
+        let user = login.user().to_owned();
+        match error {
+            Iperf3Error::LoginWanted(server) => Iperf3Error::LoginRefused { server, user },
+            Iperf3Error::ClosedWhenAsked(server) => Iperf3Error::ClosedAfterLogin { server, user },
+            other => other,
         }
+    })
+}
+
+/// Asks the server for the test of `job`, with a login if it has one.
+fn request_test<'a>(
+    job: &Job,
+    cookie: &Cookie,
+    login: Option<(&Login, Padding)>,
+    stop: &'a AtomicBool,
+) -> Result<Control<'a>, Iperf3Error> {
+    let mut control = connect(job, cookie, stop)?;
+    let token = match login {
+        // The server compares the login's time with its own, so the token is made at the last moment.
+        Some((login, padding)) => Some(login.token(padding, clock::unix_now()).map_err(SocketError::InvalidRequest)?),
+        None => None,
     };
-    let Some(login) = &job.login else { return asked(None) };
-    let user = || login.user().to_owned();
-    let refused = |error| match error {
-        Iperf3Error::LoginWanted(server) => Iperf3Error::LoginRefused { server, user: user() },
-        Iperf3Error::ClosedWhenAsked(server) => Iperf3Error::ClosedAfterLogin { server, user: user() },
-        other => other,
-    };
-    // No server says which padding it reads: before 3.17 PKCS#1 v1.5 alone, and OAEP since, unless it was told otherwise. PKCS#1 v1.5 is
-    // the weak one: a server that reads it tells by its answers, or by the time they take, what helps to decrypt a login that somebody
-    // recorded. So a server that reads OAEP and accepts the login never gets the weak one.
-    match asked(Some(Padding::Oaep)) {
-        Err(Iperf3Error::LoginWanted(_) | Iperf3Error::ClosedWhenAsked(_)) => {
-            asked(Some(Padding::Pkcs1v15)).map_err(refused)
-        }
-        agreed => agreed,
+    control.send(&parameters(job, token), ASKING)?;
+    match control.expect(State::CreateStreams, ASKING) {
+        Ok(()) => Ok(control),
+        Err(Iperf3Error::Closed { server, .. }) => Err(Iperf3Error::ClosedWhenAsked(server)),
+        Err(error) => Err(error),
     }
 }
 
-/// Returns a control connection on which the server waits for the parameters of a test. Between two tests a server is busy for a moment, and does not
-/// listen for another: so it is asked again for a while.
-fn begun<'a>(job: &Job, cookie: &Cookie, stop: &'a AtomicBool) -> Result<Control<'a>, Iperf3Error> {
-    let until = clock::now() + BETWEEN_TESTS_NS;
+/// Returns a control connection on which the server waits for the parameters of a test.
+///
+/// Between two tests a server is busy for a moment and does not listen, so this retries for a while.
+fn connect<'a>(job: &Job, cookie: &Cookie, stop: &'a AtomicBool) -> Result<Control<'a>, Iperf3Error> {
+    let deadline = clock::now() + BETWEEN_TESTS_NS;
     loop {
-        let agreed = Control::open(job, cookie, stop).and_then(|mut control| {
+        let control = Control::open(job, cookie, stop).and_then(|mut control| {
             control.expect(State::ParameterExchange, ASKING)?;
             Ok(control)
         });
-        match agreed {
+        match control {
             Err(Iperf3Error::Busy(_) | Iperf3Error::Unreachable { .. } | Iperf3Error::Broken { .. })
-                if clock::now() < until =>
+                if clock::now() < deadline =>
             {
                 if stop.load(Ordering::Relaxed) {
-                    return Err(Iperf3Error::Stopped);
+                    return Err(Stopped.into());
                 }
-                clock::sleep_until(clock::now() + AGAIN_NS);
+                clock::sleep_until(clock::now() + RETRY_NS);
             }
-            agreed => return agreed,
+            control => return control,
         }
     }
 }
 
-/// What this end tells the server, which only prints it.
-fn own_results(job: &Job, own: &BulkCounts, now: CpuTime, begun: CpuTime) -> TestResults {
-    let bytes = job.task.message_bytes.get();
-    let window = |backward: bool| match backward {
-        true => own.end.received.as_ref().map(|received| received.window),
-        false => own.end.sent.as_ref().map(|sent| sent.window),
-    };
-    let received = own.end.received.as_ref();
-    let counted = job.flows().into_iter().zip(ids(job.flows().len())).zip(&own.end.flows);
-    let flow = |(((_, backward), id), flow): (((u16, bool), u64), &FlowCounts)| {
-        let moved = if backward { flow.received_bytes } else { flow.sent_bytes };
-        FlowResult {
-            id,
-            bytes: moved,
-            retransmits: flow.tcp.as_ref().filter(|_| !backward).map(|tcp| tcp.retransmits),
-            jitter: received.filter(|_| backward).and_then(|received| received.jitter).unwrap_or_default(),
-            datagrams: if job.task.net.transport == Transport::Udp { moved / bytes } else { 0 },
-            time: window(backward).unwrap_or_default(),
-            ..FlowResult::default()
-        }
-    };
+/// Returns the results of this end for the server, which only prints them.
+fn client_results(job: &Job, counts: &BulkCounts, now: CpuTime, start: CpuTime) -> TestResults {
+    let directions = job.flows();
+    let ids = ids(directions.len());
+    let mut flows = Vec::new();
+    for (((_, backward), id), flow) in directions.into_iter().zip(ids).zip(&counts.end.flows) {
+        flows.push(if backward { received_result(job, counts, id, flow) } else { sent_result(job, counts, id, flow) });
+    }
     TestResults {
-        cpu: now.since(begun),
-        congestion: own.end.flows.iter().find_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.congestion.clone()),
+        cpu: now.since(start),
+        congestion: counts.end.flows.iter().find_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.congestion.clone()),
         counts_retransmits: job.task.net.transport == Transport::Tcp && job.task.direction != Direction::Receive,
-        flows: counted.map(flow).collect(),
+        flows,
     }
 }
 
-/// The server's end by what it told, and doubts about that.
-fn server_end(job: &Job, own: &BulkCounts, told: &TestResults, text: Value) -> (EndCounts, Vec<Caveat>) {
+fn sent_result(job: &Job, counts: &BulkCounts, id: u64, flow: &FlowCounts) -> FlowResult {
+    FlowResult {
+        id,
+        bytes: flow.sent_bytes,
+        retransmits: flow.tcp.as_ref().map(|tcp| tcp.retransmits),
+        datagrams: datagrams(job, flow.sent_bytes),
+        time: counts.end.sent.as_ref().map(|sent| sent.window).unwrap_or_default(),
+        ..FlowResult::default()
+    }
+}
+
+fn received_result(job: &Job, counts: &BulkCounts, id: u64, flow: &FlowCounts) -> FlowResult {
+    let received = counts.end.received.as_ref();
+    FlowResult {
+        id,
+        bytes: flow.received_bytes,
+        jitter: received.and_then(|received| received.jitter).unwrap_or_default(),
+        datagrams: datagrams(job, flow.received_bytes),
+        time: received.map(|received| received.window).unwrap_or_default(),
+        ..FlowResult::default()
+    }
+}
+
+/// Returns the number of datagrams with `bytes` bytes in all; zero for TCP.
+fn datagrams(job: &Job, bytes: u64) -> u64 {
+    if job.task.net.transport == Transport::Udp { bytes / job.task.message_bytes.get() } else { 0 }
+}
+
+/// Returns the server's end from its `results`, and caveats about them.
+fn server_end(job: &Job, counts: &BulkCounts, results: &TestResults, text: Value) -> (EndCounts, Vec<Caveat>) {
     let to_here: Vec<bool> = job.flows().into_iter().map(|(_, backward)| backward).collect();
-    let of = ToldOf {
+    let peer = PeerEnd {
         transport: job.task.net.transport,
         message_bytes: job.task.message_bytes.get(),
         has_warmup: job.omit_s > 0,
         to_here: &to_here,
-        own: &own.end,
-        numbered: own.numbered,
+        local: &counts.end,
+        numbered: counts.numbered,
     };
-    let (end, mut caveats) = of.end(told, text);
-    caveats.extend(other_congestion(job, told));
+    let (end, mut caveats) = peer.counts(results, text);
+    caveats.extend(other_congestion(job, results));
     (end, caveats)
 }
 
-/// That the server sent with another congestion control than was asked for: iperf3 only warns of it, on its own screen.
-fn other_congestion(job: &Job, told: &TestResults) -> Option<Caveat> {
-    let (asked, used) = (job.task.net.socket.congestion.as_ref()?, told.congestion.as_ref()?);
+/// Returns a caveat if the server sent with another congestion control than requested. The server only prints a warning itself.
+fn other_congestion(job: &Job, results: &TestResults) -> Option<Caveat> {
+    let asked = job.task.net.socket.congestion.as_ref()?;
+    let used = results.congestion.as_ref()?;
     (job.task.direction != Direction::Send && asked != used).then(|| {
         let text = message!(
             "caveat-iperf3-congestion",

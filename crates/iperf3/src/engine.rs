@@ -1,12 +1,12 @@
-//! The engine: streams whose other end is a server of iperf3.
+//! The engine: streams to iperf3 servers.
 
 use crate::client;
 use crate::job::Job;
-use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, ForeignServer, Needs};
+use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, ForeignServer, Needs};
 use linerate_model::{Assignment, Power, Task};
 use linerate_streams::Streams;
 
-/// The engine of streams to servers of iperf3.
+/// The engine of streams to iperf3 servers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Iperf3;
 
@@ -21,13 +21,13 @@ impl Engine for Iperf3 {
 
     fn demand(&self, assignment: &Assignment) -> Result<Demand, EngineError> {
         let job = Job::check(assignment)?;
-        // The data move as those of any stream do.
+        // The data move as in any stream.
         let demand = Streams.demand(assignment)?;
         let server = ForeignServer { address: job.server.address, export: EXPORT.to_owned(), user: None };
         let needs = Needs {
             powers: [Power::Stream, Power::Servers].into_iter().collect(),
             servers: vec![server],
-            // The control connection, and each flow's socket once more until the server has ended the test.
+            // One for the control connection, and a second one per flow until the server has ended the test.
             descriptors: demand.needs.descriptors.saturating_add(demand.flows).saturating_add(1),
             ..demand.needs
         };
@@ -35,9 +35,9 @@ impl Engine for Iperf3 {
     }
 
     fn run(&self, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {
-        Ok(client::run(assignment, host).map_err(FailedBy::from)?)
+        Ok(client::run(assignment, host)?)
     }
 }
 
-/// What of a server is used, where an agent's owner names servers that may be reached.
+/// Name of the used service, for an agent's list of servers that may be reached.
 const EXPORT: &str = "iperf3";

@@ -1,9 +1,10 @@
-//! The flows of data, at the client's end.
+//! The data flows, at the client's end.
 
 use crate::control::{ANSWER_NS, Control, Cookie, connected};
 use crate::error::Iperf3Error;
 use crate::job::Job;
 use crate::reading::is_timeout;
+use linerate_engine::{Stopped, failed};
 use linerate_model::Transport;
 use linerate_streams::{BulkFlow, BulkSocket};
 use linerate_sys::clock;
@@ -13,16 +14,16 @@ use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The first datagram of a flow, from the client. iperf3 sends it as a number in the order of its own host; any datagram will do.
+/// First datagram of a flow, from the client. iperf3 sends it as a number in the byte order of its host; any datagram will do.
 pub(crate) const GREETING: [u8; 4] = *b"9876";
-/// What a server on a host with the usual byte order answers.
+/// Answer of a server on a little-endian host.
 pub(crate) const ANSWER: [u8; 4] = *b"6789";
-/// What answers it: from hosts of either byte order, and from versions before 3.9 (987654321).
+/// Answers from hosts of either byte order, and from versions before 3.9 (987654321).
 const ANSWERS: [[u8; 4]; 4] = [ANSWER, *b"9876", 987_654_321_u32.to_le_bytes(), 987_654_321_u32.to_be_bytes()];
-/// How soon a stop is seen.
+/// Longest time until a stop is seen.
 const TICK_NS: u64 = 20_000_000;
 
-/// Opens the flow with this number and direction. Which direction the server takes it for depends on the order of opening alone.
+/// Opens the flow with this number and direction. The server derives the direction from the order of opening alone.
 pub(crate) fn open(
     job: &Job,
     cookie: &Cookie,
@@ -51,25 +52,25 @@ pub(crate) fn open(
     Ok(BulkFlow { number, backward, client: true, socket })
 }
 
-/// What is being done meanwhile.
+/// Step of the test, for errors.
 pub(crate) const OPENING: &str = "opening the flows of data";
 
-/// Makes the flow known to the server, and waits for its answer. It is not asked twice: a second datagram would be data.
+/// Greets the server, and waits for its answer. A second greeting would count as data, so it is not repeated.
 fn greet(job: &Job, socket: &UdpSocket, control: &Control<'_>, stop: &AtomicBool) -> Result<(), Iperf3Error> {
     let server = job.address();
     let gone = |reason: String| Iperf3Error::Gone { server, doing: OPENING, reason };
     socket.send(&GREETING).map_err(|error| gone(format!("took no datagram ({error})")))?;
-    socket.set_nonblocking(true).map_err(Iperf3Error::socket("fcntl(O_NONBLOCK)"))?;
+    socket.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
     let deadline = clock::now() + ANSWER_NS / 2;
     let mut answer = [0; 64];
     while clock::now() < deadline {
         if stop.load(Ordering::Relaxed) {
-            return Err(Iperf3Error::Stopped);
+            return Err(Stopped.into());
         }
         wait_readable(&[socket.as_fd()], TICK_NS)?;
         match socket.recv(&mut answer) {
-            Ok(length) if ANSWERS.iter().any(|known| answer[..length] == *known) => return Ok(()),
-            // Data of a flow that sends already.
+            Ok(length) if ANSWERS.iter().any(|valid| answer[..length] == *valid) => return Ok(()),
+            // The server sends data already.
             Ok(length) if length > GREETING.len() => (),
             Ok(_) => return Err(control.foreign("it answered a flow's first datagram with something else", OPENING)),
             Err(error) if is_timeout(&error) => (),

@@ -1,12 +1,12 @@
-//! Entry points for fuzzing: JSON texts of servers of others, and of clients that are strangers; public keys.
+//! Entry points for fuzzing: JSON texts of servers and of clients, and public keys.
 
 use crate::login::{Login, Padding, public_key};
 use crate::message;
 use crate::results::TestResults;
-use crate::server::fuzzing::asked;
+use crate::server::fuzzing::read_request;
 use linerate_model::{Iperf3Login, Password};
 
-/// Reads a text with its length before it: the number of flows, then the message.
+/// Reads results with their length before them. The first byte is the number of flows.
 pub fn text(bytes: &[u8]) {
     let Some((&flows, bytes)) = bytes.split_first() else { return };
     let Some((head, text)) = bytes.split_first_chunk() else { return };
@@ -15,16 +15,16 @@ pub fn text(bytes: &[u8]) {
     }
     let Ok(value) = message::decode(text) else { return };
     let flows = usize::from(flows);
-    if let Ok(told) = TestResults::decode(&value, flows) {
-        assert_eq!(told.flows.len(), flows);
-        assert_eq!(TestResults::decode(&told.encode(), flows).map(|again| again.flows.len()), Ok(flows));
+    if let Ok(results) = TestResults::decode(&value, flows) {
+        assert_eq!(results.flows.len(), flows);
+        assert_eq!(TestResults::decode(&results.encode(), flows).map(|copy| copy.flows.len()), Ok(flows));
     }
 }
 
-/// Reads the parameters of a test, and weighs them.
+/// Reads the parameters of a test, and checks them against limits.
 pub fn parameters(bytes: &[u8]) {
     if let Ok(value) = message::decode(bytes) {
-        asked(&value);
+        read_request(&value);
     }
 }
 
@@ -32,7 +32,7 @@ pub fn parameters(bytes: &[u8]) {
 pub fn key(bytes: &[u8]) {
     let Ok(public_key) = public_key(&String::from_utf8_lossy(bytes)) else { return };
     let login = Iperf3Login { user: "ann".to_owned(), public_key };
-    let login = Login::check(&login, Some(&Password("secret".to_owned()))).expect("what is written is read again");
+    let login = Login::check(&login, Some(&Password("secret".to_owned()))).expect("the written key is read again");
     for padding in [Padding::Oaep, Padding::Pkcs1v15] {
         login.token(padding, 0).expect("it fits");
     }

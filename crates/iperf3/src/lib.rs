@@ -1,6 +1,6 @@
 //! The protocol of iperf3: streams to its servers, and a server for its clients.
 //!
-//! A test has one control connection over TCP, and data flows of its own to the same port. Bytes on the control connection move both
+//! A test has one control connection over TCP, and separate data flows to the same port. Bytes on the control connection move both
 //! ends from state to state; twice each end sends a JSON text, with its length before it:
 //!
 //! ```text
@@ -19,10 +19,10 @@
 //!   |--- IPERF_DONE ----------------------------------->|
 //! ```
 //!
-//! Where the server asks for a login, the parameters hold one: user name, password and time, encrypted with the server's public key
+//! If the server requires a login, the parameters contain one: user name, password and time, encrypted with the server's public key
 //! (`login.rs`).
 //!
-//! The client ends the test, also where the server sends. The data move in the loops of `linerate-streams`. Checked against iperf3 3.12.
+//! The client ends the test, also when the server sends. The data move in the loops of `linerate-streams`. Checked against iperf3 3.12.
 
 mod client;
 mod control;
@@ -37,11 +37,11 @@ mod job;
 mod login;
 mod message;
 mod parameters;
+mod peer_end;
 mod reading;
 mod results;
 mod server;
 mod state;
-mod told;
 
 pub use engine::Iperf3;
 pub use login::{BadKey, public_key};

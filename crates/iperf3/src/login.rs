@@ -1,4 +1,4 @@
-//! The login to a server that serves only its users: name, password and time, encrypted with the server's public key.
+//! Login to a server: user name, password and time, encrypted with the server's public key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,18 +9,18 @@ use rsa::pkcs8::{DecodePublicKey as _, EncodePublicKey as _, LineEnding};
 use rsa::traits::PublicKeyParts as _;
 use sha1::Sha1;
 
-/// Bytes of an encrypted text that OAEP with SHA-1 takes (RFC 8017 section 7.1.1), more than PKCS#1 v1.5 does.
+/// Overhead of OAEP with SHA-1 in an encrypted text (RFC 8017 section 7.1.1), more than that of PKCS#1 v1.5.
 const OAEP_BYTES: usize = 2 * 20 + 2;
 
-/// Why a text is no public key that a login can be encrypted with.
+/// Reason that a text cannot be used as a public key for a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadKey {
-    /// It is a private key.
+    /// The text is a private key.
     #[error(
         "this is a private key, which belongs on the server alone; name its public key, which `openssl rsa -in KEY -pubout` prints"
     )]
     Private,
-    /// It is anything else.
+    /// The text is anything else.
     #[error(
         "this is no RSA public key of {} to {} bits in PEM (BEGIN PUBLIC KEY); `openssl rsa -in KEY -pubout` prints that of the \
          server's private key",
@@ -33,7 +33,7 @@ pub enum BadKey {
 /// Returns the public key in `text`, as PEM and without anything else.
 ///
 /// # Errors
-/// There is none, or there is a private key.
+/// The text has no public key, or it has a private key.
 pub fn public_key(text: &str) -> Result<String, BadKey> {
     let key = read_key(text)?;
     key.to_public_key_pem(LineEnding::LF).map_err(|_| BadKey::NoPublicKey)
@@ -46,15 +46,15 @@ fn read_key(text: &str) -> Result<PublicKey, BadKey> {
     PublicKey::from_public_key_pem(text).map_err(|_| BadKey::NoPublicKey)
 }
 
-/// How a text is made as long as the key before it is encrypted (RFC 8017 section 7).
+/// Padding of a text to the length of the key (RFC 8017 section 7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Padding {
-    /// With SHA-1, which is sound here.
+    /// OAEP with SHA-1, which is sound here.
     Oaep,
     Pkcs1v15,
 }
 
-/// A login that can be encrypted.
+/// Login that can be encrypted.
 #[derive(Debug, Clone)]
 pub(crate) struct Login {
     user: String,
@@ -66,21 +66,20 @@ impl Login {
     /// Checks everything that can be checked without the server.
     ///
     /// # Errors
-    /// The server could not read it. The message says why.
+    /// The server could not read the login. The message names the reason.
     pub(crate) fn check(login: &Iperf3Login, password: Option<&Password>) -> Result<Self, String> {
         let Iperf3Login { user, public_key } = login;
         let password = password.ok_or_else(|| format!("the login of `{user}` has no password"))?;
-        // The server reads them from a text where blanks and line breaks end them.
-        let is_read = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte > b' ');
-        if !is_read(user) {
+        if !is_word(user) {
             return Err(format!("iperf3 knows no user name like `{user}`: it must not be empty or contain blanks"));
         }
-        if !is_read(&password.0) {
+        if !is_word(&password.0) {
             return Err("iperf3 knows no such password: it must not be empty or contain blanks".to_owned());
         }
         let key = read_key(public_key).map_err(|error| format!("the public key of the iperf3 server: {error}"))?;
         let login = Self { user: user.clone(), password: password.clone(), key };
-        let (bytes, room) = (login.text(clock::unix_now()).len(), login.key.size() - OAEP_BYTES);
+        let bytes = login.text(clock::unix_now()).len();
+        let room = login.key.size() - OAEP_BYTES;
         if bytes > room {
             return Err(format!(
                 "user name and password are {} bytes too long together for the server's key of {} bits: choose a shorter password, or \
@@ -92,15 +91,14 @@ impl Login {
         Ok(login)
     }
 
-    /// The user's name.
     pub(crate) fn user(&self) -> &str {
         &self.user
     }
 
-    /// The login at this time, nanoseconds since 1970, as the server takes it.
+    /// Returns the encrypted login with this time, nanoseconds since 1970, as base64.
     ///
     /// # Errors
-    /// The system gives no random numbers.
+    /// The system has no random numbers.
     pub(crate) fn token(&self, padding: Padding, unix_ns: u64) -> Result<String, String> {
         let text = self.text(unix_ns);
         let encrypted = match padding {
@@ -116,11 +114,16 @@ impl Login {
     }
 }
 
+/// Returns whether the server can read `text`: in the encrypted text, blanks and line breaks end names and passwords.
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte > b' ')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A public key of 1,024 bits, which openssl made.
+    /// Public key of 1,024 bits, made by openssl.
     const KEY: &str = "\
 -----BEGIN PUBLIC KEY-----
 MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDQFLsk7FLstXQadysSlq5J7qde
@@ -136,18 +139,18 @@ m7XMRwZmN1NlDubE3N+eRvHOVeL0vV0FhqztynIjIWKOS/g3NEbIyTF5u8OhoRFV
     }
 
     #[test]
-    fn the_text_is_that_of_iperf3() {
+    fn login_text_is_that_of_iperf3() {
         let login = login("ann", "p\u{e4}ss").expect("valid");
         assert_eq!(login.text(1_764_108_000_999_999_999), "user: ann\npwd:  p\u{e4}ss\nts:   1764108000");
         for padding in [Padding::Oaep, Padding::Pkcs1v15] {
-            let token = || login.token(padding, 0).expect("it fits");
-            assert_eq!(STANDARD.decode(token()).expect("base64").len(), 128, "the key's length");
-            assert_ne!(token(), token(), "each one is padded anew");
+            let token = login.token(padding, 0).expect("it fits");
+            assert_eq!(STANDARD.decode(&token).expect("base64").len(), 128, "the key's length");
+            assert_ne!(token, login.token(padding, 0).expect("it fits"), "each token is padded anew");
         }
     }
 
     #[test]
-    fn a_login_that_no_server_could_read_is_refused() {
+    fn login_that_no_server_could_read_is_refused() {
         for (user, password, needle) in [
             ("", "secret", "user name like ``"),
             ("an n", "secret", "user name like `an n`"),
@@ -158,12 +161,12 @@ m7XMRwZmN1NlDubE3N+eRvHOVeL0vV0FhqztynIjIWKOS/g3NEbIyTF5u8OhoRFV
             let error = login(user, password).expect_err(needle);
             assert!(error.contains(needle) && !error.contains("secret"), "{error}");
         }
-        let none = Login::check(&Iperf3Login { user: "ann".to_owned(), public_key: KEY.to_owned() }, None);
-        assert!(none.expect_err("no password").contains("`ann` has no password"));
+        let without_password = Login::check(&Iperf3Login { user: "ann".to_owned(), public_key: KEY.to_owned() }, None);
+        assert!(without_password.expect_err("no password").contains("`ann` has no password"));
     }
 
     #[test]
-    fn a_login_that_is_too_long_for_the_key_is_told_by_how_much() {
+    fn error_names_the_excess_length_of_a_login() {
         // 128 bytes, less 42 of OAEP, 30 of the text and 3 of the name.
         login("ann", &"x".repeat(53)).expect("it fits").token(Padding::Oaep, clock::unix_now()).expect("it fits");
         let error = login("ann", &"\u{e4}".repeat(27)).expect_err("54 bytes");
@@ -171,7 +174,7 @@ m7XMRwZmN1NlDubE3N+eRvHOVeL0vV0FhqztynIjIWKOS/g3NEbIyTF5u8OhoRFV
     }
 
     #[test]
-    fn a_public_key_is_taken_out_of_a_text_and_nothing_else_is() {
+    fn only_public_keys_are_read_from_a_text() {
         assert_eq!(public_key(KEY).as_deref(), Ok(KEY));
         assert_eq!(public_key(&format!("for rack-1\n{}", KEY.replace('\n', "\r\n"))).as_deref(), Ok(KEY));
         for kind in ["", "RSA ", "ENCRYPTED ", "EC "] {
@@ -191,8 +194,8 @@ m7XMRwZmN1NlDubE3N+eRvHOVeL0vV0FhqztynIjIWKOS/g3NEbIyTF5u8OhoRFV
     }
 
     #[test]
-    fn a_password_stays_out_of_logs() {
-        let shown = format!("{:?}", login("ann", "secret").expect("valid"));
-        assert!(shown.contains("ann") && !shown.contains("secret"), "{shown}");
+    fn password_stays_out_of_logs() {
+        let text = format!("{:?}", login("ann", "secret").expect("valid"));
+        assert!(text.contains("ann") && !text.contains("secret"), "{text}");
     }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-/// The longest text that is taken. iperf3's own results of 256 flows have 40 kB; a server's report of a long test has more.
+/// Longest accepted text. iperf3's results of 256 flows have 40 kB; a server's report of a long test has more.
 pub(crate) const LONGEST: u32 = 8 << 20;
 
-/// A text with its length before it.
+/// Encodes a text with its length before it.
 pub(crate) fn encode(value: &Value) -> Vec<u8> {
     let text = value.to_string();
     let mut message = (text.len() as u32).to_be_bytes().to_vec();
@@ -13,10 +13,10 @@ pub(crate) fn encode(value: &Value) -> Vec<u8> {
     message
 }
 
-/// The length of a text, from the bytes before it.
+/// Returns the length of a text, from the bytes before it.
 ///
 /// # Errors
-/// It is empty, or longer than `longest`. The message says so.
+/// The text is empty, or longer than `longest`.
 pub(crate) fn length(bytes: [u8; 4], longest: u32) -> Result<usize, String> {
     match u32::from_be_bytes(bytes) {
         0 => Err("it announced an empty JSON text".to_owned()),
@@ -30,7 +30,7 @@ pub(crate) fn length(bytes: [u8; 4], longest: u32) -> Result<usize, String> {
 /// Reads a text.
 ///
 /// # Errors
-/// It is no JSON object. The message says so.
+/// The text is not a JSON object.
 pub(crate) fn decode(text: &[u8]) -> Result<Value, String> {
     // Older versions of iperf3 end a text with a zero byte.
     let text = text.strip_suffix(&[0]).unwrap_or(text);
@@ -47,7 +47,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_text_is_read_as_it_was_written() {
+    fn text_is_read_back() {
         let value = json!({"tcp": true, "time": 10});
         let message = encode(&value);
         let (head, text) = message.split_first_chunk().expect("a length");
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_and_texts_that_iperf3_never_sends_are_refused() {
+    fn invalid_lengths_and_texts_are_refused() {
         assert!(length([0xff; 4], LONGEST).expect_err("4 GB").contains("4294967295 bytes"));
         assert!(length([0; 4], LONGEST).is_err());
         assert_eq!(length(LONGEST.to_be_bytes(), LONGEST), Ok(LONGEST as usize));

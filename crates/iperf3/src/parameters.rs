@@ -1,70 +1,70 @@
-//! What a client asks of a server: the first JSON text of a test.
+//! Parameters that a client requests of a server: the first JSON text of a test.
 
 use crate::job::Job;
 use linerate_model::{Direction, Offered, Transport};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-/// The version of iperf3 whose protocol is spoken. Servers only print it.
+/// Version of the protocol. Servers only print it.
 const VERSION: &str = "3.12";
 
-/// The parameters of the test that `job` asks for, with the token of a login.
+/// Returns the parameters of the test of `job`, with the token of a login.
 pub(crate) fn parameters(job: &Job, token: Option<String>) -> Value {
     let task = &job.task;
-    let (net, socket) = (&task.net, &task.net.socket);
-    let mut asked = Map::new();
-    let mut ask = |name: &str, value: Value| asked.insert(name.to_owned(), value);
-    match net.transport {
-        Transport::Tcp => ask("tcp", json!(true)),
-        Transport::Udp => ask("udp", json!(true)),
-    };
-    ask("omit", json!(job.omit_s));
-    // Of a test that ends by bytes, the server is told no time. Where it sends, it is not told the bytes: it would stop after so many, and
-    // those that are lost, or sent before this end counts, would never come.
-    let sends = task.direction != Direction::Send;
-    let volume = task.whole_volume().filter(|_| !sends);
-    ask("time", json!(if volume.is_some() { 0 } else { job.time_s() }));
-    ask("num", json!(volume.map_or(0, |volume| volume.get())));
-    ask("blockcount", json!(0));
-    ask("parallel", json!(net.flows));
-    match task.direction {
-        Direction::Send => None,
-        Direction::Receive => ask("reverse", json!(true)),
-        Direction::Both => ask("bidirectional", json!(true)),
-    };
-    ask("len", json!(task.message_bytes.get()));
-    // Of each flow.
-    let each =
+    let net = &task.net;
+    let socket = &net.socket;
+    // In a test that ends by bytes, the server gets no time. If it sends, it does not get the bytes either: it would stop after them,
+    // and bytes that are lost, or sent before this end counts, would never arrive.
+    let volume = task.whole_volume().filter(|_| task.direction == Direction::Send);
+    let flow_rate =
         task.offered.map_or(0, |offered| bits_per_s(offered, task.message_bytes.get()).div_ceil(net.flows.into()));
-    ask("bandwidth", json!(each));
-    ask("pacing_timer", json!(1_000));
+    let transport = match net.transport {
+        Transport::Tcp => "tcp",
+        Transport::Udp => "udp",
+    };
+    let mut parameters = json!({
+        (transport): true,
+        "omit": job.omit_s,
+        "time": if volume.is_some() { 0 } else { job.time_s() },
+        "num": volume.map_or(0, |volume| volume.get()),
+        "blockcount": 0,
+        "parallel": net.flows,
+        "len": task.message_bytes.get(),
+        "bandwidth": flow_rate,
+        "pacing_timer": 1_000,
+        "client_version": VERSION,
+    });
+    match task.direction {
+        Direction::Send => (),
+        Direction::Receive => parameters["reverse"] = json!(true),
+        Direction::Both => parameters["bidirectional"] = json!(true),
+    }
     if let Some(window) = window(job) {
-        ask("window", json!(window));
+        parameters["window"] = json!(window);
     }
     if let Some(mss) = socket.mss {
-        ask("MSS", json!(mss));
+        parameters["MSS"] = json!(mss);
     }
     if let Some(congestion) = &socket.congestion {
-        ask("congestion", json!(congestion));
+        parameters["congestion"] = json!(congestion);
     }
     if let Some(dscp) = socket.dscp {
         // The upper six bits of the old type of service: RFC 2474 section 3.
-        ask("TOS", json!(u32::from(dscp) << 2));
+        parameters["TOS"] = json!(u32::from(dscp) << 2);
     }
     if let Some(core) = server_core(job) {
-        ask("server_affinity", json!(core));
+        parameters["server_affinity"] = json!(core);
     }
     if net.transport == Transport::Udp {
         // Numbers of 32 bits wrap within hours.
-        ask("udp_counters_64bit", json!(1));
+        parameters["udp_counters_64bit"] = json!(1);
     }
     if job.server.report {
-        ask("get_server_output", json!(1));
+        parameters["get_server_output"] = json!(1);
     }
     if let Some(token) = token {
-        ask("authtoken", json!(token));
+        parameters["authtoken"] = json!(token);
     }
-    ask("client_version", json!(VERSION));
-    Value::Object(asked)
+    parameters
 }
 
 fn bits_per_s(offered: Offered, message_bytes: u64) -> u64 {
@@ -74,7 +74,7 @@ fn bits_per_s(offered: Offered, message_bytes: u64) -> u64 {
     }
 }
 
-/// Bytes of the server's socket buffers, one number for both: of what it does.
+/// Returns the size of the server's socket buffers, one number for both directions.
 fn window(job: &Job) -> Option<u64> {
     let socket = &job.task.net.socket;
     let buffer = match job.task.direction {
@@ -85,7 +85,7 @@ fn window(job: &Job) -> Option<u64> {
     buffer.map(|buffer| buffer.get())
 }
 
-/// The core that the server's process is pinned to. It has one thread for each flow, or one for all, and takes one core.
+/// Returns the core that the server's process is pinned to. It accepts one core for all its threads.
 fn server_core(job: &Job) -> Option<u32> {
     let socket = &job.task.net.socket;
     let cores = match job.task.direction {
@@ -104,33 +104,33 @@ mod tests {
     use linerate_units::{BitRate, ByteCount};
 
     #[test]
-    fn a_plain_test_asks_for_little() {
+    fn plain_test_has_few_parameters() {
         let plain = job(stream(Transport::Tcp), 1, 3_000).expect("valid");
-        let asked = parameters(&plain, None);
+        let text = parameters(&plain, None);
         let expected = json!({
             "tcp": true, "omit": 1, "time": 3, "num": 0, "blockcount": 0, "parallel": 1, "len": 131_072, "bandwidth": 0,
             "pacing_timer": 1_000, "client_version": "3.12",
         });
-        assert_eq!(asked, expected);
+        assert_eq!(text, expected);
         assert_eq!(parameters(&plain, Some("dG9rZW4=".to_owned()))["authtoken"], "dG9rZW4=");
     }
 
     #[test]
-    fn a_volume_is_asked_for_in_bytes_and_takes_the_place_of_the_time() {
+    fn volume_in_bytes_replaces_the_time() {
         let volume = Some(ByteCount::new(1_473));
         for (transport, bytes) in [(Transport::Tcp, 1_473), (Transport::Udp, 2_944)] {
-            let asked = parameters(&job(StreamTask { volume, ..stream(transport) }, 0, 3_000).expect("valid"), None);
-            assert_eq!((&asked["time"], &asked["num"], &asked["blockcount"]), (&json!(0), &json!(bytes), &json!(0)));
+            let text = parameters(&job(StreamTask { volume, ..stream(transport) }, 0, 3_000).expect("valid"), None);
+            assert_eq!((&text["time"], &text["num"], &text["blockcount"]), (&json!(0), &json!(bytes), &json!(0)));
         }
     }
 
     #[test]
-    fn a_server_that_sends_a_volume_sends_until_it_is_told_to_end() {
+    fn server_that_sends_gets_a_time_instead_of_a_volume() {
         let volume = Some(ByteCount::new(1_000_000));
         for direction in [Direction::Receive, Direction::Both] {
             let task = StreamTask { volume, direction, ..stream(Transport::Tcp) };
-            let asked = parameters(&job(task, 1, 3_000).expect("valid"), None);
-            assert_eq!((&asked["time"], &asked["num"]), (&json!(3), &json!(0)), "{direction:?}");
+            let text = parameters(&job(task, 1, 3_000).expect("valid"), None);
+            assert_eq!((&text["time"], &text["num"]), (&json!(3), &json!(0)), "{direction:?}");
         }
     }
 
@@ -151,19 +151,28 @@ mod tests {
             offered: Some(Offered::PayloadBps(BitRate::per_second(10_000_000))),
             ..plain
         };
-        let asked =
-            |direction| parameters(&job(StreamTask { direction, ..task.clone() }, 0, 1_500).expect("valid"), None);
-        let receive = asked(Direction::Receive);
-        let of = |name: &str| receive.get(name).cloned().unwrap_or_default();
-        assert_eq!((of("reverse"), of("parallel"), of("bandwidth")), (json!(true), json!(4), json!(2_500_000)));
-        assert_eq!((of("MSS"), of("congestion"), of("TOS")), (json!(1_400), json!("bbr"), json!(32)));
-        // The server sends: its send buffer counts. Time is told in whole seconds.
-        assert_eq!((of("window"), of("time"), of("omit")), (json!(200_000), json!(2), json!(0)));
-        assert_eq!(of("server_affinity"), json!(3));
-        let send = asked(Direction::Send);
+        let [send, receive, both] = [Direction::Send, Direction::Receive, Direction::Both].map(|direction| {
+            parameters(&job(StreamTask { direction, ..task.clone() }, 0, 1_500).expect("valid"), None)
+        });
+        for (name, value) in [
+            ("reverse", json!(true)),
+            ("parallel", json!(4)),
+            ("bandwidth", json!(2_500_000)),
+            ("MSS", json!(1_400)),
+            ("congestion", json!("bbr")),
+            ("TOS", json!(32)),
+            // The server sends, so its send buffer counts.
+            ("window", json!(200_000)),
+            // In whole seconds.
+            ("time", json!(2)),
+            ("omit", json!(0)),
+            ("server_affinity", json!(3)),
+        ] {
+            assert_eq!(receive[name], value, "{name}");
+        }
         assert_eq!(send.get("server_affinity"), None, "the client is pinned");
         assert_eq!((send.get("window"), send.get("reverse")), (Some(&json!(100_000)), None));
-        assert_eq!(asked(Direction::Both).get("bidirectional"), Some(&json!(true)));
+        assert_eq!(both.get("bidirectional"), Some(&json!(true)));
         let udp = parameters(&job(stream(Transport::Udp), 0, 1_000).expect("valid"), None);
         assert_eq!((udp.get("udp"), udp.get("udp_counters_64bit")), (Some(&json!(true)), Some(&json!(1))));
     }

@@ -1,4 +1,4 @@
-//! Reading from a control connection that a stop and a deadline end.
+//! Reading from a control connection with a deadline and a stop flag.
 
 use linerate_sys::clock;
 use std::io::{self, Read as _};
@@ -6,10 +6,10 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A read gives up after this, so that a stop is seen: the connection's read timeout.
+/// Read timeout of the connection, so that a stop is seen.
 pub(crate) const TICK: Duration = Duration::from_millis(20);
 
-/// Why nothing, or not enough, was read.
+/// Reason that too few bytes were read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
     /// The reader was stopped.
@@ -26,8 +26,9 @@ pub(crate) enum Unread {
     Broken(io::Error),
 }
 
-/// Reads as many bytes as `buffer` has, until `deadline`, from a connection with [`TICK`] as its read timeout. A peer that sends a byte now
-/// and then gets no more time than a silent one.
+/// Fills `buffer` until `deadline`, from a connection with [`TICK`] as its read timeout.
+///
+/// A peer that sends a byte now and then gets no more time than a silent one.
 pub(crate) fn fill(mut stream: &TcpStream, buffer: &mut [u8], deadline: u64, stop: &AtomicBool) -> Result<(), Unread> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -36,7 +37,7 @@ pub(crate) fn fill(mut stream: &TcpStream, buffer: &mut [u8], deadline: u64, sto
         }
         match stream.read(&mut buffer[filled..]) {
             Ok(0) => return Err(Unread::Closed),
-            Ok(read) => filled += read,
+            Ok(bytes) => filled += bytes,
             Err(error) if is_timeout(&error) => (),
             Err(error) => return Err(Unread::Broken(error)),
         }
@@ -47,9 +48,10 @@ pub(crate) fn fill(mut stream: &TcpStream, buffer: &mut [u8], deadline: u64, sto
     Ok(())
 }
 
-/// Reads a text of `length` bytes. Who announces much and sends little costs no memory.
+/// Reads a text of `length` bytes. Memory is allocated only as bytes arrive.
 pub(crate) fn text(stream: &TcpStream, length: usize, deadline: u64, stop: &AtomicBool) -> Result<Vec<u8>, Unread> {
-    let (mut text, mut part) = (Vec::new(), [0; 16 << 10]);
+    let mut text = Vec::new();
+    let mut part = [0; 16 << 10];
     while text.len() < length {
         let next = part.len().min(length - text.len());
         fill(stream, &mut part[..next], deadline, stop)?;
@@ -58,7 +60,7 @@ pub(crate) fn text(stream: &TcpStream, length: usize, deadline: u64, stop: &Atom
     Ok(text)
 }
 
-/// A call ended for its timeout.
+/// Returns whether a call ended by its timeout.
 pub(crate) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
@@ -71,19 +73,19 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn a_peer_that_sends_byte_by_byte_gets_no_more_time() {
+    fn peer_that_sends_byte_by_byte_gets_no_more_time() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listens");
         let mut peer = TcpStream::connect(listener.local_addr().expect("listens")).expect("connects");
         let (stream, _) = listener.accept().expect("a peer");
         stream.set_read_timeout(Some(TICK)).expect("setsockopt");
-        // It ends when the reader has closed.
+        // The sender ends when the reader has closed.
         let sender = thread::spawn(move || {
             while peer.write_all(b"x").is_ok() {
                 thread::sleep(TICK / 10);
             }
         });
-        let read = text(&stream, 1 << 20, clock::now() + 100_000_000, &AtomicBool::new(false));
-        assert!(matches!(read, Err(Unread::Silent)), "{read:?}");
+        let result = text(&stream, 1 << 20, clock::now() + 100_000_000, &AtomicBool::new(false));
+        assert!(matches!(result, Err(Unread::Silent)), "{result:?}");
         drop(stream);
         sender.join().expect("no panic");
     }

@@ -1,6 +1,6 @@
-//! The states of a test. One byte on the control connection says which comes next.
+//! States of a test, which single bytes on the control connection announce.
 
-/// A state, or what ends a test.
+/// State or end of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     TestStart,
@@ -15,7 +15,7 @@ pub(crate) enum State {
     Done,
     /// The server is busy with another test.
     AccessDenied,
-    /// Two numbers follow that say why.
+    /// Two error numbers follow.
     ServerError,
 }
 
@@ -35,17 +35,17 @@ impl State {
         (Self::ServerError, -2, "SERVER_ERROR"),
     ];
 
-    /// The state that `byte` stands for; none if there is none.
+    /// Returns the state of `byte`, or `None` if there is no such state.
     pub(crate) fn of(byte: u8) -> Option<Self> {
         Self::ALL.iter().find(|(_, number, _)| *number == byte.cast_signed()).map(|(state, ..)| *state)
     }
 
-    /// The byte that stands for it.
+    /// Returns the byte of the state.
     pub(crate) fn byte(self) -> u8 {
         self.entry().1.cast_unsigned()
     }
 
-    /// iperf3's own name for it.
+    /// Returns iperf3's name of the state.
     pub(crate) fn name(self) -> &'static str {
         self.entry().2
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_and_states_go_both_ways() {
+    fn bytes_and_states_convert_both_ways() {
         for byte in 0..=u8::MAX {
             assert!(State::of(byte).is_none_or(|state| state.byte() == byte), "{byte}");
         }

@@ -37,7 +37,6 @@ mod retry;
 pub mod simulation;
 pub mod statistics;
 mod steady;
-pub mod study;
 mod sweep;
 mod task;
 mod tcp_summary;

@@ -1,7 +1,7 @@
 //! How often one trial is run: a fixed number of times, or until its mean is known well enough.
 
 use crate::statistics::TwoStage;
-use linerate_model::{Detail, FlowFigures, Interval, Measurement, Repeats, Summary};
+use linerate_model::{Detail, Interval, Measurement, Repeats, Summary};
 
 /// The first stage of runs has no fewer: with three, chance alone would ask for many too many or too few.
 const FIRST_STAGE: u32 = 5;
@@ -47,20 +47,34 @@ pub(crate) fn state_intervals(repeats: &Repeats, result: &mut Measurement) {
     let first = first_stage(repeats);
     let state = |summary: &mut Summary| summary.interval = interval(confidence_percent, first, &summary.values);
     state(&mut result.main);
-    let Detail::Flows(figures) = &mut result.detail else { return };
-    let FlowFigures { received, sent, shares, transactions_per_s, jitter_ns, .. } = &mut **figures;
+    let (flow, received, sent) = match &mut result.detail {
+        Detail::Stream(figures) => {
+            figures.jitter_ns.iter_mut().for_each(state);
+            (&mut figures.flow, Some(&mut figures.received), Some(&mut figures.sent))
+        }
+        Detail::Transact(figures) => {
+            state(&mut figures.requests.transactions_per_s);
+            (&mut figures.flow, None, None)
+        }
+        Detail::Rpc(figures) => {
+            state(&mut figures.requests.transactions_per_s);
+            (&mut figures.flow, figures.received.as_mut(), figures.sent.as_mut())
+        }
+        Detail::Nfs(figures) => {
+            state(&mut figures.requests.transactions_per_s);
+            (&mut figures.flow, figures.received.as_mut(), None)
+        }
+        Detail::Frames { .. } | Detail::Copy(_) => return,
+    };
+    flow.shares.iter_mut().for_each(|share| state(&mut share.main));
+    if let Some(sent) = sent {
+        state(&mut sent.payload_bps);
+    }
     if let Some(received) = received {
         state(&mut received.payload_bps);
         state(&mut received.packets_per_s);
         let layers = [&mut received.ip_bps, &mut received.wire_bps, &mut received.messages_per_s];
         layers.into_iter().flatten().for_each(state);
-    }
-    if let Some(sent) = sent {
-        state(&mut sent.payload_bps);
-    }
-    transactions_per_s.iter_mut().chain(jitter_ns).for_each(state);
-    for share in shares {
-        share.payload_bps.iter_mut().chain(&mut share.transactions_per_s).for_each(state);
     }
 }
 

@@ -355,7 +355,7 @@ mod tests {
         let mut record = Record { trials, ..Record::new(RecordId("r".into()), plan) };
         crate::replay(&mut record);
         assert_eq!(record.results.len(), 1, "the probe alone is no result");
-        let found = record.results[0].flows().and_then(|flows| flows.loaded_latency.as_ref()).expect("it was probed");
+        let found = record.results[0].loaded_latency().expect("it was probed");
         let added = &found.added_ns.p50_runs;
         assert!(added.runs == 2 && added.values.iter().all(|value| (value / 10e6 - 1.0).abs() < 0.01), "{added:?}");
         assert!(record.caveats.iter().any(|caveat| caveat.text.starts_with("2 of 4 trials")), "{:?}", record.caveats);

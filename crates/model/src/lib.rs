@@ -12,17 +12,15 @@ mod caveat;
 mod checked;
 mod clock;
 mod comparison;
-mod copy_figures;
 mod counts;
 mod curve;
 mod device;
 mod device_found;
 mod device_load;
 mod encapsulation;
+mod figures;
 mod file_server;
-mod finding;
 mod firmness;
-mod frame_flow;
 mod header_field;
 mod histogram;
 mod host;
@@ -32,6 +30,7 @@ mod ladder;
 mod limits;
 mod loaded_latency;
 mod loss;
+mod measure_unit;
 mod measurement;
 mod medium;
 mod message;
@@ -51,7 +50,7 @@ mod series;
 mod session;
 mod stack;
 mod stream_event;
-mod study;
+mod study_run;
 mod summary;
 mod task;
 mod trial;
@@ -65,7 +64,6 @@ pub use caveat::{Caveat, CaveatKind};
 pub use checked::OutOfRange;
 pub use clock::{ClockExchange, ClockOffset};
 pub use comparison::{Change, ComparedFigure, Comparison, Quantity, Samples};
-pub use copy_figures::{CopyClient, CopyFigures, SizeClass, StageShare, WorkShare};
 pub use counts::{
     CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, Counts, EndCounts, FlowCounts, FrameCounts,
     FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent, PathCounts, Received, Sent,
@@ -79,10 +77,13 @@ pub use device::{
 pub use device_found::{BackToBack, BufferTime, BurstLengths, EchoRate, GoalBounds, Recovery, SearchGoal};
 pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use encapsulation::{Encapsulation, UnknownEncapsulation};
+pub use figures::{
+    AddressTable, CopyClient, CopyFigures, CpuCost, CpuCosts, FlowFigures, FlowRate, FrameFlow, Latency, LearningRate,
+    NfsFigures, OperationFigures, RateRange, ReceivedRates, RequestFigures, RpcFigures, SentRates, Share, SizeClass,
+    StageShare, StreamFigures, TcpSummary, TransactFigures, WorkShare,
+};
 pub use file_server::{FileServer, Password, SMB_PORT, SmbServer, SmbVersion, UnknownSmbVersion};
-pub use finding::{Evidence, Finding, FindingKind};
 pub use firmness::{Firmness, Known};
-pub use frame_flow::{AddressTable, FlowRate, FrameFlow, LearningRate};
 pub use header_field::{HeaderField, Layer, LayerBytes};
 pub use histogram::{BadHistogram, Histogram};
 pub use host::{Capability, Host, Nic};
@@ -91,10 +92,8 @@ pub use ladder::{Gap, Ladder, LadderLayer, LadderPlan, LayerLatency, LayerName, 
 pub use limits::{IpVersion, PathLimit, Transport, ip_packets, layer_bytes, tcp_overhead, tcp_packet};
 pub use loaded_latency::{AddedDelay, DelayGrade, LoadedLatency, RoundTripsPerMinute};
 pub use loss::{Loss, LossPlaces};
-pub use measurement::{
-    CpuCost, CpuCosts, Detail, FlowFigures, Latency, Measurement, OperationFigures, RateRange, ReceivedRates,
-    SentRates, Share, TcpSummary, TesterLimit,
-};
+pub use measure_unit::MeasureUnit;
+pub use measurement::{Detail, Measurement, TesterLimit};
 pub use medium::{AtmService, Medium, Sonet, UnknownMedium};
 pub use message::{Message, MessagePart, MessageValue};
 pub use neighbours::{NeighbourTable, PastNeighbours};
@@ -121,10 +120,7 @@ pub use session::{
 };
 pub use stack::{BadStack, Stack};
 pub use stream_event::{EndState, HostLoad, IntervalReport, STREAM_SCHEMA, StreamEvent, TrialState};
-pub use study::{
-    ABOUT, CellLimit, Conditions, Factor, FactorOf, Level, Measure, MeasurePair, MeasureUnit, Price, STUDY_SCHEMA,
-    StatedAs, StatedValue, Study, StudyCell, StudyQuestion, StudyReport, StudyRun,
-};
+pub use study_run::StudyRun;
 pub use summary::{Interval, Summary};
 pub use task::{
     Arrivals, BadFrame, BadMac, BadMix, BadTree, BadVary, CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks,

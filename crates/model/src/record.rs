@@ -1,8 +1,8 @@
 //! What is kept of a run.
 
 use crate::{
-    Caveat, CopyFigures, CurveFound, CurvePlan, DeviceFound, DevicePlan, FlowFigures, Goal, Host, Ladder, Measurement,
-    Outcome, Plan, StudyRun, TrialResult,
+    Caveat, CopyFigures, CurveFound, CurvePlan, DeviceFound, DevicePlan, Goal, Host, Ladder, Measurement, Outcome,
+    Plan, StudyRun, TrialResult,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,9 +126,9 @@ impl Record {
         self.results.iter().find(|result| result.name == name)
     }
 
-    /// The results of streams, transactions, RPC and NFS, each with its figures.
-    pub fn flows(&self) -> impl Iterator<Item = (&Measurement, &FlowFigures)> {
-        self.results.iter().filter_map(|result| Some((result, result.flows()?)))
+    /// Returns the results of streams, transactions, RPC and NFS.
+    pub fn flows(&self) -> impl Iterator<Item = &Measurement> {
+        self.results.iter().filter(|result| result.flows().is_some())
     }
 
     /// The results of copies, each with its figures.

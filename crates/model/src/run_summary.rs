@@ -45,7 +45,7 @@ impl Headline {
             unit: result.quantity.unit(),
             firmness,
             range: Some((result.main.low, result.main.high)),
-            link_share: result.flows().and_then(|flows| flows.limit.as_ref()).map(|limit| limit.share),
+            link_share: result.limit().map(|limit| limit.share),
         }
     }
 

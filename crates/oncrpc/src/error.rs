@@ -1,7 +1,7 @@
 //! What can go wrong with calls, servers and loads, grouped by whose fault it is.
 
 use crate::message::Refused;
-use linerate_engine::{EngineError, EngineFailure, FailedBy, FlowsMissing, SocketError, Stopped, failed};
+use linerate_engine::{FlowsMissing, SocketError, Stopped, WorkError, failed};
 use std::io;
 use std::net::SocketAddr;
 
@@ -112,21 +112,19 @@ impl From<Stopped> for RpcError {
     }
 }
 
-impl From<RpcError> for EngineError {
-    fn from(error: RpcError) -> Self {
-        Self::new(error.to_string())
+impl WorkError for RpcError {
+    fn is_stop(&self) -> bool {
+        matches!(self, Self::Stopped)
     }
-}
 
-impl From<RpcError> for EngineFailure {
-    fn from(error: RpcError) -> Self {
-        match error {
-            RpcError::Stopped => Stopped.into(),
-            RpcError::Remains { remains, source } => {
-                let failure = Self::from(*source);
-                Self { remains: failure.remains.into_iter().chain([remains]).collect(), ..failure }
+    fn split_remains(self) -> (Self, Vec<String>) {
+        match self {
+            Self::Remains { remains, source } => {
+                let (error, mut all) = source.split_remains();
+                all.push(remains);
+                (error, all)
             }
-            other => FailedBy::Task(other.into()).into(),
+            error => (error, Vec::new()),
         }
     }
 }

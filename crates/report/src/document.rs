@@ -1,22 +1,23 @@
 //! Records as a document: sections made of a few kinds of blocks.
 //!
-//! [`document`] has the one list of sections, each made by the module of its concept. Every form of report (terminal, Markdown,
+//! `FIRST` and `LAST` list the sections, each made by the module of its concept; those of subjects come between them. Every form of report (terminal, Markdown,
 //! HTML, pictures) walks the document and reads no record. CSV and JSON have the record itself.
 
+use crate::blocks::section::{Block, Section};
 use crate::language::Language;
-use crate::section::{Block, Section};
-use crate::{
-    attempts, caveats, charts, copy, device, figures, frames, hosts, ladder, measuring, nfs, over_time, parties, path,
-    results, said, tables, verdicts,
+use crate::sections::{
+    attempts, caveats, charts, hosts, measuring, over_time, parties, path, results, tables, verdicts,
 };
+use crate::subjects::{self, ladder};
+use crate::{figures, said};
 use linerate_model::Record;
 
 /// Makes a section of a record, if the record has anything for it.
 type Make = fn(Language, &Record) -> Option<Section>;
 
-/// All sections in the order of every form: the answer and its doubts, the path, its course over time and the figures, then
-/// why, and how it was measured.
-const SECTIONS: [Make; 19] = [
+/// Sections before those of subjects, in the order of every form: the answer and its caveats, the path, its course over
+/// time and the figures.
+const FIRST: [Make; 7] = [
     results::section,
     ladder::section,
     caveats::section,
@@ -24,10 +25,10 @@ const SECTIONS: [Make; 19] = [
     over_time::section,
     tables::section,
     tables::loaded_latency,
-    nfs::section,
-    copy::section,
-    frames::section,
-    device::section,
+];
+
+/// Sections after those of subjects: why, and how it was measured.
+const LAST: [Make; 8] = [
     charts::section,
     results::in_words,
     ladder::further,
@@ -54,7 +55,14 @@ pub struct Document {
 /// The document of records. Of several records, as of a demonstration's, the sections of one kind become one.
 pub fn document(language: Language, records: &[Record]) -> Document {
     let mut sections: Vec<Section> = Vec::new();
-    for make in SECTIONS {
+    for make in FIRST {
+        records.iter().filter_map(|record| make(language, record)).for_each(|section| add(&mut sections, section));
+    }
+    for subject in subjects::ALL {
+        let of_subject = records.iter().filter_map(|record| subject.section(language, record));
+        of_subject.for_each(|section| add(&mut sections, section));
+    }
+    for make in LAST {
         records.iter().filter_map(|record| make(language, record)).for_each(|section| add(&mut sections, section));
     }
     // Doubts of several records are counted together.

@@ -1,4 +1,4 @@
-//! The server before the start: takes connections and greetings, and nothing that is not of this trial.
+//! The server before the start: accepts connections and greetings of this trial only.
 
 use crate::error::StreamError;
 use crate::flow::{Flow, Link};
@@ -6,7 +6,8 @@ use crate::hello::{self, Answer, Greeted, Hello};
 use crate::job::Job;
 use crate::options;
 use linerate_engine::{
-    AllowedPeers, DatagramListener, ListenOptions, Listener, ReplyAllowance, StrangerLimits, Strangers,
+    AllowedPeers, DatagramListener, FlowsMissing, ListenOptions, Listener, ReplyAllowance, StrangerLimits, Strangers,
+    failed,
 };
 use linerate_model::{LinkId, SessionKey, Transport};
 use linerate_sys::clock;
@@ -21,38 +22,38 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// Connections that have yet to greet. A client opens 32 flows of a path at a time.
+/// Limits for connections that have yet to greet. A client opens 32 flows of a path at a time.
 pub(crate) const STRANGERS: StrangerLimits = StrangerLimits { places: 256, places_each: 64, time_ns: 2_000_000_000 };
-/// A flow's own UDP socket is kept for so long until its client has proved that it reads the answers: as long as that tries.
+/// Lifetime of a flow's own UDP socket until its client proves that it reads the answers. The client tries for the same time.
 const PROOF_NS: u64 = 5_000_000_000;
-/// Flows' own UDP sockets whose clients have yet to prove that they read the answers; more are not made.
+/// Most UDP sockets of flows whose clients have yet to prove that they read the answers.
 const PENDING_MAXIMUM: usize = 256;
-/// Connections accepted before the others are looked at: a quarter of the places of one address.
-const AT_ONCE: usize = 16;
-/// How soon a stop is seen.
+/// Connections accepted before the pending ones are read: a quarter of the places of one address.
+const ACCEPT_BATCH: usize = 16;
+/// Longest time until a stop is seen.
 const TICK_NS: u64 = 20_000_000;
-/// After a call that failed for want of descriptors or memory: others may give some back.
+/// Pause after a call that failed for lack of descriptors or memory, which others may free meanwhile.
 const EXHAUSTED_NS: u64 = 1_000_000;
 
-/// A listening end and the flows that have arrived at it.
+/// Listening end and the flows that have arrived at it.
 #[derive(Debug)]
 pub(crate) struct Acceptor {
     path: u16,
     pub(crate) link: LinkId,
     pub(crate) address: SocketAddr,
-    /// Of connections.
+    /// Listener for TCP connections.
     listener: Option<Listener>,
     arrived: Arc<Mutex<BTreeMap<Hello, Flow>>>,
     failure: Arc<Mutex<Option<StreamError>>>,
-    /// Shared with the other listeners of the session, so that all end at once.
+    /// Flag shared with the other listeners of the session, so that all end at once.
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Acceptor {
-    /// Listens for the flows of end number `end`, on `link` as `listening` says.
+    /// Listens for the flows of end number `end`, on `link`, with the options `listening`.
     ///
-    /// `stop` ends it, together with all others that share it.
+    /// `stop` ends all acceptors that share it.
     pub(crate) fn listen(
         job: &Arc<Job>,
         end: usize,
@@ -62,11 +63,13 @@ impl Acceptor {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, StreamError> {
         let path = job.ends[end].path;
-        let (spec, key) = (options::listening(job), job.key_of(end));
+        let spec = options::listening(job);
+        let key = job.key_of(end);
         let greets = Box::new(move |bytes: &[u8]| Hello::decode(bytes, &key).is_some());
-        let (arrived, failure) = (Arc::default(), Arc::new(Mutex::new(None)));
+        let arrived = Arc::default();
+        let failure = Arc::new(Mutex::new(None));
         let stop = Arc::clone(stop);
-        let mut desk = Desk {
+        let mut accept_loop = AcceptLoop {
             job: Arc::clone(job),
             key,
             end,
@@ -79,27 +82,30 @@ impl Acceptor {
         {
             Transport::Tcp => {
                 let listener = listening.connections(spec, address, greets)?;
-                let own = listener.clone();
-                (listener.address(), Some(listener), Box::new(move || desk.connections(&own)))
+                let accepting = listener.clone();
+                (listener.address(), Some(listener), Box::new(move || accept_loop.connections(&accepting)))
             }
             Transport::Udp => {
                 let listener = listening.datagrams(spec, address, greets)?;
-                (listener.address(), None, Box::new(move || desk.datagrams(&listener)))
+                (listener.address(), None, Box::new(move || accept_loop.datagrams(&listener)))
             }
         };
-        let failed = Arc::clone(&failure);
+        let thread_failure = Arc::clone(&failure);
         let thread = thread::Builder::new()
             .name(format!("accept {path}"))
             .spawn(move || {
                 if let Err(error) = run() {
-                    *failed.lock().expect("no holder panics") = Some(error);
+                    *thread_failure.lock().expect("no holder panics") = Some(error);
                 }
             })
-            .map_err(StreamError::socket("starting a thread"))?;
+            .map_err(failed("starting a thread"))?;
         Ok(Self { path, link, address: local, listener, arrived, failure, stop, thread: Some(thread) })
     }
 
-    /// All flows, once they have arrived; the listener is closed.
+    /// Closes the listener and returns all flows.
+    ///
+    /// # Errors
+    /// Not all flows have arrived.
     pub(crate) fn finish(mut self, job: &Job) -> Result<Vec<Flow>, StreamError> {
         self.close();
         if let Some(error) = self.failure.lock().expect("no holder panics").take() {
@@ -109,7 +115,7 @@ impl Acceptor {
         let mut flows: Vec<Flow> = arrived.into_values().collect();
         let expected = job.hellos(self.path).len();
         if flows.len() != expected {
-            return Err(linerate_engine::FlowsMissing { path: self.path, arrived: flows.len(), expected }.into());
+            return Err(FlowsMissing { path: self.path, arrived: flows.len(), expected }.into());
         }
         for flow in &flows {
             if let Link::Udp(socket) = &flow.link {
@@ -130,7 +136,7 @@ impl Acceptor {
     fn close(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Its own panic is reported by its missing flows.
+            // A panic of the thread shows as missing flows.
             let _ = thread.join();
         }
     }
@@ -142,8 +148,8 @@ impl Drop for Acceptor {
     }
 }
 
-/// What the accepting thread knows.
-struct Desk {
+/// State of the accepting thread.
+struct AcceptLoop {
     job: Arc<Job>,
     key: SessionKey,
     end: usize,
@@ -153,7 +159,7 @@ struct Desk {
     stop: Arc<AtomicBool>,
 }
 
-/// A connection that has yet to greet.
+/// Connection that has yet to greet.
 struct Pending {
     stream: TcpStream,
     peer: SocketAddr,
@@ -162,31 +168,32 @@ struct Pending {
     filled: usize,
 }
 
-/// A flow's own UDP socket. The flow counts as arrived once its client has proved, by the nonce, that it read the answer.
-struct Post {
+/// UDP socket of a flow. The flow has arrived once its client has proved, by the nonce, that it read the answer.
+struct FlowSocket {
     hello: Hello,
     peer: SocketAddr,
     local: SocketAddr,
     nonce: u64,
     socket: UdpSocket,
-    /// When the greeting was answered.
+    /// Time when the greeting was answered.
     answered: u64,
-    until: u64,
+    /// Deadline for the confirmation.
+    deadline: u64,
     confirmed: bool,
 }
 
-/// The sockets of flows, each of which is waited for.
-struct Posts {
+/// UDP sockets of flows that have greeted, with an epoll for all of them.
+struct FlowSockets {
     epoll: Epoll,
-    all: BTreeMap<usize, Post>,
+    all: BTreeMap<usize, FlowSocket>,
     numbers: HashMap<(Hello, SocketAddr), usize>,
-    /// Those that are not confirmed, the oldest first.
+    /// Unconfirmed sockets, the oldest first.
     pending: BTreeSet<usize>,
     next: usize,
 }
 
-impl Posts {
-    /// None yet, beside the socket of `listener`.
+impl FlowSockets {
+    /// Creates an empty set. Its epoll also waits for the socket of `listener`.
     fn new(listener: &DatagramListener) -> Result<Self, StreamError> {
         let epoll = Epoll::new()?;
         epoll.add(listener.socket(), Interest::Read, 0)?;
@@ -197,54 +204,54 @@ impl Posts {
         self.numbers.get(&(hello, peer)).copied()
     }
 
-    fn add(&mut self, post: Post) -> Result<&Post, StreamError> {
+    fn add(&mut self, flow: FlowSocket) -> Result<&FlowSocket, StreamError> {
         let number = self.next;
         self.next += 1;
-        self.epoll.add(post.socket.as_fd(), Interest::Read, number)?;
-        self.put(number, post);
+        self.epoll.add(flow.socket.as_fd(), Interest::Read, number)?;
+        self.insert(number, flow);
         Ok(&self.all[&number])
     }
 
-    fn put(&mut self, number: usize, post: Post) {
-        self.numbers.insert((post.hello, post.peer), number);
-        if !post.confirmed {
+    fn insert(&mut self, number: usize, flow: FlowSocket) {
+        self.numbers.insert((flow.hello, flow.peer), number);
+        if !flow.confirmed {
             self.pending.insert(number);
         }
-        self.all.insert(number, post);
+        self.all.insert(number, flow);
     }
 
-    fn take(&mut self, number: usize) -> Option<Post> {
-        let post = self.all.remove(&number)?;
-        self.numbers.remove(&(post.hello, post.peer));
+    fn remove(&mut self, number: usize) -> Option<FlowSocket> {
+        let flow = self.all.remove(&number)?;
+        self.numbers.remove(&(flow.hello, flow.peer));
         self.pending.remove(&number);
-        Some(post)
+        Some(flow)
     }
 
-    /// Closes those that nobody has confirmed in time.
-    fn give_up(&mut self, now: u64) -> Result<(), StreamError> {
+    /// Closes sockets that were not confirmed in time.
+    fn remove_expired(&mut self, now: u64) -> Result<(), StreamError> {
         while let Some(number) = self.pending.first().copied()
-            && self.all.get(&number).is_some_and(|post| now >= post.until)
-            && let Some(post) = self.take(number)
+            && self.all.get(&number).is_some_and(|flow| now >= flow.deadline)
+            && let Some(flow) = self.remove(number)
         {
-            self.epoll.remove(post.socket.as_fd())?;
+            self.epoll.remove(flow.socket.as_fd())?;
         }
         Ok(())
     }
 }
 
-impl Post {
+impl FlowSocket {
     fn answer(&self) -> Answer {
         Answer { port: self.local.port(), nonce: self.nonce }
     }
 }
 
 impl Pending {
-    /// Reads on; true once the greeting is complete.
+    /// Reads more of the greeting. Returns whether it is complete.
     fn read(&mut self) -> io::Result<bool> {
         match self.stream.read(&mut self.hello[self.filled..]) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(read) => {
-                self.filled += read;
+            Ok(bytes) => {
+                self.filled += bytes;
                 Ok(self.filled == hello::BYTES)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
@@ -253,30 +260,30 @@ impl Pending {
     }
 }
 
-impl Desk {
+impl AcceptLoop {
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether `hello` is a flow that has yet to arrive.
+    /// Returns whether `hello` is a flow that has yet to arrive.
     fn expects(&self, hello: Hello) -> bool {
-        self.job.has_flow(self.path, hello) && !self.has(hello)
+        self.job.has_flow(self.path, hello) && !self.has_arrived(hello)
     }
 
-    fn has(&self, hello: Hello) -> bool {
+    fn has_arrived(&self, hello: Hello) -> bool {
         self.arrived.lock().expect("no holder panics").contains_key(&hello)
     }
 
     fn connections(&mut self, listener: &Listener) -> Result<(), StreamError> {
         let expected = self.job.hellos(self.path).len();
         let mut strangers: Strangers<Pending> = Strangers::new(STRANGERS);
-        // Why the last connection could not be accepted, if this host lacked something.
+        // Error of the last connection, if this host lacked descriptors or memory.
         let mut exhausted = None;
         while !self.is_stopped() && self.arrived.lock().expect("no holder panics").len() < expected {
             let sockets: Vec<_> =
                 listener.sockets().chain(strangers.iter().map(|pending| pending.stream.as_fd())).collect();
             wait_readable(&sockets, TICK_NS)?;
-            for _ in 0..AT_ONCE {
+            for _ in 0..ACCEPT_BATCH {
                 let accepted = listener.accept();
                 if accepted.is_ok() {
                     exhausted = None;
@@ -289,14 +296,14 @@ impl Desk {
                         strangers.take(peer, clock::now(), pending);
                     }
                     Ok(_) => (),
-                    // Strangers that have had their time give their descriptors back.
+                    // Pending connections free their descriptors when their time is over.
                     Err(error) if is_exhausted(&error) => {
                         pause();
                         exhausted = Some(error);
                         break;
                     }
                     Err(error) if is_transient(&error) => break,
-                    Err(error) => return Err(StreamError::socket("accept")(error)),
+                    Err(error) => return Err(failed("accept")(error).into()),
                 }
             }
             let mut admitted = Ok(());
@@ -313,15 +320,15 @@ impl Desk {
             admitted?;
         }
         match exhausted {
-            // It says why flows are missing, and the remedy.
+            // The error explains the missing flows, and names the remedy.
             Some(error) if self.arrived.lock().expect("no holder panics").len() < expected => {
-                Err(StreamError::socket("accept")(error))
+                Err(failed("accept")(error).into())
             }
             _ => Ok(()),
         }
     }
 
-    /// Keeps a connection that greeted rightly, and answers it; closes any other without a word.
+    /// Keeps and answers a connection with a valid greeting. Closes any other connection without an answer.
     fn admit(&mut self, pending: Pending) -> Result<(), StreamError> {
         let Some(greeted) = Hello::decode(&pending.hello, &self.key) else { return Ok(()) };
         let hello = greeted.hello;
@@ -338,113 +345,115 @@ impl Desk {
     }
 
     fn datagrams(&mut self, listener: &DatagramListener) -> Result<(), StreamError> {
-        let mut posts = Posts::new(listener)?;
+        let mut flows = FlowSockets::new(listener)?;
         let mut bytes = [0; hello::BYTES + 1];
         let mut allowance = ReplyAllowance::default();
         let mut ready = Vec::new();
         // Answers are repeated until the start, for they can be lost.
         while !self.is_stopped() {
-            posts.epoll.wait(TICK_NS, &mut ready)?;
+            flows.epoll.wait(TICK_NS, &mut ready)?;
             match listener.receive(&mut bytes) {
                 Ok((length, peer)) => {
                     if self.peers.allow(peer.ip())
                         && let Some(greeted) = Hello::decode(&bytes[..length], &self.key)
                         && allowance.allow(length, hello::BYTES, clock::now())
-                        && let Some(post) = self.post_for(&mut posts, greeted.hello, peer, listener)?
+                        && let Some(flow) = self.flow_socket(&mut flows, greeted.hello, peer, listener)?
                     {
-                        listener.answer(&post.socket, &greeted.answer(&self.key, post.answer()), peer);
+                        listener.answer(&flow.socket, &greeted.answer(&self.key, flow.answer()), peer);
                     }
                 }
                 Err(error) if is_exhausted(&error) => pause(),
                 Err(error) if is_transient(&error) => (),
-                Err(error) => return Err(StreamError::socket("recvfrom")(error)),
+                Err(error) => return Err(failed("recvfrom")(error).into()),
             }
             for number in ready.drain(..) {
-                if let Some(mut post) = posts.take(number) {
-                    if self.attend(&mut post, listener.address(), &mut allowance)? {
-                        posts.put(number, post);
+                if let Some(mut flow) = flows.remove(number) {
+                    if self.read_datagram(&mut flow, listener.address(), &mut allowance)? {
+                        flows.insert(number, flow);
                     } else {
-                        posts.epoll.remove(post.socket.as_fd())?;
+                        flows.epoll.remove(flow.socket.as_fd())?;
                     }
                 }
             }
-            posts.give_up(clock::now())?;
+            flows.remove_expired(clock::now())?;
         }
         Ok(())
     }
 
-    /// The flow's own socket for a greeting, connected to who greeted.
-    fn post_for<'a>(
+    /// Returns the socket of the flow that greeted, connected to `peer`.
+    fn flow_socket<'a>(
         &self,
-        posts: &'a mut Posts,
+        flows: &'a mut FlowSockets,
         hello: Hello,
         peer: SocketAddr,
         listener: &DatagramListener,
-    ) -> Result<Option<&'a Post>, StreamError> {
-        if let Some(number) = posts.number_of(hello, peer) {
-            return Ok(posts.all.get(&number));
+    ) -> Result<Option<&'a FlowSocket>, StreamError> {
+        if let Some(number) = flows.number_of(hello, peer) {
+            return Ok(flows.all.get(&number));
         }
-        if !self.expects(hello) || posts.pending.len() >= PENDING_MAXIMUM {
+        if !self.expects(hello) || flows.pending.len() >= PENDING_MAXIMUM {
             return Ok(None);
         }
         let socket = listener.connected_to(peer)?;
-        let local = socket.local_addr().map_err(StreamError::socket("getsockname"))?;
+        let local = socket.local_addr().map_err(failed("getsockname"))?;
         let answered = clock::now();
-        let until = answered + PROOF_NS;
-        let post = Post { hello, peer, local, nonce: rand::random(), socket, answered, until, confirmed: false };
-        posts.add(post).map(Some)
+        let deadline = answered + PROOF_NS;
+        flows
+            .add(FlowSocket { hello, peer, local, nonce: rand::random(), socket, answered, deadline, confirmed: false })
+            .map(Some)
     }
 
-    /// Reads what came to a flow's own socket, where greetings go to `greeted_at`; false if nothing more is to be read there before the start.
-    fn attend(
+    /// Reads a datagram from the socket of a flow. `greeted_at` is the address for greetings.
+    ///
+    /// Returns false if nothing more is to be read there before the start.
+    fn read_datagram(
         &mut self,
-        post: &mut Post,
+        flow: &mut FlowSocket,
         greeted_at: SocketAddr,
         allowance: &mut ReplyAllowance,
     ) -> Result<bool, StreamError> {
-        let is_shared = post.local == greeted_at;
+        let is_shared = flow.local == greeted_at;
         let mut bytes = [0; hello::BYTES + 1];
-        let greeted = |bytes: &[u8]| {
-            let greeted = Hello::decode(bytes, &self.key);
-            greeted.filter(|greeted| {
-                greeted.hello == post.hello && (greeted.nonce == post.nonce || is_shared && greeted.nonce == 0)
-            })
+        let greeted = match flow.socket.peek(&mut bytes) {
+            Ok(length) => Hello::decode(&bytes[..length], &self.key).filter(|greeted| {
+                greeted.hello == flow.hello && (greeted.nonce == flow.nonce || is_shared && greeted.nonce == 0)
+            }),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+            // Perhaps an ICMP error: the greeting had a forged address.
+            Err(_) => return Ok(flow.confirmed),
         };
-        match post.socket.peek(&mut bytes).map(|length| greeted(&bytes[..length])) {
-            // At a port that is shared the greeting comes here too, when its answer was lost.
-            Ok(Some(again)) if again.nonce != post.nonce => {
+        match greeted {
+            // At a shared port, repeated greetings arrive here too, because the first answer was lost.
+            Some(greeted) if greeted.nonce != flow.nonce => {
                 if allowance.allow(hello::BYTES, hello::BYTES, clock::now()) {
-                    let _ = post.socket.send(&again.answer(&self.key, post.answer()));
+                    let _ = flow.socket.send(&greeted.answer(&self.key, flow.answer()));
                 }
             }
-            Ok(Some(greeted)) => {
-                if !post.confirmed {
+            Some(greeted) => {
+                if !flow.confirmed {
                     // Another address may have proved itself first.
-                    if self.has(post.hello) {
+                    if self.has_arrived(flow.hello) {
                         return Ok(false);
                     }
-                    let socket = post.socket.try_clone().map_err(StreamError::socket("dup of a flow's socket"))?;
-                    let round_trip_ns = clock::now() - post.answered;
-                    self.keep(post.hello, post.peer, post.local, Link::Udp(socket), round_trip_ns);
-                    post.confirmed = true;
+                    let socket = flow.socket.try_clone().map_err(failed("dup of a flow's socket"))?;
+                    let round_trip_ns = clock::now() - flow.answered;
+                    self.keep(flow.hello, flow.peer, flow.local, Link::Udp(socket), round_trip_ns);
+                    flow.confirmed = true;
                 }
-                self.tell(post, &greeted);
+                self.answer_confirmation(flow, &greeted);
             }
-            // The other end has started: this is left for the flow's thread.
-            Ok(_) if post.confirmed => return Ok(false),
-            Ok(_) => (),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
-            // Told by ICMP that nobody is there, perhaps: the address greeted for was not its own.
-            Err(_) => return Ok(post.confirmed),
+            // The other end has started: this datagram is left for the flow's thread.
+            None if flow.confirmed => return Ok(false),
+            None => (),
         }
-        let _ = post.socket.recv(&mut bytes);
+        let _ = flow.socket.recv(&mut bytes);
         Ok(true)
     }
 
-    /// Answers a confirmation on the flow's own socket.
-    fn tell(&self, post: &Post, greeted: &Greeted) {
-        let told = greeted.answer(&self.key, Answer { port: 0, nonce: post.nonce });
-        let _ = post.socket.send(&told);
+    /// Answers a confirmation on the socket of the flow.
+    fn answer_confirmation(&self, flow: &FlowSocket, greeted: &Greeted) {
+        let answer = greeted.answer(&self.key, Answer { port: 0, nonce: flow.nonce });
+        let _ = flow.socket.send(&answer);
     }
 
     fn keep(&mut self, hello: Hello, peer: SocketAddr, local: SocketAddr, link: Link, round_trip_ns: u64) {
@@ -453,7 +462,7 @@ impl Desk {
     }
 }
 
-/// Errors that concern one connection or moment, not the listener: accept(2), "Error handling".
+/// Returns whether an error concerns one connection or moment, not the listener: accept(2), "Error handling".
 pub(crate) fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionAborted, ConnectionRefused, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable,
@@ -471,13 +480,14 @@ pub(crate) fn is_transient(error: &io::Error) -> bool {
     )
 }
 
-/// This process or host has no descriptor or memory for one more connection: accept(2). The connection stays in the queue, so
-/// whoever tries again is to [`pause`] first.
+/// Returns whether this process or host lacks descriptors or memory for one more connection: accept(2).
+///
+/// The connection stays in the queue, so callers should [`pause`] before they try again.
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(EMFILE | ENFILE | ENOBUFS | ENOMEM))
 }
 
-/// Gives others time to give something back.
+/// Waits for others to free descriptors or memory.
 pub(crate) fn pause() {
     clock::sleep_until(clock::now() + EXHAUSTED_NS);
 }
@@ -491,9 +501,9 @@ mod tests {
     use linerate_units::{ByteCount, Nanos};
     use std::net::Ipv4Addr;
 
-    /// Strangers that used up the descriptors of this process once ended the trial.
+    /// Regression: unauthenticated peers that used up the descriptors of this process ended the trial.
     #[test]
-    fn want_of_descriptors_or_memory_passes_and_a_fault_of_the_listener_does_not() {
+    fn lack_of_descriptors_or_memory_is_transient_and_a_listener_fault_is_not() {
         for number in [EMFILE, ENFILE, ENOBUFS, ENOMEM] {
             assert!(is_exhausted(&io::Error::from_raw_os_error(number)), "{number}");
         }
@@ -504,17 +514,18 @@ mod tests {
         assert!(is_transient(&aborted) && !is_exhausted(&aborted));
     }
 
-    /// One after the other, 30 listeners would end after 30 times the time that one takes to see a stop.
+    /// Closed one after the other, 30 listeners would take 30 times the time that one takes to see a stop.
     #[test]
-    fn who_closes_one_listener_ends_all_that_share_its_stop() {
+    fn closing_one_listener_ends_all_that_share_its_stop() {
         for transport in [Transport::Tcp, Transport::Udp] {
             let task = Task::Stream(StreamTask::plain(transport, ByteCount::new(1_000)));
             let address = IpAddr::from(Ipv4Addr::LOCALHOST);
             let assignment = part(&task, Nanos::from_secs(1), vec![server_role(0, address)], 1);
-            let (job, stop) = (Arc::new(Job::check(&assignment).expect("valid")), Arc::default());
-            let listen =
-                || Acceptor::listen(&job, 0, LinkId(0), address, &ListenOptions::default(), &stop).expect("listens");
-            let (first, second) = (listen(), listen());
+            let job = Arc::new(Job::check(&assignment).expect("valid"));
+            let stop = Arc::default();
+            let [first, second] = [0, 0].map(|end| {
+                Acceptor::listen(&job, end, LinkId(0), address, &ListenOptions::default(), &stop).expect("listens")
+            });
             drop(first);
             let thread = second.thread.as_ref().expect("it listens");
             wait_until("the second has ended", || thread.is_finished().then_some(()));

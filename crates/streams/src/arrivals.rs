@@ -1,13 +1,13 @@
-//! What a UDP receiver counts: the rate over its window, and what became of the datagrams of the measured phase.
+//! Counts of a UDP receiver: the rate over its window, and the arrivals of the measured phase.
 //!
-//! The window of a single flow begins with the first measured datagram, or at a set time if that comes late: a sender that was held up sent
-//! none for so long. Where several flows take turns on a path, the windows of all begin and end at set times, or each would begin with its
-//! turn. A window is as long as was asked for, or longer by the time that its close waited until the socket was empty; one that opened late
-//! ends with the sender. The rate is that of all datagrams that arrive in it, of any phase,
-//! over the time between two moments at which all that had arrived was counted. So neither transit time nor a burst at an edge makes it
-//! higher than what the path carries.
+//! The window of a single flow begins with the first measured datagram, or at a set time if the sender was stalled. If several flows
+//! take turns on a path, all windows begin and end at set times; otherwise each would begin with its turn. A window has the requested
+//! length, plus the time that its close waited until the socket was empty. A window that opened late ends with the sender.
 //!
-//! Of a volume all measured datagrams count, from the opening of the window to the last of them.
+//! The rate counts all datagrams that arrive in the window, of any phase, between two moments at which everything that had arrived
+//! was counted. So neither transit time nor a burst at an edge makes it higher than the rate of the path.
+//!
+//! In a volume all measured datagrams count, from the opening of the window to the last of them.
 
 use crate::datagram::{Numbering, Phase};
 use crate::flow::Outcome;
@@ -16,62 +16,66 @@ use linerate_model::{FlowCounts, Received};
 use linerate_sys::udp::Arrived;
 use linerate_units::Nanos;
 
-/// Reading time for which an edge waits at most until the socket holds nothing. What is left in the socket then had arrived before the
-/// edge and counts behind it.
+/// Longest reading time for which an edge waits until the socket is empty. Datagrams left in the socket after that had arrived before
+/// the edge and count after it.
 const EMPTY_NS: u64 = 20_000_000;
-/// Reading time that one sample adds at most. A reader that was held up longer finds more in its socket and reads on; one that serves many
+/// Most reading time that one sample adds. A reader that was stalled longer finds more in its socket and reads on; a reader of many
 /// flows comes to each only every few milliseconds.
 const TURN_NS: u64 = EMPTY_NS / 4;
-/// A window that no datagram closes within this part of it ends when it should: a rate so low leaves its end open.
+/// Part of the window within which a datagram must close it. Otherwise the rate is too low, and the window ends at its set time.
 const CLOSE_PART: u64 = 20;
-/// The same in time.
+/// Upper limit of that time.
 const CLOSE_NS: u64 = 100_000_000;
-/// Or within this many times the mean time between datagrams.
+/// Mean gaps between datagrams within which the next one is expected.
 const CLOSE_GAPS: u64 = 3;
 
-/// New datagrams of all phases, and their bytes.
+/// Number of new datagrams of all phases, and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Total {
     pub(crate) datagrams: u64,
     pub(crate) bytes: u64,
 }
 
-/// What a receiver counts.
+/// Counts of a receiver.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     numbering: Numbering,
-    /// The phase of what arrives now, where the sender does not tell it.
-    now_in: Phase,
+    /// Phase by this end's clock, for datagrams without one.
+    current_phase: Phase,
     measure: u64,
-    /// Flows of the same end arrive as well.
+    /// Whether other flows arrive at the same end.
     has_others: bool,
-    /// When the window opens at the latest.
+    /// Latest opening of the window.
     opens: u64,
-    /// Of a volume: bytes of each datagram.
+    /// Bytes of each datagram of a volume. `None` if the window ends by time.
     volume: Option<u64>,
     sequence: Sequence,
     total: Total,
-    /// When the first datagrams of any phase arrived, and how many.
+    /// Arrival time of the first datagrams of any phase, and their number.
     begun: Option<(u64, u64)>,
-    /// When a datagram of any phase arrived last.
+    /// Last arrival of a datagram of any phase.
     heard: u64,
     first: Option<First>,
-    /// When a datagram arrived last that was sent before the cool-down: more may be on their way.
+    /// Last arrival of a datagram that was sent before the cool-down.
     last: u64,
     opened: Option<(u64, Total)>,
     closed: Option<(u64, Total)>,
-    /// When the latest sample was taken, and the reading time since the edge was due, nanoseconds.
+    /// Time of the latest sample.
     sampled: u64,
+    /// Reading time since the edge was due, nanoseconds.
     waited: u64,
-    /// Measured datagrams: new ones, copies, those that came after a higher number.
+    /// New measured datagrams.
     arrived: u64,
+    /// Copies of measured datagrams.
     duplicates: u64,
+    /// Measured datagrams that arrived after a higher number.
     reordered: u64,
     /// Buffers of more than one measured datagram.
     joined: u64,
     jitter: Jitter,
-    /// The socket's drops when the last datagram before the measured ones was queued, and when the first one after them was.
+    /// Drops of the socket before the measured datagrams.
     drops_before: u32,
+    /// Drops of the socket when the first datagram after the measured ones was queued.
     drops_after: Option<u32>,
     /// One above the highest number before the first measured datagram, and after the last one.
     numbers: Option<(u64, u64)>,
@@ -81,16 +85,16 @@ pub(crate) struct Arrivals {
 #[derive(Debug, Clone, Copy)]
 struct First {
     at: u64,
-    /// What had arrived before it.
+    /// Total before the batch.
     before: Total,
 }
 
 impl Arrivals {
-    /// Counts datagrams of a flow, over a window of `measure` nanoseconds.
+    /// Creates the counts of a flow over a window of `measure` nanoseconds.
     pub(crate) fn new(numbering: Numbering, measure: u64) -> Self {
         Self {
             numbering,
-            now_in: Phase::WarmUp,
+            current_phase: Phase::WarmUp,
             measure,
             has_others: false,
             opens: u64::MAX,
@@ -116,27 +120,28 @@ impl Arrivals {
         }
     }
 
-    /// The same, beside other flows of its end if it `has_others`.
-    pub(crate) fn beside_others(self, has_others: bool) -> Self {
+    /// Sets whether other flows arrive at the same end.
+    pub(crate) fn with_others(self, has_others: bool) -> Self {
         Self { has_others, ..self }
     }
 
-    /// Counts a volume in datagrams of `bytes`, over `longest` nanoseconds at the most.
+    /// Creates the counts of a volume in datagrams of `bytes`, over at most `longest` nanoseconds.
     pub(crate) fn of_volume(numbering: Numbering, longest: u64, bytes: u64) -> Self {
         Self { volume: Some(bytes), ..Self::new(numbering, longest) }
     }
 
-    /// Sets the phase by this end's clock, which is that of datagrams that do not tell theirs, and when the window opens by this clock.
-    /// `open` is `None` while no flow of this end has received: the sender may begin late.
+    /// Sets the phase and the opening of the window by this end's clock. The phase applies to datagrams without one.
+    ///
+    /// `open` is `None` while no flow of this end has received, because the sender may begin late.
     #[inline]
     pub(crate) fn enter(&mut self, phase: Phase, open: Option<u64>) {
-        self.now_in = phase;
-        // The sender's cool-down lasts beyond the end of a window that opens so late.
+        self.current_phase = phase;
+        // The sender's cool-down lasts beyond the end of a window with this delay.
         let late = CLOSE_NS.min(self.measure / CLOSE_PART) / 2;
         self.opens = open.filter(|_| self.volume.is_none()).map_or(u64::MAX, |open| open.saturating_add(late));
     }
 
-    /// Takes what one call gave, at `now`. `emptied` says that it left nothing in the socket.
+    /// Counts the datagrams of one call, at `now`. `emptied` is whether the call left the socket empty.
     #[inline]
     pub(crate) fn take<'a>(&mut self, buffers: impl Iterator<Item = Arrived<'a>>, now: u64, emptied: bool) {
         let before = self.total;
@@ -156,13 +161,13 @@ impl Arrivals {
         self.sample(now, emptied);
     }
 
-    /// Takes the datagrams of one buffer. Returns how many of them are measured ones.
+    /// Counts the datagrams of one buffer. Returns the number of measured ones.
     #[inline]
     fn take_buffer(&mut self, buffer: &Arrived<'_>, now: u64) -> u64 {
         let mut measured = 0;
         for datagram in buffer.payload.chunks(buffer.datagram_bytes.max(self.numbering.header())) {
             let Some(marked) = self.numbering.read(datagram) else { continue };
-            let phase = marked.phase.unwrap_or(self.now_in);
+            let phase = marked.phase.unwrap_or(self.current_phase);
             let before = self.sequence.next();
             let arrival = self.sequence.take(marked.number);
             if arrival != Arrival::Copy {
@@ -176,7 +181,7 @@ impl Arrivals {
                     self.arrived += u64::from(arrival != Arrival::Copy);
                     measured += 1;
                     self.numbers.get_or_insert((before, before)).1 = self.sequence.next();
-                    // Joined datagrams arrived together: only the first says something about transit.
+                    // Joined datagrams arrived together, so only the transit time of the first is known.
                     if measured == 1 {
                         self.jitter.take(now, marked.sent_ns);
                     }
@@ -190,7 +195,7 @@ impl Arrivals {
         measured
     }
 
-    /// Takes note that nothing had arrived at `now`.
+    /// Records that nothing had arrived by `now`.
     pub(crate) fn nothing(&mut self, now: u64) {
         let is_awaited = !self.has_others && now < self.next_expected();
         if self.first.is_none() && now >= self.opens && !is_awaited {
@@ -204,7 +209,7 @@ impl Arrivals {
         }
     }
 
-    /// Returns when the next datagram should have arrived at the latest, by the mean time between those that came.
+    /// Returns the latest expected arrival of the next datagram, from the mean gap between datagrams.
     pub(crate) fn next_expected(&self) -> u64 {
         let (begun, first) = self.begun.unwrap_or_default();
         let later = self.total.datagrams - first;
@@ -212,7 +217,7 @@ impl Arrivals {
         self.heard + CLOSE_GAPS * gap
     }
 
-    /// Takes the total at an edge of the window, if `at` is one.
+    /// Records the total if `at` is an edge of the window.
     #[inline]
     fn sample(&mut self, at: u64, emptied: bool) {
         let turn = at.saturating_sub(self.sampled).min(TURN_NS);
@@ -232,9 +237,11 @@ impl Arrivals {
         }
     }
 
-    /// Ends a window that no datagram closed. It ends with the last datagram where the sender has ended already, because the window opened
-    /// late, where its close still waited for an empty socket, and where the receiver ends it early, at `now`. Otherwise it ends when it
-    /// should have, and begins with its first datagram instead of behind it.
+    /// Closes a window that no datagram closed.
+    ///
+    /// It ends with the last datagram if the sender has ended already (the window opened late), if its close still waited for an empty
+    /// socket, or if the receiver ends it early, at `now`. Otherwise it ends at its set time, and begins before its first datagram
+    /// instead of after it.
     fn close_in_silence(&mut self, now: u64) {
         let (Some(first), Some((opened, _)), None) = (self.first, self.opened, self.closed) else { return };
         let end = opened + self.measure;
@@ -246,50 +253,50 @@ impl Arrivals {
         }
     }
 
-    /// When the window should end; none if it has not begun.
+    /// Returns the set end of the window, or `None` if it has not begun.
     pub(crate) fn end(&self) -> Option<u64> {
         self.opened.map(|(opened, _)| opened + self.measure)
     }
 
-    /// When a datagram arrived last that was sent before the cool-down; zero if none has.
+    /// Returns the last arrival of a datagram that was sent before the cool-down, zero before that.
     pub(crate) fn last(&self) -> u64 {
         self.last
     }
 
-    /// When a datagram of any phase arrived last; zero if none has.
+    /// Returns the last arrival of a datagram of any phase, zero before that.
     pub(crate) fn heard(&self) -> u64 {
         self.heard
     }
 
-    /// Measured datagrams that arrived, copies left out.
+    /// Returns the number of measured datagrams, without copies.
     pub(crate) fn arrived(&self) -> u64 {
         self.arrived
     }
 
-    /// Whether a datagram of the cool-down has arrived: the measured ones have been sent.
+    /// Returns whether a datagram of the cool-down has arrived, so that all measured ones have been sent.
     pub(crate) fn is_marked(&self) -> bool {
         self.drops_after.is_some()
     }
 
-    /// Datagrams of all phases that arrived, copies left out.
+    /// Returns the total of all phases, without copies.
     #[inline]
     pub(crate) fn total(&self) -> Total {
         self.total
     }
 
-    /// Datagrams of all phases that are missing, by the numbers of those that came.
+    /// Returns the number of missing datagrams of all phases, from the numbers of arrived ones.
     #[inline]
     pub(crate) fn missing(&self) -> u64 {
         self.sequence.missing()
     }
 
-    /// Mean deviation of the transit times of measured datagrams, nanoseconds. `None` before the second one.
+    /// Returns the mean deviation of transit times of measured datagrams, nanoseconds. Returns `None` before the second one.
     #[inline]
     pub(crate) fn jitter_ns(&self) -> Option<u64> {
         self.jitter.mean_ns()
     }
 
-    /// The length of the window, and what counted in it by `now`. Of a volume it began at `open`.
+    /// Returns the length of the window, and the total in it by `now`. The window of a volume began at `open`.
     fn counted(&mut self, open: u64, now: u64) -> (Nanos, Total) {
         if let Some(bytes) = self.volume {
             let counted = Total { datagrams: self.arrived, bytes: self.arrived * bytes };
@@ -303,7 +310,7 @@ impl Arrivals {
         (Nanos::new(to - from), counted)
     }
 
-    /// What was counted by `now` in the window, which was to open at `open`, on a socket that has dropped `drops`.
+    /// Returns the counts of the window by `now`. The window was to open at `open`, and the socket has dropped `drops`.
     pub(crate) fn outcome(mut self, open: u64, now: u64, drops: u32, io_method: &str) -> Outcome {
         let (window, Total { datagrams, bytes: payload_bytes }) = self.counted(open, now);
         Outcome {
@@ -330,9 +337,9 @@ impl Arrivals {
 /// time.
 #[derive(Debug, Default)]
 struct Jitter {
-    /// The last transit time, modulo 2^32: the clocks' difference cancels out.
+    /// Last transit time, modulo 2^32. The difference of the clocks cancels out.
     transit: Option<u32>,
-    /// Sixteen times the estimate. `None` before there are two transit times.
+    /// Sixteen times the estimate. `None` before the second transit time.
     scaled: Option<i64>,
 }
 
@@ -358,7 +365,7 @@ mod tests {
     use crate::datagram::Header;
 
     #[test]
-    fn jitter_of_a_steady_deviation_is_that_deviation() {
+    fn steady_deviation_is_the_jitter() {
         let mut jitter = Jitter::default();
         for n in 0..1_000u64 {
             // Transit alternates between 10 and 14 us; the clock wraps on the way.
@@ -369,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_of_one_datagram_is_unknown() {
+    fn jitter_needs_two_datagrams() {
         let mut jitter = Jitter::default();
         assert_eq!(jitter.mean_ns(), None);
         jitter.take(1_000, 0);
@@ -379,18 +386,19 @@ mod tests {
     }
 
     const BYTES: usize = 20;
-    const OWN: Numbering = Numbering::Own { tag: 9 };
+    const TAGGED: Numbering = Numbering::Tagged { tag: 9 };
 
     fn datagrams(phase: Phase, numbers: std::ops::Range<u64>) -> Vec<u8> {
-        let datagram = |number| {
-            let mut bytes = [0; BYTES];
-            Header { tag: 9, sent_ns: 0, sequence: phase.sequence(number) }.write(&mut bytes);
-            bytes
-        };
-        numbers.flat_map(datagram).collect()
+        let mut bytes = Vec::new();
+        for number in numbers {
+            let mut datagram = [0; BYTES];
+            Header { tag: 9, sent_ns: 0, sequence: phase.sequence(number) }.write(&mut datagram);
+            bytes.extend(datagram);
+        }
+        bytes
     }
 
-    /// Takes a batch of one buffer, which empties the socket or not.
+    /// Counts a batch of one buffer.
     fn take(arrivals: &mut Arrivals, payload: &[u8], now: u64, emptied: bool, drops: u32) {
         let buffer = Arrived { payload, datagram_bytes: BYTES, truncated: false, drops };
         arrivals.take(std::iter::once(buffer), now, emptied);
@@ -400,10 +408,10 @@ mod tests {
         arrivals.outcome(0, u64::MAX, 0, "recvmmsg").received.expect("it receives")
     }
 
-    /// Bursts of ten, as they come from a GSO sender: a count that held those at both edges would say 40 in 300 ns.
+    /// Bursts of ten, as from a GSO sender. A count that included the bursts at both edges would be 40 in 300 ns.
     #[test]
-    fn the_rate_is_that_between_the_edges_whatever_the_phase() {
-        let mut arrivals = Arrivals::new(OWN, 300);
+    fn rate_counts_all_phases_between_the_edges() {
+        let mut arrivals = Arrivals::new(TAGGED, 300);
         take(&mut arrivals, &datagrams(Phase::WarmUp, 0..10), 900, true, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 10..20), 1_000, true, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 20..30), 1_100, true, 0);
@@ -415,10 +423,10 @@ mod tests {
         assert_eq!((received.arrived, received.joined), (30, 3));
     }
 
-    /// A reader that was kept from its core finds in its socket what arrived before the edge.
+    /// A descheduled reader finds datagrams in its socket that arrived before the edge.
     #[test]
-    fn an_edge_waits_until_the_socket_is_empty() {
-        let mut arrivals = Arrivals::new(OWN, 1_000);
+    fn edge_waits_until_the_socket_is_empty() {
+        let mut arrivals = Arrivals::new(TAGGED, 1_000);
         take(&mut arrivals, &datagrams(Phase::Measured, 0..10), 5_000, false, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 10..20), 5_001, false, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 20..25), 5_002, true, 0);
@@ -429,10 +437,10 @@ mod tests {
         assert_eq!((received.messages, received.window), (20, Nanos::new(1_098)));
     }
 
-    /// What came while the reader was held up had arrived before the edge.
+    /// Datagrams that arrived while the reader was stalled had arrived before the edge.
     #[test]
-    fn an_edge_waits_for_a_reader_that_was_held_up() {
-        let mut arrivals = Arrivals::new(OWN, 1_000_000_000);
+    fn edge_waits_for_a_stalled_reader() {
+        let mut arrivals = Arrivals::new(TAGGED, 1_000_000_000);
         let late = 300_000_000;
         take(&mut arrivals, &datagrams(Phase::Measured, 0..10), 5_000, false, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 10..20), 5_000 + late, false, 0);
@@ -445,8 +453,8 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_opened_late_ends_with_its_sender() {
-        let mut arrivals = Arrivals::new(OWN, 1_000_000_000);
+    fn late_window_ends_with_its_sender() {
+        let mut arrivals = Arrivals::new(TAGGED, 1_000_000_000);
         take(&mut arrivals, &datagrams(Phase::WarmUp, 0..1), 900, true, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 1..11), 300_000_000, false, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 11..301), 300_001_000, true, 0);
@@ -457,17 +465,17 @@ mod tests {
         assert_eq!((received.messages, received.window), (800, Nanos::new(799_999_000)));
     }
 
-    /// What is sent within the window waits behind the warm-up, or its sender is held up: the window has its whole length.
+    /// Measured datagrams wait in a queue after the warm-up, or their sender is stalled. The window still has its whole length.
     #[test]
-    fn a_window_without_measured_datagrams_opens_at_its_time() {
-        let mut arrivals = Arrivals::new(OWN, 1_000);
+    fn window_without_measured_datagrams_opens_at_its_set_time() {
+        let mut arrivals = Arrivals::new(TAGGED, 1_000);
         arrivals.enter(Phase::WarmUp, Some(5_000));
         for turn in 0..60 {
             take(&mut arrivals, &datagrams(Phase::WarmUp, turn..turn + 1), 4_000 + turn * 50, true, 0);
         }
         let received = received(arrivals);
         assert_eq!((received.messages, received.arrived, received.window), (20, 0, Nanos::new(1_000)));
-        let mut late = Arrivals::new(OWN, 1_000);
+        let mut late = Arrivals::new(TAGGED, 1_000);
         late.enter(Phase::WarmUp, Some(5_000));
         take(&mut late, &datagrams(Phase::WarmUp, 0..10), 4_900, true, 0);
         take(&mut late, &datagrams(Phase::WarmUp, 10..20), 4_990, true, 0);
@@ -480,13 +488,13 @@ mod tests {
 
     /// Two flows take turns, and each waits for its turn longer than the window lasts.
     #[test]
-    fn windows_of_flows_that_take_turns_are_those_of_the_clock() {
-        let turns = |first: u64| {
-            let mut arrivals = Arrivals::new(OWN, 1_000).beside_others(true);
+    fn windows_of_flows_that_take_turns_follow_the_clock() {
+        for (first_turn, messages) in [(0, 20), (1, 0)] {
+            let mut arrivals = Arrivals::new(TAGGED, 1_000).with_others(true);
             arrivals.enter(Phase::WarmUp, Some(10_000));
             let mut number = 0;
             for now in (0..20_000).step_by(50) {
-                if now / 5_000 % 2 == first {
+                if now / 5_000 % 2 == first_turn {
                     let phase = if now < 10_000 { Phase::WarmUp } else { Phase::Measured };
                     take(&mut arrivals, &datagrams(phase, number..number + 1), now, true, 0);
                     number += 1;
@@ -494,16 +502,14 @@ mod tests {
                     arrivals.nothing(now);
                 }
             }
-            received(arrivals)
-        };
-        let [one, other] = [turns(0), turns(1)];
-        assert_eq!((one.messages, one.window), (20, Nanos::new(1_000)));
-        assert_eq!((other.messages, other.window), (0, Nanos::new(1_000)));
+            let received = received(arrivals);
+            assert_eq!((received.messages, received.window), (messages, Nanos::new(1_000)));
+        }
     }
 
     #[test]
-    fn a_socket_that_is_never_empty_has_edges_too() {
-        let mut arrivals = Arrivals::new(OWN, 100_000_000);
+    fn edge_does_not_wait_forever_for_an_empty_socket() {
+        let mut arrivals = Arrivals::new(TAGGED, 100_000_000);
         for turn in 0..200 {
             take(&mut arrivals, &datagrams(Phase::Measured, turn..turn + 1), turn * 1_000_000, false, 0);
         }
@@ -511,32 +517,32 @@ mod tests {
         assert_eq!((received.messages, received.window), (120, Nanos::new(120_000_000)));
     }
 
-    /// Measured datagrams every 400 ns, three of them in a window of 1,000 ns.
+    /// Returns the arrivals of measured datagrams every 400 ns, three of them in a window of 1,000 ns.
     fn slow() -> Arrivals {
-        let mut arrivals = Arrivals::new(OWN, 1_000);
+        let mut arrivals = Arrivals::new(TAGGED, 1_000);
         take(&mut arrivals, &datagrams(Phase::WarmUp, 0..1), 600, true, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 1..2), 1_000, true, 0);
         arrivals.nothing(1_300);
         take(&mut arrivals, &datagrams(Phase::Measured, 2..3), 1_400, true, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 3..4), 1_800, true, 0);
         arrivals.nothing(2_060);
-        assert_eq!(arrivals.closed, None, "the next may come yet");
+        assert_eq!(arrivals.closed, None, "the next one may still arrive");
         arrivals
     }
 
     #[test]
-    fn a_window_that_nothing_closes_is_as_long_as_asked_for() {
+    fn window_that_no_datagram_closes_has_its_set_length() {
         let mut arrivals = slow();
         arrivals.nothing(3_000);
         take(&mut arrivals, &datagrams(Phase::CoolDown, 4..5), 3_200, true, 0);
         let received = received(arrivals);
         assert_eq!((received.messages, received.window), (3, Nanos::new(1_000)));
-        let silent = super::tests::received(Arrivals::new(OWN, 1_000));
+        let silent = super::tests::received(Arrivals::new(TAGGED, 1_000));
         assert_eq!((silent.messages, silent.arrived, silent.window), (0, 0, Nanos::new(1_000)));
     }
 
     #[test]
-    fn slow_datagrams_count_from_one_arrival_to_another() {
+    fn window_of_slow_datagrams_ends_with_an_arrival() {
         let mut arrivals = slow();
         take(&mut arrivals, &datagrams(Phase::CoolDown, 4..5), 2_200, true, 0);
         let received = received(arrivals);
@@ -544,15 +550,15 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_the_receiver_ends_early_ends_with_its_last_datagram() {
+    fn window_that_the_receiver_ends_early_ends_with_its_last_datagram() {
         let received = slow().outcome(0, 1_900, 0, "recvmmsg").received.expect("it receives");
         assert_eq!((received.messages, received.window), (2, Nanos::new(800)));
     }
 
-    /// The first batch counts from the opening on, the marks behind the last do not count, and what comes after them late does.
+    /// The first batch counts from the opening on. Marks after the last datagram do not count, late measured datagrams do.
     #[test]
-    fn of_a_volume_every_measured_datagram_counts() {
-        let mut arrivals = Arrivals::of_volume(OWN, 1_000_000, BYTES as u64);
+    fn every_measured_datagram_of_a_volume_counts() {
+        let mut arrivals = Arrivals::of_volume(TAGGED, 1_000_000, BYTES as u64);
         take(&mut arrivals, &datagrams(Phase::WarmUp, 0..5), 900, true, 0);
         take(&mut arrivals, &datagrams(Phase::Measured, 5..15), 1_100, true, 0);
         assert!(!arrivals.is_marked());
@@ -563,14 +569,15 @@ mod tests {
         assert!(arrivals.is_marked() && arrivals.last() == 1_700 && arrivals.heard() == 1_900);
         let received = arrivals.outcome(1_000, u64::MAX, 0, "recvmmsg").received.expect("it receives");
         assert_eq!((received.messages, received.payload_bytes, received.window), (15, 300, Nanos::new(700)));
-        let silent = Arrivals::of_volume(OWN, 1_000_000, BYTES as u64).outcome(1_000, u64::MAX, 0, "recvmmsg").received;
+        let silent =
+            Arrivals::of_volume(TAGGED, 1_000_000, BYTES as u64).outcome(1_000, u64::MAX, 0, "recvmmsg").received;
         assert_eq!(silent.map(|received| (received.messages, received.window)), Some((0, Nanos::new(0))));
     }
 
     #[test]
-    fn losses_and_copies_are_those_of_the_measured_phase() {
-        let mut arrivals = Arrivals::new(OWN, 1_000);
-        // Of the warm-up 1 and 4 are missing, of the measured phase 7; 3 comes twice and late, and so does 8.
+    fn losses_and_copies_count_in_the_measured_phase() {
+        let mut arrivals = Arrivals::new(TAGGED, 1_000);
+        // The warm-up lacks 1 and 4, the measured phase 7. Datagrams 3 and 8 arrive twice and late.
         for (phase, numbers, drops) in [
             (Phase::WarmUp, 0..1, 0),
             (Phase::WarmUp, 2..4, 1),
@@ -588,32 +595,32 @@ mod tests {
         assert_eq!(arrivals.total(), Total { datagrams: 9, bytes: 180 });
         let received = received(arrivals);
         assert_eq!((received.arrived, received.duplicates, received.reordered), (4, 1, 1));
-        // Which of the drops before the first measured datagram was one of those cannot be told: it counts.
+        // A drop just before the first measured datagram may belong to either phase, so it counts.
         assert_eq!(received.socket_drops, 2);
     }
 
-    /// A sender that tells no phases: what arrives within the window was sent in it, and its numbers say how much that was.
+    /// Without marked phases, datagrams that arrive within the window count as sent in it.
     #[test]
-    fn without_phases_the_window_is_that_of_arrival() {
-        let numbering = Numbering::Iperf3 { wide: true };
+    fn window_without_phases_follows_arrival_times() {
+        let numbering = Numbering::Timestamped { wide: true };
         let mut arrivals = Arrivals::new(numbering, 1_000);
-        let mut take = |phase, numbers: &[u64], now| {
+        // 1 and 3 are lost before the window, 5 and 7 in it, 10 after it.
+        for (phase, numbers, now) in [
+            (Phase::WarmUp, &[0, 2][..], 500),
+            (Phase::Measured, &[4, 6], 1_000),
+            (Phase::Measured, &[8], 1_500),
+            (Phase::CoolDown, &[9, 11], 2_000),
+        ] {
             let mut payload = vec![0; BYTES * numbers.len()];
             for (datagram, number) in payload.chunks_mut(BYTES).zip(numbers) {
                 numbering.write(datagram, now, Phase::WarmUp, *number);
             }
             arrivals.enter(phase, None);
-            let buffer = Arrived { payload: &payload, datagram_bytes: BYTES, truncated: false, drops: 0 };
-            arrivals.take(std::iter::once(buffer), now, true);
-        };
-        // 1 and 3 are lost before the window, 5 and 7 in it, 10 after it.
-        take(Phase::WarmUp, &[0, 2], 500);
-        take(Phase::Measured, &[4, 6], 1_000);
-        take(Phase::Measured, &[8], 1_500);
-        take(Phase::CoolDown, &[9, 11], 2_000);
+            take(&mut arrivals, &payload, now, true, 0);
+        }
         let outcome = arrivals.outcome(0, u64::MAX, 0, "recvmmsg");
         let received = outcome.received.expect("it receives");
-        // The gap between the last number before the window and the first in it counts as one of the window.
+        // The gap between the last number before the window and the first number in it counts in the window.
         assert_eq!((received.arrived, outcome.numbered), (3, Some(6)));
     }
 }

@@ -1,4 +1,4 @@
-//! Bulk streams over sockets that another protocol has connected: the loops of this engine, for ends that speak iperf3's protocol.
+//! Bulk streams over sockets that another protocol has connected (crate `linerate_iperf3`), with the loops of this engine.
 
 use crate::error::StreamError;
 use crate::flow::{Flow, Link, Shared, Wire};
@@ -7,29 +7,28 @@ use crate::job::Job;
 use crate::meter::Meter;
 use crate::options;
 use crate::running::Running;
-use linerate_engine::{AllowedPeers, FailedBy, Stop, Timeline, Work};
+use linerate_engine::{AllowedPeers, FailedBy, SocketError, Stop, Timeline, Work, failed};
 use linerate_model::{Assignment, EndCounts};
 use linerate_units::Nanos;
-use socket2::Socket;
+use socket2::{SockAddr, Socket};
 use std::io;
-use std::net::{TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd as _, OwnedFd};
 
-/// One flow of a path, connected.
+/// Connected flow of a path.
 #[derive(Debug)]
 pub struct BulkFlow {
-    /// Its index in its direction.
+    /// Index in its direction.
     pub number: u16,
-    /// Data flow from the server to the client.
+    /// Whether data flow from the server to the client.
     pub backward: bool,
-    /// This end is the client's.
+    /// Whether this end is the client's.
     pub client: bool,
-    /// Its socket.
     pub socket: BulkSocket,
 }
 
 impl BulkFlow {
-    /// Returns what keeps its connection open when its threads have ended.
+    /// Returns a descriptor that keeps the connection open after its threads have ended.
     ///
     /// # Errors
     /// There are no more descriptors.
@@ -41,25 +40,23 @@ impl BulkFlow {
     }
 }
 
-/// A connected socket of a flow.
+/// Connected socket of a flow.
 #[derive(Debug)]
 pub enum BulkSocket {
-    /// TCP.
     Tcp(TcpStream),
-    /// UDP, connected to its peer.
     Udp(UdpSocket),
 }
 
-/// What one end counted of bulk streams.
+/// Counts of bulk streams at one end.
 #[derive(Debug)]
 pub struct BulkCounts {
-    /// All its flows together.
+    /// Sums of all flows.
     pub end: EndCounts,
-    /// UDP: how many datagrams the senders of the flows that this end received numbered within its window, lost ones included.
+    /// UDP: number of datagrams that the senders of received flows numbered within this end's window, lost ones included.
     pub numbered: u64,
 }
 
-/// How far a flow is: what it did since the load began.
+/// Progress of a flow since the load began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowProgress {
     /// Payload bytes sent.
@@ -68,20 +65,20 @@ pub struct FlowProgress {
     pub received_bytes: u64,
     /// UDP: datagrams sent or received.
     pub datagrams: u64,
-    /// UDP: datagrams missing, by the numbers of those that came.
+    /// UDP: datagrams missing, by the numbers of those that arrived.
     pub lost: u64,
     /// UDP: mean deviation of transit times (RFC 3550 section 6.4.1).
     pub jitter: Nanos,
 }
 
-/// What streams must know of an iperf3 test.
+/// Properties of bulk streams that the other protocol decides.
 #[derive(Debug, Clone, Copy)]
-pub struct Iperf3Test {
-    /// Datagrams have numbers of 64 bits, not of 32.
+pub struct BulkOptions {
+    /// Whether datagrams have numbers of 64 bits, not of 32.
     pub wide: bool,
-    /// The client ends it after so many bytes, and not by time.
+    /// Whether the client ends the streams after a number of bytes, and not by time.
     pub by_bytes: bool,
-    /// A limit binds its rate.
+    /// Whether a limit applies to the rate.
     pub rate_limited: bool,
 }
 
@@ -93,45 +90,37 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// Starts the flows of one path of the stream that `assignment` asks for, over the times of `timeline`, until `stop` is set. The other
-    /// ends speak iperf3's protocol.
+    /// Starts the flows of one path of the assigned stream, over the times of `timeline`, until `stop` is set.
     ///
     /// # Errors
-    /// The stream cannot be meant, a socket cannot be used, or there are no more threads.
+    /// The stream is invalid, a socket cannot be used, or there are no more threads.
     pub fn start(
         assignment: &Assignment,
         path: u16,
         timeline: Timeline,
         flows: Vec<BulkFlow>,
-        Iperf3Test { wide, by_bytes, rate_limited }: Iperf3Test,
+        BulkOptions { wide, by_bytes, rate_limited }: BulkOptions,
         stop: &Stop,
     ) -> Result<Self, FailedBy> {
         let job = Job::check(assignment)?;
         let flows = flows.into_iter().map(|flow| connected(path, flow)).collect::<Result<_, StreamError>>()?;
         let shared = Shared::new(job, timeline, flows, AllowedPeers::default())
-            .speaking(Wire::Iperf3 { wide, by_bytes })
+            .with_wire(Wire::Unphased { wide, by_bytes })
             .rate_limited(rate_limited);
         Ok(Self { running: Running::spawn(shared, stop)?, path })
     }
 
-    /// What is under way, for whoever watches it.
+    /// Returns the running work for the agent to watch.
     pub fn work(&self) -> Work {
         self.running.work()
     }
 
-    /// How far each flow is, in the order in which they were given.
+    /// Returns the progress of each flow, in the order in which the flows were passed.
     pub fn progress(&self) -> Vec<FlowProgress> {
-        let flow = |meter: &Meter| FlowProgress {
-            sent_bytes: meter.sent_bytes(),
-            received_bytes: meter.received_bytes(),
-            datagrams: meter.messages(),
-            lost: meter.lost(),
-            jitter: Nanos::new(meter.jitter_ns()),
-        };
-        self.running.meters().iter().map(flow).collect()
+        self.running.meters().iter().map(FlowProgress::from).collect()
     }
 
-    /// Waits for the flows to end, and gives what they counted.
+    /// Waits for the flows to end, and returns their counts.
     ///
     /// # Errors
     /// A flow did not last, or the streams were stopped.
@@ -142,17 +131,31 @@ impl Bulk {
     }
 }
 
+impl From<&Meter> for FlowProgress {
+    fn from(meter: &Meter) -> Self {
+        Self {
+            sent_bytes: meter.sent_bytes(),
+            received_bytes: meter.received_bytes(),
+            datagrams: meter.messages(),
+            lost: meter.lost(),
+            jitter: Nanos::new(meter.jitter_ns()),
+        }
+    }
+}
+
 fn connected(path: u16, BulkFlow { number, backward, client, socket }: BulkFlow) -> Result<Flow, StreamError> {
     let (socket, link): (Socket, fn(Socket) -> Link) = match socket {
         BulkSocket::Tcp(stream) => (stream.into(), |socket| Link::Tcp(socket.into())),
         BulkSocket::Udp(socket) => (socket.into(), |socket| Link::Udp(socket.into())),
     };
     options::ready(&socket)?;
-    let address = |address: io::Result<socket2::SockAddr>, call: &str| {
-        let address = address.map_err(StreamError::socket(call))?;
-        address.as_socket().ok_or_else(|| StreamError::InvalidRequest(format!("{call}: no address of the Internet")))
-    };
-    let (local, peer) = (address(socket.local_addr(), "getsockname")?, address(socket.peer_addr(), "getpeername")?);
+    let local = internet_address(socket.local_addr(), "getsockname")?;
+    let peer = internet_address(socket.peer_addr(), "getpeername")?;
     let hello = Hello { path, flow: number, backward };
     Ok(Flow { end: 0, hello, client, peer, local, link: link(socket), round_trip_ns: 0 })
+}
+
+fn internet_address(address: io::Result<SockAddr>, call: &str) -> Result<SocketAddr, StreamError> {
+    let address = address.map_err(failed(call))?.as_socket();
+    Ok(address.ok_or_else(|| SocketError::InvalidRequest(format!("{call}: no address of the Internet")))?)
 }

@@ -1,6 +1,6 @@
 //! Bulk data over TCP: streams from the start to the end of the cool-down, counted over each end's own window.
 
-mod naps;
+mod low_water;
 mod pacing;
 mod receiver;
 mod sender;
@@ -9,8 +9,9 @@ pub(crate) use receiver::{receive, receive_all};
 pub(crate) use sender::{send, send_all};
 
 use crate::error::StreamError;
-use crate::flow::{Link, Shared};
+use crate::flow::Shared;
 use crate::window::{Edge, Window};
+use linerate_engine::{SocketError, failed};
 use linerate_model::TcpFlow;
 use linerate_sys::clock;
 use linerate_sys::tcp::{self, Info};
@@ -19,33 +20,28 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsFd as _;
 
-/// The streams of flows `indices`, whose calls no longer wait.
-fn streams<'a>(
-    shared: &'a Shared,
-    indices: &'a [usize],
-) -> Result<impl Iterator<Item = (usize, &'a TcpStream)>, StreamError> {
-    let stream = move |index: &usize| match &shared.flows[*index].link {
-        Link::Tcp(stream) => (*index, stream),
-        other => unreachable!("{other:?} is no connection"),
-    };
-    let streams = indices.iter().map(stream);
-    for (_, stream) in streams.clone() {
-        stream.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
+/// Connections of flows, with the indices of the flows.
+pub(crate) type Connections<'a> = [(usize, &'a TcpStream)];
+
+/// Makes the calls of all `connections` return at once.
+fn set_nonblocking(connections: &Connections<'_>) -> Result<(), StreamError> {
+    for (_, stream) in connections {
+        stream.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
     }
-    Ok(streams)
+    Ok(())
 }
 
-/// A reading of TCP's account took no longer than this unless its thread lost its core meanwhile.
+/// Longest time of a TCP_INFO reading whose thread kept its core meanwhile.
 const READING_NS: u64 = 20_000;
-/// Readings at an edge. The shortest one counts.
+/// Readings at an edge, of which the shortest counts.
 const READINGS: usize = 5;
 
-/// The running total of one flow, its window, and TCP's own account at the edges.
+/// Running total of one flow, its window, and TCP_INFO at the edges.
 pub(crate) struct Account<'a> {
     pub(crate) total: u64,
     pub(crate) window: Window,
-    /// Of a receiver: what TCP had received beyond the total when the account began. At an edge, TCP's own count is the total: what
-    /// waits in the socket has arrived, however late its reader is.
+    /// Receivers: bytes that TCP had received beyond the total when the account began. At an edge, TCP's count is the total, because
+    /// bytes in the socket buffer have arrived, however late their reader is.
     received_before: Option<u64>,
     shared: &'a Shared,
     stream: &'a TcpStream,
@@ -70,14 +66,15 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Creates the account of a receiver, which has taken nothing out of its socket yet.
+    /// Creates the account of a receiver that has read nothing from its socket yet.
     fn of_receiver(shared: &'a Shared, stream: &'a TcpStream) -> Result<Self, StreamError> {
-        let (waiting, info) = (tcp::waiting(stream)?, tcp::info(stream.as_fd())?);
+        let waiting = tcp::waiting(stream)?;
+        let info = tcp::info(stream.as_fd())?;
         let received_before = Some(info.bytes_received.saturating_sub(waiting));
         Ok(Self { received_before, ..Self::new(shared, stream) })
     }
 
-    /// Takes note of the total; returns the time.
+    /// Samples the total. Returns the time.
     #[inline]
     pub(crate) fn sample(&mut self) -> Result<u64, StreamError> {
         let now = clock::now();
@@ -88,24 +85,24 @@ impl<'a> Account<'a> {
     #[inline]
     fn sample_at(&mut self, now: u64) -> Result<(), StreamError> {
         if !self.window.is_due(now) {
-            // Before the window, it takes note of the total.
+            // Before the window this keeps the last total.
             self.window.sample(now, self.total);
             return Ok(());
         }
         let (read_at, info) = shortest(clock::now, || tcp::info(self.stream.as_fd()))?;
-        // A time that was given lies at the edge itself.
+        // A time from the caller lies at the edge itself.
         let at = now.max(read_at);
         let total = self.received_before.map_or(self.total, |before| info.bytes_received.saturating_sub(before));
         match self.window.sample(at, total) {
             None => (),
             Some(Edge::Opened) => self.before = info,
-            // Where one call outlasts the window, the account is that of the whole connection.
+            // If one call outlasts the window, the account is that of the whole connection.
             Some(Edge::Closed) => self.after = info,
         }
         Ok(())
     }
 
-    /// The stream has ended, perhaps a little before the window's close.
+    /// Closes the window of a stream that has ended, perhaps a little early.
     pub(crate) fn end(&mut self) -> Result<(), StreamError> {
         if !self.window.is_closed() {
             self.window.close_at(clock::now(), self.total);
@@ -114,7 +111,7 @@ impl<'a> Account<'a> {
         Ok(())
     }
 
-    /// Its volume has ended, with a `first` byte and a `last` one.
+    /// Closes the window of a volume whose `first` and `last` byte were moved at these times.
     fn end_at(&mut self, first: u64, last: u64) -> Result<(), StreamError> {
         if !self.window.is_closed() {
             self.window.end_at(first, last, self.total);
@@ -123,13 +120,13 @@ impl<'a> Account<'a> {
         Ok(())
     }
 
-    /// The window's bytes, its length, and what TCP did in it.
+    /// Returns the window's bytes, its length, and the TCP state of the flow.
     ///
-    /// TCP counts what it has received in order. What had arrived before the window, and waited for a segment that was lost, is none of
-    /// the window's bytes.
+    /// TCP counts bytes received in order. Bytes that had arrived before the window and waited for a lost segment do not count in
+    /// the window.
     pub(crate) fn close(&self) -> Result<(u64, Nanos, TcpFlow), StreamError> {
         let (mut bytes, length) = self.window.counted().ok_or_else(|| {
-            StreamError::InvalidRequest(format!(
+            SocketError::InvalidRequest(format!(
                 "no call ended within the window of {}; measure longer",
                 self.shared.timeline.measure()
             ))
@@ -145,16 +142,18 @@ impl<'a> Account<'a> {
     }
 }
 
-/// Returns the bytes that the segments received between two readings can have carried. `None` if the network device joins segments without
-/// counting them.
+/// Returns the most bytes that the segments between two readings can have carried.
+///
+/// Returns `None` if the network device joins segments without counting them.
 fn arrived_at_most(before: &Info, after: &Info) -> Option<u64> {
-    // Linux has taken the option of timestamps off it (tcp_rcv_synsent_state_process() in net/ipv4/tcp_input.c).
-    let carried = |segments: u32| u64::from(segments) * u64::from(after.advmss);
-    let are_counted = after.bytes_received <= carried(after.data_segs_in);
-    are_counted.then(|| carried(after.data_segs_in.wrapping_sub(before.data_segs_in)))
+    // Linux has subtracted the timestamp option (tcp_rcv_synsent_state_process() in net/ipv4/tcp_input.c).
+    let segment_bytes = u64::from(after.advmss);
+    let are_counted = after.bytes_received <= u64::from(after.data_segs_in) * segment_bytes;
+    let segments = after.data_segs_in.wrapping_sub(before.data_segs_in);
+    are_counted.then(|| u64::from(segments) * segment_bytes)
 }
 
-/// Reads until a reading was not interrupted. Returns what the shortest one gave, and when it ended.
+/// Reads until a reading was not interrupted. Returns the end of the shortest reading, and its value.
 fn shortest<T, E>(clock: impl Fn() -> u64, mut read: impl FnMut() -> Result<T, E>) -> Result<(u64, T), E> {
     let mut from = clock();
     let mut reading = read()?;
@@ -174,7 +173,7 @@ fn shortest<T, E>(clock: impl Fn() -> u64, mut read: impl FnMut() -> Result<T, E
     Ok((at, reading))
 }
 
-/// A call ended for its timeout, so that the thread can look at the clock.
+/// Returns whether a call ended by its timeout, which lets the thread look at the clock.
 pub(crate) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
@@ -183,7 +182,7 @@ pub(crate) fn is_timeout(error: &io::Error) -> bool {
 mod tests {
     use super::pacing::Pacing;
     use super::*;
-    use crate::flow::Flow;
+    use crate::flow::{Flow, Link};
     use crate::hello::Hello;
     use crate::job::Job;
     use crate::window::Timeline;
@@ -193,7 +192,7 @@ mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
 
-    /// A receiver's connection whose window opened and closed as said, nanoseconds from now, and the other end.
+    /// Returns a receiver whose window opens and closes at these nanoseconds from now, and both ends of its connection.
     fn connected(open: i64, close: i64) -> (Shared, StreamTask, TcpStream, TcpStream) {
         let spec = StreamTask::plain(Transport::Tcp, ByteCount::new(1_000));
         let timing = Timing::of(Nanos::new(0), Nanos::new((close - open).unsigned_abs()));
@@ -212,42 +211,46 @@ mod tests {
     }
 
     #[test]
-    fn of_a_window_that_was_missed_the_whole_counts_over_its_own_time() {
+    fn missed_window_counts_the_whole_transfer_over_its_own_time() {
         let (shared, spec, mut sender, receiver) = connected(-2_000_000_000, -1_990_000_000);
         let sending = std::thread::spawn(move || while sender.write_all(&[0; 1_000]).is_ok() {});
         let received = receive(&shared, 0, &spec, &receiver).expect("it has a count").received.expect("it receives");
         assert!(received.payload_bytes > 0 && received.window.get() >= 2_000_000_000, "{received:?}");
-        // Both descriptors must go: a connection that is only shut down keeps a sender waiting whose window is full.
+        // Both descriptors must go: after a mere shutdown, a sender with a full window would wait on.
         drop((receiver, shared));
         sending.join().expect("sends");
     }
 
-    /// At 64 KiB in 40 ms a call of a mebibyte takes longer than the window.
+    /// At 64 KiB per 40 ms a call of a mebibyte takes longer than the window.
     #[test]
-    fn who_takes_little_is_sent_little_at_a_time() {
+    fn slow_reader_shortens_the_calls_of_its_sender() {
         let (mut shared, spec, sender, mut receiver) = connected(0, 300_000_000);
-        let (warmup, measure) = (Warmup::Fixed(Nanos::from_millis(2_500)), Nanos::from_millis(300));
+        let warmup = Warmup::Fixed(Nanos::from_millis(2_500));
+        let measure = Nanos::from_millis(300);
         shared.timeline = Timeline::new(clock::now(), linerate_model::Window { warmup, measure });
         let reading = std::thread::spawn(move || {
-            let (mut piece, mut longest, mut since) = (vec![0; 64 << 10], 0, clock::now());
-            while receiver.read(&mut piece).is_ok_and(|read| read > 0) {
+            let mut buffer = vec![0; 64 << 10];
+            let mut longest_gap = 0;
+            let mut last_read = clock::now();
+            while receiver.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {
                 std::thread::sleep(std::time::Duration::from_millis(40));
-                (longest, since) = (longest.max(clock::now() - since), clock::now());
+                longest_gap = longest_gap.max(clock::now() - last_read);
+                last_read = clock::now();
             }
-            longest
+            longest_gap
         });
         let spec = StreamTask { message_bytes: ByteCount::new(1 << 20), ..spec };
         let sent = send(&shared, 0, &spec, &sender).expect("calls ended within the window").sent.expect("it sends");
         drop((sender, shared));
-        // A reader that is held up takes nothing for as long as the window.
-        let held_up = reading.join().expect("reads") > 150_000_000;
-        assert!(held_up || sent.payload_bytes > 0 && sent.window.get() >= 150_000_000, "{sent:?}");
+        // A stalled reader takes nothing for as long as the window.
+        let stalled = reading.join().expect("reads") > 150_000_000;
+        assert!(stalled || sent.payload_bytes > 0 && sent.window.get() >= 150_000_000, "{sent:?}");
         // A call of a mebibyte would end with it, and a window would hold whole ones.
-        assert!(held_up || !sent.payload_bytes.is_multiple_of(1 << 20), "{sent:?}");
+        assert!(stalled || !sent.payload_bytes.is_multiple_of(1 << 20), "{sent:?}");
     }
 
     #[test]
-    fn bursts_of_flows_that_share_a_thread_follow_one_another() {
+    fn bursts_of_flows_on_one_thread_follow_each_other() {
         let (shared, spec, _sender, _receiver) = connected(0, 300_000_000);
         let start = shared.timeline.start();
         // A byte takes a microsecond.
@@ -258,42 +261,46 @@ mod tests {
                 let mut pacing = Pacing::new(&shared, 0, &spec).expect("a rate");
                 assert_eq!(pacing.due(0) - start, 249_000, "by itself, a burst of 250 bytes");
                 pacing.take_turns(number, 4);
-                assert_eq!(pacing.due(1) - start, 1_000_000, "four times as many, after the first");
-                let (at, now) = (pacing.due(0), start + 2_000_000);
-                assert_eq!(pacing.allowed(0, at, now, &shared.meters[0]), 2_001, "what is due by then");
+                assert_eq!(pacing.due(1) - start, 1_000_000, "four times the bytes, after the first burst");
+                let at = pacing.due(0);
+                let now = start + 2_000_000;
+                assert_eq!(pacing.allowed(0, at, now, &shared.meters[0]), 2_001, "bytes due by then");
                 at - start
             })
             .collect();
         assert_eq!(due, [249_000, 499_000, 749_000, 999_000]);
         let mut slow = Pacing::new(&shared, 0, &spec).expect("a rate");
         slow.take_turns(0, 4_096);
-        assert_eq!(slow.due(1) - start, 100_000_000, "no flow rests for longer");
+        assert_eq!(slow.due(1) - start, 100_000_000, "no flow pauses for longer");
     }
 
-    /// The thread loses its core for 4 ms between the clock and the count, as beside a build.
+    /// The thread loses its core for 4 ms between the clock and the count, as during a build.
     #[test]
-    fn count_and_time_of_an_edge_belong_together() {
+    fn interrupted_reading_at_an_edge_is_repeated() {
         let times = [0, 4_000_000, 4_001_000, 4_002_000, 9_000_000].map(std::cell::Cell::new);
-        let (ticks, counts) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
-        let clock = || times[ticks.replace(ticks.get() + 1)].get();
-        let read = || Ok::<_, ()>(counts.replace(counts.get() + 1));
-        assert_eq!(shortest(clock, read), Ok((4_002_000, 1)), "the first reading was interrupted");
+        let ticks = std::cell::Cell::new(0);
+        let mut readings = 0..;
+        let shortest = shortest(|| times[ticks.replace(ticks.get() + 1)].get(), || readings.next().ok_or(()));
+        assert_eq!(shortest, Ok((4_002_000, 1)), "the first reading was interrupted");
         assert_eq!(ticks.get(), 4, "the second was not");
     }
 
-    /// Of 30 segments 10 arrived before the window, behind one that was lost.
+    /// Of 30 segments 10 arrived before the window, after one that was lost.
     #[test]
-    fn what_arrived_out_of_order_before_the_window_does_not_count_in_it() {
-        let info =
-            |data_segs_in, bytes_received| Info { advmss: 1_448, data_segs_in, bytes_received, ..Info::default() };
-        let (before, after) = (info(110, 100 * 1_448), info(130, 130 * 1_448));
+    fn segments_out_of_order_before_the_window_do_not_count_in_it() {
+        let before = info(110, 100 * 1_448);
+        let after = info(130, 130 * 1_448);
         assert_eq!(arrived_at_most(&before, &after), Some(20 * 1_448));
-        // Segments that the device has joined are one.
+        // Segments that the device has joined count as one.
         assert_eq!(arrived_at_most(&info(11, 100 * 1_448), &info(13, 130 * 1_448)), None);
     }
 
+    fn info(data_segs_in: u32, bytes_received: u64) -> Info {
+        Info { advmss: 1_448, data_segs_in, bytes_received, ..Info::default() }
+    }
+
     #[test]
-    fn what_waits_in_the_socket_at_an_edge_has_arrived() {
+    fn bytes_in_the_socket_buffer_at_an_edge_have_arrived() {
         let (shared, _, mut sender, receiver) = connected(0, 300_000_000);
         let mut account = Account::of_receiver(&shared, &receiver).expect("a connection");
         sender.write_all(&[0; 1_000]).expect("sends");

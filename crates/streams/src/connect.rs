@@ -1,4 +1,4 @@
-//! The client before the start: reaches the server and greets it for every flow.
+//! The client before the start: connects to the server and greets it for every flow.
 
 use crate::error::StreamError;
 use crate::flow::{Flow, Link};
@@ -6,6 +6,7 @@ use crate::hello::{self, Answer, Hello};
 use crate::job::Job;
 use crate::options;
 use linerate_engine::proof::Salt;
+use linerate_engine::{SocketError, Stopped, failed};
 use linerate_model::{SessionKey, Transport};
 use linerate_sys::clock;
 use linerate_sys::socket::wait_readable;
@@ -17,14 +18,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// A server that has not answered for a flow after this does not answer.
+/// Time limit for the answer of a server for a flow.
 const FLOW_NS: u64 = 5_000_000_000;
-/// A greeting in a datagram is repeated after this.
+/// Interval of repeating a greeting in a datagram.
 const REPEAT_NS: u64 = 100_000_000;
-/// Flows being connected at a time: each takes round trips, which add up otherwise.
+/// Number of flows that connect at a time. One after the other, their round trips would add up.
 const AT_A_TIME: usize = 32;
 
-/// Opens every flow of one path, unless stopped meanwhile.
+/// Opens every flow of one path, unless it is stopped meanwhile.
 pub(crate) fn open(
     job: &Job,
     end: usize,
@@ -32,38 +33,26 @@ pub(crate) fn open(
     server: SocketAddr,
     stop: &AtomicBool,
 ) -> Result<Vec<Flow>, StreamError> {
-    let (hellos, key) = (job.hellos(path), job.key_of(end));
-    let next = AtomicUsize::new(0);
-    let opened: Mutex<(Vec<Flow>, Option<StreamError>)> = Mutex::default();
-    let work = || {
-        while let Some(hello) = hellos.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let flow = Opening {
-                job,
-                key,
-                end,
-                hello: *hello,
-                salt: rand::random(),
-                server,
-                deadline: clock::now() + FLOW_NS,
-                stop,
-            }
-            .run();
-            let mut opened = opened.lock().expect("no holder panics");
-            match flow {
-                Ok(flow) => opened.0.push(flow),
-                Err(error) => {
-                    opened.1.get_or_insert(error);
-                    next.store(hellos.len(), Ordering::Relaxed);
-                }
-            }
-        }
+    let opener = Opener {
+        job,
+        end,
+        server,
+        stop,
+        hellos: job.hellos(path),
+        next: AtomicUsize::new(0),
+        opened: Mutex::default(),
     };
     thread::scope(|scope| {
-        // This thread works too: that others could not be started only makes it slower.
-        let spawn = || thread::Builder::new().name(format!("connect {path}")).spawn_scoped(scope, work);
-        let _ = (1..AT_A_TIME.min(hellos.len())).try_for_each(|_| spawn().map(drop));
-        work();
+        // This thread works too, so a failure to start others only makes it slower.
+        for _ in 1..AT_A_TIME.min(opener.hellos.len()) {
+            let builder = thread::Builder::new().name(format!("connect {path}"));
+            if builder.spawn_scoped(scope, || opener.open_flows()).is_err() {
+                break;
+            }
+        }
+        opener.open_flows();
     });
+    let Opener { hellos, opened, .. } = opener;
     let (mut flows, failure) = opened.into_inner().expect("no holder panics");
     match failure {
         Some(StreamError::NoAnswer { path, server, seconds, reason }) => {
@@ -78,12 +67,53 @@ pub(crate) fn open(
     }
 }
 
+/// Opens the flows of one path on several threads.
+struct Opener<'a> {
+    job: &'a Job,
+    end: usize,
+    server: SocketAddr,
+    stop: &'a AtomicBool,
+    hellos: Vec<Hello>,
+    /// Index of the next flow to be opened.
+    next: AtomicUsize,
+    /// Flows that are open, and the first failure.
+    opened: Mutex<(Vec<Flow>, Option<StreamError>)>,
+}
+
+impl Opener<'_> {
+    /// Opens flows until none is left, or one has failed.
+    fn open_flows(&self) {
+        while let Some(hello) = self.hellos.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            let opening = Opening {
+                job: self.job,
+                key: self.job.key_of(self.end),
+                end: self.end,
+                hello: *hello,
+                salt: rand::random(),
+                server: self.server,
+                deadline: clock::now() + FLOW_NS,
+                stop: self.stop,
+            };
+            let flow = opening.run();
+            let mut opened = self.opened.lock().expect("no holder panics");
+            match flow {
+                Ok(flow) => opened.0.push(flow),
+                Err(error) => {
+                    opened.1.get_or_insert(error);
+                    self.next.store(self.hellos.len(), Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+/// A flow that is being opened.
 struct Opening<'a> {
     job: &'a Job,
     key: SessionKey,
     end: usize,
     hello: Hello,
-    /// Makes the greeting differ from all others.
+    /// Number that makes the greeting differ from all others.
     salt: Salt,
     server: SocketAddr,
     deadline: u64,
@@ -101,10 +131,11 @@ impl Opening<'_> {
 
     fn tcp(&self, socket: Socket) -> Result<Flow, StreamError> {
         let connected = linerate_engine::connect(&socket, self.server, self.deadline, self.stop).map_err(|error| {
-            StreamError::connecting(self.server, error).unwrap_or_else(|error| self.unanswered(&error))
+            SocketError::connecting(self.server, error)
+                .map_or_else(|error| self.unanswered(&error), StreamError::Socket)
         })?;
         if !connected {
-            return Err(StreamError::Stopped);
+            return Err(Stopped.into());
         }
         options::ready(&socket)?;
         let mut stream = TcpStream::from(socket);
@@ -113,7 +144,7 @@ impl Opening<'_> {
         if self.hello.decode_answer(&answer, &self.key, &self.salt).is_none() {
             return Err(self.unanswered(&"what answered is not this trial's server"));
         }
-        let local = stream.local_addr().map_err(StreamError::socket("getsockname"))?;
+        let local = stream.local_addr().map_err(failed("getsockname"))?;
         let link = if self.job.connects_each() { Link::Dial } else { Link::Tcp(stream) };
         Ok(Flow { end: self.end, hello: self.hello, client: true, peer: self.server, local, link, round_trip_ns: 0 })
     }
@@ -124,10 +155,10 @@ impl Opening<'_> {
         while filled < answer.len() {
             match stream.read(&mut answer[filled..]) {
                 Ok(0) => return Err(self.unanswered(&io::Error::from(io::ErrorKind::UnexpectedEof))),
-                Ok(read) => filled += read,
+                Ok(bytes) => filled += bytes,
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                     if self.stop.load(Ordering::Relaxed) {
-                        return Err(StreamError::Stopped);
+                        return Err(Stopped.into());
                     }
                     if clock::now() >= self.deadline {
                         return Err(self.unanswered(&"no answer"));
@@ -140,44 +171,43 @@ impl Opening<'_> {
     }
 
     fn udp(&self, socket: Socket) -> Result<Flow, StreamError> {
-        let connecting = |to: SocketAddr| StreamError::socket(format!("connecting to {to}"));
-        socket.connect(&SockAddr::from(self.server)).map_err(connecting(self.server))?;
+        socket.connect(&SockAddr::from(self.server)).map_err(failed(format!("connecting to {}", self.server)))?;
         let socket = UdpSocket::from(socket);
-        socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
+        socket.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         let Answer { port, nonce } = self.repeat(&socket, &self.hello.encode(&self.key, &self.salt), |answer| {
             (answer.port != 0).then_some(answer)
         })?;
-        // With its zone.
+        // Keeps the zone of the address.
         let mut peer = self.server;
         peer.set_port(port);
-        socket.connect(peer).map_err(connecting(peer))?;
-        // Proves that the answer came here, and opens the way back through a stateful firewall. Answers to the greeting
-        // may still lie here: those have a port.
-        let told = Answer { port: 0, nonce };
-        let asked = clock::now();
+        socket.connect(peer).map_err(failed(format!("connecting to {peer}")))?;
+        // Proves that the answer was read, and opens the way back through a stateful firewall. Answers to the greeting may still
+        // be in the socket buffer: they have a port.
+        let expected = Answer { port: 0, nonce };
+        let start = clock::now();
         self.repeat(&socket, &self.hello.confirmation(&self.key, &self.salt, nonce), |answer| {
-            (answer == told).then_some(())
+            (answer == expected).then_some(())
         })?;
-        let round_trip_ns = clock::now() - asked;
+        let round_trip_ns = clock::now() - start;
         let socket = Socket::from(socket);
         options::ready(&socket)?;
         let socket = UdpSocket::from(socket);
-        let local = socket.local_addr().map_err(StreamError::socket("getsockname"))?;
+        let local = socket.local_addr().map_err(failed("getsockname"))?;
         let link = Link::Udp(socket);
         Ok(Flow { end: self.end, hello: self.hello, client: true, peer, local, link, round_trip_ns })
     }
 
-    /// Sends `greeting` until `take` takes an answer.
+    /// Sends `greeting` until `accept` accepts an answer.
     fn repeat<T>(
         &self,
         socket: &UdpSocket,
         greeting: &[u8],
-        take: impl Fn(Answer) -> Option<T>,
+        accept: impl Fn(Answer) -> Option<T>,
     ) -> Result<T, StreamError> {
         let mut bytes = [0; hello::BYTES + 1];
         while clock::now() < self.deadline {
             if self.stop.load(Ordering::Relaxed) {
-                return Err(StreamError::Stopped);
+                return Err(Stopped.into());
             }
             socket.send(greeting).map_err(|error| self.unanswered(&error))?;
             let repeat = clock::now() + REPEAT_NS;
@@ -186,8 +216,8 @@ impl Opening<'_> {
                 match socket.recv(&mut bytes) {
                     Ok(length) => {
                         let answer = self.hello.decode_answer(&bytes[..length], &self.key, &self.salt);
-                        if let Some(taken) = answer.and_then(&take) {
-                            return Ok(taken);
+                        if let Some(value) = answer.and_then(&accept) {
+                            return Ok(value);
                         }
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => (),

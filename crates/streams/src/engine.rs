@@ -4,11 +4,11 @@ use crate::accept::Acceptor;
 use crate::connect;
 use crate::error::StreamError;
 use crate::flow::{Flow, Shared};
-use crate::job::Job;
+use crate::job::{Job, Load};
 use crate::needs::needs;
 use crate::running::Running;
 use linerate_engine::{
-    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, ListenOptions, PathRates, Side,
+    Conductor, Counted, Demand, Engine, EngineError, EngineFailure, ListenOptions, PathRates, Side, SocketError,
     bits_per_second,
 };
 use linerate_model::{Assignment, Direction, Endpoints, Offered, Ready, StreamTask, Task, TransactTask, Transport};
@@ -17,9 +17,9 @@ use linerate_units::Nanos;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// From hearing of the start to the start: time to close the listeners and to start the threads.
+/// Time between the order to start and the start, for closing listeners and starting threads.
 const LEAD: Nanos = Nanos::from_millis(20);
-/// The same for each flow, whose socket is made ready.
+/// Additional time per flow, for setting up its socket.
 const LEAD_FLOW: Nanos = Nanos::new(20_000);
 
 /// The engine of bulk streams and transactions.
@@ -33,40 +33,39 @@ impl Engine for Streams {
 
     fn takes(&self, task: &Task) -> bool {
         match task {
-            Task::Stream(stream) => stream.iperf3.is_none(),
+            Task::Stream(stream) => stream.is_between_agents(),
             task => matches!(task, Task::Transact(_)),
         }
     }
 
     fn demand(&self, assignment: &Assignment) -> Result<Demand, EngineError> {
         let job = Job::check(assignment)?;
-        let (rates, ways) = match &job.task {
-            Task::Stream(task) => (stream_rates(task), if task.direction == Direction::Both { 2 } else { 1 }),
-            Task::Transact(task) => (transact_rates(task), 1),
-            _ => unreachable!("`Job::check` refused it"),
+        let (rates, directions) = match &job.load {
+            Load::Stream(task) => (stream_rates(task), if task.direction == Direction::Both { 2 } else { 1 }),
+            Load::Transact(task) => (transact_rates(task), 1),
         };
-        let flows = u64::from(job.net().flows) * ways;
+        let flows = u64::from(job.net().flows) * directions;
         Ok(rates.demand(assignment, job.window, &job.ends, flows, needs(&job)))
     }
 
     fn run(&self, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {
-        Ok(run(assignment, host).map_err(FailedBy::from)?)
+        Ok(run(assignment, host)?)
     }
 }
 
 fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamError> {
     let job = Arc::new(Job::check(assignment)?);
     let acceptors = listen(&job, &host.listen_options())?;
-    let here = acceptors.iter().map(|acceptor| (acceptor.link, acceptor.address)).collect();
-    let there = host.listening(here)?;
-    let mut flows = connect(&job, &there, host.stop().flag())?;
-    let all = job.flows(true) + job.flows(false);
-    let lead = Nanos::new(LEAD.get() + LEAD_FLOW.get().saturating_mul(all));
+    let local = acceptors.iter().map(|acceptor| (acceptor.link, acceptor.address)).collect();
+    let servers = host.listening(local)?;
+    let mut flows = connect(&job, &servers, host.stop().flag())?;
+    let flow_count = job.flows(true) + job.flows(false);
+    let lead = Nanos::new(LEAD.get() + LEAD_FLOW.get().saturating_mul(flow_count));
     let start = host.ready(Ready { lead, ..Ready::default() })?;
     for acceptor in acceptors {
         flows.extend(acceptor.finish(&job)?);
     }
-    let job = Arc::into_inner(job).expect("the accepting threads have ended and gave up theirs");
+    let job = Arc::into_inner(job).expect("the accepting threads have ended and dropped their references");
     let timeline = job.timeline(start);
     let shared = Shared::new(job, timeline.clone(), flows, host.listen_options().peers);
     let running = Running::spawn(shared.rate_limited(host.is_rate_limited()), host.stop())?;
@@ -79,29 +78,33 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, StreamE
     })
 }
 
-/// Listens for the flows of all ends that accept them. They wait for the session's flows, and for nothing else.
+/// Listens for the session's flows at all ends that accept them.
 fn listen(job: &Arc<Job>, listening: &ListenOptions) -> Result<Vec<Acceptor>, StreamError> {
     if job.transport() == Transport::Udp {
-        let serving = job.ends.iter().filter(|end| !end.is_client());
-        listening.check_ports(serving.map(|end| 1 + job.hellos(end.path).len()).sum())?;
+        let servers = job.ends.iter().filter(|end| !end.is_client());
+        listening.check_ports(servers.map(|end| 1 + job.hellos(end.path).len()).sum())?;
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let servers = job.ends.iter().enumerate().filter_map(|(index, end)| match end.side {
-        Side::Server { link, address } => Some(Acceptor::listen(job, index, link, address, listening, &stop)),
-        Side::Client { .. } => None,
-    });
-    servers.collect()
+    let mut acceptors = Vec::new();
+    for (index, end) in job.ends.iter().enumerate() {
+        if let Side::Server { link, address } = end.side {
+            acceptors.push(Acceptor::listen(job, index, link, address, listening, &stop)?);
+        }
+    }
+    Ok(acceptors)
 }
 
 /// Connects the flows of all ends that open them.
-fn connect(job: &Job, there: &Endpoints, stop: &AtomicBool) -> Result<Vec<Flow>, StreamError> {
+fn connect(job: &Job, servers: &Endpoints, stop: &AtomicBool) -> Result<Vec<Flow>, StreamError> {
     let mut flows = Vec::new();
     for (index, end) in job.ends.iter().enumerate() {
         let Side::Client { link } = end.side else { continue };
         let path = end.path;
-        let missing = || StreamError::InvalidRequest(format!("path {path}: no server was given to connect to"));
-        let server = *link.and_then(|link| there.get(&link)).ok_or_else(missing)?;
-        flows.extend(connect::open(job, index, path, server, stop)?);
+        let Some(server) = link.and_then(|link| servers.get(&link)) else {
+            let text = format!("path {path}: no server was given to connect to");
+            return Err(SocketError::InvalidRequest(text).into());
+        };
+        flows.extend(connect::open(job, index, path, *server, stop)?);
     }
     Ok(flows)
 }
@@ -119,7 +122,7 @@ fn stream_rates(task: &StreamTask) -> PathRates {
     PathRates { forward, backward }
 }
 
-/// The larger of the two messages counts both ways: a server is not paced, it does what it is asked.
+/// Returns the highest rates of transactions. The larger of the two messages counts both ways, because servers are not paced.
 fn transact_rates(task: &TransactTask) -> PathRates {
     let bytes = task.request_bytes.max(task.response_bytes).get();
     let rate = task.rate.map(|rate| bits_per_second(rate.get(), bytes));
@@ -149,13 +152,13 @@ mod tests {
         Streams.demand(&assignment).expect("it can be meant")
     }
 
-    /// Bits per second that the host sends and receives.
+    /// Returns the bits per second that the host sends and receives.
     fn rates(task: Task, roles: &[Role]) -> (Option<u64>, Option<u64>) {
         let demand = demand(task, roles);
         (demand.sends.map(BitRate::get), demand.receives.map(BitRate::get))
     }
 
-    /// A UDP stream of 8 Mbit/s over three paths.
+    /// Returns a UDP stream of 8 Mbit/s over three paths.
     fn stream() -> StreamTask {
         StreamTask {
             paths: ["a", "b", "c"].map(|client| Path::between(client, "receiver")).into(),
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_streams_rate_goes_its_direction() {
+    fn stream_rate_applies_to_its_direction() {
         let eight = Some(8_000_000);
         for (role, direction, expected) in [
             (client(0), Direction::Send, (eight, Some(0))),
@@ -183,8 +186,8 @@ mod tests {
         // A server that only receives, at full speed, sends nothing all the same.
         let task = Task::Stream(StreamTask { offered: None, ..stream() });
         assert_eq!(rates(task, &[server(0)]), (Some(0), None));
-        let most = linerate_engine::MOST_BITS_PER_SECOND;
-        let offered = Some(Offered::PayloadBps(BitRate::per_second(most)));
+        let highest = linerate_engine::MOST_BITS_PER_SECOND;
+        let offered = Some(Offered::PayloadBps(BitRate::per_second(highest)));
         let roles = vec![client(0); 200_000];
         assert_eq!(
             rates(Task::Stream(StreamTask { offered, ..stream() }), &roles).0,
@@ -193,30 +196,32 @@ mod tests {
         );
     }
 
-    /// The attack: strangers connect to every listener, and the agent runs out of descriptors that it had given to sessions.
+    /// Attack: unauthenticated peers connect to every listener and use up descriptors that the agent has granted to sessions.
     #[test]
-    fn an_end_that_listens_needs_places_for_strangers() {
-        let paths = || vec![Path::between("a", "b")];
-        let net = |flows| Net { flows, ..Net::plain(Transport::Tcp) };
-        let stream = Task::Stream(StreamTask { paths: paths(), net: net(4), ..stream() });
-        let transact = |style, flows| {
-            let plain = TransactTask::plain(Transport::Tcp);
-            Task::Transact(TransactTask { paths: paths(), style, net: net(flows), ..plain })
-        };
-        let (persistent, connect) = (TransactStyle::Persistent, TransactStyle::Connect);
-        for (task, own, strangers) in [
+    fn listening_end_reserves_descriptors_for_unauthenticated_peers() {
+        let net = Net { flows: 4, ..Net::plain(Transport::Tcp) };
+        let stream = Task::Stream(StreamTask { paths: vec![Path::between("a", "b")], net, ..stream() });
+        for (task, flow_descriptors, peer_descriptors) in [
             (stream, 8, 256),
-            (transact(persistent, 4), 4, 256),
-            (transact(connect, 4), 8, 2 * 4 + 256),
-            (transact(connect, 300), 600, 4 * 300),
+            (transactions(TransactStyle::Persistent, 4), 4, 256),
+            (transactions(TransactStyle::Connect, 4), 8, 2 * 4 + 256),
+            (transactions(TransactStyle::Connect, 300), 600, 4 * 300),
         ] {
-            let descriptors = |role| demand(task.clone(), &[role]).needs.descriptors;
-            assert_eq!(descriptors(client(0)), own, "{task:?}");
-            assert_eq!(descriptors(server(0)), own + 1 + strangers, "{task:?}");
+            let client = demand(task.clone(), &[client(0)]).needs;
+            assert_eq!(client.descriptors, flow_descriptors, "{task:?}");
+            let server = demand(task.clone(), &[server(0)]).needs;
+            assert_eq!(server.descriptors, flow_descriptors + 1 + peer_descriptors, "{task:?}");
         }
     }
 
-    /// A thread and buffers for each would take gigabytes.
+    /// Returns a task of transactions over TCP on one path.
+    fn transactions(style: TransactStyle, flows: u16) -> Task {
+        let net = Net { flows, ..Net::plain(Transport::Tcp) };
+        let paths = vec![Path::between("a", "b")];
+        Task::Transact(TransactTask { paths, style, net, ..TransactTask::plain(Transport::Tcp) })
+    }
+
+    /// One thread and buffers per flow would take gigabytes.
     #[test]
     fn many_flows_of_a_stream_need_few_threads_and_little_memory() {
         let cores = std::thread::available_parallelism().expect("a number of cores").get() as u64;
@@ -224,44 +229,40 @@ mod tests {
             let net = Net { flows: Net::MOST_FLOWS, ..Net::plain(transport) };
             let message_bytes = ByteCount::new(128 << 10).min(ByteCount::new(StreamTask::UDP_MAXIMUM));
             let paths = vec![Path::between("a", "b")];
-            let needs = |role| {
-                let task = StreamTask { paths: paths.clone(), net: net.clone(), message_bytes, ..stream() };
-                demand(Task::Stream(task), &[role]).needs
-            };
-            for needs in [needs(client(0)), needs(server(0))] {
+            let task = Task::Stream(StreamTask { paths, net, message_bytes, ..stream() });
+            for role in [client(0), server(0)] {
+                let needs = demand(task.clone(), &[role]).needs;
                 assert!(needs.threads <= cores + 1, "{needs:?}");
                 assert!(needs.memory <= (64 << 20) + cores * (2 << 20), "{needs:?}");
                 assert!(needs.descriptors <= descriptors + 2 * cores + 258, "{needs:?}");
             }
         }
-        let demand = |flows| {
+        let [few, many] = [1_024, 4_096].map(|flows| {
             let net = Net { flows, ..Net::plain(Transport::Tcp) };
-            demand(Task::Stream(StreamTask { net, ..stream() }), &[client(0)])
-        };
-        assert_eq!(demand(1_024).set_up, Nanos::default());
-        assert!(demand(4_096).set_up > Nanos::from_secs(30), "128 times what 32 take to be connected");
+            demand(Task::Stream(StreamTask { net, ..stream() }), &[client(0)]).set_up
+        });
+        assert_eq!(few, Nanos::default());
+        assert!(many > Nanos::from_secs(30), "128 times the time that 32 connections take");
     }
 
     #[test]
     fn transactions_load_both_ways() {
-        let task = |rate| {
-            Task::Transact(TransactTask {
-                paths: vec![Path::between("a", "b")],
-                request_bytes: ByteCount::new(100),
-                response_bytes: ByteCount::new(1_000),
-                rate,
-                ..TransactTask::plain(Transport::Tcp)
-            })
+        let closed_loop = TransactTask {
+            paths: vec![Path::between("a", "b")],
+            request_bytes: ByteCount::new(100),
+            response_bytes: ByteCount::new(1_000),
+            ..TransactTask::plain(Transport::Tcp)
         };
+        let paced = TransactTask { rate: Some(OpRate::per_second(10)), ..closed_loop.clone() };
         for role in [client(0), server(0)] {
-            let paced = task(Some(OpRate::per_second(10)));
-            assert_eq!(rates(paced, std::slice::from_ref(&role)), (Some(80_000), Some(80_000)), "whoever asks");
-            assert_eq!(rates(task(None), &[role]), (None, None), "a closed loop has no rate");
+            let both_ways = (Some(80_000), Some(80_000));
+            assert_eq!(rates(Task::Transact(paced.clone()), std::slice::from_ref(&role)), both_ways);
+            assert_eq!(rates(Task::Transact(closed_loop.clone()), &[role]), (None, None), "a closed loop has no rate");
         }
     }
 
     #[test]
-    fn time_and_flows_are_told() {
+    fn demand_includes_time_and_flows() {
         let net = Net { flows: 4, ..Net::plain(Transport::Udp) };
         let task = StreamTask { net, direction: Direction::Both, ..stream() };
         let demand = demand(Task::Stream(task), &[server(0), client(1), server(2)]);

@@ -1,7 +1,7 @@
 //! The greeting that opens every data connection, and its answer: see [`linerate_engine::greeting`].
 //!
-//! A datagram's source can be forged. Over UDP the answer therefore holds a random nonce, which the client sends back to the
-//! flow's own port: only who reads the answers at an address is sent a flow.
+//! A datagram's source can be forged. Over UDP the answer therefore carries a random nonce, which the client sends back to the
+//! flow's own port. So a flow is sent only to an address at which the answers are read.
 
 use linerate_engine::greeting::{self, FIELDS};
 use linerate_engine::proof::Salt;
@@ -13,55 +13,55 @@ pub(crate) const BYTES: usize = greeting::GREETING;
 const HELLO: [u8; 8] = *b"lnrt-hi2";
 const ANSWER: [u8; 8] = *b"lnrt-ok2";
 
-/// Which flow of a trial a connection is.
+/// Identity of a flow in a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Hello {
-    /// The path's index.
+    /// Index of the path.
     pub(crate) path: u16,
-    /// The flow's index in its direction.
+    /// Index of the flow in its direction.
     pub(crate) flow: u16,
-    /// Data flow from the server to the client.
+    /// Whether data flow from the server to the client.
     pub(crate) backward: bool,
 }
 
-/// What an answer tells. Both are zero over TCP, where the connection itself proves that the other end is there.
+/// Fields of an answer. Both are zero over TCP, where the connection itself proves that the other end exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Answer {
-    /// Where the flow's own socket is; zero in what comes from that socket itself.
+    /// Port of the flow's own socket; zero in answers from that socket.
     pub(crate) port: u16,
-    /// To be sent there, to prove that this was read.
+    /// Number to be sent to that port as a proof that the answer was read.
     pub(crate) nonce: u64,
 }
 
-/// A greeting as a server reads it.
+/// Greeting as a server reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Greeted {
-    /// Which flow it is for.
+    /// Flow of the greeting.
     pub(crate) hello: Hello,
-    /// The nonce of the answer that was read; zero before.
+    /// Nonce of the answer that was read; zero before.
     pub(crate) nonce: u64,
     salt: Salt,
 }
 
 impl Hello {
-    /// The greeting with the trial's key; `salt` is new for each flow.
+    /// Encodes the greeting with the trial's key. `salt` is new for each flow.
     pub(crate) fn encode(self, key: &SessionKey, salt: &Salt) -> [u8; BYTES] {
         self.confirmation(key, salt, 0)
     }
 
-    /// The greeting that proves that the answer with `nonce` was read.
+    /// Encodes the greeting that proves that the answer with `nonce` was read.
     pub(crate) fn confirmation(self, key: &SessionKey, salt: &Salt, nonce: u64) -> [u8; BYTES] {
         greeting::seal(key, HELLO, salt, fields(self, Answer { port: 0, nonce }))
     }
 
-    /// Reads a greeting; none if it is not one of this trial.
+    /// Reads a greeting. Returns `None` if it does not belong to this trial.
     pub(crate) fn decode(bytes: &[u8], key: &SessionKey) -> Option<Greeted> {
         let (salt, fields) = greeting::unseal(key, HELLO, bytes)?;
         let (hello, Answer { nonce, .. }) = read(fields)?;
         Some(Greeted { hello, nonce, salt })
     }
 
-    /// The answer to this greeting with `salt`; none if it is anything else.
+    /// Reads the answer to this greeting with `salt`. Returns `None` for anything else.
     pub(crate) fn decode_answer(self, bytes: &[u8], key: &SessionKey, salt: &Salt) -> Option<Answer> {
         let (answered, fields) = greeting::unseal(key, ANSWER, bytes)?;
         let (hello, answer) = read(fields)?;
@@ -70,7 +70,7 @@ impl Hello {
 }
 
 impl Greeted {
-    /// The answer to it.
+    /// Encodes the answer to this greeting.
     pub(crate) fn answer(&self, key: &SessionKey, answer: Answer) -> [u8; BYTES] {
         greeting::seal(key, ANSWER, &self.salt, fields(self.hello, answer))
     }
@@ -87,10 +87,13 @@ fn fields(hello: Hello, answer: Answer) -> [u8; FIELDS] {
 }
 
 fn read(fields: [u8; FIELDS]) -> Option<(Hello, Answer)> {
-    let number = |at: usize| u16::from_be_bytes([fields[at], fields[at + 1]]);
     let nonce = u64::from_be_bytes(fields[8..].try_into().expect("eight bytes"));
-    let hello = Hello { path: number(0), flow: number(2), backward: fields[4] == 1 };
-    (fields[4] <= 1).then_some((hello, Answer { port: number(6), nonce }))
+    let hello = Hello { path: u16_at(&fields, 0), flow: u16_at(&fields, 2), backward: fields[4] == 1 };
+    (fields[4] <= 1).then_some((hello, Answer { port: u16_at(&fields, 6), nonce }))
+}
+
+fn u16_at(fields: &[u8; FIELDS], offset: usize) -> u16 {
+    u16::from_be_bytes([fields[offset], fields[offset + 1]])
 }
 
 #[cfg(test)]
@@ -101,7 +104,7 @@ mod tests {
     const SALT: Salt = [5; 16];
 
     #[test]
-    fn only_this_trials_greeting_is_read() {
+    fn greetings_of_other_trials_are_rejected() {
         let hello = Hello { path: 3, flow: 513, backward: true };
         let greeted = Hello::decode(&hello.encode(&KEY, &SALT), &KEY).expect("it is one");
         assert_eq!(greeted, Greeted { hello, nonce: 0, salt: SALT });

@@ -1,9 +1,11 @@
-//! An assignment with its options checked: what cannot work is said before anything is opened.
+//! An assignment with its options checked, so that a request that cannot work fails before anything is opened.
 
 use crate::error::StreamError;
 use crate::hello::Hello;
 use crate::window::Timeline;
-use linerate_engine::{MOST_BITS_PER_SECOND, MOST_PER_SECOND, PathEnd, check_assignment, check_rate, path_ends};
+use linerate_engine::{
+    MOST_BITS_PER_SECOND, MOST_PER_SECOND, PathEnd, SocketError, check_assignment, check_rate, path_ends,
+};
 use linerate_model::{
     Assignment, Direction, IpVersion, Net, Offered, SessionKey, SocketOptions, StreamTask, Task, TransactStyle,
     TransactTask, Transport, Window,
@@ -12,45 +14,63 @@ use linerate_units::OpRate;
 
 /// The largest UDP message over IPv6: 65,535 less the UDP header.
 const UDP_MAXIMUM_V6: u64 = 65_527;
-/// Requests under way that an 8-bit number can tell apart with room for late answers.
+/// Outstanding requests that an 8-bit number distinguishes with room for late answers.
 pub(crate) const NARROW_OUTSTANDING: u16 = 128;
 
-/// What this host is to do.
+/// This host's part in a session.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) key: SessionKey,
-    pub(crate) task: Task,
+    pub(crate) load: Load,
     pub(crate) window: Window,
-    /// Its ends of paths, in the order of the assignment's roles.
+    /// This host's ends of paths, in the order of the assignment's roles.
     pub(crate) ends: Vec<PathEnd>,
+}
+
+/// Tasks of this engine.
+#[derive(Debug)]
+pub(crate) enum Load {
+    Stream(StreamTask),
+    Transact(TransactTask),
 }
 
 impl Job {
     /// Checks everything that can be checked without a peer.
     pub(crate) fn check(assignment: &Assignment) -> Result<Self, StreamError> {
-        match &assignment.task {
-            Task::Stream(stream) => check_stream(stream)?,
-            Task::Transact(transact) => check_transact(transact)?,
-            other => return Err(asked(format!("task {} has an engine of its own", other.kind()))),
-        }
+        let load = match &assignment.task {
+            Task::Stream(stream) => {
+                check_stream(stream)?;
+                Load::Stream(stream.clone())
+            }
+            Task::Transact(transact) => {
+                check_transact(transact)?;
+                Load::Transact(transact.clone())
+            }
+            other => return Err(invalid(format!("task {} has an engine of its own", other.kind()))),
+        };
         let window = check_assignment(assignment)?;
         let ends = path_ends(assignment)?;
-        Ok(Self { key: assignment.key, task: assignment.task.clone(), window, ends })
+        Ok(Self { key: assignment.key, load, window, ends })
     }
 
-    /// The key that greetings of end number `end` prove.
+    /// Returns the key that greetings of end number `end` prove.
     pub(crate) fn key_of(&self, end: usize) -> SessionKey {
         self.ends[end].key(&self.key)
     }
 
-    /// Transport, flows and sockets.
+    /// Returns transport, flows and sockets.
     pub(crate) fn net(&self) -> &Net {
-        self.task.net().expect("streams and transactions have sockets, and `Job::check` takes no other task")
+        match &self.load {
+            Load::Stream(stream) => &stream.net,
+            Load::Transact(transact) => &transact.net,
+        }
     }
 
-    /// What each end sends in the window, in bytes (UDP: datagrams); none where the window ends by time.
+    /// Returns the volume that each end sends in the window, in bytes (UDP: datagrams).
+    ///
+    /// Returns `None` if the window ends by time.
     pub(crate) fn volume(&self) -> Option<u64> {
-        let Task::Stream(stream) = &self.task else { return None };
+        let Load::Stream(stream) = &self.load else { return None };
         let bytes = stream.whole_volume()?.get();
         Some(match stream.net.transport {
             Transport::Tcp => bytes,
@@ -58,93 +78,100 @@ impl Job {
         })
     }
 
-    /// The sockets' options.
     pub(crate) fn socket(&self) -> &SocketOptions {
         &self.net().socket
     }
 
-    /// TCP or UDP.
     pub(crate) fn transport(&self) -> Transport {
         self.net().transport
     }
 
-    /// IPv6.
+    /// Returns whether the flows use IPv6.
     pub(crate) fn v6(&self) -> bool {
         self.net().ip == IpVersion::V6
     }
 
-    /// Every transaction has a connection of its own.
+    /// Returns whether each transaction opens a connection of its own.
     pub(crate) fn connects_each(&self) -> bool {
-        matches!(&self.task, Task::Transact(spec) if spec.style == TransactStyle::Connect)
+        matches!(&self.load, Load::Transact(spec) if spec.style == TransactStyle::Connect)
     }
 
-    /// The flows of one path, as the client greets for them.
+    /// Returns whether the flows carry transactions.
+    pub(crate) fn transacts(&self) -> bool {
+        matches!(self.load, Load::Transact(_))
+    }
+
+    /// Returns the greetings for all flows of one path.
     pub(crate) fn hellos(&self, path: u16) -> Vec<Hello> {
-        let of = |backward: bool| (0..self.net().flows).map(move |flow| Hello { path, flow, backward });
-        self.ways().iter().flat_map(|backward| of(*backward)).collect()
+        let mut hellos = Vec::new();
+        for &backward in self.backward_flags() {
+            hellos.extend((0..self.net().flows).map(|flow| Hello { path, flow, backward }));
+        }
+        hellos
     }
 
-    /// Whether `hello` is a flow of `path`.
+    /// Returns whether `hello` is a flow of `path`.
     pub(crate) fn has_flow(&self, path: u16, hello: Hello) -> bool {
-        hello.path == path && hello.flow < self.net().flows && self.ways().contains(&hello.backward)
+        hello.path == path && hello.flow < self.net().flows && self.backward_flags().contains(&hello.backward)
     }
 
-    /// How many flows this host sends (in transactions: asks), or receives.
+    /// Returns the number of flows that this host sends (in transactions: whose requests it sends), or receives.
     pub(crate) fn flows(&self, sends: bool) -> u64 {
-        let ways =
-            |end: &PathEnd| self.ways().iter().filter(|backward| (end.is_client() != **backward) == sends).count();
-        self.ends.iter().map(|end| ways(end) as u64 * u64::from(self.net().flows)).sum()
+        let mut directions = 0;
+        for end in &self.ends {
+            for &backward in self.backward_flags() {
+                directions += u64::from((end.is_client() != backward) == sends);
+            }
+        }
+        directions * u64::from(self.net().flows)
     }
 
-    /// Whether data flow from the server to the client, for each direction.
-    fn ways(&self) -> &'static [bool] {
-        match &self.task {
-            Task::Stream(spec) => match spec.direction {
-                Direction::Send => &[false],
-                Direction::Receive => &[true],
-                Direction::Both => &[false, true],
-            },
-            _ => &[false],
+    /// Returns for each direction of the load whether data flow from the server to the client.
+    fn backward_flags(&self) -> &'static [bool] {
+        match &self.load {
+            Load::Stream(StreamTask { direction: Direction::Receive, .. }) => &[true],
+            Load::Stream(StreamTask { direction: Direction::Both, .. }) => &[false, true],
+            Load::Stream(StreamTask { direction: Direction::Send, .. }) | Load::Transact(_) => &[false],
         }
     }
 
-    /// The times of a load that starts at `start`.
+    /// Returns the times of a load that starts at `start`.
     pub(crate) fn timeline(&self, start: u64) -> Timeline {
         Timeline::new(start, self.window)
     }
 }
 
-fn asked(text: impl Into<String>) -> StreamError {
-    StreamError::InvalidRequest(text.into())
+fn invalid(text: impl Into<String>) -> StreamError {
+    SocketError::InvalidRequest(text.into()).into()
 }
 
 fn udp_maximum(ip: IpVersion) -> u64 {
     if ip == IpVersion::V6 { UDP_MAXIMUM_V6 } else { StreamTask::UDP_MAXIMUM }
 }
 
-fn check_size(what: &str, bytes: u64, minimum: u64, maximum: u64) -> Result<(), StreamError> {
+fn check_size(name: &str, bytes: u64, minimum: u64, maximum: u64) -> Result<(), StreamError> {
     if (minimum..=maximum).contains(&bytes) {
         return Ok(());
     }
-    Err(asked(format!("{what} of {bytes} bytes: choose {minimum} to {maximum}")))
+    Err(invalid(format!("{name} of {bytes} bytes: choose {minimum} to {maximum}")))
 }
 
 fn check_stream(spec: &StreamTask) -> Result<(), StreamError> {
     check_offered(spec.offered)?;
-    let (what, minimum, maximum) = match spec.net.transport {
+    let (name, minimum, maximum) = match spec.net.transport {
         Transport::Tcp => ("TCP messages", 1, StreamTask::TCP_MAXIMUM),
         Transport::Udp => ("UDP messages", StreamTask::UDP_MINIMUM, udp_maximum(spec.net.ip)),
     };
-    check_size(what, spec.message_bytes.get(), minimum, maximum)
+    check_size(name, spec.message_bytes.get(), minimum, maximum)
 }
 
 fn check_offered(offered: Option<Offered>) -> Result<(), StreamError> {
-    let (rate, most, unit) = match offered {
+    let (rate, maximum, unit) = match offered {
         None => return Ok(()),
         Some(Offered::PayloadBps(rate)) => (rate.get(), MOST_BITS_PER_SECOND, "bits"),
         Some(Offered::MessagesPerS(rate)) => (rate.get(), MOST_PER_SECOND, "messages"),
     };
-    Ok(check_rate(Some(rate), most, unit, "send without a limit")?)
+    Ok(check_rate(Some(rate), maximum, unit, "send without a limit")?)
 }
 
 fn check_transact(spec: &TransactTask) -> Result<(), StreamError> {
@@ -152,18 +179,18 @@ fn check_transact(spec: &TransactTask) -> Result<(), StreamError> {
     check_size("requests", spec.request_bytes.get(), 1, maximum)?;
     check_size("responses", spec.response_bytes.get(), 1, maximum)?;
     if spec.outstanding == 0 {
-        return Err(asked("0 requests under way: choose 1 or more"));
+        return Err(invalid("0 requests under way: choose 1 or more"));
     }
     check_rate(spec.rate.map(OpRate::get), MOST_PER_SECOND, "requests", "ask as fast as answers come")?;
     if spec.style == TransactStyle::Connect && spec.net.transport == Transport::Udp {
-        return Err(asked("UDP has no connections to open for each transaction: use TCP or a standing socket"));
+        return Err(invalid("UDP has no connections to open for each transaction: use TCP or a standing socket"));
     }
     if spec.style == TransactStyle::Connect && spec.outstanding > 1 {
-        return Err(asked("a connection for each transaction carries one request: use more flows instead"));
+        return Err(invalid("a connection for each transaction carries one request: use more flows instead"));
     }
     let narrow = spec.request_bytes.get().min(spec.response_bytes.get()) < StreamTask::UDP_MINIMUM;
     if spec.net.transport == Transport::Udp && narrow && spec.outstanding > NARROW_OUTSTANDING {
-        return Err(asked(format!(
+        return Err(invalid(format!(
             "{} UDP requests under way at a time cannot be told apart in messages below {} bytes: choose at most {NARROW_OUTSTANDING}, or longer messages",
             spec.outstanding,
             StreamTask::UDP_MINIMUM,
@@ -190,43 +217,56 @@ mod tests {
         Job::check(&assignment).map_err(|error| error.to_string())
     }
 
+    fn udp(bytes: u64) -> StreamTask {
+        StreamTask { message_bytes: ByteCount::new(bytes), ..stream(Transport::Udp) }
+    }
+
+    fn tcp_with(socket: SocketOptions) -> Task {
+        let net = Net { socket, ..Net::plain(Transport::Tcp) };
+        Task::Stream(StreamTask { net, ..stream(Transport::Tcp) })
+    }
+
+    fn offered_bits(rate: u64) -> Task {
+        let offered = Some(Offered::PayloadBps(BitRate::per_second(rate)));
+        Task::Stream(StreamTask { offered, ..udp(64) })
+    }
+
+    fn offered_messages(rate: u64) -> Task {
+        let offered = Some(Offered::MessagesPerS(FrameRate::per_second(rate)));
+        Task::Stream(StreamTask { offered, ..udp(64) })
+    }
+
+    fn offered_requests(rate: u64) -> Task {
+        let rate = Some(OpRate::per_second(rate));
+        Task::Transact(TransactTask { rate, ..TransactTask::plain(Transport::Udp) })
+    }
+
     #[test]
-    fn what_cannot_work_is_named_with_its_remedy() {
-        let udp = |bytes| StreamTask { message_bytes: ByteCount::new(bytes), ..stream(Transport::Udp) };
-        let socket =
-            |socket| StreamTask { net: Net { socket, ..Net::plain(Transport::Tcp) }, ..stream(Transport::Tcp) };
-        let none = StreamTask { net: Net { flows: 0, ..Net::plain(Transport::Udp) }, ..udp(64) };
-        let offered = |offered| Task::Stream(StreamTask { offered: Some(offered), ..udp(64) });
-        let bits = |rate| offered(Offered::PayloadBps(BitRate::per_second(rate)));
-        let messages = |rate| offered(Offered::MessagesPerS(FrameRate::per_second(rate)));
-        let requests = |rate| {
-            let rate = Some(OpRate::per_second(rate));
-            Task::Transact(TransactTask { rate, ..TransactTask::plain(Transport::Udp) })
-        };
+    fn invalid_requests_name_the_remedy() {
+        let no_flows = StreamTask { net: Net { flows: 0, ..Net::plain(Transport::Udp) }, ..udp(64) };
         let udp_connect = TransactTask { style: TransactStyle::Connect, ..TransactTask::plain(Transport::Udp) };
         for (task, needle) in [
             (Task::Stream(udp(15)), "16 to 65507"),
             (Task::Stream(udp(65_508)), "16 to 65507"),
-            (Task::Stream(none), "choose 1 to"),
-            (Task::Stream(socket(SocketOptions { dscp: Some(64), ..Default::default() })), "0 to 63"),
-            (Task::Stream(socket(SocketOptions { mss: Some(40), ..Default::default() })), "88 to 32767"),
-            (
-                Task::Stream(socket(SocketOptions { congestion: Some("nosuch".into()), ..Default::default() })),
-                "choose one of: ",
-            ),
-            (bits(0), "a rate of 0 bits per second: choose 1 to 100000000000000,"),
-            (bits(MOST_BITS_PER_SECOND + 1), "choose 1 to 100000000000000,"),
-            (messages(0), "a rate of 0 messages per second: choose 1 to 100000000,"),
-            (messages(MOST_PER_SECOND + 1), "choose 1 to 100000000,"),
-            (requests(0), "a rate of 0 requests per second: choose 1 to 100000000,"),
-            (requests(MOST_PER_SECOND + 1), "choose 1 to 100000000,"),
+            (Task::Stream(no_flows), "choose 1 to"),
+            (tcp_with(SocketOptions { dscp: Some(64), ..Default::default() }), "0 to 63"),
+            (tcp_with(SocketOptions { mss: Some(40), ..Default::default() }), "88 to 32767"),
+            (tcp_with(SocketOptions { congestion: Some("nosuch".into()), ..Default::default() }), "choose one of: "),
+            (offered_bits(0), "a rate of 0 bits per second: choose 1 to 100000000000000,"),
+            (offered_bits(MOST_BITS_PER_SECOND + 1), "choose 1 to 100000000000000,"),
+            (offered_messages(0), "a rate of 0 messages per second: choose 1 to 100000000,"),
+            (offered_messages(MOST_PER_SECOND + 1), "choose 1 to 100000000,"),
+            (offered_requests(0), "a rate of 0 requests per second: choose 1 to 100000000,"),
+            (offered_requests(MOST_PER_SECOND + 1), "choose 1 to 100000000,"),
             (Task::Transact(udp_connect), "use TCP"),
             (Task::Transact(TransactTask { outstanding: 129, ..TransactTask::plain(Transport::Udp) }), "at most 128"),
         ] {
             let error = check(task).expect_err(needle);
             assert!(error.contains(needle), "{error}");
         }
-        for task in [bits(MOST_BITS_PER_SECOND), messages(MOST_PER_SECOND), requests(MOST_PER_SECOND)] {
+        for task in
+            [offered_bits(MOST_BITS_PER_SECOND), offered_messages(MOST_PER_SECOND), offered_requests(MOST_PER_SECOND)]
+        {
             check(task).expect("the highest rate that can be kept");
         }
         let v6 = Net { ip: IpVersion::V6, ..Net::plain(Transport::Udp) };
@@ -235,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn both_directions_have_flows_of_their_own() {
+    fn each_direction_has_its_own_flows() {
         let job = check(Task::Stream(stream(Transport::Udp))).expect("valid");
         let hellos = job.hellos(4);
         assert_eq!(hellos.len(), 4);

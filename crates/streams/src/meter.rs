@@ -1,10 +1,11 @@
-//! What a flow has done since the load began, for whoever watches it while it works.
+//! Progress of a flow since the load began, for reading while the flow works.
 
 use linerate_model::LatencyBuckets;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A flow's running counts, on a cache line (pair) of their own so that no thread waits for another. Only the flow's thread writes
-/// those of its work, so that it needs no atomic addition; what it does before the window counts as well.
+/// Running counts of a flow, on a cache line (pair) of their own so that no thread waits for another.
+///
+/// Only the flow's thread writes the counts of its work, so it needs no atomic addition. Work before the window counts as well.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Meter {
@@ -13,11 +14,11 @@ pub(crate) struct Meter {
     messages: AtomicU64,
     transactions: AtomicU64,
     lost: AtomicU64,
-    /// TCP segments sent again. Whoever watches writes them.
+    /// TCP segments sent again, written by the reader.
     retransmits: AtomicU64,
-    /// Of a UDP receiver, nanoseconds.
+    /// Jitter at a UDP receiver, nanoseconds.
     jitter: AtomicU64,
-    /// How far the flow was behind its schedule at most since that was read, nanoseconds.
+    /// Largest lateness of the flow since the last reading, nanoseconds.
     lateness: AtomicU64,
     latency: Option<Box<Buckets>>,
 }
@@ -28,20 +29,20 @@ pub(crate) struct Meter {
 struct Buckets([AtomicU64; LatencyBuckets::COUNT]);
 
 impl Meter {
-    /// The meter of a flow that makes requests.
+    /// Creates the meter of a flow that makes requests.
     pub(crate) fn of_requests() -> Self {
         let buckets = Buckets(std::array::from_fn(|_| AtomicU64::new(0)));
         Self { latency: Some(Box::new(buckets)), ..Self::default() }
     }
 
-    /// Payload sent so far, in messages that are told apart (UDP) or none.
+    /// Sets the payload sent so far, and its number of datagrams (zero for TCP).
     #[inline]
     pub(crate) fn sent(&self, bytes: u64, messages: u64) {
         self.sent_bytes.store(bytes, Ordering::Relaxed);
         self.messages.store(messages, Ordering::Relaxed);
     }
 
-    /// Payload received so far, in messages that are told apart (UDP) or none, and how many of these are missing.
+    /// Sets the payload received so far, its number of datagrams (zero for TCP), and the number of missing datagrams.
     #[inline]
     pub(crate) fn received(&self, bytes: u64, messages: u64, lost: u64) {
         self.received_bytes.store(bytes, Ordering::Relaxed);
@@ -49,7 +50,7 @@ impl Meter {
         self.lost.store(lost, Ordering::Relaxed);
     }
 
-    /// Mean deviation of the transit times of datagrams so far, nanoseconds.
+    /// Sets the mean deviation of transit times so far, nanoseconds.
     #[inline]
     pub(crate) fn jitter(&self, nanos: u64) {
         self.jitter.store(nanos, Ordering::Relaxed);
@@ -59,14 +60,14 @@ impl Meter {
         self.jitter.load(Ordering::Relaxed)
     }
 
-    /// Requests that this end has answered so far, by the bytes of requests and of responses.
+    /// Sets the bytes of the requests answered so far, and of their responses.
     #[inline]
     pub(crate) fn served(&self, request_bytes: u64, response_bytes: u64) {
         self.received_bytes.store(request_bytes, Ordering::Relaxed);
         self.sent_bytes.store(response_bytes, Ordering::Relaxed);
     }
 
-    /// One more request of this end was answered, after `nanos`.
+    /// Adds a request of this end that was answered after `nanos`.
     #[inline]
     pub(crate) fn answered(&self, nanos: u64, request_bytes: u64, response_bytes: u64) {
         add(&self.transactions, 1);
@@ -77,7 +78,7 @@ impl Meter {
         }
     }
 
-    /// The flow is `nanos` behind its schedule.
+    /// Records that the flow is `nanos` late.
     #[inline]
     pub(crate) fn late(&self, nanos: u64) {
         if nanos > self.lateness.load(Ordering::Relaxed) {
@@ -101,8 +102,8 @@ impl Meter {
         self.transactions.load(Ordering::Relaxed)
     }
 
-    /// So many segments were sent again, by the connection's own account.
-    pub(crate) fn sent_again(&self, segments: u64) {
+    /// Sets the number of retransmitted segments that the connection counted.
+    pub(crate) fn retransmitted(&self, segments: u64) {
         self.retransmits.fetch_max(segments, Ordering::Relaxed);
     }
 
@@ -114,18 +115,18 @@ impl Meter {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// How far the flow was behind its schedule at most since this was called last, nanoseconds.
+    /// Returns the largest lateness of the flow since the last call, nanoseconds.
     pub(crate) fn take_lateness(&self) -> u64 {
         self.lateness.swap(0, Ordering::Relaxed)
     }
 
-    /// Answers by how long they took; none where the flow makes no requests.
+    /// Returns the numbers of answers by response time, or `None` if the flow makes no requests.
     pub(crate) fn latency(&self) -> Option<impl Iterator<Item = u64> + '_> {
         Some(self.latency.as_ref()?.0.iter().map(|count| count.load(Ordering::Relaxed)))
     }
 }
 
-/// Adds to a counter of which this thread is the only writer.
+/// Adds to a counter that only this thread writes.
 #[inline]
 fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_counted_by_how_long_they_took() {
+    fn answers_are_counted_by_response_time() {
         let meter = Meter::of_requests();
         for nanos in [1_000, 1_010, 5_000_000] {
             meter.answered(nanos, 10, 20);
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn lateness_is_the_most_since_it_was_read() {
+    fn lateness_is_the_maximum_since_the_last_reading() {
         let meter = Meter::default();
         [5, 9, 7].iter().for_each(|nanos| meter.late(*nanos));
         assert_eq!((meter.take_lateness(), meter.take_lateness()), (9, 0));

@@ -1,23 +1,23 @@
-//! Sockets with the trial's options set. Buffers and segment size must be set before a connection is made, for the
-//! window scale and the MSS are told in its first packet.
+//! Sockets with the trial's options. Buffers and segment size must be set before a connection is made, because its first packet
+//! carries the window scale and the MSS.
 
 use crate::error::StreamError;
 use crate::job::Job;
-use linerate_engine::SocketSpec;
+use linerate_engine::{SocketSpec, failed};
 use linerate_model::Transport;
 use socket2::Socket;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-/// Calls give up after this, so that threads see the clock and a stop.
+/// Timeout of calls, so that threads see the clock and a stop.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The properties of sockets that listen.
+/// Returns the properties of listening sockets.
 pub(crate) fn listening(job: &Job) -> SocketSpec<'_> {
     SocketSpec { transport: job.transport(), v6: job.v6(), options: job.socket(), bind: None, device: false }
 }
 
-/// A socket with the job's options, bound to `address` if one is given.
+/// Creates a socket with the job's options, bound to `address` if there is one.
 pub(crate) fn socket(job: &Job, bind: Option<IpAddr>, device: bool) -> Result<Socket, StreamError> {
     let bind = bind.map(|address| SocketAddr::new(address, 0));
     Ok(linerate_engine::socket(SocketSpec {
@@ -29,18 +29,23 @@ pub(crate) fn socket(job: &Job, bind: Option<IpAddr>, device: bool) -> Result<So
     })?)
 }
 
-/// The address a client's socket is bound to before it connects, if any.
+/// Returns the address that a client's socket is bound to before it connects, if any.
 pub(crate) fn client_address(job: &Job) -> Option<IpAddr> {
-    // A UDP socket needs a port before it can be connected twice; binding to any address gives it one.
-    let any = || if job.v6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-    job.socket().bind_address.or_else(|| (job.transport() == Transport::Udp).then(any))
+    match (job.socket().bind_address, job.transport()) {
+        (Some(address), _) => Some(address),
+        (None, Transport::Tcp) => None,
+        // A UDP socket needs a port before it can be connected twice; binding to any address gives it one.
+        (None, Transport::Udp) if job.v6() => Some(Ipv6Addr::UNSPECIFIED.into()),
+        (None, Transport::Udp) => Some(Ipv4Addr::UNSPECIFIED.into()),
+    }
 }
 
-/// Gives a standing socket the timeouts that its thread relies on.
+/// Sets the timeouts of a persistent socket that its thread relies on.
 pub(crate) fn ready(socket: &Socket) -> Result<(), StreamError> {
     socket
         .set_nonblocking(false)
         .and_then(|()| socket.set_read_timeout(Some(CALL_TIMEOUT)))
         .and_then(|()| socket.set_write_timeout(Some(CALL_TIMEOUT)))
-        .map_err(StreamError::socket("setting timeouts"))
+        .map_err(failed("setting timeouts"))?;
+    Ok(())
 }

@@ -1,38 +1,38 @@
-//! How far the flows of a session are, and what TCP says of them.
+//! Progress of a session's flows, and samples of their TCP state.
 
-use crate::flow::{Flow, Link, Shared};
+use crate::flow::{Flow, Shared};
 use crate::meter::Meter;
 use linerate_engine::{Ended, Meters, sample_tcp};
-use linerate_model::{Readings, SeriesQuantity as Quantity, Task, Transport};
+use linerate_model::{Readings, SeriesQuantity as Quantity, Transport};
 use linerate_sys::tcp;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-/// Connections that say at a look what they sent again: each holds its lock for about a microsecond, which its thread may wait for.
-const MOST_AT_A_LOOK: usize = 256;
+/// Connections whose retransmits are read at a time. Each reading holds the lock of a connection for about a microsecond.
+const CONNECTIONS_PER_READING: usize = 256;
 
-/// How far the flows are. It keeps none of their sockets open, as it may be kept longer than they live.
+/// Progress of the flows. It keeps no socket open, because it may live longer than the flows.
 pub(crate) struct Progress {
     shared: Weak<Shared>,
     /// Whether each flow sends, in the order of the meters.
     sends: Vec<bool>,
     meters: Arc<[Meter]>,
-    /// Messages are datagrams of a stream, and told apart.
+    /// Whether the messages are datagrams of a stream, which are counted.
     counts_messages: bool,
-    /// The flow whose connection is to say next how many segments it sent again.
+    /// Flow whose retransmits are read next.
     next: AtomicUsize,
     ended: Ended,
 }
 
 impl Progress {
-    /// How far the flows of `shared` are, whose threads `ended` tells of.
+    /// Creates the progress of the flows of `shared`, on the threads of `ended`.
     pub(crate) fn new(shared: &Arc<Shared>, ended: Ended) -> Self {
         Self {
             shared: Arc::downgrade(shared),
             sends: shared.flows.iter().map(Flow::sends).collect(),
             meters: Arc::clone(&shared.meters),
-            counts_messages: matches!(shared.job.task, Task::Stream(_)) && shared.job.transport() == Transport::Udp,
+            counts_messages: !shared.job.transacts() && shared.job.transport() == Transport::Udp,
             next: AtomicUsize::new(0),
             ended,
         }
@@ -42,15 +42,15 @@ impl Progress {
         self.meters.iter().map(of).sum()
     }
 
-    /// Notes how many segments the connections sent again: of very many flows some at each look, in turn. The count stays when they are gone.
+    /// Records the retransmits of the connections, of many flows a part at each reading. The counts outlive the connections.
     fn count_retransmits(&self) {
         let Some(shared) = self.shared.upgrade() else { return };
-        let all = shared.flows.len();
-        let first = self.next.fetch_add(MOST_AT_A_LOOK, Ordering::Relaxed);
-        for index in (0..all.min(MOST_AT_A_LOOK)).map(|offset| (first + offset) % all) {
+        let count = shared.flows.len();
+        let first = self.next.fetch_add(CONNECTIONS_PER_READING, Ordering::Relaxed);
+        for index in (0..count.min(CONNECTIONS_PER_READING)).map(|offset| (first + offset) % count) {
             let info = connection(&shared, &shared.flows[index]).and_then(|socket| tcp::info(socket).ok());
             if let Some(info) = info {
-                self.meters[index].sent_again(info.total_retrans.into());
+                self.meters[index].retransmitted(info.total_retrans.into());
             }
         }
     }
@@ -93,15 +93,13 @@ impl Meters for Progress {
     }
 }
 
-/// The standing connections whose account says something of the load.
+/// Returns the persistent connections that are sampled.
 fn connections(shared: &Shared) -> impl Iterator<Item = BorrowedFd<'_>> {
     shared.flows.iter().filter_map(|flow| connection(shared, flow))
 }
 
-/// The standing connection of `flow` if its account says something of the load: if it sends, or carries transactions.
+/// Returns the persistent connection of `flow` if its TCP state describes the load: if it sends, or carries transactions.
 fn connection<'a>(shared: &Shared, flow: &'a Flow) -> Option<BorrowedFd<'a>> {
-    match &flow.link {
-        Link::Tcp(stream) => (flow.sends() || matches!(shared.job.task, Task::Transact(_))).then(|| stream.as_fd()),
-        Link::Udp(_) | Link::Dial | Link::Answer(_) => None,
-    }
+    let stream = flow.tcp()?;
+    (flow.sends() || shared.job.transacts()).then(|| stream.as_fd())
 }

@@ -1,21 +1,21 @@
-//! Which datagrams arrived: new ones, copies, and late ones.
+//! Sequence numbers of arrived datagrams: new ones, copies, and reordered ones.
 
-/// Sequence numbers remembered behind the highest. A datagram later than that is counted as new and reordered; whether it
-/// is a copy can no longer be told.
+/// Number of remembered sequence numbers below the highest. A datagram with a lower number counts as new and reordered, because it
+/// can no longer be recognised as a copy.
 const REMEMBERED: u64 = 1 << 16;
 
-/// How a datagram stands to those that arrived before.
+/// Relation of a datagram to those that arrived before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// New, and above all others.
+    /// New datagram with the highest number.
     InOrder,
-    /// New, after one with a higher number (RFC 4737 section 3.3).
+    /// New datagram after one with a higher number (RFC 4737 section 3.3).
     Reordered,
-    /// A further copy.
+    /// Further copy.
     Copy,
 }
 
-/// What has arrived of one flow.
+/// Record of the datagrams of one flow that have arrived.
 #[derive(Debug)]
 pub(crate) struct Sequence {
     /// One above the highest number that arrived.
@@ -32,7 +32,7 @@ impl Default for Sequence {
 }
 
 impl Sequence {
-    /// Takes note of a datagram.
+    /// Records a datagram.
     #[inline]
     pub(crate) fn take(&mut self, number: u64) -> Arrival {
         let arrival = if number >= self.next {
@@ -58,13 +58,13 @@ impl Sequence {
         self.next
     }
 
-    /// Numbers below the highest that have not arrived.
+    /// Returns the number of datagrams below the highest number that have not arrived.
     #[inline]
     pub(crate) fn missing(&self) -> u64 {
         self.next.saturating_sub(self.arrived)
     }
 
-    /// Clears the places of `from..=to`, which were those of numbers long past.
+    /// Clears the bits of `from..=to`, which older numbers used before.
     #[inline]
     fn forget(&mut self, from: u64, to: u64) {
         if to - from >= REMEMBERED {
@@ -91,9 +91,11 @@ fn bit(number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// New, copies, reordered.
+    /// Returns the numbers of new, copied and reordered datagrams.
     fn counts(numbers: impl IntoIterator<Item = u64>) -> (u64, u64, u64) {
-        let (mut sequence, mut copies, mut reordered) = (Sequence::default(), 0, 0);
+        let mut sequence = Sequence::default();
+        let mut copies = 0;
+        let mut reordered = 0;
         for number in numbers {
             let arrival = sequence.take(number);
             copies += u64::from(arrival == Arrival::Copy);
@@ -103,29 +105,29 @@ mod tests {
     }
 
     #[test]
-    fn in_order_with_gaps_is_neither_late_nor_double() {
+    fn gaps_are_neither_copies_nor_reordering() {
         assert_eq!(counts(0..200_000), (200_000, 0, 0));
         assert_eq!(counts((0..200_000).step_by(7)), (28_572, 0, 0));
         assert_eq!(counts([0, 5, 1_000_000, 1_000_001, 900_000_000_000]), (5, 0, 0));
     }
 
     #[test]
-    fn copies_and_late_ones_are_told_apart() {
+    fn copies_are_distinguished_from_reordered_datagrams() {
         assert_eq!(counts([0, 1, 1, 3, 2, 2, 4]), (5, 2, 1));
-        // RFC 4737 section 3.3: only the one that comes after a higher one is reordered.
+        // RFC 4737 section 3.3: only the datagram that arrives after a higher number is reordered.
         assert_eq!(counts([0, 2, 3, 1]), (4, 0, 1));
         assert_eq!(counts([5, 5, 5]), (1, 2, 0));
     }
 
     #[test]
-    fn places_are_used_again() {
+    fn bits_of_old_numbers_are_reused() {
         assert_eq!(counts((0..=REMEMBERED).chain([1, 1 + REMEMBERED, 1 + REMEMBERED])), (REMEMBERED + 2, 2, 0));
         assert_eq!(counts([0, 3 * REMEMBERED, 1]), (3, 0, 1));
         assert_eq!(counts([100, 100 + REMEMBERED - 1, 100]), (2, 1, 0));
     }
 
     #[test]
-    fn what_is_missing_is_told_until_it_arrives() {
+    fn datagram_is_missing_until_it_arrives() {
         let mut sequence = Sequence::default();
         let missing = [0, 1, 4, 2, 2, 3, 9].map(|number| {
             sequence.take(number);

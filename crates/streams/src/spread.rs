@@ -1,9 +1,9 @@
-//! Many flows of a stream are spread over a few threads. Each thread serves its flows in turn with calls that do not block, and
-//! waits for all their sockets at once. Up to [`OWN_THREADS`] flows have a thread each instead.
+//! Many flows of a stream on a few threads. Each thread serves its flows in turn with calls that do not block, and waits for all
+//! their sockets at once. Up to [`OWN_THREADS`] flows have a thread each instead.
 
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
-use linerate_engine::Timeline;
+use linerate_engine::{Stopped, Timeline};
 use linerate_sys::clock;
 use linerate_sys::epoll::{Epoll, Interest};
 use std::cmp::Reverse;
@@ -11,13 +11,13 @@ use std::collections::BinaryHeap;
 use std::os::fd::BorrowedFd;
 use std::thread::available_parallelism;
 
-/// Flows that send, or that receive, at this host, of which each has a thread of its own. A thread costs memory, and a switch
-/// for each call that waits; beyond this the cores are busy in any case.
+/// Most flows of one direction that have a thread each. A thread costs memory, and a context switch per waiting call; with more
+/// flows the cores are busy in any case.
 pub(crate) const OWN_THREADS: usize = 128;
-/// All flows are looked at this often, also those whose sockets are not ready.
+/// Interval of checking all flows, also those whose sockets are not ready.
 const LOOK_NS: u64 = 50_000_000;
 
-/// Returns how many threads so many `flows` of one direction have. They run on `cpus`, or on any if there are none.
+/// Returns the number of threads for `flows` flows of one direction. They run on `cpus`, or on any core if that is empty.
 pub(crate) fn threads(flows: usize, cpus: &[u32]) -> usize {
     if flows <= OWN_THREADS {
         return flows;
@@ -26,37 +26,37 @@ pub(crate) fn threads(flows: usize, cpus: &[u32]) -> usize {
     cores.min(flows)
 }
 
-/// A flow that shares a thread with others.
+/// Flow that shares a thread with others.
 pub(crate) trait Served {
-    /// What the flows of a thread share: buffers above all.
+    /// State that the flows of a thread share, mainly buffers.
     type Common;
-    /// What its socket is waited for.
+    /// Event that ends the wait for its socket.
     const WAITS_FOR: Interest;
 
     fn socket(&self) -> BorrowedFd<'_>;
 
-    /// Moves what is due, in one call that does not wait.
+    /// Moves data that are due, in one call that does not wait.
     fn turn(&mut self, common: &mut Self::Common) -> Result<Next, StreamError>;
 
-    /// Looks at the clock, where its turn may be far away. Returns whether the flow is over.
+    /// Checks the time between turns. Returns whether the flow is over.
     fn look(&mut self, common: &mut Self::Common) -> Result<bool, StreamError>;
 
-    /// What it has counted.
+    /// Returns the counts of the flow.
     fn finish(self, common: &Self::Common) -> Result<Outcome, StreamError>;
 }
 
-/// When a flow has its next turn.
+/// Next turn of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// When its socket is ready.
+    /// Turn when its socket is ready.
     Ready,
-    /// At this time, nanoseconds.
+    /// Turn at a time, nanoseconds.
     At(u64),
-    /// Never: it is over.
+    /// No more turns.
     Over,
 }
 
-/// Serves `flows` until all are over, with a first turn at `first`. Returns what each counted.
+/// Serves `flows` until all are over, with a first turn at `first`. Returns the counts of each.
 pub(crate) fn serve<F: Served>(
     shared: &Shared,
     flows: Vec<F>,
@@ -68,13 +68,14 @@ pub(crate) fn serve<F: Served>(
     let left = flows.len();
     let flows = flows.into_iter().map(|flow| Some(Slot { flow, waits: false })).collect();
     let mut turns = Turns { flows, outcomes, left, epoll: Epoll::new()?, due };
-    let (mut ready, mut look_at) = (Vec::new(), clock::now());
+    let mut ready = Vec::new();
+    let mut look_at = clock::now();
     while turns.left > 0 {
         if shared.stop.is_set() {
-            return Err(StreamError::Stopped);
+            return Err(Stopped.into());
         }
         let now = clock::now();
-        // At an edge of the window all flows are counted at once.
+        // All flows are sampled at an edge of the window.
         let look = look_at.min(edge_after(&shared.timeline, now));
         let until = turns.due.peek().map_or(look, |Reverse((at, _))| look.min(*at));
         turns.epoll.wait(until.saturating_sub(now), &mut ready)?;
@@ -97,25 +98,25 @@ pub(crate) fn serve<F: Served>(
     Ok(turns.outcomes)
 }
 
-/// The edge of the window that comes next; beyond any clock if there is none.
+/// Returns the next edge of the window, or a time beyond any clock if there is no next edge.
 pub(crate) fn edge_after(timeline: &Timeline, now: u64) -> u64 {
     [timeline.open(), timeline.close()].into_iter().find(|edge| *edge > now).unwrap_or(u64::MAX)
 }
 
 struct Turns<F> {
-    /// None where it is over.
+    /// `None` if the flow is over.
     flows: Vec<Option<Slot<F>>>,
     outcomes: Vec<Outcome>,
-    /// Flows that are not over.
+    /// Number of flows that are not over.
     left: usize,
     epoll: Epoll,
-    /// Flows that have a turn at a time, the earliest first. The others wait for their sockets.
+    /// Flows with a turn at a time, the earliest first. The others wait for their sockets.
     due: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 struct Slot<F> {
     flow: F,
-    /// Its socket is waited for.
+    /// Whether the thread waits for its socket.
     waits: bool,
 }
 
@@ -131,9 +132,10 @@ impl<F: Served> Turns<F> {
         let waits = next == Next::Ready;
         if waits != slot.waits {
             slot.waits = waits;
-            match waits {
-                true => self.epoll.add(slot.flow.socket(), F::WAITS_FOR, number)?,
-                false => self.epoll.remove(slot.flow.socket())?,
+            if waits {
+                self.epoll.add(slot.flow.socket(), F::WAITS_FOR, number)?;
+            } else {
+                self.epoll.remove(slot.flow.socket())?;
             }
         }
         Ok(())
@@ -168,7 +170,7 @@ mod tests {
     use linerate_units::Nanos;
 
     #[test]
-    fn few_flows_have_a_thread_each_and_many_one_for_each_core() {
+    fn few_flows_get_a_thread_each_and_many_share_one_per_core() {
         for (flows, cpus, expected) in
             [(0, &[][..], 0), (1, &[], 1), (128, &[], 128), (128, &[3], 128), (129, &[3], 1), (4_096, &[0, 1, 5], 3)]
         {
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_edge_is_that_of_the_window() {
+    fn next_edge_follows_the_window() {
         let window = Window { warmup: Warmup::Fixed(Nanos::new(100)), measure: Nanos::new(50) };
         let timeline = Timeline::new(1_000, window);
         for (now, edge) in [(0, 1_100), (1_099, 1_100), (1_100, 1_150), (1_149, 1_150), (1_150, u64::MAX)] {

@@ -1,4 +1,4 @@
-//! Requests and responses, timed from the request (in an open loop: from when it was due) to the response's last byte.
+//! Requests and responses, timed from the request (in an open loop: from its due time) to the response's last byte.
 
 mod connect;
 mod tcp;
@@ -12,31 +12,32 @@ use crate::meter::Meter;
 use linerate_engine::{PEER_GONE, Schedule};
 use linerate_model::{TransactTask, Transactions};
 
-/// After the window, answers are awaited until none has made progress for this long.
+/// Time without progress after the window that ends the wait for answers.
 const DRAIN_NS: u64 = 1_000_000_000;
-/// Longest wait for answers after the window, even if they make progress. 64 kbit/s carry 80 kB in this time.
+/// Longest wait for answers after the window, even with progress. 64 kbit/s carry 80 kB in this time.
 const LONGEST_DRAIN_NS: u64 = 10_000_000_000;
 
-/// Returns when a connection that was last `heard` gives up answers that are outstanding after the window's `close`.
+/// Returns the time when a connection gives up outstanding answers after the window's `close`. It was last `heard` at that time.
 fn drained(close: u64, heard: u64) -> u64 {
     heard.clamp(close, close + LONGEST_DRAIN_NS) + DRAIN_NS
 }
 
-/// After the window the answering end stays until nothing came for so long.
+/// Silence after the window that ends the answering end.
 const QUIET_NS: u64 = 250_000_000;
 
-/// The same at a set rate: at least the time between two requests of a flow and once more, because the asking end may have started later.
+/// Returns that silence at a rate: at least twice the gap between requests of a flow, because the client may have started later.
 fn quiet_ns(spec: &TransactTask) -> u64 {
-    let two = spec.rate.map_or(0, |rate| 2_000_000_000 * u64::from(spec.net.flows) / rate.get().max(1));
-    two.clamp(QUIET_NS, SKEW_NS)
+    let two_gaps = spec.rate.map_or(0, |rate| 2_000_000_000 * u64::from(spec.net.flows) / rate.get().max(1));
+    two_gaps.clamp(QUIET_NS, SKEW_NS)
 }
-/// Nothing at all for so long: the peer is gone.
+/// Silence after which the peer counts as gone.
 const SILENCE_NS: u64 = PEER_GONE.as_nanos() as u64;
 
 /// Runs one flow's thread.
-pub(crate) fn run(shared: &Shared, index: usize, spec: &TransactTask, link: &Link) -> Result<Outcome, StreamError> {
-    let asks = shared.flows[index].sends();
-    match link {
+pub(crate) fn run(shared: &Shared, index: usize, spec: &TransactTask) -> Result<Outcome, StreamError> {
+    let flow = &shared.flows[index];
+    let asks = flow.sends();
+    match &flow.link {
         Link::Tcp(stream) if asks => tcp::ask(shared, index, spec, stream),
         Link::Tcp(stream) => tcp::answer(shared, index, spec, stream),
         Link::Udp(socket) if asks => udp::ask(shared, index, spec, socket),
@@ -46,19 +47,20 @@ pub(crate) fn run(shared: &Shared, index: usize, spec: &TransactTask, link: &Lin
     }
 }
 
-/// Returns when the requests of flow `index` are due; `None` in a closed loop.
+/// Returns the schedule of flow `index`'s requests, or `None` in a closed loop.
 fn schedule(spec: &TransactTask, shared: &Shared, index: usize) -> Option<Schedule> {
-    let (rate, start) = (spec.rate?, shared.timeline.start());
+    let rate = spec.rate?;
+    let start = shared.timeline.start();
     let start = if shared.rate_limited { Schedule::earned_start(rate, start) } else { start };
     let flow = shared.flows[index].hello.flow;
     Some(Schedule::new(rate, spec.arrivals, start, (flow, spec.net.flows), rand::random()))
 }
 
-/// What the asking end counts.
+/// Counts of the client.
 ///
-/// A closed loop counts the requests answered within the window, and times also those that were under way at its end. An open
-/// loop times every request that was due within it, whenever its answer came. To leave out those that a stall pushed beyond the
-/// end would hide the stall.
+/// A closed loop counts the requests answered within the window, and also times requests that were outstanding at its end. An open
+/// loop times every request that was due within the window, whenever its answer came. Leaving out requests that a stall delayed
+/// beyond the end would hide the stall.
 struct Tally<'a> {
     shared: &'a Shared,
     meter: &'a Meter,
@@ -87,41 +89,40 @@ impl<'a> Tally<'a> {
         self.shared.timeline.in_window(at)
     }
 
-    /// The answer to the request of `since` is complete at `now`.
+    /// Counts the answer, complete at `now`, to the request of `since`.
     #[inline]
     fn answered(&mut self, since: u64, now: u64) {
-        let (timeline, took) = (&self.shared.timeline, now.saturating_sub(since));
-        self.meter.answered(took, self.request_bytes, self.response_bytes);
+        let timeline = &self.shared.timeline;
+        let latency = now.saturating_sub(since);
+        self.meter.answered(latency, self.request_bytes, self.response_bytes);
         self.transactions.completed += u64::from(timeline.in_window(now));
-        let is_timed = match self.open_loop {
-            true => timeline.in_window(since),
-            false => now >= timeline.open() && since < timeline.close(),
-        };
+        let is_timed =
+            if self.open_loop { timeline.in_window(since) } else { now >= timeline.open() && since < timeline.close() };
         if is_timed {
-            self.transactions.latency.record(took);
+            self.transactions.latency.record(latency);
         }
     }
 
-    /// This end is at `now`, and what `schedule` says to be next was due before.
+    /// Records the lateness of the next request of `schedule` at `now`.
     #[inline]
     fn late(&self, schedule: &Schedule, now: u64) {
         self.meter.late(now.saturating_sub(schedule.due()));
     }
 
-    /// The request of `since` will never be answered.
+    /// Counts the request of `since` as failed.
     fn failed(&mut self, since: u64) {
         if self.in_window(since) {
             self.transactions.failed += 1;
         }
     }
 
-    /// The requests that `schedule` still holds were due within the window and were not sent.
+    /// Counts the requests left in `schedule` that were due within the window as not sent.
     fn not_sent(&mut self, schedule: Option<&Schedule>) {
         let timeline = &self.shared.timeline;
         self.transactions.not_sent += schedule.map_or(0, |left| left.left_within(timeline.open(), timeline.close()));
     }
 
-    /// What went over the wire for the completed transactions: sent and received bytes.
+    /// Returns the bytes sent and received for the completed transactions.
     fn bytes(&self) -> (u64, u64) {
         let completed = self.transactions.completed;
         (completed * self.request_bytes, completed * self.response_bytes)

@@ -20,6 +20,8 @@ mod alone;
 mod file_lock;
 mod needs;
 mod neighbours;
+pub mod page_outline;
+pub mod report_page;
 pub mod servers;
 mod wait;
 

@@ -7,10 +7,10 @@ use crate::picture;
 use crate::study_file;
 use clap::ValueEnum;
 use linerate_method::{read_record, replay};
-use linerate_model::{Record, RecordId, StudyReport};
+use linerate_model::{Record, RecordId};
 use linerate_report::Style;
-use linerate_report::study::{self, Pivot};
 use linerate_store::{Query, Store, StoreError};
+use linerate_study::{Pivot, StudyReport};
 use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -102,11 +102,11 @@ impl Format {
                 Self::Json => linerate_report::json(records),
             },
             Subject::Study(report, pivot) => match self {
-                Self::Text => study::text(report, style, pivot.as_ref()),
-                Self::Html => study::html(style.language, report, pivot.as_ref()),
-                Self::Markdown => study::markdown(style.language, report, pivot.as_ref()),
-                Self::Csv => study::csv(report),
-                Self::Json => study::json(report),
+                Self::Text => linerate_study::text(report, style, pivot.as_ref()),
+                Self::Html => linerate_study::html(style.language, report, pivot.as_ref()),
+                Self::Markdown => linerate_study::markdown(style.language, report, pivot.as_ref()),
+                Self::Csv => linerate_study::csv(report),
+                Self::Json => linerate_study::json(report),
             },
         }
     }
@@ -151,7 +151,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     if let Some(folder) = &arguments.charts {
         let pictures = match &subject {
             Subject::Records(records) => linerate_report::pictures(language(), records),
-            Subject::Study(report, pivot) => linerate_report::study_pictures(language(), report, pivot.as_ref()),
+            Subject::Study(report, pivot) => linerate_study::pictures(language(), report, pivot.as_ref()),
         };
         let hint = picture::write(folder, &pictures)?;
         let charts = counted(pictures.len(), "chart");

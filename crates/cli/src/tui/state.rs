@@ -153,7 +153,7 @@ impl State {
     /// Datagrams lost in the runs of the current trial that have ended, by place; none before the first has, and where nothing can be
     /// lost.
     pub(super) fn loss_before(&self) -> Option<Loss> {
-        self.record.result(&self.trial.as_ref()?.name)?.flows()?.loss
+        self.record.result(&self.trial.as_ref()?.name)?.loss().copied()
     }
 
     fn begin(&mut self, name: &str, task: TaskKind, transport: Option<Transport>) {

@@ -50,7 +50,7 @@ fn three_senders_share_a_link_that_they_fill() {
     // leaves the link idle for a third of the window.
     close("the total", payload(&record, 0), 1e7 * 1448.0 / 1538.0, 0.4);
     let shares = record["results"][0]["shares"].as_array().expect("each share is there");
-    let sum: f64 = shares.iter().map(|share| number(share, "/payload_bps/median")).sum();
+    let sum: f64 = shares.iter().map(|share| number(share, "/main/median")).sum();
     assert_eq!(shares.len(), 3);
     close("the shares' sum", sum, payload(&record, 0), 1e-6);
 }

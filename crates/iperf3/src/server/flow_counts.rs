@@ -1,4 +1,4 @@
-//! What the flows of a served test have done, between two moments.
+//! Counts of the flows of a served test between two moments.
 
 use crate::results::{FlowResult, ids};
 use linerate_engine::tcp_flow;
@@ -9,16 +9,16 @@ use linerate_units::{BitRate, Nanos, grouped};
 use std::net::TcpStream;
 use std::os::fd::AsFd as _;
 
-/// How far all flows of a test are at one moment.
+/// Progress of all flows of a test at one moment.
 #[derive(Debug)]
 pub(super) struct FlowCounts {
     pub(super) at: u64,
     flows: Vec<FlowProgress>,
-    /// TCP's own account of each flow.
+    /// TCP_INFO of each flow.
     tcp: Vec<tcp::Info>,
 }
 
-/// How this end moves data: in the loops of linerate's streams.
+/// I/O method of this end: the loops of `linerate_streams`.
 const IO_METHOD: &str = "linerate";
 
 fn tcp_info(socket: &TcpStream) -> tcp::Info {
@@ -26,8 +26,8 @@ fn tcp_info(socket: &TcpStream) -> tcp::Info {
 }
 
 impl FlowCounts {
-    /// How far so many flows are now, of which none has begun. `sockets` are those of TCP flows; empty for UDP.
-    pub(super) fn none(flows: usize, sockets: &[TcpStream]) -> Self {
+    /// Returns the counts of `flows` flows before their begin. `sockets` are those of TCP flows; empty for UDP.
+    pub(super) fn before_start(flows: usize, sockets: &[TcpStream]) -> Self {
         Self {
             at: clock::now(),
             flows: vec![FlowProgress::default(); flows],
@@ -35,44 +35,48 @@ impl FlowCounts {
         }
     }
 
-    /// How far they are now. `sockets` are those of TCP flows; empty for UDP.
+    /// Returns the current counts. `sockets` are those of TCP flows; empty for UDP.
     pub(super) fn now(bulk: &Bulk, sockets: &[TcpStream]) -> Self {
         Self { at: clock::now(), flows: bulk.progress(), tcp: sockets.iter().map(tcp_info).collect() }
     }
 
-    /// Payload bytes that were received.
+    /// Returns the received payload bytes.
     pub(super) fn received_bytes(&self) -> u64 {
         self.flows.iter().map(|flow| flow.received_bytes).sum()
     }
 
-    /// What each flow did since `before`; datagrams also say what they were before that. `ways` says which flows go back to the client.
+    /// Returns the results of each flow since `before`, with the datagrams before that as those of the warm-up. `ways` are number and
+    /// direction of each flow; true is back to the client.
     pub(super) fn since(&self, before: &Self, ways: &[(u16, bool)], is_udp: bool) -> Vec<FlowResult> {
         let time = Nanos::new(self.at.saturating_sub(before.at).max(1));
-        let flow = |(index, (id, (_, backward))): (usize, (u64, &(u16, bool)))| {
-            let (after, earlier) = (self.flow(index), before.flow(index));
-            let moved = |flow: FlowProgress| if *backward { flow.sent_bytes } else { flow.received_bytes };
-            let sent_again = self.tcp.get(index).zip(before.tcp.get(index));
-            // A receiver tells the highest number that came.
-            let datagrams = |flow: FlowProgress| if is_udp { flow.datagrams + flow.lost } else { 0 };
-            FlowResult {
+        let mut results = Vec::new();
+        for (index, (id, (_, backward))) in ids(ways.len()).zip(ways).enumerate() {
+            let after = self.flow(index);
+            let before_flow = before.flow(index);
+            let bytes = if *backward {
+                after.sent_bytes.saturating_sub(before_flow.sent_bytes)
+            } else {
+                after.received_bytes.saturating_sub(before_flow.received_bytes)
+            };
+            let tcp = self.tcp.get(index).zip(before.tcp.get(index)).filter(|_| *backward);
+            results.push(FlowResult {
                 id,
-                bytes: moved(after).saturating_sub(moved(earlier)),
-                retransmits: sent_again
-                    .filter(|_| *backward)
-                    .map(|(after, earlier)| after.total_retrans.wrapping_sub(earlier.total_retrans).into()),
+                bytes,
+                retransmits: tcp.map(|(after, before)| after.total_retrans.wrapping_sub(before.total_retrans).into()),
                 jitter: after.jitter,
                 lost: after.lost,
-                lost_in_warmup: is_udp.then_some(earlier.lost),
-                datagrams: datagrams(after),
-                datagrams_in_warmup: is_udp.then(|| datagrams(earlier)),
+                lost_in_warmup: is_udp.then_some(before_flow.lost),
+                // Receivers report the highest number that arrived.
+                datagrams: if is_udp { after.datagrams + after.lost } else { 0 },
+                datagrams_in_warmup: is_udp.then_some(before_flow.datagrams + before_flow.lost),
                 time,
-            }
-        };
-        ids(ways.len()).zip(ways).enumerate().map(flow).collect()
+            });
+        }
+        results
     }
 
-    /// This host's end of a test: `results` are what its flows did since `before`, in messages of `message_bytes`. `sockets` are those of
-    /// TCP flows; empty for UDP.
+    /// Returns this host's end of a test. `results` are those of its flows since `before`, in messages of `message_bytes`. `sockets` are
+    /// those of TCP flows; empty for UDP.
     pub(super) fn end(
         &self,
         before: &Self,
@@ -82,34 +86,31 @@ impl FlowCounts {
         sockets: &[TcpStream],
     ) -> EndCounts {
         let is_udp = sockets.is_empty();
-        let of = |backward| Way::of(results, ways, backward);
-        let messages = |way: &Way| if is_udp { way.numbered() - way.lost() } else { way.bytes() / message_bytes };
-        let received = of(false).map(|way| Received {
+        let received = Way::of(results, ways, false).map(|way| Received {
             window: way.time,
             payload_bytes: way.bytes(),
-            messages: messages(&way),
-            arrived: if is_udp { messages(&way) } else { 0 },
+            messages: way.messages(message_bytes, is_udp),
+            arrived: if is_udp { way.messages(message_bytes, is_udp) } else { 0 },
             jitter: way.flows.iter().map(|flow| flow.jitter).max().filter(|_| is_udp),
             io_method: IO_METHOD.to_owned(),
             ..Received::default()
         });
-        let sent = of(true).map(|way| Sent {
+        let sent = Way::of(results, ways, true).map(|way| Sent {
             window: way.time,
             payload_bytes: way.bytes(),
-            messages: messages(&way),
+            messages: way.messages(message_bytes, is_udp),
             io_method: IO_METHOD.to_owned(),
             ..Sent::default()
         });
-        let tcp = |index: usize| {
-            let (stream, info) = (sockets.get(index)?, self.tcp.get(index)?);
-            Some(tcp_flow(stream, before.tcp.get(index)?, info))
-        };
-        let flow = |(index, (flow, (_, backward))): (usize, (&FlowResult, &(u16, bool)))| CountsOfFlow {
-            sent_bytes: if *backward { flow.bytes } else { 0 },
-            received_bytes: if *backward { 0 } else { flow.bytes },
-            tcp: tcp(index),
-        };
-        let flows = results.iter().zip(ways).enumerate().map(flow).collect();
+        let mut flows = Vec::new();
+        for (index, (flow, (_, backward))) in results.iter().zip(ways).enumerate() {
+            let info = self.tcp.get(index).zip(before.tcp.get(index));
+            flows.push(CountsOfFlow {
+                sent_bytes: if *backward { flow.bytes } else { 0 },
+                received_bytes: if *backward { 0 } else { flow.bytes },
+                tcp: sockets.get(index).zip(info).map(|(stream, (after, before))| tcp_flow(stream, before, after)),
+            });
+        }
         EndCounts { sent, received, flows, ..EndCounts::default() }
     }
 
@@ -118,65 +119,80 @@ impl FlowCounts {
     }
 }
 
-/// The flows of one direction of a test.
+/// Flows of one direction of a test.
 pub(super) struct Way<'a> {
     flows: Vec<&'a FlowResult>,
-    /// How long they were measured.
+    /// Length of the measurement.
     pub(super) time: Nanos,
 }
 
 impl<'a> Way<'a> {
-    /// Those that carry data back to the client, or those that carry data here; none if there are none.
+    /// Returns the flows of one direction, or `None` if there are no such flows. True is back to the client.
     pub(super) fn of(results: &'a [FlowResult], ways: &[(u16, bool)], backward: bool) -> Option<Self> {
-        let own = results.iter().zip(ways).filter(|(_, way)| way.1 == backward);
-        let flows: Vec<&FlowResult> = own.map(|(flow, _)| flow).collect();
+        let flows = results.iter().zip(ways).filter(|(_, way)| way.1 == backward);
+        let flows: Vec<&FlowResult> = flows.map(|(flow, _)| flow).collect();
         let time = flows.iter().map(|flow| flow.time).max()?;
         Some(Self { flows, time })
     }
 
-    /// Payload bytes, the warm-up left out.
+    /// Returns the payload bytes, without the warm-up.
     pub(super) fn bytes(&self) -> u64 {
         self.flows.iter().map(|flow| flow.bytes).sum()
     }
 
-    /// UDP: datagrams numbered since the warm-up, lost ones included.
+    /// Returns the number of messages; UDP: of datagrams that arrived.
+    fn messages(&self, message_bytes: u64, is_udp: bool) -> u64 {
+        if is_udp { self.numbered() - self.lost() } else { self.bytes() / message_bytes }
+    }
+
+    /// Returns the number of UDP datagrams numbered since the warm-up, lost ones included.
     pub(super) fn numbered(&self) -> u64 {
-        let since = |flow: &&FlowResult| flow.datagrams.saturating_sub(flow.datagrams_in_warmup.unwrap_or(0));
-        self.flows.iter().map(since).sum()
+        let mut numbered = 0;
+        for flow in &self.flows {
+            numbered += flow.datagrams.saturating_sub(flow.datagrams_in_warmup.unwrap_or(0));
+        }
+        numbered
     }
 
-    /// UDP: of them, those that did not arrive.
+    /// Returns the number of these datagrams that did not arrive.
     pub(super) fn lost(&self) -> u64 {
-        let since = |flow: &&FlowResult| flow.lost.saturating_sub(flow.lost_in_warmup.unwrap_or(0));
-        self.flows.iter().map(since).sum::<u64>().min(self.numbered())
+        let mut lost: u64 = 0;
+        for flow in &self.flows {
+            lost += flow.lost.saturating_sub(flow.lost_in_warmup.unwrap_or(0));
+        }
+        lost.min(self.numbered())
     }
 
-    /// UDP: the loss, after a rate.
+    /// Describes the loss of UDP datagrams, to follow a rate.
     fn loss_words(&self) -> String {
         format!(", {} of {} datagrams lost", grouped(self.lost()), grouped(self.numbered()))
     }
 
-    /// Payload bits per second.
+    /// Returns the payload rate.
     fn rate(&self) -> BitRate {
         BitRate::per_second((self.bytes() as f64 * 8.0 / self.time.as_secs_f64()).round() as u64)
     }
 }
 
-/// What this host received in words, as in "received 94.1 Mbit/s, 3 of 8,492 datagrams lost"; `None` if the client sent nothing.
+/// Describes the data that this host received, as in "received 94.1 Mbit/s, 3 of 8,492 datagrams lost".
+///
+/// Returns `None` if the client sent nothing.
 pub(super) fn received_words(results: &[FlowResult], ways: &[(u16, bool)], is_udp: bool) -> Option<String> {
     let way = Way::of(results, ways, false)?;
     Some(format!("received {}{}", way.rate(), if is_udp { way.loss_words() } else { String::new() }))
 }
 
-/// What the client received in words, as it `told`: "client received 49.8 Mbit/s of 62.1 Mbit/s sent". `None` if this host sent nothing.
+/// Describes the data that the client received, from its own results: "client received 49.8 Mbit/s of 62.1 Mbit/s sent".
+///
+/// Returns `None` if this host sent nothing.
 pub(super) fn sent_words(
     results: &[FlowResult],
-    told: Option<&[FlowResult]>,
+    client_results: Option<&[FlowResult]>,
     ways: &[(u16, bool)],
     is_udp: bool,
 ) -> Option<String> {
     let sent = Way::of(results, ways, true)?.rate();
-    let Some(received) = told.and_then(|told| Way::of(told, ways, true)) else {
+    let Some(received) = client_results.and_then(|results| Way::of(results, ways, true)) else {
         return Some(format!("sent {sent}; the client did not say what it received"));
     };
     let loss = if is_udp { received.loss_words() } else { String::new() };
@@ -192,17 +208,18 @@ mod tests {
     }
 
     #[test]
-    fn what_this_host_sent_is_told_as_the_client_received_it() {
+    fn sent_data_are_reported_as_the_client_received_them() {
         let ways = [(0, false), (0, true)];
-        let (own, told) = ([flow(1_000_000), flow(7_762_500)], [flow(1_250_000), flow(6_225_000)]);
-        assert_eq!(received_words(&own, &ways, false).as_deref(), Some("received 8 Mbit/s"));
-        let sent = |told, is_udp| sent_words(&own, told, &ways, is_udp).expect("one flow sends");
-        assert_eq!(sent(Some(&told[..]), false), "client received 49.8 Mbit/s of 62.1 Mbit/s sent");
-        assert_eq!(
-            sent(Some(&told[..]), true),
-            "client received 49.8 Mbit/s of 62.1 Mbit/s sent, 3 of 1,000 datagrams lost"
-        );
-        assert_eq!(sent(None, false), "sent 62.1 Mbit/s; the client did not say what it received");
-        assert_eq!(sent_words(&own[..1], None, &ways[..1], false), None);
+        let results = [flow(1_000_000), flow(7_762_500)];
+        let client = [flow(1_250_000), flow(6_225_000)];
+        assert_eq!(received_words(&results, &ways, false).as_deref(), Some("received 8 Mbit/s"));
+        for (client, is_udp, expected) in [
+            (Some(&client[..]), false, "client received 49.8 Mbit/s of 62.1 Mbit/s sent"),
+            (Some(&client), true, "client received 49.8 Mbit/s of 62.1 Mbit/s sent, 3 of 1,000 datagrams lost"),
+            (None, false, "sent 62.1 Mbit/s; the client did not say what it received"),
+        ] {
+            assert_eq!(sent_words(&results, client, &ways, is_udp).as_deref(), Some(expected));
+        }
+        assert_eq!(sent_words(&results[..1], None, &ways[..1], false), None);
     }
 }

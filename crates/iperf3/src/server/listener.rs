@@ -1,7 +1,7 @@
-//! The port: which connections and datagrams belong to which test.
+//! The port of the service, which assigns connections and datagrams to tests.
 
+use super::running_tests::{AcceptedFlow, ExpectedFlows, Purpose, RunningTests};
 use super::test::Test;
-use super::tests_under_way::{AcceptedFlow, Known, TestsUnderWay, Wants};
 use super::{Observer, ServiceLimits};
 use crate::control::Cookie;
 use crate::flows::{ANSWER, GREETING};
@@ -20,23 +20,24 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How soon a stop and what is due are seen.
+/// Longest time until a stop or a timeout is seen.
 const TICK_NS: u64 = 20_000_000;
-/// Connections that have not named their test.
+/// Limits for connections that have not named their test.
 const STRANGERS: StrangerLimits = StrangerLimits { places: 64, places_each: 32, time_ns: 5_000_000_000 };
-/// Connections taken before their cookies are read: fewer than one address has places, or a client of many flows would close its own first.
+/// Connections accepted before their cookies are read. With as many as the places of one address, a client of many flows would close
+/// its own first.
 const CONNECTIONS_AT_A_TIME: usize = STRANGERS.places_each / 2;
-/// First datagrams taken at a time.
+/// First datagrams read at a time.
 const DATAGRAMS_AT_A_TIME: usize = 64;
-/// No connection can be taken, for want of descriptors or memory: as long until the next attempt.
+/// Pause after a failed accept for lack of descriptors or memory.
 const EXHAUSTED: Duration = Duration::from_millis(1);
-/// What to do about a port that is taken.
-const TAKEN: &str =
+/// Remedy for a port that is in use.
+const PORT_IN_USE: &str =
     "perhaps `iperf3 -s` or another agent, see `ss -tulnp`; stop it, or choose another port, as in --iperf3 5202";
-/// A UDP flow's buffer unless another is asked for, as for linerate's own streams.
+/// Default receive buffer of a UDP flow, as in `linerate_streams`.
 const UDP_RECEIVE_BUFFER: usize = 4 << 20;
 
-/// A server of iperf3's protocol. Dropping it ends its tests.
+/// Server of iperf3's protocol. Dropping it ends its tests.
 #[derive(Debug)]
 pub struct Iperf3Service {
     address: SocketAddr,
@@ -50,17 +51,17 @@ impl Iperf3Service {
     /// # Errors
     /// The port is taken, or there are no more sockets or threads.
     pub fn start(address: SocketAddr, limits: ServiceLimits, observer: Arc<dyn Observer>) -> Result<Self, SocketError> {
-        let listening = |address, transport| SocketError::listening(address, transport, TAKEN);
-        let connections = |address| listen(address).map_err(listening(address, Transport::Tcp));
-        let datagrams = |tcp: &TcpListener| {
-            let address = tcp.local_addr().map_err(failed("getsockname"))?;
-            service_socket(address).map_err(listening(address, Transport::Udp))
-        };
-        let (tcp, udp) = at_one_port(address, connections, datagrams)?;
+        let (tcp, udp) = at_one_port(
+            address,
+            |address| listen(address).map_err(SocketError::listening(address, Transport::Tcp, PORT_IN_USE)),
+            |tcp: &TcpListener| {
+                let address = tcp.local_addr().map_err(failed("getsockname"))?;
+                service_socket(address).map_err(SocketError::listening(address, Transport::Udp, PORT_IN_USE))
+            },
+        )?;
         let address = tcp.local_addr().map_err(failed("getsockname"))?;
         let congestion = DefaultCongestion::of(&tcp).map_err(failed("TCP_CONGESTION"))?;
-        let nonblocking = tcp.set_nonblocking(true).and_then(|()| udp.set_nonblocking(true));
-        nonblocking.map_err(failed("fcntl(O_NONBLOCK)"))?;
+        tcp.set_nonblocking(true).and_then(|()| udp.set_nonblocking(true)).map_err(failed("fcntl(O_NONBLOCK)"))?;
         let stop = Arc::<Stop>::default();
         let listener = Listener {
             tcp,
@@ -70,16 +71,16 @@ impl Iperf3Service {
             limits,
             observer,
             stop: Arc::clone(&stop),
-            under_way: Arc::default(),
+            running_tests: Arc::default(),
             strangers: Strangers::new(STRANGERS),
-            tests: Vec::new(),
+            threads: Vec::new(),
         };
-        let named = thread::Builder::new().name("iperf3".to_owned());
-        let listener = named.spawn(move || listener.run()).map_err(failed("starting a thread"))?;
+        let builder = thread::Builder::new().name("iperf3".to_owned());
+        let listener = builder.spawn(move || listener.run()).map_err(failed("starting a thread"))?;
         Ok(Self { address, stop, listener: Some(listener) })
     }
 
-    /// Where it listens.
+    /// Returns the address of the service.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -102,13 +103,13 @@ struct Listener {
     limits: ServiceLimits,
     observer: Arc<dyn Observer>,
     stop: Arc<Stop>,
-    under_way: Arc<TestsUnderWay>,
-    strangers: Strangers<Newcomer>,
-    tests: Vec<JoinHandle<()>>,
+    running_tests: Arc<RunningTests>,
+    strangers: Strangers<PendingConnection>,
+    threads: Vec<JoinHandle<()>>,
 }
 
-/// A connection that has not named its test.
-struct Newcomer {
+/// Connection that has not named its test.
+struct PendingConnection {
     number: u64,
     stream: TcpStream,
     peer: IpAddr,
@@ -124,11 +125,11 @@ impl Listener {
                 break;
             }
             self.accept();
-            self.greet();
-            self.attend();
-            self.tests.retain(|test| !test.is_finished());
+            self.read_datagrams();
+            self.read_cookies();
+            self.threads.retain(|test| !test.is_finished());
         }
-        for test in self.tests {
+        for test in self.threads {
             // A panic has been printed by its thread.
             let _ = test.join();
         }
@@ -139,13 +140,14 @@ impl Listener {
             let (stream, peer) = match self.tcp.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if is_timeout(&error) => return,
-                // The tests under way will close some.
+                // Running tests will close some connections.
                 Err(_) => return thread::sleep(EXHAUSTED),
             };
             if self.limits.peers.allow(peer.ip()) && stream.set_nonblocking(true).is_ok() {
-                let (number, cookie) = (self.next_number(), [0; Cookie::BYTES]);
-                let newcomer = Newcomer { number, stream, peer: peer.ip(), cookie, filled: 0 };
-                self.strangers.take(peer, clock::now(), newcomer);
+                let number = self.next_number();
+                let cookie = [0; Cookie::BYTES];
+                let pending = PendingConnection { number, stream, peer: peer.ip(), cookie, filled: 0 };
+                self.strangers.take(peer, clock::now(), pending);
             }
         }
     }
@@ -155,56 +157,62 @@ impl Listener {
         self.accepted
     }
 
-    /// Reads the cookies of newcomers.
-    fn attend(&mut self) {
-        let mut named = Vec::new();
-        self.strangers.attend(clock::now(), |mut newcomer| {
-            match newcomer.stream.read(&mut newcomer.cookie[newcomer.filled..]) {
+    /// Reads the cookies of pending connections.
+    fn read_cookies(&mut self) {
+        let mut complete = Vec::new();
+        self.strangers.attend(clock::now(), |mut pending| {
+            match pending.stream.read(&mut pending.cookie[pending.filled..]) {
                 Ok(0) => return None,
-                Ok(read) => newcomer.filled += read,
+                Ok(bytes) => pending.filled += bytes,
                 Err(error) if is_timeout(&error) => (),
                 Err(_) => return None,
             }
-            if newcomer.filled < Cookie::BYTES {
-                return Some(newcomer);
+            if pending.filled < Cookie::BYTES {
+                return Some(pending);
             }
-            named.push(newcomer);
+            complete.push(pending);
             None
         });
-        for newcomer in named {
-            self.place(newcomer);
+        for connection in complete {
+            self.assign(connection);
         }
     }
 
-    /// Gives a connection that has named its test to that test, or begins one.
-    fn place(&mut self, Newcomer { number, mut stream, peer, cookie, .. }: Newcomer) {
+    /// Passes a connection to its test, or begins a test.
+    fn assign(&mut self, PendingConnection { number, mut stream, peer, cookie, .. }: PendingConnection) {
         // One address leaves room for others.
-        let most_each = self.limits.max_tests.div_ceil(2).max(1);
-        let place = match self.under_way.take(cookie, peer, self.limits.max_tests) {
-            Known::Flow(flows, options) => {
+        let max_per_address = self.limits.max_tests.div_ceil(2).max(1);
+        let slot = match self.running_tests.purpose(cookie, peer, self.limits.max_tests) {
+            Purpose::Flow(flows, options) => {
                 set_options(&SockRef::from(&stream), &options, peer, Some(&self.congestion));
-                // A test that has ended meanwhile takes none.
+                // A test that has ended meanwhile accepts no flows.
                 let _ = flows.send(AcceptedFlow { number, socket: BulkSocket::Tcp(stream) });
                 return;
             }
-            Known::Begins(place) if self.under_way.from(peer) <= most_each => place,
-            Known::Begins(_) | Known::Full => {
+            Purpose::NewTest(slot) if self.running_tests.from(peer) <= max_per_address => slot,
+            Purpose::NewTest(_) | Purpose::Full => {
                 let _ = stream.write_all(&[State::AccessDenied.byte()]);
                 return;
             }
-            Known::Stray => return,
+            Purpose::Unexpected => return,
         };
-        let (limits, stop, observer) = (self.limits.clone(), Arc::clone(&self.stop), Arc::clone(&self.observer));
-        let test = Test { control: stream, peer, place, limits, stop, observer };
-        let named = thread::Builder::new().name("iperf3 test".to_owned());
+        let test = Test {
+            control: stream,
+            peer,
+            slot,
+            limits: self.limits.clone(),
+            stop: Arc::clone(&self.stop),
+            observer: Arc::clone(&self.observer),
+        };
+        let builder = thread::Builder::new().name("iperf3 test".to_owned());
         // Without a thread the connection closes.
-        if let Ok(test) = named.spawn(move || test.serve()) {
-            self.tests.push(test);
+        if let Ok(thread) = builder.spawn(move || test.serve()) {
+            self.threads.push(thread);
         }
     }
 
-    /// Makes a flow of each first datagram.
-    fn greet(&mut self) {
+    /// Creates a flow for each first datagram.
+    fn read_datagrams(&mut self) {
         let mut datagram = [0; 64];
         for _ in 0..DATAGRAMS_AT_A_TIME {
             match self.udp.recv_from(&mut datagram) {
@@ -217,17 +225,16 @@ impl Listener {
     }
 
     fn flow(&mut self, peer: SocketAddr) {
-        let Some((flows, wants)) = self.under_way.take_datagram(peer.ip()) else { return };
-        let made = connected_socket(peer, &wants);
-        // What fails here the client sees as no answer.
-        let Ok(socket) = made else { return };
+        let Some((flows, expected)) = self.running_tests.take_datagram(peer.ip()) else { return };
+        // After a failure here, the client gets no answer.
+        let Ok(socket) = connected_socket(peer, &expected) else { return };
         if socket.send(&ANSWER).is_ok() {
             let _ = flows.send(AcceptedFlow { number: self.next_number(), socket: BulkSocket::Udp(socket) });
         }
     }
 }
 
-/// A UDP socket of the family of `address`.
+/// Creates a UDP socket of the family of `address`.
 fn datagram_socket(address: SocketAddr) -> std::io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {
@@ -236,34 +243,35 @@ fn datagram_socket(address: SocketAddr) -> std::io::Result<Socket> {
     Ok(socket)
 }
 
-/// The service's UDP socket at `address`, whose port the flows' sockets share.
+/// Creates the service's UDP socket at `address`. The flows' sockets share its port.
 fn service_socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
     let socket = datagram_socket(address)?;
     socket.bind(&SockAddr::from(address))?;
-    // Only now: before, it would take a port that another program's socket shares.
+    // Set only after bind, which would otherwise share the port of another program.
     socket.set_reuse_address(true)?;
     Ok(socket.into())
 }
 
-/// A flow's own socket: at the service's address and port that the client uses, connected to the client. The kernel gives it what comes from
-/// there, and all else to the service's socket.
-fn connected_socket(peer: SocketAddr, wants: &Wants) -> std::io::Result<UdpSocket> {
+/// Creates the socket of a flow, at the service's address and port that the client uses, connected to the client.
+///
+/// The kernel delivers datagrams of the client to this socket, and all others to the service's socket.
+fn connected_socket(peer: SocketAddr, expected: &ExpectedFlows) -> std::io::Result<UdpSocket> {
     let peer = canonical(peer);
-    let own = canonical(wants.service);
-    let socket = datagram_socket(own)?;
+    let local = canonical(expected.service);
+    let socket = datagram_socket(local)?;
     socket.set_reuse_address(true)?;
-    socket.bind(&SockAddr::from(own))?;
+    socket.bind(&SockAddr::from(local))?;
     let socket = UdpSocket::from(socket);
     let borrowed = SockRef::from(&socket);
-    set_options(&borrowed, &wants.socket, peer.ip(), None);
-    if wants.socket.receive_buffer.is_none() {
+    set_options(&borrowed, &expected.socket, peer.ip(), None);
+    if expected.socket.receive_buffer.is_none() {
         borrowed.set_recv_buffer_size(UDP_RECEIVE_BUFFER)?;
     }
     socket.connect(peer)?;
     Ok(socket)
 }
 
-/// An IPv4 address that an IPv6 socket names (RFC 4291 section 2.5.5.2) as itself. Others stay as they are, with their interface.
+/// Converts an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) to IPv4. Other addresses stay as they are, with their zone.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(v4) => SocketAddr::new(v4.into(), address.port()),
@@ -271,8 +279,10 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Sets what a client asked for, as far as this host allows it. iperf3 does not fail either, and results tell the congestion control.
-/// Over TCP, `congestion` is that of a client that asks for none, or for one that this host does not have.
+/// Sets the options that a client requested, as far as this host allows. iperf3 ignores failures too, and the results report the
+/// congestion control.
+///
+/// Over TCP, `congestion` applies if the client requests none, or one that this host does not have.
 fn set_options(socket: &SockRef<'_>, options: &SocketOptions, peer: IpAddr, congestion: Option<&DefaultCongestion>) {
     if let Some(dscp) = options.dscp {
         let tos = u32::from(dscp) << 2;
@@ -288,9 +298,8 @@ fn set_options(socket: &SockRef<'_>, options: &SocketOptions, peer: IpAddr, cong
         let _ = socket.set_recv_buffer_size(bytes.get() as usize);
     }
     if let Some(default) = congestion {
-        let has_asked =
-            options.congestion.as_ref().is_some_and(|asked| socket.set_tcp_congestion(asked.as_bytes()).is_ok());
-        if !has_asked {
+        let is_set = options.congestion.as_ref().is_some_and(|name| socket.set_tcp_congestion(name.as_bytes()).is_ok());
+        if !is_set {
             let _ = default.give(socket);
         }
         let _ = socket.set_tcp_nodelay(true);

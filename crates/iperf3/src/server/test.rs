@@ -1,21 +1,22 @@
-//! One test, served.
+//! One served test.
 
 use super::flow_counts::{FlowCounts, Way, received_words, sent_words};
+use super::running_tests::{ExpectedFlows, Slot};
 use super::test_request::{RequestError, TestRequest};
-use super::tests_under_way::{AcceptedFlow, Slot, Wants};
 use super::{Observer, ServedTest, ServiceLimits};
 use crate::cpu::CpuTime;
 use crate::message;
+use crate::peer_end::PeerEnd;
 use crate::reading::{self, TICK, Unread, is_timeout};
 use crate::results::{FlowResult, TestResults};
 use crate::state::State;
-use crate::told::ToldOf;
+
 use linerate_engine::{Stop, Timeline, end_if_vanished};
 use linerate_model::{
     Caveat, Direction, EndCounts, HostCounts, RoleCounts, SocketOptions, Timing, Transport, Warmup, Window,
 };
 use linerate_observe::interface_of;
-use linerate_streams::{Bulk, BulkFlow, BulkSocket, Iperf3Test};
+use linerate_streams::{Bulk, BulkFlow, BulkOptions, BulkSocket};
 use linerate_sys::clock;
 use linerate_units::{BitRate, Nanos};
 use serde_json::Value;
@@ -25,30 +26,32 @@ use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-/// A client has so long for each of its steps.
+/// Time limit for each step of a client.
 const STEP_NS: u64 = 10_000_000_000;
-/// It has so long to end the test after its time, as iperf3 gives it.
+/// Time limit for ending the test after its time, as in iperf3.
 const GRACE: Nanos = Nanos::from_secs(10);
-/// Bytes of a client's parameters. As JSON values they take up to 16 times as much.
+/// Most bytes of a client's parameters. As JSON values they take up to 16 times as much.
 const LONGEST_PARAMETERS: u32 = 64 << 10;
-/// Bytes of a client's results, without its flows and for each of them: about 250 are usual.
+/// Most bytes of a client's results, without its flows.
 const LONGEST_RESULTS: u32 = 64 << 10;
+/// Most bytes of a client's results for each flow: about 250 are usual.
 const LONGEST_RESULT: u32 = 1 << 10;
-/// Memory that the texts of a test take.
+/// Memory of the texts of a test.
 pub(super) const TEXTS_MEMORY: u64 = 16 * (LONGEST_PARAMETERS + LONGEST_RESULTS) as u64;
+/// Memory of the results of each flow.
 pub(super) const RESULT_MEMORY: u64 = 16 * LONGEST_RESULT as u64;
-/// A rate that was agreed may be exceeded by so much, for clocks differ, and by so many bytes at once, for what a client has been kept
-/// from sending it catches up.
-const BEYOND_RATE: f64 = 1.1;
-const BEYOND_BYTES: f64 = 4e6;
-/// A flow that failed before the test ended: the client says why within this time, or does not.
+/// Tolerance of the agreed rate, because clocks differ.
+const RATE_TOLERANCE: f64 = 1.1;
+/// Tolerance in bytes, because a client catches up after a stall.
+const BYTES_TOLERANCE: f64 = 4e6;
+/// Time in which the client may report why a flow failed before the test ended.
 const FAILED_NS: u64 = 2_000_000_000;
-/// How often the counts are looked at, at the end of a test of so many bytes.
+/// Interval of polling the counts at the end of a test that ends by bytes.
 const POLL: Duration = Duration::from_millis(2);
-/// What has not come by so many looks after the last byte is lost. Looks and not time: a host that was held up looks late, once.
+/// Polls without new bytes after which missing bytes are lost. A stalled host polls late, but only once, so this is not a time.
 const LOST_POLLS: u32 = 250;
 
-/// Why a test came to nothing.
+/// Reason for a test without results.
 #[derive(Debug, thiserror::Error)]
 enum Ended {
     #[error("refused: {}", .0.reason)]
@@ -63,173 +66,180 @@ impl From<Unread> for Ended {
     }
 }
 
+impl From<std::io::Error> for Ended {
+    fn from(error: std::io::Error) -> Self {
+        Self::Early(error.to_string())
+    }
+}
+
 impl From<RequestError> for Ended {
     fn from(error: RequestError) -> Self {
         Self::Refused(error)
     }
 }
 
-/// A test with its client.
+/// Test with its client.
 pub(super) struct Test {
     pub(super) control: TcpStream,
     pub(super) peer: IpAddr,
-    pub(super) place: Slot,
+    pub(super) slot: Slot,
     pub(super) limits: ServiceLimits,
     pub(super) stop: Arc<Stop>,
     pub(super) observer: Arc<dyn Observer>,
 }
 
 impl Test {
-    /// Serves it to its end, and reports what came of it.
+    /// Serves the test to its end, and reports the outcome.
     pub(super) fn serve(mut self) {
-        let said = match self.run() {
+        let outcome = match self.run() {
             Ok(words) => words,
             Err(ended) => {
-                // A client that has gone needs no reason.
+                // Sending the reason fails if the client has gone.
                 let _ = match &ended {
                     Ended::Refused(error) => self.refuse(error),
-                    Ended::Early(_) => self.tell(State::ServerTerminate),
+                    Ended::Early(_) => self.send_state(State::ServerTerminate),
                 };
                 ended.to_string()
             }
         };
-        self.observer.report(&format!("{}: {said}", self.peer.to_canonical()));
+        self.observer.report(&format!("{}: {outcome}", self.peer.to_canonical()));
     }
 
     fn run(&mut self) -> Result<String, Ended> {
-        let early = |error: std::io::Error| Ended::Early(error.to_string());
-        self.control
-            .set_nonblocking(false)
-            .and_then(|()| self.control.set_read_timeout(Some(TICK)))
-            .and_then(|()| self.control.set_write_timeout(Some(Duration::from_nanos(STEP_NS / 2))))
-            .and_then(|()| self.control.set_nodelay(true))
-            .and_then(|()| end_if_vanished(&self.control))
-            .map_err(early)?;
-        self.tell(State::ParameterExchange)?;
-        let asked = TestRequest::read(&self.text(LONGEST_PARAMETERS)?)?;
-        let (sends, receives) = asked.rates();
-        self.place.admit((sends.unwrap_or(0), receives.unwrap_or(0)), |others| asked.check(&self.limits, others))?;
-        let _reserved = (self.limits.reserve.0)(asked.needs(self.peer)?).map_err(RequestError::beyond_budget)?;
-        let ways = asked.ways();
-        let local = self.control.local_addr().map_err(early)?;
-        self.place.wait_for(Wants {
-            transport: asked.transport,
+        self.control.set_nonblocking(false)?;
+        self.control.set_read_timeout(Some(TICK))?;
+        self.control.set_write_timeout(Some(Duration::from_nanos(STEP_NS / 2)))?;
+        self.control.set_nodelay(true)?;
+        end_if_vanished(&self.control)?;
+        self.send_state(State::ParameterExchange)?;
+        let request = TestRequest::read(&self.text(LONGEST_PARAMETERS)?)?;
+        let (sends, receives) = request.rates();
+        self.slot.admit((sends.unwrap_or(0), receives.unwrap_or(0)), |others| request.check(&self.limits, others))?;
+        let _reserved = (self.limits.reserve.0)(request.needs(self.peer)?).map_err(RequestError::beyond_budget)?;
+        let ways = request.ways();
+        let local = self.control.local_addr()?;
+        self.slot.wait_for(ExpectedFlows {
+            transport: request.transport,
             missing: ways.len(),
             service: local,
-            socket: asked.socket.clone(),
+            socket: request.socket.clone(),
         });
-        self.tell(State::CreateStreams)?;
-        let flows = self.flows(&asked, &ways)?;
-        let is_udp = asked.transport == Transport::Udp;
-        let kept = |flow: &BulkFlow| flow.keep_open().map(TcpStream::from);
-        let sockets: Vec<TcpStream> = match is_udp {
-            true => Vec::new(),
-            false => flows.iter().map(kept).collect::<Result<_, _>>().map_err(early)?,
-        };
+        self.send_state(State::CreateStreams)?;
+        let flows = self.flows(&request, &ways)?;
+        let is_udp = request.transport == Transport::Udp;
+        let mut sockets: Vec<TcpStream> = Vec::new();
+        if !is_udp {
+            for flow in &flows {
+                sockets.push(flow.keep_open()?.into());
+            }
+        }
         let congestion = flows.iter().find_map(|flow| congestion(&flow.socket));
         let service = SocketAddr::new(local.ip().to_canonical(), local.port());
         let served = ServedTest {
             peer: self.peer.to_canonical(),
             service,
-            stream: asked.seen_from_here(self.peer),
-            timing: Timing::of(asked.omit, asked.time.unwrap_or(self.limits.max_time)),
-            bytes: asked.bytes,
+            stream: request.seen_from_here(self.peer),
+            timing: Timing::of(request.omit, request.time.unwrap_or(self.limits.max_time)),
+            bytes: request.bytes,
         };
         let mut watch = Arc::clone(&self.observer).begins(served);
-        self.tell(State::TestStart)?;
+        self.send_state(State::TestStart)?;
 
-        let longest = match asked.time {
-            Some(time) => asked.omit + time + GRACE,
+        let longest = match request.time {
+            Some(time) => request.omit + time + GRACE,
             None => self.limits.max_time + GRACE,
         };
-        // Before anything is sent: what is sent at once counts as well.
-        let begun = FlowCounts::none(ways.len(), &sockets);
-        let (start, cpu) = (begun.at, CpuTime::now());
+        // Taken before the first bytes, so that they count as well.
+        let start_counts = FlowCounts::before_start(ways.len(), &sockets);
+        let start = start_counts.at;
+        let cpu = CpuTime::now();
         let timeline = Timeline::new(start, Window { warmup: Warmup::Fixed(Nanos::default()), measure: longest });
         let stop = Stop::default();
-        let test = Iperf3Test {
-            wide: asked.wide,
-            by_bytes: asked.bytes.is_some(),
+        let options = BulkOptions {
+            wide: request.wide,
+            by_bytes: request.bytes.is_some(),
             rate_limited: self.limits.max_rate.is_some(),
         };
-        let bulk = Bulk::start(&asked.assignment(self.peer, longest), 0, timeline, flows, test, &stop)
-            .map_err(|failed| Ended::Early(failed.to_string()))?;
+        let bulk = Bulk::start(&request.assignment(self.peer, longest), 0, timeline, flows, options, &stop)
+            .map_err(|error| Ended::Early(error.to_string()))?;
         let mut work = bulk.work();
-        // The client says when the window closes.
-        work.window = Some(Timeline::new(start, Window { warmup: Warmup::Fixed(asked.omit), measure: longest }));
+        // The client closes the window.
+        work.window = Some(Timeline::new(start, Window { warmup: Warmup::Fixed(request.omit), measure: longest }));
         watch.watch(work);
-        self.tell(State::TestRunning)?;
-        let counted = self.until_end(&asked, &bulk, &sockets, begun, start + longest.get());
-        let counted = counted.map(|before| (self.all_of(&asked, &bulk, &sockets, &before), watch.seen(), before));
+        self.send_state(State::TestRunning)?;
+        let counts = self
+            .until_end(&request, &bulk, &sockets, start_counts, start + longest.get())
+            .map(|before| (self.final_counts(&request, &bulk, &sockets, &before), watch.seen(), before));
         stop.set("the test is over".to_owned());
-        // It gives no counts of its own, for its window is open.
+        // Its counts are not used, because its window is still open.
         let _ = bulk.join();
-        let (after, (observation, series), before) = counted?;
+        let (after, (observation, series), before) = counts?;
 
         let results = after.since(&before, &ways, is_udp);
-        let told = self.exchange(&asked, &results, CpuTime::now(), cpu, congestion)?;
-        let told = client_results(&told, ways.len());
-        let own = EndCounts {
+        let client_text = self.exchange(&request, &results, CpuTime::now(), cpu, congestion)?;
+        let client_results = client_results(&client_text, ways.len());
+        let local_end = EndCounts {
             interface: interface_of(service.ip()),
-            ..after.end(&before, &results, &ways, asked.message_bytes, &sockets)
+            ..after.end(&before, &results, &ways, request.message_bytes, &sockets)
         };
-        if let Some(told) = &told
-            && let Some((client, caveats)) = client_end(&asked, &results, &ways, &own, told)
+        if let Some(client_results) = &client_results
+            && let Some((client, caveats)) = client_end(&request, &results, &ways, &local_end, client_results)
         {
-            let roles = [own, client].map(|end| RoleCounts::Flows(Box::new(end))).into();
+            let roles = [local_end, client].map(|end| RoleCounts::Flows(Box::new(end))).into();
             let started_unix_ns = clock::unix_at(before.at);
             watch.ended(
-                Timing::of(asked.omit, Nanos::new(after.at.saturating_sub(before.at))),
+                Timing::of(request.omit, Nanos::new(after.at.saturating_sub(before.at))),
                 HostCounts { roles, observation, series, started_unix_ns, caveats, remains: Vec::new() },
             );
         }
-        Ok(words(&asked, &results, told.as_ref(), &ways))
+        Ok(summary(&request, &results, client_results.as_ref(), &ways))
     }
 
-    /// Takes the flows that the client opens. Their order says which way each goes; a cookie that was lost and sent again comes later.
-    fn flows(&self, asked: &TestRequest, ways: &[(u16, bool)]) -> Result<Vec<BulkFlow>, Ended> {
+    /// Accepts the flows that the client opens. Their order of arrival at the port decides their directions, not the order in which
+    /// their cookies are complete.
+    fn flows(&self, request: &TestRequest, ways: &[(u16, bool)]) -> Result<Vec<BulkFlow>, Ended> {
         let deadline = clock::now() + STEP_NS;
         let mut accepted = Vec::new();
         while accepted.len() < ways.len() {
-            match self.place.flows.recv_timeout(TICK) {
+            match self.slot.flows.recv_timeout(TICK) {
                 Ok(flow) => accepted.push(flow),
                 Err(RecvTimeoutError::Timeout) if self.stop.is_set() => return Err(Unread::Stopped.into()),
                 Err(RecvTimeoutError::Timeout) if clock::now() < deadline => (),
                 Err(_) => {
-                    let (open, all) = (accepted.len(), ways.len());
-                    let over = asked.transport;
-                    return Err(Ended::Early(format!("it opened {open} of {all} {over} flows")));
+                    let open = accepted.len();
+                    let all = ways.len();
+                    return Err(Ended::Early(format!("it opened {open} of {all} {} flows", request.transport)));
                 }
             }
         }
         accepted.sort_by_key(|flow| flow.number);
-        let flow = |(flow, way): (AcceptedFlow, &(u16, bool))| {
-            let (number, backward) = *way;
-            BulkFlow { number, backward, client: false, socket: flow.socket }
-        };
-        Ok(accepted.into_iter().zip(ways).map(flow).collect())
+        let mut flows = Vec::new();
+        for (flow, &(number, backward)) in accepted.into_iter().zip(ways) {
+            flows.push(BulkFlow { number, backward, client: false, socket: flow.socket });
+        }
+        Ok(flows)
     }
 
     /// Waits for the client to end the test. Returns the counts at the end of the warm-up; `start` are those at its beginning.
     fn until_end(
         &mut self,
-        asked: &TestRequest,
+        request: &TestRequest,
         bulk: &Bulk,
         sockets: &[TcpStream],
         start: FlowCounts,
         deadline: u64,
     ) -> Result<FlowCounts, Ended> {
         let meters = bulk.work().meters;
-        let begun = start.at;
-        let warm = begun + asked.omit.get();
-        let mut before = if asked.omit.is_zero() { Some(start) } else { None };
-        let mut failed = None;
+        let start_time = start.at;
+        let warmup_end = start_time + request.omit.get();
+        let mut before = if request.omit.is_zero() { Some(start) } else { None };
+        let mut failure_time = None;
         loop {
             let mut byte = [0];
             match self.control.read(&mut byte) {
                 Ok(0) => return Err(Unread::Closed.into()),
                 Ok(_) => match State::of(byte[0]) {
-                    // An end within the warm-up leaves nothing that counts.
+                    // A test that ends within the warm-up counts nothing.
                     Some(State::TestEnd) => return Ok(before.unwrap_or_else(|| FlowCounts::now(bulk, sockets))),
                     Some(State::ClientTerminate) => return Err(Ended::Early("the client ended it".to_owned())),
                     _ => return Err(Ended::Early(format!("it said byte {}", byte[0]))),
@@ -238,7 +248,7 @@ impl Test {
                 Err(error) => return Err(Unread::Broken(error).into()),
             }
             let now = clock::now();
-            if before.is_none() && now >= warm {
+            if before.is_none() && now >= warmup_end {
                 before = Some(FlowCounts::now(bulk, sockets));
             }
             if self.stop.is_set() {
@@ -247,15 +257,15 @@ impl Test {
             if now >= deadline {
                 return Err(Ended::Early("it did not end in its time".to_owned()));
             }
-            // Flows that have sent all their bytes have ended, too.
-            let is_whole = || asked.volume().is_some_and(|bytes| meters.read().sent_bytes >= bytes.get());
-            if meters.has_ended() && !is_whole() && now >= *failed.get_or_insert(now) + FAILED_NS {
+            // Flows that have sent all their bytes end as well, without a failure.
+            if meters.has_ended()
+                && !request.volume().is_some_and(|bytes| meters.read().sent_bytes >= bytes.get())
+                && now >= *failure_time.get_or_insert(now) + FAILED_NS
+            {
                 return Err(Ended::Early("its flows ended before it did".to_owned()));
             }
-            let agreed = self.limits.max_rate.and(asked.rates().1);
-            let received = || FlowCounts::now(bulk, sockets).received_bytes() as f64;
-            if let Some(rate) = agreed
-                && received() > rate as f64 / 8.0 * (now - begun) as f64 / 1e9 * BEYOND_RATE + BEYOND_BYTES
+            if let Some(rate) = self.limits.max_rate.and(request.rates().1)
+                && FlowCounts::now(bulk, sockets).received_bytes() as f64 > max_bytes(rate, now - start_time)
             {
                 let rate = BitRate::per_second(rate);
                 return Err(Ended::Early(format!("it sent more than the {rate} that it had asked for")));
@@ -263,48 +273,60 @@ impl Test {
         }
     }
 
-    /// The counts at the end. A client ends a test of so many bytes once it has sent them; the last of them are still on their way then.
-    fn all_of(&self, asked: &TestRequest, bulk: &Bulk, sockets: &[TcpStream], before: &FlowCounts) -> FlowCounts {
+    /// Returns the counts at the end. In a test that ends by bytes, the client ends it once it has sent them, so this waits for bytes
+    /// that are still on their way.
+    fn final_counts(
+        &self,
+        request: &TestRequest,
+        bulk: &Bulk,
+        sockets: &[TcpStream],
+        before: &FlowCounts,
+    ) -> FlowCounts {
         let mut last = FlowCounts::now(bulk, sockets);
-        let Some(bytes) = asked.bytes.filter(|_| asked.direction != Direction::Receive) else { return last };
+        let Some(bytes) = request.bytes.filter(|_| request.direction != Direction::Receive) else { return last };
         let deadline = last.at + STEP_NS / 2;
-        let all = before.received_bytes().saturating_add(bytes);
-        let mut without_news = 0;
-        while last.received_bytes() < all && !self.stop.is_set() {
+        let expected = before.received_bytes().saturating_add(bytes);
+        let mut idle_polls = 0;
+        while last.received_bytes() < expected && !self.stop.is_set() {
             std::thread::sleep(POLL);
-            let now = FlowCounts::now(bulk, sockets);
-            let (at, news) = (now.at, now.received_bytes() > last.received_bytes());
-            (last, without_news) = if news { (now, 0) } else { (last, without_news + 1) };
-            if without_news > LOST_POLLS || at > deadline {
+            let counts = FlowCounts::now(bulk, sockets);
+            let at = counts.at;
+            if counts.received_bytes() > last.received_bytes() {
+                last = counts;
+                idle_polls = 0;
+            } else {
+                idle_polls += 1;
+            }
+            if idle_polls > LOST_POLLS || at > deadline {
                 break;
             }
         }
         last
     }
 
-    /// Tells each other what was counted. Returns what the client told.
+    /// Exchanges results with the client. Returns those of the client.
     fn exchange(
         &mut self,
-        asked: &TestRequest,
+        request: &TestRequest,
         results: &[FlowResult],
         now: CpuTime,
-        begun: CpuTime,
+        start: CpuTime,
         congestion: Option<String>,
     ) -> Result<Value, Ended> {
-        self.tell(State::ExchangeResults)?;
-        let told = self.text(LONGEST_RESULTS + LONGEST_RESULT * results.len() as u32)?;
-        let own = TestResults {
-            cpu: now.since(begun),
+        self.send_state(State::ExchangeResults)?;
+        let client_text = self.text(LONGEST_RESULTS + LONGEST_RESULT * results.len() as u32)?;
+        let results = TestResults {
+            cpu: now.since(start),
             congestion,
-            counts_retransmits: asked.transport == Transport::Tcp && asked.direction != Direction::Send,
+            counts_retransmits: request.transport == Transport::Tcp && request.direction != Direction::Send,
             flows: results.to_vec(),
         };
-        self.write(&message::encode(&own.encode()))?;
-        self.tell(State::DisplayResults)?;
+        self.write(&message::encode(&results.encode()))?;
+        self.send_state(State::DisplayResults)?;
         let mut byte = [0];
-        // Whatever it says now, the test is over.
+        // The test is over, whatever the client sends now.
         let _ = reading::fill(&self.control, &mut byte, clock::now() + STEP_NS, self.stop.flag());
-        Ok(told)
+        Ok(client_text)
     }
 
     /// Reads a text of at most `longest` bytes.
@@ -317,15 +339,15 @@ impl Test {
         message::decode(&text).map_err(Ended::Early)
     }
 
-    fn tell(&self, state: State) -> Result<(), Ended> {
+    fn send_state(&self, state: State) -> Result<(), Ended> {
         self.write(&[state.byte()])
     }
 
     fn refuse(&self, error: &RequestError) -> Result<(), Ended> {
-        let mut said = vec![State::ServerError.byte()];
-        said.extend(error.number.to_be_bytes());
-        said.extend(0_i32.to_be_bytes());
-        self.write(&said)
+        let mut message = vec![State::ServerError.byte()];
+        message.extend(error.number.to_be_bytes());
+        message.extend(0_i32.to_be_bytes());
+        self.write(&message)
     }
 
     fn write(&self, bytes: &[u8]) -> Result<(), Ended> {
@@ -333,48 +355,60 @@ impl Test {
     }
 }
 
-/// Returns what the client `told` of its `flows`; `None` if it told what cannot be.
-fn client_results(told: &Value, flows: usize) -> Option<TestResults> {
-    let client = TestResults::decode(told, flows).ok()?;
-    let congestion = client.congestion.filter(|name| SocketOptions::is_congestion_name(name));
-    Some(TestResults { congestion, ..client })
+/// Returns the most bytes that a client may have sent in `elapsed` nanoseconds at `rate` bits per second.
+fn max_bytes(rate: u64, elapsed: u64) -> f64 {
+    rate as f64 / 8.0 * elapsed as f64 / 1e9 * RATE_TOLERANCE + BYTES_TOLERANCE
 }
 
-/// The client's end by what it `told`, and doubts about that; none where nothing was moved.
+/// Reads the results of the client for its `flows`. Returns `None` if they are impossible.
+fn client_results(text: &Value, flows: usize) -> Option<TestResults> {
+    let results = TestResults::decode(text, flows).ok()?;
+    let congestion = results.congestion.filter(|name| SocketOptions::is_congestion_name(name));
+    Some(TestResults { congestion, ..results })
+}
+
+/// Returns the client's end from its results, and caveats about them. Returns `None` if nothing was moved.
 fn client_end(
-    asked: &TestRequest,
+    request: &TestRequest,
     results: &[FlowResult],
     ways: &[(u16, bool)],
-    own: &EndCounts,
-    told: &TestResults,
+    local: &EndCounts,
+    client_results: &TestResults,
 ) -> Option<(EndCounts, Vec<Caveat>)> {
     let to_here: Vec<bool> = ways.iter().map(|(_, backward)| !backward).collect();
-    let of = ToldOf {
-        transport: asked.transport,
-        message_bytes: asked.message_bytes,
-        has_warmup: !asked.omit.is_zero(),
+    let peer = PeerEnd {
+        transport: request.transport,
+        message_bytes: request.message_bytes,
+        has_warmup: !request.omit.is_zero(),
         to_here: &to_here,
-        own,
+        local,
         numbered: Way::of(results, ways, false).map_or(0, |way| way.numbered()),
     };
-    results.iter().any(|flow| flow.bytes > 0).then(|| of.end(told, told.encode()))
+    let has_moved = results.iter().any(|flow| flow.bytes > 0);
+    has_moved.then(|| peer.counts(client_results, client_results.encode()))
 }
 
-/// The congestion control of a flow.
+/// Returns the congestion control of a flow.
 fn congestion(socket: &BulkSocket) -> Option<String> {
     let BulkSocket::Tcp(stream) = socket else { return None };
     let name = socket2::SockRef::from(stream).tcp_congestion().ok()?;
     Some(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
 }
 
-/// A test in words. What this host sent is told as the client counted it: TCP may still hold a part of it in its buffers.
-fn words(asked: &TestRequest, results: &[FlowResult], told: Option<&TestResults>, ways: &[(u16, bool)]) -> String {
-    let is_udp = asked.transport == Transport::Udp;
+/// Describes a test. Data that this host sent are reported as the client counted them, because TCP may still buffer a part.
+fn summary(
+    request: &TestRequest,
+    results: &[FlowResult],
+    client_results: Option<&TestResults>,
+    ways: &[(u16, bool)],
+) -> String {
+    let is_udp = request.transport == Transport::Udp;
     let time = results.iter().map(|flow| flow.time).max().unwrap_or_default().as_secs_f64();
-    let told = told.map(|told| &told.flows[..]);
-    let each: Vec<String> =
-        received_words(results, ways, is_udp).into_iter().chain(sent_words(results, told, ways, is_udp)).collect();
+    let client_flows = client_results.map(|results| &results.flows[..]);
+    let mut directions: Vec<String> = Vec::new();
+    directions.extend(received_words(results, ways, is_udp));
+    directions.extend(sent_words(results, client_flows, ways, is_udp));
     let flows = if ways.len() == 1 { "1 flow".to_owned() } else { format!("{} flows", ways.len()) };
-    let over = if is_udp { "UDP" } else { "TCP" };
-    format!("{over}, {flows}, {time:.1} s: {}", each.join("; "))
+    let transport = if is_udp { "UDP" } else { "TCP" };
+    format!("{transport}, {flows}, {time:.1} s: {}", directions.join("; "))
 }

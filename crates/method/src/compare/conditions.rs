@@ -1,7 +1,7 @@
 //! What was not the same when two sides were measured: another cause that a difference may have.
 
 use linerate_model::{
-    Host, Message, MessageValue, Net, Nic, Record, Repeats, Trial, Warmup, from_command_name, message,
+    Host, Measurement, Message, MessageValue, Net, Nic, Record, Repeats, Trial, Warmup, from_command_name, message,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ impl Conditions {
         }
         let seen: Vec<&str> = record
             .flows()
-            .filter_map(|(_, figures)| figures.tcp.as_ref())
+            .filter_map(Measurement::tcp)
             .map(|tcp| tcp.congestion.as_str())
             .filter(|name| !name.is_empty())
             .collect();

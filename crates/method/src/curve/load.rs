@@ -1,7 +1,7 @@
 //! The loads that were offered, and what came of each.
 
-use crate::measure::nfs::{merge, window};
 use crate::task::figure;
+use crate::task::nfs::{merge, window};
 use crate::transfer::rate;
 use linerate_model::{
     ClassPoint, CurveMiss, CurvePlan, CurvePoint, Histogram, NfsClass, OperationCounts, Task, Trial, TrialResult,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::transfer::tests::paths_of;
 use linerate_model::{
-    Counts, CurveFound, CurveMiss, CurvePlan, EndCounts, FlowFigures, Goal, Histogram, Measurement, Net, NfsClass,
+    Counts, CurveFound, CurveMiss, CurvePlan, EndCounts, Goal, Histogram, Measurement, Net, NfsClass, NfsFigures,
     NfsMix, NfsOperation, NfsTask, OperationCounts, Path, PathCounts, RecordId, Repeats, Standing, Timing,
     Transactions, Transport, Window,
 };
@@ -175,9 +175,9 @@ fn record(plan: Plan) -> Record {
 }
 
 /// The figures of the result that stands for the server.
-fn figures(record: &Record) -> &FlowFigures {
+fn figures(record: &Record) -> &NfsFigures {
     let name = record.curve().and_then(|(_, found)| found.result.as_deref()).expect("a result");
-    record.result(name).and_then(Measurement::flows).expect("figures")
+    record.result(name).and_then(Measurement::nfs).expect("figures")
 }
 
 /// Draws the curve of `server`, and works out the outcome from the record alone.
@@ -332,7 +332,7 @@ fn a_single_load_has_operations_and_no_curve() {
     let mut record = Record { trials: vec![trial], ..record(plan) };
     crate::replay(&mut record);
     assert_eq!(record.outcome, Outcome::Sweep);
-    let figures = record.results[0].flows().expect("NFS was measured");
+    let figures = record.results[0].nfs().expect("NFS was measured");
     assert_eq!(figures.operations.len(), 2);
     let mean = figures.operations[&NfsOperation::Getattr].mean_ms;
     assert!((1.0..2.0).contains(&mean), "{mean}");

@@ -28,7 +28,7 @@ pub(super) struct Copy;
 /// The copy of a ladder whose `results` stand; none before TCP has been measured.
 pub(super) fn trial(plan: &LadderPlan, results: &[Measurement]) -> Option<Trial> {
     let tcp = results.iter().find(|result| result.name == tcp::STREAM)?;
-    let carried = tcp.flows()?.received.as_ref()?;
+    let carried = tcp.received()?;
     Some(copy_of(plan, (carried.payload_bps.median / 8.0) as u64))
 }
 

@@ -13,8 +13,8 @@ use crate::statistics::summary;
 use crate::task::spoilt;
 use linerate_model::{
     Confidence, Firmness, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream, FrameStreamCounts,
-    FramesTask, Histogram, IpVersion, LayerLatency, LayerName, Limit, Message, MessageValue, Summary, Task, Timing,
-    Transport, Trial, TrialResult, Verdict, message,
+    FramesTask, Histogram, IpVersion, LayerLatency, LayerName, Limit, Measurement, Message, MessageValue, Summary,
+    Task, Timing, Transport, Trial, TrialResult, Verdict, message,
 };
 use linerate_units::{BitRate, FrameRate, FrameSize};
 
@@ -140,8 +140,8 @@ fn verdict(facts: &Facts<'_>, trials: &[&TrialResult], payload_bps: &Summary) ->
     let sockets =
         trials.iter().filter_map(|run| run.frames()).any(|run| run.counts.engine == FrameEngine::PacketSocket);
     let engine = if sockets { "packet sockets" } else { "XDP" };
-    let udp = facts.flows(&udp::stream_name(facts.plan.ip, facts.plan.mtu));
-    let udp = udp.and_then(|flows| flows.received.as_ref()).map(|received| &received.payload_bps);
+    let udp = facts.result(&udp::stream_name(facts.plan.ip, facts.plan.mtu));
+    let udp = udp.and_then(Measurement::received).map(|received| &received.payload_bps);
     let share = facts.line().map(|line| (line, payload_bps.median / line_payload(line, facts.plan.ip, facts.plan.mtu)));
     let (limit, confidence, text) = match share {
         Some((line, share)) if share >= FULL => {

@@ -12,8 +12,6 @@ mod frames;
 mod gap;
 mod limit;
 mod nfs;
-mod nfs_read;
-mod nfs_write;
 mod rpc;
 mod tcp;
 #[cfg(test)]
@@ -39,16 +37,8 @@ fn unmeasured() -> Message {
 }
 
 /// The layers, from the ground up.
-const LAYERS: [&dyn Layer; 8] = [
-    &limit::Limit,
-    &frames::Frames,
-    &udp::Udp,
-    &tcp::Tcp,
-    &rpc::Rpc,
-    &nfs_read::NfsRead,
-    &nfs_write::NfsWrite,
-    &copy::Copy,
-];
+const LAYERS: [&dyn Layer; 8] =
+    [&limit::Limit, &frames::Frames, &udp::Udp, &tcp::Tcp, &rpc::Rpc, &nfs::READ, &nfs::WRITE, &copy::Copy];
 
 /// What a ladder is to be measured on, and how.
 #[derive(Debug, Clone)]
@@ -233,7 +223,7 @@ fn figure(layer: &dyn Layer, facts: &Facts<'_>) -> Result<Figure, Message> {
 impl Facts<'_> {
     /// What the path's line carries, if its speed is known.
     fn line(&self) -> Option<BitRate> {
-        self.results.iter().filter_map(|result| Some(result.flows()?.limit.as_ref()?.line_bps)).min()
+        self.results.iter().filter_map(|result| Some(result.limit()?.line_bps)).min()
     }
 
     fn result(&self, name: &str) -> Option<&Measurement> {
@@ -254,9 +244,9 @@ impl Facts<'_> {
         let unmeasured = || self.failed.get(stream).map_or_else(self::unmeasured, Message::untranslated);
         let result = self.result(stream).ok_or_else(unmeasured)?;
         let figures = result.flows().ok_or_else(unmeasured)?;
-        let received = figures.received.as_ref().ok_or_else(unmeasured)?;
+        let received = result.received().ok_or_else(unmeasured)?;
         let timed = self.result(transactions);
-        let latency = timed.and_then(|timed| timed.flows()?.latency_ns.as_ref()).filter(|latency| latency.count > 0);
+        let latency = timed.and_then(Measurement::latency);
         Ok(Figure {
             payload_bps: received.payload_bps.clone(),
             efficiency: efficiency(figures),

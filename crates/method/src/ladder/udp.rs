@@ -2,7 +2,9 @@
 //! the work for each packet that this layer is to show.
 
 use super::{Facts, Figure, LadderRequest, Layer, efficiency};
-use linerate_model::{IpVersion, LayerName, LossPlaces, Message, StreamTask, Task, TransactTask, Transport, message};
+use linerate_model::{
+    IpVersion, LayerName, LossPlaces, Measurement, Message, StreamTask, Task, TransactTask, Transport, message,
+};
 use linerate_units::ByteCount;
 
 const TRANSACTIONS: &str = "udp transactions";
@@ -33,9 +35,9 @@ impl Layer for Udp {
     }
 
     fn advice(&self, facts: &Facts<'_>) -> Option<Message> {
-        let result = facts.flows(&stream_name(facts.plan.ip, facts.plan.mtu));
+        let result = facts.result(&stream_name(facts.plan.ip, facts.plan.mtu));
         let loss =
-            result.and_then(|result| result.loss).filter(|loss| loss.lost as f64 > loss.of as f64 * LOSS_WORTH_NAMING);
+            result.and_then(Measurement::loss).filter(|loss| loss.lost as f64 > loss.of as f64 * LOSS_WORTH_NAMING);
         let LossPlaces { socket_buffer, receiver_queue, unaccounted, .. } =
             loss.map(|loss| loss.places).unwrap_or_default();
         let text = match [socket_buffer, receiver_queue, unaccounted].into_iter().max() {

@@ -1,6 +1,5 @@
 //! The doubts about a result.
 
-use super::nfs;
 use super::path::PathFacts;
 use crate::context::Context;
 use crate::loaded_latency::{doubts, probe_share, probes_beside};
@@ -9,8 +8,8 @@ use crate::transfer::transfers;
 use crate::validity::{few_packets, few_round_trips, not_all_sent, off_window, shortfall, smaller_segments, stolen};
 use crate::within_window::unsteady;
 use linerate_model::{
-    Caveat, CaveatKind, Direction, FlowFigures, Measurement, Message, MessageValue, Nic, ReceiveBy, Task, TaskKind,
-    Transport, Trial, TrialResult, ip_packets, message,
+    Caveat, CaveatKind, Direction, Measurement, Message, MessageValue, Nic, ReceiveBy, Task, TaskKind, Transport,
+    Trial, TrialResult, ip_packets, message,
 };
 
 /// Runs that differ by more than this share of their median cannot carry a decision.
@@ -25,7 +24,6 @@ const AWAKE: f64 = 0.9;
 /// The doubts about a result: those of its trials, each kind once, and those that only the whole shows.
 pub(super) fn caveats(
     result: &Measurement,
-    figures: &FlowFigures,
     cell: &Trial,
     path: &PathFacts<'_>,
     runs: &[&TrialResult],
@@ -40,11 +38,14 @@ pub(super) fn caveats(
     found.extend(runs.iter().find_map(|run| few_packets(run)));
     found.extend(in_fragments(cell, path.mtu, runs));
     found.extend(runs.iter().find_map(|run| unsteady(run)));
-    found.extend(figures.loaded_latency.iter().flat_map(|probed| doubts(probed, runs, with.idle)));
-    let on_the_wire = figures.received.as_ref().and_then(|received| received.wire_bps.as_ref());
-    found.extend(on_the_wire.and_then(|stream| probe_share(figures.ip, stream.median, runs)));
+    found.extend(result.loaded_latency().into_iter().flat_map(|probed| doubts(probed, runs, with.idle)));
+    if let (Some(flows), Some(received)) = (result.flows(), result.received())
+        && let Some(wire_bps) = &received.wire_bps
+    {
+        found.extend(probe_share(flows.ip, wire_bps.median, runs));
+    }
     found.extend(runs.iter().find_map(|run| smaller_segments(run)));
-    found.extend(nfs::doubts(runs));
+    found.extend(runs.iter().find_map(|run| flow_ended(run)));
     let mut add = |kind, text: Message| found.push(Caveat::new(kind, text));
 
     if path.shared_machine {
@@ -61,9 +62,7 @@ pub(super) fn caveats(
     if let Some(nic) = path.nics.iter().find(made_up) {
         let joins = match cell.task() {
             Task::Stream(stream) => match stream.net.transport {
-                Transport::Udp => {
-                    stream.offload && figures.sent.as_ref().is_some_and(|s| s.io_method.contains("SEGMENT"))
-                }
+                Transport::Udp => stream.offload && result.sent().is_some_and(|s| s.io_method.contains("SEGMENT")),
                 Transport::Tcp => nic.offloads.get("tx-tcp-segmentation").copied().unwrap_or(false),
             },
             _ => false,
@@ -80,7 +79,7 @@ pub(super) fn caveats(
             add(CaveatKind::OffloadNotOnWire, text);
         }
     }
-    if path.line.is_none() && figures.received.is_some() && figures.task != TaskKind::Nfs {
+    if path.line.is_none() && result.received().is_some() && result.task() != TaskKind::Nfs {
         add(
             CaveatKind::UnknownLinkSpeed,
             message!(
@@ -90,7 +89,7 @@ pub(super) fn caveats(
             ),
         );
     }
-    if let Some(limit) = figures.limit.as_ref().filter(|limit| limit.share > ABOVE_LIMIT) {
+    if let Some(limit) = result.limit().filter(|limit| limit.share > ABOVE_LIMIT) {
         let text = match cell.volume() {
             None if limit.is_declared_too_slow() => message!(
                 "caveat-above-declared-speed",
@@ -111,6 +110,7 @@ pub(super) fn caveats(
         };
         add(CaveatKind::AboveLimit, text);
     }
+    let receiver_sleeps = result.flows().is_some_and(|flows| flows.cpu.receiver.busiest_core < AWAKE);
     match cell.task() {
         Task::Stream(stream) if stream.receive_by == ReceiveBy::Discard => add(
             CaveatKind::Discarded,
@@ -119,7 +119,7 @@ pub(super) fn caveats(
                 "the receiver let the kernel throw its data away uncopied: a program that uses its data gets less"
             ),
         ),
-        Task::Transact(transact) if !transact.busy_poll && figures.cpu.receiver.busiest_core < AWAKE => add(
+        Task::Transact(transact) if !transact.busy_poll && receiver_sleeps => add(
             CaveatKind::IdleWakeup,
             message!(
                 "caveat-idle-wakeup",
@@ -166,9 +166,7 @@ pub(super) fn caveats(
         );
         add(CaveatKind::NotConverged, text);
     }
-    if let Some(direction) = figures.direction
-        && direction != Direction::Both
-        && other_traffic(cell, path.mtu, runs)
+    if result.stream().is_some_and(|stream| stream.direction != Direction::Both) && other_traffic(cell, path.mtu, runs)
     {
         let text = message!(
             "caveat-other-traffic",
@@ -222,6 +220,17 @@ fn other_traffic(cell: &Trial, mtu: u32, runs: &[&TrialResult]) -> bool {
             counters.is_some_and(|counters| counters.rx_packets > sent * fragments * 11 / 10 + probes + 1_000)
         })
     })
+}
+
+/// Returns the caveat of flows that ended before their window did.
+fn flow_ended(run: &TrialResult) -> Option<Caveat> {
+    let why = run.paths().iter().find_map(|path| path.client.broken.as_ref())?;
+    let text = message!(
+        "caveat-flow-ended",
+        "a flow ended before its window did, and what was due later counts as not sent: {why}",
+        why
+    );
+    Some(Caveat::new(CaveatKind::CutShort, text))
 }
 
 #[cfg(test)]

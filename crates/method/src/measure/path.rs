@@ -9,19 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 const USUAL_MTU: u32 = 1500;
 
 /// What is known of the links and machines a cell's trials ran over.
-pub(super) struct PathFacts<'a> {
+pub(crate) struct PathFacts<'a> {
     /// Smallest MTU of the interfaces used.
-    pub(super) mtu: u32,
+    pub(crate) mtu: u32,
     /// What the slower side's links carry together; none if no speed is known.
-    pub(super) line: Option<BitRate>,
+    pub(crate) line: Option<BitRate>,
     /// The interfaces used.
-    pub(super) nics: Vec<&'a Nic>,
+    pub(crate) nics: Vec<&'a Nic>,
     /// Two ends ran on one machine.
-    pub(super) shared_machine: bool,
+    pub(crate) shared_machine: bool,
 }
 
 impl<'a> PathFacts<'a> {
-    pub(super) fn of(hosts: &'a [Host], runs: &[&TrialResult]) -> Self {
+    pub(crate) fn of(hosts: &'a [Host], runs: &[&TrialResult]) -> Self {
         let nic = |host: &HostName, interface: &Option<String>| {
             let host = hosts.iter().find(|known| known.name == *host)?;
             host.nics.iter().find(|nic| Some(&nic.name) == interface.as_ref())

@@ -25,7 +25,7 @@ impl Metric {
             return self.of_copy(copy);
         }
         match result.flows() {
-            Some(figures) => self.of_flows(figures),
+            Some(flows) => self.of_flows(result, flows),
             None => self.of_frames(result.frames()),
         }
     }
@@ -39,23 +39,23 @@ impl Metric {
         }
     }
 
-    fn of_flows(self, figures: &FlowFigures) -> Option<f64> {
-        let received = figures.received.as_ref();
+    fn of_flows(self, result: &Measurement, flows: &FlowFigures) -> Option<f64> {
+        let received = result.received();
         match self {
             Self::Throughput => received.map(|r| r.payload_bps.median),
             Self::Packets => received.map(|r| r.packets_per_s.median),
-            Self::Transactions => figures.transactions_per_s.as_ref().map(|t| t.median),
+            Self::Transactions => result.requests().map(|requests| requests.transactions_per_s.median),
             // Of nothing sent, nothing lost is no proof.
-            Self::Loss => figures.loss.filter(|loss| loss.of > 0).map(|loss| Ratio::new(loss.lost, loss.of).as_f64()),
-            Self::Jitter => figures.jitter_ns.as_ref().map(|jitter| jitter.median),
-            Self::Share => figures.limit.as_ref().map(|limit| limit.share),
-            Self::Latency(percentile) => figures.latency_ns.as_ref().map(|latency| percentile.of(latency)),
-            Self::Added(at) => figures.loaded_latency.as_ref().map(|probed| at.of(&probed.added_ns)),
-            Self::RoundTrips => figures.loaded_latency.as_ref().map(|probed| probed.rpm.loaded),
-            Self::Class(class, figure) => figures.classes.get(&class).map(|operations| figure.of(operations)),
+            Self::Loss => result.loss().filter(|loss| loss.of > 0).map(|loss| Ratio::new(loss.lost, loss.of).as_f64()),
+            Self::Jitter => result.stream()?.jitter_ns.as_ref().map(|jitter| jitter.median),
+            Self::Share => flows.limit.as_ref().map(|limit| limit.share),
+            Self::Latency(percentile) => result.latency().map(|latency| percentile.of(latency)),
+            Self::Added(at) => result.loaded_latency().map(|probed| at.of(&probed.added_ns)),
+            Self::RoundTrips => result.loaded_latency().map(|probed| probed.rpm.loaded),
+            Self::Class(class, figure) => result.nfs()?.classes.get(&class).map(|operations| figure.of(operations)),
             // The busiest thread of an end that nobody watched has none.
-            Self::Cpu(End::Sender) => Some(figures.cpu.sender.busiest_thread).filter(|share| *share > 0.0),
-            Self::Cpu(End::Receiver) => Some(figures.cpu.receiver.busiest_thread).filter(|share| *share > 0.0),
+            Self::Cpu(End::Sender) => Some(flows.cpu.sender.busiest_thread).filter(|share| *share > 0.0),
+            Self::Cpu(End::Receiver) => Some(flows.cpu.receiver.busiest_thread).filter(|share| *share > 0.0),
             _ => None,
         }
     }
@@ -206,9 +206,10 @@ mod tests {
     use crate::expect::Expectation;
     use crate::measure::tests::measure;
     use linerate_model::{
-        AddressTable, BackToBack, BufferTime, BurstLengths, CopyStage, Detail, NfsClass, OperationFigures, Recovery,
-        StageShare,
+        AddressTable, BackToBack, BufferTime, BurstLengths, CopyStage, Detail, NfsClass, NfsFigures, OperationFigures,
+        Recovery, RequestFigures, StageShare,
     };
+    use std::collections::BTreeMap;
 
     fn of(name: &str, result: &Measurement) -> Option<f64> {
         Metric::named(name).expect(name).of(result)
@@ -243,10 +244,19 @@ mod tests {
     #[test]
     fn operations_by_class_and_stages_of_copies_are_figures() {
         let mut result = measure(&[], &[crate::transfer::tests::trial(1_000, 0)]);
-        let Detail::Flows(figures) = &mut result.detail else { panic!("a stream") };
+        let Detail::Stream(stream) = &mut result.detail else { panic!("a stream") };
+        stream.flow.cpu.receiver.busiest_thread = 0.75;
+        let flow = stream.flow.clone();
         let reads = OperationFigures { ops_per_s: 250.0, mean_ms: 1.5, p50_ms: 1.0, p99_ms: 9.0, ..Default::default() };
-        figures.classes.insert(NfsClass::Read, reads);
-        figures.cpu.receiver.busiest_thread = 0.75;
+        result.detail = Detail::Nfs(Box::new(NfsFigures {
+            flow,
+            requests: RequestFigures { transactions_per_s: result.main.clone(), failed: 0, latency_ns: None },
+            received: None,
+            retransmitted: 0,
+            operations: BTreeMap::new(),
+            classes: BTreeMap::from([(NfsClass::Read, reads)]),
+            service_ns: None,
+        }));
         let read = ["read.rate", "read.mean", "read.p50", "read.p99"].map(|name| of(name, &result));
         assert_eq!(read, [Some(250.0), Some(1.5e6), Some(1e6), Some(9e6)]);
         assert_eq!((of("write.p50", &result), of("receiver.cpu", &result)), (None, Some(0.75)));

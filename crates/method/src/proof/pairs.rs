@@ -124,7 +124,7 @@ impl Pairs {
     /// What is compared: of the unchanged and of the changed trials.
     pub(super) fn figures(&self) -> [&Summary; 2] {
         fn on_wire(of: &Measurement) -> Option<&Summary> {
-            of.flows()?.received.as_ref()?.wire_bps.as_ref()
+            of.received()?.wire_bps.as_ref()
         }
         let both = [&self.unchanged, &self.changed];
         match both.map(on_wire) {
@@ -194,8 +194,7 @@ pub(super) struct Lost {
 
 impl Lost {
     fn of(result: &Measurement) -> Self {
-        let (loss, tcp) = result.flows().map_or((None, None), |flows| (flows.loss, flows.tcp.as_ref()));
-        let (lost, of, what) = match (loss, tcp) {
+        let (lost, of, what) = match (result.loss(), result.tcp()) {
             // What never left its host was not lost on the path.
             (Some(loss), _) => {
                 let sent = loss.of - loss.places.not_sent - loss.places.sender_queue;
@@ -315,9 +314,8 @@ mod tests {
         let decided = |on_wire: f64, named| {
             let mut pairs = pairs(Expects::SameOnWire, &[(100e6, 90e6); 3], named);
             for (result, bps) in [(&mut pairs.unchanged, 110e6), (&mut pairs.changed, on_wire)] {
-                let Detail::Flows(figures) = &mut result.detail else { panic!("flows") };
-                let received = figures.received.as_mut().expect("it was a stream");
-                received.wire_bps = summary(vec![bps; 3]);
+                let Detail::Stream(figures) = &mut result.detail else { panic!("a stream") };
+                figures.received.wire_bps = summary(vec![bps; 3]);
             }
             pairs.decision()
         };

@@ -12,7 +12,7 @@ use linerate_model::{
 pub(crate) fn settle(pairs: &[Pairs], results: &mut [Measurement]) {
     for result in results.iter_mut() {
         // What a loopback reaches is an estimate, and tests nothing; NFS has a tester limit of its own.
-        let of_nfs = result.flows().is_some_and(|flows| flows.task == TaskKind::Nfs);
+        let of_nfs = result.task() == TaskKind::Nfs;
         let limit = result.tester_limit.as_ref().filter(|limit| of_nfs || limit.bypass == Bypass::Cable);
         if let (Some(limit), Limit::Device | Limit::Tester) = (limit, result.verdict.limit) {
             let proof = bypassed(&limit.record, result.main.median, limit.reached.median);

@@ -7,7 +7,7 @@ use crate::results::measured as measured_of;
 use crate::task::{self, stream::proof::BELOW};
 use crate::transfer::tests::{spec, stream_of, trial};
 use linerate_model::{
-    Bypass, Confidence, Detail, Direction, Expects, FlowFigures, Limit, LimitPlace, Offered, RecordId, Repeats,
+    Bypass, Confidence, Detail, Direction, Expects, Limit, LimitPlace, Offered, RecordId, Repeats, StreamFigures,
     StreamTask, Task, TcpSummary, TesterLimit, Transport, Verdict,
 };
 use linerate_units::{BitRate, ByteCount, Nanos};
@@ -38,10 +38,10 @@ fn results_of(cells: &[&Trial], trials: &[TrialResult]) -> Vec<Measurement> {
 }
 
 /// The figures of a stream, to be changed.
-fn figures(result: &mut Measurement) -> &mut FlowFigures {
+fn figures(result: &mut Measurement) -> &mut StreamFigures {
     match &mut result.detail {
-        Detail::Flows(figures) => figures,
-        other => panic!("no flows: {other:?}"),
+        Detail::Stream(figures) => figures,
+        other => panic!("no stream: {other:?}"),
     }
 }
 
@@ -79,7 +79,7 @@ fn tcp_result(cell: &Trial, congestion: &str, retransmitted: u64, limit: Limit) 
     let verdict = Verdict::new(limit, Confidence::Medium, Vec::new());
     let mut result = Measurement { name: cell.name.clone(), verdict, ..measured(&spec(), 0) };
     let figures = figures(&mut result);
-    (figures.tcp, figures.loss) = (Some(tcp), None);
+    (figures.flow.tcp, figures.loss) = (Some(tcp), None);
     result
 }
 
@@ -182,7 +182,7 @@ fn even_datagrams_tell_a_policer_from_a_bad_path() {
     assert_eq!((policed.limit, policed.confidence), (Limit::Shaper, Confidence::Medium), "{policed:#?}");
     // Too few to count: then BBR alone tells no policer from a bad path.
     let mut few = result.clone();
-    if let Some(tcp) = &mut figures(&mut few).tcp {
+    if let Some(tcp) = &mut figures(&mut few).flow.tcp {
         tcp.retransmits = 9;
     }
     let mut faster = tcp_result(bbr, "bbr", 0, Limit::Shaper);
@@ -289,13 +289,11 @@ fn a_counterproof_changes_one_thing() {
 fn more_calls_at_a_time_are_inconclusive_on_a_line_that_is_nearly_full() {
     use linerate_model::{IpVersion, PathLimit, RpcCall, RpcTask};
     let calls = RpcTask::plain(Transport::Tcp, RpcCall::Write, ByteCount::new(8_192));
-    let result = measured(&cell(), 0);
     let at = |share| {
         let line_bps = BitRate::per_second(100_000_000);
         let payload_bps = PathLimit::payload_of(line_bps, Transport::Tcp, IpVersion::V4, 8_192, 1500);
-        let limit = Some(PathLimit { line_bps, mtu: 1500, payload_bps, share });
-        let figures = FlowFigures { limit, ..result.flows().expect("flows").clone() };
-        task::rpc::proof::test(&calls, Limit::Latency, &figures)
+        let line = PathLimit { line_bps, mtu: 1500, payload_bps, share };
+        task::rpc::proof::test(&calls, Limit::Latency, Some(&line))
     };
     let more = at(0.5).expect("there is room");
     assert_eq!(more.task, Task::Rpc(RpcTask { outstanding: 8, ..calls.clone() }));
@@ -338,8 +336,7 @@ fn packets_of_half_the_size_tell_a_limit_of_packets_from_one_of_bits() {
     assert_eq!((stream(smaller).message_bytes.get(), stream(smaller).offered), (700, stream(&cell).offered));
     let on_wire = |bps: f64| {
         let mut result = thrice(&result);
-        let received = figures(&mut result).received.as_mut().expect("a stream");
-        received.wire_bps = crate::statistics::summary(vec![bps; 3]);
+        figures(&mut result).received.wire_bps = crate::statistics::summary(vec![bps; 3]);
         result
     };
     let after = |bps| settled(&result, &[(smaller, &on_wire(50e6), &on_wire(bps))]);

@@ -1,14 +1,13 @@
 //! What streams, transactions, RPC and NFS have in common: paths between a client and a server.
 
-use super::{Addresses, Assigned, Joined, Kind, Parts, all_of, observed};
-use super::{rpc, stream, transact};
+use super::{Addresses, Assigned, Joined, Kind, Parts, all_of, nfs, observed, rpc, stream, transact};
 use crate::account::place_losses;
 use crate::context::Context;
-use crate::measure::measurement;
+use crate::measure::{PathFacts, measurement};
 use crate::transfer::{Transfer, transactions_per_s, transfers_of};
 use linerate_model::{
-    Caveat, CaveatKind, Counts, EndCounts, Host, HostName, LinkId, Listen, Load, Measurement, Net, Path, PathCounts,
-    Quantity, Role, RoleCounts, RoleKind, Task, Transport, Trial, TrialResult, message,
+    Caveat, CaveatKind, Counts, Detail, EndCounts, Host, HostName, LinkId, Listen, Load, Measurement, Net, Path,
+    PathCounts, Quantity, Role, RoleCounts, RoleKind, Task, Transport, Trial, TrialResult, message,
 };
 use std::net::IpAddr;
 
@@ -47,12 +46,11 @@ impl Kind for Flows {
     }
 
     fn counterproofs(&self, result: &Measurement, cell: &Trial, runs: &[&TrialResult], hosts: &[Host]) -> Vec<Trial> {
-        let Some(figures) = result.flows() else { return Vec::new() };
         let limit = result.verdict.leading();
         let tests = match cell.task() {
-            Task::Stream(stream) => stream::proof::tests(stream, result, figures, runs, hosts),
+            Task::Stream(stream) => stream::proof::tests(stream, result, runs, hosts),
             Task::Transact(transact) => transact::proof::test(transact, limit).into_iter().collect(),
-            Task::Rpc(rpc) => rpc::proof::test(rpc, limit, figures).into_iter().collect(),
+            Task::Rpc(rpc) => rpc::proof::test(rpc, limit, result.limit()).into_iter().collect(),
             _ => Vec::new(),
         };
         tests.into_iter().map(|test| test.of(cell)).collect()
@@ -155,5 +153,13 @@ fn sum(load: &Load, counts: &Counts, of: impl Fn(&Transfer<'_>) -> f64) -> f64 {
 }
 
 fn measure(cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement {
-    measurement(cell, runs, with)
+    let path = PathFacts::of(with.hosts, runs);
+    let detail = match cell.task() {
+        Task::Stream(task) => Detail::Stream(Box::new(stream::figures(task, cell, &path, runs, with))),
+        Task::Transact(task) => Detail::Transact(Box::new(transact::figures(task, &path, runs))),
+        Task::Rpc(task) => Detail::Rpc(Box::new(rpc::figures(task, &path, runs))),
+        Task::Nfs(task) => Detail::Nfs(Box::new(nfs::figures(task, &path, runs))),
+        Task::Frames(_) | Task::Copy(_) => unreachable!("frames and copies are of another kind"),
+    };
+    measurement(cell, detail, &path, runs, with)
 }

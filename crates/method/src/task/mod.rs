@@ -4,6 +4,7 @@
 mod copy;
 mod flows;
 mod frames;
+pub(crate) mod nfs;
 mod plausible;
 pub(crate) mod rpc;
 pub(crate) mod stream;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 /// Both ends of one path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,6 +99,40 @@ pub struct Received {
     pub jitter: Option<Nanos>,
     /// The means of receiving, as in `recv` or `recvmmsg + UDP_GRO`.
     pub io_method: String,
+}
+
+/// Adds the counts of another flow of the same end. The window stays that of `self`.
+impl AddAssign<&Self> for Sent {
+    fn add_assign(&mut self, other: &Self) {
+        self.payload_bytes += other.payload_bytes;
+        self.messages += other.messages;
+        self.not_sent += other.not_sent;
+        self.refused += other.refused;
+    }
+}
+
+/// Adds the counts of another flow of the same end. The window and the jitter stay those of `self`.
+impl AddAssign<&Self> for Received {
+    fn add_assign(&mut self, other: &Self) {
+        self.payload_bytes += other.payload_bytes;
+        self.messages += other.messages;
+        self.arrived += other.arrived;
+        self.duplicates += other.duplicates;
+        self.reordered += other.reordered;
+        self.socket_drops += other.socket_drops;
+        self.joined += other.joined;
+    }
+}
+
+/// Adds the counts of another flow of the same end. The window stays that of `self`.
+impl AddAssign<&Self> for Transactions {
+    fn add_assign(&mut self, other: &Self) {
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.retransmitted += other.retransmitted;
+        self.not_sent += other.not_sent;
+        self.latency.merge(&other.latency);
+    }
 }
 
 /// Transactions one end asked for within the measured window.

@@ -74,6 +74,11 @@ impl StreamTask {
         }))
     }
 
+    /// Returns whether agents run at both ends of each path.
+    pub fn is_between_agents(&self) -> bool {
+        self.iperf3.is_none()
+    }
+
     /// The largest volume: an exbibyte, so that sums of many stay within 64 bits.
     pub const MOST_VOLUME: u64 = 1 << 60;
     /// The smallest UDP message: it must hold the trial's tag, a time and a sequence number.

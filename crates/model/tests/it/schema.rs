@@ -1,7 +1,7 @@
 //! The schemas in docs are what the types say. After a wanted change of a format, run `cargo xtask snapshots` to
-//! write them anew, and describe the change in docs/result-format.md, docs/live.md or docs/studies.md.
+//! write them anew, and describe the change in docs/result-format.md or docs/live.md.
 
-use linerate_model::{Record, StreamEvent, StudyReport};
+use linerate_model::{Record, StreamEvent};
 use schemars::Schema;
 
 fn check(name: &str, schema: &Schema) {
@@ -22,9 +22,4 @@ fn the_published_schema_is_that_of_the_types() {
 #[test]
 fn the_schema_of_events_is_that_of_the_types() {
     check("stream.schema.json", &schemars::schema_for!(StreamEvent));
-}
-
-#[test]
-fn the_schema_of_studies_is_that_of_the_types() {
-    check("study.schema.json", &schemars::schema_for!(StudyReport));
 }

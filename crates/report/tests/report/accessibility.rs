@@ -1,29 +1,10 @@
 //! Pages held to the rules of axe-core: contrast, names, order, keyboard.
 
-use crate::{copy, device, ladder, limits, nfs, over_time, recorded, sample, study};
+use crate::{copy, device, ladder, limits, nfs, over_time, recorded, sample};
 use linerate_report::{Language, html};
-use linerate_testsuite::servers::{OpenPage, axe};
-use linerate_testsuite::{server_test, wait_until};
-use serde_json::Value;
-
-/// Runs the rules on the page as it is, whose charts and folds are open or not, and keeps the faults as JSON.
-const RUN: &str = "document.querySelectorAll('details').forEach((fold) => (fold.open = FOLDS));
-    axe.run(document, { preload: false }).then((found) => (window.faults = JSON.stringify(found.violations.map(
-        (fault) => [fault.id, fault.impact, fault.nodes.map((node) => node.html).slice(0, 3)]))));";
-
-/// The serious faults of a page in a window of this width.
-fn faults(script: &str, page: &str, width: u32, are_open: bool) -> Vec<String> {
-    let folder = tempfile::tempdir().expect("a folder for the page");
-    let file = folder.path().join("page.html");
-    let run = RUN.replace("FOLDS", if are_open { "true" } else { "false" });
-    let probe = format!("<script>{script}</script><script>{run}</script></body>");
-    std::fs::write(&file, page.replace("</body>", &probe)).expect("the page is written");
-    let mut open = OpenPage::open(folder.path(), &format!("file://{}", file.display()), (width, 900));
-    let found = wait_until("axe has run", || open.evaluate("window.faults").as_str().map(str::to_owned));
-    let found: Vec<Value> = serde_json::from_str(&found).expect("JSON");
-    let serious = |fault: &&Value| matches!(fault[1].as_str(), Some("serious" | "critical"));
-    found.iter().filter(serious).map(Value::to_string).collect()
-}
+use linerate_testsuite::report_page::axe_faults;
+use linerate_testsuite::server_test;
+use linerate_testsuite::servers::axe;
 
 #[server_test(Program("chromium|chromium-browser|google-chrome"), Program("npm"))]
 fn no_page_has_a_serious_fault() {
@@ -42,17 +23,12 @@ fn no_page_has_a_serious_fault() {
         ("limits", linerate_report::limits::html(english, &limits::overview())),
     ];
     pages.extend(over_time::all().iter().map(|(name, record)| (*name, html(english, record))));
-    pages.extend(
-        study::PUBLISHED.map(|name| (name, linerate_report::study::html(english, &study::published(name), None))),
-    );
-    let japanese = linerate_report::study::html(Language::Japanese, &study::published("kdd-1993"), None);
-    pages.push(("kdd-1993, Japanese", japanese));
     for (name, page) in &pages {
-        assert_eq!(faults(&script, page, 1_280, true), Vec::<String>::new(), "{name}");
+        assert_eq!(axe_faults(&script, page, 1_280, true), Vec::<String>::new(), "{name}");
     }
     // As it is opened, and on a narrow screen.
     for (name, page) in &pages[..3] {
-        assert_eq!(faults(&script, page, 500, false), Vec::<String>::new(), "{name}, narrow");
+        assert_eq!(axe_faults(&script, page, 500, false), Vec::<String>::new(), "{name}, narrow");
     }
 }
 
@@ -61,7 +37,7 @@ fn no_page_has_a_serious_fault() {
 fn a_planted_fault_is_seen() {
     let planted = "<main><img src=\"data:,\"><p style=\"color:#ddd;background:#fff\">pale</p>";
     let page = html(Language::English, &recorded::record("stream-tcp")).replace("<main>", planted);
-    let found = faults(&axe(), &page, 1_280, false);
+    let found = axe_faults(&axe(), &page, 1_280, false);
     assert!(found.len() == 2 && found[0].contains("color-contrast") && found[1].contains("image-alt"), "{found:?}");
 }
 

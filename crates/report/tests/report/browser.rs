@@ -2,17 +2,8 @@
 
 use crate::sample;
 use linerate_report::Language;
+use linerate_testsuite::report_page::opened;
 use linerate_testsuite::server_test;
-use linerate_testsuite::servers::chromium;
-use std::time::Duration;
-
-/// The document after its scripts ran, and what was written to the browser's console.
-fn opened(page: &str) -> (String, Vec<String>) {
-    let folder = tempfile::tempdir().expect("a folder for the page");
-    let file = folder.path().join("report.html");
-    std::fs::write(&file, page).expect("the page is written");
-    chromium::dump(folder.path(), &format!("file://{}", file.display()), Duration::from_secs(2), &[])
-}
 
 #[server_test(Program("chromium|chromium-browser|google-chrome"))]
 fn the_script_runs_and_nothing_complains() {
@@ -68,29 +59,6 @@ fn a_device_test_is_drawn_and_nothing_complains() {
     assert!(document.contains("data-ready=\"yes\""), "the script did not reach its end: {console:?}");
     assert_eq!(document.matches("<figure>").count(), 6);
     assert_eq!(console, Vec::<String>::new());
-}
-
-#[server_test(Program("chromium|chromium-browser|google-chrome"))]
-fn a_study_is_drawn_and_nothing_complains() {
-    let (english, japanese) = (Language::English, Language::Japanese);
-    for (name, lang, figures) in [
-        ("hirosaki-1998", english, 2),
-        ("kdd-1993", english, 4),
-        ("kdd-1993", japanese, 4),
-        ("switches-2020", english, 2),
-        ("filecopy-2003", english, 2),
-        ("l3switch-2008", english, 1),
-    ] {
-        let (document, console) = opened(&linerate_report::study::html(lang, &crate::study::published(name), None));
-        assert!(document.contains("data-ready=\"yes\""), "{name}: the script did not reach its end: {console:?}");
-        let downloads = match lang {
-            Language::English => ["Download the study (JSON)", "Download the data (CSV)"],
-            Language::Japanese => ["（JSON）", "（CSV）"],
-        };
-        assert!(downloads.iter().all(|link| document.contains(link)), "{name}");
-        assert_eq!(document.matches("<figure>").count(), figures, "{name}");
-        assert_eq!(console, Vec::<String>::new());
-    }
 }
 
 #[server_test(Program("chromium|chromium-browser|google-chrome"))]

@@ -1,12 +1,12 @@
 //! The timeline of the attempts at copies.
 
 use crate::copy;
-use crate::page_outline::wide;
 use linerate_model::{
     AttemptSpan, Caveat, CaveatKind, CopyCounts, CopyPart, CopyParts, CopySide, Counts, Message, Record, Standing,
     Task, TrialResult,
 };
 use linerate_report::{Block, Chart, Language, document, html, markdown};
+use linerate_testsuite::page_outline::wide;
 use linerate_units::Nanos;
 
 /// When the record began, nanoseconds since 1970.

@@ -1,6 +1,5 @@
 //! What the reports of device tests show: the charts and tables of RFC 2544 section 26.
 
-use crate::page_outline::wide;
 use crate::sample;
 use linerate_model::{
     BackToBack, BufferTime, BurstLengths, Confidence, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness,
@@ -9,6 +8,7 @@ use linerate_model::{
 };
 use linerate_report::Language;
 use linerate_report::{csv, html, markdown};
+use linerate_testsuite::page_outline::wide;
 use linerate_units::{FrameSize, Nanos, Ratio};
 
 const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];

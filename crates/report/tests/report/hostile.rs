@@ -1,9 +1,9 @@
 //! Records that are hard to show: names that reach far or turn the direction of writing, one value, none, and values far apart.
 
-use crate::page_outline::{outline, wide};
 use crate::{over_time, sample};
 use linerate_model::{Goal, HostName, Plan, Record, Transport};
 use linerate_report::{Language, html};
+use linerate_testsuite::page_outline::{outline, wide};
 use linerate_units::BitRate;
 
 /// Names of hosts and results that a page has to bear: markup, right-to-left text with an override, and 255 characters with no place
@@ -132,7 +132,7 @@ fn one_value_is_drawn_and_none_is_told_in_words() {
 #[test]
 fn no_drawing_has_a_number_that_is_none() {
     let mut slow = over_time::stream();
-    sample::figures(&mut slow.results[0]).limit.as_mut().expect("a limit").payload_bps = BitRate::per_second(0);
+    sample::flow(&mut slow.results[0]).limit.as_mut().expect("a limit").payload_bps = BitRate::per_second(0);
     for (name, page) in pages().into_iter().chain([("slow".to_owned(), html(Language::English, &slow))]) {
         let drawings = page.split("<svg").skip(1).filter_map(|rest| rest.split("</svg>").next());
         for drawing in drawings {

@@ -1,12 +1,12 @@
 //! What the reports of a ladder show: its layers from the top down, the widest gap in words, the chart.
 
-use crate::page_outline::wide;
 use crate::sample;
 use linerate_model::{
     Gap, Ladder, LadderLayer, LayerLatency, LayerName, Measurement, Outcome, Record, Summary, Transport,
 };
 use linerate_report::Language;
 use linerate_report::{Style, csv, html, text};
+use linerate_testsuite::page_outline::wide;
 use linerate_units::BitRate;
 
 /// Payload of UDP and of TCP in full frames of a gigabit line, bit/s.

@@ -1,6 +1,6 @@
 //! Reports in each language: all words are there in all, and none is left in English.
 
-use crate::{copy, device, ladder, limits, nfs, over_time, sample, study};
+use crate::{copy, device, ladder, limits, nfs, over_time, sample};
 use linerate_model::Limit;
 use linerate_report::{Language, Style};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,7 +73,7 @@ fn source() -> String {
         }
     }
     let mut text = String::new();
-    for crate_ in ["report", "view", "cli"] {
+    for crate_ in ["report", "study", "view", "cli"] {
         read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(crate_).join("src"), &mut text);
     }
     text
@@ -158,10 +158,7 @@ fn a_japanese_page_has_no_english_heading() {
     let records = records.chain(over_time::all().map(|(_, record)| record));
     let pages: Vec<String> = records
         .map(|record| linerate_report::html(language, &record))
-        .chain([
-            linerate_report::limits::html(language, &limits::overview()),
-            linerate_report::study::html(language, &study::published("hirosaki-1998"), None),
-        ])
+        .chain([linerate_report::limits::html(language, &limits::overview())])
         .collect();
     for page in &pages {
         assert!(page.contains("<html lang=\"ja\">"));
@@ -169,55 +166,13 @@ fn a_japanese_page_has_no_english_heading() {
         for element in ["h2", "h3", "th scope=\"col\"", "caption", "summary", "dt", "b", "li", "text", "figcaption"] {
             for text in inside(page, element) {
                 let said = text.trim().replace("&#39;", "'").replace("&quot;", "\"").replace("&amp;", "&");
-                // Names in the samples and in the study; those at the head of a row are not looked at.
+                // Names in the samples; those at the head of a row are not looked at.
                 let named = ["copy", "empty", "tester", "device", "throughput", "receiver"].contains(&said.as_str());
                 assert!(named || !english(&said), "<{element}> {said}");
                 seen += 1;
             }
         }
         assert!(seen > 10, "{seen}");
-    }
-}
-
-/// The findings of a study are told anew in the reader's language; JSON, which programs read, has them in English.
-#[test]
-fn findings_are_told_in_japanese() {
-    for name in study::PUBLISHED {
-        let report = study::published(name);
-        let page = linerate_report::study::html(Language::Japanese, &report, None);
-        let found = page.split_once("<ul class=\"findings\">").expect("findings").1;
-        let found = found.split_once("</section>").expect("the end of the section").0;
-        assert_eq!(found.matches("class=\"kind\"").count(), report.findings.len(), "{name}");
-        let mut seen = 0;
-        for text in inside(found, "p").into_iter().chain(inside(found, "li")) {
-            // What comes before the evidence that a finding holds, if it is one.
-            let text = text.split("<details>").next().unwrap_or_default();
-            assert!(text.contains(['は', 'が', 'で', '、', '：', '。']), "{name}: {text}");
-            assert!(
-                !text.contains('{') && !text.contains("pairs of cells") && !text.contains(" the "),
-                "{name}: {text}"
-            );
-            seen += 1;
-        }
-        assert!(seen > 2 * report.findings.len(), "{name}: {seen}");
-        let style = Style { language: Language::Japanese, ..Style::default() };
-        let text = linerate_report::study::text(&report, &style, None);
-        let markdown = linerate_report::study::markdown(Language::Japanese, &report, None);
-        for finding in &report.findings {
-            assert!(!markdown.contains(&finding.text) && !text.contains(&finding.text), "{name}: {}", finding.text);
-        }
-        let json = linerate_report::study::json(&report);
-        assert!(report.findings.iter().all(|finding| json.contains(&serde_json::json!(finding.text).to_string())));
-    }
-    let page = linerate_report::study::html(Language::Japanese, &study::published("hirosaki-1998"), None);
-    let page = page.replace('\u{a0}', " ");
-    for said in [
-        "Windows NT 4.0 は Windows 95 より throughput が高くなっています",
-        "を超えるのは ATM-OC3-LANE 上の UDP だけです",
-        "20.0 倍",
-        "符号検定、正確、両側、調査全体でホルム補正",
-    ] {
-        assert!(page.contains(said), "{said}");
     }
 }
 

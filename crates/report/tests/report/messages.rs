@@ -201,7 +201,7 @@ fn comparisons() -> Vec<Comparison> {
     after.version.push('x');
     after.command = ["linerate", "stream", "b"].map(str::to_owned).to_vec();
     for result in &mut after.results {
-        sample::figures(result).tcp.as_mut().expect("it ran over TCP").congestion.push('x');
+        sample::flow(result).tcp.as_mut().expect("it ran over TCP").congestion.push('x');
     }
     let mut third = after.hosts[0].clone();
     third.name = "third".into();

@@ -2,9 +2,9 @@
 
 use crate::sample;
 use linerate_model::{
-    Bypass, ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint, Goal, Measurement, NfsClass,
-    NfsOperation, OperationFigures, Outcome, Plan, ReceivedRates, Record, RecordId, Repeats, RpcCall, Summary,
-    TaskKind, TesterLimit, Transport,
+    Bypass, ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint, Detail, Goal, Measurement, NfsClass,
+    NfsFigures, NfsOperation, OperationFigures, Outcome, Plan, ReceivedRates, Record, RecordId, Repeats, RpcCall,
+    RpcFigures, Summary, TesterLimit, TransactFigures, Transport,
 };
 use linerate_report::{Style, csv, text};
 use linerate_units::{Nanos, Ratio};
@@ -33,15 +33,20 @@ fn nfs(name: &str, ops: f64, mean_ms: f64) -> Measurement {
     operations.entry(NfsOperation::Lookup).and_modify(|lookup| {
         lookup.errors.insert("NFS3ERR_STALE".to_owned(), 3);
     });
-    let result = sample::transact(name, Transport::Tcp, (mean_ms * 1e6) as u64);
-    let mut result = sample::with(result, |figures| {
-        figures.task = TaskKind::Nfs;
-        figures.message_bytes = 8192;
-        figures.transactions_per_s =
-            Some(Summary { median: ops, low: ops, high: ops, runs: 1, values: vec![ops], interval: None });
-        figures.classes = operations.iter().map(|(operation, own)| (operation.class(), own.clone())).collect();
-        figures.operations = operations;
-    });
+    let TransactFigures { mut flow, mut requests, .. } = sample::transacted(Transport::Tcp, (mean_ms * 1e6) as u64);
+    flow.message_bytes = 8192;
+    requests.transactions_per_s =
+        Summary { median: ops, low: ops, high: ops, runs: 1, values: vec![ops], interval: None };
+    let figures = NfsFigures {
+        flow,
+        requests,
+        received: None,
+        retransmitted: 0,
+        classes: operations.iter().map(|(operation, own)| (operation.class(), own.clone())).collect(),
+        operations,
+        service_ns: None,
+    };
+    let mut result = sample::of(name, Detail::Nfs(Box::new(figures)));
     result.tester_limit = Some(TesterLimit {
         interleaved: false,
         record: RecordId("20261121T092900-77aa".to_owned()),
@@ -129,12 +134,18 @@ pub(crate) fn rpc() -> Record {
             io_method: String::new(),
             within: None,
         };
-        sample::with(sample::transact(&format!("{transport} write {bytes}"), transport, 40_000), |figures| {
-            figures.task = TaskKind::Rpc;
-            figures.call = Some(RpcCall::Write);
-            figures.message_bytes = bytes;
-            figures.received = Some(received);
-        })
+        let TransactFigures { mut flow, requests, .. } = sample::transacted(transport, 40_000);
+        flow.message_bytes = bytes;
+        let figures = RpcFigures {
+            flow,
+            requests,
+            call: RpcCall::Write,
+            received: Some(received),
+            sent: None,
+            retransmitted: 0,
+            service_ns: None,
+        };
+        sample::of(&format!("{transport} write {bytes}"), Detail::Rpc(Box::new(figures)))
     };
     let sizes = [64, 1024, 8192];
     let results = sizes.iter().flat_map(|bytes| [one(Transport::Udp, *bytes), one(Transport::Tcp, *bytes)]).collect();

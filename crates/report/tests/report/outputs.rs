@@ -4,7 +4,9 @@ use crate::sample;
 use crate::snapshots::fields;
 use linerate_report::Language;
 
-use linerate_model::{Caveat, CaveatKind, Confidence, HostName, Limit, Message, Plan, Record, Repeats, Verdict};
+use linerate_model::{
+    Caveat, CaveatKind, Confidence, Detail, HostName, Limit, Message, Plan, Record, Repeats, Verdict,
+};
 use linerate_report::{Style, answer, csv, html, json, markdown, text};
 
 fn plain(record: &Record) -> String {
@@ -84,7 +86,7 @@ fn no_limit_is_drawn_where_none_is_known() {
 #[test]
 fn more_than_the_limit_is_called_out() {
     let mut record = sample::tcp_directions();
-    sample::figures(&mut record.results[0]).limit.as_mut().expect("a limit").share = 1.7;
+    sample::flow(&mut record.results[0]).limit.as_mut().expect("a limit").share = 1.7;
     assert!(
         flowing(&plain(&record))
             .contains("This is more than the 941 Mbit/s that a link of 1 Gbit/s can carry at MTU 1500.")
@@ -179,15 +181,15 @@ fn hostile() -> Record {
             caveat.text = Message::untranslated(attack);
         }
         result.verdict.evidence = vec![Message::untranslated(attack)];
-        let figures = sample::figures(result);
-        for share in &mut figures.shares {
+        let flow = sample::flow(result);
+        for share in &mut flow.shares {
             share.from = attack.to_owned();
         }
-        if let Some(received) = &mut figures.received {
-            received.io_method = attack.to_owned();
-        }
-        if let Some(tcp) = &mut figures.tcp {
+        if let Some(tcp) = &mut flow.tcp {
             tcp.congestion = attack.to_owned();
+        }
+        if let Detail::Stream(stream) = &mut result.detail {
+            stream.received.io_method = attack.to_owned();
         }
     }
     for host in &mut record.hosts {
@@ -293,10 +295,10 @@ fn csv_has_one_row_a_result_and_stable_names() {
         assert_eq!(rows.len(), record.results.len(), "{name}");
         assert!(rows.iter().all(|row| row.len() == head.len()), "{name}");
         let at = |title: &str| head.iter().position(|other| other == title).expect(title);
-        for (row, (_, result)) in rows.iter().zip(record.flows()) {
-            assert_eq!(row[at("message_bytes")], result.message_bytes.to_string());
-            assert_eq!(row[at("lost_datagrams")], result.loss.map_or(String::new(), |loss| loss.lost.to_string()));
-            let median = result.received.as_ref().map(|r| r.payload_bps.median).filter(|median| median.is_finite());
+        for (row, result) in rows.iter().zip(record.flows()) {
+            assert_eq!(row[at("message_bytes")], result.flows().expect("flows").message_bytes.to_string());
+            assert_eq!(row[at("lost_datagrams")], result.loss().map_or(String::new(), |loss| loss.lost.to_string()));
+            let median = result.received().map(|r| r.payload_bps.median).filter(|median| median.is_finite());
             assert_eq!(row[at("received_payload_bps_median")].parse().ok(), median, "{name}");
         }
     }

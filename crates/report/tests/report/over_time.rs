@@ -1,6 +1,5 @@
 //! Charts over time, of series written by hand.
 
-use crate::page_outline::wide;
 use crate::{copy, copy_timeline, frames, sample};
 use linerate_method::probed;
 use linerate_model::{
@@ -8,6 +7,7 @@ use linerate_model::{
     SeriesQuantity as Quantity, SessionSeries, Standing, Timing, Track, TransactTask, Transport, TrialResult,
 };
 use linerate_report::{Block, Chart, Language, Style, answer, document, html};
+use linerate_testsuite::page_outline::wide;
 use linerate_units::Nanos;
 
 /// Length of an interval, and where the window opens and closes, milliseconds.
@@ -77,7 +77,7 @@ fn bytes(mbit_per_s: [u64; 12]) -> [u64; 12] {
 /// TCP on a link of 100 Mbit/s that dips twice: two runs, and a spoilt attempt between them.
 pub(crate) fn stream() -> Record {
     let mut result = sample::stream("tcp", Transport::Tcp, 131_072, 0.0941);
-    let limit = sample::figures(&mut result).limit.as_mut().expect("a limit");
+    let limit = sample::flow(&mut result).limit.as_mut().expect("a limit");
     limit.line_bps = linerate_units::BitRate::per_second(100_000_000);
     limit.payload_bps = linerate_units::BitRate::per_second(94_149_280);
     limit.share = 0.94;
@@ -474,7 +474,7 @@ fn many_runs_are_one_bundle() {
 #[test]
 fn a_limit_far_above_is_named_and_not_drawn() {
     let mut record = stream();
-    let limit = sample::figures(&mut record.results[0]).limit.as_mut().expect("a limit");
+    let limit = sample::flow(&mut record.results[0]).limit.as_mut().expect("a limit");
     limit.payload_bps = linerate_units::BitRate::per_second(9_400_000_000);
     let legend = charts(&record).swap_remove(0).legend;
     let expected = "what the link can carry at this message size: 9.40 Gbit/s, above the chart";

@@ -71,7 +71,7 @@ fn limits_between_which_it_is_open_are_marked_otherwise() {
 #[test]
 fn datagrams_are_lost_where_they_were_lost() {
     let record = sample::lossy();
-    let loss = record.flows().next().expect("a stream").1.loss.expect("a loss");
+    let loss = record.flows().next().expect("a stream").loss().copied().expect("a loss");
     let drawn = drawn(&record);
     let places = loss.places;
     let of = |name: &str, lost: u64| {
@@ -145,7 +145,7 @@ fn a_path_of_long_names_stays_in_its_boxes() {
 fn losses_are_a_waterfall_from_what_was_offered_to_what_was_received() {
     let mut record = sample::lossy();
     record.results.truncate(1);
-    let loss = record.flows().next().expect("a stream").1.loss.expect("a loss");
+    let loss = record.flows().next().expect("a stream").loss().copied().expect("a loss");
     let places = loss.places;
     let page = html(Language::English, &record);
     let chart = page.split("<h3>Where datagrams were lost: udp 64</h3>").nth(1).expect("the chart");

@@ -3,9 +3,9 @@
 use linerate_model::{
     AddedDelay, Bypass, Caveat, CaveatKind, Confidence, CpuCost, CpuCosts, DelayGrade, Detail, Direction, FlowFigures,
     Host, HostName, Interval, IpVersion, Latency, Limit, LoadedLatency, Loss, LossPlaces, Measurement, Message, Net,
-    NfsMix, NfsTask, Nic, Path, PathLimit, Plan, Quantity, ReceivedRates, Record, RecordId, Repeats,
-    RoundTripsPerMinute, RpcCall, RpcTask, SentRates, Share, StreamTask, Summary, Task, TaskKind, TcpSummary,
-    TesterLimit, Timing, TransactTask, Transport, Trial, Verdict, layer_bytes,
+    NfsMix, NfsTask, Nic, Path, PathLimit, Plan, Quantity, ReceivedRates, Record, RecordId, Repeats, RequestFigures,
+    RoundTripsPerMinute, RpcCall, RpcFigures, RpcTask, SentRates, Share, StreamFigures, StreamTask, Summary, Task,
+    TcpSummary, TesterLimit, Timing, TransactFigures, TransactTask, Transport, Trial, Verdict, layer_bytes,
 };
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
@@ -33,45 +33,57 @@ fn cost(busiest_core: f64, ns_per_byte: f64) -> CpuCost {
     }
 }
 
-/// A result of these figures, with no doubts and no verdict.
-fn of(name: &str, figures: FlowFigures) -> Measurement {
-    let (quantity, main) = match (&figures.received, &figures.transactions_per_s) {
-        (_, Some(done)) => (Quantity::PerSecond, done.clone()),
-        (Some(received), None) => (Quantity::PayloadBps, received.payload_bps.clone()),
-        (None, None) => (Quantity::PayloadBps, summary(0.0, 0.0)),
-    };
-    Measurement {
+/// A result of these figures, with no caveats and no verdict.
+pub(crate) fn of(name: &str, detail: Detail) -> Measurement {
+    let mut result = Measurement {
         name: name.to_owned(),
-        quantity,
-        main,
+        quantity: Quantity::PerSecond,
+        main: summary(0.0, 0.0),
         tester_limit: None,
         verdict: Verdict::new(Limit::CannotTell, Confidence::Low, vec![]),
         caveats: vec![],
-        detail: Detail::Flows(Box::new(figures)),
+        detail,
+    };
+    if let Some(requests) = result.requests() {
+        result.main = requests.transactions_per_s.clone();
+    } else if let Some(stream) = result.stream() {
+        result.main = stream.received.payload_bps.clone();
+        result.quantity = Quantity::PayloadBps;
+    }
+    result
+}
+
+/// Returns the figures of a stream, to be changed.
+pub(crate) fn figures(result: &mut Measurement) -> &mut StreamFigures {
+    match &mut result.detail {
+        Detail::Stream(figures) => figures,
+        _ => panic!("{} is no stream", result.name),
     }
 }
 
-/// The figures of a result of flows, to be changed.
-pub(crate) fn figures(result: &mut Measurement) -> &mut FlowFigures {
+/// Returns the figures that all tasks of flows have, to be changed.
+pub(crate) fn flow(result: &mut Measurement) -> &mut FlowFigures {
     match &mut result.detail {
-        Detail::Flows(figures) => figures,
+        Detail::Stream(figures) => &mut figures.flow,
+        Detail::Transact(figures) => &mut figures.flow,
+        Detail::Rpc(figures) => &mut figures.flow,
+        Detail::Nfs(figures) => &mut figures.flow,
         _ => panic!("{} has no flows", result.name),
     }
 }
 
-/// The result with its figures changed, and its main figure with them.
-pub(crate) fn with(mut result: Measurement, change: impl FnOnce(&mut FlowFigures)) -> Measurement {
+/// Returns the stream with its figures changed, and its main figure with them.
+pub(crate) fn with(mut result: Measurement, change: impl FnOnce(&mut StreamFigures)) -> Measurement {
     change(figures(&mut result));
-    let Measurement { quantity, main, .. } = of("", figures(&mut result).clone());
-    Measurement { quantity, main, ..result }
+    of(&result.name, result.detail)
 }
 
-/// A stream of messages at a share of a gigabit link's limit, with no doubts and no verdict.
+/// A stream of messages at a share of a gigabit link's limit, with no caveats and no verdict.
 pub(crate) fn stream(name: &str, transport: Transport, message_bytes: u64, share: f64) -> Measurement {
-    of(name, streamed(transport, message_bytes, share))
+    of(name, Detail::Stream(Box::new(streamed(transport, message_bytes, share))))
 }
 
-fn streamed(transport: Transport, message_bytes: u64, share: f64) -> FlowFigures {
+fn streamed(transport: Transport, message_bytes: u64, share: f64) -> StreamFigures {
     let most = PathLimit::payload_of(GIGABIT, transport, IpVersion::V4, message_bytes, MTU);
     let payload = most.get() as f64 * share;
     let (payload_bytes, ip_bytes, wire_bytes) = layer_bytes(transport, IpVersion::V4, message_bytes, MTU);
@@ -79,15 +91,31 @@ fn streamed(transport: Transport, message_bytes: u64, share: f64) -> FlowFigures
     let packets = summary(payload / 8.0 / payload_bytes as f64, 0.01);
     let udp = transport == Transport::Udp;
     let of = (packets.median * 6.0) as u64;
-    FlowFigures {
-        task: TaskKind::Stream,
-        transport,
-        ip: IpVersion::V4,
-        message_bytes,
-        response_bytes: None,
-        direction: Some(Direction::Send),
-        flows: 1,
-        received: Some(ReceivedRates {
+    StreamFigures {
+        flow: FlowFigures {
+            transport,
+            ip: IpVersion::V4,
+            flows: 1,
+            message_bytes,
+            limit: Some(PathLimit { line_bps: GIGABIT, mtu: MTU, payload_bps: most, share }),
+            shares: vec![],
+            cpu: CpuCosts { sender: cost(0.91, 0.112), receiver: cost(0.54, 0.087) },
+            tcp: (!udp).then(|| TcpSummary {
+                congestion: "cubic".to_owned(),
+                retransmits: 12,
+                timeouts: 0,
+                dsacks: 0,
+                reorderings: 0,
+                segments: 1_200_300,
+                rtt_ns: 310_000,
+                min_rtt_ns: 41_000,
+                receive_window_limited: 0.31,
+                send_buffer_limited: 0.0,
+                mss: 1448,
+            }),
+        },
+        direction: Direction::Send,
+        received: ReceivedRates {
             payload_bps: summary(payload, 0.01),
             ip_bps: scaled(ip_bytes),
             wire_bps: scaled(wire_bytes),
@@ -95,98 +123,70 @@ fn streamed(transport: Transport, message_bytes: u64, share: f64) -> FlowFigures
             packets_per_s: packets,
             io_method: if udp { "recvmmsg" } else { "recv" }.to_owned(),
             within: None,
-        }),
-        sent: Some(SentRates {
+        },
+        sent: SentRates {
             payload_bps: summary(payload, 0.01),
             io_method: if udp { "sendmmsg" } else { "sendfile" }.to_owned(),
-        }),
-        shares: vec![],
-        limit: Some(PathLimit { line_bps: GIGABIT, mtu: MTU, payload_bps: most, share }),
-        transactions_per_s: None,
-        failed: None,
+        },
         loss: udp.then_some(Loss { of, ..Loss::default() }),
         jitter_ns: udp.then(|| summary(4_200.0, 0.2)),
-        latency_ns: None,
-        call: None,
-        retransmitted: None,
-        operations: Default::default(),
-        classes: Default::default(),
-        service_ns: None,
         loaded_latency: None,
-        cpu: CpuCosts { sender: cost(0.91, 0.112), receiver: cost(0.54, 0.087) },
-        tcp: (!udp).then(|| TcpSummary {
-            congestion: "cubic".to_owned(),
-            retransmits: 12,
-            timeouts: 0,
-            dsacks: 0,
-            reorderings: 0,
-            segments: 1_200_300,
-            rtt_ns: 310_000,
-            min_rtt_ns: 41_000,
-            receive_window_limited: 0.31,
-            send_buffer_limited: 0.0,
-            mss: 1448,
-        }),
     }
 }
 
 /// Transactions with a long tail.
 pub(crate) fn transact(name: &str, transport: Transport, p50: u64) -> Measurement {
-    of(name, transacted(transport, p50))
+    of(name, Detail::Transact(Box::new(transacted(transport, p50))))
 }
 
-fn transacted(transport: Transport, p50: u64) -> FlowFigures {
+/// Figures of transactions with a long tail.
+pub(crate) fn transacted(transport: Transport, p50: u64) -> TransactFigures {
     let base = streamed(transport, 1, 0.5);
-    // A tail that grows with the nines of the share.
+    TransactFigures {
+        flow: FlowFigures { limit: None, ..base.flow },
+        requests: RequestFigures {
+            transactions_per_s: summary(0.8e9 / p50 as f64, 0.04),
+            failed: 0,
+            latency_ns: Some(long_tail(p50)),
+        },
+        response_bytes: 1,
+    }
+}
+
+/// Latency that grows with the nines of the share.
+fn long_tail(p50: u64) -> Latency {
     let within = |nines: f64| (p50 as f64 * (0.7 + 0.93 * nines + 0.11 * nines.powi(3))) as u64;
     let mut distribution: Vec<(u64, f64)> =
         (0..=100).map(|step| f64::from(step) / 20.0).map(|nines| (within(nines), 1.0 - 10f64.powf(-nines))).collect();
     distribution.push((p50 * 31, 1.0));
-    FlowFigures {
-        task: TaskKind::Transact,
-        response_bytes: Some(1),
-        direction: None,
-        received: None,
-        sent: None,
-        limit: None,
-        loss: None,
-        jitter_ns: None,
-        transactions_per_s: Some(summary(0.8e9 / p50 as f64, 0.04)),
-        failed: Some(0),
-        latency_ns: Some(Latency {
-            p50: within(0.301),
-            p90: within(1.0),
-            p99: within(2.0),
-            p999: within(3.0),
-            max: p50 * 31,
-            min: p50 * 7 / 10,
-            mean: p50 as f64 * 1.1,
-            count: 254_311,
-            distribution,
-        }),
-        ..base
+    Latency {
+        p50: within(0.301),
+        p90: within(1.0),
+        p99: within(2.0),
+        p999: within(3.0),
+        max: p50 * 31,
+        min: p50 * 7 / 10,
+        mean: p50 as f64 * 1.1,
+        count: 254_311,
+        distribution,
     }
 }
 
 /// RPC calls that move units of data at a share of a gigabit link's limit.
 pub(crate) fn calls(name: &str, transport: Transport, call: RpcCall, unit_bytes: u64, share: f64) -> Measurement {
     let moved = streamed(transport, unit_bytes, share);
-    let per_second =
-        moved.received.as_ref().map_or(0.0, |received| received.payload_bps.median) / 8.0 / unit_bytes as f64;
-    let figures = FlowFigures {
-        task: TaskKind::Rpc,
-        call: Some(call),
-        retransmitted: Some(if transport == Transport::Udp { 17 } else { 0 }),
-        transactions_per_s: Some(summary(per_second, 0.02)),
-        direction: None,
-        loss: None,
-        jitter_ns: None,
-        received: moved.received,
-        sent: moved.sent,
-        limit: moved.limit,
-        ..transacted(transport, 90_000)
+    let per_second = moved.received.payload_bps.median / 8.0 / unit_bytes as f64;
+    let TransactFigures { flow, requests, .. } = transacted(transport, 90_000);
+    let figures = RpcFigures {
+        flow: FlowFigures { limit: moved.flow.limit, ..flow },
+        requests: RequestFigures { transactions_per_s: summary(per_second, 0.02), ..requests },
+        call,
+        received: Some(moved.received),
+        sent: Some(moved.sent),
+        retransmitted: if transport == Transport::Udp { 17 } else { 0 },
+        service_ns: None,
     };
-    of(name, figures)
+    of(name, Detail::Rpc(Box::new(figures)))
 }
 
 /// A host with one NIC.
@@ -221,34 +221,32 @@ pub(crate) fn host(name: &str, speed: Option<BitRate>) -> Host {
 }
 
 fn cell(result: &Measurement, clients: &[&str], server: &str) -> Trial {
-    let figures = result.flows().expect("a result of flows");
+    let flow = result.flows().expect("a result of flows");
     let paths = clients.iter().map(|client| Path::between(*client, server)).collect();
-    let net = Net { ip: figures.ip, flows: figures.flows, ..Net::plain(figures.transport) };
-    let bytes = ByteCount::new(figures.message_bytes);
-    let task = match figures.task {
-        TaskKind::Stream => Task::Stream(StreamTask {
+    let net = Net { ip: flow.ip, flows: flow.flows, ..Net::plain(flow.transport) };
+    let bytes = ByteCount::new(flow.message_bytes);
+    let transport = flow.transport;
+    let task = match &result.detail {
+        Detail::Stream(stream) => Task::Stream(StreamTask {
             paths,
             net,
-            direction: figures.direction.unwrap_or_default(),
+            direction: stream.direction,
             offload: false,
-            ..StreamTask::plain(figures.transport, bytes)
+            ..StreamTask::plain(transport, bytes)
         }),
-        TaskKind::Transact => Task::Transact(TransactTask {
+        Detail::Transact(_) => Task::Transact(TransactTask {
             paths,
             net,
             request_bytes: bytes,
             response_bytes: bytes,
-            ..TransactTask::plain(figures.transport)
+            ..TransactTask::plain(transport)
         }),
-        TaskKind::Rpc => {
-            let call = figures.call.unwrap_or_default();
-            Task::Rpc(RpcTask { paths, net, ..RpcTask::plain(figures.transport, call, bytes) })
-        }
-        TaskKind::Nfs => {
+        Detail::Rpc(calls) => Task::Rpc(RpcTask { paths, net, ..RpcTask::plain(transport, calls.call, bytes) }),
+        Detail::Nfs(_) => {
             let mix = NfsMix::named("sfs97-like").expect("it is built in");
-            Task::Nfs(NfsTask { paths, net, ..NfsTask::plain(figures.transport, mix) })
+            Task::Nfs(NfsTask { paths, net, ..NfsTask::plain(transport, mix) })
         }
-        TaskKind::Frames | TaskKind::Copy => panic!("{} has no flows", result.name),
+        Detail::Frames { .. } | Detail::Copy(_) => panic!("{} has no flows", result.name),
     };
     Trial::new(result.name.clone(), task, Timing::of(Nanos::from_millis(500), Nanos::from_secs(2)))
 }
@@ -332,7 +330,7 @@ pub(crate) fn udp_sweep() -> Record {
 /// TCP one way, the other way, and both ways at once.
 pub(crate) fn tcp_directions() -> Record {
     let way = |name, direction, share| {
-        with(stream(name, Transport::Tcp, 131_072, share), |figures| figures.direction = Some(direction))
+        with(stream(name, Transport::Tcp, 131_072, share), |figures| figures.direction = direction)
     };
     record(
         &["a"],
@@ -353,7 +351,7 @@ pub(crate) fn transactions() -> Record {
 /// Requests timed on the idle path and beside the stream: TCP that fills a queue of 200 ms, and a path whose cores wake up
 /// for every request while it is idle.
 pub(crate) fn loaded_latency() -> Record {
-    let timed = |p50| transacted(Transport::Tcp, p50).latency_ns.expect("timed");
+    let timed = |p50| long_tail(p50);
     let probed = |loaded_p50, loaded_unanswered, runs_apart, buffer_delay_percent| {
         let (idle_ns, loaded_ns) = (timed(400_000), timed(loaded_p50));
         let added = |at: fn(&Latency) -> u64| at(&loaded_ns) as i64 - at(&idle_ns) as i64;
@@ -387,11 +385,10 @@ pub(crate) fn many_sources() -> Record {
     let share = |from: &str, part: f64| Share {
         from: from.to_owned(),
         to: "receiver".to_owned(),
-        payload_bps: Some(summary(941e6 * part, 0.05)),
-        transactions_per_s: None,
+        main: summary(941e6 * part, 0.05),
         loss: None,
     };
-    figures(&mut result).shares = vec![share("a", 0.5), share("b", 0.3), share("c", 0.2)];
+    flow(&mut result).shares = vec![share("a", 0.5), share("b", 0.3), share("c", 0.2)];
     record(&["a", "b", "c"], "receiver", vec![result])
 }
 
@@ -428,7 +425,7 @@ pub(crate) fn lossy() -> Record {
 /// A link that does not know its speed.
 pub(crate) fn unknown_link() -> Record {
     let mut result = stream("tcp", Transport::Tcp, 131_072, 0.9);
-    figures(&mut result).limit = None;
+    flow(&mut result).limit = None;
     result.caveats.push(Caveat::new(
         CaveatKind::UnknownLinkSpeed,
         Message::untranslated(
@@ -445,8 +442,8 @@ pub(crate) fn absurd() -> Record {
     let mut probed = loaded_latency();
     let probed = figures(&mut probed.results[0]).loaded_latency.take();
     let broken = with(stream("broken", Transport::Udp, 64, f64::NAN), |figures| {
-        figures.cpu.sender.busiest_core = f64::INFINITY;
-        figures.cpu.receiver.ns_per_byte = Some(f64::NAN);
+        figures.flow.cpu.sender.busiest_core = f64::INFINITY;
+        figures.flow.cpu.receiver.ns_per_byte = Some(f64::NAN);
         figures.loss = Some(Loss { lost: 9, of: 3, ..Loss::default() });
         figures.loaded_latency = probed.map(|probed| LoadedLatency {
             rpm: RoundTripsPerMinute { idle: f64::INFINITY, loaded: f64::NAN },
@@ -455,20 +452,20 @@ pub(crate) fn absurd() -> Record {
         });
     });
     let broken = with_tester_limit(broken, 0.0);
-    let empty = with(transact("empty", Transport::Tcp, 27_000), |figures| {
-        figures.transactions_per_s = Some(summary(f64::NAN, 0.1));
-        figures.latency_ns = Some(Latency {
-            p50: 0,
-            p90: 0,
-            p99: 0,
-            p999: 0,
-            max: 0,
-            min: 0,
-            mean: f64::NAN,
-            count: 0,
-            distribution: vec![],
-        });
+    let mut empty = transacted(Transport::Tcp, 27_000);
+    empty.requests.transactions_per_s = summary(f64::NAN, 0.1);
+    empty.requests.latency_ns = Some(Latency {
+        p50: 0,
+        p90: 0,
+        p99: 0,
+        p999: 0,
+        max: 0,
+        min: 0,
+        mean: f64::NAN,
+        count: 0,
+        distribution: vec![],
     });
+    let empty = of("empty", Detail::Transact(Box::new(empty)));
     record(&["a"], "b", vec![broken, empty])
 }
 

@@ -2,15 +2,13 @@
 //!
 //! `cargo xtask snapshots` writes the files anew. Each kind of run has a folder of `tests/snapshots`, each form of output a file in it.
 
-use crate::page_outline::outline;
-use crate::{
-    attempts, calls, copy, copy_timeline, device, frames, ladder, limits, nfs, over_time, recorded, sample, study,
-};
+use crate::{attempts, calls, copy, copy_timeline, device, frames, ladder, limits, nfs, over_time, recorded, sample};
 use linerate_model::{
     Change, ComparedFigure, Comparison, Firmness, Interval, Quantity, Record, RecordId, Samples, message,
 };
 use linerate_report::limits::Limits;
 use linerate_report::{Language, Style, answer, comparison, csv, explain, html, json, markdown, text};
+use linerate_testsuite::page_outline::outline;
 use linerate_units::BitRate;
 use serde_json::Value;
 
@@ -222,20 +220,6 @@ fn rare_results() {
 fn colours() {
     let coloured = text(&sample::udp_sweep(), &Style { colour: true, ..TERMINAL });
     check("tester-limit", "terminal-coloured", &coloured.replace('\u{1b}', "ESC"));
-}
-
-/// Of the published studies; docs/studies has their pages.
-#[test]
-fn studies() {
-    // The page of 1998 has all kinds of findings, and a hundred results.
-    for name in ["filecopy-2003", "l3switch-2008", "switches-2020"] {
-        let report = study::published(name);
-        let folder = format!("study-{name}");
-        check(&folder, "terminal", &linerate_report::study::text(&report, &TERMINAL, None));
-    }
-    let report = study::published("filecopy-2003");
-    check("study-filecopy-2003", "markdown", &linerate_report::study::markdown(Language::English, &report, None));
-    check("study-filecopy-2003", "terminal-ja", &linerate_report::study::text(&report, &JAPANESE, None));
 }
 
 #[test]

@@ -55,7 +55,7 @@ async fn a_lossy_path_costs_tcp_what_theory_says_and_is_named() {
     }
     let lossy = Network { loss: 0.02, ..Network::default() };
     let record = measured(plans::udp(), &lossy).await;
-    let loss = only(&record).flows().and_then(|flows| flows.loss).expect("datagrams are counted");
+    let loss = only(&record).loss().copied().expect("datagrams are counted");
     assert!(loss.lost as f64 / loss.of as f64 >= 0.02, "{loss:?}");
 }
 
@@ -65,7 +65,7 @@ async fn requests_wait_for_the_round_trip() {
         let network = Network { round_trip: Nanos::new(micros * 1_000), ..Network::default() };
         let record = measured(plans::transact(), &network).await;
         close(only(&record).main.median, 1e6 / micros as f64, 0.02);
-        let latency = only(&record).flows().and_then(|flows| flows.latency_ns.clone()).expect("it was timed");
+        let latency = only(&record).latency().cloned().expect("it was timed");
         close(latency.p50 as f64, micros as f64 * 1e3, 0.02);
     }
 }
@@ -75,7 +75,7 @@ async fn latency_under_load_is_the_queue() {
     for queue in [5, 50].map(Nanos::from_millis) {
         let network = Network { queue, ..Network::default() };
         let record = measured(plans::loaded_latency(), &network).await;
-        let loaded = only(&record).flows().and_then(|flows| flows.loaded_latency.clone()).expect("it was probed");
+        let loaded = only(&record).loaded_latency().cloned().expect("it was probed");
         close(loaded.added_ns.p50_runs.median, queue.get() as f64, 0.05);
     }
 }
@@ -85,8 +85,7 @@ async fn calls_move_what_the_line_or_their_number_in_flight_allows() {
     let head = 8_192.0 / 8_256.0;
     for network in lines() {
         let record = measured(plans::rpc(), &network).await;
-        let flows = only(&record).flows().expect("figures");
-        let moved = flows.received.as_ref().expect("writes").payload_bps.median;
+        let moved = only(&record).received().expect("writes").payload_bps.median;
         let line = network.payload(Transport::Tcp, IpVersion::V4, 1 << 20) * head;
         let in_flight = 16.0 * 8_192.0 * 8.0 / network.round_trip.as_secs_f64();
         close(moved, line.min(in_flight), 0.03);

@@ -1,4 +1,4 @@
-//! When a sender of bulk data over TCP may send how much, where a rate is offered.
+//! Pacing of a TCP bulk sender at an offered rate.
 
 use crate::flow::Shared;
 use crate::meter::Meter;
@@ -7,25 +7,25 @@ use linerate_model::{Offered, StreamTask};
 use linerate_sys::clock;
 use linerate_units::BitRate;
 
-/// A paced sender hands over what is due within this, so that the load is even.
+/// Time whose bytes a paced sender hands over at once, so that the load is even.
 const PACED_BURST_NS: u64 = 250_000;
-/// The same of one of many flows of a thread at the most: a flow at a low rate is to be seen in each interval.
+/// Upper limit of that time for flows that share a thread: a flow at a low rate must show in each interval.
 const SHARED_BURST_NS: u64 = 100_000_000;
-/// A paced sender that is further behind gives up the difference: the network's load must not exceed what was asked for
-/// for long.
+/// Largest lateness that a paced sender catches up. It skips the rest, because the load must not exceed the offered rate for long.
 const CATCH_UP_NS: u64 = 20_000_000;
 
-/// Holds a sender to its share of the offered rate.
+/// Limits a sender to its share of the offered rate.
 pub(super) struct Pacing {
-    /// In units of one byte, so that bursts can be of any size.
+    /// Pace in units of one byte, so that bursts can have any size.
     pace: Pace,
     burst: u64,
-    /// The same of the first burst.
-    first: u64,
+    /// Size of the first burst.
+    first_burst: u64,
     start: u64,
-    /// Bytes that were given up.
-    forgone: u64,
-    most_behind: u64,
+    /// Bytes that were skipped.
+    skipped: u64,
+    /// Most bytes that are caught up.
+    max_behind: u64,
 }
 
 impl Pacing {
@@ -39,40 +39,42 @@ impl Pacing {
         let pace = Pace::new(Offered::PayloadBps(BitRate::per_second(per_second)), 1, start, flow, spec.net.flows);
         // Full segments, where the rate allows.
         let burst = pace.within(PACED_BURST_NS).min(spec.message_bytes.get());
-        let most_behind = pace.within(CATCH_UP_NS).max(burst);
-        Some(Self { pace, burst, first: burst, start, forgone: 0, most_behind })
+        let max_behind = pace.within(CATCH_UP_NS).max(burst);
+        Some(Self { pace, burst, first_burst: burst, start, skipped: 0, max_behind })
     }
 
-    /// Makes bursts so long that a thread which serves `flows` flows has one within [`PACED_BURST_NS`]. That of flow `number` of
-    /// these comes a part of this later than that of the flow before it.
+    /// Lengthens the bursts for a thread that serves `flows` flows, so that it has one burst per [`PACED_BURST_NS`]. The bursts of
+    /// the flows, by their `number`, are spread evenly.
     pub(super) fn take_turns(&mut self, number: u64, flows: u64) {
         let burst = self.pace.within((PACED_BURST_NS * flows).min(SHARED_BURST_NS));
-        (self.burst, self.most_behind) = (burst, self.pace.within(CATCH_UP_NS) + burst);
-        self.first = (burst * (1 + number) / flows).max(1);
+        self.burst = burst;
+        self.max_behind = self.pace.within(CATCH_UP_NS) + burst;
+        self.first_burst = (burst * (1 + number) / flows).max(1);
     }
 
-    /// When a burst is due, after `sent` bytes.
+    /// Returns the time when the burst after `sent` bytes is due.
     pub(super) fn due(&self, sent: u64) -> u64 {
-        let next = sent + self.forgone;
-        let burst = if next == 0 { self.first } else { self.burst };
+        let next = sent + self.skipped;
+        let burst = if next == 0 { self.first_burst } else { self.burst };
         self.pace.due(next + burst - 1).max(self.start)
     }
 
-    /// Waits until a burst is due; returns how many bytes may be sent. A stop is seen after 100 ms at most.
+    /// Waits until a burst is due, at most 100 ms, and returns the number of bytes that may be sent.
     pub(super) fn wait(&mut self, sent: u64, meter: &Meter) -> usize {
-        let (at, now) = (self.due(sent), clock::now());
+        let at = self.due(sent);
+        let now = clock::now();
         if at > now {
             clock::sleep_until(at.min(now + 100_000_000));
         }
         self.allowed(sent, at, clock::now(), meter)
     }
 
-    /// Bytes that may be sent at `now`, after `sent`, where a burst was due `at`.
+    /// Returns the number of bytes that may be sent at `now`, after `sent` bytes. The burst was due at `at`.
     pub(super) fn allowed(&mut self, sent: u64, at: u64, now: u64, meter: &Meter) -> usize {
         meter.late(now.saturating_sub(at));
-        let next = sent + self.forgone;
+        let next = sent + self.skipped;
         let behind = self.pace.due_by(now).saturating_sub(next);
-        self.forgone += behind.saturating_sub(self.most_behind);
-        behind.min(self.most_behind) as usize
+        self.skipped += behind.saturating_sub(self.max_behind);
+        behind.min(self.max_behind) as usize
     }
 }

@@ -1,13 +1,13 @@
 //! A receiver of bulk data over TCP.
 
-use super::naps::Naps;
-use super::{Account, is_timeout, streams};
+use super::low_water::LowWater;
+use super::{Account, Connections, is_timeout, set_nonblocking};
 use crate::budget::Budget;
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared, Wire};
 use crate::options::CALL_TIMEOUT;
 use crate::spread::{Next, Served, edge_after, serve};
-use linerate_engine::PEER_GONE;
+use linerate_engine::{PEER_GONE, Stopped};
 use linerate_model::{FlowCounts, ReceiveBy, Received, StreamTask};
 use linerate_sys::epoll::Interest;
 use linerate_sys::socket::wait_readable;
@@ -16,11 +16,11 @@ use std::io::Read as _;
 use std::net::TcpStream;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-/// The receiver waits for the stream's end so long after its window; what a deep queue still holds is left to it.
+/// Longest wait for the stream's end after the window. Bytes left in a deep queue after that are not read.
 const END_NS: u64 = 1_000_000_000;
-/// Stays in a core's L2 cache: twice the rate of a buffer that does not.
+/// Buffer size. It stays in a core's L2 cache, which doubles the rate.
 const RECEIVE_BUFFER: usize = 128 << 10;
-/// Uncopied, only the number of calls counts.
+/// Bytes that one call discards. Without copying, only the number of calls matters.
 const DISCARD_CALL: usize = 1 << 20;
 
 /// Receives until the sender ends the stream, on a thread of its own.
@@ -34,31 +34,38 @@ pub(crate) fn receive(
     let mut receiver = Receiver::new(shared, index, spec, stream)?;
     loop {
         if shared.stop.is_set() {
-            return Err(StreamError::Stopped);
+            return Err(Stopped.into());
         }
-        // On a slow path a read may wait past an edge of the window, for each flow until another time.
+        // On a slow path a read could wait past an edge of the window, and each flow would see it at another time.
         let now = clock::now();
         let to_edge = edge_after(&shared.timeline, now).saturating_sub(now);
         let is_quiet = to_edge <= CALL_TIMEOUT.as_nanos() as u64 && !wait_readable(&[stream.as_fd()], to_edge)?;
-        let is_over = if is_quiet { receiver.nothing(&inbound)? } else { receiver.take(&mut inbound)? };
+        let is_over = if is_quiet { receiver.check_time(&inbound)? } else { receiver.take(&mut inbound)? };
         if is_over {
             return receiver.finish();
         }
     }
 }
 
-/// Receives flows `indices` until their senders end them, on the calling thread.
-pub(crate) fn receive_all(shared: &Shared, indices: &[usize], spec: &StreamTask) -> Result<Vec<Outcome>, StreamError> {
-    // Their thread is woken for several of them at a time, and does not wait in a read that its timeout ends.
-    let receiver = |(index, stream)| Ok(Receiver { naps: None, ..Receiver::new(shared, index, spec, stream)? });
-    let flows = streams(shared, indices)?.map(receiver).collect::<Result<_, StreamError>>()?;
+/// Receives all `connections` until their senders end them, on the calling thread.
+pub(crate) fn receive_all(
+    shared: &Shared,
+    connections: &Connections<'_>,
+    spec: &StreamTask,
+) -> Result<Vec<Outcome>, StreamError> {
+    set_nonblocking(connections)?;
+    let mut flows = Vec::new();
+    for (index, stream) in connections {
+        // The thread is woken for several flows at a time, and does not wait in a read that its timeout ends.
+        flows.push(Receiver { low_water: None, ..Receiver::new(shared, *index, spec, stream)? });
+    }
     serve(shared, flows, &mut Inbound::new(shared), clock::now())
 }
 
-/// What the receivers of one thread share.
+/// State that the receivers of one thread share.
 struct Inbound {
     buffer: Vec<u8>,
-    /// When anything came last, for each end of this host: of many flows one may be silent for long on a busy path.
+    /// Time of the last arrival at each end of this host. A single flow may be silent for long on a busy path.
     heard: Vec<u64>,
 }
 
@@ -69,98 +76,86 @@ impl Inbound {
     }
 }
 
-/// A flow that is received.
+/// Receiving end of a flow.
 struct Receiver<'a> {
     shared: &'a Shared,
     index: usize,
     spec: &'a StreamTask,
     stream: &'a TcpStream,
     account: Account<'a>,
-    /// What is under way at the end of the window is waited for so long.
-    stragglers: u64,
-    /// None where the window ends by time.
-    volume: Option<Awaited<'a>>,
-    /// None of a volume, whose last byte is to be seen when it comes, and of flows that share a thread.
-    naps: Option<Naps>,
+    /// Time after the window in which stragglers are received.
+    straggler_time: u64,
+    /// Volume of the stream, or `None` if the window ends by time.
+    volume: Option<PendingVolume<'a>>,
+    /// Low-water mark. `None` for a volume, whose last byte must be seen on arrival, and for flows that share a thread.
+    low_water: Option<LowWater>,
 }
 
-/// A volume that is received. Its end is that of the stream, or all of it where the sender does not tell.
-struct Awaited<'a> {
-    left: Option<&'a Budget>,
-    /// When some of it came first; beyond any clock while nothing has.
+/// Volume that is being received. It ends with the stream or, if the sender does not mark the end, with its last byte.
+struct PendingVolume<'a> {
+    budget: Option<&'a Budget>,
+    /// Time of the first arrival; beyond any clock before that.
     first: u64,
-    /// When some of it came last.
+    /// Time of the last arrival.
     last: u64,
 }
 
-impl Awaited<'_> {
-    /// Takes `bytes` that have come while the window `is_open`. Returns how many count.
+impl PendingVolume<'_> {
+    /// Takes `bytes` that have arrived while the window `is_open`. Returns the number of bytes that count.
     fn take(&self, bytes: u64, is_open: bool) -> u64 {
-        let Some(left) = self.left.filter(|_| is_open) else { return bytes };
-        let counted = left.take(bytes);
-        left.settle(counted, counted);
+        let Some(budget) = self.budget.filter(|_| is_open) else { return bytes };
+        let counted = budget.take(bytes);
+        budget.settle(counted, counted);
         counted
     }
 
-    /// Takes note that so many bytes counted at `now`. Returns whether all have come.
-    fn counted(&mut self, bytes: u64, now: u64) -> bool {
+    /// Records that `bytes` counted at `now`. Returns whether the whole volume has arrived.
+    fn record(&mut self, bytes: u64, now: u64) -> bool {
         if bytes > 0 {
-            (self.first, self.last) = (self.first.min(now), now);
+            self.first = self.first.min(now);
+            self.last = now;
         }
-        self.left.is_some_and(Budget::is_spent)
+        self.budget.is_some_and(Budget::is_spent)
     }
 }
 
 impl<'a> Receiver<'a> {
     fn new(shared: &'a Shared, index: usize, spec: &'a StreamTask, stream: &'a TcpStream) -> Result<Self, StreamError> {
         let account = Account::of_receiver(shared, stream)?;
-        // Who goes on until it is told to end leaves nothing to be waited for.
-        let stragglers = if shared.wire == Wire::Own { END_NS } else { 0 };
-        let awaited = |_| Awaited { left: shared.budget(index), first: u64::MAX, last: shared.timeline.start() };
-        let volume = shared.job.volume().map(awaited);
-        let by_bytes = volume.is_some() || matches!(shared.wire, Wire::Iperf3 { by_bytes: true, .. });
-        let naps = (!by_bytes).then(|| Naps::new(shared.wire));
-        Ok(Self { shared, index, spec, stream, account, stragglers, volume, naps })
+        // A sender that continues until it is told to stop leaves no stragglers to wait for.
+        let straggler_time = if shared.wire.marks_end() { END_NS } else { 0 };
+        let volume = shared.job.volume().map(|_| PendingVolume {
+            budget: shared.budget(index),
+            first: u64::MAX,
+            last: shared.timeline.start(),
+        });
+        let by_bytes = volume.is_some() || matches!(shared.wire, Wire::Unphased { by_bytes: true, .. });
+        let low_water = (!by_bytes).then(|| LowWater::new(shared.wire));
+        Ok(Self { shared, index, spec, stream, account, straggler_time, volume, low_water })
     }
 
-    /// Takes what is there in one call. Returns whether the flow is over.
+    /// Receives in one call. Returns whether the flow is over.
     #[inline]
     fn take(&mut self, inbound: &mut Inbound) -> Result<bool, StreamError> {
-        let (mut reader, account) = (self.stream, &mut self.account);
-        let taken = match self.spec.receive_by {
+        let mut reader = self.stream;
+        let received = match self.spec.receive_by {
             ReceiveBy::Copy => reader.read(&mut inbound.buffer),
             ReceiveBy::Discard => tcp::discard(reader, DISCARD_CALL),
         };
-        let gone = |what: String| self.shared.gone(self.index, what);
-        let mut counted;
-        match taken {
-            Ok(0) => {
-                // The sender may end a little earlier than this end's window, or have started earlier. Less than half of the window
-                // says little of the rate.
-                let now = account.sample()?;
-                let timeline = &self.shared.timeline;
-                let is_enough = now >= timeline.open().saturating_add(timeline.measure().get() / 2);
-                if self.volume.is_none() && self.shared.wire == Wire::Own && is_enough && self.shared.may_end(now) {
-                    account.end()?;
-                }
-                if account.window.is_closed() {
-                    return Ok(true);
-                }
-                if self.volume.is_some() {
-                    return self.ended();
-                }
-                return Err(gone(format!("it ended the stream after {} bytes had arrived", account.total)));
-            }
-            Ok(taken) => counted = taken as u64,
-            Err(error) if is_timeout(&error) => return self.nothing(inbound),
+        let mut counted = match received {
+            Ok(0) => return self.stream_ended(),
+            Ok(bytes) => bytes as u64,
+            Err(error) if is_timeout(&error) => return self.check_time(inbound),
             Err(error) => {
-                account.sample()?;
-                if account.window.is_closed() {
+                self.account.sample()?;
+                if self.account.window.is_closed() {
                     return Ok(true);
                 }
-                return Err(gone(format!("{error}, after {} bytes had arrived", account.total)));
+                let what = format!("{error}, after {} bytes had arrived", self.account.total);
+                return Err(self.shared.gone(self.index, what));
             }
-        }
+        };
+        let account = &mut self.account;
         if let Some(volume) = &self.volume {
             counted = volume.take(counted, account.window.is_open());
         }
@@ -169,39 +164,61 @@ impl<'a> Receiver<'a> {
         let heard = &mut inbound.heard[self.shared.flows[self.index].end];
         *heard = now.max(*heard);
         self.shared.meters[self.index].received(account.total, 0, 0);
-        if let Some(naps) = &mut self.naps {
-            naps.took(self.stream, counted, now)?;
+        if let Some(low_water) = &mut self.low_water {
+            low_water.received(self.stream, counted, now)?;
         }
         if let Some(volume) = &mut self.volume
-            && volume.counted(counted, now)
+            && volume.record(counted, now)
         {
             self.shared.wake_receivers(self.index);
-            return self.ended();
+            return self.volume_ended();
         }
         Ok(self.is_over(*heard))
     }
 
-    /// All that this flow carries of a volume has come. Returns that the flow is over.
-    fn ended(&mut self) -> Result<bool, StreamError> {
-        if let Some(Awaited { first, last, .. }) = self.volume {
+    /// Handles the end of the stream. Returns whether the flow is over.
+    fn stream_ended(&mut self) -> Result<bool, StreamError> {
+        let account = &mut self.account;
+        let now = account.sample()?;
+        let timeline = &self.shared.timeline;
+        // The sender may end a little before this end's window, or have started earlier. Less than half of the window shows too
+        // little of the rate.
+        let is_enough = now >= timeline.open().saturating_add(timeline.measure().get() / 2);
+        if self.volume.is_none() && self.shared.wire.marks_end() && is_enough && self.shared.may_end(now) {
+            account.end()?;
+        }
+        if account.window.is_closed() {
+            return Ok(true);
+        }
+        if self.volume.is_some() {
+            return self.volume_ended();
+        }
+        let what = format!("it ended the stream after {} bytes had arrived", account.total);
+        Err(self.shared.gone(self.index, what))
+    }
+
+    /// Ends a flow whose part of the volume has arrived. Returns that the flow is over.
+    fn volume_ended(&mut self) -> Result<bool, StreamError> {
+        if let Some(PendingVolume { first, last, .. }) = self.volume {
             self.account.end_at(first, last)?;
         }
         self.shared.finished();
         Ok(true)
     }
 
-    /// Takes note that nothing has come. Returns whether the flow is over.
-    fn nothing(&mut self, inbound: &Inbound) -> Result<bool, StreamError> {
+    /// Checks the time while nothing arrives. Returns whether the flow is over.
+    fn check_time(&mut self, inbound: &Inbound) -> Result<bool, StreamError> {
         let now = self.account.sample()?;
         if let Some(volume) = &mut self.volume
             && self.account.window.is_open()
-            && volume.counted(0, now)
+            && volume.record(0, now)
         {
-            return self.ended();
+            return self.volume_ended();
         }
         let heard = inbound.heard[self.shared.flows[self.index].end];
         if now > heard + PEER_GONE.as_nanos() as u64 && !self.account.window.is_closed() {
-            let (seconds, bytes) = (PEER_GONE.as_secs(), self.account.total);
+            let seconds = PEER_GONE.as_secs();
+            let bytes = self.account.total;
             let what = format!("nothing arrived for {seconds} s, after {bytes} bytes");
             return Err(self.shared.gone(self.index, what));
         }
@@ -209,7 +226,7 @@ impl<'a> Receiver<'a> {
     }
 
     fn is_over(&self, now: u64) -> bool {
-        now > self.shared.timeline.close() + self.stragglers && self.account.window.is_closed()
+        now > self.shared.timeline.close() + self.straggler_time && self.account.window.is_closed()
     }
 
     fn finish(self) -> Result<Outcome, StreamError> {
@@ -245,7 +262,7 @@ impl Served for Receiver<'_> {
     }
 
     fn look(&mut self, inbound: &mut Inbound) -> Result<bool, StreamError> {
-        self.nothing(inbound)
+        self.check_time(inbound)
     }
 
     fn finish(self, _: &Inbound) -> Result<Outcome, StreamError> {

@@ -1,11 +1,12 @@
 //! A sender of bulk data over TCP.
 
 use super::pacing::Pacing;
-use super::{Account, is_timeout, streams};
+use super::{Account, Connections, is_timeout, set_nonblocking};
 use crate::budget::Budget;
 use crate::error::StreamError;
-use crate::flow::{Outcome, Shared, Wire};
+use crate::flow::{Outcome, Shared};
 use crate::spread::{Next, Served, serve};
+use linerate_engine::{Stopped, failed};
 use linerate_model::{FlowCounts, SendBy, Sent, StreamTask};
 use linerate_sys::epoll::Interest;
 use linerate_sys::{clock, memory, tcp};
@@ -15,20 +16,20 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Duration;
 
-/// The sender goes on for so long after its window, for the receiver's closes a little later or earlier.
+/// Time for which the sender goes on after its window, because the receiver's closes a little later or earlier.
 const COOL_DOWN_NS: u64 = 250_000_000;
-/// A sender that has handed over its volume looks this often whether the peer has acknowledged all of it.
-const REST_NS: u64 = 1_000_000;
-/// Below this, `sendfile` costs more than the copy it saves.
+/// Interval of looking whether the peer has acknowledged the whole volume.
+const PAUSE_NS: u64 = 1_000_000;
+/// Smallest message for `sendfile`. Below this, it costs more than the copy it saves.
 const SENDFILE_MINIMUM: u64 = 16 << 10;
-/// One `sendfile` call; the kernel cuts it into pieces of 64 KiB in any case.
+/// Bytes of one `sendfile` call. The kernel cuts it into pieces of 64 KiB in any case.
 const SENDFILE_CALL: usize = 1 << 20;
-/// The window's edges are seen between calls only. A call waits for no longer than this at a time, which it may do for each of the
-/// kernel's pieces; one that took longer is followed by one that should take half of it.
+/// Longest wait of a call, for each of the kernel's pieces. The window's edges are seen only between calls, so a call that took
+/// longer is followed by a shorter one that should take half of this.
 const LONG_CALL_NS: u64 = 20_000_000;
-/// No call is cut to less.
+/// Smallest call.
 const SHORTEST_CALL: usize = 16 << 10;
-/// One of many flows of a thread hands over no more before the next one has its turn.
+/// Most bytes that a flow on a shared thread hands over before the next flow has its turn.
 const TURN: usize = 256 << 10;
 
 /// Sends until the cool-down is over, on a thread of its own.
@@ -42,41 +43,47 @@ pub(crate) fn send(
     let mut sender = Sender::new(shared, index, spec, stream);
     shared.stop.sleep_until(shared.timeline.start());
     let wait = Duration::from_nanos(LONG_CALL_NS);
-    stream.set_write_timeout(Some(wait)).map_err(StreamError::socket("setting a timeout"))?;
-    let (mut call, mut before) = (usize::MAX, clock::now());
+    stream.set_write_timeout(Some(wait)).map_err(failed("setting a timeout"))?;
+    let mut max_bytes = usize::MAX;
+    let mut last_call = clock::now();
     loop {
         if shared.stop.is_set() {
-            return Err(StreamError::Stopped);
+            return Err(Stopped.into());
         }
         let allowed = sender.wait();
-        let sent_before = sender.account.total;
-        let Some(now) = sender.send(&supply, allowed.min(call))? else { break };
-        let (sent, took) = (sender.account.total - sent_before, now - before);
-        call = match took > LONG_CALL_NS {
-            true => ((sent * (LONG_CALL_NS / 2) / took) as usize).max(SHORTEST_CALL),
-            false => call.saturating_mul(2),
+        let total = sender.account.total;
+        let Some(now) = sender.send(&supply, allowed.min(max_bytes))? else { break };
+        let duration = now - last_call;
+        max_bytes = if duration > LONG_CALL_NS {
+            let bytes = sender.account.total - total;
+            ((bytes * (LONG_CALL_NS / 2) / duration) as usize).max(SHORTEST_CALL)
+        } else {
+            max_bytes.saturating_mul(2)
         };
-        before = now;
+        last_call = now;
     }
     sender.finish(&supply)
 }
 
-/// Sends flows `indices` until the cool-down is over, on the calling thread.
-pub(crate) fn send_all(shared: &Shared, indices: &[usize], spec: &StreamTask) -> Result<Vec<Outcome>, StreamError> {
-    let flows = streams(shared, indices)?
-        .zip(0..)
-        .map(|((index, stream), number)| {
-            let mut sender = Sender::new(shared, index, spec, stream);
-            if let Some(pacing) = &mut sender.pacing {
-                pacing.take_turns(number, indices.len() as u64);
-            }
-            sender
-        })
-        .collect();
+/// Sends all `connections` until the cool-down is over, on the calling thread.
+pub(crate) fn send_all(
+    shared: &Shared,
+    connections: &Connections<'_>,
+    spec: &StreamTask,
+) -> Result<Vec<Outcome>, StreamError> {
+    set_nonblocking(connections)?;
+    let mut flows = Vec::new();
+    for ((index, stream), number) in connections.iter().zip(0..) {
+        let mut sender = Sender::new(shared, *index, spec, stream);
+        if let Some(pacing) = &mut sender.pacing {
+            pacing.take_turns(number, connections.len() as u64);
+        }
+        flows.push(sender);
+    }
     serve(shared, flows, &mut Supply::new(spec)?, shared.timeline.start())
 }
 
-/// A flow that is sent.
+/// Sending end of a flow.
 struct Sender<'a> {
     shared: &'a Shared,
     index: usize,
@@ -84,29 +91,37 @@ struct Sender<'a> {
     stream: &'a TcpStream,
     pacing: Option<Pacing>,
     account: Account<'a>,
-    /// What is left of the volume; none where the window ends by time.
+    /// Remaining volume, or `None` if the window ends by time.
     budget: Option<&'a Budget>,
-    /// Nothing is left to hand over.
-    rests: bool,
+    /// Whether nothing is left to hand over.
+    paused: bool,
 }
 
 impl<'a> Sender<'a> {
     fn new(shared: &'a Shared, index: usize, spec: &'a StreamTask, stream: &'a TcpStream) -> Self {
-        let (pacing, account) = (Pacing::new(shared, index, spec), Account::new(shared, stream));
-        Self { shared, index, spec, stream, pacing, account, budget: shared.budget(index), rests: false }
+        Self {
+            shared,
+            index,
+            spec,
+            stream,
+            pacing: Pacing::new(shared, index, spec),
+            account: Account::new(shared, stream),
+            budget: shared.budget(index),
+            paused: false,
+        }
     }
 
-    /// Waits until something is due; returns how many bytes may be sent.
+    /// Waits until something is due. Returns the number of bytes that may be sent.
     fn wait(&mut self) -> usize {
-        if self.rests {
-            self.shared.stop.sleep_until(clock::now() + REST_NS);
+        if self.paused {
+            self.shared.stop.sleep_until(clock::now() + PAUSE_NS);
             return usize::MAX;
         }
         let meter = &self.shared.meters[self.index];
         self.pacing.as_mut().map_or(usize::MAX, |pacing| pacing.wait(self.account.total, meter))
     }
 
-    /// Hands over up to `allowed` bytes in one call, of a volume what is left. Returns the time; none if the flow is over.
+    /// Hands over up to `allowed` bytes in one call, within the volume. Returns the time, or `None` if the flow is over.
     #[inline]
     fn send(&mut self, supply: &Supply, allowed: usize) -> Result<Option<u64>, StreamError> {
         match self.budget {
@@ -118,24 +133,26 @@ impl<'a> Sender<'a> {
     /// Hands over up to `allowed` bytes of a volume.
     fn hand_over_of(&mut self, budget: &Budget, supply: &Supply, allowed: usize) -> Result<Option<u64>, StreamError> {
         let taken = budget.take(allowed.min(supply.length()) as u64);
-        self.rests = taken == 0;
-        if self.rests {
-            return self.rest(budget);
+        self.paused = taken == 0;
+        if self.paused {
+            return self.check_acknowledged(budget);
         }
         let before = self.account.total;
-        let handed_over = self.hand_over(supply, taken as usize);
+        let time = self.hand_over(supply, taken as usize);
         budget.settle(taken, self.account.total - before);
-        handed_over
+        time
     }
 
-    /// Nothing is left to hand over: the flow is over when all is, and the peer has acknowledged what this one sent.
-    fn rest(&mut self, budget: &Budget) -> Result<Option<u64>, StreamError> {
+    /// Ends the flow if the whole volume is handed over and the peer has acknowledged the part of this flow.
+    ///
+    /// Returns the time, or `None` if the flow is over.
+    fn check_acknowledged(&mut self, budget: &Budget) -> Result<Option<u64>, StreamError> {
         if budget.is_spent() && tcp::unacknowledged(self.stream)? == 0 {
             self.account.end()?;
             self.shared.finished();
             return Ok(None);
         }
-        if let Some(error) = self.stream.take_error().map_err(StreamError::socket("getsockopt(SO_ERROR)"))? {
+        if let Some(error) = self.stream.take_error().map_err(failed("getsockopt(SO_ERROR)"))? {
             let what = format!("{error}, before all {} bytes were acknowledged", self.account.total);
             return Err(self.shared.gone(self.index, what));
         }
@@ -143,7 +160,7 @@ impl<'a> Sender<'a> {
         Ok((!self.is_over(now)).then_some(now))
     }
 
-    /// Hands over up to `allowed` bytes in one call. Returns the time; none if the flow is over.
+    /// Hands over up to `allowed` bytes in one call. Returns the time, or `None` if the flow is over.
     #[inline]
     fn hand_over(&mut self, supply: &Supply, allowed: usize) -> Result<Option<u64>, StreamError> {
         let account = &mut self.account;
@@ -151,7 +168,7 @@ impl<'a> Sender<'a> {
             Ok(sent) => account.total += sent as u64,
             Err(error) if is_timeout(&error) => (),
             Err(error) => {
-                // The receiver may be done a little earlier than this end knew that it is.
+                // The receiver may have ended a little before this end knew.
                 account.sample()?;
                 if account.window.is_closed() {
                     return Ok(None);
@@ -169,9 +186,9 @@ impl<'a> Sender<'a> {
     }
 
     fn finish(self, supply: &Supply) -> Result<Outcome, StreamError> {
-        // A server of iperf3 fails if a connection ends before it has ended the test. An error here means that the receiver has closed
+        // Servers that end the test themselves fail if a connection ends before. An error here means that the receiver has closed
         // already.
-        if self.shared.wire == Wire::Own {
+        if self.shared.wire.marks_end() {
             let _ = self.stream.shutdown(Shutdown::Write);
         }
         let (bytes, window, tcp) = self.account.close()?;
@@ -199,23 +216,25 @@ impl Served for Sender<'_> {
     }
 
     fn turn(&mut self, supply: &mut Supply) -> Result<Next, StreamError> {
-        let (before, most) = (self.account.total, supply.length().min(TURN));
+        let before = self.account.total;
+        let max_bytes = supply.length().min(TURN);
         let allowed = match &mut self.pacing {
-            None => most,
-            Some(_) if self.rests => most,
+            None => max_bytes,
+            Some(_) if self.paused => max_bytes,
             Some(pacing) => {
-                let (at, now) = (pacing.due(before), clock::now());
+                let at = pacing.due(before);
+                let now = clock::now();
                 if at > now {
                     return Ok(Next::At(at));
                 }
-                pacing.allowed(before, at, now, &self.shared.meters[self.index]).min(most)
+                pacing.allowed(before, at, now, &self.shared.meters[self.index]).min(max_bytes)
             }
         };
         if self.send(supply, allowed)?.is_none() {
             return Ok(Next::Over);
         }
-        if self.rests {
-            return Ok(Next::At(clock::now() + REST_NS));
+        if self.paused {
+            return Ok(Next::At(clock::now() + PAUSE_NS));
         }
         let is_full = self.account.total < before + allowed as u64;
         Ok(match &self.pacing {
@@ -234,7 +253,7 @@ impl Served for Sender<'_> {
     }
 }
 
-/// Where a sender's bytes come from.
+/// Source of a sender's bytes.
 enum Supply {
     File { file: File, length: usize },
     Buffer(Vec<u8>),
@@ -261,7 +280,7 @@ impl Supply {
         }
     }
 
-    /// Bytes of a call at the most.
+    /// Returns the most bytes of one call.
     fn length(&self) -> usize {
         match self {
             Self::File { length, .. } => *length,

@@ -1,15 +1,15 @@
-//! The sender of bulk datagrams, at full speed or at the rate asked for.
+//! The sender of bulk datagrams, at full speed or at an offered rate.
 
 use super::backlog::Backlog;
-use super::{COOL_DOWN_NS, MARKS, MARKS_NS, PLAIN_BATCH, PLAIN_BATCH_BYTES, phase_at, sockets};
+use super::{COOL_DOWN_NS, MARKS, MARKS_NS, PLAIN_BATCH, PLAIN_BATCH_BYTES, Sockets, phase_at};
 use crate::budget::Budget;
 use crate::bulk_tcp::is_timeout;
 use crate::datagram::{Numbering, Phase};
 use crate::error::StreamError;
-use crate::flow::{Outcome, Shared, Wire, is_cut_off};
+use crate::flow::{Outcome, Shared, is_cut_off};
 use crate::spread::{Next, Served, serve};
 use crate::window::Timeline;
-use linerate_engine::Pace;
+use linerate_engine::{Pace, SocketError, Stopped, failed};
 use linerate_model::{FlowCounts, Sent, StreamTask, Transport, ip_packets};
 use linerate_sys::epoll::Interest;
 use linerate_sys::socket::{ECONNREFUSED, EIO, EMSGSIZE, ENOBUFS, ENOMEM};
@@ -20,30 +20,30 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-/// The kernel's UDP_MAX_SEGMENTS before Linux 6.9 (128 since).
+/// Value of the kernel's UDP_MAX_SEGMENTS before Linux 6.9 (128 since).
 const SEGMENTS: usize = 64;
-/// The most one segmented buffer holds: a UDP length of 16 bits, less room for the headers.
+/// Most bytes of one segmented buffer: a UDP length of 16 bits, less room for the headers.
 const SEGMENTED_BYTES: usize = 65_507;
 /// RFC 768.
 const UDP_HEADER: u64 = 8;
-/// Buffers in one `sendmmsg`: enough that the call itself costs little, few enough to stay in the cache.
+/// Buffers of one `sendmmsg`: enough to make the call itself cheap, few enough to stay in the cache.
 const SEGMENTED_BATCH: usize = 2;
-/// At a set rate, datagrams due within this go in one batch.
+/// Time whose datagrams go in one batch at an offered rate.
 const PACED_BURST_NS: u64 = 50_000;
-/// A paced sender that is further behind gives up the difference and counts it as not sent: the load must not exceed what
-/// was asked for for long.
+/// Largest lateness that a paced sender catches up. It skips the rest and counts it as not sent, because the load must not exceed
+/// the offered rate for long.
 const CATCH_UP_NS: u64 = 20_000_000;
-/// After a volume the sender only marks its end, with datagrams that do not count: the receiver may lose some of them.
+/// Interval of the datagrams that mark the end of a volume and do not count. The receiver may lose some of them.
 const MARK_NS: u64 = 10_000_000;
-/// Other flows have the rest of the volume: it is looked this often whether they give some back.
-const REST_NS: u64 = 1_000_000;
-/// Phases change between calls only: one that took longer than this, on a slow link, is followed by one that should take half of it.
+/// Interval of looking whether other flows have given back a part of the volume.
+const PAUSE_NS: u64 = 1_000_000;
+/// Longest call. Phases change only between calls, so a call that took longer is followed by one that should take half of this.
 const LONG_CALL_NS: u64 = 5_000_000;
-/// A sender at a low rate looks this often whether its phase is over.
+/// Interval in which a sender at a low rate looks whether its phase is over.
 const LOOK_NS: u64 = 100_000_000;
-/// A host without a route or an address tries again after this.
+/// Time after which a host without a route or an address tries again.
 const CUT_OFF_NS: u64 = 10_000_000;
-/// Sleeps end this much before a datagram is due; the rest is spun.
+/// Time before a datagram is due that is spun, not slept.
 const SPIN_NS: u64 = 30_000;
 
 /// Sends until the cool-down is over, on a thread of its own.
@@ -64,17 +64,16 @@ pub(crate) fn send(
     Ok(sender.finish())
 }
 
-/// Sends flows `indices` until the cool-down is over, on the calling thread.
-pub(crate) fn send_all(shared: &Shared, indices: &[usize], spec: &StreamTask) -> Result<Vec<Outcome>, StreamError> {
+/// Sends to all `sockets` until the cool-down is over, on the calling thread.
+pub(crate) fn send_all(shared: &Shared, sockets: &Sockets<'_>, spec: &StreamTask) -> Result<Vec<Outcome>, StreamError> {
     let mut batches = Batches::new(spec);
-    let flows = sockets(shared, indices)
-        .map(|(index, socket)| {
-            socket.set_nonblocking(true).map_err(StreamError::socket("fcntl(O_NONBLOCK)"))?;
-            let sender = Sender { waits: false, ..Sender::new(shared, index, spec, socket)? };
-            let schedule = sender.schedule(&mut batches);
-            Ok(ServedSender { sender, schedule })
-        })
-        .collect::<Result<_, StreamError>>()?;
+    let mut flows = Vec::new();
+    for (index, socket) in sockets {
+        socket.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
+        let sender = Sender { waits: false, ..Sender::new(shared, *index, spec, socket)? };
+        let schedule = sender.schedule(&mut batches);
+        flows.push(ServedSender { sender, schedule });
+    }
     serve(shared, flows, &mut batches, shared.timeline.start())
 }
 
@@ -85,7 +84,7 @@ struct Counts {
     refused: u64,
 }
 
-/// Datagrams on their way out. Each batch is numbered anew, so that the flows of a thread share them.
+/// Batches of outgoing datagrams. Each batch is numbered anew, so the flows of a thread share them.
 struct Batches {
     bytes: usize,
     segmented: Option<Outgoing>,
@@ -97,17 +96,22 @@ impl Batches {
         Self { bytes: spec.message_bytes.get() as usize, segmented: None, plain: None }
     }
 
-    /// Those with `per_buffer` in each buffer.
+    /// Returns the batch with `per_buffer` datagrams in each buffer.
     #[inline]
-    fn of(&mut self, per_buffer: usize) -> &mut Outgoing {
-        let (bytes, is_plain) = (self.bytes, per_buffer == 1);
-        let batch = if is_plain { &mut self.plain } else { &mut self.segmented };
-        batch.get_or_insert_with(|| {
-            let plain = (PLAIN_BATCH_BYTES / bytes).clamp(1, PLAIN_BATCH);
-            let buffers = if is_plain { plain } else { SEGMENTED_BATCH };
-            Outgoing::new(buffers, per_buffer, bytes, |payload| rand::fill(payload))
-        })
+    fn batch(&mut self, per_buffer: usize) -> &mut Outgoing {
+        let bytes = self.bytes;
+        if per_buffer == 1 {
+            let buffers = (PLAIN_BATCH_BYTES / bytes).clamp(1, PLAIN_BATCH);
+            self.plain.get_or_insert_with(|| batch(buffers, 1, bytes))
+        } else {
+            self.segmented.get_or_insert_with(|| batch(SEGMENTED_BATCH, per_buffer, bytes))
+        }
     }
+}
+
+/// Creates a batch of datagrams with random payloads.
+fn batch(buffers: usize, per_buffer: usize, bytes: usize) -> Outgoing {
+    Outgoing::new(buffers, per_buffer, bytes, |payload| rand::fill(payload))
 }
 
 struct Sender<'a> {
@@ -115,38 +119,40 @@ struct Sender<'a> {
     index: usize,
     spec: &'a StreamTask,
     socket: &'a UdpSocket,
-    /// Calls wait for room in the socket.
+    /// Whether calls wait for room in the socket.
     waits: bool,
-    /// The last call found no room, and did not wait.
+    /// Whether the last call found no room, and did not wait.
     is_full: bool,
-    /// IP packets that each datagram leaves in; zero where it fits into one.
+    /// IP fragments of each datagram; zero if it fits into one packet.
     fragments: u64,
-    /// Datagrams that share a buffer, and with it the kernel's verdict.
+    /// Datagrams that share a buffer, which the kernel accepts or refuses together.
     per_buffer: usize,
     numbering: Numbering,
     io_method: &'static str,
-    /// Datagrams in the next call at the most.
-    most: usize,
-    /// What may wait in this host.
+    /// Most datagrams of the next call.
+    max_batch: usize,
     backlog: Backlog,
-    /// The number of the next datagram: so many were sent, in all phases.
-    next: u64,
-    /// What became of the measured ones.
-    measured: Counts,
-    /// What is left of the volume; none where the window ends by time.
+    /// Number of the next datagram, which is the number of datagrams sent in all phases.
+    next_sequence: u64,
+    /// Counts of the measured phase.
+    counts: Counts,
+    /// Remaining volume, or `None` if the window ends by time.
     budget: Option<&'a Budget>,
-    /// Nothing is left of it for now.
-    rests: bool,
-    /// When its last datagram was sent, and when all of it was known to be.
-    last: u64,
-    ended: Option<u64>,
-    /// When the first call with measured datagrams began, when the last one ended, and when the first one after them began.
+    /// Whether nothing is left of the volume for now.
+    paused: bool,
+    /// Time of the last datagram of the volume.
+    last_sent: u64,
+    /// Time when the whole volume was known to be sent.
+    finished_at: Option<u64>,
+    /// Begin of the first call with measured datagrams.
     measured_from: Option<u64>,
+    /// End of the last call with measured datagrams.
     measured_until: u64,
+    /// Begin of the first call of the cool-down.
     closed_at: Option<u64>,
     /// Datagrams of the cool-down.
     marks: u64,
-    /// The receiver went away during the cool-down: it has what it needs.
+    /// Whether nothing more is to be sent: the receiver closed its port during the cool-down, or the link stayed down.
     is_over: bool,
 }
 
@@ -179,14 +185,14 @@ impl<'a> Sender<'a> {
             per_buffer,
             numbering,
             io_method,
-            most: usize::MAX,
+            max_batch: usize::MAX,
             backlog,
-            next: 0,
-            measured: Counts::default(),
+            next_sequence: 0,
+            counts: Counts::default(),
             budget: shared.budget(index),
-            rests: false,
-            last: shared.timeline.start(),
-            ended: None,
+            paused: false,
+            last_sent: shared.timeline.start(),
+            finished_at: None,
             measured_from: None,
             measured_until: 0,
             closed_at: None,
@@ -195,15 +201,16 @@ impl<'a> Sender<'a> {
         })
     }
 
-    /// When its datagrams, of which `batches` are made, are due; none at full speed.
+    /// Returns the schedule of datagrams that are sent in `batches`, or `None` at full speed.
     fn schedule(&self, batches: &mut Batches) -> Option<Schedule> {
-        let capacity = batches.of(self.per_buffer).capacity();
-        let (flow, timeline) = (self.shared.flows[self.index].hello.flow, &self.shared.timeline);
-        let pace =
-            Pace::new(self.spec.offered?, self.spec.message_bytes.get(), timeline.start(), flow, self.spec.net.flows);
+        let capacity = batches.batch(self.per_buffer).capacity();
+        let flow = self.shared.flows[self.index].hello.flow;
+        let start = self.shared.timeline.start();
+        let pace = Pace::new(self.spec.offered?, self.spec.message_bytes.get(), start, flow, self.spec.net.flows);
         let pace = if self.shared.rate_limited { pace.earned() } else { pace };
         let burst = pace.within(PACED_BURST_NS).min(capacity as u64);
-        Some(Schedule { pace, burst, most_behind: pace.within(CATCH_UP_NS).max(burst), plan: None, next: 0 })
+        let max_behind = pace.within(CATCH_UP_NS).max(burst);
+        Some(Schedule { pace, burst, max_behind, plan: None, next: 0 })
     }
 
     fn full_speed(&mut self, batches: &mut Batches) -> Result<(), StreamError> {
@@ -211,58 +218,58 @@ impl<'a> Sender<'a> {
             match self.burst(batches)? {
                 Next::Ready => (),
                 Next::At(at) if self.wait_until(at) => (),
-                Next::At(_) => return Err(StreamError::Stopped),
+                Next::At(_) => return Err(Stopped.into()),
                 Next::Over => break,
             }
         }
         Ok(())
     }
 
-    /// Sends a whole batch. Returns when the next one has its turn.
+    /// Sends a whole batch. Returns when the next turn is.
     #[inline]
     fn burst(&mut self, batches: &mut Batches) -> Result<Next, StreamError> {
         let now = clock::now();
         let Some(phase) = phase_at(&self.shared.timeline, now).or_else(|| self.marks_at(now)) else {
             return Ok(Next::Over);
         };
-        if self.rests {
-            return self.rest(now, batches);
+        if self.paused {
+            return self.mark_end(now, batches);
         }
-        let outgoing = batches.of(self.per_buffer);
+        let outgoing = batches.batch(self.per_buffer);
         let capacity = outgoing.capacity();
         self.batch(outgoing, capacity, now, phase)?;
         Ok(Next::Ready)
     }
 
-    /// Returns the phase after the cool-down's time: the same, for a sender that has not marked the end of its datagrams yet.
+    /// Returns the cool-down after its time for a sender that has not marked the end of its datagrams yet.
     fn marks_at(&self, now: u64) -> Option<Phase> {
         (self.marks < MARKS && now < self.shared.timeline.close() + MARKS_NS).then_some(Phase::CoolDown)
     }
 
-    /// Nothing is left of the volume. Marks its end once all of it is sent, and returns when the next mark is due.
-    fn rest(&mut self, now: u64, batches: &mut Batches) -> Result<Next, StreamError> {
+    /// Marks the end of the volume once all of it is sent. Returns when the next mark is due.
+    fn mark_end(&mut self, now: u64, batches: &mut Batches) -> Result<Next, StreamError> {
         if !self.budget.is_some_and(Budget::is_spent) {
-            self.rests = false;
-            return Ok(Next::At(now + REST_NS));
+            self.paused = false;
+            return Ok(Next::At(now + PAUSE_NS));
         }
-        let ended = *self.ended.get_or_insert_with(|| {
+        let finished_at = *self.finished_at.get_or_insert_with(|| {
             self.shared.finished();
             now
         });
-        // To iperf3 any datagram is data.
-        if self.shared.wire != Wire::Own || now >= ended + COOL_DOWN_NS {
+        // Without phases any datagram is data.
+        if !self.shared.wire.marks_end() || now >= finished_at + COOL_DOWN_NS {
             return Ok(Next::Over);
         }
-        self.batch(batches.of(self.per_buffer), 1, now, Phase::CoolDown)?;
+        self.batch(batches.batch(self.per_buffer), 1, now, Phase::CoolDown)?;
         Ok(if self.is_over { Next::Over } else { Next::At(now + MARK_NS) })
     }
 
-    /// Sends what is due by `schedule`, which goes on through all phases.
+    /// Sends the datagrams of `schedule`, which covers all phases.
     fn paced(&mut self, mut schedule: Schedule, batches: &mut Batches) -> Result<(), StreamError> {
         while !self.is_over {
-            if self.rests {
-                match self.rest(clock::now(), batches)? {
-                    Next::At(at) if !self.wait_until(at) => return Err(StreamError::Stopped),
+            if self.paused {
+                match self.mark_end(clock::now(), batches)? {
+                    Next::At(at) if !self.wait_until(at) => return Err(Stopped.into()),
                     Next::Over => break,
                     Next::At(_) | Next::Ready => continue,
                 }
@@ -270,7 +277,7 @@ impl<'a> Sender<'a> {
             let Some(due) = schedule.due(&self.shared.timeline) else { break };
             let look = clock::now() + LOOK_NS;
             if !self.wait_until(due.at.min(look)) {
-                return Err(StreamError::Stopped);
+                return Err(Stopped.into());
             }
             if due.at <= look {
                 self.send_due(&mut schedule, due, clock::now(), batches)?;
@@ -279,7 +286,7 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    /// Sends what is `due` at `now`.
+    /// Sends the datagrams that are `due` at `now`.
     fn send_due(
         &mut self,
         schedule: &mut Schedule,
@@ -289,19 +296,19 @@ impl<'a> Sender<'a> {
     ) -> Result<(), StreamError> {
         self.shared.meters[self.index].late(now.saturating_sub(at));
         let due = schedule.pace.due_by(now).saturating_sub(schedule.next);
-        let forgone = due.saturating_sub(schedule.most_behind).min(end - schedule.next);
-        // Of a volume all is sent, some of it later.
+        let skipped = due.saturating_sub(schedule.max_behind).min(end - schedule.next);
+        // A volume is sent completely, some of it later.
         if phase == Phase::Measured && self.budget.is_none() {
-            self.measured.not_sent += forgone;
+            self.counts.not_sent += skipped;
         }
-        schedule.next += forgone;
-        let outgoing = batches.of(self.per_buffer);
-        let batch = (due - forgone).min(end - schedule.next).min(outgoing.capacity() as u64);
+        schedule.next += skipped;
+        let outgoing = batches.batch(self.per_buffer);
+        let batch = (due - skipped).min(end - schedule.next).min(outgoing.capacity() as u64);
         schedule.next += self.batch(outgoing, batch as usize, now, phase)? as u64;
         Ok(())
     }
 
-    /// Waits until `at`; false if stopped.
+    /// Waits until `at`. Returns false if stopped.
     fn wait_until(&self, at: u64) -> bool {
         if at > clock::now() + 2 * SPIN_NS && !self.shared.stop.sleep_until(at - SPIN_NS) {
             return false;
@@ -310,25 +317,26 @@ impl<'a> Sender<'a> {
         true
     }
 
-    /// Sends up to `count` datagrams, of a volume what is left, all stamped `now`, fewer where that would take long; returns how many
-    /// were sent or refused.
+    /// Sends up to `count` datagrams within the volume, all stamped `now`, fewer if that would take long.
+    ///
+    /// Returns the number of datagrams that were sent or refused.
     #[inline]
     fn batch(&mut self, outgoing: &mut Outgoing, count: usize, now: u64, phase: Phase) -> Result<usize, StreamError> {
         let Some(budget) = self.budget.filter(|_| phase == Phase::Measured) else {
             return self.send_batch(outgoing, count, now, phase);
         };
         let taken = budget.take(count as u64);
-        self.rests = taken == 0;
-        if self.rests {
+        self.paused = taken == 0;
+        if self.paused {
             return Ok(0);
         }
-        let before = self.next;
-        let done = self.send_batch(outgoing, taken as usize, now, phase)?;
-        if self.next > before {
-            self.last = clock::now();
+        let before = self.next_sequence;
+        let handled = self.send_batch(outgoing, taken as usize, now, phase)?;
+        if self.next_sequence > before {
+            self.last_sent = clock::now();
         }
-        budget.settle(taken, self.next - before);
-        Ok(done)
+        budget.settle(taken, self.next_sequence - before);
+        Ok(handled)
     }
 
     /// Sends up to `count` datagrams.
@@ -341,44 +349,44 @@ impl<'a> Sender<'a> {
         phase: Phase,
     ) -> Result<usize, StreamError> {
         if self.shared.stop.is_set() {
-            return Err(StreamError::Stopped);
+            return Err(Stopped.into());
         }
         match phase {
             Phase::WarmUp => (),
             Phase::Measured => self.measured_from = self.measured_from.or(Some(now)),
             Phase::CoolDown => self.closed_at = self.closed_at.or(Some(now)),
         }
-        let count = count.min(self.most).min(self.backlog.holds(self.spec.message_bytes.get()));
-        let before = self.next;
+        let count = count.min(self.max_batch).min(self.backlog.holds(self.spec.message_bytes.get()));
+        let before = self.next_sequence;
         let mut from = 0;
-        // A refused datagram has used no number: the next one that is taken gets it, and so the receiver sees no gap.
-        let mut number = true;
+        // A refused datagram leaves its number to the next one, so that the receiver sees no gap.
+        let mut renumber = true;
         self.is_full = false;
         while from < count {
-            if number {
-                for (datagram, sequence) in outgoing.datagrams(count).skip(from).zip(self.next..) {
+            if renumber {
+                for (datagram, sequence) in outgoing.datagrams(count).skip(from).zip(self.next_sequence..) {
                     self.numbering.write(datagram, now, phase, sequence);
                 }
-                number = false;
+                renumber = false;
             }
             match outgoing.send(self.socket, from, count) {
                 Ok(sent) => {
                     from += sent;
-                    self.next += sent as u64;
+                    self.next_sequence += sent as u64;
                     if phase == Phase::Measured {
-                        self.measured.sent += sent as u64;
+                        self.counts.sent += sent as u64;
                     }
                 }
                 Err(error) if is_timeout(&error) => {
                     if self.shared.stop.is_set() {
-                        return Err(StreamError::Stopped);
+                        return Err(Stopped.into());
                     }
                     if !self.waits {
                         self.is_full = true;
                         self.backlog.full(now);
                         break;
                     }
-                    // A link that is down keeps no flow beyond its end.
+                    // A flow ends in time even if its link is down.
                     if clock::now() >= self.shared.timeline.close() + MARKS_NS {
                         self.is_over = true;
                         break;
@@ -388,7 +396,7 @@ impl<'a> Sender<'a> {
                     self.do_without_segmentation()?;
                     break;
                 }
-                // The receiver is done. A sender that was held up may have datagrams of the window left.
+                // The receiver has finished. A stalled sender may have datagrams of the window left.
                 Err(error)
                     if error.raw_os_error() == Some(ECONNREFUSED)
                         && (phase == Phase::CoolDown || clock::now() >= self.shared.timeline.close()) =>
@@ -400,39 +408,42 @@ impl<'a> Sender<'a> {
                     let refused = self.refused(count - from, error)?;
                     from += refused;
                     if phase == Phase::Measured {
-                        self.measured.refused += refused as u64;
+                        self.counts.refused += refused as u64;
                     }
-                    number = true;
+                    renumber = true;
                 }
             }
         }
-        let ended = clock::now();
-        let took = ended - now;
-        self.most = match took > LONG_CALL_NS {
-            true => ((from as u64 * (LONG_CALL_NS / 2) / took) as usize).max(1),
-            false => self.most.saturating_mul(2),
+        let end = clock::now();
+        let duration = end - now;
+        self.max_batch = if duration > LONG_CALL_NS {
+            ((from as u64 * (LONG_CALL_NS / 2) / duration) as usize).max(1)
+        } else {
+            self.max_batch.saturating_mul(2)
         };
-        let sent = self.next - before;
+        let sent = self.next_sequence - before;
         if sent > 0 {
-            self.backlog.handed_over(self.socket, sent * self.spec.message_bytes.get(), now, ended)?;
+            self.backlog.handed_over(self.socket, sent * self.spec.message_bytes.get(), now, end)?;
         }
         match phase {
             Phase::WarmUp => (),
-            Phase::Measured => self.measured_until = ended,
+            Phase::Measured => self.measured_until = end,
             Phase::CoolDown => self.marks += sent,
         }
-        self.shared.meters[self.index].sent(self.next * self.spec.message_bytes.get(), self.next);
+        let bytes = self.next_sequence * self.spec.message_bytes.get();
+        self.shared.meters[self.index].sent(bytes, self.next_sequence);
         Ok(from)
     }
 
-    /// The device on the way cannot do the checksums that segmentation needs.
+    /// Disables segmentation, because the device cannot do the checksums that it needs.
     fn do_without_segmentation(&mut self) -> Result<(), StreamError> {
         udp::segment(self.socket, 0)?;
-        (self.per_buffer, self.io_method) = (1, "sendmmsg (UDP_SEGMENT refused by the device)");
+        self.per_buffer = 1;
+        self.io_method = "sendmmsg (UDP_SEGMENT refused by the device)";
         Ok(())
     }
 
-    /// How many datagrams the kernel refused with `error`, unless it ends the trial.
+    /// Returns the number of datagrams that the kernel refused with `error`, unless the error ends the trial.
     fn refused(&mut self, left: usize, error: io::Error) -> Result<usize, StreamError> {
         match error.raw_os_error() {
             // A queue was full, or memory was short: send(2).
@@ -441,27 +452,29 @@ impl<'a> Sender<'a> {
                 Err(self.shared.gone(self.index, "it has closed the datagrams' port (ICMP port unreachable)"))
             }
             _ if is_cut_off(&error) => {
-                // Datagrams that are due meanwhile are refused; those of a sender without a rate are not.
+                // Datagrams that are due meanwhile count as refused, except at full speed.
                 self.shared.stop.sleep_until(clock::now() + CUT_OFF_NS);
                 Ok(left.min(self.per_buffer))
             }
-            Some(EMSGSIZE) => Err(StreamError::InvalidRequest(format!(
+            Some(EMSGSIZE) => Err(SocketError::InvalidRequest(format!(
                 "UDP messages of {} do not pass this path: its MTU has shrunk, or fragments are refused; choose a smaller size",
                 self.spec.message_bytes
-            ))),
-            _ => Err(StreamError::socket(format!(
-                "sendmmsg of {} datagrams to {}",
-                self.spec.message_bytes, self.shared.flows[self.index].peer
-            ))(error)),
+            ))
+            .into()),
+            _ => {
+                let peer = self.shared.flows[self.index].peer;
+                let call = format!("sendmmsg of {} datagrams to {peer}", self.spec.message_bytes);
+                Err(failed(call)(error).into())
+            }
         }
     }
 
     fn finish(self) -> Outcome {
-        let Counts { sent, not_sent, refused } = self.measured;
+        let Counts { sent, not_sent, refused } = self.counts;
         let payload_bytes = sent * self.spec.message_bytes.get();
         let timeline = &self.shared.timeline;
-        let window = match (self.ended, self.measured_from) {
-            (Some(_), _) => Nanos::new(self.last.saturating_sub(timeline.open())),
+        let window = match (self.finished_at, self.measured_from) {
+            (Some(_), _) => Nanos::new(self.last_sent.saturating_sub(timeline.open())),
             // At full speed a call that begins within the window may end well after it.
             (None, Some(from)) if self.spec.offered.is_none() => {
                 let until = self.closed_at.unwrap_or(timeline.close().max(self.measured_until));
@@ -485,7 +498,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// A sender that shares a thread with others.
+/// Sender that shares a thread with others.
 struct ServedSender<'a> {
     sender: Sender<'a>,
     schedule: Option<Schedule>,
@@ -505,8 +518,8 @@ impl Served for ServedSender<'_> {
             let next = sender.burst(batches)?;
             return Ok(if sender.is_over { Next::Over } else { next });
         };
-        if sender.rests {
-            return sender.rest(clock::now(), batches);
+        if sender.paused {
+            return sender.mark_end(clock::now(), batches);
         }
         let timeline = &sender.shared.timeline;
         let Some(due) = schedule.due(timeline) else { return Ok(Next::Over) };
@@ -527,7 +540,7 @@ impl Served for ServedSender<'_> {
         })
     }
 
-    /// A socket without room, as on a link that is down, keeps no flow beyond its end.
+    /// Ends a flow in time even if its socket has no room, for example because its link is down.
     fn look(&mut self, batches: &mut Batches) -> Result<bool, StreamError> {
         Ok(self.sender.is_full && self.turn(batches)? == Next::Over)
     }
@@ -537,19 +550,19 @@ impl Served for ServedSender<'_> {
     }
 }
 
-/// When the datagrams of a paced sender are due.
+/// Due times of the datagrams of a paced sender.
 #[derive(Debug)]
 struct Schedule {
     pace: Pace,
     burst: u64,
-    most_behind: u64,
-    /// None before it is known when the window opens.
+    max_behind: u64,
+    /// `None` before the opening of the window is known.
     plan: Option<Plan>,
-    /// Datagrams sent, refused and given up.
+    /// Number of datagrams sent, refused and skipped.
     next: u64,
 }
 
-/// The next burst: when it is due, its phase, and the first datagram that is not of that.
+/// The next burst: its due time, its phase, and the first datagram of the next phase.
 #[derive(Debug, Clone, Copy)]
 struct Due {
     at: u64,
@@ -558,7 +571,7 @@ struct Due {
 }
 
 impl Schedule {
-    /// What is due next; none behind the cool-down.
+    /// Returns the next burst, or `None` after the cool-down.
     fn due(&mut self, timeline: &Timeline) -> Option<Due> {
         if self.plan.is_none() && timeline.is_set() {
             self.plan = Some(Plan::new(timeline, &self.pace, self.next));
@@ -571,30 +584,30 @@ impl Schedule {
     }
 }
 
-/// Which of a pace's datagrams belong to which phase, by when they are due.
+/// Phases of a pace's datagrams, by their due times.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
-    /// The first one of the measured phase, of the cool-down, and after that.
+    /// First datagram of the measured phase.
     measured: u64,
+    /// First datagram of the cool-down.
     cool_down: u64,
+    /// First datagram after the cool-down.
     end: u64,
 }
 
 impl Plan {
-    /// The phases around a window that is known since datagram `next`.
+    /// Creates the plan for a window that became known before datagram `next`.
     fn new(timeline: &Timeline, pace: &Pace, next: u64) -> Self {
-        let due_before = |time: u64| pace.due_by(time - 1);
-        let (open, close) = (timeline.open(), timeline.close());
-        Self {
-            measured: due_before(open).max(next),
-            cool_down: due_before(close).max(next),
-            end: due_before(close + COOL_DOWN_NS)
-                .max(due_before(close + MARKS_NS).min(due_before(close).max(next) + MARKS))
-                .max(next),
-        }
+        let open = timeline.open();
+        let close = timeline.close();
+        let measured = pace.due_by(open - 1).max(next);
+        let cool_down = pace.due_by(close - 1).max(next);
+        let marks = pace.due_by(close + MARKS_NS - 1).min(cool_down + MARKS);
+        let end = pace.due_by(close + COOL_DOWN_NS - 1).max(marks).max(next);
+        Self { measured, cool_down, end }
     }
 
-    /// The phase of datagram `next`, and the first datagram that is not of it; none behind the cool-down.
+    /// Returns the phase of datagram `next`, and the first datagram of the next phase. Returns `None` after the cool-down.
     fn phase(&self, next: u64) -> Option<(Phase, u64)> {
         let phases = [(Phase::WarmUp, self.measured), (Phase::Measured, self.cool_down), (Phase::CoolDown, self.end)];
         phases.into_iter().find(|(_, end)| next < *end)
@@ -608,18 +621,24 @@ mod tests {
     use linerate_units::BitRate;
 
     #[test]
-    fn a_plan_splits_what_is_due_by_the_window() {
+    fn plan_splits_datagrams_by_the_window() {
         let window = linerate_model::Window { warmup: linerate_model::Warmup::STEADY, measure: Nanos::from_millis(20) };
         let timeline = Timeline::new(1_000, window);
         let pace = Pace::new(Offered::PayloadBps(BitRate::per_second(8_000_000)), 1_000, 1_000, 0, 1);
         timeline.set_open(10_001_000);
-        let phases =
-            |plan: Plan, numbers: [u64; 7]| numbers.map(|next| plan.phase(next).map(|(phase, end)| (phase as u8, end)));
-        assert_eq!(
-            phases(Plan::new(&timeline, &pace, 3), [3, 9, 10, 29, 30, 129, 130]),
-            [Some((0, 10)), Some((0, 10)), Some((1, 30)), Some((1, 30)), Some((2, 130)), Some((2, 130)), None]
-        );
-        // Heard of when it was open already: what was sent until then was warm-up.
+        let plan = Plan::new(&timeline, &pace, 3);
+        for (next, expected) in [
+            (3, Some((Phase::WarmUp, 10))),
+            (9, Some((Phase::WarmUp, 10))),
+            (10, Some((Phase::Measured, 30))),
+            (29, Some((Phase::Measured, 30))),
+            (30, Some((Phase::CoolDown, 130))),
+            (129, Some((Phase::CoolDown, 130))),
+            (130, None),
+        ] {
+            assert_eq!(plan.phase(next), expected, "{next}");
+        }
+        // The window opened before the sender knew: datagrams sent until then belong to the warm-up.
         let late = Plan::new(&timeline, &pace, 15);
         assert_eq!((late.measured, late.cool_down, late.end), (15, 30, 130));
     }

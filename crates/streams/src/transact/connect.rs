@@ -1,5 +1,5 @@
-//! Transactions that each connect, ask, are answered, and close. The greeting travels with the request; the answering
-//! end closes first, so that the asking end's ports are free again at once.
+//! Transactions with a connection each: connect, request, response, close. The greeting travels with the request. The server closes
+//! first, so that the client's ports are free again at once.
 
 use super::{DRAIN_NS, SILENCE_NS, Schedule, Tally, quiet_ns, schedule};
 use crate::accept::{is_exhausted, is_transient, pause};
@@ -8,7 +8,7 @@ use crate::error::StreamError;
 use crate::flow::{Link, Outcome, Shared};
 use crate::hello::{self, Hello};
 use crate::options;
-use linerate_engine::{Listener, StrangerLimits, Strangers};
+use linerate_engine::{Listener, SocketError, Stopped, StrangerLimits, Strangers, failed};
 use linerate_model::{FlowCounts, SessionKey, TransactTask};
 use linerate_sys::{clock, socket, tcp};
 use socket2::SockAddr;
@@ -17,17 +17,17 @@ use std::net::TcpStream;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-/// A transaction that takes longer has failed.
+/// Time limit of a transaction.
 const TRANSACTION_NS: u64 = 1_000_000_000;
-/// After a failure, so as not to storm a host in trouble.
+/// Pause after a failure, so as not to flood a host in trouble.
 const BACK_OFF_NS: u64 = 10_000_000;
-/// The answering threads look at the clock this often.
+/// Interval in which the answering threads look at the clock.
 const TICK_NS: u64 = 20_000_000;
-/// Places for strangers that an answering thread has at least, however many share its listener.
+/// Fewest places for unauthenticated peers of an answering thread, however many threads share its listener.
 const PLACES_MINIMUM: usize = 4;
-/// Those for one address: it cannot take all.
+/// Fewest places for one address, which cannot take all.
 const PLACES_EACH_MINIMUM: usize = 3;
-/// Read and written in one call.
+/// Bytes read and written in one call.
 const BUFFER: usize = 64 << 10;
 
 /// Connects, asks and reads until the window closes.
@@ -42,19 +42,12 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactTask) -> Result<
     let mut into = vec![0; BUFFER];
     shared.stop.sleep_until(timeline.start());
     let mut answered = clock::now();
-    loop {
-        let goes_on = |schedule: &Option<Schedule>| {
-            let now = clock::now();
-            schedule.as_ref().map_or(now < timeline.close(), |schedule| schedule.goes_on(now, timeline.close()))
-        };
-        if !goes_on(&schedule) {
-            break;
-        }
+    while goes_on(schedule.as_ref(), clock::now(), timeline.close()) {
         let since = schedule.as_ref().map_or_else(clock::now, Schedule::due);
         if !shared.stop.sleep_until(since) {
-            return Err(StreamError::Stopped);
+            return Err(Stopped.into());
         }
-        if !goes_on(&schedule) {
+        if !goes_on(schedule.as_ref(), clock::now(), timeline.close()) {
             break;
         }
         if let Some(schedule) = &mut schedule {
@@ -88,9 +81,9 @@ pub(super) fn ask(shared: &Shared, index: usize, spec: &TransactTask) -> Result<
     })
 }
 
-/// Why a transaction failed.
+/// Cause of a failed transaction.
 enum Failure {
-    /// The peer or the network: the transaction counts as failed.
+    /// Peer or network: the transaction counts as failed.
     Peer(io::Error),
     /// This host, or a stop: the trial ends.
     Own(StreamError),
@@ -108,15 +101,15 @@ impl From<StreamError> for Failure {
     }
 }
 
-/// One transaction; returns when the last byte of its response had come.
+/// Carries out one transaction. Returns the time when the last byte of its response had arrived.
 fn transact(shared: &Shared, index: usize, spec: &TransactTask, out: &[u8], into: &mut [u8]) -> Result<u64, Failure> {
     let peer = shared.flows[index].peer;
     let deadline = clock::now() + TRANSACTION_NS;
     let socket = options::socket(&shared.job, shared.job.socket().bind_address, true)?;
     let limit = Duration::from_nanos(TRANSACTION_NS);
-    socket
-        .connect_timeout(&SockAddr::from(peer), limit)
-        .map_err(|error| StreamError::connecting(peer, error).map_or_else(Failure::Peer, Failure::Own))?;
+    socket.connect_timeout(&SockAddr::from(peer), limit).map_err(|error| {
+        SocketError::connecting(peer, error).map_or_else(Failure::Peer, |error| Failure::Own(error.into()))
+    })?;
     socket.set_nonblocking(false)?;
     socket.set_read_timeout(Some(limit))?;
     socket.set_write_timeout(Some(limit))?;
@@ -128,7 +121,7 @@ fn transact(shared: &Shared, index: usize, spec: &TransactTask, out: &[u8], into
         left -= read(shared, &stream, &mut into[..length], spec.busy_poll, deadline)? as u64;
     }
     let answered = clock::now();
-    // The other end closes first; whether it does so in time is no part of the transaction.
+    // The server closes first; whether it does so in time is no part of the transaction.
     let _ = tcp::receive(&stream, &mut into[..1], true);
     Ok(answered)
 }
@@ -138,16 +131,16 @@ fn read(shared: &Shared, stream: &TcpStream, into: &mut [u8], spin: bool, deadli
     loop {
         match tcp::receive(stream, into, !spin) {
             Ok(0) => return Err(Failure::Peer(io::ErrorKind::UnexpectedEof.into())),
-            Ok(taken) => return Ok(taken),
-            Err(error) if is_timeout(&error) && shared.stop.is_set() => return Err(StreamError::Stopped.into()),
+            Ok(bytes) => return Ok(bytes),
+            Err(error) if is_timeout(&error) && shared.stop.is_set() => return Err(StreamError::from(Stopped).into()),
             Err(error) if is_timeout(&error) && clock::now() < deadline => (),
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// Accepts and answers until the window is over. Connections that have yet to greet are waited for side by side: a stranger
-/// holds up nobody.
+/// Accepts and answers until the window is over. Connections that have yet to greet are served side by side, so that none delays
+/// the others.
 pub(super) fn answer(
     shared: &Shared,
     index: usize,
@@ -160,35 +153,37 @@ pub(super) fn answer(
     let mut into = vec![0; BUFFER];
     let mut strangers: Strangers<Arriving> = Strangers::new(stranger_limits(spec, answering_threads(shared, index)));
     let key = shared.job.key_of(shared.flows[index].end);
-    // Answered within the window, and since the load began.
-    let (mut answered, mut served) = (0u64, 0u64);
+    // Requests answered within the window.
+    let mut answered = 0u64;
+    // Requests answered since the load began.
+    let mut served = 0u64;
     loop {
         if shared.stop.is_set() {
-            return Err(StreamError::Stopped);
+            return Err(Stopped.into());
         }
         let accepted = match listener.accept() {
             Ok((stream, peer)) => {
                 if shared.peers.allow(peer.ip()) {
-                    strangers.take(peer, clock::now(), Arriving { stream, greeting: [0; hello::BYTES], taken: 0 });
+                    strangers.take(peer, clock::now(), Arriving { stream, greeting: [0; hello::BYTES], filled: 0 });
                 }
                 true
             }
             Err(error) if is_timeout(&error) => false,
-            // A connection waits that is accepted as soon as others have given something back.
+            // A waiting connection is accepted as soon as others have freed descriptors or memory.
             Err(error) if is_exhausted(&error) => {
                 pause();
                 true
             }
             Err(error) if is_transient(&error) => true,
             Err(error) => {
-                return Err(StreamError::socket(format!("accept on {}", shared.flows[index].local))(error));
+                return Err(failed(format!("accept on {}", shared.flows[index].local))(error).into());
             }
         };
         let before = served;
         strangers.attend(clock::now(), |mut arriving| {
             match arriving.read(&key, whole_bytes(spec), &mut into) {
                 Ok(false) => return Some(arriving),
-                // A connection that fails is the asking end's to count.
+                // The client counts connections that fail.
                 Ok(true) if serve(shared, spec, arriving, &out, &mut into).is_ok() => {
                     answered += u64::from(timeline.in_window(clock::now()));
                     served += 1;
@@ -205,7 +200,7 @@ pub(super) fn answer(
         if is_over || now > timeline.close() + DRAIN_NS {
             break;
         }
-        // Where connections queue, the next is there already.
+        // While connections queue, the next one is already there.
         let is_busy = accepted && served > before;
         if !is_busy && !spec.busy_poll {
             let arriving = strangers.iter().map(|arriving| arriving.stream.as_fd());
@@ -213,25 +208,33 @@ pub(super) fn answer(
             socket::wait_readable(&sockets, TICK_NS)?;
         }
     }
-    let (sent_bytes, received_bytes) = (answered * spec.response_bytes.get(), answered * spec.request_bytes.get());
+    let sent_bytes = answered * spec.response_bytes.get();
+    let received_bytes = answered * spec.request_bytes.get();
     Ok(Outcome { flow: FlowCounts { sent_bytes, received_bytes, tcp: None }, ..Outcome::default() })
 }
 
-/// How many threads accept from the listener of flow `index`, its own included.
+/// Returns whether more requests are to be sent: to the end of `schedule`, or to the window's close in a closed loop.
+fn goes_on(schedule: Option<&Schedule>, now: u64, close: u64) -> bool {
+    schedule.map_or(now < close, |schedule| schedule.goes_on(now, close))
+}
+
+/// Returns the number of threads that accept from the listener of flow `index`, its own included.
 fn answering_threads(shared: &Shared, index: usize) -> usize {
     let end = shared.flows[index].end;
     shared.flows.iter().filter(|flow| flow.end == end && matches!(flow.link, Link::Answer(_))).count()
 }
 
-/// Strangers that may be connected at a time to an end that answers the flows of a path, each on a thread of its own.
+/// Returns the most unauthenticated peers of an end that answers the flows of a path, each on a thread of its own.
 pub(crate) fn strangers(spec: &TransactTask) -> usize {
     let threads = usize::from(spec.net.flows).max(1);
     threads * stranger_limits(spec, threads).places
 }
 
-/// All flows of the path may be about to greet, beside as many strangers. The `threads` that share a listener share the places.
+/// Returns the limits for unauthenticated peers of one thread. The `threads` of a listener share its places, which suffice for all
+/// flows of the path and as many other peers.
 fn stranger_limits(spec: &TransactTask, threads: usize) -> StrangerLimits {
-    let (flows, threads) = (usize::from(spec.net.flows), threads.max(1));
+    let flows = usize::from(spec.net.flows);
+    let threads = threads.max(1);
     StrangerLimits {
         places: ((2 * flows + 256) / threads).max(PLACES_MINIMUM),
         places_each: ((flows + 64) / threads).max(PLACES_EACH_MINIMUM),
@@ -239,44 +242,46 @@ fn stranger_limits(spec: &TransactTask, threads: usize) -> StrangerLimits {
     }
 }
 
-/// Bytes of a greeting and the request behind it.
+/// Returns the bytes of a greeting and the request that follows it.
 fn whole_bytes(spec: &TransactTask) -> u64 {
     hello::BYTES as u64 + spec.request_bytes.get()
 }
 
-/// A connection that has yet to greet.
+/// Connection that has yet to greet.
 struct Arriving {
     stream: TcpStream,
     greeting: [u8; hello::BYTES],
-    /// Bytes read, those of the request included.
-    taken: usize,
+    /// Bytes read, including those of the request.
+    filled: usize,
 }
 
 impl Arriving {
-    /// Reads what is there of `whole` bytes of greeting and request. Returns whether the greeting is complete and proves the key.
+    /// Reads from the `whole` bytes of greeting and request. Returns whether the greeting is complete and proves the key.
     fn read(&mut self, key: &SessionKey, whole: u64, into: &mut [u8]) -> io::Result<bool> {
-        let length = (into.len() as u64).min(whole - self.taken as u64) as usize;
-        let read = match tcp::receive(&self.stream, &mut into[..length], false) {
+        let length = (into.len() as u64).min(whole - self.filled as u64) as usize;
+        let bytes = match tcp::receive(&self.stream, &mut into[..length], false) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(read) => read,
+            Ok(bytes) => bytes,
             Err(error) if is_timeout(&error) => return Ok(false),
             Err(error) => return Err(error),
         };
-        let part = read.min(hello::BYTES - self.taken);
-        self.greeting[self.taken..][..part].copy_from_slice(&into[..part]);
-        self.taken += read;
-        match self.taken < hello::BYTES {
-            true => Ok(false),
-            false if Hello::decode(&self.greeting, key).is_some() => Ok(true),
-            false => Err(io::ErrorKind::PermissionDenied.into()),
+        let part = bytes.min(hello::BYTES - self.filled);
+        self.greeting[self.filled..][..part].copy_from_slice(&into[..part]);
+        self.filled += bytes;
+        if self.filled < hello::BYTES {
+            Ok(false)
+        } else if Hello::decode(&self.greeting, key).is_some() {
+            Ok(true)
+        } else {
+            Err(io::ErrorKind::PermissionDenied.into())
         }
     }
 }
 
 /// Answers a connection that has greeted.
 fn serve(shared: &Shared, spec: &TransactTask, arriving: Arriving, out: &[u8], into: &mut [u8]) -> Result<(), Failure> {
-    let Arriving { mut stream, taken, .. } = arriving;
-    let mut left = whole_bytes(spec) - taken as u64;
+    let Arriving { mut stream, filled, .. } = arriving;
+    let mut left = whole_bytes(spec) - filled as u64;
     if left > 0 {
         let deadline = clock::now() + TRANSACTION_NS;
         stream.set_read_timeout(Some(Duration::from_nanos(TRANSACTION_NS)))?;
@@ -315,23 +320,23 @@ mod tests {
     use linerate_model::{Net, SocketOptions, Task, TransactStyle, Transport};
     use linerate_units::Nanos;
 
-    /// Each of 128 threads once had places of its own: 65,536 together.
+    /// Regression: each of 128 threads had places of its own, 65,536 together.
     #[test]
-    fn threads_that_share_a_listener_share_its_places() {
+    fn threads_of_a_listener_share_its_places() {
         for flows in [1, 7, 64, 128, 1_000] {
             let net = Net { flows, ..Net::plain(Transport::Tcp) };
             let spec = TransactTask { net, ..TransactTask::plain(Transport::Tcp) };
             let threads = usize::from(flows);
             let limits = stranger_limits(&spec, threads);
             assert!(limits.places_each >= 3 && limits.places_each < limits.places, "{flows} flows: {limits:?}");
-            let all = threads * limits.places;
-            assert!(all <= (2 * threads + 256).max(4 * threads), "{flows} flows: {all} places");
+            let places = threads * limits.places;
+            assert!(places <= (2 * threads + 256).max(4 * threads), "{flows} flows: {places} places");
         }
     }
 
     #[test]
-    fn what_this_host_cannot_do_is_not_counted_as_the_peers_failure() {
-        // No address of this host.
+    fn failure_of_this_host_ends_the_trial() {
+        // The address does not belong to this host.
         let socket = SocketOptions { bind_address: Some([198, 18, 255, 1].into()), ..SocketOptions::default() };
         let spec = TransactTask {
             style: TransactStyle::Connect,

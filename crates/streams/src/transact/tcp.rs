@@ -1,9 +1,10 @@
-//! Transactions over a standing TCP connection, any number of them under way.
+//! Transactions over a persistent TCP connection, with any number of outstanding requests.
 
 use super::{QUIET_NS, SILENCE_NS, Schedule, Tally, drained, schedule};
 use crate::bulk_tcp::{Account, is_timeout};
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
+use linerate_engine::Stopped;
 use linerate_model::{FlowCounts, TransactTask};
 use linerate_sys::{clock, socket, tcp};
 use std::collections::VecDeque;
@@ -11,12 +12,12 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd as _;
 
-/// Room for what is read or written in one call.
+/// Bytes read and written in one call.
 const BUFFER: usize = 64 << 10;
-/// An open loop that is not answered keeps so many requests under way; those due later stay in the schedule, and are timed
-/// from when they were due all the same.
+/// Most outstanding requests of an open loop without answers. Later requests stay in the schedule, and are timed from their due time
+/// all the same.
 const WAITING_MAXIMUM: usize = 1 << 20;
-/// The answering end reads no more requests at a time than ask for this much, so that it sees the time.
+/// Most response bytes whose requests the server reads at a time, so that it sees the time.
 const ANSWERS_BYTES: u64 = 1 << 20;
 
 /// Asks until the window closes, then waits for the answers.
@@ -27,45 +28,51 @@ pub(super) fn ask(
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
     let timeline = &shared.timeline;
-    let (request, response) = (spec.request_bytes.get(), spec.response_bytes.get());
+    let request = spec.request_bytes.get();
+    let response = spec.response_bytes.get();
     let mut schedule = schedule(spec, shared, index);
     let mut tally = Tally::new(shared, index, spec);
     let mut account = Account::new(shared, stream);
-    let (mut out, mut into) = (vec![0; BUFFER], vec![0; BUFFER]);
+    let mut out = vec![0; BUFFER];
+    let mut into = vec![0; BUFFER];
     rand::fill(&mut out[..]);
-    // When the requests that are not yet answered were made or due.
+    // Times when the outstanding requests were made or due.
     let mut waiting: VecDeque<u64> = VecDeque::new();
-    let (mut unsent, mut read) = (0u64, 0u64);
+    // Bytes of requests that are not sent yet.
+    let mut unsent = 0u64;
+    // Bytes of the response that is being read.
+    let mut partial = 0u64;
     shared.stop.sleep_until(timeline.start());
     let mut now = account.sample()?;
-    // What the peer acknowledges is a sign of it too: a large request may take long.
-    let (mut heard, mut held) = (now, 0);
+    // Time of the last sign of the peer. Acknowledgements count too, because a large request may take long.
+    let mut heard = now;
+    let mut unacknowledged = 0;
     loop {
         if shared.stop.is_set() {
-            return Err(StreamError::Stopped);
+            return Err(Stopped.into());
         }
         let asks = schedule.as_ref().map_or(now < timeline.close(), |schedule| schedule.goes_on(now, timeline.close()));
-        // There is no room for another request until answers or acknowledgements come.
+        // Without room, another request waits for answers or acknowledgements.
         let mut is_full = false;
         if asks {
             let before = waiting.len();
             match &mut schedule {
                 Some(schedule) => {
-                    // What has no room in the buffer either could not be sent yet.
+                    // Requests that have no room in the buffer could not be sent yet either.
                     let room = (BUFFER as u64).saturating_sub(unsent).div_ceil(request) as usize;
-                    let most = (waiting.len() + room).min(WAITING_MAXIMUM);
+                    let limit = (waiting.len() + room).min(WAITING_MAXIMUM);
                     tally.late(schedule, now);
-                    while schedule.due() <= now && schedule.goes_on(now, timeline.close()) && waiting.len() < most {
+                    while schedule.due() <= now && schedule.goes_on(now, timeline.close()) && waiting.len() < limit {
                         waiting.push_back(schedule.due());
                         schedule.advance();
                     }
-                    is_full = waiting.len() >= most;
+                    is_full = waiting.len() >= limit;
                 }
                 None => waiting.resize(waiting.len().max(spec.outstanding.into()), now),
             }
             unsent += (waiting.len() - before) as u64 * request;
         } else if now >= timeline.close() && (waiting.is_empty() || now > drained(timeline.close(), heard)) {
-            // Not before: the answering end would take it for a connection that broke.
+            // Ending earlier would look like a broken connection to the server.
             break;
         }
         if unsent > 0 {
@@ -76,7 +83,7 @@ pub(super) fn ask(
                 Err(error) => return Err(gone(shared, index, &error, &tally)),
             }
         }
-        // Only a closed loop with nothing left to send can sleep in the read itself.
+        // Only a closed loop without unsent bytes can sleep in the read itself.
         let until = schedule.as_ref().filter(|_| asks && !is_full).map(Schedule::due);
         let sleeps_in_read = !spec.busy_poll && unsent == 0 && until.is_none();
         if !sleeps_in_read && !spec.busy_poll {
@@ -90,9 +97,9 @@ pub(super) fn ask(
         match tcp::receive(stream, &mut into, sleeps_in_read) {
             Ok(0) if waiting.is_empty() && shared.may_end(clock::now()) => break,
             Ok(0) => return Err(gone(shared, index, &io::ErrorKind::UnexpectedEof.into(), &tally)),
-            Ok(taken) => {
-                read += taken as u64;
-                let answers = read / response;
+            Ok(bytes) => {
+                partial += bytes as u64;
+                let answers = partial / response;
                 account.total += answers * request;
                 now = account.sample()?;
                 heard = now;
@@ -102,15 +109,15 @@ pub(super) fn ask(
                     };
                     tally.answered(since, now);
                 }
-                read %= response;
+                partial %= response;
             }
             Err(error) if is_timeout(&error) => {
                 now = account.sample()?;
                 let left = unsent + tcp::unacknowledged(stream)?;
-                if left < held {
+                if left < unacknowledged {
                     heard = now;
                 }
-                held = left;
+                unacknowledged = left;
                 if !waiting.is_empty() && now > heard.max(waiting[0]) + SILENCE_NS {
                     return Err(shared.gone(
                         index,
@@ -121,10 +128,10 @@ pub(super) fn ask(
             Err(error) => return Err(gone(shared, index, &error, &tally)),
         }
     }
-    // An error here means that the answering end has closed already.
+    // An error here means that the server has closed already.
     let _ = stream.shutdown(Shutdown::Write);
     account.end()?;
-    // Requests of an open loop that were due, but of which the end never left this host, count as not sent.
+    // Requests of an open loop that were due but never left this host completely count as not sent.
     let unsent_requests = unsent.div_ceil(request).min(waiting.len() as u64);
     for since in waiting.drain(waiting.len() - unsent_requests as usize..) {
         tally.transactions.not_sent += u64::from(tally.open_loop && tally.in_window(since));
@@ -148,31 +155,38 @@ pub(super) fn answer(
     stream: &TcpStream,
 ) -> Result<Outcome, StreamError> {
     let timeline = &shared.timeline;
-    let (request, response) = (spec.request_bytes.get(), spec.response_bytes.get());
+    let request = spec.request_bytes.get();
+    let response = spec.response_bytes.get();
     let mut account = Account::new(shared, stream);
-    let (mut out, mut into) = (vec![0; BUFFER], vec![0; BUFFER]);
+    let mut out = vec![0; BUFFER];
+    let mut into = vec![0; BUFFER];
     rand::fill(&mut out[..]);
-    let most = into.len().min(usize::try_from((ANSWERS_BYTES / response).max(1) * request).unwrap_or(BUFFER));
-    // Parts of the request that is being read and of the response that is being written, and what is owed.
-    let (mut read, mut written, mut owed) = (0u64, 0u64, 0u64);
-    // What the peer acknowledges of a large response is a sign of it too.
-    let (mut heard, mut held) = (timeline.start(), 0);
+    let max_bytes = into.len().min(usize::try_from((ANSWERS_BYTES / response).max(1) * request).unwrap_or(BUFFER));
+    // Bytes of the request that is being read.
+    let mut partial = 0u64;
+    // Bytes of the response that is being written.
+    let mut written = 0u64;
+    // Bytes of responses that are not sent yet.
+    let mut unsent = 0u64;
+    // Time of the last sign of the peer. Acknowledgements of a large response count too.
+    let mut heard = timeline.start();
+    let mut unacknowledged = 0;
     loop {
         if shared.stop.is_set() {
-            return Err(StreamError::Stopped);
+            return Err(Stopped.into());
         }
         let now = account.sample()?;
         if now > drained(timeline.close(), heard) + QUIET_NS {
             break;
         }
-        let done = if owed > 0 {
-            tcp::send_now(stream, &out[..(out.len() as u64).min(owed) as usize])
+        let moved = if unsent > 0 {
+            tcp::send_now(stream, &out[..(out.len() as u64).min(unsent) as usize])
         } else {
-            tcp::receive(stream, &mut into[..most], !spec.busy_poll)
+            tcp::receive(stream, &mut into[..max_bytes], !spec.busy_poll)
         };
-        match done {
-            Ok(sent) if owed > 0 => {
-                owed -= sent as u64;
+        match moved {
+            Ok(sent) if unsent > 0 => {
+                unsent -= sent as u64;
                 written += sent as u64;
                 heard = now;
                 account.total += written / response * request;
@@ -180,29 +194,29 @@ pub(super) fn answer(
                 shared.meters[index].served(account.total, account.total / request * response);
             }
             Ok(0) => {
-                // An asking end that started earlier may be done before the window of this end opens. Its counts are what matters.
+                // A client that started earlier may end before the window of this end opens. Its counts matter.
                 let now = account.sample()?;
-                if account.window.is_closed() || read == 0 && shared.may_end(now) {
+                if account.window.is_closed() || partial == 0 && shared.may_end(now) {
                     break;
                 }
                 return Err(shared.gone(index, "it ended the connection"));
             }
-            Ok(taken) => {
-                read += taken as u64;
-                owed = read / request * response;
-                read %= request;
+            Ok(bytes) => {
+                partial += bytes as u64;
+                unsent = partial / request * response;
+                partial %= request;
                 heard = now;
             }
-            // The asking end never stops reading, so there will be room.
-            Err(error) if is_timeout(&error) && owed > 0 => {
+            // The client never stops reading, so there will be room.
+            Err(error) if is_timeout(&error) && unsent > 0 => {
                 socket::wait_writable(stream.as_fd(), 100_000_000)?;
             }
             Err(error) if is_timeout(&error) => {
                 let left = tcp::unacknowledged(stream)?;
-                if left < held {
+                if left < unacknowledged {
                     heard = now;
                 }
-                held = left;
+                unacknowledged = left;
                 if spec.rate.is_none() && now > heard + SILENCE_NS && now < timeline.close() {
                     return Err(shared.gone(index, format!("no request for {} s", SILENCE_NS / 1_000_000_000)));
                 }
@@ -212,7 +226,7 @@ pub(super) fn answer(
         }
     }
     if !account.window.is_open() && !account.window.is_closed() {
-        // It never opened.
+        // The window never opened.
         return Ok(Outcome::default());
     }
     account.end()?;

@@ -1,4 +1,4 @@
-//! Closed loops whose last answer comes after the window.
+//! Closed loops with a last answer after the window.
 
 use super::*;
 use crate::flow::Flow;
@@ -14,14 +14,15 @@ use std::time::Duration;
 
 /// The window, all of the time.
 const MEASURE_NS: u64 = 1_000_000_000;
-/// What is asked so long before its end is answered after it.
+/// Requests within this time before the window's end are answered after it.
 const BEFORE_NS: u64 = 500_000_000;
-/// So long after it.
+/// Time of that answer after the window's end.
 const AFTER_NS: u64 = 50_000_000;
 
-/// A flow that asks from now on.
-fn asking(spec: &TransactTask, link: Link, peer: SocketAddr) -> Shared {
-    let (task, measure) = (Task::Transact(spec.clone()), Nanos::new(MEASURE_NS));
+/// Creates a flow that sends requests from now on.
+fn client(spec: &TransactTask, link: Link, peer: SocketAddr) -> Shared {
+    let task = Task::Transact(spec.clone());
+    let measure = Nanos::new(MEASURE_NS);
     let part = one_path::part(&task, measure, vec![one_path::client_role()], 1);
     let assignment = Assignment { timing: Timing::of(Nanos::default(), measure), ..part };
     let job = Job::check(&assignment).expect("valid");
@@ -31,54 +32,55 @@ fn asking(spec: &TransactTask, link: Link, peer: SocketAddr) -> Shared {
     Shared::new(job, timeline, vec![flow], linerate_engine::AllowedPeers::default())
 }
 
-/// Waits with the answer to a request that comes when the window of `close` is nearly over.
-fn hold_back(close: u64) {
+/// Delays the answer to a request that arrives shortly before the window's `close`.
+fn delay_last_answer(close: u64) {
     if clock::now() + BEFORE_NS > close {
         clock::sleep_until(close + AFTER_NS);
     }
 }
 
-/// Asks in a closed loop of one request.
-fn asked(shared: &Shared, spec: &TransactTask) -> Transactions {
-    run(shared, 0, spec, &shared.flows[0].link).expect("asks").transactions.expect("it asks")
+/// Runs a closed loop of one request.
+fn ask(shared: &Shared, spec: &TransactTask) -> Transactions {
+    run(shared, 0, spec).expect("asks").transactions.expect("it asks")
 }
 
-/// One request was under way when the window closed.
-fn check(done: &Transactions) {
-    assert!(done.completed > 0 && done.failed == 0, "{done:?}");
-    assert_eq!(done.latency.count(), done.completed + 1, "what was under way at the end is timed, and not completed");
-    assert!(done.latency.max() >= AFTER_NS, "{} ns", done.latency.max());
+/// Asserts that one request was outstanding when the window closed.
+fn check(transactions: &Transactions) {
+    let Transactions { completed, failed, latency, .. } = transactions;
+    assert!(*completed > 0 && *failed == 0, "{transactions:?}");
+    assert_eq!(latency.count(), completed + 1, "the request outstanding at the end is timed, and not completed");
+    assert!(latency.max() >= AFTER_NS, "{} ns", latency.max());
 }
 
 #[test]
-fn over_tcp_the_request_under_way_at_the_end_is_timed() {
+fn request_outstanding_at_the_end_is_timed_over_tcp() {
     let spec = TransactTask::plain(Transport::Tcp);
     let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
     let peer = listener.local_addr().expect("listens");
     let stream = TcpStream::connect(peer).expect("connects");
     stream.set_read_timeout(Some(Duration::from_millis(100))).expect("sets");
-    let (mut answering, _) = listener.accept().expect("accepts");
-    let shared = asking(&spec, Link::Tcp(stream), peer);
+    let (mut connection, _) = listener.accept().expect("accepts");
+    let shared = client(&spec, Link::Tcp(stream), peer);
     let close = shared.timeline.close();
     let server = std::thread::spawn(move || {
         let mut byte = [0; 1];
-        while answering.read(&mut byte).is_ok_and(|read| read > 0) {
-            hold_back(close);
-            answering.write_all(&byte).expect("answers");
+        while connection.read(&mut byte).is_ok_and(|bytes| bytes > 0) {
+            delay_last_answer(close);
+            connection.write_all(&byte).expect("answers");
         }
     });
-    check(&asked(&shared, &spec));
+    check(&ask(&shared, &spec));
     server.join().expect("serves");
 }
 
 #[test]
-fn over_udp_the_request_under_way_at_the_end_is_timed() {
+fn request_outstanding_at_the_end_is_timed_over_udp() {
     let spec = TransactTask::plain(Transport::Udp);
-    let (socket, answering) =
-        (UdpSocket::bind("127.0.0.1:0").expect("binds"), UdpSocket::bind("127.0.0.1:0").expect("binds"));
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("binds");
+    let answering = UdpSocket::bind("127.0.0.1:0").expect("binds");
     let peer = answering.local_addr().expect("is bound");
     socket.connect(peer).expect("connects");
-    let shared = asking(&spec, Link::Udp(socket), peer);
+    let shared = client(&spec, Link::Udp(socket), peer);
     let close = shared.timeline.close();
     let server = std::thread::spawn(move || {
         let mut request = [0; 64];
@@ -87,23 +89,23 @@ fn over_udp_the_request_under_way_at_the_end_is_timed() {
             if length == 0 {
                 break;
             }
-            hold_back(close);
+            delay_last_answer(close);
             answering.send_to(&request[..length], from).expect("answers");
         }
     });
-    let done = asked(&shared, &spec);
+    let transactions = ask(&shared, &spec);
     // An empty datagram ends the server.
     UdpSocket::bind("127.0.0.1:0").expect("binds").send_to(&[], peer).expect("sends");
-    check(&done);
+    check(&transactions);
     server.join().expect("serves");
 }
 
 #[test]
-fn the_connection_under_way_at_the_end_is_timed() {
+fn connection_open_at_the_end_is_timed() {
     let spec = TransactTask { style: TransactStyle::Connect, ..TransactTask::plain(Transport::Tcp) };
     let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
     let peer = listener.local_addr().expect("listens");
-    let shared = asking(&spec, Link::Dial, peer);
+    let shared = client(&spec, Link::Dial, peer);
     let close = shared.timeline.close();
     let server = std::thread::spawn(move || {
         loop {
@@ -112,13 +114,13 @@ fn the_connection_under_way_at_the_end_is_timed() {
             if connection.read_exact(&mut request).is_err() {
                 break;
             }
-            hold_back(close);
+            delay_last_answer(close);
             connection.write_all(&request[..1]).expect("answers");
         }
     });
-    let done = asked(&shared, &spec);
-    // A connection that asks nothing ends the server.
+    let transactions = ask(&shared, &spec);
+    // A connection without a request ends the server.
     drop(TcpStream::connect(peer).expect("connects"));
-    check(&done);
+    check(&transactions);
     server.join().expect("serves");
 }

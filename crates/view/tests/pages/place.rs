@@ -188,9 +188,9 @@ pub(crate) fn host(name: &str, system: &str) -> Host {
 pub(crate) fn of_link(mut record: Record, line_bps: u64) -> Record {
     for result in &mut record.results {
         let reached = result.main.median;
-        let Detail::Flows(flows) = &mut result.detail else { panic!("a stream") };
+        let Detail::Stream(stream) = &mut result.detail else { panic!("a stream") };
         let (line_bps, share) = (BitRate::per_second(line_bps), reached / line_bps as f64);
-        flows.limit = Some(PathLimit { line_bps, mtu: 1500, payload_bps: line_bps, share });
+        stream.flow.limit = Some(PathLimit { line_bps, mtu: 1500, payload_bps: line_bps, share });
         result.verdict.limit = if share > 0.9 { Limit::Wire } else { Limit::Shaper };
         result.verdict.confidence = Confidence::High;
     }

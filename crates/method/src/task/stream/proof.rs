@@ -3,8 +3,8 @@
 use crate::counterproof::{FLOWS, Test};
 use crate::verdict::{FlowFacts, NOTABLE_LOSS, bits};
 use linerate_model::{
-    Direction, Expects, FlowFigures, Host, Limit, LimitPlace, Measurement, Message, Net, Offered, StreamTask, Task,
-    Transport, TrialResult, message,
+    Direction, Expects, Host, Limit, LimitPlace, Measurement, Message, Net, Offered, StreamTask, Task, Transport,
+    TrialResult, message,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate};
 
@@ -36,22 +36,15 @@ fn black_hole() -> Message {
 pub(crate) const BELOW: f64 = 0.9;
 
 /// Returns the tests of the verdict on `result`, the one that shows most first.
-pub(crate) fn tests(
-    stream: &StreamTask,
-    result: &Measurement,
-    figures: &FlowFigures,
-    runs: &[&TrialResult],
-    hosts: &[Host],
-) -> Vec<Test> {
-    let facts = FlowFacts::of(result, figures, runs, hosts);
-    Subject { stream, result, figures, facts, hosts }.tests()
+pub(crate) fn tests(stream: &StreamTask, result: &Measurement, runs: &[&TrialResult], hosts: &[Host]) -> Vec<Test> {
+    let facts = FlowFacts::of(result, runs, hosts);
+    Subject { stream, result, facts, hosts }.tests()
 }
 
 /// A stream whose verdict is to be tested.
 struct Subject<'a> {
     stream: &'a StreamTask,
     result: &'a Measurement,
-    figures: &'a FlowFigures,
     facts: FlowFacts,
     hosts: &'a [Host],
 }
@@ -124,7 +117,7 @@ impl Subject<'_> {
 
     /// Segments were retransmitted, more than by a stumble.
     fn loses(&self) -> bool {
-        self.figures.tcp.as_ref().is_some_and(|tcp| tcp.retransmits as f64 > NOTABLE_LOSS * tcp.segments as f64)
+        self.result.tcp().is_some_and(|tcp| tcp.retransmits as f64 > NOTABLE_LOSS * tcp.segments as f64)
     }
 
     fn more_flows(&self, expects: Expects) -> Option<Test> {
@@ -161,7 +154,7 @@ impl Subject<'_> {
     /// What TCP reached, in datagrams as long as its segments: nothing is retransmitted and nothing bunched. A path that loses by chance
     /// loses its share of them too; a policer lets them all through, however TCP's bursts fared with it.
     fn evenly(&self, expects: Expects) -> Option<Test> {
-        let (rate, bytes) = (self.of_each_path(BELOW)?, u64::from(self.figures.tcp.as_ref()?.mss));
+        let (rate, bytes) = (self.of_each_path(BELOW)?, u64::from(self.result.tcp()?.mss));
         let change = message!(
             "change-even-datagrams",
             "evenly spaced datagrams at {rate}",
@@ -178,7 +171,7 @@ impl Subject<'_> {
     }
 
     fn received(&self) -> Option<f64> {
-        Some(self.figures.received.as_ref()?.payload_bps.median)
+        Some(self.result.received()?.payload_bps.median)
     }
 
     /// That share of the result, as the load of each path and direction; none where nothing came through.
@@ -191,7 +184,7 @@ impl Subject<'_> {
     /// Packets that every path carries. Loss that disappears with them was of packets too large for the path, of which no router told.
     fn at_minimum_mtu(&self, expects: Expects) -> Option<Test> {
         let message = self.stream.message_bytes.get();
-        let test = match (&self.facts.tcp, &self.figures.tcp) {
+        let test = match (&self.facts.tcp, self.result.tcp()) {
             (Some(facts), Some(tcp)) => {
                 let at_odds = facts.is_heavy() || facts.is_stalled();
                 let is_larger = tcp.mss > u32::from(MINIMUM_MTU_SEGMENT);
@@ -206,7 +199,8 @@ impl Subject<'_> {
                 })
             }
             _ => {
-                let lost = self.figures.loss.map_or(0.0, |loss| loss.places.unaccounted as f64 / loss.of.max(1) as f64);
+                let lost =
+                    self.result.loss().map_or(0.0, |loss| loss.places.unaccounted as f64 / loss.of.max(1) as f64);
                 let change = message!(
                     "change-datagrams",
                     "datagrams of {minimum_mtu_datagram} bytes",
@@ -227,12 +221,12 @@ impl Subject<'_> {
 
     /// Packets with half the payload. A limit of bits lets through the same with all headers, a limit of packets about half.
     fn smaller_packets(&self) -> Option<Test> {
-        let payload = match &self.figures.tcp {
+        let payload = match self.result.tcp() {
             Some(tcp) => u64::from(tcp.mss),
             None => self.stream.message_bytes.get(),
         };
         // Larger datagrams are cut into fragments.
-        let whole = self.figures.tcp.is_some() || payload <= ETHERNET_DATAGRAM;
+        let whole = self.result.tcp().is_some() || payload <= ETHERNET_DATAGRAM;
         let half = payload / 2;
         let set = |stream: &mut StreamTask| match (stream.net.transport, stream.offered) {
             (Transport::Tcp, _) => stream.net.socket.mss = u16::try_from(half).ok(),
@@ -284,7 +278,7 @@ impl Subject<'_> {
 
     /// A control that does not go by loss; without one several flows, each of which loss holds back by itself.
     fn blind_to_loss(&self) -> Option<Test> {
-        match self.figures.tcp.as_ref()?.congestion.as_str() {
+        match self.result.tcp()?.congestion.as_str() {
             "bbr" => None,
             _ => self.other_control(Expects::Rise).or_else(|| self.more_flows(Expects::Rise)),
         }
@@ -292,8 +286,7 @@ impl Subject<'_> {
 
     /// BBR where the control goes by loss, and one that does where it is BBR; none where a host does not offer it.
     fn other_control(&self, expects: Expects) -> Option<Test> {
-        let others: &[&str] =
-            if self.figures.tcp.as_ref()?.congestion == "bbr" { &["cubic", "reno"] } else { &["bbr"] };
+        let others: &[&str] = if self.result.tcp()?.congestion == "bbr" { &["cubic", "reno"] } else { &["bbr"] };
         let ends = self.stream.paths.iter().flat_map(|path| [&path.client, path.server.name()]);
         let ends: Vec<&Host> = ends.filter_map(|end| self.hosts.iter().find(|host| host.name == *end)).collect();
         let offered = |name: &str| ends.iter().all(|host| host.congestion_controls.iter().any(|own| own == name));

@@ -3,7 +3,7 @@
 use super::server_load::ServerLoad;
 use crate::statistics::median;
 use crate::transfer::transfers;
-use linerate_model::{FlowFigures, NfsClass, Task, TrialResult};
+use linerate_model::{Measurement, NfsClass, Task, TrialResult};
 
 /// With more than half of a call's time in the server, no other part has more.
 pub(crate) const MOSTLY_IN_SERVER: f64 = 0.5;
@@ -33,11 +33,11 @@ pub(crate) struct Calls {
 
 impl Calls {
     /// The calls of `result`; none if it is of another kind.
-    pub(crate) fn of(result: &FlowFigures, runs: &[&TrialResult]) -> Option<Self> {
+    pub(crate) fn of(result: &Measurement, runs: &[&TrialResult]) -> Option<Self> {
         let workload = runs.first()?.trial.task();
         let slots = workload.outstanding()?;
-        let latency = result.latency_ns.as_ref()?;
-        let (response, per_s) = (latency.mean / 1e9, result.transactions_per_s.as_ref()?.median);
+        let latency = result.latency()?;
+        let (response, per_s) = (latency.mean / 1e9, result.requests()?.transactions_per_s.median);
         let paths = runs.first()?.trial.paths().len() as f64;
         let ends = runs.iter().flat_map(|run| transfers(run));
         let trips = ends.flat_map(|transfer| transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref()));
@@ -45,13 +45,16 @@ impl Calls {
         Some(Self {
             nfs: matches!(workload, Task::Nfs(_)),
             response,
-            service: result.service_ns.as_ref().map(|service| service.mean / 1e9),
+            service: result.service().map(|service| service.mean / 1e9),
             // Little's law.
             under_way: (per_s * response).min(f64::from(slots) * paths),
             per_s,
             round_trip: median(trips.collect()),
             server: ServerLoad::of(runs),
-            classes: result.classes.iter().map(|(class, figures)| (*class, figures.mean_ms / 1e3)).collect(),
+            classes: result
+                .nfs()
+                .map(|nfs| nfs.classes.iter().map(|(class, figures)| (*class, figures.mean_ms / 1e3)).collect())
+                .unwrap_or_default(),
         })
     }
 

@@ -19,8 +19,8 @@ use crate::outage;
 use crate::transfer::{rate, transfers};
 use crate::validity::few_round_trips;
 use linerate_model::{
-    Arrivals, Bypass, FlowFigures, Host, HostName, Limit, LimitPlace, Measurement, Message, MessageValue, Offered,
-    PathLimit, RateRange, Steadiness, Task, TaskKind, TesterLimit, Transport, TrialResult, message,
+    Arrivals, Bypass, Host, HostName, Limit, LimitPlace, Measurement, Message, MessageValue, Offered, PathLimit,
+    RateRange, Steadiness, Task, TaskKind, TesterLimit, Transport, TrialResult, message,
 };
 
 /// A sender that has the processor sends, and does so in system calls: even through a device of the same host these take two fifths of its
@@ -170,17 +170,18 @@ impl Offer {
 
 impl FlowFacts {
     /// The facts of `result`, which `runs` amount to.
-    pub(crate) fn of(result: &Measurement, figures: &FlowFigures, runs: &[&TrialResult], hosts: &[Host]) -> Self {
+    pub(crate) fn of(result: &Measurement, runs: &[&TrialResult], hosts: &[Host]) -> Self {
         let workload = runs.first().map(|run| run.trial.task());
-        let work = match (workload, figures.transport) {
+        let flows = result.flows();
+        let work = match (workload, flows.map(|flows| flows.transport)) {
             (Some(workload), _) if workload.is_requests() => Work::Transact,
-            (_, Transport::Tcp) => Work::Tcp,
-            (_, Transport::Udp) => Work::Udp,
+            (_, Some(Transport::Tcp) | None) => Work::Tcp,
+            (_, Some(Transport::Udp)) => Work::Udp,
         };
         let own = &result.main;
-        let tcp = tcp(figures, runs);
+        let tcp = tcp(result, runs);
         let course = Course::of(runs, tcp.as_ref().map(Tcp::floor));
-        let (line, declared_too_slow) = match figures.limit.clone() {
+        let (line, declared_too_slow) = match result.limit().cloned() {
             Some(limit) if limit.is_declared_too_slow() => (None, Some(limit)),
             limit => (limit, None),
         };
@@ -191,13 +192,13 @@ impl FlowFacts {
             reached: own.median,
             line,
             declared_too_slow,
-            message_bytes: figures.message_bytes,
-            response_bytes: figures.response_bytes.unwrap_or_default(),
+            message_bytes: flows.map_or(0, |flows| flows.message_bytes),
+            response_bytes: result.transact().map_or(0, |transact| transact.response_bytes),
             tester_limit: result.tester_limit.clone().map(|tester_limit| {
                 let overlaps = overlap(&tester_limit);
                 (tester_limit, overlaps)
             }),
-            tester_alone: match (figures.task, result.tester_limit.as_ref().map(|limit| limit.bypass)) {
+            tester_alone: match (result.task(), result.tester_limit.as_ref().map(|limit| limit.bypass)) {
                 (TaskKind::Nfs, _) => TesterAlone::OwnServer,
                 (_, Some(Bypass::Loopback)) => TesterAlone::Loopback,
                 _ => TesterAlone::Cable,
@@ -206,7 +207,7 @@ impl FlowFacts {
             sender: End::of(runs, true),
             receiver: End::of(runs, false),
             outage: median(runs.iter().map(|run| outage::share(run))),
-            steadiness: steadiness(figures, course.as_ref()),
+            steadiness: steadiness(result, course.as_ref()),
             course,
             outbound: InterfaceFacts::of(runs, true, hosts),
             inbound: InterfaceFacts::of(runs, false, hosts),
@@ -214,15 +215,15 @@ impl FlowFacts {
             one_way: OneWay::of(runs),
             lost_on_return: lost_on_return(runs),
             returns_keep_a_rate: returns_keep_a_rate(runs),
-            waits: Waits::of(figures, runs),
+            waits: Waits::of(result, runs),
             is_brief_volume: runs.iter().any(|run| run.trial.volume().is_some() && few_round_trips(run).is_some()),
             one_machine: share_a_machine(runs, hosts),
             tcp,
             udp: (work == Work::Udp).then(|| udp(runs)),
             vanished: Vanished::of(runs, hosts),
-            closed_loop: closed_loop(figures, workload),
-            calls: Calls::of(figures, runs),
-            steal: figures.cpu.sender.steal.max(figures.cpu.receiver.steal),
+            closed_loop: closed_loop(result, workload),
+            calls: Calls::of(result, runs),
+            steal: flows.map_or(0.0, |flows| flows.cpu.sender.steal.max(flows.cpu.receiver.steal)),
         }
     }
 
@@ -443,9 +444,9 @@ impl FlowFacts {
 }
 
 /// How steady the result was: how far its rate ranged, or whether it still rose.
-fn steadiness(figures: &FlowFigures, course: Option<&Course>) -> Option<Steadiness> {
+fn steadiness(result: &Measurement, course: Option<&Course>) -> Option<Steadiness> {
     let course = course?;
-    let range = figures.received.as_ref().and_then(|received| received.within);
+    let range = result.received().and_then(|received| received.within);
     Some(match range {
         Some(RateRange { p5_bps, p95_bps }) if !course.rises => Steadiness::Varying { p5_bps, p95_bps },
         _ => course.steadiness(),
@@ -517,9 +518,9 @@ fn bus(runs: &[&TrialResult], hosts: &[Host]) -> Option<BusUse> {
     (!each.is_empty()).then(|| each.swap_remove(each.len() / 2))
 }
 
-fn closed_loop(result: &FlowFigures, workload: Option<&Task>) -> Option<ClosedLoop> {
+fn closed_loop(result: &Measurement, workload: Option<&Task>) -> Option<ClosedLoop> {
     let closed = workload.is_some_and(|workload| workload.is_requests() && workload.requests_per_s().is_none());
-    let (latency, rate) = (result.latency_ns.as_ref()?, result.transactions_per_s.as_ref()?);
-    let latency = latency.mean / 1e9;
+    let latency = result.latency()?.mean / 1e9;
+    let rate = &result.requests()?.transactions_per_s;
     closed.then_some(ClosedLoop { outstanding: rate.median * latency, latency })
 }

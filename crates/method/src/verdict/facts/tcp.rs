@@ -6,7 +6,7 @@
 use super::course::{Floor, QUEUE_NOTABLE};
 use super::median;
 use crate::transfer::transfers;
-use linerate_model::{FlowFigures, TcpFlow, TcpSummary, TrialResult};
+use linerate_model::{Measurement, TcpFlow, TcpSummary, TrialResult};
 
 /// Linux waits no less for an acknowledgement, seconds (TCP_RTO_MIN; RFC 6298 section 2.4 would have it wait for 1 s).
 const SHORTEST_TIMEOUT: f64 = 0.2;
@@ -158,8 +158,8 @@ impl Tcp {
 }
 
 /// What TCP says of `result`; none where it was not TCP.
-pub(super) fn tcp(result: &FlowFigures, runs: &[&TrialResult]) -> Option<Tcp> {
-    let account = result.tcp.as_ref()?;
+pub(super) fn tcp(result: &Measurement, runs: &[&TrialResult]) -> Option<Tcp> {
+    let account = result.tcp()?;
     let flows: Vec<&TcpFlow> = runs
         .iter()
         .flat_map(|run| transfers(run))
@@ -173,6 +173,6 @@ pub(super) fn tcp(result: &FlowFigures, runs: &[&TrialResult]) -> Option<Tcp> {
             .sum::<u64>()
     };
     let time = runs.iter().map(windows).sum::<u64>() as f64 / 1e9;
-    let reached = result.received.as_ref().map_or(0.0, |received| received.payload_bps.median);
+    let reached = result.received().map_or(0.0, |received| received.payload_bps.median);
     Some(Tcp::of(account, &flows, time, reached / each.max(1.0)))
 }

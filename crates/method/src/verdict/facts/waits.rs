@@ -1,7 +1,7 @@
 //! What requests waited for beyond the usual: those that were lost, and sent again or given up.
 
 use crate::transfer::transfers;
-use linerate_model::{EndCounts, FlowFigures, Task, TrialResult};
+use linerate_model::{EndCounts, Measurement, Task, TrialResult};
 
 /// Requests that took longer than most, over all runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -14,10 +14,10 @@ pub(crate) struct Waits {
 
 impl Waits {
     /// The waits of requests; none for streams, and at a set rate, where requests wait for one another at their sender.
-    pub(super) fn of(figures: &FlowFigures, runs: &[&TrialResult]) -> Option<Self> {
+    pub(super) fn of(result: &Measurement, runs: &[&TrialResult]) -> Option<Self> {
         let task = runs.first()?.trial.task();
-        let latency = figures.latency_ns.as_ref()?;
-        if task.requests_per_s().is_some() || latency.count == 0 {
+        let latency = result.latency()?;
+        if task.requests_per_s().is_some() {
             return None;
         }
         let slots = match task {

@@ -583,7 +583,7 @@ fn facts_come_from_the_trials() {
         b.kernel_threads = vec![kernel("napi/eth7-1", 900), kernel("napi/eth0-2", 200)];
     }
     let result = crate::measure::tests::measure(&[], std::slice::from_ref(&run));
-    let found = FlowFacts::of(&result, result.flows().expect("flows"), &[&run], &[]);
+    let found = FlowFacts::of(&result, &[&run], &[]);
     assert!((found.receiver.busy - 0.4).abs() < 1e-9 && (found.receiver.waited - 0.2).abs() < 1e-9, "{found:?}");
     assert_eq!(found.receiver.throttled, Some((0.4, 0.5)));
     assert!((found.receiver.interrupted - 0.75).abs() < 1e-9, "600 of 800 ms: {found:?}");

@@ -1,0 +1,97 @@
+//! Results that come near what their medium can carry.
+
+use super::data::Data;
+use super::words::{either, share};
+use super::{bound, finding};
+use crate::finding::{Finding, FindingKind};
+use crate::study::CellLimit;
+use linerate_model::{MeasureUnit, Transport};
+use linerate_report::parts::values::{range, value};
+use linerate_report::said;
+use linerate_units::grouped;
+
+/// From this share of the limit on a result is worth a sentence.
+const NEAR: f64 = 0.95;
+
+pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
+    let best = |cells: &[usize]| {
+        // A value that is stated as about a number is no share of anything to a tenth of a percent.
+        let numbers = cells.iter().filter(|cell| data.stated(**cell, measure).is_none());
+        let limits = numbers.filter_map(|cell| data.limit(*cell, measure));
+        limits.filter(|limit| limit.share <= 1.0).max_by(|a, b| a.share.total_cmp(&b.share))
+    };
+    data.groups(data.gathered_by(), measure)
+        .iter()
+        .filter_map(|group| {
+            let limit = best(&group.cells).filter(|limit| limit.share >= NEAR)?;
+            // Results that are printed alike are one.
+            let shown = |cell: usize| {
+                data.value(cell, measure).map(|reached| value(reached, data.study.measures[measure].unit))
+            };
+            let limit_of = |cell: usize| data.limit(cell, measure).map(|limit| (limit.low, limit.high));
+            let is_alike = |cell: &usize| shown(*cell) == shown(limit.cell) && limit_of(*cell) == limit_of(limit.cell);
+            let as_good: Vec<usize> = group.cells.iter().copied().filter(is_alike).collect();
+            of_limit(data, measure, limit, &as_good)
+        })
+        .collect()
+}
+
+fn of_limit(data: &Data<'_>, measure: usize, limit: CellLimit, as_good: &[usize]) -> Option<Finding> {
+    let named = &data.study.measures[measure];
+    let path = data.path(limit.cell, measure);
+    let medium = path.medium?;
+    let reached = data.shown(limit.cell, measure)?;
+    let most = range(data.lang, limit.low, limit.high, named.unit);
+    let (of, sizes) = match named.unit {
+        MeasureUnit::PerS => {
+            let frames = path.frame_bytes;
+            let sizes = frames.map(|frame| said!(data.lang, "findings-limit-share-frames", bytes = frame.get()));
+            (said!(data.lang, "findings-limit-share-at-line-rate"), sizes)
+        }
+        MeasureUnit::BitsPerS => {
+            let counted = match named.counts {
+                None => said!(data.lang, "findings-limit-share-from-payload"),
+                Some(layer) => {
+                    said!(data.lang, "findings-limit-share-as", layer = data.lang.named("layer", layer))
+                }
+            };
+            let bytes: Vec<String> = path.message_bytes.iter().map(|bytes| grouped(*bytes)).collect();
+            let messages = || said!(data.lang, "findings-limit-share-messages", bytes = either(data.lang, &bytes));
+            let sizes = (path.transport == Some(Transport::Udp)).then(messages);
+            (counted, sizes)
+        }
+        // Latency and loss have no limit.
+        MeasureUnit::Nanos | MeasureUnit::NanosHeld | MeasureUnit::Times | MeasureUnit::Share | MeasureUnit::Count => {
+            return None;
+        }
+    };
+    let mtu = path.mtu.unwrap_or(medium.mtu());
+    let names = as_good.iter().map(|cell| data.cell_name(*cell, &[])).collect::<Vec<_>>().join("; ");
+    let text = said!(
+        data.lang,
+        "findings-limit-share-is-of",
+        reached = reached,
+        names = names,
+        share = share(limit.share),
+        most = most,
+        medium = medium
+    );
+    let at_least = limit.low < limit.high;
+    let against = if at_least { said!(data.lang, "findings-limit-share-of-the-higher-end") } else { String::new() };
+    let mtu = if named.unit == MeasureUnit::BitsPerS {
+        said!(data.lang, "findings-limit-share-mtu", mtu = grouped(u64::from(mtu)))
+    } else {
+        String::new()
+    };
+    let evidence = bound(said!(
+        data.lang,
+        "findings-limit-share-carries",
+        medium = medium,
+        most = most,
+        of = of,
+        sizes = sizes.unwrap_or_default(),
+        mtu = mtu,
+        against = against
+    ));
+    Some(finding(FindingKind::LimitShare, text, vec![evidence]))
+}

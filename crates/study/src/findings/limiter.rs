@@ -1,0 +1,211 @@
+//! The limit of a group of results: the wire, the hosts, or something other than the wire.
+
+use super::data::{Data, Group};
+use super::growth::{Course, FULL, courses};
+use super::words::{listed, p_value, share, some_of};
+use super::{bound, finding, test};
+use crate::finding::{Evidence, Finding, FindingKind};
+use crate::study::{CellLimit, FactorOf};
+use linerate_report::parts::figures;
+use linerate_report::parts::values::{extremes, value};
+use linerate_report::parts::wording::sentence;
+use linerate_report::said;
+
+/// Maximum number of results named in a sentence.
+const MOST_NAMED: usize = 4;
+/// From this share of its limit in all results on, the wire is named as the limit: what is left is less than rounding,
+/// clocks and pauses between runs take. From [`FULL`] to here the wire is near, and what else limits is bounded.
+pub(super) const WIRE: f64 = 0.97;
+/// Shares above this round to the whole limit.
+const ALL: f64 = 0.999_5;
+/// A wire does not limit results that are all below this share of its limit.
+pub(super) const IDLE: f64 = 0.5;
+
+pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
+    let groups: Vec<(Group, Vec<CellLimit>)> = data
+        .groups(data.gathered_by(), measure)
+        .into_iter()
+        .filter(|group| !data.has_open(data.gathered_by(), group, measure))
+        // What a source states without a number has a rule of its own.
+        .filter(|group| group.cells.iter().all(|cell| data.stated(*cell, measure).is_none()))
+        .filter_map(|group| {
+            let limits: Option<Vec<CellLimit>> = group.cells.iter().map(|cell| data.limit(*cell, measure)).collect();
+            let limits = limits.filter(|limits| limits.iter().all(|limit| limit.share <= 1.0))?;
+            Some((group, limits))
+        })
+        .collect();
+    let (mut wire, mut near, mut hosts, mut other, mut part) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let by_host = data.ordered().filter(|factor| data.study.factors[*factor].of == Some(FactorOf::Host));
+    let growing: Vec<(usize, Course)> = by_host
+        .flat_map(|factor| courses(data, measure, factor).into_iter().map(move |course| (factor, course)))
+        .filter(|(_, course)| course.grows())
+        .collect();
+    for (group, limits) in &groups {
+        let Some((least, most)) = extremes(limits.iter().map(|limit| limit.share)) else { continue };
+        let grown = growing.iter().find(|(_, course)| course.group.name == group.name);
+        match grown {
+            _ if least >= WIRE => wire.push((group, limits, least)),
+            _ if least >= FULL => near.push((group, limits, least)),
+            Some((factor, course)) if stays_below(data, measure, *factor, group) => {
+                hosts.push((group, *factor, course));
+            }
+            _ if most < IDLE => other.push((group, limits, most)),
+            _ => part.extend(partly(data, measure, group, limits)),
+        }
+    }
+
+    let unit = data.study.measures[measure].unit;
+    let title = &data.study.measures[measure].title;
+    let names = |groups: Vec<&Group>| match data.gathered_by() {
+        Some(_) => on(data, &groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>()),
+        None => said!(data.lang, "findings-limiter-in-all-results"),
+    };
+    if !wire.is_empty() {
+        let least = wire.iter().map(|(_, _, least)| *least).fold(1.0, f64::min);
+        let on = names(wire.iter().map(|(group, ..)| *group).collect());
+        let text = if least >= ALL {
+            said!(data.lang, "findings-limiter-wire-all", title = title, on = on)
+        } else {
+            said!(data.lang, "findings-limiter-wire", title = title, on = on, share = share(least))
+        };
+        let evidence = wire.iter().map(|(group, limits, _)| shares_of(data, group, limits));
+        found.push(finding(FindingKind::Limiter, text, evidence.collect()));
+    }
+    if !near.is_empty() {
+        let least = near.iter().map(|(_, _, least)| *least).fold(1.0, f64::min);
+        let on = names(near.iter().map(|(group, ..)| *group).collect());
+        let text = said!(
+            data.lang,
+            "findings-limiter-near",
+            title = title,
+            on = on,
+            share = share(least),
+            rest = share(1.0 - least)
+        );
+        let evidence = near.iter().map(|(group, limits, _)| shares_of(data, group, limits));
+        found.push(finding(FindingKind::Limiter, sentence(&text), evidence.collect()));
+    }
+    if !hosts.is_empty() {
+        let factor = &data.study.factors[hosts[0].1].title;
+        let on = names(hosts.iter().map(|(group, ..)| *group).collect());
+        let text = said!(data.lang, "findings-limiter-hosts", title = title, on = on, factor = factor);
+        let evidence = hosts.iter().flat_map(|(group, factor_at, course)| {
+            let shares: Vec<f64> = with_factor(data, measure, *factor_at, group).collect();
+            let (lowest, highest) = course.ends();
+            [
+                test(
+                    &course.test(data.lang),
+                    course.p(),
+                    said!(
+                        data.lang,
+                        "findings-limiter-grows",
+                        group = group.name,
+                        factor = factor,
+                        low = data.name_of(*factor_at, lowest),
+                        high = data.name_of(*factor_at, highest),
+                        p = p_value(course.p())
+                    ),
+                ),
+                bound(said!(
+                    data.lang,
+                    "findings-limiter-are-below",
+                    group = group.name,
+                    count = shares.len(),
+                    most = share(shares.iter().copied().fold(0.0, f64::max))
+                )),
+            ]
+        });
+        found.push(finding(FindingKind::Limiter, text, evidence.collect()));
+    }
+    if !other.is_empty() {
+        let on = names(other.iter().map(|(group, ..)| *group).collect());
+        let most = share(other.iter().map(|(_, _, most)| *most).fold(0.0, f64::max));
+        let text = said!(data.lang, "findings-limiter-not-the-wire", title = title, on = on, most = most);
+        let evidence = other.iter().filter_map(|(group, limits, most)| {
+            let best = limits.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
+            Some(bound(said!(
+                data.lang,
+                "findings-limiter-the-best",
+                group = group.name,
+                best = value(data.value(best.cell, measure)?, unit),
+                share = share(*most),
+                limit = value(best.high, unit)
+            )))
+        });
+        found.push(finding(FindingKind::Limiter, text, evidence.collect()));
+    }
+    found.extend(part);
+    found
+}
+
+/// Returns the shares of the limit in the cells of a group that have a level of the factor.
+fn with_factor<'a>(
+    data: &'a Data<'_>,
+    measure: usize,
+    factor: usize,
+    group: &'a Group,
+) -> impl Iterator<Item = f64> + 'a {
+    let has = move |cell: &&usize| data.study.cells[**cell].levels[factor].is_some();
+    group.cells.iter().filter(has).filter_map(move |cell| Some(data.limit(*cell, measure)?.share))
+}
+
+/// Returns whether all results with a level of the factor are far below the limit of the wire.
+fn stays_below(data: &Data<'_>, measure: usize, factor: usize, group: &Group) -> bool {
+    with_factor(data, measure, factor, group).all(|share| share < FULL)
+}
+
+/// Returns the shares of the limit in a group as evidence.
+fn shares_of(data: &Data<'_>, group: &Group, limits: &[CellLimit]) -> Evidence {
+    let (least, most) = extremes(limits.iter().map(|limit| limit.share)).unwrap_or_default();
+    let (least, most) = (share(least), share(most));
+    let shares = if least == most { most } else { figures::range(data.lang, &least, &most) };
+    let results = said!(data.lang, "findings-limiter-results", results = limits.len());
+    bound(said!(data.lang, "findings-limiter-shares", group = group.name, results = results, shares = shares))
+}
+
+/// Returns the finding that some results of a group are far below the limit while others are not: the wire does not
+/// limit these.
+fn partly(data: &Data<'_>, measure: usize, group: &Group, limits: &[CellLimit]) -> Option<Finding> {
+    let low: Vec<&CellLimit> = limits.iter().filter(|limit| limit.share < IDLE).collect();
+    let (_, most) = extremes(low.iter().map(|limit| limit.share))?;
+    let best = limits.iter().map(|limit| limit.share).fold(0.0, f64::max);
+    let by: Vec<usize> = data.gathered_by().into_iter().collect();
+    let unit = data.study.measures[measure].unit;
+    let which = match low.len() {
+        few if few <= MOST_NAMED => {
+            listed(data.lang, &low.iter().map(|limit| data.cell_name(limit.cell, &by)).collect::<Vec<_>>())
+        }
+        many => said!(data.lang, "findings-limiter-combinations", count = many, all = limits.len()),
+    };
+    let text = said!(
+        data.lang,
+        "findings-limiter-partly",
+        title = data.study.measures[measure].title,
+        on = on(data, std::slice::from_ref(&group.name)),
+        which = which,
+        most = share(most),
+        best = share(best)
+    );
+    let each = low.iter().filter_map(|limit| {
+        Some(said!(
+            data.lang,
+            "findings-words-reached-of",
+            name = data.cell_name(limit.cell, &by),
+            reached = value(data.value(limit.cell, measure)?, unit),
+            most = value(limit.high, unit)
+        ))
+    });
+    let each = some_of(data.lang, MOST_NAMED, &each.collect::<Vec<_>>());
+    Some(finding(FindingKind::Limiter, text, vec![bound(each)]))
+}
+
+/// Returns the phrase for the place of results: on a medium, or of anything else.
+pub(super) fn on(data: &Data<'_>, groups: &[String]) -> String {
+    let names = listed(data.lang, groups);
+    match data.medium_factor() {
+        Some(_) => said!(data.lang, "findings-limiter-on", names = names),
+        None => said!(data.lang, "findings-limiter-of", names = names),
+    }
+}

@@ -1,0 +1,244 @@
+//! The price of speed, and whether a dearer option pays.
+
+use super::data::{Data, Pair};
+use super::ranking::{Ahead, Match, sign_test_of};
+use super::words::{money, p_value, times, times_range};
+use super::{bound, finding, sign_tested, test};
+use crate::finding::{Evidence, Finding, FindingKind};
+use crate::study::Price;
+use linerate_method::statistics::{SIGNIFICANT, Tested};
+use linerate_model::MeasureUnit;
+use linerate_report::parts::values::extremes;
+use linerate_report::parts::wording::{in_a_row, sentence};
+use linerate_report::{Language, said};
+use std::cmp::Ordering;
+
+pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
+    priced(data).filter_map(|factor| of_factor(data, measure, factor)).collect()
+}
+
+pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
+    let offers = priced(data).flat_map(|factor| offers(data, measure, factor));
+    offers.flat_map(|offer| [offer.ahead.tested(), offer.at_best().tested(), offer.at_worst().tested()]).collect()
+}
+
+/// Reports all dearer levels of a factor in one finding.
+fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Option<Finding> {
+    let mut sentences = Vec::new();
+    let mut evidence = Vec::new();
+    for offer in offers(data, measure, factor) {
+        if let Some((text, support)) = offer.judged(data, measure, factor) {
+            sentences.push(text);
+            evidence.extend(support);
+        }
+    }
+    (!sentences.is_empty()).then(|| finding(FindingKind::Price, in_a_row(&sentences), evidence))
+}
+
+/// Returns the factors with several priced levels.
+fn priced<'a>(data: &'a Data<'_>) -> impl Iterator<Item = usize> + 'a {
+    let factors = &data.study.factors;
+    let priced = |factor: &usize| factors[*factor].levels.iter().filter(|level| level.price.is_some()).count() > 1;
+    (0..factors.len()).filter(priced)
+}
+
+/// A dearer level against the cheapest, for one transport: it may pay for only one of them.
+struct Offer {
+    /// Match of the dear level against the cheap one; its p-value is not adjusted.
+    ahead: Match,
+    pairs: Vec<Pair>,
+    price: Price,
+    cheap: Price,
+    /// Transport; `None` if it was not varied.
+    stratum: Option<String>,
+}
+
+fn offers(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Offer> {
+    let levels = &data.study.factors[factor].levels;
+    let mut priced: Vec<(usize, Price)> =
+        levels.iter().enumerate().filter_map(|(level, named)| Some((level, named.price?))).collect();
+    priced.sort_by(|(_, a), (_, b)| a.low.total_cmp(&b.low));
+    let Some(((cheap, cheap_price), dearer)) = priced.split_first() else { return Vec::new() };
+    let by = data.transport_factor().filter(|by| *by != factor);
+    let mut offers = Vec::new();
+    for (index, group) in data.groups(by, measure).into_iter().enumerate() {
+        for (dear, price) in dearer {
+            let pairs = data.pairs(factor, *dear, *cheap, measure).into_iter();
+            let pairs: Vec<Pair> =
+                pairs.filter(|pair| group.cells.contains(&pair.a.0) && pair.b.1 > 0.0 && pair.a.1 > 0.0).collect();
+            let stratum = by.map(|_| group.name.clone());
+            let ahead = Match::of(Ahead::More, *dear, *cheap, index, &pairs);
+            offers.extend(ahead.map(|ahead| Offer { ahead, pairs, price: *price, cheap: *cheap_price, stratum }));
+        }
+    }
+    offers
+}
+
+/// Numbers of pairs in which a unit of the result costs less, and costs more, with the dear level.
+#[derive(Clone, Copy)]
+struct Costs {
+    less: usize,
+    more: usize,
+}
+
+impl Costs {
+    /// Returns its test, not adjusted.
+    fn tested(self) -> Tested {
+        sign_tested(self.less, self.more)
+    }
+}
+
+impl Offer {
+    /// Returns the cost of the dear level relative to its gain, with prices in its favour.
+    fn at_best(&self) -> Costs {
+        self.costs(self.price.low, self.cheap.high)
+    }
+
+    /// Returns the same with prices against it.
+    fn at_worst(&self) -> Costs {
+        self.costs(self.price.high, self.cheap.low)
+    }
+
+    fn costs(&self, price: f64, cheap: f64) -> Costs {
+        let each = || self.pairs.iter().map(move |pair| (price / pair.a.1).total_cmp(&(cheap / pair.b.1)));
+        let count = |is: Ordering| each().filter(|order| *order == is).count();
+        Costs { less: count(Ordering::Less), more: count(Ordering::Greater) }
+    }
+
+    /// Returns cost and gain of the dear level as a finding. Returns `None` if the pairs disagree.
+    fn judged(mut self, data: &Data<'_>, measure: usize, factor: usize) -> Option<(String, Vec<Evidence>)> {
+        let (at_best, at_worst) = (self.at_best(), self.at_worst());
+        let (p_best, p_worst) = (data.adjusted(at_best.tested()), data.adjusted(at_worst.tested()));
+        self.ahead.p = data.adjusted(self.ahead.tested());
+        let (one, pairs) = (&self.ahead, &self.pairs);
+        let (price, cheap, stratum) = (self.price, self.cheap, self.stratum.as_deref());
+        let currency = data.study.currency.as_deref();
+        let (dear_name, cheap_name) = (data.name_of(factor, one.a), data.name_of(factor, one.b));
+        let title = &data.study.measures[measure].title;
+        // What one Mbit/s (one a second) costs; the range of prices taken in favour of the dearer option.
+        let (per, unit) = match data.study.measures[measure].unit {
+            MeasureUnit::BitsPerS => (1e6, "Mbit/s".to_owned()),
+            MeasureUnit::PerS => (1.0, said!(data.lang, "findings-price-one-a-second")),
+            MeasureUnit::Nanos
+            | MeasureUnit::NanosHeld
+            | MeasureUnit::Times
+            | MeasureUnit::Share
+            | MeasureUnit::Count => return None,
+        };
+        let dear_cost = extremes(pairs.iter().map(|pair| price.low / (pair.a.1 / per)))?;
+        let cheap_cost = extremes(pairs.iter().map(|pair| cheap.high / (pair.b.1 / per)))?;
+        let pays = at_worst.less > at_worst.more && p_worst < SIGNIFICANT;
+        let costs_more = at_best.more > at_best.less && p_best < SIGNIFICANT;
+        let costs = times_range(data.lang, price.low / cheap.high, price.high / cheap.low);
+        let of = stratum.map_or_else(String::new, |stratum| said!(data.lang, "findings-price-for", stratum = stratum));
+        let more = match one.winner() {
+            Some(winner) if winner == one.a => said!(
+                data.lang,
+                "findings-price-has-more",
+                title = title,
+                wins = one.wins,
+                all = one.all,
+                times = times(data.lang, one.lead().1)
+            ),
+            Some(_) => said!(data.lang, "findings-price-has-less", title = title, losses = one.losses, all = one.all),
+            None => said!(data.lang, "findings-price-not-shown", title = title, wins = one.wins, all = one.all),
+        };
+        let gains = one.winner() == Some(one.a);
+        // Too few pairs for a test still agree, or do not.
+        let agree = at_best.more == pairs.len();
+        let each = said!(
+            data.lang,
+            "findings-price-one-costs",
+            unit = unit,
+            cost = cost_range(data.lang, dear_cost, currency),
+            other = cost_range(data.lang, cheap_cost, currency),
+            cheap = cheap_name
+        );
+        let text = match (pays, costs_more, gains) {
+            (true, ..) => said!(
+                data.lang,
+                "findings-price-pays",
+                of = of,
+                dear = dear_name,
+                costs = costs,
+                cheap = cheap_name,
+                more = more
+            ),
+            (_, true, true) => said!(
+                data.lang,
+                "findings-price-dearly",
+                of = of,
+                dear = dear_name,
+                costs = costs,
+                cheap = cheap_name,
+                more = more,
+                each = sentence(&each)
+            ),
+            (_, true, false) => said!(
+                data.lang,
+                "findings-price-does-not-pay",
+                of = of,
+                dear = dear_name,
+                costs = costs,
+                cheap = cheap_name,
+                more = more
+            ),
+            _ if agree => {
+                let (low, high) = extremes(pairs.iter().map(|pair| pair.a.1 / pair.b.1))?;
+                let text = said!(
+                    data.lang,
+                    "findings-price-of-few",
+                    of = of,
+                    dear = dear_name,
+                    costs = costs,
+                    cheap = cheap_name,
+                    title = title,
+                    range = times_range(data.lang, low, high),
+                    pairs = pairs.len()
+                );
+                text + &said!(data.lang, "findings-of-these-only")
+            }
+            _ => return None,
+        };
+        let (prices, favour, p) = if pays {
+            (said!(data.lang, "findings-price-held-against-it"), at_worst, p_worst)
+        } else {
+            (said!(data.lang, "findings-price-in-its-favour"), at_best, p_best)
+        };
+        let evidence = vec![
+            test(&sign_test_of(data.lang), one.p, one.said(data.lang, &dear_name, &cheap_name)),
+            test(
+                &said!(data.lang, "findings-price-sign-test"),
+                p,
+                said!(
+                    data.lang,
+                    "findings-price-costs-less",
+                    prices = prices,
+                    unit = unit,
+                    dear = dear_name,
+                    cheap = cheap_name,
+                    favour = favour.less,
+                    pairs = pairs.len(),
+                    p = p_value(p)
+                ),
+            ),
+            bound(said!(
+                data.lang,
+                "findings-price-at",
+                price = money(price.low, currency),
+                dear = dear_name,
+                other = money(cheap.high, currency),
+                cheap = cheap_name,
+                each = each
+            )),
+        ];
+        Some((text, evidence))
+    }
+}
+
+fn cost_range(lang: Language, (low, high): (f64, f64), currency: Option<&str>) -> String {
+    if low == high {
+        return money(high, currency);
+    }
+    said!(lang, "comparison-to", low = money(low, None), high = money(high, currency))
+}

@@ -1,0 +1,437 @@
+//! Ranking of the levels of a factor, in cells that differ in nothing else.
+
+use super::data::{Data, Group, Pair};
+use super::words::{listed, multiple, p_value};
+use super::{finding, sign_tested, test};
+use crate::finding::{Evidence, Finding, FindingKind};
+use linerate_method::statistics::{SIGNIFICANT, Tested, median};
+use linerate_report::parts::wording::sentence;
+use linerate_report::{Language, said};
+
+/// Maximum number of levels compared pair by pair; of more, the order is given.
+const MOST_PAIRED: usize = 3;
+
+/// Returns the name of the test of a match.
+pub(super) fn sign_test_of(lang: Language) -> String {
+    said!(lang, "findings-ranking-sign-test")
+}
+
+pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
+    factors(data, measure).flat_map(|factor| of_factor(data, measure, factor)).collect()
+}
+
+pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
+    let strata = |factor| strata(data, measure, factor);
+    factors(data, measure)
+        .flat_map(|factor| matches(data, measure, factor, &strata(factor)))
+        .map(|one| one.tested())
+        .collect()
+}
+
+/// Returns the factors whose levels are ranked.
+fn factors<'a>(data: &'a Data<'_>, measure: usize) -> impl Iterator<Item = usize> + 'a {
+    // Of rates there is a rule of its own for transports.
+    let told = data.transport_factor().filter(|_| data.study.measures[measure].unit.is_rate());
+    data.unordered().filter(move |factor| Some(*factor) != told)
+}
+
+/// Rule for which of two values of a measure is ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// The higher value: rates and capacities.
+    More,
+    /// The lower value: times and losses.
+    Less,
+}
+
+impl Ahead {
+    pub(super) fn of(data: &Data<'_>, measure: usize) -> Self {
+        if data.study.measures[measure].unit.more_is_better() { Self::More } else { Self::Less }
+    }
+
+    /// Chooses between two messages with the same values.
+    pub(super) fn either(self, more: &'static str, lower: &'static str) -> &'static str {
+        match self {
+            Self::More => more,
+            Self::Less => lower,
+        }
+    }
+
+    /// Returns whether `one` is ahead of `other`.
+    pub(super) fn is(self, one: f64, other: f64) -> bool {
+        match self {
+            Self::More => one > other,
+            Self::Less => one < other,
+        }
+    }
+}
+
+/// Two levels of a factor, in the cells of one group.
+pub(super) struct Match {
+    pub(super) a: usize,
+    pub(super) b: usize,
+    pub(super) stratum: usize,
+    /// Pairs in which `a` is ahead, in which `b` is, and all.
+    pub(super) wins: usize,
+    pub(super) losses: usize,
+    pub(super) all: usize,
+    /// Pairs that figures which are not firm leave open. They count against whoever is ahead.
+    open: usize,
+    /// Whether a figure of them is not firm, so that `lead` is a lower bound.
+    bounded: bool,
+    /// Median over the pairs of the value of the level ahead as a multiple of the other's, of `a` if neither is ahead;
+    /// infinite if the other has none.
+    lead: f64,
+    /// The p-value, adjusted for the tests of the study ([`adjusted`]).
+    pub(super) p: f64,
+}
+
+impl Match {
+    /// Returns the match of these pairs, with a p-value that is not adjusted.
+    pub(super) fn of(ahead: Ahead, a: usize, b: usize, stratum: usize, pairs: &[Pair]) -> Option<Self> {
+        Self::of_known(ahead, a, b, stratum, pairs, |_| true)
+    }
+
+    /// Returns the match of pairs that may be lower bounds. `decides` returns whether a pair shows which level is
+    /// ahead.
+    fn of_known(
+        ahead: Ahead,
+        a: usize,
+        b: usize,
+        stratum: usize,
+        pairs: &[Pair],
+        decides: impl Fn(&Pair) -> bool,
+    ) -> Option<Self> {
+        let (decided, open): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(|pair| decides(pair));
+        let wins = decided.iter().filter(|pair| ahead.is(pair.a.1, pair.b.1)).count();
+        let losses = decided.iter().filter(|pair| ahead.is(pair.b.1, pair.a.1)).count();
+        let mut leads = Vec::new();
+        for pair in decided {
+            let (first, second) = if wins >= losses { (pair.a.1, pair.b.1) } else { (pair.b.1, pair.a.1) };
+            if first > 0.0 || second > 0.0 {
+                leads.push(first / second);
+            }
+        }
+        // What is open may be anything: it is taken as the least for whoever is ahead.
+        leads.extend(open.iter().map(|_| 0.0));
+        let lead = median(leads)?;
+        let (all, open) = (pairs.len(), open.len());
+        let found = Self { a, b, stratum, wins, losses, all, open, bounded: open > 0, lead, p: 1.0 };
+        Some(Self { p: found.tested().p, ..found })
+    }
+
+    /// Returns its test, not adjusted.
+    pub(super) fn tested(&self) -> Tested {
+        let (more, fewer) = (self.wins.max(self.losses), self.wins.min(self.losses) + self.open);
+        match self.open {
+            0 => sign_tested(self.wins, self.losses),
+            // The other level may be ahead as well.
+            _ if more <= fewer => Tested { p: 1.0, least: sign_tested(self.all, 0).p },
+            _ => sign_tested(more, fewer),
+        }
+    }
+
+    /// Formats the lead of the level ahead.
+    fn lead_in_words(&self, lang: Language) -> String {
+        let words = multiple(lang, self.lead().1);
+        if self.bounded { said!(lang, "firmness-at-least-so-much", times = words) } else { words }
+    }
+
+    /// Returns the level that is significantly ahead, if any.
+    pub(super) fn winner(&self) -> Option<usize> {
+        (self.p < SIGNIFICANT).then_some(if self.wins > self.losses { self.a } else { self.b })
+    }
+
+    /// Formats the match, with the level ahead in more pairs first.
+    pub(super) fn said(&self, lang: Language, a: &str, b: &str) -> String {
+        if self.is_tied() {
+            return said!(lang, "findings-ranking-tied", a = a, b = b, all = self.all);
+        }
+        let ties = match self.all - self.wins - self.losses - self.open {
+            0 => String::new(),
+            ties => said!(lang, "findings-ranking-ties", ties = ties),
+        };
+        if self.wins == self.losses && self.open == 0 {
+            let each = self.wins;
+            return said!(lang, "findings-ranking-even", a = a, b = b, each = each, all = self.all, ties = ties);
+        }
+        let (first, second) = if self.wins >= self.losses { (a, b) } else { (b, a) };
+        let (ahead, _) = self.lead();
+        let said = said!(
+            lang,
+            "findings-ranking-is-ahead",
+            first = first,
+            second = second,
+            ahead = ahead,
+            all = self.all,
+            behind = self.wins.min(self.losses),
+            ties = ties,
+            median = self.lead_in_words(lang),
+            p = p_value(self.p)
+        );
+        match self.open {
+            0 if self.bounded => format!("{said} {}", said!(lang, "findings-ranking-lower-bounds")),
+            0 => said,
+            open => format!("{said} {}", said!(lang, "findings-ranking-left-open", open = open)),
+        }
+    }
+
+    /// Returns whether the two are equal in every pair.
+    pub(super) fn is_tied(&self) -> bool {
+        self.wins == 0 && self.losses == 0 && self.open == 0
+    }
+
+    /// Returns the number of pairs that the level ahead wins, and its lead.
+    pub(super) fn lead(&self) -> (usize, f64) {
+        (self.wins.max(self.losses), self.lead)
+    }
+}
+
+/// Adjusts the p-values for all tests of the study.
+pub(super) fn adjusted(data: &Data<'_>, mut matches: Vec<Match>) -> Vec<Match> {
+    matches.iter_mut().for_each(|one| one.p = data.adjusted(one.tested()));
+    matches
+}
+
+/// Returns the groups within which levels of `factor` are compared.
+pub(super) fn strata(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Group> {
+    // What a medium can carry hides what a host could: each medium by itself, unless media are what is ranked.
+    data.groups_with_bounds(data.medium_factor().filter(|by| *by != factor), measure)
+}
+
+/// Returns the levels of `factor` that are compared: all but the tester.
+pub(super) fn contestants(data: &Data<'_>, factor: usize) -> Vec<usize> {
+    let levels = &data.study.factors[factor].levels;
+    (0..levels.len()).filter(|level| !levels[*level].tester).collect()
+}
+
+/// Returns the matches of every two levels of `factor` in each group, with p-values that are not adjusted.
+fn matches(data: &Data<'_>, measure: usize, factor: usize, strata: &[Group]) -> Vec<Match> {
+    let ahead = Ahead::of(data, measure);
+    let levels = contestants(data, factor);
+    let mut matches = Vec::new();
+    for (index, a) in levels.iter().enumerate() {
+        for b in &levels[index + 1..] {
+            let pairs = data.pairs_with_bounds(factor, *a, *b, measure);
+            for (stratum, group) in strata.iter().enumerate() {
+                let within: Vec<Pair> = pairs.iter().copied().filter(|pair| group.cells.contains(&pair.a.0)).collect();
+                let is_bound =
+                    |pair: &Pair| [pair.a.0, pair.b.0].iter().any(|cell| !data.firmness(*cell, measure).is_firm());
+                let found = Match::of_known(ahead, *a, *b, stratum, &within, |pair| data.decides(pair, measure));
+                matches.extend(found.map(|found| Match { bounded: within.iter().any(is_bound), ..found }));
+            }
+        }
+    }
+    matches
+}
+
+fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
+    let (strata, levels) = (strata(data, measure, factor), contestants(data, factor));
+    let matches = adjusted(data, matches(data, measure, factor, &strata));
+    // A few levels are compared pair by pair; of many the order is given.
+    let many = levels.len() > MOST_PAIRED;
+    let mut found = Vec::new();
+    if strata.len() == 1 || many {
+        for (stratum, group) in strata.iter().enumerate() {
+            let within: Vec<&Match> = matches.iter().filter(|one| one.stratum == stratum).collect();
+            let on = (strata.len() > 1).then_some(group.name.as_str());
+            found.extend(order(data, measure, factor, &levels, &within, on));
+        }
+    }
+    for (index, a) in levels.iter().enumerate() {
+        for b in &levels[index + 1..] {
+            let of_both: Vec<&Match> = matches.iter().filter(|one| (one.a, one.b) == (*a, *b)).collect();
+            if strata.len() > 1 && !many {
+                found.extend(over_strata(data, measure, factor, &strata, &of_both));
+            } else if same_medium(data, measure, factor, *a, *b) {
+                found.extend(of_both.iter().filter_map(|one| same_wire(data, measure, factor, one)));
+            }
+        }
+    }
+    found
+}
+
+fn same_medium(data: &Data<'_>, measure: usize, factor: usize, a: usize, b: usize) -> bool {
+    let pairs = data.pairs(factor, a, b, measure);
+    let media = |pair: &Pair| (data.medium(pair.a.0, measure), data.medium(pair.b.0, measure));
+    data.medium_factor() == Some(factor)
+        && !pairs.is_empty()
+        && pairs.iter().all(|pair| matches!(media(pair), (Some(a), Some(b)) if a == b))
+}
+
+fn evidence(data: &Data<'_>, factor: usize, one: &Match, on: &str) -> Evidence {
+    let on = if on.is_empty() { String::new() } else { format!("{on}: ") };
+    let (a, b) = (data.name_of(factor, one.a), data.name_of(factor, one.b));
+    test(&sign_test_of(data.lang), one.p, format!("{on}{}", one.said(data.lang, &a, &b)))
+}
+
+/// Returns the finding of one level against another, on each medium.
+fn over_strata(
+    data: &Data<'_>,
+    measure: usize,
+    factor: usize,
+    strata: &[Group],
+    matches: &[&Match],
+) -> Option<Finding> {
+    let decided: Vec<&&Match> = matches.iter().filter(|one| one.winner().is_some()).collect();
+    let winner = decided.first()?.winner()?;
+    let (same, against): (Vec<&&Match>, Vec<&&Match>) =
+        decided.into_iter().partition(|one| one.winner() == Some(winner));
+    let first = same.first()?;
+    let loser = if first.a == winner { first.b } else { first.a };
+    let on = |matches: &[&&Match]| {
+        listed(data.lang, &matches.iter().map(|one| strata[one.stratum].name.clone()).collect::<Vec<_>>())
+    };
+    let (winner, loser) = (data.name_of(factor, winner), data.name_of(factor, loser));
+    let title = &data.study.measures[measure].title;
+    let clauses: Vec<String> = same
+        .iter()
+        .map(|one| {
+            let (ahead, _) = one.lead();
+            said!(
+                data.lang,
+                "findings-ranking-on",
+                group = strata[one.stratum].name,
+                ahead = ahead,
+                all = one.all,
+                median = one.lead_in_words(data.lang)
+            )
+        })
+        .collect();
+    let (more, clauses) = (Ahead::of(data, measure) == Ahead::More, listed(data.lang, &clauses));
+    let mut text = if more {
+        said!(data.lang, "findings-ranking-more", winner = winner, title = title, loser = loser, clauses = clauses)
+    } else {
+        said!(data.lang, "findings-ranking-lower", winner = winner, title = title, loser = loser, clauses = clauses)
+    };
+    if !against.is_empty() {
+        text.push_str(&if more {
+            said!(data.lang, "findings-ranking-less-on", groups = on(&against))
+        } else {
+            said!(data.lang, "findings-ranking-higher-on", groups = on(&against), title = title)
+        });
+    }
+    let (tied, undecided): (Vec<&&Match>, Vec<&&Match>) =
+        matches.iter().filter(|one| one.winner().is_none()).partition(|one| one.is_tied());
+    if !tied.is_empty() {
+        text.push_str(&said!(data.lang, "findings-ranking-tied-on", groups = on(&tied)));
+    }
+    if !undecided.is_empty() {
+        text.push_str(&said!(data.lang, "findings-ranking-neither-on", groups = on(&undecided)));
+    }
+    let evidence = matches.iter().map(|one| evidence(data, factor, one, &strata[one.stratum].name)).collect();
+    Some(finding(FindingKind::Ranking, text, evidence))
+}
+
+/// Returns the finding that two levels differ over the same medium.
+fn same_wire(data: &Data<'_>, measure: usize, factor: usize, one: &Match) -> Option<Finding> {
+    let winner = one.winner()?;
+    let (ahead, _) = one.lead();
+    let medium = data.study.factors[factor].levels[winner].path.medium?;
+    let (a, b, winner) = (data.name_of(factor, one.a), data.name_of(factor, one.b), data.name_of(factor, winner));
+    let (title, median) = (&data.study.measures[measure].title, one.lead_in_words(data.lang));
+    let text = said!(
+        data.lang,
+        Ahead::of(data, measure).either("findings-ranking-same-medium-more", "findings-ranking-same-medium-lower"),
+        a = a,
+        b = b,
+        medium = medium,
+        winner = winner,
+        title = title,
+        ahead = ahead,
+        all = one.all,
+        median = median
+    );
+    Some(finding(FindingKind::Ranking, text, vec![evidence(data, factor, one, "")]))
+}
+
+/// Returns the order of all levels of a factor as far as tests separate them, in one group or in all results.
+fn order(
+    data: &Data<'_>,
+    measure: usize,
+    factor: usize,
+    levels: &[usize],
+    matches: &[&Match],
+    on: Option<&str>,
+) -> Option<Finding> {
+    let decided = |a: usize, b: usize| {
+        let one = matches.iter().find(|one| (one.a, one.b) == (a.min(b), a.max(b)))?;
+        one.winner()
+    };
+    let matched: Vec<usize> =
+        levels.iter().copied().filter(|level| matches.iter().any(|one| one.a == *level || one.b == *level)).collect();
+    let score = |level: usize| {
+        let of = |other: usize| decided(level, other).map_or(0i64, |winner| if winner == level { 1 } else { -1 });
+        matched.iter().filter(|other| **other != level).map(|other| of(*other)).sum::<i64>()
+    };
+    let mut sorted = matched.clone();
+    sorted.sort_by_key(|level| std::cmp::Reverse(score(*level)));
+    // A place ends only where every level up to there is surely ahead of every level after it.
+    let mut places: Vec<Vec<usize>> = Vec::new();
+    let mut begun = 0;
+    for end in 1..=sorted.len() {
+        let (before, after) = sorted.split_at(end);
+        if before.iter().all(|a| after.iter().all(|b| decided(*a, *b) == Some(*a))) {
+            places.push(sorted[begun..end].to_vec());
+            begun = end;
+        }
+    }
+    if places.len() < 2 {
+        return some_ahead(data, measure, factor, matches, on);
+    }
+    let tied = |place: &[usize]| {
+        let within = |one: &&&Match| place.contains(&one.a) && place.contains(&one.b);
+        matches.iter().filter(within).all(|one| one.is_tied())
+    };
+    let said: Vec<String> = places
+        .iter()
+        .map(|place| {
+            let names: Vec<String> = place.iter().map(|level| data.name_of(factor, *level)).collect();
+            let names = listed(data.lang, &names);
+            match place.len() {
+                1 => names,
+                _ if tied(place) => said!(data.lang, "findings-ranking-equal", names = names),
+                2 => said!(data.lang, "findings-ranking-neither-ahead", names = names),
+                _ => said!(data.lang, "findings-ranking-none-ahead", names = names),
+            }
+        })
+        .collect();
+    let (title, named) = (&data.study.measures[measure].title, &data.study.factors[factor].title);
+    let places = said.join(&said!(data.lang, "findings-ranking-then"));
+    let key = Ahead::of(data, measure).either("findings-ranking-most-first", "findings-ranking-lowest-first");
+    let mut text = said!(data.lang, key, title = title, factor = named, places = places);
+    if let Some(group) = on {
+        text = said!(data.lang, "findings-ranking-on-one", group = group, order = text);
+    }
+    let evidence = matches.iter().map(|one| evidence(data, factor, one, "")).collect();
+    Some(finding(FindingKind::Ranking, sentence(&text), evidence))
+}
+
+/// Returns the pairs of levels with a winner, if there is no order of all.
+fn some_ahead(data: &Data<'_>, measure: usize, factor: usize, matches: &[&Match], on: Option<&str>) -> Option<Finding> {
+    let mut ahead: Vec<(usize, Vec<String>)> = Vec::new();
+    for one in matches {
+        let Some(winner) = one.winner() else { continue };
+        let loser = data.name_of(factor, if winner == one.a { one.b } else { one.a });
+        match ahead.iter_mut().find(|(known, _)| *known == winner) {
+            Some((_, losers)) => losers.push(loser),
+            None => ahead.push((winner, vec![loser])),
+        }
+    }
+    let clause = |(winner, losers): &(usize, Vec<String>)| {
+        let (first, others) = (data.name_of(factor, *winner), listed(data.lang, losers));
+        said!(data.lang, "findings-ranking-before", first = first, others = others)
+    };
+    let clauses: Vec<String> = ahead.iter().map(clause).collect();
+    if clauses.is_empty() {
+        return None;
+    }
+    let (title, named) = (&data.study.measures[measure].title, &data.study.factors[factor].title);
+    let key = Ahead::of(data, measure).either("findings-ranking-some-more", "findings-ranking-some-lower");
+    let mut text = said!(data.lang, key, title = title, factor = named, clauses = clauses.join("; "));
+    if let Some(group) = on {
+        text = said!(data.lang, "findings-ranking-on-one", group = group, order = text);
+    }
+    let evidence = matches.iter().map(|one| evidence(data, factor, one, "")).collect();
+    Some(finding(FindingKind::Ranking, sentence(&text), evidence))
+}

@@ -1,0 +1,306 @@
+//! A study for the terminal, as JSON, CSV and Markdown.
+
+use super::charts::capital;
+use super::pivot::Pivot;
+use super::tables;
+use crate::finding::Finding;
+use crate::findings::claims::EDGES;
+use crate::findings::data::Data;
+use crate::findings::{self};
+use crate::study::{CellLimit, Study, StudyReport};
+use linerate_model::MeasureUnit;
+use linerate_report::parts::Page;
+use linerate_report::parts::csv::{field, line};
+use linerate_report::parts::markdown::{escaped, push_heading, push_table};
+use linerate_report::parts::values::value;
+use linerate_report::parts::wording::{in_a_row, listed, sentence};
+use linerate_report::{Language, Style, plain, said};
+use serde_json::json;
+
+/// Returns one object on one line; docs/studies.md names its fields.
+pub fn json(report: &StudyReport) -> String {
+    let mut text = serde_json::to_string(report).expect("a study holds only text keys and plain data");
+    text.push('\n');
+    text
+}
+
+/// Returns the study's question and its answer, if it asks one.
+pub(super) fn question(lang: Language, study: &Study, findings: &[Finding]) -> Option<(String, String)> {
+    let question = study.question.as_ref()?;
+    let answer = question.answer(findings).map(|finding| plain(&finding.text));
+    Some((plain(&question.text), answer.unwrap_or_else(|| said!(lang, "study-no-answer"))))
+}
+
+/// Formats the study for a terminal of this style, all cells or by a pivot; ends with a newline.
+pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> String {
+    let lang = style.language;
+    let study = &report.study;
+    let data = Data::of(lang, study);
+    let findings = findings::in_the_language_of(&data, report);
+    let mut page = Page::new(style);
+    page.heading(&plain(&study.title));
+    if let Some((question, answer)) = question(lang, study, &findings) {
+        page.paragraph("", &question);
+        page.paragraph("", &answer);
+        page.blank();
+    }
+    page.paragraph("", &sentence(&study.about));
+    page.blank();
+    for said in summary(lang, &data) {
+        page.entry(&said.name, &format!("{}: {}", said.figure, said.text));
+    }
+    if !findings.is_empty() {
+        page.blank();
+        page.heading(&said!(lang, "study-section-findings"));
+    }
+    for finding in findings.iter() {
+        page.paragraph("- ", &plain(&finding.text));
+        for evidence in &finding.evidence {
+            page.paragraph("    ", &plain(evidence.text()));
+        }
+    }
+    if pivot.is_none() {
+        page.blank();
+        page.table(&tables::everything(lang, &data));
+    }
+    for table in pivot.iter().flat_map(|pivot| tables::pivots(lang, &data, Some(pivot))) {
+        page.blank();
+        page.heading(&table.caption);
+        page.table(&table);
+    }
+    if !study.caveats.is_empty() {
+        page.blank();
+        page.heading(&said!(lang, "section-caveats"));
+    }
+    for caveat in &study.caveats {
+        page.paragraph("- ", &sentence(caveat));
+    }
+    page.blank();
+    page.heading(&said!(lang, "section-method"));
+    for said in method(lang, &data) {
+        page.paragraph("  ", &said);
+    }
+    page.finish(style.unicode)
+}
+
+/// Formats title, findings with their evidence, tables by each factor or by a pivot, and caveats in GitHub's Markdown.
+pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> String {
+    let study = &report.study;
+    let data = Data::of(lang, study);
+    let findings = findings::in_the_language_of(&data, report);
+    let mut text = format!("# {}\n\n", escaped(&study.title));
+    if let Some((question, answer)) = question(lang, study, &findings) {
+        text.push_str(&format!("{}\n\n**{}**\n\n", escaped(&question), escaped(&answer)));
+    }
+    text.push_str(&format!("{}\n", escaped(&sentence(&study.about))));
+    if !findings.is_empty() {
+        push_heading(&mut text, &said!(lang, "study-section-findings"));
+    }
+    for finding in findings.iter() {
+        text.push_str(&format!("- **{}**\n", escaped(&finding.text)));
+        for evidence in &finding.evidence {
+            text.push_str(&format!("  - {}\n", escaped(evidence.text())));
+        }
+    }
+    for table in tables::pivots(lang, &data, pivot)
+        .into_iter()
+        .chain([tables::everything(lang, &data)])
+        .chain(tables::levels(lang, &data))
+    {
+        push_table(lang, &mut text, &table);
+    }
+    if !study.caveats.is_empty() {
+        push_heading(&mut text, &said!(lang, "section-caveats"));
+    }
+    for caveat in &study.caveats {
+        text.push_str(&format!("- {}\n", escaped(&sentence(caveat))));
+    }
+    push_heading(&mut text, &said!(lang, "section-method"));
+    text.push_str(&format!("{}\n", escaped(&in_a_row(&method(lang, &data)))));
+    text
+}
+
+/// Formats comma-separated values (RFC 4180): one line for each repeat of each cell, with the limit of each measure.
+/// Columns end in their unit. If some values are not firm, a column shows which are.
+pub fn csv(report: &StudyReport) -> String {
+    let study = &report.study;
+    let data = Data::of(Language::English, study);
+    let unit = |measure: usize| match study.measures[measure].unit {
+        MeasureUnit::BitsPerS => "bps",
+        MeasureUnit::PerS => "per_s",
+        MeasureUnit::Nanos => "ns",
+        MeasureUnit::Times => "times",
+        MeasureUnit::Share => "share",
+        MeasureUnit::Count => "count",
+        MeasureUnit::NanosHeld => "ns_held",
+    };
+    let has_open = !study.is_firm();
+    let has_stated = |measure: usize| study.cells.iter().any(|cell| cell.stated.contains_key(&measure));
+    let mut text = String::new();
+    let factors = study.factors.iter().map(|factor| field(&json!(factor.column)));
+    let measures = study.measures.iter().enumerate().flat_map(|(measure, named)| {
+        let name = named.title.to_lowercase().replace([' ', '-'], "_");
+        let unit = unit(measure);
+        [
+            format!("{name}_{unit}"),
+            format!("{name}_limit_low_{unit}"),
+            format!("{name}_limit_high_{unit}"),
+            format!("{name}_limit_share"),
+        ]
+        .into_iter()
+        .chain(has_stated(measure).then(|| format!("{name}_stated_low_{unit}")))
+        .chain(has_stated(measure).then(|| format!("{name}_stated_high_{unit}")))
+        .chain(has_open.then(|| format!("{name}_firm")))
+        .map(|name| field(&json!(name)))
+        .collect::<Vec<_>>()
+    });
+    line(&mut text, factors.chain(measures));
+    for (index, cell) in study.cells.iter().enumerate() {
+        let repeats = cell.values.iter().map(Vec::len).max().unwrap_or(0).max(usize::from(!cell.stated.is_empty()));
+        for repeat in 0..repeats {
+            let levels = (0..study.factors.len())
+                .map(|factor| field(&json!(study.level(cell, factor).map(|level| &level.name))));
+            let values = (0..study.measures.len()).flat_map(|measure| {
+                let reached = cell.values[measure].get(repeat);
+                let limit: Option<CellLimit> = data.limit(index, measure);
+                let stated = data.stated(index, measure);
+                let share = reached.zip(limit).map(|(reached, limit)| reached / limit.high);
+                [
+                    json!(reached),
+                    json!(limit.map(|limit| limit.low)),
+                    json!(limit.map(|limit| limit.high)),
+                    json!(share),
+                ]
+                .into_iter()
+                .chain(has_stated(measure).then(|| json!(stated.and_then(|stated| stated.low))))
+                .chain(has_stated(measure).then(|| json!(stated.and_then(|stated| stated.high))))
+                .chain(has_open.then(|| json!(reached.map(|_| cell.firmness_of(measure).is_firm()))))
+                .map(|value| field(&value))
+                .collect::<Vec<_>>()
+            });
+            line(&mut text, levels.chain(values));
+        }
+    }
+    text
+}
+
+/// One line of the summary.
+pub(super) struct Said {
+    pub(super) name: String,
+    pub(super) figure: String,
+    pub(super) text: String,
+}
+
+/// Returns the best result of each measure and each medium (or other group of results), and its share of the limit.
+pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
+    let several = data.study.measures.len() > 1;
+    let of = |measure: usize| {
+        let named = &data.study.measures[measure];
+        data.groups_with_stated(data.gathered_by(), measure).into_iter().filter_map(move |mut group| {
+            let but: Vec<usize> = data.gathered_by().into_iter().collect();
+            let title =
+                if several { plain(&format!("{}, {}", capital(&named.title), group.name)) } else { plain(&group.name) };
+            let known = |cell: &usize| data.value(*cell, measure).is_some();
+            let (numbers, bounds): (Vec<usize>, Vec<usize>) = group.cells.iter().partition(|cell| known(cell));
+            group.cells = numbers;
+            let bound = |cell: &usize| {
+                let (name, shown) = (data.cell_name(*cell, &but), data.shown(*cell, measure)?);
+                Some(if name.is_empty() { shown } else { format!("{name}: {shown}") })
+            };
+            let each: Vec<String> = bounds.iter().filter_map(bound).collect();
+            let stated =
+                if each.is_empty() { String::new() } else { said!(lang, "study-only-bounds", each = each.join("; ")) };
+            let reached = |cell: &usize| data.value(*cell, measure).unwrap_or(0.0);
+            let mut ascending = group.cells.clone();
+            ascending.sort_by(|a, b| reached(a).total_cmp(&reached(b)));
+            let (Some(lowest), Some(highest)) = (ascending.first().copied(), ascending.last().copied()) else {
+                let figure = data.shown(*bounds.first()?, measure)?;
+                return Some(Said { name: title, figure, text: plain(stated.trim_start()) });
+            };
+            let (best, worst) = if named.unit.more_is_better() { (highest, lowest) } else { (lowest, highest) };
+            let worst = reached(&worst);
+            // Results that are printed alike share the first place.
+            let shown = data.shown(best, measure);
+            let alike: Vec<usize> =
+                group.cells.iter().copied().filter(|cell| data.shown(*cell, measure) == shown).collect();
+            let is_stated = data.stated(best, measure).is_some();
+            let count = match group.cells.len() {
+                1 => said!(lang, "study-only-result"),
+                count if alike.len() > 1 && is_stated => said!(
+                    lang,
+                    "study-best-stated-alike",
+                    alike = alike.len(),
+                    count = count,
+                    unit = value(worst, named.unit)
+                ),
+                count if count == alike.len() => said!(lang, "study-all-equal", count = count),
+                count if alike.len() > 1 && named.unit.more_is_better() => said!(
+                    lang,
+                    "study-best-shared",
+                    alike = alike.len(),
+                    count = count,
+                    unit = value(worst, named.unit)
+                ),
+                count if alike.len() > 1 => said!(
+                    lang,
+                    "study-least-shared",
+                    alike = alike.len(),
+                    count = count,
+                    unit = value(worst, named.unit)
+                ),
+                count if named.unit.more_is_better() => {
+                    said!(lang, "study-best-of-results", count = count, unit = value(worst, named.unit))
+                }
+                count => {
+                    said!(lang, "study-least-of-results", count = count, unit = value(worst, named.unit))
+                }
+            };
+            let names: Vec<String> = alike.iter().map(|cell| data.cell_name(*cell, &but)).collect();
+            let name = names.join("; ");
+            let count = if name.is_empty() { sentence(&count) } else { sentence(&format!("{name}: {count}")) };
+            let limit = data.limit(best, measure);
+            let share = limit
+                .and_then(|limit| Some((data.shown_share(best, measure)?, data.medium(best, measure)?, limit.share)));
+            let share = share.map_or_else(String::new, |(share, medium, of)| {
+                let tolerance = if named.metric.is_some() { EDGES } else { 1.0 };
+                if of > tolerance && !is_stated {
+                    said!(lang, "study-above-limit", medium = medium)
+                } else {
+                    said!(lang, "study-share-of-limit", share = share, medium = medium)
+                }
+            });
+            Some(Said {
+                name: title,
+                figure: data.shown(best, measure).unwrap_or_default(),
+                text: plain(&format!("{count}{share}{stated}")),
+            })
+        })
+    };
+    // Of ratios neither the highest nor the lowest is the best.
+    data.measures().filter(|(_, named)| named.unit != MeasureUnit::Times).flat_map(|(measure, _)| of(measure)).collect()
+}
+
+/// Returns the method, the source of the numbers, and how limits are counted.
+pub(super) fn method(lang: Language, data: &Data<'_>) -> Vec<String> {
+    let study = data.study;
+    let factors: Vec<String> = study
+        .factors
+        .iter()
+        .filter(|factor| factor.levels.len() > 1)
+        .map(|factor| said!(lang, "study-factor-levels", title = factor.title, levels = factor.levels.len()))
+        .collect();
+    let mut said = vec![sentence(&study.method)];
+    let by = if factors.is_empty() {
+        String::new()
+    } else {
+        said!(lang, "study-title-by", factors = listed(lang, &factors))
+    };
+    let cells = said!(lang, "study-cells", cells = study.cells.len());
+    said.push(sentence(&format!("{cells}{by}")));
+    if !data.limits().is_empty() {
+        said.push(said!(lang, "study-method-limits"));
+    }
+    said.push(said!(lang, "study-method-findings"));
+    said.extend(study.source.as_ref().map(|source| sentence(&said!(lang, "study-source", source = source))));
+    said.into_iter().map(|text| plain(&text)).collect()
+}

@@ -1,0 +1,11 @@
+//! Studies as their readers see them: what their numbers say, and how that is shown.
+
+mod charts;
+mod japanese;
+mod overclaims;
+mod pages;
+mod planted;
+mod published;
+mod schema;
+mod snapshots;
+mod sources;
