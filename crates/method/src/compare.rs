@@ -22,7 +22,7 @@ mod searched_tests;
 #[cfg(test)]
 mod tests;
 
-use crate::measure;
+use crate::results;
 use crate::statistics::level_of_each;
 use crate::task::kind;
 use judge::{Figure, compared};
@@ -249,7 +249,7 @@ fn names(side: &[Record]) -> BTreeSet<&str> {
 fn cells(record: &Record) -> impl Iterator<Item = &Trial> {
     let asked =
         |cell: &&Trial| cell.proves.is_none() && record.plan.curve().is_none_or(|curve| curve.cell.name == cell.name);
-    measure::cells(record).into_iter().filter(asked)
+    results::cells(record).into_iter().filter(asked)
 }
 
 /// What makes a cell and the `other` of its name, which was measured in `record`, different measurements. Congestion control, like

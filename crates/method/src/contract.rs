@@ -1,10 +1,6 @@
 //! The contract between a method and whoever runs its trials.
 
-use crate::curve::Curve;
-use crate::device::Device;
-use crate::ladder::Climb;
-use crate::sweep::Sweep;
-use linerate_model::{Goal, Host, Message, Plan, Record, RunSummary, Trial, TrialResult};
+use linerate_model::{Message, Record, RunSummary, Trial, TrialResult};
 
 /// Decides which trial to run next, and what all of them amount to. It knows the plan and the results it was told, nothing
 /// else: told the same results in the same order, it gives the same answers.
@@ -75,14 +71,4 @@ pub struct Progress {
     pub at_most: Option<usize>,
     /// What is known so far, in words; none where there is nothing to say.
     pub known: Option<Message>,
-}
-
-/// Returns the method of `plan` between `hosts`, nothing run yet.
-pub fn of(plan: &Plan, hosts: &[Host]) -> Box<dyn Method> {
-    match &plan.goal {
-        Goal::Sweep(_) => Box::new(Sweep::new(plan, hosts)),
-        Goal::Curve(curve) => Box::new(Curve::new(plan, curve, hosts)),
-        Goal::Device(device) => Box::new(Device::new(device, &plan.calibrated)),
-        Goal::Ladder(ladder) => Box::new(Climb::new(plan, ladder, hosts)),
-    }
 }

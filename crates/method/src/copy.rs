@@ -1,12 +1,13 @@
 //! What the counts of copies amount to.
 
+mod facts;
 mod proof;
 
 pub(crate) use proof::counterproof;
 
-use crate::measure::latency_of;
+use crate::context::Context;
+use crate::latency::latency_of;
 use crate::statistics::summary;
-use crate::task::Context;
 use crate::verdict::{self, CopyFacts};
 use linerate_model::{
     Caveat, CaveatKind, Confidence, CopyClient, CopyFigures, CopyFrom, CopyPart, CopyParts, CopySide, CopyStage,

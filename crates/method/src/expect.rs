@@ -208,8 +208,8 @@ mod tests {
     use crate::account::tests::placed;
     use crate::copy::tests::{cell, plan};
     use crate::loaded_latency;
-    use crate::measure::measurements;
     use crate::measure::tests::{measure, record_of};
+    use crate::results::measurements;
     use crate::transfer::tests::{spec, trial};
     use linerate_model::{CopyFigures, Detail, Histogram, Transactions};
 

@@ -1,9 +1,10 @@
 //! Plain generating and receiving of raw frames: what was asked for is sent, and what becomes of each stream is counted.
 
-use crate::device::{latency_of, whole};
+use crate::context::Context;
+use crate::latency::latency_if_any;
 use crate::offered::{Offer, had_room};
 use crate::statistics::summary;
-use crate::task::Context;
+use crate::validity::{STEAL_BEARABLE, steal};
 use linerate_model::{
     Caveat, CaveatKind, Confidence, Detail, FlowRate, FrameCounts, FrameEngine, FrameFlow, FrameForm, FrameStream,
     FrameStreamCounts, FramesRun, FramesTask, HostName, Limit, Measurement, MessageValue, PortName, PortPair, Quantity,
@@ -72,6 +73,43 @@ pub(crate) fn received_per_s(task: &FramesTask, counts: &FrameCounts) -> f64 {
     counts.streams.iter().map(of).sum()
 }
 
+/// Returns why a trial should be run again. Returns `None` if the tester did not spoil it.
+pub(crate) fn spoilt(run: &FramesRun<'_>) -> Option<Caveat> {
+    let steal = run.result.hosts.values().map(steal).fold(0.0, f64::max);
+    if steal > STEAL_BEARABLE {
+        let text = message!(
+            "caveat-tester-cpu-stolen",
+            "the hypervisor took {share} of the tester's CPU time in {trial}: measure again when the machine \
+                 is quiet",
+            share = MessageValue::percent(steal, 0),
+            trial = &run.result.trial.name
+        );
+        return Some(Caveat::new(CaveatKind::CpuStolen, text));
+    }
+    let offer = Offer::of(run);
+    if let Some(time) = offer.held_up {
+        let text = message!(
+            "caveat-tester-held-up",
+            "{trial}: the tester offered {share} of the rate it was to, held up for {time} in all: something else \
+             ran on its sending core",
+            trial = &run.result.trial.name,
+            share = MessageValue::percent(offer.share, 2),
+            time
+        );
+        return Some(Caveat::new(CaveatKind::BelowOfferedRate, text));
+    }
+    let more = run.counts.streams.iter().find(|stream| stream.received > stream.sent)?;
+    let text = message!(
+        "caveat-more-frames-arrived",
+        "{trial}: more frames arrived ({received}) than were sent ({sent}), which no device can do: look for a \
+         loop or another tester",
+        trial = &run.result.trial.name,
+        received = more.received,
+        sent = more.sent
+    );
+    Some(Caveat::new(CaveatKind::OtherTraffic, text))
+}
+
 /// What the runs of `cell` amount to; the flows are those of the median run.
 pub(crate) fn measure(cell: &Trial, runs: &[&TrialResult], _with: &Context<'_>) -> Measurement {
     let runs: Vec<FramesRun<'_>> = runs.iter().filter_map(|run| run.frames()).collect();
@@ -118,7 +156,7 @@ fn flow(run: &FramesRun<'_>, stream: &FrameStream, counts: &FrameStreamCounts) -
                  quiet",
                 sent = MessageValue::Count(counts.sent),
                 due = MessageValue::Count(counts.intended),
-                per_s = whole(offered.map_or(0.0, |offered| offered.frames_per_s))
+                per_s = MessageValue::Count(offered.map_or(0.0, |offered| offered.frames_per_s).round() as u64)
             ),
         ));
     }
@@ -140,7 +178,7 @@ fn flow(run: &FramesRun<'_>, stream: &FrameStream, counts: &FrameStreamCounts) -
         arrived: rate(counts.received, counts.received_bytes, counts.receive_time),
         sent_bytes: counts.sent_bytes,
         received_bytes: counts.received_bytes,
-        latency_ns: latency_of(&counts.latency),
+        latency_ns: latency_if_any(&counts.latency),
         by_port_counters: counts.by_port_counters,
         verdict: Some(offer.verdict()),
         caveats,

@@ -1,6 +1,6 @@
 //! Latency under load: how a trial is probed, and what the probes amount to.
 
-use crate::measure::latency_of;
+use crate::latency::latency_of;
 use crate::statistics::summary;
 use crate::transfer::rate;
 use linerate_model::{

@@ -1,4 +1,4 @@
-//! Trials become results: the repeats of each cell as one figure with its spread, cost, loss, doubts and verdict.
+//! Figures of a cell of streams, transactions, RPC or NFS: its runs as one figure with spread, cost, loss, caveats and verdict.
 
 mod cost;
 mod doubts;
@@ -8,109 +8,18 @@ use cost::cpu;
 use doubts::caveats;
 pub(crate) use path::PathFacts;
 
-use crate::calibration;
-use crate::curve::TESTER_LIMIT;
-use crate::loaded_latency::idle_name;
-use crate::proof::{PAIRS, Pairs, settle};
-use crate::repeat::state_intervals;
+use crate::context::Context;
+use crate::latency::latency_of;
 use crate::statistics::summary;
-use crate::task::{Context, kind_of};
+use crate::tcp_summary::tcp_summary;
+use crate::tester_limit::{self, tester_limit};
 use crate::transfer::{Transfer, transactions_per_s, transfers};
 use crate::verdict::{self, FlowFacts};
 use linerate_model::{
-    Calibrated, CalibratedSubject, Caveat, CaveatKind, Confidence, Detail, FlowFigures, Histogram, Host, Latency,
-    Limit, Loss, Measurement, Net, PairPart, Plan, Quantity, Record, Repeats, RequestFigures, Share, Summary, TaskKind,
-    TcpFlow, TcpSummary, TesterLimit, Transactions, Trial, TrialResult, Verdict, message,
+    Caveat, CaveatKind, Confidence, Detail, FlowFigures, Histogram, Latency, Limit, Loss, Measurement, Net, Quantity,
+    RequestFigures, Share, Summary, TcpSummary, Transactions, Trial, TrialResult, Verdict, message,
 };
 use linerate_units::ByteCount;
-use std::collections::BTreeSet;
-
-/// Returns the results of a record: one for each cell with at least one run that counts, in the order of [`cells`].
-pub fn measurements(record: &Record) -> Vec<Measurement> {
-    let Plan { calibrated, .. } = &record.plan;
-    let repeats = record.plan.repeats().unwrap_or(Repeats::Times(1));
-    measured(&cells(record), repeats, calibrated, &record.hosts, &record.trials)
-}
-
-/// Returns what the results of a record are of: the cells of its plan, then the trials that were chosen as it went, in the order
-/// they ran. A device test has none. Nor are the probe alone, a ladder's frames and copies, the unchanged half of a test's pairs,
-/// and a test of a verdict that could not be made.
-pub fn cells(record: &Record) -> Vec<&Trial> {
-    let mut cells: Vec<&Trial> = Vec::new();
-    let mut names: BTreeSet<&str> = BTreeSet::new();
-    for cell in record.plan.cells() {
-        if names.insert(&cell.name) {
-            cells.push(cell);
-        }
-    }
-    if record.plan.device().is_some() {
-        return cells;
-    }
-    let idle: BTreeSet<String> = cells.iter().map(|cell| idle_name(&cell.name)).collect();
-    let failed = || record.trials.iter().filter(|result| result.failure().is_some());
-    let is_left_out = |trial: &Trial| {
-        trial.proves.as_ref().is_some_and(|test| {
-            let untested = failed().filter_map(|result| result.trial.proves.as_ref()).any(|of| of.is_of(test));
-            test.part == PairPart::Unchanged || untested
-        })
-    };
-    let flows_only = record.plan.ladder().is_some();
-    for trial in record.trials.iter().map(|result| &result.trial) {
-        let of_layer = flows_only && trial.net().is_none();
-        if !of_layer && !idle.contains(&trial.name) && !is_left_out(trial) && names.insert(&trial.name) {
-            cells.push(trial);
-        }
-    }
-    cells
-}
-
-/// The results of `cells`, with the verdicts that were put to the test settled.
-pub(crate) fn measured(
-    cells: &[&Trial],
-    repeats: Repeats,
-    calibrated: &[Calibrated],
-    hosts: &[Host],
-    trials: &[TrialResult],
-) -> Vec<Measurement> {
-    let runs_of = |name: &str| -> Vec<&TrialResult> {
-        trials.iter().filter(|result| result.is_counted() && result.trial.name == name).collect()
-    };
-    let one = |cell: &&Trial| {
-        let runs = runs_of(&cell.name);
-        if runs.is_empty() {
-            return None;
-        }
-        let idle = runs_of(&idle_name(&cell.name));
-        // The plan's number of runs is not that of pairs.
-        let repeats = if cell.proves.is_some() { Repeats::Times(PAIRS) } else { repeats };
-        let with = Context { hosts, repeats, calibrated, idle: &idle };
-        let mut result = kind_of(cell.task()).measure(cell, &runs, &with);
-        state_intervals(&repeats, &mut result);
-        Some(result)
-    };
-    let mut results: Vec<Measurement> = cells.iter().filter_map(one).collect();
-    let pairs: Vec<Pairs> = cells.iter().filter_map(|cell| Pairs::of(cell, trials, hosts)).collect();
-    settle(&pairs, &mut results);
-    results
-}
-
-/// What the tester reached without the device in the measurement of the same name.
-pub(crate) fn tester_limit(
-    name: &str,
-    task: TaskKind,
-    main: &Summary,
-    calibrated: &[Calibrated],
-) -> Option<TesterLimit> {
-    let named = |name: &str| {
-        let is = |known: &&Calibrated| matches!(&known.subject, CalibratedSubject::Result(of) if of == name);
-        calibrated.iter().find(is)
-    };
-    // What the tester reaches in NFS operations at all holds for every mix and load.
-    let any_mix = || named(TESTER_LIMIT).filter(|_| task == TaskKind::Nfs);
-    let Calibrated { record, bypass, age, interleaved, reached, .. } = named(name).or_else(any_mix)?.clone();
-    let share = if reached.median > 0.0 { main.median / reached.median } else { 0.0 };
-    Some(TesterLimit { record, bypass, age, interleaved, reached, share })
-}
 
 /// Returns the result of a cell of streams, transactions, RPC or NFS with these figures.
 pub(crate) fn measurement(
@@ -148,7 +57,7 @@ pub(crate) fn measurement(
         result.caveats.push(Caveat::new(CaveatKind::TesterLimit, text));
     }
     if let Some(limit) = &result.tester_limit {
-        result.caveats.extend(calibration::doubts(task.kind(), limit));
+        result.caveats.extend(tester_limit::caveats(task.kind(), limit));
     }
     result
 }
@@ -243,52 +152,20 @@ pub(crate) fn service(runs: &[&TrialResult]) -> Option<Latency> {
     (all.count() > 0).then(|| latency_of(&all))
 }
 
-/// What a histogram of latencies says.
-pub(crate) fn latency_of(all: &Histogram) -> Latency {
-    Latency {
-        p50: all.quantile(0.5),
-        p90: all.quantile(0.9),
-        p99: all.quantile(0.99),
-        p999: all.quantile(0.999),
-        max: all.max(),
-        min: all.min(),
-        mean: all.mean(),
-        count: all.count(),
-        distribution: all.steps(),
-    }
-}
-
 fn tcp(runs: &[&TrialResult]) -> Option<TcpSummary> {
     let all: Vec<_> = runs.iter().flat_map(|run| transfers(run)).collect();
     let flows: Vec<_> = all.iter().flat_map(|t| &t.sender.flows).filter_map(|flow| flow.tcp.as_ref()).collect();
-    tcp_of(&flows)
-}
-
-/// What the connections' own accounts amount to; none of no connection.
-pub(crate) fn tcp_of(flows: &[&TcpFlow]) -> Option<TcpSummary> {
-    let first = flows.first()?;
-    let busy: u64 = flows.iter().map(|flow| flow.busy.get()).sum();
-    let share = |part: u64| if busy == 0 { 0.0 } else { part as f64 / busy as f64 };
-    Some(TcpSummary {
-        congestion: first.congestion.clone(),
-        retransmits: flows.iter().map(|flow| flow.retransmits).sum(),
-        timeouts: flows.iter().map(|flow| flow.timeouts).sum(),
-        dsacks: flows.iter().map(|flow| flow.dsacks).sum(),
-        reorderings: flows.iter().map(|flow| flow.reorderings).sum(),
-        segments: flows.iter().map(|flow| flow.segments_out).sum(),
-        rtt_ns: summary(flows.iter().map(|flow| flow.rtt.get() as f64).collect()).map_or(0, |s| s.median as u64),
-        min_rtt_ns: flows.iter().map(|flow| flow.min_rtt.get()).min().unwrap_or(0),
-        receive_window_limited: share(flows.iter().map(|flow| flow.receive_window_limited.get()).sum()),
-        send_buffer_limited: share(flows.iter().map(|flow| flow.send_buffer_limited.get()).sum()),
-        mss: first.mss,
-    })
+    tcp_summary(&flows)
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::results::measurements;
     use crate::transfer::tests::{paths_of, stream_of, trial};
-    use linerate_model::{CoreUse, FlowCounts, Nic, StreamFigures, ThreadUse, Transport};
+    use linerate_model::{
+        Calibrated, CoreUse, FlowCounts, Host, Nic, Plan, Record, Repeats, StreamFigures, TcpFlow, ThreadUse, Transport,
+    };
     use linerate_units::{BitRate, Nanos};
     use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@
 
 use crate::contract::Again;
 use crate::task::spoilt;
-use linerate_model::{Caveat, CaveatKind, Standing, TrialResult, message};
+use linerate_model::{Caveat, CaveatKind, Record, Standing, TrialResult, message};
 
 /// Repeats of one spoilt trial, at the most.
 const MOST: u32 = 4;
@@ -86,6 +86,18 @@ impl Retry {
             Caveat::new(CaveatKind::Repeated, text)
         })
     }
+}
+
+/// Adds the caveat of repeated trials to `record`.
+pub(crate) fn tell_repeats(record: &mut Record) {
+    let mut retry = Retry::default();
+    for result in &record.trials {
+        retry.replay(result);
+    }
+    let Some(caveat) = retry.caveat(record.counted().count()) else { return };
+    // The caveat of a resumed run is counted anew.
+    record.caveats.retain(|caveat| caveat.kind != CaveatKind::Repeated);
+    record.caveats.push(caveat);
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 //! grows slower during the run does not favour the cells that came first.
 
 use crate::contract::{After, Again, Method, Progress, Step};
+use crate::counterproof::changed_name;
 use crate::loaded_latency::idle_trial;
-use crate::measure::{measured, measurements};
-use crate::proof::{MOST_PAIRS, Pairs, changed_name, counterproofs};
+use crate::proof::{MOST_PAIRS, Pairs, counterproofs};
 use crate::repeat::{Need, at_most, need};
-use crate::replay::tell_repeats;
+use crate::results::{measured, measurements};
+use crate::retry::tell_repeats;
 use crate::task::{figure, kind_of};
 use linerate_model::{
     Calibrated, Caveat, CaveatKind, Host, Measurement, Outcome, Plan, Record, Repeats, RunSummary, Trial, TrialResult,

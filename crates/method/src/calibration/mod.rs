@@ -4,7 +4,6 @@
 //! 2. A tester limit depends on the hosts and on the settings of the task, but not on the load that is offered (`settings.rs`).
 //! 3. A calibration fits a run where neither has changed since (`fit.rs`); of several the newest counts (`search.rs`).
 
-mod age;
 mod fit;
 mod plan;
 mod search;
@@ -12,15 +11,12 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use age::in_words as age_in_words;
+pub use crate::tester_limit::age_in_words;
 pub use fit::{Fit, Misfit, Uncalibrated, fit};
 pub use plan::{CannotCalibrate, plan, usual};
 pub use search::{Found, Search};
 
-use age::OLD;
-use linerate_model::{
-    Bypass, Calibrated, CalibratedSubject, Caveat, CaveatKind, Record, Summary, TaskKind, TesterLimit, message,
-};
+use linerate_model::{Bypass, Calibrated, CalibratedSubject, Record, Summary};
 use linerate_units::Nanos;
 
 /// Returns what the tester reached in each trial of `record`, a calibration that was made for the run that wants it.
@@ -48,28 +44,4 @@ pub fn calibrated(record: &Record) -> Vec<Calibrated> {
 /// The summary of one rate.
 pub(crate) fn one(rate: f64) -> Summary {
     Summary { median: rate, low: rate, high: rate, runs: 1, values: vec![rate], interval: None }
-}
-
-/// Doubts about a result of `task` that come of the tester limit it is compared with.
-pub(crate) fn doubts(task: TaskKind, limit: &TesterLimit) -> Vec<Caveat> {
-    let mut all = Vec::new();
-    if limit.age >= OLD {
-        let text = message!(
-            "caveat-old-calibration",
-            "the tester limit was measured {age} before this run, and hosts change: measure it again with \
-             `linerate calibrate`",
-            age = age_in_words(limit.age)
-        );
-        all.push(Caveat::new(CaveatKind::OldCalibration, text));
-    }
-    // Of NFS operations it is measured so on purpose.
-    if limit.bypass == Bypass::Loopback && task != TaskKind::Nfs {
-        let text = message!(
-            "caveat-loopback-calibration",
-            "the tester limit is an upper estimate, from the loopback of each host: their interfaces took no \
-             part; join the hosts by a cable and measure it with `linerate calibrate`"
-        );
-        all.push(Caveat::new(CaveatKind::LoopbackCalibration, text));
-    }
-    all
 }

@@ -1,11 +1,11 @@
 use super::*;
 use crate::ladder::LadderRequest;
-use crate::measure::measurements;
 use crate::measure::tests::host;
+use crate::results::measurements;
 use crate::transfer::tests::{spec, stream_of, trial};
 use linerate_model::{
-    Calibration, Direction, Host, HostName, IpVersion, Limit, Measurement, Offered, Path, Plan, Planned, RecordId,
-    Repeats, SocketOptions, Support, Task, Timing, TransactTask, Transport, Trial, TrialResult,
+    Calibration, CaveatKind, Direction, Host, HostName, IpVersion, Limit, Measurement, Offered, Path, Plan, Planned,
+    RecordId, Repeats, SocketOptions, Support, Task, Timing, TransactTask, Transport, Trial, TrialResult,
 };
 use linerate_units::{BitRate, OpRate};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The verdict of a copy put to the test: the same copy without the storage that was named, or without any where the path was.
 
-use crate::proof::changed_name;
+use crate::counterproof::changed_name;
 use linerate_model::{
     CopyExisting, CopyFrom, CopyInto, CopyTask, CopyTree, CopyVerify, CopyWay, Counterproof, Expects, Limit, Load,
     Measurement, PairPart, Task, Trial, message,
@@ -73,8 +73,8 @@ fn discarded(task: &CopyTask) -> CopyTask {
 mod tests {
     use super::*;
     use crate::copy::tests::{cell, made, plan, side};
-    use crate::measure::measured;
     use crate::proof::{Pairs, settle};
+    use crate::results::measured;
     use linerate_model::{Confidence, CopyParts, CopyStage, Repeats, Verdict};
 
     /// Three copies.

@@ -19,12 +19,13 @@ mod tester_limit;
 #[cfg(test)]
 mod tests;
 
+pub use crate::tester_limit::TESTER_LIMIT;
 pub use found::{firmness, lacks_peak, stands};
-pub use tester_limit::{TESTER_LIMIT, calibration};
+pub use tester_limit::calibration;
 
 use crate::contract::{After, Again, Method, Progress, Step};
-use crate::measure::measurements;
-use crate::replay::tell_repeats;
+use crate::results::measurements;
+use crate::retry::tell_repeats;
 use crate::sweep::Sweep;
 use linerate_model::{
     Confidence, CurvePlan, Firmness, Headline, HeadlineVerdict, Host, Limit, Outcome, Plan, Record, RunSummary, Task,

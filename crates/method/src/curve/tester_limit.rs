@@ -1,11 +1,9 @@
 //! The tester's limit in NFS operations: the cheapest that touches a file, in a closed loop, against the embedded
 //! server on the asking host itself. No network is between, and the server does next to nothing.
 
+use crate::tester_limit::TESTER_LIMIT;
 use linerate_model::{Calibration, FileSet, NfsMix, NfsTask, Path, Plan, Repeats, Task, Timing, Trial};
 use linerate_units::{ByteCount, Nanos};
-
-/// The result's name.
-pub const TESTER_LIMIT: &str = "nfs getattr, tester alone";
 
 /// Long enough for a steady rate.
 const TIMING: Timing = Timing::of(Nanos::from_millis(200), Nanos::from_secs(1));

@@ -24,7 +24,8 @@
 //! so seems to hold it; only latency tells.
 
 use super::recovery::last_loss;
-use super::{bound, latency_of, trial};
+use super::{bound, trial};
+use crate::latency::latency_if_any;
 use crate::offered::{Offer, had_room, of_number};
 use linerate_model::{
     Caveat, CaveatKind, Confidence, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FrameStreamCounts,
@@ -224,7 +225,7 @@ impl HostTest {
         }
         self.search.record(all);
         if all {
-            self.latency = latency_of(&asked.latency);
+            self.latency = latency_if_any(&asked.latency);
         } else {
             let rounds = (asked.sent / u64::from(hosts)).max(1);
             self.search.suspect(u64::from(hosts).saturating_sub(missed.div_ceil(rounds) + unasked));
@@ -247,8 +248,8 @@ impl HostTest {
             firmness,
             loss_ratio: lost(all) as f64 / all.sent.max(1) as f64,
             flooded: (plan.ports.len() > 2).then_some(all.flooded),
-            latency_ns: latency_of(&all.latency),
-            held_latency_ns: latency_of(&held.latency),
+            latency_ns: latency_if_any(&all.latency),
+            held_latency_ns: latency_if_any(&held.latency),
             recovery_lost: lost(again),
             recovery_ns: last_loss(again),
         });

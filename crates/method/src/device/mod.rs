@@ -16,10 +16,9 @@ mod summary;
 mod throughput;
 
 use crate::contract::{After, Again, Method, Progress, Step};
-use crate::offered::Offer;
-use crate::replay::tell_repeats;
+use crate::latency::latency_if_any;
+use crate::retry::tell_repeats;
 use crate::sweep::tell;
-use crate::validity::{STEAL_BEARABLE, steal};
 use addresses::AddressTest;
 use burst::BurstTest;
 use echo::EchoTest;
@@ -410,43 +409,6 @@ fn highest_load(plan: &DevicePlan, size: FrameSize, tester_limit: Option<&Tester
 /// Where nothing is known of the line: beyond what any tester reaches.
 const UNKNOWN_LINE: u64 = 200_000_000;
 
-/// Why this trial should be run again, if it should.
-pub(crate) fn spoilt(run: &FramesRun<'_>) -> Option<Caveat> {
-    let steal = run.result.hosts.values().map(steal).fold(0.0, f64::max);
-    if steal > STEAL_BEARABLE {
-        let text = message!(
-            "caveat-tester-cpu-stolen",
-            "the hypervisor took {share} of the tester's CPU time in {trial}: measure again when the machine \
-                 is quiet",
-            share = MessageValue::percent(steal, 0),
-            trial = &run.result.trial.name
-        );
-        return Some(Caveat::new(CaveatKind::CpuStolen, text));
-    }
-    let offer = Offer::of(run);
-    if let Some(time) = offer.held_up {
-        let text = message!(
-            "caveat-tester-held-up",
-            "{trial}: the tester offered {share} of the rate it was to, held up for {time} in all: something else \
-             ran on its sending core",
-            trial = &run.result.trial.name,
-            share = MessageValue::percent(offer.share, 2),
-            time
-        );
-        return Some(Caveat::new(CaveatKind::BelowOfferedRate, text));
-    }
-    let more = run.counts.streams.iter().find(|stream| stream.received > stream.sent)?;
-    let text = message!(
-        "caveat-more-frames-arrived",
-        "{trial}: more frames arrived ({received}) than were sent ({sent}), which no device can do: look for a \
-         loop or another tester",
-        trial = &run.result.trial.name,
-        received = more.received,
-        sent = more.sent
-    );
-    Some(Caveat::new(CaveatKind::OtherTraffic, text))
-}
-
 fn sum(run: &FramesRun<'_>, count: impl Fn(&FrameStreamCounts) -> u64) -> u64 {
     run.counts.streams.iter().map(count).sum()
 }
@@ -471,12 +433,7 @@ fn directions(run: &FramesRun<'_>) -> Vec<DirectionCounts> {
 fn latency(run: &FramesRun<'_>) -> Option<Latency> {
     let mut all = linerate_model::Histogram::default();
     run.counts.streams.iter().for_each(|stream| all.merge(&stream.latency));
-    latency_of(&all)
-}
-
-/// Its summary, if anything was timed.
-pub(crate) fn latency_of(timed: &linerate_model::Histogram) -> Option<Latency> {
-    (timed.count() > 0).then(|| crate::measure::latency_of(timed))
+    latency_if_any(&all)
 }
 
 /// A rate for a sentence: `254,311`.

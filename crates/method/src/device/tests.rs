@@ -91,7 +91,7 @@ pub(crate) fn next(test: &Device) -> Option<Trial> {
 
 /// Why a trial should be run again.
 fn spoilt(result: &TrialResult) -> Option<Caveat> {
-    super::spoilt(&result.frames().expect("frames"))
+    crate::frames::spoilt(&result.frames().expect("frames"))
 }
 
 pub(crate) fn run(plan: DevicePlan, device: u64, tester: u64, calibration: &[Calibrated]) -> DeviceFound {

@@ -3,8 +3,8 @@
 use super::Beside;
 use super::found;
 use crate::contract::{After, Again, Method, Progress, Step};
-use crate::measure::measurements;
-use crate::replay::tell_repeats;
+use crate::results::measurements;
+use crate::retry::tell_repeats;
 use crate::sweep::{Sweep, tell, tell_untested};
 use linerate_model::{Caveat, CaveatKind, Host, LadderPlan, Outcome, Plan, Record, RunSummary, TrialResult, message};
 

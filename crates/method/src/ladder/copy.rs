@@ -5,8 +5,8 @@
 //! shows what it can. Heads of files and the end of the copy are part of its figure: that is what a copy costs.
 
 use super::{Facts, Figure, Layer, efficiency, tcp, unmeasured};
+use crate::context::Context;
 use crate::copy::CELL;
-use crate::task::Context;
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree,
     CopyVerify, CopyWay, Firmness, LadderPlan, LayerName, Limit, MadeTree, Measurement, Message, Task, Timing,

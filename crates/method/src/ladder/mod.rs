@@ -12,8 +12,6 @@ mod frames;
 mod gap;
 mod limit;
 mod nfs;
-mod nfs_read;
-mod nfs_write;
 mod rpc;
 mod tcp;
 #[cfg(test)]
@@ -39,16 +37,8 @@ fn unmeasured() -> Message {
 }
 
 /// The layers, from the ground up.
-const LAYERS: [&dyn Layer; 8] = [
-    &limit::Limit,
-    &frames::Frames,
-    &udp::Udp,
-    &tcp::Tcp,
-    &rpc::Rpc,
-    &nfs_read::NfsRead,
-    &nfs_write::NfsWrite,
-    &copy::Copy,
-];
+const LAYERS: [&dyn Layer; 8] =
+    [&limit::Limit, &frames::Frames, &udp::Udp, &tcp::Tcp, &rpc::Rpc, &nfs::READ, &nfs::WRITE, &copy::Copy];
 
 /// What a ladder is to be measured on, and how.
 #[derive(Debug, Clone)]

@@ -1,9 +1,8 @@
-//! What the layers of NFS have in common: large transfers of one kind, several in flight, against the listener's own
-//! server in memory. Their headers, about 130 bytes a call, are half a per cent of a transfer: within the error of a gap.
+//! The layers of NFS, reads and writes: large transfers, several in flight, against the listener's own server in memory. Their headers, about 130 bytes a call, are half a per cent of a transfer: within the error of a gap.
 
-use super::{Facts, Figure, LadderRequest, efficiency};
+use super::{Facts, Figure, LadderRequest, Layer, efficiency};
 use linerate_model::{
-    FileSet, LadderPlan, Message, MessageValue, NfsMix, NfsTask, Task, Transport, message, tcp_packet,
+    FileSet, LadderPlan, LayerName, Message, MessageValue, NfsMix, NfsTask, Task, Transport, message, tcp_packet,
 };
 use linerate_units::ByteCount;
 
@@ -25,7 +24,7 @@ fn transfer(over: Transport) -> ByteCount {
     }
 }
 
-/// The name of the trial of the built-in mix `read` or `write`.
+/// Returns the name of the trial of a built-in mix.
 fn name(over: Transport, mix: &str) -> String {
     match over {
         Transport::Tcp => format!("nfs tcp {mix}"),
@@ -33,55 +32,69 @@ fn name(over: Transport, mix: &str) -> String {
     }
 }
 
-/// The trial of the built-in mix `read` or `write`.
-pub(super) fn trials(mix: &str, request: &LadderRequest) -> Vec<(String, Task)> {
-    let over = request.calls_over;
-    let name = name(over, mix);
-    let Ok(mix) = NfsMix::named(mix) else { return Vec::new() };
-    let task = NfsTask {
-        paths: request.paths(),
-        net: request.net(over, request.flows),
-        files: FILES,
-        transfer_bytes: transfer(over),
-        outstanding: OUTSTANDING,
-        ..NfsTask::plain(over, mix)
-    };
-    vec![(name, Task::Nfs(task))]
+/// The layer of one built-in mix.
+pub(super) struct NfsLayer {
+    name: LayerName,
+    mix: &'static str,
 }
 
-/// The figure of the result of that mix. A request of one byte has no counterpart here.
-pub(super) fn figure(mix: &str, facts: &Facts<'_>) -> Result<Figure, Message> {
-    let LadderPlan { ip, mtu, calls_over: over, .. } = *facts.plan;
-    facts.streamed(&name(over, mix), "", |result| {
-        let packet = result.tcp.as_ref().map_or(mtu, |tcp| tcp_packet(ip, tcp.mss).min(mtu));
-        efficiency(over, ip, transfer(over).get(), packet)
-    })
-}
+/// File data read from the server's memory.
+pub(super) const READ: NfsLayer = NfsLayer { name: LayerName::NfsRead, mix: "read" };
+/// File data written to the server's memory, committed now and then.
+pub(super) const WRITE: NfsLayer = NfsLayer { name: LayerName::NfsWrite, mix: "write" };
 
-/// What to try.
-pub(super) fn advice(mix: &str, facts: &Facts<'_>) -> Option<Message> {
-    let over = facts.plan.calls_over;
-    let result = facts.flows(&name(over, mix))?;
-    let options = match over {
-        Transport::Tcp => "--transfer-size 256KiB",
-        Transport::Udp => "--udp --transfer-size 32KiB",
-    };
-    let (asking, serving) = (result.cpu.sender.busiest_thread, result.cpu.receiver.busiest_thread);
-    let (end, busy) = if asking >= serving { ("asking", asking) } else { ("serving", serving) };
-    if busy >= BUSY {
-        return Some(message!(
-            "ladder-next-nfs-busy",
-            "the {end} thread was busy for {busy} of the time: larger transfers (`linerate nfs {options}`) or \
-             --flows 4",
-            end = MessageValue::term("ladder-end", end),
-            busy = MessageValue::percent(busy, 0),
-            options
-        ));
+impl Layer for NfsLayer {
+    fn name(&self) -> LayerName {
+        self.name
     }
-    Some(message!(
-        "ladder-next-nfs",
-        "each transfer waits for its reply: `linerate nfs {options} --outstanding 32` shows whether larger ones \
-         or more in flight make up for it",
-        options = options
-    ))
+
+    fn trials(&self, request: &LadderRequest) -> Vec<(String, Task)> {
+        let over = request.calls_over;
+        let name = name(over, self.mix);
+        let Ok(mix) = NfsMix::named(self.mix) else { return Vec::new() };
+        let task = NfsTask {
+            paths: request.paths(),
+            net: request.net(over, request.flows),
+            files: FILES,
+            transfer_bytes: transfer(over),
+            outstanding: OUTSTANDING,
+            ..NfsTask::plain(over, mix)
+        };
+        vec![(name, Task::Nfs(task))]
+    }
+
+    fn figure(&self, facts: &Facts<'_>) -> Result<Figure, Message> {
+        let LadderPlan { ip, mtu, calls_over: over, .. } = *facts.plan;
+        facts.streamed(&name(over, self.mix), "", |result| {
+            let packet = result.tcp.as_ref().map_or(mtu, |tcp| tcp_packet(ip, tcp.mss).min(mtu));
+            efficiency(over, ip, transfer(over).get(), packet)
+        })
+    }
+
+    fn advice(&self, facts: &Facts<'_>) -> Option<Message> {
+        let over = facts.plan.calls_over;
+        let result = facts.flows(&name(over, self.mix))?;
+        let options = match over {
+            Transport::Tcp => "--transfer-size 256KiB",
+            Transport::Udp => "--udp --transfer-size 32KiB",
+        };
+        let (asking, serving) = (result.cpu.sender.busiest_thread, result.cpu.receiver.busiest_thread);
+        let (end, busy) = if asking >= serving { ("asking", asking) } else { ("serving", serving) };
+        if busy >= BUSY {
+            return Some(message!(
+                "ladder-next-nfs-busy",
+                "the {end} thread was busy for {busy} of the time: larger transfers (`linerate nfs {options}`) or \
+                 --flows 4",
+                end = MessageValue::term("ladder-end", end),
+                busy = MessageValue::percent(busy, 0),
+                options
+            ));
+        }
+        Some(message!(
+            "ladder-next-nfs",
+            "each transfer waits for its reply: `linerate nfs {options} --outstanding 32` shows whether larger ones \
+             or more in flight make up for it",
+            options = options
+        ))
+    }
 }

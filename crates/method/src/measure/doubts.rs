@@ -1,9 +1,9 @@
 //! The doubts about a result.
 
 use super::path::PathFacts;
+use crate::context::Context;
 use crate::loaded_latency::{doubts, probe_share, probes_beside};
 use crate::repeat::{Need, need};
-use crate::task::{Context, nfs};
 use crate::transfer::transfers;
 use crate::validity::{few_packets, few_round_trips, not_all_sent, off_window, shortfall, smaller_segments, stolen};
 use crate::within_window::unsteady;
@@ -45,7 +45,7 @@ pub(super) fn caveats(
         found.extend(probe_share(flows.ip, wire_bps.median, runs));
     }
     found.extend(runs.iter().find_map(|run| smaller_segments(run)));
-    found.extend(nfs::doubts(runs));
+    found.extend(runs.iter().find_map(|run| flow_ended(run)));
     let mut add = |kind, text: Message| found.push(Caveat::new(kind, text));
 
     if path.shared_machine {
@@ -220,6 +220,17 @@ fn other_traffic(cell: &Trial, mtu: u32, runs: &[&TrialResult]) -> bool {
             counters.is_some_and(|counters| counters.rx_packets > sent * fragments * 11 / 10 + probes + 1_000)
         })
     })
+}
+
+/// Returns the caveat of flows that ended before their window did.
+fn flow_ended(run: &TrialResult) -> Option<Caveat> {
+    let why = run.paths().iter().find_map(|path| path.client.broken.as_ref())?;
+    let text = message!(
+        "caveat-flow-ended",
+        "a flow ended before its window did, and what was due later counts as not sent: {why}",
+        why
+    );
+    Some(Caveat::new(CaveatKind::CutShort, text))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The values of metrics in what a run found.
 
 use super::{End, Metric};
-use crate::{curve, measure};
+use crate::{curve, results};
 use linerate_model::{
     CopyFigures, DeviceFound, Firmness, FlowFigures, FrameFlow, FrameLatency, Measurement, Record, Trial,
 };
@@ -170,7 +170,7 @@ impl Metric {
             None => {
                 // What tests a verdict was not asked for itself, and of a curve it is the peak that counts.
                 let asked = |cell: &&Trial| cell.proves.is_none() && curve::stands(record, &cell.name);
-                let cells = measure::cells(record).into_iter().filter(asked).filter(|cell| self.applies_to(cell));
+                let cells = results::cells(record).into_iter().filter(asked).filter(|cell| self.applies_to(cell));
                 let result = |cell: &Trial| record.results.iter().find(|result| result.name == cell.name);
                 cells.map(|cell| result(cell).and_then(|result| self.of(result))).collect()
             }

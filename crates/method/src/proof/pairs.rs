@@ -8,8 +8,10 @@
 //! confidence. So each of the two one-sided tests (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987) errs
 //! at both looks together in 5 % of cases at the most, as one look at an interval of 90 % would.
 
+use crate::context::Context;
+use crate::counterproof::RISEN;
 use crate::statistics::{Contrast, Scale};
-use crate::task::{Context, kind_of};
+use crate::task::kind_of;
 use linerate_model::{
     Counterproof, Expects, Host, Interval, Limit, Measurement, PairPart, Repeats, Summary, Trial, TrialResult, Verdict,
 };
@@ -24,8 +26,6 @@ const CONFIDENCE: f64 = 94.0;
 /// not make the interval narrower.
 const RESOLUTION: f64 = 0.001;
 
-/// A result that is this much higher has risen.
-pub(super) const RISEN: f64 = 1.1;
 /// A result within this of the other is the same.
 const SAME: f64 = 0.05;
 /// Loss below this share of what it was has gone.
@@ -210,7 +210,7 @@ impl Lost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::measured;
+    use crate::results::measured;
     use crate::statistics::{level_of_each, summary};
     use crate::transfer::tests::{spec, trial};
     use linerate_model::{Confidence, Detail};

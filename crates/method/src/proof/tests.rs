@@ -2,12 +2,21 @@
 
 use super::*;
 use crate::account::tests::placed;
-use crate::measure::measured as measured_of;
 use crate::measure::tests::host;
+use crate::results::measured as measured_of;
+use crate::task::{self, stream::proof::BELOW};
 use crate::transfer::tests::{spec, stream_of, trial};
-use linerate_model::StreamFigures;
-use linerate_model::{Bypass, Confidence, Detail, RecordId, Repeats, TcpSummary, TesterLimit, Verdict};
-use linerate_units::Nanos;
+use linerate_model::{
+    Bypass, Confidence, Detail, Direction, Expects, Limit, LimitPlace, Offered, RecordId, Repeats, StreamFigures,
+    StreamTask, Task, TcpSummary, TesterLimit, Transport, Verdict,
+};
+use linerate_units::{BitRate, ByteCount, Nanos};
+
+const LARGE_MESSAGE: u64 = 128 << 10;
+
+fn tests_of(cell: &Trial, result: &Measurement, runs: &[&TrialResult], hosts: &[Host]) -> Vec<Trial> {
+    kind_of(cell.task()).counterproofs(result, cell, runs, hosts)
+}
 
 /// A UDP stream of which `lost` of 10,000 datagrams are lost on the wire, as measured for `cell`.
 fn run(cell: &Trial, lost: u64) -> TrialResult {
@@ -284,7 +293,7 @@ fn more_calls_at_a_time_are_inconclusive_on_a_line_that_is_nearly_full() {
         let line_bps = BitRate::per_second(100_000_000);
         let payload_bps = PathLimit::payload_of(line_bps, Transport::Tcp, IpVersion::V4, 8_192, 1500);
         let line = PathLimit { line_bps, mtu: 1500, payload_bps, share };
-        of_rpc(&calls, Limit::Latency, Some(&line))
+        task::rpc::proof::test(&calls, Limit::Latency, Some(&line))
     };
     let more = at(0.5).expect("there is room");
     assert_eq!(more.task, Task::Rpc(RpcTask { outstanding: 8, ..calls.clone() }));

@@ -1,7 +1,8 @@
 //! Copies of folder trees. Sources and destinations have a link for each pair of them; where a file server is an end, one host
 //! has both ends of the copy.
 
-use super::{Addresses, Assigned, Context, Joined, Kind, Parts};
+use super::{Addresses, Assigned, Joined, Kind, Parts};
+use crate::context::Context;
 use crate::copy;
 use linerate_model::{
     CopyCounts, CopyFault, CopyFrom, CopyInto, CopyOnError, CopyPart, CopyParts, CopySide, CopyStage, CopyTask,

@@ -1,9 +1,9 @@
 //! What streams, transactions, RPC and NFS have in common: paths between a client and a server.
 
-use super::{Addresses, Assigned, Context, Joined, Kind, Parts, all_of, nfs, observed, rpc, stream, transact};
+use super::{Addresses, Assigned, Joined, Kind, Parts, all_of, nfs, observed, rpc, stream, transact};
 use crate::account::place_losses;
+use crate::context::Context;
 use crate::measure::{PathFacts, measurement};
-use crate::proof::tests_of;
 use crate::transfer::{Transfer, transactions_per_s, transfers_of};
 use linerate_model::{
     Caveat, CaveatKind, Counts, Detail, EndCounts, Host, HostName, LinkId, Listen, Load, Measurement, Net, Path,
@@ -46,7 +46,14 @@ impl Kind for Flows {
     }
 
     fn counterproofs(&self, result: &Measurement, cell: &Trial, runs: &[&TrialResult], hosts: &[Host]) -> Vec<Trial> {
-        tests_of(cell, result, runs, hosts)
+        let limit = result.verdict.leading();
+        let tests = match cell.task() {
+            Task::Stream(stream) => stream::proof::tests(stream, result, runs, hosts),
+            Task::Transact(transact) => transact::proof::test(transact, limit).into_iter().collect(),
+            Task::Rpc(rpc) => rpc::proof::test(rpc, limit, result.limit()).into_iter().collect(),
+            _ => Vec::new(),
+        };
+        tests.into_iter().map(|test| test.of(cell)).collect()
     }
 }
 

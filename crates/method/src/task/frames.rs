@@ -1,7 +1,8 @@
 //! Raw frames between ports. Each host has a session with all of its ports; hosts that send together drain together.
 
-use super::{Addresses, Assigned, Context, Joined, Kind, Parts, all_of};
-use crate::{device, frames};
+use super::{Addresses, Assigned, Joined, Kind, Parts, all_of};
+use crate::context::Context;
+use crate::frames;
 use linerate_model::{
     Caveat, CaveatKind, Counts, FrameCounts, FrameEngine, FramePartCounts, FrameStreamCounts, FramesArrived,
     FramesSent, FramesTask, HostName, Load, Measurement, Quantity, Role, RoleCounts, RoleKind, Task, Trial,
@@ -105,7 +106,7 @@ impl Kind for Frames {
     }
 
     fn spoilt(&self, result: &TrialResult) -> Option<Caveat> {
-        device::spoilt(&result.frames()?)
+        frames::spoilt(&result.frames()?)
     }
 
     fn compared(&self, _task: &Task) -> Vec<Quantity> {

@@ -4,20 +4,20 @@
 mod copy;
 mod flows;
 mod frames;
-mod line_use;
 pub(crate) mod nfs;
 mod plausible;
-mod rpc;
-mod stream;
+pub(crate) mod rpc;
+pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
 mod transact;
 
+use crate::context::Context;
 use crate::outage::{self, outages};
 use crate::validity::stolen;
 use linerate_model::{
-    Calibrated, Caveat, CaveatKind, Counts, Host, HostCounts, HostName, IpVersion, Load, Measurement, Observation,
-    Quantity, Repeats, Role, RoleKind, SessionSeries, Standing, Task, TaskKind, Trial, TrialResult, message,
+    Caveat, CaveatKind, Counts, Host, HostCounts, HostName, IpVersion, Load, Measurement, Observation, Quantity, Role,
+    RoleKind, SessionSeries, Standing, Task, TaskKind, Trial, TrialResult, message,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -85,15 +85,6 @@ impl From<Counts> for Joined {
     fn from(counts: Counts) -> Self {
         Self { counts, caveats: Vec::new() }
     }
-}
-
-/// What measuring goes by, beside the runs.
-pub(crate) struct Context<'a> {
-    pub(crate) hosts: &'a [Host],
-    pub(crate) repeats: Repeats,
-    pub(crate) calibrated: &'a [Calibrated],
-    /// The runs of the probe alone, in the order of the runs that they belong to.
-    pub(crate) idle: &'a [&'a TrialResult],
 }
 
 /// One kind of task.

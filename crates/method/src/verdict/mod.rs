@@ -38,10 +38,12 @@ mod window;
 mod wire;
 
 pub(crate) use confidence::{allowed, interleaved};
-pub(crate) use facts::{CopyFacts, FlowFacts, NOTABLE_LOSS, bits, percent};
+pub(crate) use facts::{
+    BusUse, CopyEnd, CopyFacts, FlowFacts, NOTABLE_LOSS, ServerEnd, ServerLoad, Tcp, WindowFacts, bits, percent,
+};
 
 use confidence::{Waited, checks, is_filled};
-use facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, WindowFacts, Work, time};
+use facts::{AMPLE, NEARLY_OCCUPIED, OCCUPIED, Work, time};
 use linerate_model::{
     Confidence, ConfidenceCondition, Limit, LimitPlace, Message, Steadiness, Support, Verdict, Weighed, message,
 };

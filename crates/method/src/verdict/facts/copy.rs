@@ -5,19 +5,9 @@ use super::end::THROTTLED;
 use super::server_load::ServerLoad;
 use super::tcp::Tcp;
 use super::window::WindowFacts;
-use crate::copy::{Copied, LastPair, last_pair, shares};
-use crate::measure::tcp_of;
-use crate::outage;
-use crate::validity::steal;
-use linerate_model::{
-    CopyFrom, CopyInto, CopyStage, CopySync, CopyVerify, CopyWay, Host, HostName, InterfaceCounters, Observation,
-    StageShare, TcpFlow, WorkShare,
-};
+use linerate_model::{CopyStage, Observation, StageShare, WorkShare};
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
-
-/// What a frame takes on an Ethernet wire beside the bytes that an interface counts: FCS 4, preamble 8, gap 12.
-const UNCOUNTED: u64 = 24;
 
 /// Of a copy, what this leaves goes by while the first files are read and the last ones made durable.
 pub(crate) const MOSTLY_FULL: f64 = 0.85;
@@ -80,59 +70,6 @@ pub(crate) struct CopyEnd {
 }
 
 impl CopyFacts {
-    /// The facts of a copy; none if nobody counted anything.
-    pub(crate) fn of(&Copied { result, task, parts }: &Copied<'_>, hosts: &[Host]) -> Option<Self> {
-        let pair = last_pair(task, parts)?;
-        let (source, destination) = (pair.source.unwrap_or(pair.destination), pair.destination);
-        let seconds = pair.time.as_secs_f64();
-        let unseen = Observation::default();
-        let seen = |host: &HostName| result.hosts.get(host).unwrap_or(&unseen);
-        let used = |name: &HostName, of: fn(&InterfaceCounters) -> (u64, u64)| {
-            let nics = &hosts.iter().find(|host| host.name == *name)?.nics;
-            let shares = seen(name).carried.iter().filter_map(|counted| {
-                let speed = nics.iter().find(|nic| nic.name == counted.name)?.speed?;
-                let (bytes, packets) = of(counted);
-                let bits = (bytes + packets * UNCOUNTED) as f64 * 8.0;
-                Some((speed, bits / seconds.max(f64::MIN_POSITIVE) / speed.get().max(1) as f64))
-            });
-            shares.max_by(|l, r| l.1.total_cmp(&r.1))
-        };
-        let sent = used(source, |counted| (counted.tx_bytes, counted.tx_packets));
-        let got = used(destination, |counted| (counted.rx_bytes, counted.rx_packets));
-        let line = [sent, got].into_iter().flatten().max_by(|l, r| l.1.total_cmp(&r.1));
-        let crosses = task.way != CopyWay::Path;
-        let server = match (task.way, &task.from) {
-            (CopyWay::Linerate | CopyWay::Path, _) => None,
-            (_, CopyFrom::Server(_)) => Some(ServerEnd::Read),
-            _ => Some(ServerEnd::Written),
-        };
-        Some(Self {
-            window: WindowFacts::of_copy(result, &pair),
-            reads: task.from == CopyFrom::Files,
-            writes: task.into != CopyInto::Discard && server != Some(ServerEnd::Written),
-            server,
-            server_load: ServerLoad::of(&[result]).filter(|_| server.is_some()),
-            crosses,
-            in_turn: task.way == CopyWay::Path,
-            reads_back: task.options.verify == CopyVerify::ReadBack,
-            syncs_each: task.options.sync == CopySync::Each,
-            stages: shares(pair.sides.iter().copied()),
-            source: CopyEnd::of(seen(source)),
-            destination: CopyEnd::of(seen(destination)),
-            line: line.filter(|_| crosses),
-            bus: [(source, true), (destination, false)]
-                .into_iter()
-                .filter_map(|(name, sends)| {
-                    let host = hosts.iter().find(|host| host.name == *name)?;
-                    BusUse::of(host, seen(name), sends, seconds)
-                })
-                .max_by(|l, r| l.share.total_cmp(&r.share)),
-            tcp: tcp(&pair),
-            outage: outage::share(result),
-            steal: [source, destination].into_iter().map(|host| steal(seen(host))).fold(0.0, f64::max),
-        })
-    }
-
     fn stage(&self, stage: CopyStage) -> StageShare {
         self.stages.get(&stage).copied().unwrap_or_default()
     }
@@ -188,7 +125,7 @@ impl CopyFacts {
 }
 
 impl CopyEnd {
-    fn of(seen: &Observation) -> Self {
+    pub(crate) fn of(seen: &Observation) -> Self {
         let throttled = seen.quota.filter(|quota| quota.periods > 0);
         let window = seen.window.get().max(1) as f64;
         let disks = seen.disks.iter().map(|disk| (disk.name.clone(), (disk.busy.get() as f64 / window).min(1.0)));
@@ -203,12 +140,4 @@ impl CopyEnd {
     pub(crate) fn is_throttled(&self) -> bool {
         self.throttled.is_some_and(|(share, _)| share >= THROTTLED)
     }
-}
-
-/// What TCP says of the pair's connections, each of which had the whole time.
-fn tcp(pair: &LastPair<'_>) -> Option<Tcp> {
-    let side = pair.sides.iter().find(|side| !side.tcp.is_empty())?;
-    let (flows, seconds): (Vec<&TcpFlow>, _) = (side.tcp.iter().collect(), pair.time.as_secs_f64());
-    let each = side.bytes as f64 * 8.0 / seconds.max(f64::MIN_POSITIVE) / flows.len() as f64;
-    Some(Tcp::of(&tcp_of(&flows)?, &flows, seconds * flows.len() as f64, each))
 }

@@ -1,7 +1,6 @@
 //! Samples within the measured window, and the difference between the counts of both ends.
 
 use super::median;
-use crate::copy::LastPair;
 use crate::transfer::{Transfer, rate, transfers};
 use linerate_model::{EndCounts, HostName, Series, TrialResult};
 use std::collections::BTreeSet;
@@ -41,15 +40,14 @@ impl WindowFacts {
         Self { seconds, samples: median(samples.into_iter()), difference }
     }
 
-    /// Returns the observation of a copy. A copy has no window: its whole time is observed.
-    pub(super) fn of_copy(run: &TrialResult, pair: &LastPair<'_>) -> Self {
-        let hosts: BTreeSet<&HostName> = pair.source.into_iter().chain([pair.destination]).collect();
-        let bytes: Vec<f64> = pair.sides.iter().map(|side| (side.bytes + side.hole_bytes) as f64).collect();
-        let difference = match bytes[..] {
-            [sent, received] => Some((sent - received).abs() / sent.max(received).max(1.0)),
-            _ => None,
-        };
-        Self { seconds: pair.time.as_secs_f64(), samples: fewest_samples(run, &hosts), difference }
+    /// Returns the observation of a task without a window, which took `seconds` on `hosts`.
+    pub(crate) fn of_whole(
+        run: &TrialResult,
+        hosts: &BTreeSet<&HostName>,
+        seconds: f64,
+        difference: Option<f64>,
+    ) -> Self {
+        Self { seconds, samples: fewest_samples(run, hosts), difference }
     }
 
     /// Whether the window is too short for shares of time to be evidence.

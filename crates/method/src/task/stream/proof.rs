@@ -1,32 +1,17 @@
-//! Counterproofs: a verdict predicts the result of changing one thing; here that change is made and measured.
-//!
-//! The changed measurement alternates with the unchanged one (`pairs.rs`), so that whatever else changes meanwhile is the same
-//! for both. `settle.rs` says what it means for the verdict.
+//! Counterproofs of the verdict on a stream.
 
-mod pairs;
-mod settle;
-
-pub(crate) use pairs::{MOST_PAIRS, PAIRS, Pairs};
-pub(crate) use settle::{bypassed, settle};
-
-use crate::task::kind_of;
+use crate::counterproof::{FLOWS, Test};
 use crate::verdict::{FlowFacts, NOTABLE_LOSS, bits};
 use linerate_model::{
-    Counterproof, Direction, Expects, Host, Limit, LimitPlace, Load, Measurement, Message, Net, Offered, PairPart,
-    PathLimit, RpcTask, StreamTask, Task, TransactStyle, TransactTask, Transport, Trial, TrialResult, message,
+    Direction, Expects, Host, Limit, LimitPlace, Measurement, Message, Net, Offered, StreamTask, Task, Transport,
+    TrialResult, message,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate};
 
-/// Flows where there was one.
-const FLOWS: u16 = 4;
-/// Requests at a time where there was one.
-const OUTSTANDING: u16 = 8;
 /// A receive buffer that holds tens of milliseconds of any load that a host takes.
 const LARGE_BUFFER: u64 = 8 << 20;
 /// A message of TCP this long costs by its bytes, and no longer by the call.
 const LARGE_MESSAGE: u64 = 128 << 10;
-/// A result that should rise to this share of its line may be held back by the line.
-const ROOM: f64 = 0.95;
 /// A verdict is put to no more tests.
 const MOST_TESTS: usize = 2;
 /// Payload of the largest datagram, and of the largest segment with timestamps, that every path takes: packets of 1,280 bytes with a
@@ -48,101 +33,12 @@ fn black_hole() -> Message {
     message!("proof-black-hole", "that the path loses large packets only: a path MTU black hole")
 }
 /// The share of what came through that a path must carry without loss if that was all it let through.
-const BELOW: f64 = 0.9;
+pub(crate) const BELOW: f64 = 0.9;
 
-/// What would test the verdicts on `cells`, whose `results` stand: pairs of an unchanged and a changed trial, to be run besides.
-pub(crate) fn counterproofs(
-    cells: &[&Trial],
-    results: &[Measurement],
-    trials: &[TrialResult],
-    hosts: &[Host],
-) -> Vec<[Trial; 2]> {
-    let asked = cells.iter().filter(|cell| cell.proves.is_none());
-    asked
-        .flat_map(|cell| {
-            let result = results.iter().find(|result| result.name == cell.name);
-            let runs: Vec<&TrialResult> =
-                trials.iter().filter(|result| result.is_counted() && result.trial.name == cell.name).collect();
-            let tests = |result| kind_of(cell.task()).counterproofs(result, cell, &runs, hosts);
-            let changed = result.map_or_else(Vec::new, tests);
-            changed.into_iter().filter_map(|changed| Some([unchanged(cell, &changed)?, changed])).collect::<Vec<_>>()
-        })
-        .collect()
-}
-
-/// The measurement of `cell` as it was, to be compared with the `changed` one; none if that tests no verdict. As with the
-/// changed one, nothing runs beside it.
-fn unchanged(cell: &Trial, changed: &Trial) -> Option<Trial> {
-    let test = changed.proves.clone()?;
-    Some(Trial {
-        name: format!("{} again, for {}", cell.name, test.change),
-        loads: vec![cell.load().clone()],
-        proves: Some(Counterproof { part: PairPart::Unchanged, ..test }),
-    })
-}
-
-/// The name of the changed measurement of the test of `cell` in which `change` is made.
-pub(crate) fn changed_name(cell: &str, change: &str) -> String {
-    format!("{cell} with {change}")
-}
-
-/// What would test the verdict on `result`, which `cell` was measured for; none where changing one thing is inconclusive. The
-/// one that tells most comes first.
-pub(crate) fn tests_of(cell: &Trial, result: &Measurement, runs: &[&TrialResult], hosts: &[Host]) -> Vec<Trial> {
-    let tests = match cell.task() {
-        Task::Stream(stream) => {
-            let facts = FlowFacts::of(result, runs, hosts);
-            Subject { stream, result, facts, hosts }.tests()
-        }
-        Task::Transact(transact) => of_transact(transact, result.verdict.leading()).into_iter().collect(),
-        Task::Rpc(rpc) => of_rpc(rpc, result.verdict.leading(), result.limit()).into_iter().collect(),
-        _ => Vec::new(),
-    };
-    tests.into_iter().map(|test| test.of(cell)).collect()
-}
-
-/// The same with one thing changed.
-struct Test {
-    task: Task,
-    change: Message,
-    expects: Expects,
-    /// What the limit is if the contrary comes out, where that is known.
-    otherwise: Option<Limit>,
-    /// What the contrary shows, in words.
-    contrary: Option<Message>,
-    /// The expected outcome only rules the contrary out.
-    only_excludes: bool,
-}
-
-impl Test {
-    fn new(task: Task, change: Message, expects: Expects) -> Self {
-        Self { task, change, expects, otherwise: None, contrary: None, only_excludes: false }
-    }
-
-    /// The contrary shows `what`.
-    fn else_it_shows(self, what: Message) -> Self {
-        Self { contrary: Some(what), ..self }
-    }
-
-    /// The expected outcome only rules out `what` the contrary shows.
-    fn only_excludes(self, what: Message) -> Self {
-        Self { only_excludes: true, ..self.else_it_shows(what) }
-    }
-
-    fn else_it_is(self, limit: Limit) -> Self {
-        Self { otherwise: Some(limit), ..self }
-    }
-
-    /// The trial. Loads beside the measured one have told what they were to tell.
-    fn of(self, cell: &Trial) -> Trial {
-        let Self { task, change, expects, otherwise, contrary, only_excludes } = self;
-        let (of, part) = (cell.name.clone(), PairPart::Changed);
-        Trial {
-            name: changed_name(&cell.name, &change),
-            loads: vec![Load { task, timing: cell.load().timing }],
-            proves: Some(Counterproof { of, change, part, expects, otherwise, contrary, only_excludes }),
-        }
-    }
+/// Returns the tests of the verdict on `result`, the one that shows most first.
+pub(crate) fn tests(stream: &StreamTask, result: &Measurement, runs: &[&TrialResult], hosts: &[Host]) -> Vec<Test> {
+    let facts = FlowFacts::of(result, runs, hosts);
+    Subject { stream, result, facts, hosts }.tests()
 }
 
 /// A stream whose verdict is to be tested.
@@ -437,54 +333,3 @@ impl Subject<'_> {
         })
     }
 }
-
-fn of_transact(transact: &TransactTask, limit: Limit) -> Option<Test> {
-    let with = |change: Message, changed: TransactTask| Some(Test::new(Task::Transact(changed), change, Expects::Rise));
-    match limit {
-        Limit::OfferedLoad => with(
-            message!("change-one-request", "one request after the other"),
-            TransactTask { rate: None, ..transact.clone() },
-        ),
-        Limit::Latency if transact.style == TransactStyle::Persistent => {
-            let outstanding = transact.outstanding.checked_mul(OUTSTANDING)?;
-            with(
-                message!("change-requests", "{outstanding} requests at a time", outstanding),
-                TransactTask { outstanding, ..transact.clone() },
-            )
-        }
-        Limit::Latency => {
-            let flows = transact.net.flows.checked_mul(FLOWS);
-            let flows = flows.filter(|flows| *flows <= Net::MOST_FLOWS_WITH_THREADS)?;
-            let net = Net { flows, ..transact.net.clone() };
-            with(message!("change-all-flows", "{flows} flows", flows), TransactTask { net, ..transact.clone() })
-        }
-        _ => None,
-    }
-}
-
-fn of_rpc(rpc: &RpcTask, limit: Limit, line: Option<&PathLimit>) -> Option<Test> {
-    // On a line that is nearly full, more calls have no room to show that they were what was missing.
-    let has_room = line.is_none_or(|line| line.share * pairs::RISEN < ROOM);
-    let with = |change: Message, expects, changed: RpcTask| Some(Test::new(Task::Rpc(changed), change, expects));
-    let more = |times, expects| {
-        let outstanding = rpc.outstanding.checked_mul(times)?;
-        with(
-            message!("change-calls", "{outstanding} calls at a time", outstanding),
-            expects,
-            RpcTask { outstanding, ..rpc.clone() },
-        )
-    };
-    match limit {
-        Limit::OfferedLoad => with(
-            message!("change-one-call", "one call after the other"),
-            Expects::Rise,
-            RpcTask { rate: None, ..rpc.clone() },
-        ),
-        Limit::Latency if has_room => more(OUTSTANDING, Expects::Rise),
-        Limit::Wire => more(FLOWS, Expects::Same),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,11 +1,12 @@
 //! NFS: what became of each operation and class, and what the server says of its own time.
 
-use super::line_use;
+mod line_use;
+
 use crate::measure::{PathFacts, flow_figures, over_all, request_figures, retransmitted, service};
 use crate::transfer::{Transfer, rate, transactions_per_s};
 use linerate_model::{
-    Caveat, CaveatKind, EndCounts, NfsClass, NfsFigures, NfsOperation, NfsTask, OperationCounts, OperationFigures,
-    ReceivedRates, TrialResult, message,
+    EndCounts, NfsClass, NfsFigures, NfsOperation, NfsTask, OperationCounts, OperationFigures, ReceivedRates,
+    TrialResult,
 };
 use std::collections::BTreeMap;
 
@@ -95,19 +96,6 @@ fn received(runs: &[&TrialResult]) -> Option<ReceivedRates> {
         io_method: "calls".to_owned(),
         within: None,
     })
-}
-
-/// Flows that ended early.
-pub(crate) fn doubts(runs: &[&TrialResult]) -> Vec<Caveat> {
-    let cut = clients(runs).find_map(|end| end.broken.as_ref()).map(|why| {
-        let text = message!(
-            "caveat-flow-ended",
-            "a flow ended before its window did, and what was due later counts as not sent: {why}",
-            why
-        );
-        Caveat::new(CaveatKind::CutShort, text)
-    });
-    cut.into_iter().collect()
 }
 
 fn clients<'a>(runs: &[&'a TrialResult]) -> impl Iterator<Item = &'a EndCounts> {

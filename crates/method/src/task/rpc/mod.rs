@@ -1,5 +1,7 @@
 //! What RPC calls moved: the data of their units at the receiving end, and what carries it.
 
+pub(crate) mod proof;
+
 use crate::measure::{PathFacts, flow_figures, over_all, request_figures, retransmitted, service, with_packets};
 use crate::transfer::{Transfer, rate, transactions_per_s};
 use linerate_model::{

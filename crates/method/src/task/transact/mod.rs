@@ -1,5 +1,7 @@
 //! What the runs of transactions amount to.
 
+pub(crate) mod proof;
+
 use crate::measure::{PathFacts, flow_figures, request_figures};
 use crate::transfer::transactions_per_s;
 use linerate_model::{TransactFigures, TransactTask, TrialResult};

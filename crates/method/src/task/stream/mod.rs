@@ -1,6 +1,8 @@
 //! What the runs of a stream amount to.
 
-use super::Context;
+pub(crate) mod proof;
+
+use crate::context::Context;
 use crate::loaded_latency::loaded_latency;
 use crate::measure::{PathFacts, flow_figures, over_all, total_loss, with_packets};
 use crate::statistics::summary;
