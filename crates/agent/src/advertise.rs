@@ -22,8 +22,9 @@ pub(crate) fn host(address: SocketAddr) -> String {
     }
 }
 
-/// An agent on an address is reached by it. One on all addresses shows what `source` has towards the world; without a way to the
-/// world one of its `own`, as in a closed test network; else its `name`, else loopback, which at least this machine reaches.
+/// An agent on an address is reached by it. One on all addresses shows what `source` has towards the world; without a
+/// way to the world one of its `own`, as in a closed test network; else its `name`, else loopback, which at least this
+/// machine reaches.
 fn choose(
     address: IpAddr,
     source: impl Fn(IpAddr) -> Option<IpAddr>,
@@ -60,7 +61,7 @@ fn own() -> Vec<IpAddr> {
     all.into_iter().map(|found| found.address).filter(|address| is_of_use(*address)).collect()
 }
 
-/// Whether others can use an address, without naming an interface of their own.
+/// Returns whether others can use an address, without naming an interface of their own.
 fn is_of_use(address: IpAddr) -> bool {
     let near = match address {
         IpAddr::V4(v4) => v4.is_link_local(),

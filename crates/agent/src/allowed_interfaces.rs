@@ -14,12 +14,12 @@ pub enum AllowedInterfaces {
 }
 
 impl AllowedInterfaces {
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_none(&self) -> bool {
         matches!(self, Self::Named(names) if names.is_empty())
     }
 
-    /// Whether `interface` is one of them.
+    /// Returns whether `interface` is one of them.
     pub fn allow(&self, interface: &str) -> bool {
         match self {
             Self::All => true,

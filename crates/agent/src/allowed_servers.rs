@@ -1,7 +1,7 @@
 //! File servers of others that an agent may reach, and the users that it may call them as.
 //!
-//! An agent often stands where its client does not: behind a firewall, with a name or address that servers trust, as root with ports
-//! below 1024. None of that is lent unless the agent's owner names the server.
+//! An agent often stands where its client does not: behind a firewall, with a name or address that servers trust, as
+//! root with ports below 1024. None of that is lent unless the agent's owner names the server.
 
 use ipnet::IpNet;
 use linerate_engine::ForeignServer;
@@ -14,20 +14,22 @@ use std::str::FromStr;
 pub struct AllowedServers {
     /// Servers, and what of them.
     pub servers: Vec<AllowedServer>,
-    /// Who NFS calls may be made as (AUTH_SYS, RFC 5531 appendix A).
+    /// Users that NFS calls may be made as (AUTH_SYS, RFC 5531 appendix A).
     pub users: Vec<AllowedUser>,
 }
 
-/// File servers that may be reached, at any port. NFS servers are called from ports below 1024 where the agent may bind them.
+/// File servers that may be reached, at any port. NFS servers are called from ports below 1024 where the agent may bind
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AllowedServer {
     /// Every one: written `any`.
     Any,
-    /// Those in a network.
+    /// Servers in a network.
     In {
         /// The network; that of one address is one server.
         network: IpNet,
-        /// The NFS export (from `/` on) or SMB share that may be used, with all below it. If it is missing, all may be used.
+        /// The NFS export (from `/` on) or SMB share that may be used, with all below it. If it is missing, all may be
+        /// used.
         export: Option<String>,
     },
 }
@@ -47,12 +49,12 @@ pub enum AllowedUser {
 }
 
 impl AllowedServers {
-    /// All that there are, as any user: for whoever could reach them with other programs of this host as well.
+    /// Allows every server, as any user: for users who could reach them with other programs of this host as well.
     pub fn any() -> Self {
         Self { servers: vec![AllowedServer::Any], users: vec![AllowedUser::Any] }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_none(&self) -> bool {
         self.servers.is_empty()
     }
@@ -94,8 +96,8 @@ impl AllowedUser {
     }
 }
 
-/// Whether `export` is `allowed` or below it, name by name. A share's name has no case (MS-SMB2 section 3.3.5.7). A path that could lead up,
-/// or that a server may read in another way, is below nothing.
+/// Returns whether `export` is `allowed` or below it, name by name. A share's name has no case (MS-SMB2 section
+/// 3.3.5.7). A path that could lead up, or that a server may read in another way, is below nothing.
 fn is_below(export: &str, allowed: &str) -> bool {
     let names = |path: &str| path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();
     let (wanted, within, is_share) = (names(export), names(allowed), !export.starts_with('/'));

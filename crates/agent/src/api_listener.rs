@@ -1,4 +1,5 @@
-//! Where connections to the API come from: the agent's listener, or its port, which has sorted out those that begin as TLS.
+//! Where connections to the API come from: the agent's listener, or its port, which has sorted out those that begin as
+//! TLS.
 
 use axum_server::{AddrListener, Address};
 use std::io;
@@ -15,9 +16,9 @@ pub(crate) struct ApiAddress(pub(crate) SocketAddr);
 
 /// Source of connections to the API.
 pub(crate) enum ApiListener {
-    /// All that come to a listener.
+    /// Every connection to a listener.
     Own(TcpListener),
-    /// Those that the port at this address hands over.
+    /// Connections that the port at this address hands over.
     Port(SocketAddr, Mutex<mpsc::Receiver<std::net::TcpStream>>),
 }
 

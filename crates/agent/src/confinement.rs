@@ -1,8 +1,8 @@
 //! What an agent gives up before it answers anyone: capabilities, files, programs, system calls.
 //!
-//! A fault in the code that reads foreign bytes is then worth what the agent's options allow, and no more. Nothing of it can be
-//! taken back while the process lives. It binds the thread that starts the agent and all threads that this one starts; so an
-//! agent that is to be confined is started before its process has others.
+//! A fault in the code that reads foreign bytes is then worth what the agent's options allow, and no more. Nothing of
+//! it can be taken back while the process lives. It binds the thread that starts the agent and all threads that this
+//! one starts; so an agent that is to be confined is started before its process has others.
 
 use crate::StartError;
 use crate::options::{AgentOptions, Confinement};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What is in force after an agent has confined itself.
+/// Restrictions in force after an agent has confined itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confined {
     /// The version of Landlock; none if this kernel has none.
@@ -23,15 +23,15 @@ pub struct Confined {
     pub folders: Vec<PathBuf>,
     /// Allowed folders that are not there: they stay out of reach, also when they come.
     pub missing: Vec<PathBuf>,
-    /// Why no filter of system calls is in force; none if one is.
+    /// Reason why no filter of system calls is in force. `None` if one is.
     pub unfiltered: Option<String>,
     /// The capabilities left.
     pub capabilities: CapabilitySet,
 }
 
 impl Confinement {
-    /// Gives up all that an agent with these `options` does not need. What the kernel does not have is left out, and told by
-    /// what is returned.
+    /// Gives up all that an agent with these `options` does not need. What the kernel does not have is left out, and
+    /// told by what is returned.
     ///
     /// # Errors
     /// A folder cannot be opened, or the kernel refuses what it has.
@@ -68,8 +68,9 @@ impl Confinement {
         use KernelCapability as Kernel;
         let mut kept = Vec::new();
         if !options.limits.frames.is_none() {
-            // Packet sockets, programs at interfaces, an even pace, and the empty network namespace that a sending program runs
-            // in. The last one needs CAP_SYS_ADMIN; Landlock and the filter forbid most else that it permits.
+            // Packet sockets, programs at interfaces, an even pace, and the empty network namespace that a sending
+            // program runs in. The last one needs CAP_SYS_ADMIN; Landlock and the filter forbid most else that it
+            // permits.
             kept.extend([Kernel::NetRaw, Kernel::NetAdmin, Kernel::Bpf, Kernel::Perfmon, Kernel::SysNice]);
             kept.push(Kernel::SysAdmin);
         }
@@ -292,8 +293,8 @@ const OLDER: &[libc::c_long] = {
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[libc::c_long] = &[];
 
-/// The system calls that an agent keeps; with `frames` one that sends raw frames. What is not listed could reach other processes, the host
-/// or parts of the kernel that no engine needs.
+/// The system calls that an agent keeps; with `frames` one that sends raw frames. What is not listed could reach other
+/// processes, the host or parts of the kernel that no engine needs.
 fn allowed(frames: bool) -> AllowedCalls {
     use Condition::{Bits, Is, IsNot};
     use libc as number;
@@ -332,8 +333,8 @@ const SIOCSPGRP: u32 = 0x8902;
 const F_SETSIG: u32 = 10;
 const F_SETOWN_EX: u32 = 15;
 
-/// The sockets that an agent makes: TCP and UDP, the kernel's tables of links and addresses, and packets with `frames`. Local sockets
-/// (AF_UNIX) lead to services of the host that trust their callers.
+/// The sockets that an agent makes: TCP and UDP, the kernel's tables of links and addresses, and packets with `frames`.
+/// Local sockets (AF_UNIX) lead to services of the host that trust their callers.
 fn sockets(frames: bool) -> Vec<Vec<Condition>> {
     use Condition::{Bits, Is};
     use libc as number;
@@ -357,7 +358,7 @@ fn sockets(frames: bool) -> Vec<Vec<Condition>> {
     sockets
 }
 
-/// One line: what is in force, and what is not and why.
+/// Formats one line: the restrictions in force, the missing ones, and the reasons.
 impl fmt::Display for Confined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.landlock {

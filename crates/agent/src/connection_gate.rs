@@ -1,4 +1,5 @@
-//! Connections before they have shown a token: few may be open at a time, and not for long. After that, each credential has a share.
+//! Connections before they have shown a token: few may be open at a time, and not for long. After that, each credential
+//! has a share.
 
 use crate::grant::CredentialId;
 use crate::shared::Shared;
@@ -46,11 +47,11 @@ struct Admission {
     all_admitted: Arc<AdmittedConnections>,
     /// Held until the connection is admitted or ends.
     slot: Arc<Slot>,
-    /// When it last had read, below TLS, on the clock of [`clock::now`].
+    /// Time of the last read, below TLS, on the clock of [`clock::now`].
     read: AtomicU64,
 }
 
-/// How many connections each credential has, which are none where it is missing.
+/// Number of connections of each credential; zero if it is missing.
 #[derive(Debug, Default)]
 struct AdmittedConnections(Mutex<BTreeMap<CredentialId, usize>>);
 
@@ -163,7 +164,7 @@ impl GatedConnection {
         }
     }
 
-    /// When it last read something: the request that is being answered. Nanoseconds on the clock of [`clock::now`].
+    /// Returns the time of the last read, in nanoseconds on the clock of [`clock::now`]: that of the current request.
     pub(crate) fn last_read(&self) -> u64 {
         self.0.read.load(Ordering::Relaxed)
     }
@@ -182,13 +183,13 @@ impl Drop for Admission {
 pub(crate) struct GatedStream {
     stream: TcpStream,
     connection: GatedConnection,
-    /// None once the connection was seen to be admitted.
+    /// `None` once the connection was seen to be admitted.
     closing: Option<Pin<Box<Sleep>>>,
 }
 
 impl GatedStream {
-    /// Fails once the connection is not admitted in time, or has lost its slot. Reads and writes both ask: who sends requests and reads no
-    /// answer keeps the server from reading.
+    /// Fails once the connection is not admitted in time, or has lost its slot. Reads and writes both ask: who sends
+    /// requests and reads no answer keeps the server from reading.
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         if self.connection.0.credential.get().is_some() {
             self.closing = None;

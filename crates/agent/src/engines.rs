@@ -10,16 +10,16 @@ use linerate_oncrpc::OncRpc;
 use linerate_streams::Streams;
 use std::sync::Arc;
 
-/// What of the host engines may use. By default they touch no file.
+/// Resources of the host that engines may use. By default they touch no file.
 #[derive(Debug, Clone, Default)]
 pub struct EngineOptions {
     /// Folders that copies may read and write.
     pub folders: AllowedFolders,
-    /// What the NFS servers of trials serve, and how fast.
+    /// Service of the NFS servers of trials: content and speed.
     pub nfs: NfsService,
 }
 
-/// All engines, made with what they may use of the host.
+/// Makes all engines, with the resources of the host they may use.
 pub(crate) fn table(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
     vec![
         Box::new(Streams),

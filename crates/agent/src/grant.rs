@@ -13,20 +13,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Names a credential: none is the agent's own token, else the invitation of this name.
 pub(crate) type CredentialId = Option<String>;
 
-/// What one credential allows.
+/// Rights of one credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) credential: CredentialId,
     /// Within what the agent's options allow.
     pub(crate) powers: Powers,
-    /// Of all its sessions together, beside the agent's own limit.
+    /// Limit of all its sessions together, in addition to the agent's own limit.
     pub(crate) max_rate: Option<BitRate>,
     /// Hosts that may use it and that its sessions may connect to; empty is no bound.
     pub(crate) peers: Vec<IpNet>,
 }
 
 impl Grant {
-    /// That of the agent's own token.
+    /// Makes the grant of the agent's own token.
     pub(crate) fn of_owner(limits: &Limits) -> Self {
         Self { credential: None, powers: limits.powers(), max_rate: None, peers: Vec::new() }
     }
@@ -95,17 +95,17 @@ impl Grant {
         )))
     }
 
-    /// Who may open data connections to its sessions.
+    /// Returns the peers that may open data connections to its sessions.
     pub(crate) fn data_peers(&self) -> AllowedPeers {
         AllowedPeers::bounded_by(&self.peers)
     }
 
-    /// Whether it may see and lead sessions of `other`: each credential its own, and the agent's owner all.
+    /// Returns whether it may see and lead sessions of `other`: each credential its own, and the agent's owner all.
     pub(crate) fn leads_sessions_of(&self, other: &CredentialId) -> bool {
         self.credential.is_none() || self.credential == *other
     }
 
-    /// Its powers as what can and cannot be done here.
+    /// Lists its powers as capabilities of the host.
     pub(crate) fn capabilities(&self) -> impl Iterator<Item = Capability> {
         Power::ALL
             .map(|power| {
@@ -139,7 +139,7 @@ fn refused(message: String) -> ApiError {
 #[derive(Debug)]
 pub(crate) struct Credentials {
     token: Token,
-    /// None for an agent that keeps no identity.
+    /// `None` for an agent that keeps no identity.
     invitations: Option<Invitations>,
     known: Mutex<Known>,
 }
@@ -156,7 +156,7 @@ impl Credentials {
         Self { token, invitations, known: Mutex::default() }
     }
 
-    /// What the credential with this token grants on an agent with `limits`.
+    /// Finds the grant of the credential with this token on an agent with `limits`.
     ///
     /// # Errors
     /// There is none with this token, or it has expired or was revoked.
@@ -180,7 +180,7 @@ impl Credentials {
         }
     }
 
-    /// How `credential` has ended; none if it can be used.
+    /// Returns how `credential` has ended. `None` if it can be used.
     pub(crate) fn ended(&self, credential: &CredentialId) -> Option<&'static str> {
         let id = credential.as_ref()?;
         match self.known().invitations.iter().find(|invitation| invitation.id == *id) {

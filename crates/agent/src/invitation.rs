@@ -1,7 +1,7 @@
 //! Invitations: credentials beside the agent's own token, each with powers and a life of its own.
 //!
-//! They stand in a private file of the identity folder, with the hash of their tokens. The file is replaced as a whole, so that
-//! a running agent, which reads it again when it changes, never sees half of it.
+//! They stand in a private file of the identity folder, with the hash of their tokens. The file is replaced as a whole,
+//! so that a running agent, which reads it again when it changes, never sees half of it.
 
 use crate::{StartError, Token, private_file};
 use ipnet::IpNet;
@@ -35,7 +35,7 @@ pub struct Invitation {
     pub revoked_unix_s: Option<u64>,
 }
 
-/// What an invitation allows, within what the agent's options do.
+/// Rights of an invitation, within the agent's options.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allowance {
@@ -49,7 +49,7 @@ pub struct Allowance {
     pub peers: Vec<IpNet>,
 }
 
-/// How an invitation stands.
+/// State of an invitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvitationState {
     /// It can be used for this time.
@@ -61,7 +61,7 @@ pub enum InvitationState {
 }
 
 impl Invitation {
-    /// Whether its token is the one that `hash` is of. Takes the same time wherever they differ.
+    /// Returns whether its token is the one that `hash` is of. Takes the same time wherever they differ.
     pub(crate) fn has_token(&self, hash: &TokenHash) -> bool {
         self.token_sha256.as_bytes().ct_eq(hash.0.as_bytes()).into()
     }
@@ -85,7 +85,7 @@ impl Invitation {
 pub(crate) struct TokenHash(String);
 
 impl TokenHash {
-    /// That of `token`, which may be any bytes.
+    /// Hashes `token`, which may be any bytes.
     pub(crate) fn of(token: &[u8]) -> Self {
         Self(digest(&SHA256, token).as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
     }
@@ -97,7 +97,8 @@ pub struct Invitations {
     directory: PathBuf,
 }
 
-/// Tells one state of the file from another: its content, its owner and its mode, which all decide whether it can be read.
+/// Tells one state of the file from another: its content, its owner and its mode, which all decide whether it can be
+/// read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Version {
     inode: u64,
@@ -109,7 +110,7 @@ pub(crate) struct Version {
 }
 
 impl Invitations {
-    /// Those kept in `directory`.
+    /// Opens the invitations kept in `directory`.
     pub fn of(directory: &Path) -> Self {
         Self { directory: directory.to_owned() }
     }
@@ -147,7 +148,7 @@ impl Invitations {
         Ok(found)
     }
 
-    /// All of them, the oldest first, also those that ended within the last 30 days.
+    /// Lists all invitations, the oldest first, including those that ended within the last 30 days.
     ///
     /// # Errors
     /// The file cannot be read, others can read it, or it holds something else.
@@ -161,7 +162,8 @@ impl Invitations {
         })
     }
 
-    /// Checks that invitations can be read as long as the agent runs: else it would refuse each of them without saying why.
+    /// Checks that invitations can be read as long as the agent runs: else it would refuse each of them without saying
+    /// why.
     ///
     /// # Errors
     /// As [`Invitations::list`]; where this process has no right to read the folder, the remedy is told.
@@ -174,7 +176,7 @@ impl Invitations {
         }
     }
 
-    /// Which state the file is in now; none if there is no file.
+    /// Returns the version of the file. `None` if there is no file.
     pub(crate) fn version(&self) -> Option<Version> {
         let about = fs::metadata(self.path()).ok()?;
         Some(Version {
@@ -193,7 +195,7 @@ impl Invitations {
         private_file::replace(&self.directory.join("agent.address"), &format!("{address}\n"))
     }
 
-    /// Where the agent of this identity was reached when it was last started; none if it never was.
+    /// Returns the address of the agent of this identity when it was last started, if it ever was.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -10,19 +10,19 @@ use std::net::IpAddr;
 /// An agent's limits. They bind sessions of every task; `admission` weighs what a session asks for against them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// The most payload (raw frames: bits of frames) this host may send per second, and the most it may receive, in all its
-    /// sessions together; none is no limit. With a limit, sessions without a rate are refused. A sender keeps its rate by
-    /// itself; a host that answers transactions answers what it is asked, so there the rate is only as good as the asking
-    /// host's word.
+    /// The most payload (raw frames: bits of frames) this host may send per second, and the most it may receive, in all
+    /// its sessions together; none is no limit. With a limit, sessions without a rate are refused. A sender keeps its
+    /// rate by itself; a host that answers transactions answers what it is asked, so there the rate is only as good as
+    /// the asking host's word.
     pub max_rate: Option<BitRate>,
-    /// The longest session, from its start to its end, warm-up included, and the longest preparation of one. A task that has no length
-    /// of its own is ended there.
+    /// The longest session, from its start to its end, warm-up included, and the longest preparation of one. A task
+    /// that has no length of its own is ended there.
     pub max_time: Nanos,
     /// Sessions under way at once. A trial has one for each of its loads.
     pub max_trials: usize,
     /// Connections or sockets of one session on this host.
     pub max_flows: u64,
-    /// What all sessions may take of the host together.
+    /// Share of the host that all sessions may take together.
     pub budget: Budget,
     /// Interfaces that raw frames may be sent from: they reach whatever is behind them.
     pub frames: AllowedInterfaces,
@@ -34,8 +34,8 @@ pub struct Limits {
     pub max_body: usize,
     /// The ports that sessions listen at, unless they share that of the API.
     pub data_ports: DataPorts,
-    /// Networks whose hosts may use the API and open data connections; empty allows all that have the token, or the session's
-    /// key.
+    /// Networks whose hosts may use the API and open data connections; empty allows all that have the token, or the
+    /// session's key.
     pub allowed_peers: Vec<IpNet>,
     /// Networks that sessions may connect to, beside those of `allowed_peers`, and whose hosts may open data connections where
     /// `allowed_peers` bounds these. If both are empty, sessions may connect to all addresses but the host's own, link-local
@@ -63,7 +63,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What the agent's own URL lets its holder do.
+    /// Returns the powers of the holder of the agent's own URL.
     pub(crate) fn powers(&self) -> Powers {
         let allowed = |power: &Power| match power {
             Power::Frames => !self.frames.is_none(),
@@ -73,7 +73,7 @@ impl Limits {
         Power::ALL.into_iter().filter(allowed).collect()
     }
 
-    /// Whether a host at `address` may use the API.
+    /// Returns whether a host at `address` may use the API.
     pub(crate) fn allows(&self, address: IpAddr) -> bool {
         AllowedPeers::bounded_by(&self.allowed_peers).allow(address)
     }

@@ -16,7 +16,7 @@ pub(crate) struct Metrics {
     received_bytes: Counter,
 }
 
-/// What becomes of sessions. Each that was opened ends as finished, failed or stopped, and only once.
+/// Change of a session. Each session that was opened ends once as finished, failed or stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionEvent {
     Opened,

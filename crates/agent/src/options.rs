@@ -9,31 +9,32 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 
-/// What an agent is to be.
+/// Options of an agent.
 #[derive(Debug)]
 pub struct AgentOptions {
-    /// Where its API is served.
+    /// Listener of the API.
     pub listener: TcpListener,
-    /// Sessions listen at the same port, TCP and UDP, where it is one of their addresses'. Otherwise `limits` says at which.
+    /// Sessions listen at the same port, TCP and UDP, where it is one of their addresses'. Otherwise `limits` says at
+    /// which.
     pub shares_port: bool,
     /// The host in its URL. None shows the listener's address; where that is all of them, the one this host sends
     /// from towards the world, or the host's name.
     pub advertise: Option<String>,
-    /// Its certificate.
+    /// Certificate of the agent.
     pub identity: Identity,
     /// The secret that admits to it with all powers that its limits allow.
     pub token: Token,
     /// A code that whoever has it turns into the agent's URL, once and soon; none pairs with nobody.
     pub pairing: Option<PairingCode>,
-    /// Where credentials of fewer powers are kept; none for an agent that keeps no identity.
+    /// Credentials of fewer powers. `None` for an agent that keeps no identity.
     pub invitations: Option<Invitations>,
     /// The name it goes by.
     pub name: HostName,
-    /// What it allows.
+    /// Limits of sessions.
     pub limits: Limits,
-    /// How long it waits for others.
+    /// Time to wait for others.
     pub timeouts: Timeouts,
-    /// What of the host its engines may use.
+    /// Resources of the host that the engines may use.
     pub engines: EngineOptions,
     /// Line rates by interface, where the driver does not know or makes one up.
     pub link_speeds: BTreeMap<String, BitRate>,
@@ -41,14 +42,14 @@ pub struct AgentOptions {
     pub data_addresses: Vec<IpAddr>,
     /// Told of each session that has ended, in a line.
     pub report: Report,
-    /// What it keeps when it gives up all else; none for an agent that is a part of a program that needs more. The thread that
-    /// starts the agent is bound too, for good.
+    /// What it keeps when it gives up all else; none for an agent that is a part of a program that needs more. The
+    /// thread that starts the agent is bound too, for good.
     pub confinement: Option<Confinement>,
 }
 
 impl AgentOptions {
-    /// An agent called `name` that is served on `listener`, with an identity and a token made for it, the usual limits and times, and
-    /// nothing of the host but its sockets. It keeps no invitations and is not confined.
+    /// An agent called `name` that is served on `listener`, with an identity and a token made for it, the usual limits
+    /// and times, and nothing of the host but its sockets. It keeps no invitations and is not confined.
     ///
     /// # Errors
     /// The identity cannot be made.
@@ -73,15 +74,16 @@ impl AgentOptions {
     }
 }
 
-/// What a confined agent needs besides what its other options tell.
+/// Needs of a confined agent beyond its other options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confinement {
     /// Folders that it reads, as that of its identity.
     pub reads: Vec<PathBuf>,
     /// Folders that it writes beside those of its engines, as that of its records.
     pub writes: Vec<PathBuf>,
-    /// It binds ports below 1024: those that many NFS servers ask of their callers, or one that it was told to listen at.
+    /// Binding of ports below 1024: those that many NFS servers require of their callers, or one to listen at.
     pub low_ports: bool,
-    /// It keeps `CAP_NET_ADMIN`: for socket buffers beyond the system's limits, busy polling and all congestion controls.
+    /// Keeping `CAP_NET_ADMIN`: for socket buffers beyond the system's limits, busy polling and all congestion
+    /// controls.
     pub net_admin: bool,
 }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a code can be used.
+/// Time in which a code can be used.
 pub const PAIRING_TIME: Duration = Duration::from_secs(600);
 
 /// Each guess at a code of six digits is right once in a million times.
@@ -31,7 +31,7 @@ struct State {
     /// Clients that have begun and are yet to prove that they have the code: at most as many as there are guesses.
     begun: Vec<Attempt>,
     is_over: bool,
-    /// That it is locked was reported.
+    /// The lock was reported.
     is_said: bool,
 }
 
@@ -49,7 +49,8 @@ impl Pairing {
         Self { code, fingerprint, token, until: now + PAIRING_TIME, report, state: Mutex::new(state) }
     }
 
-    /// Begins with the client at `peer`. It counts as a guess, since the client could leave when it finds that it was wrong.
+    /// Begins with the client at `peer`. It counts as a guess, since the client could leave when it finds that it was
+    /// wrong.
     ///
     /// # Errors
     /// The code was used, has expired, or was guessed at too often; or the message is none.
@@ -103,7 +104,8 @@ impl Pairing {
         }))
     }
 
-    /// Reports `what` was wrong, and what is left. Returns how many tries are left, in words; none if pairing is locked.
+    /// Reports `what` was wrong, and what is left. Returns how many tries are left, in words; none if pairing is
+    /// locked.
     fn report_wrong(&self, state: &mut State, what: &str) -> Option<&'static str> {
         let left = match state.guesses_left {
             0 => None,
@@ -115,7 +117,7 @@ impl Pairing {
         left
     }
 
-    /// Its state, while the code can be used.
+    /// Returns the state while the code can be used.
     fn open(&self, now: Instant) -> Result<MutexGuard<'_, State>, ApiError> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let why = match () {
@@ -127,7 +129,7 @@ impl Pairing {
     }
 }
 
-/// What is said here of a code that is locked.
+/// Message on this host when a code is locked.
 const LOCKED: &str = "pairing is locked until the agent is started anew";
 
 fn locked() -> ApiError {
@@ -136,7 +138,7 @@ fn locked() -> ApiError {
     ApiError::new(ErrorKind::Limit, message)
 }
 
-/// What an agent says that shows no code.
+/// Returns the answer of an agent that shows no code.
 pub(crate) fn none() -> ApiError {
     let message = "this agent shows no pairing code: start it with `linerate serve --pair`, or use its agent URL";
     ApiError::new(ErrorKind::Limit, message)

@@ -5,10 +5,10 @@ use linerate_frames::FrameError;
 use linerate_model::{Mac, PortInfo};
 use std::time::Duration;
 
-/// How long a neighbour may take to answer.
+/// Time in which a neighbour has to answer.
 const NEIGHBOUR: Duration = Duration::from_secs(3);
 
-/// What is known of the interfaces.
+/// Describes the interfaces.
 ///
 /// # Errors
 /// There is no such interface.

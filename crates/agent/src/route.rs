@@ -6,7 +6,7 @@ use linerate_control::ErrorKind;
 use schemars::{Schema, SchemaGenerator};
 use std::sync::Arc;
 
-/// One thing that can be asked.
+/// Request that the API accepts.
 pub(crate) struct Route {
     pub(crate) method: Method,
     /// With the parameters in braces, as axum and OpenAPI both write them.
@@ -18,7 +18,7 @@ pub(crate) struct Route {
     pub(crate) admitted: bool,
     pub(crate) body: Option<SchemaOf>,
     pub(crate) answer: Answer,
-    /// What may be answered instead, beyond what any route may.
+    /// Errors beyond those that any route may answer.
     pub(crate) errors: &'static [ErrorKind],
     pub(crate) handler: fn(MethodFilter) -> MethodRouter<Arc<Shared>>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Route {
 /// The schema of a type.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-/// What a success looks like.
+/// Form of a successful answer.
 pub(crate) enum Answer {
     Json(SchemaOf),
     Events(SchemaOf),

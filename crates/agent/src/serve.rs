@@ -37,7 +37,8 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 /// A session goes on for so long, at the most, after its credential has ended.
 const REVOCATION_CHECK: Duration = Duration::from_millis(500);
 
-/// A running agent. Dropping it stops it at once; [`Agent::shutdown`] waits until its sessions have let go of everything.
+/// A running agent. Dropping it stops it at once; [`Agent::shutdown`] waits until its sessions have let go of
+/// everything.
 pub struct Agent {
     url: AgentUrl,
     confined: Option<Confined>,
@@ -76,7 +77,8 @@ impl Agent {
             fingerprint: options.identity.fingerprint(),
         };
         if let Some(invitations) = &options.invitations {
-            // A folder that cannot be written serves an agent all the same: inviting then needs the address as an option.
+            // A folder that cannot be written serves an agent all the same: inviting then needs the address as an
+            // option.
             let _ = invitations.note_address(&url.address());
         }
         // Before a thread is there that it would not bind, and before anyone is answered.
@@ -126,7 +128,7 @@ impl Agent {
         Ok(Self { url, confined, shared, handle, port, server, revoking })
     }
 
-    /// What clients need to reach it.
+    /// Returns the URL by which clients reach the agent.
     pub fn url(&self) -> &AgentUrl {
         &self.url
     }
@@ -142,18 +144,18 @@ impl Agent {
         Reserve(Arc::new(move |needs| shared.sessions.reserve(needs)))
     }
 
-    /// What it has given up; none unless it was to.
+    /// Returns the restrictions in force. `None` unless the agent was to be confined.
     pub fn confined(&self) -> Option<&Confined> {
         self.confined.as_ref()
     }
 
-    /// How this host is described to those that ask.
+    /// Returns the description of this host.
     pub fn host_options(&self) -> &HostOptions {
         &self.shared.host
     }
 
-    /// Stops all sessions, lets their runners know, and ends once they have let go of everything: at once as a rule, later
-    /// where files have to be removed.
+    /// Stops all sessions, lets their runners know, and ends once they have let go of everything: at once as a rule,
+    /// later where files have to be removed.
     pub async fn shutdown(mut self) {
         self.shared.sessions.shut_down().await;
         self.handle.graceful_shutdown(Some(LAST_WORDS));
@@ -180,7 +182,8 @@ impl Drop for Agent {
     }
 }
 
-/// Lets a request pass that has the token of a credential, with what that grants, or that needs none. Tells others nothing else.
+/// Lets a request pass that has the token of a credential, with what that grants, or that needs none. Tells others
+/// nothing else.
 async fn admit(
     State(shared): State<Arc<Shared>>,
     Extension(connection): Extension<GatedConnection>,

@@ -16,7 +16,7 @@ pub(crate) fn line(opener: &Opener, assignment: &Assignment, outcome: &Outcome) 
     format!("{}{by}: {}: {said}", opener.host, assignment.task.kind())
 }
 
-/// What this host sent, received, asked for and answered in its window.
+/// Describes the data that this host sent, received, requested and answered in its window.
 fn moved(assignment: &Assignment, counts: &HostCounts) -> String {
     let kinds = assignment.roles.iter().map(|role| &role.kind);
     let (mut sent, mut received, mut time, mut answered, mut served) = (0, 0, Nanos::default(), 0, 0);

@@ -1,7 +1,7 @@
 //! One session: its stages, the orders that lead it from one to the next, and how it ends.
 //!
-//! The engine runs on a thread of its own and waits here for orders; requests and time limits come from the agent's event loop.
-//! Everything that decides stands in [`State`], under one lock.
+//! The engine runs on a thread of its own and waits here for orders; requests and time limits come from the agent's
+//! event loop. Everything that decides stands in [`State`], under one lock.
 
 mod lead;
 
@@ -26,10 +26,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 
-/// What a session has come to.
+/// Outcome of a session.
 pub(crate) type Outcome = Result<HostCounts, SessionFailure>;
 
-/// One host's part in one load of a trial.
+/// Part of one host in one load of a trial.
 pub(crate) struct Session {
     pub(crate) id: SessionId,
     pub(crate) task: TaskKind,
@@ -39,7 +39,7 @@ pub(crate) struct Session {
     key: SessionKey,
     /// The links that it connects to.
     connects: Vec<LinkId>,
-    /// How its ends listen.
+    /// Options of its listeners.
     listening: ListenOptions,
     stop: Arc<Stop>,
     orders: Arc<Orders>,
@@ -48,31 +48,31 @@ pub(crate) struct Session {
     pub(crate) changed: Notify,
 }
 
-/// Who opened a session, and what binds it therefore.
+/// Client that opened a session, and the limits that follow.
 #[derive(Debug)]
 pub(crate) struct Opener {
-    /// Where its request came from.
+    /// Address that the request came from.
     pub(crate) host: IpAddr,
     pub(crate) credential: CredentialId,
     /// The agent or the credential has a limit of rate.
     pub(crate) rate_limited: bool,
 }
 
-/// Where the engine waits for orders.
+/// Waiting point of the engine.
 struct Orders {
     state: Mutex<State>,
     given: Condvar,
 }
 
 struct State {
-    /// What the engine waits for; none while it is at work.
+    /// Order that the engine waits for. `None` while it is at work.
     awaited: Option<Awaited>,
-    /// When it began to wait, or to work.
+    /// Beginning of the wait or of the work.
     since: Instant,
     endpoints: Option<Endpoints>,
-    /// When to begin, on the clock of [`clock::now`].
+    /// Start time, on the clock of [`clock::now`].
     start: Option<u64>,
-    /// When the start was, or will be, on this lock's own clock.
+    /// Past or future start, on this lock's own clock.
     started: Option<Instant>,
     /// The times of the load that runs, and what wakes its watch; none where it has no window, or does not run.
     timeline: Option<(Timeline, Arc<Signal>)>,
@@ -83,7 +83,7 @@ struct State {
     followers: usize,
     /// Time at which the last of them closed. `None` while it is followed.
     unfollowed: Option<Instant>,
-    /// Why the agent stopped it; the first reason counts.
+    /// First reason why the agent stopped the session.
     stopped: Option<(FailureKind, String)>,
     outcome: Option<(Arc<Outcome>, Instant)>,
     /// Memory that the outcome takes while it is kept.
@@ -106,7 +106,7 @@ pub(crate) struct Deadline {
     pub(crate) message: String,
 }
 
-/// How long a session may take, beyond what it asks for.
+/// Time that a session may take beyond its request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     /// For an order to come.
@@ -182,7 +182,7 @@ impl Session {
         self.orders.lock().unfollowed.is_some()
     }
 
-    /// Whether its thread has returned.
+    /// Returns whether its thread has returned.
     pub(crate) fn is_over(&self) -> bool {
         self.orders.lock().outcome.is_some()
     }
@@ -193,7 +193,7 @@ impl Session {
         let _ = self.stage.subscribe().wait_for(Stage::is_last).await;
     }
 
-    /// What it has come to, and when; none before its end.
+    /// Returns the outcome and its time. `None` before the end.
     pub(crate) fn outcome(&self) -> Option<(Arc<Outcome>, Instant)> {
         self.orders.lock().outcome.clone()
     }
@@ -203,7 +203,7 @@ impl Session {
         self.orders.lock().kept_bytes
     }
 
-    /// What it has left on the host; empty before its end.
+    /// Lists what the session left on the host; empty before its end.
     pub(crate) fn remains(&self) -> Vec<String> {
         match self.outcome().as_ref().map(|(outcome, _)| outcome.as_ref()) {
             Some(Ok(counts)) => counts.remains.clone(),
@@ -212,7 +212,7 @@ impl Session {
         }
     }
 
-    /// Whether it connects to a peer by this link.
+    /// Returns whether it connects to a peer by this link.
     pub(crate) fn connects_by(&self, link: &LinkId) -> bool {
         self.connects.contains(link)
     }
@@ -302,7 +302,7 @@ impl Session {
         self.stop.set(message);
     }
 
-    /// When it is to be stopped as things stand; none if it has been stopped or is over.
+    /// Returns the deadline in the current state. `None` if the session has been stopped or is over.
     pub(crate) fn deadline(&self, bounds: Bounds) -> Option<Deadline> {
         let state = self.orders.lock();
         if state.stopped.is_some() || state.outcome.is_some() {
@@ -324,8 +324,8 @@ impl Session {
     fn stage_deadline(&self, state: &State, bounds: Bounds) -> Deadline {
         let max_time = Duration::from(bounds.max_time);
         let beyond = "start it with a higher `linerate serve --max-time`";
-        // To make and remove what a load needs is work of this host, too. Connecting waits for other hosts, which get the time for
-        // an order in any case.
+        // To make and remove what a load needs is work of this host, too. Connecting waits for other hosts, which get
+        // the time for an order in any case.
         let set_up = Duration::from(self.demand.set_up).min(max_time);
         let preparing = max_time.max(bounds.unordered);
         // The other hosts of a task without a length of its own may prepare as long as this one.
@@ -648,7 +648,8 @@ mod tests {
         assert!(session.deadline(BOUNDS).is_none(), "it is being stopped already");
     }
 
-    /// The attack: an engine that always has something else to prepare, as for a task of its caller's choice, never ends.
+    /// The attack: an engine that always has something else to prepare, as for a task of its caller's choice, never
+    /// ends.
     #[test]
     fn all_that_is_prepared_has_one_limit_of_time() {
         let begun = Instant::now();

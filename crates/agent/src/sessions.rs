@@ -1,8 +1,8 @@
 //! The sessions of one agent: opened within its limits, bounded in time, their counts kept for a while.
 //!
-//! Whoever opened a session may vanish at any moment, and come back: the network under test may be the one that carries the
-//! requests. A session is stopped when nobody has followed its stages for a while, when no order comes, and when it takes longer
-//! than allowed; counts that nobody fetches are dropped.
+//! Whoever opened a session may vanish at any moment, and come back: the network under test may be the one that carries
+//! the requests. A session is stopped when nobody has followed its stages for a while, when no order comes, and when it
+//! takes longer than allowed; counts that nobody fetches are dropped.
 
 use crate::admission::admit;
 use crate::grant::{CredentialId, Credentials, Grant};
@@ -31,12 +31,12 @@ const KEPT: usize = 16;
 /// The part of the memory of all sessions that the kept counts of one credential may take: one of so many.
 const KEPT_SHARE: u64 = 8;
 
-/// How long one request to close a session waits for its end. Clients ask again.
+/// Time that one request to close a session waits for its end. Clients ask again.
 const CLOSING: Duration = Duration::from_secs(5);
 
 /// The sessions of one agent.
 pub(crate) struct Sessions {
-    /// Those under way, and those that are over and kept.
+    /// Sessions in progress, and kept ones that are over.
     held: Mutex<BTreeMap<SessionId, Arc<Session>>>,
     engines: Vec<Box<dyn Engine>>,
     limits: Limits,
@@ -50,7 +50,7 @@ pub(crate) struct Sessions {
     pub(crate) replies: Arc<StrangerReplies>,
     /// Told of each session that has ended.
     report: Report,
-    /// What work that is no session has of the budget.
+    /// Reservations of the budget by work that is no session.
     reserved: Mutex<Vec<Weak<Needs>>>,
 }
 
@@ -69,8 +69,9 @@ impl Sessions {
         Self { held, engines, limits, port, timeouts, closing, metrics, replies, report, reserved }
     }
 
-    /// Begins with a session that the limits allow, as a host at `requester` asks, and reports its stages. A repeated request goes on with
-    /// the session that it opened before. A session is stopped a while after the last of its streams was dropped.
+    /// Begins with a session that the limits allow, as a host at `requester` asks, and reports its stages. A repeated
+    /// request goes on with the session that it opened before. A session is stopped a while after the last of its
+    /// streams was dropped.
     ///
     /// # Errors
     /// The limits forbid the assignment, its name is taken, or it cannot be meant.
@@ -112,8 +113,8 @@ impl Sessions {
         Ok(stages(followed))
     }
 
-    /// Stops the sessions of a credential that nobody follows, whose runner may be gone, and waits a while for their end. Returns
-    /// whether there were any.
+    /// Stops the sessions of a credential that nobody follows, whose runner may be gone, and waits a while for their
+    /// end. Returns whether there were any.
     async fn stop_unfollowed(&self, grant: &Grant) -> bool {
         let mut sessions = self.under_way();
         sessions.retain(|session| session.opener.credential == grant.credential && session.is_unfollowed());
@@ -125,7 +126,8 @@ impl Sessions {
         !sessions.is_empty()
     }
 
-    /// Orders the next step of a session, as a host at `requester` asks, which `zone` leads to if its address is link-local.
+    /// Orders the next step of a session, as a host at `requester` asks, which `zone` leads to if its address is
+    /// link-local.
     ///
     /// # Errors
     /// The credential has no such session, it may not connect to its peers, or it waits for another order or for none.
@@ -191,8 +193,8 @@ impl Sessions {
         }
     }
 
-    /// Stops all sessions and opens no more, and waits until they have let go of everything, as long as removing what they
-    /// made may take.
+    /// Stops all sessions and opens no more, and waits until they have let go of everything, as long as removing what
+    /// they made may take.
     pub(crate) async fn shut_down(&self) {
         self.stop_all();
         let under_way = self.under_way();
@@ -210,8 +212,8 @@ impl Sessions {
         self.held().values().filter(|session| !session.is_over()).cloned().collect()
     }
 
-    /// Weighs the assignment against the limits and the other sessions, and holds a place for it. Returns the index of its
-    /// engine with it.
+    /// Weighs the assignment against the limits and the other sessions, and holds a place for it. Returns the index of
+    /// its engine with it.
     fn admit(
         &self,
         assignment: &Assignment,
@@ -267,8 +269,8 @@ impl Sessions {
         Ok(taken)
     }
 
-    /// Returns what is taken of the budget by others than sessions under way: work that is no session, and the counts of sessions that are
-    /// over.
+    /// Returns what is taken of the budget by others than sessions under way: work that is no session, and the counts
+    /// of sessions that are over.
     fn reserved(&self, held: &BTreeMap<SessionId, Arc<Session>>) -> Vec<Needs> {
         let mut reservations = self.reservations();
         reservations.retain(|needs| needs.strong_count() > 0);
@@ -347,8 +349,8 @@ impl Sessions {
         }
     }
 
-    /// Returns the session of this name, if `grant` may lead it. To others it is as if there were none, but they cannot open one
-    /// of its name.
+    /// Returns the session of this name, if `grant` may lead it. To others it is as if there were none, but they cannot
+    /// open one of its name.
     fn get(&self, id: &SessionId, grant: &Grant) -> Result<Arc<Session>, ApiError> {
         let mine = |session: &&Arc<Session>| grant.leads_sessions_of(&session.opener.credential);
         self.held().get(id).filter(mine).cloned().ok_or_else(|| {
@@ -364,8 +366,8 @@ impl Sessions {
     }
 }
 
-/// Forgets the oldest sessions of each credential that are over, beyond those that are kept: nobody drops another's counts. Those of one
-/// credential take at most `most_bytes`, unless the last one alone takes more.
+/// Forgets the oldest sessions of each credential that are over, beyond those that are kept: nobody drops another's
+/// counts. Those of one credential take at most `most_bytes`, unless the last one alone takes more.
 fn make_room(held: &mut BTreeMap<SessionId, Arc<Session>>, most_bytes: u64) {
     let mut over = BTreeMap::<CredentialId, Vec<(Instant, SessionId, u64)>>::new();
     for session in held.values() {

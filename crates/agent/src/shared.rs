@@ -7,7 +7,7 @@ use crate::{Limits, Timeouts};
 use linerate_observe::HostOptions;
 use std::sync::Arc;
 
-/// What all requests share.
+/// State shared by all requests.
 pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,

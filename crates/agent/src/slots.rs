@@ -1,8 +1,8 @@
 //! Slots of connections that have not shown a token yet: which one goes when there are too many.
 //!
-//! Whoever opens many connections and says nothing must not keep others out. So a new connection always gets a slot, and where
-//! there are too many, the oldest of the source that has most of them is dropped. Sources that have shown a token lately have
-//! slots of their own, which strangers cannot take.
+//! Whoever opens many connections and says nothing must not keep others out. So a new connection always gets a slot,
+//! and where there are too many, the oldest of the source that has most of them is dropped. Sources that have shown a
+//! token lately have slots of their own, which strangers cannot take.
 
 use futures_util::task::AtomicWaker;
 use linerate_engine::origin;
@@ -47,7 +47,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Whether its connection is to be closed; `waker` is woken when that changes.
+    /// Returns whether its connection is to be closed; `waker` is woken when that changes.
     pub(crate) fn is_dropped(&self, waker: &Waker) -> bool {
         self.waker.register(waker);
         self.dropped.load(Ordering::Acquire)

@@ -1,7 +1,7 @@
 //! Which addresses sessions may exchange data with: the one place that says so, for every engine.
 //!
-//! Whoever leads a session says where its peers listen. Without a check an agent could be aimed at services that trust its
-//! host: those on its loopback and its own addresses, those of its link, and metadata services of clouds.
+//! Whoever leads a session says where its peers listen. Without a check an agent could be aimed at services that trust
+//! its host: those on its loopback and its own addresses, those of its link, and metadata services of clouds.
 
 use crate::Limits;
 use ipnet::IpNet;
@@ -72,7 +72,7 @@ impl Limits {
         endpoints.values().try_for_each(|endpoint| self.check_target(endpoint.ip(), requester))
     }
 
-    /// Who may open data connections to sessions.
+    /// Returns the peers that may open data connections to sessions.
     pub(crate) fn data_peers(&self) -> AllowedPeers {
         if self.allowed_peers.is_empty() {
             return AllowedPeers::default();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long connections may go without the token, and sessions without their runner.
+/// Times that connections may go without the token, and sessions without their runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// TLS must be set up this soon after a connection was accepted.
@@ -11,8 +11,8 @@ pub struct Timeouts {
     pub unadmitted: Duration,
     /// The body of a request must have come this soon after its head.
     pub body: Duration,
-    /// A session that waits longer for its next order is stopped, as long as setting up may take besides. No start may be
-    /// delayed longer either. A cut of 30 s fits in, with the time to connect again.
+    /// A session that waits longer for its next order is stopped, as long as setting up may take besides. No start may
+    /// be delayed longer either. A cut of 30 s fits in, with the time to connect again.
     pub unordered: Duration,
     /// Time for which a session goes on after the last connection that followed it has closed. Its runner may come back
     /// with the session's key until then.

@@ -12,7 +12,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// Progress is told this often, nanoseconds: intervals of 200 ms can be made of it, and it is too rare to cost anything.
+/// Progress is told this often, nanoseconds: intervals of 200 ms can be made of it, and it is too rare to cost
+/// anything.
 const PROGRESS_EVERY: u64 = 100_000_000;
 /// The same while the end of the warm-up is looked for, which is judged by what is told.
 const WARM_UP_PROGRESS_EVERY: u64 = 50_000_000;
@@ -24,10 +25,10 @@ pub struct Watching {
     thread: Option<JoinHandle<Seen>>,
 }
 
-/// What was seen of a load.
+/// Observations of a load.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// What the host saw in the window; none if no window opened.
+    /// Observation of the host in the window. `None` if no window opened.
     pub observation: Option<Observation>,
     /// The course of the load.
     pub series: Series,
@@ -54,7 +55,7 @@ impl Signal {
         self.changed.notify_all();
     }
 
-    /// It is known now when the window opens, or closes.
+    /// Announces that the opening or the closing of the window is known.
     pub(crate) fn window_is_set(&self) {
         self.state().is_set = true;
         self.changed.notify_all();
@@ -76,7 +77,8 @@ impl Signal {
 }
 
 impl Watching {
-    /// Watches and samples `work`, and calls `tell` with how far it is. The thread begins in the caller's network namespace.
+    /// Watches and samples `work`, and calls `tell` with how far it is. The thread begins in the caller's network
+    /// namespace.
     ///
     /// # Errors
     /// The system gives no thread.
@@ -89,7 +91,7 @@ impl Watching {
         Ok(Self { signal, thread: Some(thread) })
     }
 
-    /// What wakes it.
+    /// Returns the signal that wakes it.
     pub(crate) fn signal(&self) -> Arc<Signal> {
         Arc::clone(&self.signal)
     }
@@ -155,7 +157,7 @@ fn watch(work: &Work, sampling: Sampling, signal: &Signal, tell: &dyn Fn(Session
     Seen { observation: watch.map(Watch::finish), series }
 }
 
-/// How often progress is told of a load with that window, nanoseconds.
+/// Returns the interval of progress reports for a load with that window, in nanoseconds.
 fn progress_every(window: Option<&Timeline>) -> u64 {
     if window.is_some_and(|window| !window.is_set()) { WARM_UP_PROGRESS_EVERY } else { PROGRESS_EVERY }
 }
@@ -167,12 +169,12 @@ struct Sampler<'a> {
     period: u64,
     /// Samples are taken in step with this moment: the start, then the opening of the window.
     step: u64,
-    /// When the next sample is due, and when the latest was taken.
+    /// Times of the next sample and of the latest one.
     due: u64,
     latest: u64,
-    /// When the sample was taken that the window begins with; none in the warm-up.
+    /// Time of the sample at the beginning of the window. `None` in the warm-up.
     opened: Option<u64>,
-    /// How far the sender was behind its schedule at most, as progress was told since the latest sample: reading it clears it.
+    /// Greatest delay of the sender behind its schedule in the reports since the latest sample; reading clears it.
     late: u64,
     series: SeriesBuilder,
 }
@@ -189,17 +191,18 @@ impl<'a> Sampler<'a> {
         begun
     }
 
-    /// When the window opens. Without one, all of the load is measured.
+    /// Returns the opening of the window. Without a window, all of the load is measured.
     fn opens(&self) -> u64 {
         self.work.window.as_ref().map_or(self.work.start, Timeline::open)
     }
 
-    /// When the window closes; beyond any clock if it does not.
+    /// Returns the closing of the window; beyond any clock if it does not close.
     fn closes(&self) -> u64 {
         self.work.window.as_ref().map_or(u64::MAX, Timeline::close)
     }
 
-    /// When the next sample is due; beyond any clock if that is so close to the `edge` of the window that the one taken there serves.
+    /// When the next sample is due; beyond any clock if that is so close to the `edge` of the window that the one taken
+    /// there serves.
     fn due_before(&self, edge: u64) -> u64 {
         if edge.saturating_sub(self.due) >= self.period / 2 { self.due } else { u64::MAX }
     }
@@ -226,7 +229,7 @@ impl<'a> Sampler<'a> {
         self.due = self.step + (self.latest.saturating_sub(self.step) / self.period + 1) * self.period;
     }
 
-    /// How far the load is at `now`.
+    /// Returns the progress of the load at `now`.
     fn progress(&mut self, now: u64) -> SessionProgress {
         let mut readings = Readings::default();
         self.work.meters.sample(&mut readings);
@@ -246,14 +249,15 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Ends the series with a sample. The window's edges are where samples were taken, so that none of its intervals lies across one.
+    /// Ends the series with a sample. The window's edges are where samples were taken, so that none of its intervals
+    /// lies across one.
     fn end(mut self) -> Series {
         self.sample(true);
         self.series.finish(self.opened.unwrap_or(self.latest), self.latest)
     }
 }
 
-/// What engine and host say now.
+/// Reads the meters of engine and host.
 fn read(meters: &dyn Meters, host: &mut HostSampler) -> Readings {
     let mut readings = Readings::default();
     let meter = meters.read();

@@ -48,7 +48,7 @@ pub fn capabilities() -> Vec<Capability> {
     ]
 }
 
-/// Why something does not work, and the remedy.
+/// Result of a trial: the reason for a failure, and the remedy.
 type Tried = Result<(), String>;
 
 fn of(name: &str, purpose: &str, tried: Tried) -> Capability {
@@ -180,7 +180,7 @@ fn system_call_filter() -> Capability {
     of("system-call-filter", &format!("{PURPOSE}: {}", in_force(filters > 0)), Ok(()))
 }
 
-/// Which privileges there are to misuse.
+/// Reports the privileges that could be misused.
 fn held_capabilities() -> Capability {
     let purpose = "agents that keep only capabilities their options need";
     match CapabilitySet::held() {
@@ -193,7 +193,7 @@ fn in_force(here: bool) -> &'static str {
     if here { "in force" } else { "not in force in this process" }
 }
 
-/// What a lab needs, tried in a network namespace of its own.
+/// Needs of a lab, tried in a network namespace of its own.
 #[derive(Clone)]
 struct Lab {
     namespaces: Tried,

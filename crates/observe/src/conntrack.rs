@@ -3,7 +3,8 @@
 use crate::proc::growth_32;
 use linerate_model::ConntrackCounters;
 
-/// Packets dropped, packets not entered and connections removed early, of each core. The kernel's counters have 32 bits.
+/// Packets dropped, packets not entered and connections removed early, of each core. The kernel's counters have 32
+/// bits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ConntrackTotals(Vec<[u64; 3]>);
 
@@ -22,7 +23,7 @@ impl ConntrackTotals {
         Self(lines.map(core).collect())
     }
 
-    /// What was counted since `before`, all cores together.
+    /// Returns the difference from `before`, summed over all cores.
     pub(crate) fn since(&self, before: &Self) -> ConntrackCounters {
         let mut all = ConntrackCounters::default();
         for (now, then) in self.0.iter().zip(&before.0) {

@@ -24,12 +24,12 @@ impl CoreTimes {
         &self.0
     }
 
-    /// How many cores are online.
+    /// Returns the number of online cores.
     pub(crate) fn count(&self) -> u32 {
         self.0.len() as u32
     }
 
-    /// What passed since `before`, for cores that were online both times.
+    /// Returns the difference from `before` for cores that were online both times.
     pub(crate) fn since(&self, before: &Self) -> Vec<CoreUse> {
         let both = self.0.iter().filter_map(|now| Some((now, before.0.iter().find(|then| then.core == now.core)?)));
         both.map(|(now, then)| now.since(then)).collect()

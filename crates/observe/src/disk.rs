@@ -18,15 +18,15 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// The one with a device number, as a file on it has it (`st_dev`); none where that is no disk: files in memory, over the
-    /// network, of a program, or of a file system that spans disks.
+    /// The one with a device number, as a file on it has it (`st_dev`); none where that is no disk: files in memory,
+    /// over the network, of a program, or of a file system that spans disks.
     pub(crate) fn of(device: u64) -> Option<Self> {
         let folder = format!("/sys/dev/block/{}:{}", major(device), minor(device));
         let name = fs::read_link(&folder).ok()?.file_name()?.to_string_lossy().into_owned();
         Some(Self { name, stat: ProcFile::open(&format!("{folder}/stat")) })
     }
 
-    /// All that this host has. Parts of a disk count with it.
+    /// Lists the disks of this host. Partitions count with their disk.
     pub(crate) fn all() -> Vec<Self> {
         let names = fs::read_dir(BLOCK).into_iter().flatten().flatten().map(|entry| entry.file_name());
         let mut all: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
@@ -35,13 +35,13 @@ impl Disk {
         all.into_iter().map(disk).collect()
     }
 
-    /// What it has done since it was there; none where that cannot be read.
+    /// Reads the use since the disk appeared. `None` if it cannot be read.
     pub(crate) fn read(&self) -> Option<DiskUse> {
         parse(&self.name, &self.stat.read()?)
     }
 }
 
-/// What passed since `before`, of each disk that could be read both times.
+/// Returns the difference from `before` for each disk that could be read both times.
 pub(crate) fn since(after: &[Option<DiskUse>], before: &[Option<DiskUse>]) -> Vec<DiskUse> {
     let passed = |(now, then): (&Option<DiskUse>, &Option<DiskUse>)| Some(now.as_ref()?.since(then.as_ref()?));
     after.iter().zip(before).filter_map(passed).collect()

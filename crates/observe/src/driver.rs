@@ -14,7 +14,7 @@ pub(crate) struct DriverStatistics {
     interfaces: Vec<Statistics>,
 }
 
-/// Which statistics of one interface are read: their number among all, and their names.
+/// Statistics of one interface to read: their number among all, and their names.
 struct Statistics {
     interface: String,
     wanted: Vec<(usize, String)>,
@@ -39,7 +39,7 @@ impl DriverStatistics {
         Self { ethtool, interfaces }
     }
 
-    /// What they count now.
+    /// Reads the statistics.
     pub(crate) fn read(&self) -> DriverTotals {
         let values = |statistics: &Statistics| {
             let all = self.ethtool.as_ref()?.statistics(&statistics.interface).ok()?;
@@ -48,7 +48,7 @@ impl DriverStatistics {
         DriverTotals(self.interfaces.iter().map(values).collect())
     }
 
-    /// Those that grew between two readings.
+    /// Returns the statistics that grew between two readings.
     pub(crate) fn since(&self, after: &DriverTotals, before: &DriverTotals) -> Vec<DriverCounter> {
         let mut grown = Vec::new();
         for (statistics, (now, then)) in self.interfaces.iter().zip(after.0.iter().zip(&before.0)) {
@@ -64,8 +64,8 @@ impl DriverStatistics {
     }
 }
 
-/// Whether a statistic counts packets that were lost, or held back by a limit of the NIC (as clouds have), by its name: each driver has
-/// its own.
+/// Returns whether a statistic counts packets that were lost, or held back by a limit of the NIC (as clouds have), by
+/// its name: each driver has its own.
 fn counts_drops(name: &str) -> bool {
     const WORDS: [&str; 12] = [
         "drop",

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// What the agent knows of its host and the host does not.
+/// Properties of the host that only the agent knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostOptions {
     /// The name it goes by.
@@ -78,7 +78,8 @@ fn cpu_model(cpu_info: &str) -> Option<String> {
     ["model name", "cpu model", "Model", "Hardware", "cpu"].into_iter().find_map(field)
 }
 
-/// This process may use what the system has, and not only what it allows everyone: who owns a process is its effective user.
+/// This process may use what the system has, and not only what it allows everyone: who owns a process is its effective
+/// user.
 fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }

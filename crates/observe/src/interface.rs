@@ -26,8 +26,8 @@ pub fn interface_towards(peer: IpAddr) -> Option<String> {
     named(&mut route, outgoing)
 }
 
-/// The interface that carries packets between the addresses `local` and `peer`. It is the owner of `local`, unless that is an
-/// interface without a wire (a router's loopback address): then it is the one by which packets to `peer` leave.
+/// The interface that carries packets between the addresses `local` and `peer`. It is the owner of `local`, unless that
+/// is an interface without a wire (a router's loopback address): then it is the one by which packets to `peer` leave.
 pub fn interface_between(local: IpAddr, peer: IpAddr) -> Option<String> {
     let owner = interface_of(local)?;
     let mut route = Route::open().ok()?;
@@ -42,8 +42,9 @@ fn named(route: &mut Route, index: u32) -> Option<String> {
     route.links().ok()?.into_iter().find(|link| link.index == index).map(|link| link.name)
 }
 
-/// Whether the speed that `link`'s driver states is that of a wire. Links that only exist in software state a number that
-/// limits nothing (veth says 10 Gbit/s), and so do links that stand on one. `driver` is what the driver calls itself.
+/// Returns whether the speed that `link`'s driver states is that of a wire. Links that only exist in software state a
+/// number that limits nothing (veth says 10 Gbit/s), and so do links that stand on one. `driver` is what the driver
+/// calls itself.
 pub(crate) fn has_wire(link: &Link, driver: &str, links: &[Link], driver_of: &impl Fn(&Link) -> String) -> bool {
     // Drivers that state a constant. vmxnet3 does so too: its ports are limited by the host's NIC.
     const INVENTED: [&str; 6] = ["veth", "tun", "bridge", "dummy", "vmxnet3", "netkit"];

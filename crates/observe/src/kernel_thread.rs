@@ -1,7 +1,8 @@
-//! How the kernel's own threads that receive packets spent the window: `schedstat`, Documentation/scheduler/sched-stats.rst.
+//! How the kernel's own threads that receive packets spent the window: `schedstat`,
+//! Documentation/scheduler/sched-stats.rst.
 //!
-//! Packets are received in interrupts, which nothing on the core holds up, until there are too many; then a thread goes on,
-//! and shares the core with whatever else runs there. How long that thread waits is what a busy neighbour costs.
+//! Packets are received in interrupts, which nothing on the core holds up, until there are too many; then a thread goes
+//! on, and shares the core with whatever else runs there. How long that thread waits is what a busy neighbour costs.
 
 use crate::proc::ProcFile;
 use linerate_model::KernelThreadUse;
@@ -16,8 +17,8 @@ pub(crate) struct KernelThreads(Vec<(String, ProcFile)>);
 pub(crate) struct KernelTimes(Vec<KernelThreadUse>);
 
 impl KernelThreads {
-    /// Looks for them among the children of kthreadd, which are few however many programs run: this delays the window. Finds
-    /// none where another process namespace hides them, or the kernel lists no children (CONFIG_PROC_CHILDREN).
+    /// Looks for them among the children of kthreadd, which are few however many programs run: this delays the window.
+    /// Finds none where another process namespace hides them, or the kernel lists no children (CONFIG_PROC_CHILDREN).
     pub(crate) fn open() -> Self {
         let children = fs::read_to_string("/proc/2/task/2/children").unwrap_or_default();
         let numbers = children.split_ascii_whitespace();
@@ -35,7 +36,7 @@ impl KernelThreads {
 }
 
 impl KernelTimes {
-    /// What passed since `before`, of those that did anything.
+    /// Returns the difference from `before` for the threads that did anything.
     pub(crate) fn since(&self, before: &Self) -> Vec<KernelThreadUse> {
         let both = self.0.iter().filter_map(|now| Some((now, before.0.iter().find(|then| then.name == now.name)?)));
         let passed = both.map(|(now, then)| KernelThreadUse {

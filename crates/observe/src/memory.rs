@@ -4,14 +4,15 @@ use linerate_sys::cgroup;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files with the limit of a control group, bytes: of version 2 (Documentation/admin-guide/cgroup-v2.rst) and of version 1
-/// (Documentation/admin-guide/cgroup-v1/memory.rst). A group without a limit has `max` or a number beyond any memory.
+/// Files with the limit of a control group, bytes: of version 2 (Documentation/admin-guide/cgroup-v2.rst) and of
+/// version 1 (Documentation/admin-guide/cgroup-v1/memory.rst). A group without a limit has `max` or a number beyond any
+/// memory.
 const LIMITS: [&str; 2] = ["memory.max", "memory.limit_in_bytes"];
 
 /// Main memory that this process may use, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsableMemory {
-    /// All of the host's memory, or the tightest limit of the process's control groups.
+    /// Memory of the host, or the tightest limit of the process's control groups.
     Known(u64),
     /// The process is in a control group whose limit cannot be read, or the kernel reports no memory size.
     Unknown,

@@ -30,7 +30,7 @@ impl PressureFiles {
     }
 }
 
-/// What passed since `before`.
+/// Returns the difference from `before`.
 pub(crate) fn since(after: &Pressure, before: &Pressure) -> Pressure {
     let stall =
         |after: &Stall, before: &Stall| Stall { some: after.some - before.some, full: after.full - before.full };

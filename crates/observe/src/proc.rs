@@ -16,7 +16,7 @@ impl ProcFile {
         Self(File::open(path).ok())
     }
 
-    /// Its text now; none if it is missing or cannot be read.
+    /// Reads the text. `None` if the file is missing or cannot be read.
     pub(crate) fn read(&self) -> Option<String> {
         let mut buffer = Vec::new();
         let length = fill(self.0.as_ref()?, &mut buffer).ok()?;
@@ -44,8 +44,8 @@ fn fill(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
     }
 }
 
-/// How far a counter of 32 bits grew. It runs over from the top; from anywhere else a smaller value is a new counter (the
-/// interface or discipline was replaced), which grew from zero.
+/// How far a counter of 32 bits grew. It runs over from the top; from anywhere else a smaller value is a new counter
+/// (the interface or discipline was replaced), which grew from zero.
 pub(crate) fn growth_32(before: u64, after: u64) -> u64 {
     const TOP: u64 = 1 << 32;
     match after.checked_sub(before) {
@@ -55,7 +55,7 @@ pub(crate) fn growth_32(before: u64, after: u64) -> u64 {
     }
 }
 
-/// How far a counter of 64 bits grew; a smaller value is a new counter.
+/// Returns the growth of a 64-bit counter; a smaller value is a new counter.
 pub(crate) fn growth(before: u64, after: u64) -> u64 {
     after.checked_sub(before).unwrap_or(after)
 }

@@ -4,7 +4,7 @@ use crate::conntrack::ConntrackTotals;
 use crate::proc::growth;
 use linerate_model::{IpCounters, NetworkCounters, TcpCounters, UdpCounters};
 
-/// What is read of `/proc/net/snmp`: IPv4, and TCP and UDP as RFC 4022 and RFC 4113 have them.
+/// Counters read from `/proc/net/snmp`: IPv4, and TCP and UDP of RFC 4022 and RFC 4113.
 const SNMP: &[&str] = &[
     "Ip InReceives",
     "Ip InHdrErrors",
@@ -125,15 +125,15 @@ impl Named {
     }
 }
 
-/// How to read a file that has, for each protocol, a line of names and a line of values, as `snmp` and `netstat`. The names stay the same
-/// while the kernel runs, so they are looked at once.
+/// How to read a file that has, for each protocol, a line of names and a line of values, as `snmp` and `netstat`. The
+/// names stay the same while the kernel runs, so they are looked at once.
 #[derive(Debug)]
 struct ByProtocol {
     names: &'static [&'static str],
     protocols: Vec<Columns>,
 }
 
-/// Which columns of a protocol's values are wanted, and where their values go.
+/// Columns of a protocol's values to read, and the counters they belong to.
 #[derive(Debug)]
 struct Columns {
     protocol: String,
@@ -175,7 +175,7 @@ impl ByProtocol {
     }
 }
 
-/// How to read the files; what is learnt of them is kept from one reading to the next.
+/// Formats of the files, learnt once and kept from one reading to the next.
 #[derive(Debug)]
 pub(crate) struct ProtocolFormats {
     snmp: ByProtocol,
@@ -203,15 +203,16 @@ impl ProtocolFormats {
     }
 }
 
-/// Packets of which some fragments are there and others not: `inuse` of the line `FRAG:` or `FRAG6:` in `sockstat` or `sockstat6`.
+/// Packets of which some fragments are there and others not: `inuse` of the line `FRAG:` or `FRAG6:` in `sockstat` or
+/// `sockstat6`.
 pub(crate) fn incomplete(sockstat: &str) -> Option<u64> {
     let line =
         sockstat.lines().find_map(|line| line.strip_prefix("FRAG: ").or_else(|| line.strip_prefix("FRAG6: ")))?;
     line.strip_prefix("inuse ")?.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// What was counted since the namespace was made. A file that could not be read is none, so that no difference is taken from a zero
-/// that never was.
+/// What was counted since the namespace was made. A file that could not be read is none, so that no difference is taken
+/// from a zero that never was.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ProtocolTotals {
     pub(crate) snmp: Option<Named>,
@@ -222,7 +223,7 @@ pub(crate) struct ProtocolTotals {
     pub(crate) conntrack: Option<ConntrackTotals>,
 }
 
-/// Which of several readings is taken, by the packets that were received and not yet delivered.
+/// Choice between several readings, by the packets that were received and not yet delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transit {
     Most,
@@ -230,9 +231,10 @@ pub(crate) enum Transit {
 }
 
 impl ProtocolTotals {
-    /// Of two readings in a row, takes of each file the one in which more, or fewer, packets had been received and were not yet
-    /// delivered. Counters are not read at one moment, so that this number may be wrong by what passes in between: with the most when a
-    /// window opens and the fewest when it ends, packets in transit never seem to have been filtered.
+    /// Of two readings in a row, takes of each file the one in which more, or fewer, packets had been received and were
+    /// not yet delivered. Counters are not read at one moment, so that this number may be wrong by what passes in
+    /// between: with the most when a window opens and the fewest when it ends, packets in transit never seem to have
+    /// been filtered.
     pub(crate) fn chosen(self, later: Self, transit: Transit) -> Self {
         let best = |first: Option<Named>, second: Option<Named>, received: &str, delivered: &str| {
             let in_transit = |named: &Named| named.of(received).wrapping_sub(named.of(delivered)) as i64;
@@ -258,7 +260,7 @@ impl ProtocolTotals {
         }
     }
 
-    /// What was counted since `before`.
+    /// Returns the difference from `before`.
     pub(crate) fn since(&self, before: &Self) -> NetworkCounters {
         let grown = |now: &Option<Named>, then: &Option<Named>, names| match (now, then) {
             (Some(now), Some(then)) => now.since(then),
@@ -427,7 +429,8 @@ mod tests {
     #[test]
     fn what_is_received_and_ends_nowhere_was_filtered() {
         let counted = totals(SNMP_TEXT, SNMP6_TEXT, NETSTAT_TEXT).since(&totals("", "", ""));
-        // IPv4: 1000 less 900 delivered, 3 and 2 and 1 and 4 of errors, one without a route, and 50 that went into others. IPv6: 30 less 20.
+        // IPv4: 1000 less 900 delivered, 3 and 2 and 1 and 4 of errors, one without a route, and 50 that went into
+        // others. IPv6: 30 less 20.
         assert_eq!(counted.ip.filtered, (1_000 - 900 - 3 - 2 - 1 - 4 - 1 - 50) + 10);
     }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The groups with a quota that this process is under.
 pub(crate) struct Quotas(Vec<PathBuf>);
 
-/// How often each quota was used up so far.
+/// Number of times that each quota was used up.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct QuotaCounts(Vec<Option<CpuQuota>>);
 
@@ -28,7 +28,7 @@ impl Quotas {
 }
 
 impl QuotaCounts {
-    /// What passed since `before`, of the group that was stopped most; none without a quota.
+    /// Returns the difference from `before` of the group that was throttled most. `None` without a quota.
     pub(crate) fn since(&self, before: &Self) -> Option<CpuQuota> {
         let both = self.0.iter().zip(&before.0).filter_map(|(now, then)| Some((now.as_ref()?, then.as_ref()?)));
         let passed = both.map(|(now, then)| CpuQuota {

@@ -1,7 +1,8 @@
 //! A host's counters read again and again while a load runs, as the readings of a series.
 //!
-//! Every counter is told as its growth since the sampler was opened, so it never falls: not when the kernel's counter runs over
-//! its 32 bits, not when a thread, an interface or a queueing discipline goes away, and not when a source cannot be read for once.
+//! Every counter is told as its growth since the sampler was opened, so it never falls: not when the kernel's counter
+//! runs over its 32 bits, not when a thread, an interface or a queueing discipline goes away, and not when a source
+//! cannot be read for once.
 
 use crate::proc::{growth, growth_32};
 use crate::protocols::ProtocolTotals;
@@ -15,10 +16,12 @@ use linerate_sys::thread::EngineThread;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 
-/// The busiest thread is told over this time at least: over a shorter one its share would jump with every batch of work.
+/// The busiest thread is told over this time at least: over a shorter one its share would jump with every batch of
+/// work.
 const BUSIEST_OVER: Nanos = Nanos::from_millis(500);
 
-/// Samples this process's engine threads, this machine's cores and input queues, and the network namespace that it was opened in.
+/// Samples this process's engine threads, this machine's cores and input queues, and the network namespace that it was
+/// opened in.
 pub struct HostSampler {
     sources: Sources,
     threads: Vec<Thread>,
@@ -27,7 +30,7 @@ pub struct HostSampler {
     interfaces: Option<BTreeMap<u32, Interface>>,
     qdiscs: Option<BTreeMap<QdiscPlace, Discipline>>,
     softnet: (SoftnetCounts, Softnet),
-    /// What the protocols had counted when the sampler was opened, and how far they have grown by the names that are told.
+    /// Protocol counters at the opening of the sampler, and their growth by the names reported.
     protocols: (ProtocolTotals, [u64; PROTOCOL_COUNTERS.len()]),
     busiest: Busiest,
 }
@@ -49,8 +52,8 @@ impl HostSampler {
         sampler
     }
 
-    /// Adds what the host counts now to `readings`: counters since the sampler was opened, in the units of their quantities, and
-    /// the queues as they stand. What is zero is left out.
+    /// Adds what the host counts now to `readings`: counters since the sampler was opened, in the units of their
+    /// quantities, and the queues as they stand. What is zero is left out.
     ///
     /// Cores have their numbers as subjects, threads and interfaces their names, and queueing disciplines both names, as in
     /// `eth0 fq`. Threads of one name add up, and so do disciplines of one kind on one interface.
@@ -59,8 +62,8 @@ impl HostSampler {
         self.tell(readings);
     }
 
-    /// Share of a core that the busiest of the engine's threads used over the last half second or more, percent; none before that
-    /// time has passed, or without threads.
+    /// Share of a core that the busiest of the engine's threads used over the last half second or more, percent; none
+    /// before that time has passed, or without threads.
     pub fn busiest_thread(&self) -> Option<u8> {
         self.busiest.share
     }
@@ -154,10 +157,11 @@ impl HostSampler {
 /// Reads one of the counters of the protocols.
 type ProtocolCounter = fn(&NetworkCounters) -> u64;
 
-/// Packets that IP may have received and not yet delivered when its counters are read: a few for each core that receives.
+/// Packets that IP may have received and not yet delivered when its counters are read: a few for each core that
+/// receives.
 const IN_TRANSIT: u64 = 16;
 
-/// What is told of the protocols: quantity, subject and counter.
+/// Protocol counters that are reported: quantity, subject and counter.
 const PROTOCOL_COUNTERS: [(SeriesQuantity, &str, ProtocolCounter); 9] = [
     (SeriesQuantity::UdpReceiveBufferErrors, "", |all| all.udp.receive_buffer_errors),
     (SeriesQuantity::KernelDrops, "udp checksum", |all| all.udp.checksum_errors),
@@ -243,7 +247,7 @@ impl Thread {
     }
 }
 
-/// One core's time.
+/// CPU time of one core.
 struct Core {
     name: String,
     latest: CoreUse,
@@ -270,7 +274,7 @@ impl Core {
     }
 }
 
-/// What is told of an interface, in the order of its counters.
+/// Quantities of an interface, in the order of its counters.
 const INTERFACE_COUNTERS: [SeriesQuantity; 5] = [
     SeriesQuantity::InterfaceSentBytes,
     SeriesQuantity::InterfaceSentPackets,
@@ -303,7 +307,7 @@ impl Interface {
     }
 }
 
-/// Where a queueing discipline stands. Another kind in the same place is another discipline.
+/// Position of a queueing discipline. Another kind in the same position is another discipline.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct QdiscPlace {
     link: u32,
@@ -346,7 +350,7 @@ impl Discipline {
 /// Finds the busiest thread.
 #[derive(Default)]
 struct Busiest {
-    /// When the threads were read that the next share counts from, and the CPU time of each.
+    /// Time of the reading that the next share counts from, and the CPU time of each thread.
     before: Option<(Nanos, Vec<Nanos>)>,
     share: Option<u8>,
 }

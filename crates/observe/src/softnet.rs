@@ -17,7 +17,7 @@ impl SoftnetCounts {
         Self(text.lines().filter_map(queue).collect())
     }
 
-    /// What passed since `before`, all cores together.
+    /// Returns the difference from `before`, summed over all cores.
     pub(crate) fn since(&self, before: &Self) -> Softnet {
         let mut all = Softnet::default();
         for (now, then) in self.0.iter().zip(&before.0) {

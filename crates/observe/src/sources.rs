@@ -9,11 +9,11 @@ use crate::softnet::SoftnetCounts;
 use linerate_model::DriverCounter;
 use linerate_sys::netlink::{Link, Qdisc, Route};
 
-/// How often the protocols' counters are read when a window opens and when it ends.
+/// Number of readings of the protocol counters when a window opens and when it ends.
 const READINGS: usize = 2;
 
-/// The files and the netlink socket. What this kernel does not have reads as none, so that no difference is taken from a zero
-/// that never was.
+/// The files and the netlink socket. What this kernel does not have reads as none, so that no difference is taken from
+/// a zero that never was.
 pub(crate) struct Sources {
     stat: ProcFile,
     softnet: ProcFile,
@@ -46,7 +46,8 @@ impl Sources {
         }
     }
 
-    /// The same, and the statistics of the drivers. NICs may take a millisecond to tell theirs, so this is not for each sample.
+    /// The same, and the statistics of the drivers. NICs may take a millisecond to tell theirs, so this is not for each
+    /// sample.
     pub(crate) fn with_drivers() -> Self {
         let mut sources = Self::open();
         sources.drivers = sources.links().map(|links| DriverStatistics::open(&links));
@@ -61,9 +62,10 @@ impl Sources {
         self.softnet.read_into(&mut self.buffer).map(SoftnetCounts::parse)
     }
 
-    /// What the protocols counted, as far as it is read for each sample: `snmp` and `snmp6`.
+    /// Reads the protocol counters that each sample needs: `snmp` and `snmp6`.
     ///
-    /// Their counters are not read at one moment, and a packet that is received meanwhile may be missing from one and not from another.
+    /// Their counters are not read at one moment, and a packet that is received meanwhile may be missing from one and
+    /// not from another.
     pub(crate) fn protocols_sampled(&mut self) -> ProtocolTotals {
         let Self { snmp, snmp6, formats, buffer, .. } = self;
         ProtocolTotals {
@@ -73,7 +75,7 @@ impl Sources {
         }
     }
 
-    /// All that the protocols counted: of two readings the one with the most packets in transit, or the fewest.
+    /// Reads all protocol counters: of two readings the one with the most packets in transit, or the fewest.
     pub(crate) fn protocols(&mut self, transit: Transit) -> ProtocolTotals {
         let mut totals = self.protocols_sampled();
         // An interrupt between two counters may hide many packets: it is unlikely to do so twice.
@@ -87,12 +89,12 @@ impl Sources {
         totals
     }
 
-    /// What the drivers count now; none unless they were opened with the rest.
+    /// Reads the driver statistics. `None` unless they were opened with the rest.
     pub(crate) fn drivers(&self) -> Option<DriverTotals> {
         self.drivers.as_ref().map(DriverStatistics::read)
     }
 
-    /// What the drivers counted between two readings.
+    /// Returns the driver statistics that grew between two readings.
     pub(crate) fn drivers_since(
         &self,
         after: Option<&DriverTotals>,

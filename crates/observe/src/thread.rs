@@ -1,5 +1,5 @@
-//! CPU time of the engine's threads and of the whole process, by their CPU clocks: exact to the moment, running or not. How
-//! long a thread waited for a core is the scheduler's count (`schedstat`, Documentation/scheduler/sched-stats.rst).
+//! CPU time of the engine's threads and of the whole process, by their CPU clocks: exact to the moment, running or not.
+//! How long a thread waited for a core is the scheduler's count (`schedstat`, Documentation/scheduler/sched-stats.rst).
 
 use linerate_model::ThreadUse;
 use linerate_sys::thread::{EngineThread, queued};
@@ -15,7 +15,7 @@ pub(crate) struct ThreadTimes {
     threads: Vec<Option<ThreadTime>>,
 }
 
-/// One thread's time so far.
+/// CPU time of one thread.
 #[derive(Debug, Clone, Copy)]
 struct ThreadTime {
     cpu: Nanos,
@@ -35,7 +35,8 @@ impl ThreadTimes {
         self.process - before.process
     }
 
-    /// CPU time of each of `threads` since `before`; one that has ended meanwhile is left out, for its time is not known.
+    /// CPU time of each of `threads` since `before`; one that has ended meanwhile is left out, for its time is not
+    /// known.
     pub(crate) fn threads_since(&self, before: &Self, threads: &[EngineThread]) -> Vec<ThreadUse> {
         let times = self.threads.iter().zip(&before.threads);
         threads
@@ -55,7 +56,7 @@ impl ThreadTimes {
 }
 
 impl ThreadTime {
-    /// None for a thread that has ended.
+    /// Reads the time of a thread. `None` if it has ended.
     fn read(tid: i32) -> Option<Self> {
         let cpu = cpu_of(tid)?;
         let counts = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok();

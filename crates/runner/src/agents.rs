@@ -10,15 +10,16 @@ use std::net::SocketAddr;
 
 /// The agents of a run, by the names that the plan uses.
 pub trait Agents: Addresses + Send + Sync {
-    /// What the agents said of their hosts.
+    /// Returns the descriptions of their hosts by the agents.
     fn hosts(&self) -> Vec<Host>;
 
-    /// Returns where `connector` reaches what `listener` says that it listens at. A zone means something to its own host only.
+    /// Returns the address at which `connector` reaches an endpoint that `listener` reported, without its zone: a zone
+    /// is valid on its own host only.
     fn endpoint(&self, listening: SocketAddr, _listener: &HostName, _connector: &HostName) -> SocketAddr {
         SocketAddr::new(listening.ip(), listening.port())
     }
 
-    /// Round-trip time of an agent's API; zero for a host that is not known.
+    /// Returns the round-trip time of an agent's API; zero for an unknown host.
     fn round_trip(&self, host: &HostName) -> Nanos;
 
     /// Exchanges times with `host` once.
@@ -38,9 +39,9 @@ pub trait Agents: Addresses + Send + Sync {
     ) -> BoxFuture<'a, Result<Box<dyn OpenSession>, RunError>>;
 }
 
-/// A session at one agent. Dropped, it is stopped there.
+/// A session at one agent. Dropping it stops the session there.
 pub trait OpenSession: Send {
-    /// The next stage.
+    /// Waits for the next stage.
     ///
     /// # Errors
     /// The agent was lost.
@@ -52,13 +53,13 @@ pub trait OpenSession: Send {
     /// The agent was lost, or the session is not at the stage for it.
     fn order<'a>(&'a self, order: &'a Order) -> BoxFuture<'a, Result<(), AgentError>>;
 
-    /// What a session that is done counted.
+    /// Fetches the counts of a session that is done.
     ///
     /// # Errors
     /// The agent was lost, or has no counts.
     fn counts(&self) -> BoxFuture<'_, Result<HostCounts, AgentError>>;
 
-    /// Ends the session in whatever stage, waits until all is let go, and returns what could not be removed.
+    /// Ends the session in any stage, waits until its resources are released, and returns what could not be removed.
     ///
     /// # Errors
     /// The agent was lost.

@@ -1,11 +1,11 @@
-//! The time of the runner: begun from the system's clock, and kept by the runtime's.
+//! The runner's clock: it begins with the system's time and advances with the runtime's clock.
 
 use linerate_units::Nanos;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
-/// Tells the time since 1970. No correction of the system's clock moves it, and where the runtime's clock is simulated it goes
-/// by that.
+/// Clock of the time since 1970. Corrections of the system's clock do not move it, and it follows the runtime's clock
+/// if that is simulated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     began_unix: Nanos,
@@ -13,13 +13,13 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that begins with the system's time.
+    /// Begins a clock with the system's time.
     pub(crate) fn begin() -> Self {
         let began_unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(Nanos::default(), Nanos::from);
         Self { began_unix, began: Instant::now() }
     }
 
-    /// Nanoseconds since 1970.
+    /// Returns the time since 1970.
     pub(crate) fn now(&self) -> Nanos {
         self.began_unix + self.began.elapsed().into()
     }

@@ -13,23 +13,22 @@ use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
-/// Exchanges of times with an agent, at most, to measure its round trip.
+/// Most exchanges of times with an agent to measure its round trip.
 const MOST_EXCHANGES: usize = 4;
-/// A round trip this short is measured once, nanoseconds.
+/// Round trip in nanoseconds below which one exchange suffices.
 const SHORT: u64 = 2_000_000;
 
 /// One agent.
 #[derive(Debug, Clone)]
 pub struct AgentHandle {
-    /// Its API.
     pub client: Client,
-    /// What it said of its host, under the plan's name for it.
+    /// Description of the agent's host, under the plan's name for it.
     pub host: Host,
-    /// The name or address of its URL.
-    named: String,
-    /// The way that its API was reached.
+    /// Name or address in the agent's URL.
+    url_host: String,
+    /// Addresses of the connection to the API.
     route: Route,
-    /// Round-trip time of its API.
+    /// Round-trip time of the API.
     pub round_trip: Nanos,
 }
 
@@ -38,7 +37,7 @@ pub struct AgentHandle {
 pub struct ControlAgents(BTreeMap<HostName, AgentHandle>);
 
 impl ControlAgents {
-    /// Reaches the agent behind `url` and adds it as `name`.
+    /// Connects to the agent at `url` and adds it as `name`.
     ///
     /// # Errors
     /// The agent cannot be reached, is of another version, or does not accept the token.
@@ -48,34 +47,35 @@ impl ControlAgents {
         let round_trip = round_trip(&client).await.map_err(at(&name))?;
         host.name = name.clone();
         let route = client.route().ok_or_else(|| RunError::UnknownHost(name.clone()))?;
-        self.0.insert(name, AgentHandle { client, host, named: url.host.clone(), route, round_trip });
+        self.0.insert(name, AgentHandle { client, host, url_host: url.host.clone(), route, round_trip });
         Ok(())
     }
 
-    /// The agent called `name`.
+    /// Returns the agent called `name`.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// No agent has that name.
     pub fn find(&self, name: &HostName) -> Result<&AgentHandle, RunError> {
         self.0.get(name).ok_or_else(|| RunError::UnknownHost(name.clone()))
     }
 
-    /// The interface of `at` that carries trial data to and from `other`; none where the addresses do not tell.
+    /// Returns the interface of `at` that carries trial data to and from `other`. `None` if its address is unknown.
     pub fn nic_towards(&self, at: &HostName, other: &HostName, version: IpVersion) -> Option<&Nic> {
         let address = self.data_address(at, other, version).ok()?;
         self.find(at).ok()?.host.nics.iter().find(|nic| nic.addresses.contains(&address))
     }
 
-    /// The MTU of a path: the smaller one of the two interfaces that carry it. None where neither is known.
+    /// Returns the MTU of a path: the smaller one of the two interfaces that carry it. `None` if neither is known.
     pub fn path_mtu(&self, path: &Path, version: IpVersion) -> Option<u32> {
-        let (client, server) = (&path.client, path.server.agent()?);
+        let client = &path.client;
+        let server = path.server.agent()?;
         let ends = [(client, server), (server, client)];
         ends.into_iter().filter_map(|(at, other)| Some(self.nic_towards(at, other, version)?.mtu)).min()
     }
 }
 
-/// The shortest round trip of a few exchanges of times, what the agent itself took left out: agents are told to start apart by half of
-/// what they differ in.
+/// Measures the shortest round trip of a few exchanges of times, without the time inside the agent. Start orders are
+/// staggered by half of the difference between agents.
 async fn round_trip(client: &Client) -> Result<Nanos, AgentError> {
     let mut shortest = u64::MAX;
     for _ in 0..MOST_EXCHANGES {
@@ -90,34 +90,35 @@ async fn round_trip(client: &Client) -> Result<Nanos, AgentError> {
 }
 
 impl Addresses for ControlAgents {
-    /// The address at which `connector` reaches the data ports of `listener`: one the listening agent was given for the purpose,
-    /// else the one its API was reached at, else the local address that leads to the connector.
+    /// Returns the address at which `connector` reaches the data ports of `listener`: the agent's `--data-address`,
+    /// else the address of its API, else the local address on the route to the connector.
     fn data_address(&self, listener: &HostName, connector: &HostName, version: IpVersion) -> Result<IpAddr, String> {
-        let find = |name| self.find(name).map_err(|error| error.to_string());
-        let (to, from) = (find(listener)?, find(connector)?);
-        let given = to.host.data_addresses.iter().copied().find(|address| is(version, *address));
-        let found = given.or_else(|| {
+        let to = self.find(listener).map_err(|error| error.to_string())?;
+        let from = self.find(connector).map_err(|error| error.to_string())?;
+        let configured = to.host.data_addresses.iter().copied().find(|address| is(version, *address));
+        let address = configured.or_else(|| {
             let reached = to.address(version)?;
             if !reached.is_loopback() {
                 return Some(reached);
             }
-            // The listener runs on this machine. A connector elsewhere reaches it where this machine reaches it from.
+            // The listener runs on this machine. A remote connector reaches it at this machine's address on the route
+            // to it.
             match from.address(version) {
                 Some(remote) if !remote.is_loopback() => {
-                    let own = from.route.own.ip().to_canonical();
-                    if is(version, own) { Some(own) } else { source_towards(remote) }
+                    let local = from.route.own.ip().to_canonical();
+                    if is(version, local) { Some(local) } else { source_towards(remote) }
                 }
                 _ => Some(reached),
             }
         });
         let (family, other) = if version == IpVersion::V4 { ("IPv4", "-6") } else { ("IPv6", "-4") };
-        found.ok_or_else(|| {
+        address.ok_or_else(|| {
             format!("{listener} has no {family} address that {connector} could send to; use {other}, or give its agent --data-address")
         })
     }
 
-    /// The agent of this process, at loopback, may stand behind a router that translates addresses. Whoever is reached from here is
-    /// not hidden.
+    /// Returns whether `host` may be behind a NAT as seen by `connector`. Only the agent of this process, at loopback,
+    /// may be; an agent that is reached from here is not.
     fn is_hidden(&self, host: &HostName, connector: &HostName) -> bool {
         match (self.find(host), self.find(connector)) {
             (Ok(host), Ok(connector)) => host.host.data_addresses.is_empty() && host.is_here() && !connector.is_here(),
@@ -129,22 +130,22 @@ impl Addresses for ControlAgents {
         self.0.get(name).map(|agent| &agent.host)
     }
 
-    /// Data take the way of the API, at least where this host is an end of it.
+    /// Returns the smallest segment limit of the API connections: data take the same route, at least at this host.
     fn segment_limit(&self, host: &HostName, other: &HostName) -> Option<u16> {
         [host, other].into_iter().filter_map(|name| self.0.get(name)?.route.segment_limit).min()
     }
 }
 
 impl AgentHandle {
-    /// Whether it runs on this machine.
+    /// Returns whether the agent runs on this machine.
     fn is_here(&self) -> bool {
         self.route.agent.ip().to_canonical().is_loopback()
     }
 
-    /// Returns its address of that family: the one that answered, else one of its name.
+    /// Returns the agent's address of that family: the one that answered, else one that its name resolves to.
     fn address(&self, version: IpVersion) -> Option<IpAddr> {
         let answered = self.route.agent.ip().to_canonical();
-        if is(version, answered) { Some(answered) } else { resolve(&self.named, version) }
+        if is(version, answered) { Some(answered) } else { resolve(&self.url_host, version) }
     }
 }
 
@@ -156,7 +157,7 @@ impl Agents for ControlAgents {
     fn endpoint(&self, listening: SocketAddr, listener: &HostName, connector: &HostName) -> SocketAddr {
         let plain = SocketAddr::new(listening.ip(), listening.port());
         match (self.0.get(listener), self.0.get(connector), plain) {
-            // This host's zone, by which it reached the agent.
+            // The zone of this host's connection to the agent.
             (Some(to), Some(from), SocketAddr::V6(mut v6)) if from.is_here() && v6.ip().is_unicast_link_local() => {
                 if let SocketAddr::V6(agent) = to.route.agent {
                     v6.set_scope_id(agent.scope_id());
@@ -197,12 +198,14 @@ struct ControlSession {
 impl OpenSession for ControlSession {
     fn stage(&mut self) -> BoxFuture<'_, Result<Stage, AgentError>> {
         Box::pin(async {
-            let ended = || AgentError::Lost {
-                address: self.client.address().to_owned(),
-                task: "do its part of the trial",
-                reason: "it told no more stages".to_owned(),
-            };
-            self.handle.next().await.unwrap_or_else(|| Err(ended()))
+            let stage = self.handle.next().await;
+            stage.unwrap_or_else(|| {
+                Err(AgentError::Lost {
+                    address: self.client.address().to_owned(),
+                    task: "do its part of the trial",
+                    reason: "it reported no further stage".to_owned(),
+                })
+            })
         })
     }
 
@@ -223,20 +226,18 @@ fn is(version: IpVersion, address: IpAddr) -> bool {
     address.is_ipv4() == (version == IpVersion::V4)
 }
 
-/// The first address of that family a host name or address stands for; loopback exists in both families.
+/// Resolves a host name or address to its first address of that family. Loopback exists in both families.
 fn resolve(host: &str, version: IpVersion) -> Option<IpAddr> {
     let all: Vec<IpAddr> = (host, 0).to_socket_addrs().ok()?.map(|address| address.ip()).collect();
-    let loopback = || match version {
-        IpVersion::V4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpVersion::V6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
+    let loopback: IpAddr = match version {
+        IpVersion::V4 => Ipv4Addr::LOCALHOST.into(),
+        IpVersion::V6 => Ipv6Addr::LOCALHOST.into(),
     };
-    all.iter()
-        .copied()
-        .find(|address| is(version, *address))
-        .or_else(|| all.iter().any(IpAddr::is_loopback).then(loopback))
+    let address = all.iter().copied().find(|address| is(version, *address));
+    address.or_else(|| all.iter().any(IpAddr::is_loopback).then_some(loopback))
 }
 
-/// The local address the routing table chooses towards `remote`. Connecting a UDP socket sends nothing.
+/// Returns the local address that the routing table chooses towards `remote`. Connecting a UDP socket sends nothing.
 fn source_towards(remote: IpAddr) -> Option<IpAddr> {
     let any: IpAddr = if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0)).ok()?;

@@ -1,12 +1,12 @@
-//! The own load of the device, or of a file server, beside each trial: read by SNMP, or from a linerate agent on it.
+//! The load of the device, or of a file server, during each trial: read by SNMP, or from a linerate agent on it.
 
 use crate::AgentHandle;
 use crate::clock::Clock;
 use futures_util::future::BoxFuture;
 use linerate_control::{AgentError, Client};
 use linerate_model::{
-    CopyParts, CoreUse, DeviceInterface, DeviceLoad, DiskUse, Host, HostCounters, InterfaceCounters, Readings,
-    Sampling, Series, SeriesBuilder, SeriesQuantity, Task, Trial, TrialResult,
+    CopyParts, CoreUse, DeviceInterface, DeviceLoad, Host, HostCounters, InterfaceCounters, Readings, Sampling, Series,
+    SeriesBuilder, SeriesQuantity, Task, Trial, TrialResult,
 };
 use linerate_observe::snmp::Watcher;
 use linerate_units::Nanos;
@@ -16,15 +16,15 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// A device's agent is asked so often in a trial, within these bounds: at both ends of the trial as much as this may be
-/// missing.
+/// Number of polls of a device's agent in a trial. The load of up to one poll interval may be missing at both ends of
+/// the trial.
 const POLLS: u64 = 50;
-const CLOSEST: Duration = Duration::from_millis(50);
-const WIDEST: Duration = Duration::from_millis(500);
-/// The same where nobody knows how long the trial will take.
+const MIN_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_INTERVAL: Duration = Duration::from_millis(500);
+/// Poll interval for a trial of unknown length.
 const OPEN_ENDED: Duration = Duration::from_millis(100);
 
-/// Follows a device from trial to trial. What it does not say is a note of the load, never a failure of the trial.
+/// Watch of a device from trial to trial. Missing answers become notes of the load, never a failure of the trial.
 pub enum DeviceWatch {
     /// By SNMP.
     Snmp(Box<Watcher>),
@@ -33,19 +33,19 @@ pub enum DeviceWatch {
 }
 
 impl DeviceWatch {
-    /// A watch by the agent `device`. The ports of `testers` test it.
+    /// Watches by the agent `device`, which the ports of `testers` test.
     pub fn of_agent<'a>(device: &AgentHandle, mut testers: impl Iterator<Item = &'a Host>) -> Self {
-        let own = &device.host.boot_id;
-        let one_machine = !own.is_empty() && testers.any(|tester| tester.boot_id == *own);
+        let boot_id = &device.host.boot_id;
+        let one_machine = !boot_id.is_empty() && testers.any(|tester| tester.boot_id == *boot_id);
         Self::reading(Arc::new(device.client.clone()), one_machine)
     }
 
-    /// A watch by what `counters` tells. Whether it runs on the tester's machine is `one_machine`.
+    /// Watches by reading `counters`. `one_machine` says that the device runs on the tester's machine.
     pub(crate) fn reading(counters: Arc<dyn ReadCounters>, one_machine: bool) -> Self {
         Self::Agent(AgentWatch { counters, clock: Clock::begin(), one_machine, polls: None })
     }
 
-    /// Begins to look, just before `trial`.
+    /// Begins to read the counters, just before `trial`.
     pub(crate) async fn start(&mut self, trial: &Trial) {
         match self {
             Self::Snmp(watcher) => watcher.start().await,
@@ -53,8 +53,8 @@ impl DeviceWatch {
         }
     }
 
-    /// Ends it, and says what the device counted in the trial. `patient` waits for counters that a device renews only every
-    /// few seconds.
+    /// Ends the watch of a trial, and returns the load of the device in it. `patient` waits for counters that a device
+    /// renews only every few seconds.
     pub(crate) async fn stop(&mut self, result: &TrialResult, patient: bool) -> DeviceLoad {
         match self {
             Self::Snmp(watcher) if patient => watcher.stop().await,
@@ -63,7 +63,7 @@ impl DeviceWatch {
         }
     }
 
-    /// Ends it where the trial came to nothing.
+    /// Ends the watch of a trial that failed.
     pub(crate) fn give_up(&mut self) {
         if let Self::Agent(watch) = self {
             watch.polls = None;
@@ -71,12 +71,12 @@ impl DeviceWatch {
     }
 }
 
-/// Tells what a device has counted since it was started.
+/// Source of a device's counters.
 pub(crate) trait ReadCounters: Send + Sync {
-    /// Reads the counters.
+    /// Reads the counters since the device was started.
     ///
     /// # Errors
-    /// The device does not tell them.
+    /// The device does not report them.
     fn counters(&self) -> BoxFuture<'_, Result<HostCounters, AgentError>>;
 }
 
@@ -86,7 +86,7 @@ impl ReadCounters for Client {
     }
 }
 
-/// Asks an agent on the device for its counters while a trial runs.
+/// Watch that polls an agent on the device while a trial runs.
 pub struct AgentWatch {
     counters: Arc<dyn ReadCounters>,
     clock: Clock,
@@ -95,14 +95,14 @@ pub struct AgentWatch {
     polls: Option<Polls>,
 }
 
-/// The questions of one trial, under way.
+/// Polling during one trial.
 struct Polls {
     began: Nanos,
     stop: oneshot::Sender<()>,
     log: JoinHandle<Log>,
 }
 
-/// What the device answered.
+/// Answers of the device.
 #[derive(Debug, Default)]
 struct Log {
     samples: Vec<Sample>,
@@ -111,7 +111,7 @@ struct Log {
     error: Option<String>,
 }
 
-/// An answer, and between which times it was read, since 1970.
+/// Counters, and the times since 1970 between which they were read.
 #[derive(Debug, Clone)]
 struct Sample {
     asked: Nanos,
@@ -123,7 +123,7 @@ impl AgentWatch {
     fn start(&mut self, trial: &Trial) {
         let every = match length(trial).0.get() {
             0 => OPEN_ENDED,
-            length => Duration::from_nanos(length / POLLS).clamp(CLOSEST, WIDEST),
+            length => Duration::from_nanos(length / POLLS).clamp(MIN_INTERVAL, MAX_INTERVAL),
         };
         let (stop, stopped) = oneshot::channel();
         let log = tokio::spawn(follow(Arc::clone(&self.counters), self.clock, every, stopped));
@@ -134,7 +134,7 @@ impl AgentWatch {
         let mut load = DeviceLoad { source: "agent".into(), ..DeviceLoad::default() };
         let Some(polls) = self.polls.take() else { return load };
         let ended = self.clock.now();
-        // If nobody listens any more, the questions have ended by themselves.
+        // If the receiver is gone, the polling has ended by itself.
         let _ = polls.stop.send(());
         let Ok(log) = polls.log.await else {
             load.notes.push("the questions to the device's agent were cut off".into());
@@ -154,7 +154,7 @@ impl AgentWatch {
     }
 }
 
-/// How long a trial's measured load sends, and how long it waits for stragglers after that.
+/// Returns how long a trial's measured load sends, and how long it waits for stragglers after that.
 fn length(trial: &Trial) -> (Nanos, Nanos) {
     match (trial.task(), trial.window()) {
         (Task::Frames(task), _) => (task.time, task.settle),
@@ -163,8 +163,8 @@ fn length(trial: &Trial) -> (Nanos, Nanos) {
     }
 }
 
-/// When the trial sent, by this host's clock. The tester's clock is believed as far as it can be right: sending began after the
-/// trial was asked for, and ended so long before its result came.
+/// Returns when the trial sent, by this host's clock. The tester's clock is used within these bounds: sending began
+/// after the trial was requested, and ended before its result came, by at least the time to settle.
 fn sending(result: &TrialResult, asked: Nanos, answered: Nanos) -> (Nanos, Nanos) {
     let (time, settle) = match result.copy() {
         Some(parts) => (copied_for(parts), Nanos::default()),
@@ -176,13 +176,13 @@ fn sending(result: &TrialResult, asked: Nanos, answered: Nanos) -> (Nanos, Nanos
     (from, from + time)
 }
 
-/// How long a copy took.
+/// Returns how long a copy took.
 fn copied_for(parts: &CopyParts) -> Nanos {
     let sides = parts.destinations.iter().flat_map(|part| &part.counted.sides);
     sides.map(|side| side.time).max().unwrap_or_default()
 }
 
-/// How long the volume of a stream took.
+/// Returns how long the volume of a stream took.
 fn moved_for(result: &TrialResult) -> Nanos {
     let ends = result.paths().iter().flat_map(|path| [&path.client, &path.server]);
     let windows = ends.flat_map(|end| {
@@ -192,7 +192,7 @@ fn moved_for(result: &TrialResult) -> Nanos {
     windows.max().unwrap_or_default()
 }
 
-/// Asks again and again, until it is told to stop or nobody waits for the answers any more.
+/// Polls the device until it is stopped or the watch is dropped.
 async fn follow(
     device: Arc<dyn ReadCounters>,
     clock: Clock,
@@ -231,20 +231,20 @@ impl Log {
         }
     }
 
-    /// Puts down what passed between the first and the last answer within the time given.
+    /// Adds the differences between the first and the last answer from `from` to `to` to `load`.
     fn report(&self, load: &mut DeviceLoad, from: Nanos, to: Nanos) {
         if let Some(error) = &self.error {
-            let (failed, asked) = (self.failed, self.asked);
-            load.notes
-                .push(format!("the device's agent left {failed} of {asked} questions unanswered; the last: {error}"));
+            load.notes.push(format!(
+                "the device's agent left {} of {} questions unanswered; the last: {error}",
+                self.failed, self.asked
+            ));
         }
         let within = self.samples.iter().filter(|sample| sample.asked >= from && sample.answered <= to);
         let within: Vec<&HostCounters> = within.map(|sample| &sample.counters).collect();
-        let (first, last) = (within.first(), within.get(1..).and_then(<[_]>::last));
-        match (first, last) {
+        match (within.first(), within.get(1..).and_then(<[_]>::last)) {
             (Some(first), Some(last)) if last.at > first.at => {
                 add_difference(load, first, last);
-                load.series = course(&within);
+                load.series = series(&within);
             }
             (Some(_), Some(_)) => load.notes.push("the device was started anew within the trial".into()),
             _ => load.notes.push(format!(
@@ -255,10 +255,11 @@ impl Log {
     }
 }
 
-/// The course between several readings: each processor's busy share, and what each interface moved. None where the device was started
-/// anew in between.
-fn course(readings: &[&HostCounters]) -> Option<Series> {
-    let (first, last) = (readings.first()?, readings.last()?);
+/// Builds the series of several readings: each processor's busy share, and the bytes of each interface. `None` if the
+/// device was restarted in between.
+fn series(readings: &[&HostCounters]) -> Option<Series> {
+    let first = readings.first()?;
+    let last = readings.last()?;
     if !readings.is_sorted_by(|one, next| one.at < next.at) {
         return None;
     }
@@ -285,7 +286,7 @@ fn interfaces_of(counters: &HostCounters) -> Readings {
     readings
 }
 
-/// What passed between two readings of a host.
+/// Adds the differences between two readings of a host to `load`.
 fn add_difference(load: &mut DeviceLoad, before: &HostCounters, after: &HostCounters) {
     load.window = Nanos::new(after.at.get() - before.at.get());
     let cores: Vec<CoreUse> = after
@@ -301,19 +302,20 @@ fn add_difference(load: &mut DeviceLoad, before: &HostCounters, after: &HostCoun
         load.per_cpu = cores.iter().map(CoreUse::busy_share).collect();
         load.busiest_cpu = load.per_cpu.iter().copied().reduce(f64::max);
     }
-    let none = InterfaceCounters::default();
+    let zero = InterfaceCounters::default();
     load.interfaces = after
         .interfaces
         .iter()
-        .map(|now| interface_since(now, before.interfaces.iter().find(|then| then.name == now.name).unwrap_or(&none)))
+        .map(|now| interface_since(now, before.interfaces.iter().find(|then| then.name == now.name).unwrap_or(&zero)))
         .filter(|interface| !interface.is_silent())
         .collect();
-    let disk = |now: &DiskUse| {
-        let then = before.disks.iter().find(|then| then.name == now.name)?;
-        let used = now.since(then);
-        (used.reads + used.writes > 0).then_some(used)
-    };
-    load.disks = after.disks.iter().filter_map(disk).collect();
+    for now in &after.disks {
+        let Some(then) = before.disks.iter().find(|then| then.name == now.name) else { continue };
+        let difference = now.since(then);
+        if difference.reads + difference.writes > 0 {
+            load.disks.push(difference);
+        }
+    }
 }
 
 fn interface_since(now: &InterfaceCounters, then: &InterfaceCounters) -> DeviceInterface {
@@ -333,7 +335,7 @@ fn interface_since(now: &InterfaceCounters, then: &InterfaceCounters) -> DeviceI
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{CopyCounts, CopyPart, CopySide, FramesTask, Timing};
+    use linerate_model::{CopyCounts, CopyPart, CopySide, DiskUse, FramesTask, Timing};
 
     const MS: u64 = 1_000_000;
 
@@ -341,8 +343,8 @@ mod tests {
         DiskUse { name: "sdb".into(), reads: 9, ..DiskUse::default() }
     }
 
-    /// A device whose second core is busy a quarter of the time and one of whose disks half of it, and that forwards a frame a
-    /// microsecond, asked each 100 ms from time 0.
+    /// A device whose second core is busy a quarter of the time and one of whose disks half of it, and that forwards a
+    /// frame a microsecond, asked each 100 ms from time 0.
     fn log(samples: u64) -> Log {
         let sample = |index: u64| {
             let at = index * 100 * MS;
@@ -377,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn the_load_is_that_of_the_answers_within_the_trial() {
+    fn load_covers_the_answers_within_the_trial() {
         let mut load = DeviceLoad::default();
         log(20).report(&mut load, Nanos::new(150 * MS), Nanos::new(1_200 * MS));
         // From 200 to 1,100 ms: the answer asked for at 1,200 came after the end.
@@ -397,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_is_no_load_and_says_so() {
+    fn single_answer_gives_a_note_instead_of_a_load() {
         let mut load = DeviceLoad::default();
         log(20).report(&mut load, Nanos::new(150 * MS), Nanos::new(250 * MS));
         assert_eq!((load.cpu, load.interfaces.len()), (None, 0));
@@ -405,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tester_whose_clock_is_wrong_is_placed_where_it_can_have_been() {
+    fn wrong_tester_clock_is_clamped_to_the_possible_time() {
         let task = FramesTask {
             home: "local".into(),
             ports: vec![],
@@ -424,9 +426,8 @@ mod tests {
         }
     }
 
-    /// Nobody knows beforehand how long a copy takes.
     #[test]
-    fn a_copy_took_as_long_as_its_last_destination() {
+    fn copy_takes_as_long_as_its_last_destination() {
         let second = Nanos::from_secs;
         let part = |times: &[u64]| {
             let sides = times.iter().map(|time| CopySide { time: second(*time), ..CopySide::default() }).collect();

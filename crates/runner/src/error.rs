@@ -10,57 +10,40 @@ use std::net::{IpAddr, SocketAddr};
 pub enum RunError {
     /// An agent refused or was lost.
     #[error("{host}: {source}")]
-    Agent {
-        /// Which host.
-        host: HostName,
-        /// What happened.
-        source: AgentError,
-    },
+    Agent { host: HostName, source: AgentError },
     /// A trial failed at one of its hosts.
     #[error("{host}: {source} (at stage `{stage}`)")]
     Host {
-        /// Which host.
         host: HostName,
-        /// The last stage that the host's session told; `opening` before the first.
+        /// Last stage that the host's session reported; `opening` before the first.
         stage: &'static str,
-        /// What happened.
         source: HostFailure,
     },
     /// A trial failed, and nothing can stand in for it.
     #[error("{trial}: {source}")]
-    Trial {
-        /// The trial's name.
-        trial: String,
-        /// What happened.
-        source: Box<RunError>,
-    },
-    /// The plan names a host that no agent was given for.
+    Trial { trial: String, source: Box<RunError> },
+    /// The plan names a host without an agent.
     #[error("no agent is known for host `{0}`; name a lab host, `local`, or give the agent URL that its agent printed")]
     UnknownHost(HostName),
-    /// The trial cannot be shared out between the hosts.
+    /// The trial cannot be divided among the hosts.
     #[error("{0}")]
     Plan(String),
-    /// What the hosts counted does not fit together, or cannot be.
+    /// The counts of the hosts contradict each other, or are impossible.
     #[error("{0} (at stage `done`)")]
     Counts(String),
     /// The results could not be kept.
     #[error("the results could not be kept: {0}")]
     Store(#[from] StoreError),
-    /// It ended early, and could not be kept either.
+    /// The run ended early, and could not be kept either.
     #[error("{}; what was measured could not be kept: {source}", in_short(.why))]
-    Unkept {
-        /// Why it ended early.
-        why: Box<RunError>,
-        /// Why it could not be kept.
-        source: StoreError,
-    },
+    Unkept { why: Box<RunError>, source: StoreError },
     /// The user stopped it.
     #[error("interrupted; what was measured until then is kept")]
     Interrupted,
 }
 
 impl RunError {
-    /// The same, named as what happened in a stage of a trial where it is an agent's.
+    /// Adds the stage of the trial to an agent's error.
     pub(crate) fn in_stage(self, stage: &'static str) -> Self {
         match self {
             Self::Agent { host, source } => Self::Host { host, stage, source: source.into() },
@@ -69,50 +52,37 @@ impl RunError {
     }
 }
 
-/// Without the assurance that what was measured is kept.
+/// Returns the error's text without the assurance that the measurements are kept.
 fn in_short(error: &RunError) -> String {
     if matches!(error, RunError::Interrupted) { "interrupted".to_owned() } else { error.to_string() }
 }
 
-/// What happened to a session.
+/// Reason for the failure of a session.
 #[derive(Debug, thiserror::Error)]
 pub enum HostFailure {
     /// Its agent refused or was lost.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// It came to nothing at its agent.
-    #[error("{}", told(.0))]
+    /// The session failed at its agent.
+    #[error("{}", failure_text(.0))]
     Session(SessionFailure),
-    /// Its agent told a stage that is not due: it was ordered no further, or had passed it.
-    #[error("its agent tells the stage `{told}`, which is not due; use the same linerate on all hosts")]
-    OutOfOrder {
-        /// The stage.
-        told: &'static str,
-    },
-    /// Its agent says that it listens where it was not asked to. Nobody is sent there: it may be an address of anybody.
+    /// The agent reported a stage that is not due: its orders do not permit the stage yet, or the session had passed
+    /// it.
+    #[error("its agent reports the stage `{reported}`, which is not due; use the same linerate on all hosts")]
+    OutOfOrder { reported: &'static str },
+    /// The agent reports another address than the requested one. No peer is sent there: it may be the address of a
+    /// third party.
     #[error(
-        "its agent reports that it listens on link {link} at {told}, but it was asked to listen at a port of {asked}; no other \
-         agent was told this address; check whether this agent can be trusted"
+        "its agent reports that it listens on link {link} at {reported}, but it was asked to listen at a port of {requested}; \
+         this address was not passed to any other agent; check whether this agent can be trusted"
     )]
-    ListensElsewhere {
-        /// The link.
-        link: u16,
-        /// Where it says it listens.
-        told: SocketAddr,
-        /// Where it was asked to.
-        asked: IpAddr,
-    },
-    /// Its agent says that it listens on a link of another host.
+    ListensElsewhere { link: u16, reported: SocketAddr, requested: IpAddr },
+    /// The agent reports that it listens on a link of another host.
     #[error(
-        "its agent reports that it listens on link {link} at {told}, but that link is not one of its own; no other agent was \
-         told this address; check whether this agent can be trusted"
+        "its agent reports that it listens on link {link} at {reported}, but that link is not one of its own; \
+         this address was not passed to any other agent; check whether this agent can be trusted"
     )]
-    ListensUnasked {
-        /// The link.
-        link: u16,
-        /// Where it says it listens.
-        told: SocketAddr,
-    },
+    ListensUnasked { link: u16, reported: SocketAddr },
 }
 
 impl From<SessionFailure> for HostFailure {
@@ -121,14 +91,14 @@ impl From<SessionFailure> for HostFailure {
     }
 }
 
-fn told(failure: &SessionFailure) -> String {
+fn failure_text(failure: &SessionFailure) -> String {
     match failure.kind {
         FailureKind::Panic => format!("{}; this is a fault of linerate", failure.message),
         FailureKind::Task | FailureKind::Limit | FailureKind::Stopped => failure.message.clone(),
     }
 }
 
-/// Names the host that an agent's error belongs to.
+/// Returns a function that adds the host's name to an agent's error.
 pub(crate) fn at(name: &HostName) -> impl Fn(AgentError) -> RunError + use<> {
     let host = name.clone();
     move |source| RunError::Agent { host: host.clone(), source }

@@ -1,29 +1,30 @@
-//! What hosts report while a trial runs, put together in intervals.
+//! Progress reports of the hosts of a running trial, combined in intervals.
 
 use linerate_model::{HostLoad, HostName, IntervalReport, LatencyBuckets, Meter, SessionProgress};
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 
-/// Puts the progress of a trial's hosts together. All hosts' intervals have the same edges, between which their counts are interpolated;
-/// so an interval's bytes, its length and its rate agree, however late the hosts are heard of.
+/// Combines the progress of a trial's hosts. The intervals of all hosts have the same edges, at which their counts are
+/// interpolated, so that an interval's bytes, length and rate agree, however late the reports arrive.
 #[derive(Debug, Clone)]
 pub struct Intervals {
     every: Nanos,
     number: u32,
-    /// Beginning and earliest end of the interval that is under way.
+    /// Beginning of the current interval.
     from: Nanos,
+    /// Earliest end of the current interval.
     next: Nanos,
     hosts: BTreeMap<HostName, Reports>,
 }
 
-/// What a host has reported.
+/// Reports of one host.
 #[derive(Debug, Clone, Default)]
 struct Reports {
-    /// Its counts where the interval began.
+    /// Counts at the beginning of the interval.
     edge: SessionProgress,
-    /// Its reports since then, in the order of time.
+    /// Reports since then, in the order of time.
     since: Vec<SessionProgress>,
-    /// Time at which its window opened, since the load began.
+    /// Time from the beginning of the load to the opening of the host's window.
     opened: Option<Nanos>,
 }
 
@@ -33,7 +34,7 @@ impl Reports {
     }
 
     fn take(&mut self, progress: &SessionProgress) {
-        // A report that overtook another says nothing new.
+        // A report that was overtaken adds nothing.
         if progress.running <= self.last().running {
             return;
         }
@@ -43,7 +44,8 @@ impl Reports {
         self.since.push(progress.clone());
     }
 
-    /// Returns its counts at `to`, interpolated between the reports before and after it. `None` if it has not reported that far.
+    /// Returns the counts at `to`, interpolated between the reports before and after. `None` if the host has not
+    /// reported that far.
     fn at(&self, to: Nanos) -> Option<SessionProgress> {
         let after = self.since.iter().position(|report| report.running >= to)?;
         let before = after.checked_sub(1).map_or(&self.edge, |before| &self.since[before]);
@@ -51,12 +53,14 @@ impl Reports {
         if next.running == to {
             return Some(next.clone());
         }
-        let (length, part) = (next.running.get() - before.running.get(), to.get() - before.running.get());
+        let length = next.running.get() - before.running.get();
+        let part = to.get() - before.running.get();
         let between = |before: u64, after: u64| {
             let grown = u128::from(after.saturating_sub(before)) * u128::from(part) / u128::from(length.max(1));
             before.saturating_add(u64::try_from(grown).unwrap_or(u64::MAX))
         };
-        let (then, now) = (&before.meter, &next.meter);
+        let then = &before.meter;
+        let now = &next.meter;
         Some(SessionProgress {
             running: to,
             meter: Meter {
@@ -72,7 +76,7 @@ impl Reports {
         })
     }
 
-    /// Begins the next interval at `to`, where its counts were `edge`.
+    /// Begins the next interval at `to`, with the counts `edge`.
     fn begin(&mut self, to: Nanos, edge: SessionProgress) {
         self.edge = edge;
         self.since.retain(|report| report.running > to);
@@ -80,33 +84,34 @@ impl Reports {
 }
 
 impl Intervals {
-    /// Intervals of `every` of attempt number `number` of a run, in which `hosts` take part.
+    /// Prepares intervals of length `every` for attempt number `number` of a run, in which `hosts` take part.
     pub fn new<'a>(every: Nanos, number: u32, hosts: impl IntoIterator<Item = &'a HostName>) -> Self {
         let hosts = hosts.into_iter().map(|host| (host.clone(), Reports::default())).collect();
         Self { every, number, from: Nanos::default(), next: every, hosts }
     }
 
-    /// Takes what `host` reported. Returns the interval that has ended with it.
+    /// Takes a report of `host`. Returns the interval that ends with it.
     pub fn take(&mut self, host: &HostName, progress: &SessionProgress) -> Option<IntervalReport> {
         self.hosts.entry(host.clone()).or_default().take(progress);
-        // The slowest host ends the interval, so that the counts of all hosts are in it. A host without news for a whole interval is
-        // not waited for.
-        let reached = self.hosts.values().map(|reports| reports.last().running).filter(|running| !running.is_zero());
-        let (slowest, fastest) = (reached.clone().min()?, reached.max()?);
+        // The slowest host ends the interval, so that the counts of all hosts are in it. A host without a report for a
+        // whole interval is not waited for.
+        let times = self.hosts.values().map(|reports| reports.last().running).filter(|running| !running.is_zero());
+        let slowest = times.clone().min()?;
+        let fastest = times.max()?;
         let to = slowest.max(Nanos::new(fastest.get().saturating_sub(self.every.get())));
-        // In one step: what a host reports may be any number.
+        // Computed in one step, because a host may report any number.
         let every = self.every.get().max(1);
         let to = Nanos::new(to.get() / every * every);
         (to >= self.next).then(|| self.end(to))
     }
 
-    /// The interval that is under way when the trial ends; none if nothing was reported since the one before.
+    /// Returns the unfinished interval at the end of the trial. `None` if nothing was reported since the previous one.
     pub fn rest(&mut self) -> Option<IntervalReport> {
         let to = self.hosts.values().map(|reports| reports.last().running).max()?;
         if to <= self.from {
             return None;
         }
-        // The last report of each host that reported in it is taken to be of its end.
+        // The last report of each host in this interval is dated to its end.
         let from = self.from;
         for last in self.hosts.values_mut().filter_map(|reports| reports.since.last_mut()) {
             if last.running > from {
@@ -127,7 +132,7 @@ impl Intervals {
                 report.total_operations += last.operations;
                 continue;
             };
-            // After a gap only its part in this interval counts.
+            // After a gap only the part within this interval counts.
             let then = reports.at(self.from).unwrap_or_else(|| reports.edge.clone());
             let grown = |of: fn(&Meter) -> u64| of(&now.meter).saturating_sub(of(&then.meter));
             report.received_bytes += grown(|meter| meter.received_bytes);
@@ -150,7 +155,8 @@ impl Intervals {
         report.received_bps = per_second(report.received_bytes) * 8.0;
         report.sent_bps = per_second(report.sent_bytes) * 8.0;
         report.operations_per_s = per_second(report.operations);
-        (report.p50, report.p99) = (latency.quantile(0.5), latency.quantile(0.99));
+        report.p50 = latency.quantile(0.5);
+        report.p99 = latency.quantile(0.99);
         self.from = to;
         self.next = Nanos::new(to.get().saturating_add(self.every.get()));
         report
@@ -171,23 +177,24 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_tells_an_absurd_time_holds_nothing_up() {
+    fn host_with_an_absurd_time_delays_nothing() {
         let mut intervals = Intervals::new(Nanos::from_secs(1), 0, []);
         let absurd = SessionProgress { running: Nanos::new(u64::MAX), ..SessionProgress::default() };
         intervals.take(&"a".into(), &absurd).expect("an interval is over");
     }
 
     #[test]
-    fn an_interval_ends_when_all_hosts_have_told_of_it() {
+    fn interval_ends_when_all_hosts_have_reported_it() {
         let mut intervals = Intervals::new(Nanos::from_secs(1), 3, []);
-        let (a, b) = ("a".into(), "b".into());
+        let a = "a".into();
+        let b = "b".into();
         for ms in [200, 400, 600, 800] {
             let sent = Meter { sent_bytes: ms * 1_000, retransmits: ms / 200, ..Meter::default() };
             assert_eq!(intervals.take(&a, &told(ms, None, sent)), None);
             assert_eq!(intervals.take(&b, &told(ms, None, received(ms * 1_000))), None);
         }
         let sent = Meter { sent_bytes: 1_010_000, retransmits: 5, ..Meter::default() };
-        assert_eq!(intervals.take(&a, &told(1_010, Some(10), sent)), None, "b has not told of it");
+        assert_eq!(intervals.take(&a, &told(1_010, Some(10), sent)), None, "b has not reported it");
         let report = intervals.take(&b, &told(1_000, Some(0), received(1_000_000))).expect("a second is over");
         assert_eq!((report.number, report.from, report.to), (3, Nanos::default(), Nanos::from_secs(1)));
         assert_eq!((report.received_bytes, report.received_bps, report.retransmits), (1_000_000, 8e6, 4));

@@ -1,7 +1,7 @@
 //! The loop every command runs: ask the method for the next trial, run it through the agents, keep it, repeat.
 //!
-//! There is one way to run a trial, and it is the `session` module: through the agents' API, whether they are in this process, in
-//! the lab or on other machines.
+//! There is one way to run a trial, and it is the `session` module: through the agents' API, whether they are in this
+//! process, in the lab or on other machines.
 #![forbid(unsafe_code)]
 
 mod agents;
@@ -12,11 +12,11 @@ mod device_load;
 mod error;
 mod event;
 mod intervals;
-mod keep;
 mod run;
-mod served;
+mod run_keeper;
+mod served_run;
 mod session;
-mod telling;
+mod stream_events;
 #[cfg(test)]
 mod tests;
 
@@ -27,5 +27,5 @@ pub use error::{HostFailure, RunError};
 pub use event::Event;
 pub use intervals::Intervals;
 pub use run::{BenchWatch, Ended, Origin, Resumed, Run};
-pub use served::ServedRun;
-pub use telling::Telling;
+pub use served_run::ServedRun;
+pub use stream_events::Telling;

@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::clock_exchanges::ClockExchanges;
 use crate::event::Event;
-use crate::keep::Keep;
+use crate::run_keeper::RunKeeper;
 use crate::session::Sessions;
 use crate::{Agents, DeviceWatch, RunError};
 use linerate_method::{After, Again, Retry, Step, spoilt};
@@ -16,66 +16,63 @@ use linerate_units::Nanos;
 use std::cell::RefCell;
 use tokio::sync::watch;
 
-/// Who asks for a run.
+/// Origin of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The command as typed, secrets left out.
+    /// Command line as typed, without secrets.
     pub command: Vec<String>,
-    /// The run of a study that it is; none for what is no part of one.
+    /// Place in a study, if the run is part of one.
     pub study: Option<StudyRun>,
-    /// The group of records that one command makes together; none where it makes one.
+    /// Group of the records that one command makes, if it makes several.
     pub group: Option<String>,
 }
 
 /// A run to make.
 pub struct Run<'a> {
-    /// What to measure.
     pub plan: Plan,
-    /// Who asks for it.
     pub origin: Origin,
     /// Time from one sample of a trial to the next.
     pub sampling_period: Nanos,
-    /// The agents.
     pub agents: &'a dyn Agents,
-    /// Where trials are kept as they end; none keeps nothing.
+    /// Store that keeps trials as they end.
     pub store: Option<&'a Store>,
-    /// For the file server of a copy or the iperf3 server of a stream, where that wants one. No record has it.
+    /// Password for the file server of a copy or the iperf3 server of a stream. It is never recorded.
     pub password: Option<Password>,
-    /// Follows the load of the device under test; none leaves it alone.
+    /// Watch of the load of the device under test.
     pub device: Option<DeviceWatch>,
-    /// What stands between the hosts and can say whether it kept its limits; none says nothing.
+    /// Monitor of the planted limits between the hosts.
     pub bench: Option<&'a dyn BenchWatch>,
-    /// The run to go on with; none begins a new one.
+    /// Run to resume. `None` begins a new one.
     pub resumed: Option<Resumed<'a>>,
 }
 
-/// Something between the hosts whose limits were planted, as the path of a lab is.
+/// Monitor of planted limits between the hosts, such as the path of a lab.
 pub trait BenchWatch: Sync {
-    /// Says what limits it did not keep since this was last asked; none if it kept them.
+    /// Describes the limits that were not kept since the previous call. `None` if all were kept.
     fn missed(&self) -> Option<Message>;
 }
 
-/// A run that ended early and goes on.
+/// Run that ended early and is resumed.
 pub struct Resumed<'a> {
-    /// What was measured until then.
+    /// Record of the measurements so far.
     pub record: Record,
-    /// Its row in the store.
+    /// Row of the run in the store.
     pub live: LiveRun<'a>,
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Debug)]
 pub struct Ended {
-    /// Everything measured, also when the run failed half-way.
+    /// Record of everything measured, also after a failure.
     pub record: Record,
-    /// Why it ended early, or could not be kept.
+    /// Reason for an early end, or for not keeping the record.
     pub failure: Option<RunError>,
 }
 
 impl Run<'_> {
-    /// Runs the plan to its end, to the first failure that costs the run, or until `cancel` turns true.
+    /// Runs the plan to its end, to the first failure that ends the run, or until `cancel` turns true.
     ///
-    /// To resume a run is to tell the method the attempts of its record, and to go on.
+    /// A resumed run replays the attempts of its record to the method before it goes on.
     pub async fn execute(mut self, on_event: &mut dyn FnMut(Event<'_>), mut cancel: watch::Receiver<bool>) -> Ended {
         let (mut record, live) = match self.resumed.take() {
             Some(Resumed { record, live }) => (record, Some(live)),
@@ -83,7 +80,7 @@ impl Run<'_> {
         };
         on_event(Event::Started { record: &record });
         let resumed_at = live.as_ref().map(|_| record.trials.len());
-        let mut keep = Keep::new(self.store, live, &record);
+        let mut keep = RunKeeper::new(self.store, live, &record);
         let mut method = linerate_method::of(&record.plan, &record.hosts);
         let mut retry = Retry::default();
         for result in &record.trials {
@@ -97,28 +94,28 @@ impl Run<'_> {
 
         let failure = loop {
             let Step::Run { trial, again } = method.next() else { break None };
-            // It may have been asked for as the trial before was wound up.
+            // The request may have come while the previous trial was being finished.
             if *cancel.borrow() {
                 break Some(RunError::Interrupted);
             }
             on_event(Event::Begins { trial: &trial, attempt, progress: method.progress() });
             lasting.sampling = sampling(self.sampling_period, method.progress().at_most, record.trials.len());
             let began_unix_ns = clock.now().get();
-            let ran = self.attempt(&trial, attempt, again, &mut lasting, on_event, &mut cancel).await;
-            let (mut result, error) = match ran {
+            let outcome = self.attempt(&trial, attempt, again, &mut lasting, on_event, &mut cancel).await;
+            let (mut result, error) = match outcome {
                 Ok(result) => (result, None),
-                // A trial that the user stopped is not kept: it counted nothing whole.
+                // A trial that the user stopped is not kept: its counts are incomplete.
                 Err(RunError::Interrupted) => break Some(RunError::Interrupted),
                 Err(error) => {
                     // The attempt has the trial's name already.
                     let reason = error.to_string();
-                    let named = RunError::Trial { trial: trial.name.clone(), source: Box::new(error) };
-                    (TrialResult::failed(*trial, attempt, reason), Some(named))
+                    let error = RunError::Trial { trial: trial.name.clone(), source: Box::new(error) };
+                    (TrialResult::failed(*trial, attempt, reason), Some(error))
                 }
             };
             result.span = Some(AttemptSpan { began_unix_ns, ended_unix_ns: clock.now().get() });
-            let doubt = spoilt(&result);
-            retry.judge(again, attempt, doubt, &mut result);
+            let caveat = spoilt(&result);
+            retry.judge(again, attempt, caveat, &mut result);
             if let Standing::Spoilt { reason } = &result.standing {
                 on_event(Event::Repeating { reason });
             }
@@ -136,7 +133,8 @@ impl Run<'_> {
         method.conclude(&mut record);
         record.caveats.append(&mut lasting.remains);
         if let Some(first) = lasting.missed.first() {
-            let (missed, all) = (lasting.missed.len(), record.trials.len());
+            let missed = lasting.missed.len();
+            let all = record.trials.len();
             record.caveats.push(Caveat::new(
                 CaveatKind::BenchLimits,
                 message!(
@@ -175,8 +173,8 @@ impl Run<'_> {
         Ended { record, failure }
     }
 
-    /// Makes one attempt. Whatever ends it early, every session is closed before this returns; what could not be removed then is
-    /// added to `lasting`.
+    /// Makes one attempt. If it ends early, every session is closed before this returns, and a caveat for each thing
+    /// that could not be removed is added to `lasting`.
     async fn attempt(
         &mut self,
         trial: &Trial,
@@ -190,19 +188,19 @@ impl Run<'_> {
         let on_event = RefCell::new(on_event);
         let Lasting { remains, clocks, missed, .. } = lasting;
         let bench = self.bench;
-        let watched = async {
+        let measurement = async {
             clocks.before(trial, self.agents).await;
             if let Some(device) = &mut self.device {
                 device.start(trial).await;
             }
-            // What was missed before has no part in this trial.
+            // Discards limits that were missed before this trial.
             let _ = bench.and_then(BenchWatch::missed);
             sessions.run(attempt, self.password.as_ref(), &on_event).await
         };
         let result = tokio::select! {
             biased;
             () = asked_to_stop(cancel) => Err(RunError::Interrupted),
-            result = watched => result,
+            result = measurement => result,
         };
         let mut result = match result {
             Ok(result) => result,
@@ -213,61 +211,61 @@ impl Run<'_> {
             }
         };
         missed.extend(bench.and_then(BenchWatch::missed));
-        // The trial is measured, and is kept also where the user does not wait for what is asked besides.
+        // The trial is measured, and is kept also if the user does not wait for the device and the clocks.
         let further = async {
             if let Some(device) = &mut self.device {
                 result.device_load = Some(device.stop(&result, again == Again::Decides).await);
             }
             result.clocks = clocks.after(trial, self.agents).await;
         };
-        let is_left_out = tokio::select! {
+        let cancelled = tokio::select! {
             biased;
             () = asked_to_stop(cancel) => true,
             () = further => false,
         };
-        if is_left_out {
+        if cancelled {
             self.device.iter_mut().for_each(DeviceWatch::give_up);
         }
         Ok(result)
     }
 }
 
-/// What outlasts an attempt.
+/// State that outlasts an attempt.
 #[derive(Default)]
 struct Lasting {
-    /// What could not be removed.
+    /// Caveats for what could not be removed.
     remains: Vec<Caveat>,
-    /// The latest exchanges of times, which serve two trials.
+    /// Latest clock exchanges; each serves two trials.
     clocks: ClockExchanges,
-    /// Of each trial in which the bench did not keep its limits, how.
+    /// Limits that the bench did not keep, one message for each trial concerned.
     missed: Vec<Message>,
-    /// How the hosts sample the next one.
+    /// Sampling of the next trial.
     sampling: Sampling,
 }
 
-/// How hosts sample a trial of a run of so many trials, as far as is known, of which some are done. The points of all trials
-/// together are limited, so that a record of 1,000 trials stays under 30 MB.
+/// Returns the sampling of the next trial of a run with at most `at_most` trials, of which `done` are done. The points
+/// of all trials together are limited, so that a record of 1,000 trials stays under 30 MB.
 pub(crate) fn sampling(period: Nanos, at_most: Option<usize>, done: usize) -> Sampling {
     const POINTS: u32 = 40_000;
-    const FEWEST: u32 = 40;
+    const MIN_POINTS: u32 = 40;
     let trials = at_most.unwrap_or_default().max(done + 1);
     let each = POINTS / u32::try_from(trials).unwrap_or(u32::MAX);
-    Sampling { period, most_points: each.clamp(FEWEST, Sampling::MOST_POINTS) }
+    Sampling { period, most_points: each.clamp(MIN_POINTS, Sampling::MOST_POINTS) }
 }
 
-/// Which attempt at its trial comes after `last`: one that was spoilt is repeated.
+/// Returns the number of the attempt after `last`: a spoilt attempt is repeated.
 fn next_attempt(last: Option<&TrialResult>) -> u32 {
     last.map_or(0, |result| if matches!(result.standing, Standing::Spoilt { .. }) { result.attempt + 1 } else { 0 })
 }
 
-/// Ends when the user stops the run; never if nobody can any more.
+/// Waits until the user stops the run, or forever once nothing can stop it any more.
 async fn asked_to_stop(cancel: &mut watch::Receiver<bool>) {
-    if cancel.wait_for(|asked| *asked).await.is_err() {
+    if cancel.wait_for(|cancelled| *cancelled).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// A record of a run that begins now.
+/// Makes the record of a run that begins now.
 pub(crate) fn begin(plan: Plan, origin: Origin, hosts: Vec<Host>) -> Record {
     let Origin { command, study, group } = origin;
     let now = jiff::Timestamp::now();

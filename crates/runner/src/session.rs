@@ -1,7 +1,8 @@
-//! One attempt at a trial through the agents: open a session for each load and host, and lead them all through their stages.
+//! One attempt at a trial through the agents: open a session for each load and host, and lead them all through their
+//! stages.
 //!
-//! Barriers are here alone: no session connects before all listen, none starts before all are ready, none opens its window on order
-//! before all run, and none stops counting before all have sent.
+//! Barriers are here alone: no session connects before all listen, none starts before all are ready, none opens its
+//! window on order before all run, and none stops counting before all have sent.
 
 use crate::error::HostFailure;
 use crate::event::Event;
@@ -16,49 +17,51 @@ use linerate_model::{
 };
 use linerate_units::Nanos;
 use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// Agents that do not answer within this when told to stop are left to their own bounds.
+/// Time within which an agent must confirm that its session is closed. After it, the agent's own bounds end the
+/// session.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long after a session failed the loss of another agent still counts as its cause. A client gives up an agent that was killed after
-/// 1 s to 2 s.
+/// Time after the failure of a session in which the loss of another agent counts as its cause. A client gives up an
+/// agent that was killed after 1 s to 2 s.
 const LOSS_NOTICED: Duration = Duration::from_secs(2);
 
-/// A window that opens when the load is steady opens so long after that was found: all hosts have to hear of it.
+/// Time from the end of a warm-up to the opening of the window: the order has to reach all hosts.
 const OPENING: Nanos = Nanos::from_millis(50);
 
-/// Where a warm-up is to be over after a time in any case, and no host tells how long it runs, windows open so long after that.
-const UNTOLD: Duration = Duration::from_secs(1);
+/// Time added to the longest warm-up before windows open without any progress report from the hosts.
+const REPORT_GRACE: Duration = Duration::from_secs(1);
 
-/// Where events go. Sessions are followed side by side, and each may have something to tell.
+/// Consumer of events, shared by the sessions that are followed concurrently.
 pub(crate) type OnEvent<'a, 'b> = &'a RefCell<&'b mut dyn FnMut(Event<'_>)>;
 
 /// All sessions of one attempt.
 pub(crate) struct Sessions<'a> {
     trial: &'a Trial,
     agents: &'a dyn Agents,
-    all: Vec<One<'a>>,
+    all: Vec<Session<'a>>,
     /// The hosts that each load lost and goes on without.
     lost: Vec<RefCell<Vec<HostName>>>,
-    /// Doubts about each load that arose when it was shared out.
+    /// Caveats of each load that arose when it was divided among the hosts.
     caveats: Vec<Vec<Caveat>>,
     warm_up: WarmUp,
-    /// How each host samples.
     sampling: Sampling,
 }
 
 /// The warm-up of a trial whose windows open when it is steady.
 struct WarmUp {
-    /// None where its length is fixed, and once it is over.
+    /// `None` if the length is fixed, or once the warm-up is over.
     state: RefCell<Option<SteadyState>>,
-    /// Sessions whose load does not run yet.
-    left: watch::Sender<usize>,
-    /// How long after that it is over in any case, and when that is.
-    longest: Cell<Duration>,
-    latest: Cell<Instant>,
+    /// Number of sessions without a running load.
+    not_running: watch::Sender<usize>,
+    /// Longest time that the warm-up may take after the last session runs.
+    max_length: Cell<Duration>,
+    /// Time at which the warm-up is over in any case.
+    deadline: Cell<Instant>,
     is_over: watch::Sender<bool>,
 }
 
@@ -66,74 +69,76 @@ impl WarmUp {
     fn of(trial: &Trial) -> Self {
         Self {
             state: RefCell::new(SteadyState::of(trial)),
-            left: watch::Sender::default(),
-            longest: Cell::default(),
-            latest: Cell::new(Instant::now()),
+            not_running: watch::Sender::default(),
+            max_length: Cell::default(),
+            deadline: Cell::new(Instant::now()),
             is_over: watch::Sender::new(false),
         }
     }
 
-    /// Takes what `host` told of the measured load.
+    /// Takes a progress report of `host` in the measured load.
     fn take(&self, host: &HostName, progress: &SessionProgress) {
         if let Some(state) = &mut *self.state.borrow_mut() {
             state.take(host, progress);
         }
     }
 
-    /// The load of a session runs from now on.
-    fn one_runs(&self) {
-        self.latest.set(Instant::now() + self.longest.get());
-        self.left.send_modify(|left| *left = left.saturating_sub(1));
+    /// Records that the load of one more session runs.
+    fn session_runs(&self) {
+        self.deadline.set(Instant::now() + self.max_length.get());
+        self.not_running.send_modify(|count| *count = count.saturating_sub(1));
     }
 
-    /// Ends it where the load is steady and all sessions run.
+    /// Ends the warm-up if the load is steady and all sessions run.
     fn judge(&self) {
         let mut state = self.state.borrow_mut();
-        if *self.left.borrow() == 0 && state.as_ref().is_some_and(SteadyState::is_over) {
+        if *self.not_running.borrow() == 0 && state.as_ref().is_some_and(SteadyState::is_over) {
             *state = None;
             self.is_over.send_replace(true);
         }
     }
 
-    /// Waits until a window is to be ordered open, and returns how long after the order it opens; never where it opens by itself.
+    /// Waits until the window has to be opened by order, and returns the delay for that order. Waits forever if the
+    /// window opens by itself.
     async fn ends(&self, opening: Option<Nanos>) -> Nanos {
         let Some(delay) = opening else { return std::future::pending().await };
-        let (mut is_over, mut left) = (self.is_over.subscribe(), self.left.subscribe());
-        let untold = async {
-            let _ = left.wait_for(|left| *left == 0).await;
-            sleep_until(self.latest.get()).await;
+        let mut is_over = self.is_over.subscribe();
+        let mut not_running = self.not_running.subscribe();
+        let deadline = async {
+            let _ = not_running.wait_for(|count| *count == 0).await;
+            sleep_until(self.deadline.get()).await;
         };
         tokio::select! {
-            // It fails only if the sender is gone, and that is part of self.
+            // This fails only if the sender is gone, and the sender is part of `self`.
             _ = is_over.wait_for(|is_over| *is_over) => {}
-            () = untold => {}
+            () = deadline => {}
         }
         delay
     }
 }
 
-/// One session.
-struct One<'a> {
-    load: usize,
-    /// Its place among the sessions of the load.
+/// Session of one load at one host.
+struct Session<'a> {
+    load_index: usize,
+    /// Index among the sessions of the load.
     place: usize,
-    asked: &'a Load,
+    load: &'a Load,
     host: HostName,
     part: Assignment,
-    session: Box<dyn OpenSession>,
-    /// The latest stage told.
+    handle: Box<dyn OpenSession>,
+    /// Latest stage that the agent reported.
     stage: Stage,
-    /// How far its orders let it go.
+    /// Last stage that the orders given so far permit.
     allowed: Allowed,
-    /// How long after the order its window opens; none once it was ordered, or where the window opens by itself.
+    /// Delay from the order to the opening of the window. `None` once it was ordered, or if the window opens by itself.
     opening: Option<Nanos>,
     listens: Endpoints,
     ready: Ready,
-    /// Why the agent was lost, where the load goes on without it.
+    /// Reason for the loss of the agent, if the load goes on without it.
     lost: Option<String>,
 }
 
-/// How far a session may go by the orders that it was given.
+/// Last stage that a session may enter by the orders given so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Allowed {
     Listening,
@@ -143,16 +148,17 @@ enum Allowed {
 }
 
 impl<'a> Sessions<'a> {
-    /// Sessions for `trial`, none of them open.
+    /// Prepares the sessions of `trial` without opening them.
     pub(crate) fn new(trial: &'a Trial, agents: &'a dyn Agents, sampling: Sampling) -> Self {
         let lost = trial.loads.iter().map(|_| RefCell::default()).collect();
         Self { trial, agents, all: Vec::new(), lost, caveats: Vec::new(), warm_up: WarmUp::of(trial), sampling }
     }
 
-    /// Opens them and leads them to their counts. When it fails, those that are open stay open: [`Sessions::close`] ends them.
+    /// Opens the sessions and leads them to their counts. After a failure the open ones stay open: [`Sessions::close`]
+    /// ends them.
     ///
     /// # Errors
-    /// A host has no address or no agent, refuses, fails, is lost, or tells a stage that is not due.
+    /// A host has no address or no agent, refuses, fails, is lost, or reports a stage that is not due.
     pub(crate) async fn run(
         &mut self,
         attempt: u32,
@@ -163,10 +169,10 @@ impl<'a> Sessions<'a> {
             Err(RunError::Host { host, stage, source: HostFailure::Session(failure) })
                 if failure.kind == FailureKind::Task =>
             {
-                let lost = self.lost_beside(&host).await;
-                Err(lost.unwrap_or(RunError::Host { host, stage, source: failure.into() }))
+                let loss = self.loss_after_failure(&host).await;
+                Err(loss.unwrap_or(RunError::Host { host, stage, source: failure.into() }))
             }
-            led => led,
+            result => result,
         }
     }
 
@@ -185,42 +191,43 @@ impl<'a> Sessions<'a> {
         self.counts(attempt).await
     }
 
-    /// The loss of an agent, where that follows at once on the failure of the session at `failed`. When an agent is lost, its peers
-    /// may be the first to tell: their connections to it break.
-    async fn lost_beside(&mut self, failed: &HostName) -> Option<RunError> {
-        let others = self.all.iter_mut().filter(|one| one.host != *failed && one.lost.is_none());
-        let mut losses: FuturesUnordered<_> = others.map(One::loss).collect();
+    /// Returns the loss of another agent within [`LOSS_NOTICED`] after the session at `failed` failed. When an agent is
+    /// lost, its peers may be the first to report it, because their connections to it break.
+    async fn loss_after_failure(&mut self, failed: &HostName) -> Option<RunError> {
+        let others = self.all.iter_mut().filter(|session| session.host != *failed && session.lost.is_none());
+        let mut losses: FuturesUnordered<_> = others.map(Session::loss).collect();
         tokio::time::timeout(LOSS_NOTICED, losses.next()).await.ok().flatten()
     }
 
     async fn open(&mut self, password: Option<&Password>) -> Result<(), RunError> {
         let unique: u64 = rand::random();
-        for (index, asked) in self.trial.loads.iter().enumerate() {
-            let mut assigned = assign(asked, self.agents).map_err(RunError::Plan)?;
+        for (load_index, load) in self.trial.loads.iter().enumerate() {
+            let mut assigned = assign(load, self.agents).map_err(RunError::Plan)?;
             assigned.mark(rand::random());
             self.caveats.push(assigned.caveats);
-            let (load, key) = (assigned.load, SessionKey(rand::random()));
-            let (agents, all) = (self.agents, RefCell::new(&mut self.all));
-            // All agents of a load hear of it at once. A session is known as soon as it is open, so that it is closed whatever
-            // becomes of the others.
-            let opened = join_all(assigned.parts.into_iter().enumerate().map(async |(place, (host, roles))| {
+            let key = SessionKey(rand::random());
+            let agents = self.agents;
+            let all = RefCell::new(&mut self.all);
+            // The sessions of a load are opened concurrently. Each is listed as soon as it is open, so that `close`
+            // ends it even if another fails.
+            let results = join_all(assigned.parts.into_iter().enumerate().map(async |(place, (host, roles))| {
                 let part = Assignment {
-                    id: SessionId(format!("{unique:016x}-{index}-{place}")),
+                    id: SessionId(format!("{unique:016x}-{load_index}-{place}")),
                     key,
-                    task: load.task.clone(),
-                    timing: load.timing,
+                    task: assigned.load.task.clone(),
+                    timing: assigned.load.timing,
                     roles,
                     password: password.cloned(),
                     sampling: self.sampling,
                 };
-                let session = agents.open(&host, &part).await.map_err(|error| error.in_stage("opening"))?;
-                all.borrow_mut().push(One {
-                    load: index,
+                let handle = agents.open(&host, &part).await.map_err(|error| error.in_stage("opening"))?;
+                all.borrow_mut().push(Session {
+                    load_index,
                     place,
-                    asked,
+                    load,
                     host,
                     part,
-                    session,
+                    handle,
                     stage: Stage::Preparing { doing: String::new() },
                     allowed: Allowed::Listening,
                     opening: None,
@@ -231,117 +238,125 @@ impl<'a> Sessions<'a> {
                 Ok(())
             }))
             .await;
-            opened.into_iter().collect::<Result<(), RunError>>()?;
+            results.into_iter().collect::<Result<(), RunError>>()?;
         }
-        self.all.sort_by_key(|one| (one.load, one.place));
+        self.all.sort_by_key(|session| (session.load_index, session.place));
         Ok(())
     }
 
-    /// Waits until every session has come to a stage that is `wanted`. The first failure ends it.
+    /// Waits until every session has reached a stage that is `wanted`, or one of them fails.
     async fn reach(&mut self, wanted: fn(&Stage) -> bool, on_event: OnEvent<'_, '_>) -> Result<(), RunError> {
         all_reach(self.all.iter_mut(), wanted, None, &self.warm_up, on_event).await
     }
 
-    /// Each session learns where the links it connects are listened on.
+    /// Orders each session to connect its links to the addresses at which its peers listen.
     async fn connect(&mut self) -> Result<(), RunError> {
-        let listened = |one: &One<'_>, link: LinkId| {
-            let peers = self.all.iter().filter(|other| other.load == one.load);
-            let address = peers.filter_map(|other| Some((other.listens.get(&link)?, &other.host))).next();
-            address.map(|(address, host)| (link, self.agents.endpoint(*address, host, &one.host))).ok_or_else(|| {
-                RunError::Plan(format!("no host of the trial listens on link {} of {}", link.0, one.host))
-            })
-        };
-        let links = self.all.iter().map(|one| one.part.connects().map(|link| listened(one, link)).collect());
-        let links = links.collect::<Result<Vec<Endpoints>, _>>()?;
-        try_join_all(self.all.iter_mut().zip(links).map(|(one, links)| one.order(Order::Connect(links)))).await?;
+        let mut endpoints = Vec::new();
+        for session in &self.all {
+            let links = session.part.connects().map(|link| self.endpoint(session, link));
+            endpoints.push(links.collect::<Result<Endpoints, _>>()?);
+        }
+        let orders = self.all.iter_mut().zip(endpoints);
+        try_join_all(orders.map(|(session, links)| session.order(Order::Connect(links)))).await?;
         Ok(())
     }
 
-    /// Starts all sessions at the same time: agents that are further away are told a shorter delay.
+    /// Finds the address at which a peer of `session` listens on `link`.
+    fn endpoint(&self, session: &Session<'_>, link: LinkId) -> Result<(LinkId, SocketAddr), RunError> {
+        for peer in self.all.iter().filter(|peer| peer.load_index == session.load_index) {
+            if let Some(address) = peer.listens.get(&link) {
+                return Ok((link, self.agents.endpoint(*address, &peer.host, &session.host)));
+            }
+        }
+        Err(RunError::Plan(format!("no host of the trial listens on link {} of {}", link.0, session.host)))
+    }
+
+    /// Starts all sessions at the same time: more distant agents are given a shorter delay.
     async fn start(&mut self, on_event: OnEvent<'_, '_>) -> Result<(), RunError> {
-        let files = self.all.iter().map(|one| one.ready.files).sum();
-        let bytes = self.all.iter().map(|one| one.ready.bytes).sum();
+        let files = self.all.iter().map(|session| session.ready.files).sum();
+        let bytes = self.all.iter().map(|session| session.ready.bytes).sum();
         on_event.borrow_mut()(Event::Starts { files, bytes });
-        let lead = self.all.iter().map(|one| one.ready.lead).max().unwrap_or_default();
+        let lead = self.all.iter().map(|session| session.ready.lead).max().unwrap_or_default();
         let agents = self.agents;
-        let round_trip = |one: &One<'_>| agents.round_trip(&one.host);
+        let round_trip = |session: &Session<'_>| agents.round_trip(&session.host);
         let furthest = self.all.iter().map(round_trip).max().unwrap_or_default();
-        // Windows open together, also those of loads beside the measured one. What is `then` waited for, their agents add.
+        // The windows of all loads open together, not only that of the measured load. Agents add the time of a `then`
+        // themselves.
         let at_most = self.trial.loads.iter().filter_map(steady_at_most).max();
-        self.warm_up.left.send_replace(self.all.len());
-        self.warm_up.longest.set(Duration::from(lead + furthest + at_most.unwrap_or_default()) + UNTOLD);
-        try_join_all(self.all.iter_mut().map(|one| {
-            let head_start = Nanos::new((furthest - round_trip(one)).get() / 2);
-            one.opening = steady_at_most(one.asked).map(|_| OPENING + head_start);
-            one.order(Order::Start { delay: lead + head_start })
+        self.warm_up.not_running.send_replace(self.all.len());
+        self.warm_up.max_length.set(Duration::from(lead + furthest + at_most.unwrap_or_default()) + REPORT_GRACE);
+        try_join_all(self.all.iter_mut().map(|session| {
+            let head_start = Nanos::new((furthest - round_trip(session)).get() / 2);
+            session.opening = steady_at_most(session.load).map(|_| OPENING + head_start);
+            session.order(Order::Start { delay: lead + head_start })
         }))
         .await?;
         Ok(())
     }
 
-    /// Follows all sessions to their end. Those of a load that drains wait for each other before they do.
+    /// Follows all sessions to their end. The sessions of a load that drains wait for each other before they drain.
     async fn follow(&mut self, on_event: OnEvent<'_, '_>) -> Result<(), RunError> {
-        let mut loads: Vec<Vec<&mut One<'_>>> = self.trial.loads.iter().map(|_| Vec::new()).collect();
-        for one in &mut self.all {
-            loads[one.load].push(one);
+        let mut loads: Vec<Vec<&mut Session<'_>>> = self.trial.loads.iter().map(|_| Vec::new()).collect();
+        for session in &mut self.all {
+            loads[session.load_index].push(session);
         }
         let warm_up = &self.warm_up;
         // A load that drains must not wait for one that does not.
-        try_join_all(loads.into_iter().zip(&self.lost).map(async |(mut ones, lost)| {
-            if ones.iter().any(|one| drains(&one.asked.task)) {
-                // One that sends nothing has sent at once, and its loss is noticed while the others still send.
-                all_reach(ones.iter_mut().map(|one| &mut **one), is_sent, Some(lost), warm_up, on_event).await?;
-                let still = ones.iter_mut().filter(|one| one.lost.is_none());
-                try_join_all(still.map(|one| one.order(Order::Drain))).await?;
+        try_join_all(loads.into_iter().zip(&self.lost).map(async |(mut sessions, lost)| {
+            if sessions.iter().any(|session| drains(&session.load.task)) {
+                // A session that sends nothing is `Sent` at once; its loss is noticed while the others still send.
+                all_reach(sessions.iter_mut().map(|session| &mut **session), is_sent, Some(lost), warm_up, on_event)
+                    .await?;
+                let remaining = sessions.iter_mut().filter(|session| session.lost.is_none());
+                try_join_all(remaining.map(|session| session.order(Order::Drain))).await?;
             }
-            try_join_all(ones.iter_mut().map(|one| one.until(is_done, Some(lost), warm_up, on_event))).await
+            try_join_all(sessions.iter_mut().map(|session| session.until(is_done, Some(lost), warm_up, on_event))).await
         }))
         .await?;
         Ok(())
     }
 
-    /// Fetches what each session counted, and joins it.
+    /// Fetches the counts of each session and joins them.
     async fn counts(&self, attempt: u32) -> Result<TrialResult, RunError> {
-        let counted = try_join_all(self.all.iter().map(async |one| match &one.lost {
-            Some(why) => Ok(Err(why.clone())),
-            None => one.session.counts().await.map(Ok).map_err(|error| one.failed(error)),
+        let counts = try_join_all(self.all.iter().map(async |session| match &session.lost {
+            Some(reason) => Ok(Err(reason.clone())),
+            None => session.handle.counts().await.map(Ok).map_err(|error| session.failed(error)),
         }))
         .await?;
-        let joining = |caveats: &Vec<Caveat>| Joining { caveats: caveats.clone(), parts: Vec::new() };
-        let mut loads: Vec<Joining> = self.caveats.iter().map(joining).collect();
-        for (one, counted) in self.all.iter().zip(counted) {
-            loads[one.load].parts.push((one.host.clone(), counted));
+        let mut loads = Vec::new();
+        for caveats in &self.caveats {
+            loads.push(Joining { caveats: caveats.clone(), parts: Vec::new() });
+        }
+        for (session, counts) in self.all.iter().zip(counts) {
+            loads[session.load_index].parts.push((session.host.clone(), counts));
         }
         join(self.trial, attempt, loads).map_err(RunError::Counts)
     }
 
-    /// Ends all sessions that are open, those that connect first: they may have to remove from the others what they made there.
-    /// Returns what could not be removed. An agent that is lost ends its session by itself.
+    /// Ends all open sessions and returns what could not be removed. Sessions that connect are closed first: they may
+    /// have to remove what they made at their peers. A lost agent ends its session by itself.
     pub(crate) async fn close(self) -> Vec<Caveat> {
         let set_up = self.trial.loads.iter().map(|load| load.task.set_up()).max().unwrap_or_default();
         let timeout = CLOSE_TIMEOUT + Duration::from(set_up);
         let mut remains = Vec::new();
         for clients in [true, false] {
-            let those = self.all.iter().filter(|one| one.part.connects().next().is_some() == clients);
-            let closed = join_all(those.map(async |one| {
-                let closed = tokio::time::timeout(timeout, one.session.close()).await;
-                closed
-                    .ok()
-                    .and_then(Result::ok)
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(|text| left_behind(&one.host, &text))
+            let sessions = self.all.iter().filter(|session| session.part.connects().next().is_some() == clients);
+            let closed = join_all(sessions.map(async |session| {
+                let result = tokio::time::timeout(timeout, session.handle.close()).await;
+                (&session.host, result.ok().and_then(Result::ok).unwrap_or_default())
             }))
             .await;
-            remains.extend(closed.into_iter().flatten());
+            for (host, texts) in closed {
+                remains.extend(texts.iter().map(|text| left_behind(host, text)));
+            }
         }
         remains
     }
 }
 
-impl One<'_> {
-    /// Follows the session until a stage that is `wanted`. Where the load can go on without a host, `lost` names those it lost
-    /// so far, and this one may become one of them.
+impl Session<'_> {
+    /// Follows the session until a stage that is `wanted`. If the load can go on without a host, `lost` lists the hosts
+    /// lost so far, and this host may be added to them.
     async fn until(
         &mut self,
         wanted: fn(&Stage) -> bool,
@@ -355,7 +370,7 @@ impl One<'_> {
                 Err(error) => {
                     let Some(lost) = lost else { return Err(error) };
                     lost.borrow_mut().push(self.host.clone());
-                    if !survives(self.asked, &lost.borrow()) {
+                    if !survives(self.load, &lost.borrow()) {
                         return Err(error);
                     }
                     self.lost = Some(error.to_string());
@@ -365,10 +380,10 @@ impl One<'_> {
         Ok(())
     }
 
-    /// Waits until its agent is lost. A session that is over tells of none.
+    /// Waits until the agent is lost. Waits forever once the session is over.
     async fn loss(&mut self) -> RunError {
         while !matches!(self.stage, Stage::Done | Stage::Failed(_)) {
-            match self.session.stage().await {
+            match self.handle.stage().await {
                 Ok(stage) => self.stage = stage,
                 Err(error) => return self.failed(error),
             }
@@ -380,15 +395,15 @@ impl One<'_> {
         self.allowed = match order {
             Order::Open { .. } => self.allowed,
             Order::Connect(_) => Allowed::Ready,
-            Order::Start { .. } if drains(&self.asked.task) => Allowed::Sent,
+            Order::Start { .. } if drains(&self.load.task) => Allowed::Sent,
             Order::Start { .. } | Order::Drain => Allowed::Done,
         };
-        self.session.order(&order).await.map_err(|error| self.failed(error))
+        self.handle.order(&order).await.map_err(|error| self.failed(error))
     }
 
-    /// Takes the next stage.
+    /// Waits for the next stage and acts on it, or orders the window open when the warm-up ends.
     async fn next(&mut self, warm_up: &WarmUp, on_event: OnEvent<'_, '_>) -> Result<(), RunError> {
-        // An agent knows of the window when its load runs.
+        // An agent accepts this order only while its load runs.
         let opening = self.opening.filter(|_| matches!(self.stage, Stage::Running(_)));
         let stage = tokio::select! {
             biased;
@@ -396,13 +411,13 @@ impl One<'_> {
                 self.opening = None;
                 return self.order(Order::Open { delay }).await;
             }
-            stage = self.session.stage() => stage.map_err(|error| self.failed(error))?,
+            stage = self.handle.stage() => stage.map_err(|error| self.failed(error))?,
         };
         if let Stage::Failed(failure) = stage {
             return Err(self.failed(failure));
         }
         if !self.may_reach(&stage) {
-            return Err(self.failed(HostFailure::OutOfOrder { told: name(&stage) }));
+            return Err(self.failed(HostFailure::OutOfOrder { reported: name(&stage) }));
         }
         match &stage {
             Stage::Preparing { doing } => on_event.borrow_mut()(Event::Preparing { host: &self.host, doing }),
@@ -413,9 +428,9 @@ impl One<'_> {
             Stage::Ready(ready) => self.ready = *ready,
             Stage::Running(progress) => {
                 if !matches!(self.stage, Stage::Running(_)) {
-                    warm_up.one_runs();
+                    warm_up.session_runs();
                 }
-                if self.load == 0 {
+                if self.load_index == 0 {
                     warm_up.take(&self.host, progress);
                     on_event.borrow_mut()(Event::Progress { host: &self.host, progress });
                 }
@@ -427,24 +442,22 @@ impl One<'_> {
         Ok(())
     }
 
-    /// Checks that the links that its agent tells are those that it was asked to listen on, at the addresses asked for: other
-    /// agents connect there.
+    /// Checks that the agent listens on requested links and addresses only, because other agents connect there.
     fn check_listens(&self, endpoints: &Endpoints) -> Result<(), RunError> {
-        for (link, told) in endpoints {
-            let listen = self.part.listens().find(|listen| listen.link == *link);
-            let (link, told) = (link.0, *told);
-            let Some(asked) = listen.map(|listen| listen.address) else {
-                return Err(self.failed(HostFailure::ListensUnasked { link, told }));
+        for (&LinkId(link), &reported) in endpoints {
+            let listen = self.part.listens().find(|listen| listen.link.0 == link);
+            let Some(requested) = listen.map(|listen| listen.address) else {
+                return Err(self.failed(HostFailure::ListensUnasked { link, reported }));
             };
-            if told.port() == 0 || told.ip().to_canonical() != asked.to_canonical() {
-                return Err(self.failed(HostFailure::ListensElsewhere { link, told, asked }));
+            if reported.port() == 0 || reported.ip().to_canonical() != requested.to_canonical() {
+                return Err(self.failed(HostFailure::ListensElsewhere { link, reported, requested }));
             }
         }
         Ok(())
     }
 
-    /// Whether the session may be at `stage` now. It goes no further than it was ordered to, and never back, but for what it
-    /// prepares for its connections. Stages that wait for no order may be left out.
+    /// Returns whether the session may enter `stage` now: no further than its orders permit, and never back except to
+    /// prepare for its connections. Stages that wait for no order may be skipped.
     fn may_reach(&self, stage: &Stage) -> bool {
         let needed = match stage {
             Stage::Preparing { .. } => return matches!(self.stage, Stage::Preparing { .. } | Stage::Listening { .. }),
@@ -453,42 +466,43 @@ impl One<'_> {
             Stage::Running(_) | Stage::Sent => Allowed::Sent,
             Stage::Done | Stage::Failed(_) => Allowed::Done,
         };
-        let sends = drains(&self.asked.task) || *stage != Stage::Sent;
+        let sends = drains(&self.load.task) || *stage != Stage::Sent;
         sends && place(stage) >= place(&self.stage) && needed <= self.allowed
     }
 
-    /// What ended the session, and in which stage.
+    /// Makes the error of a session that failed in its current stage.
     fn failed(&self, source: impl Into<HostFailure>) -> RunError {
         RunError::Host { host: self.host.clone(), stage: name(&self.stage), source: source.into() }
     }
 }
 
-/// Follows sessions until all have come to a stage that is `wanted`. One that is there already is followed on, so that its loss
-/// is noticed while others are still on their way. Where the load can go on without a host, `lost` names those it lost.
+/// Follows sessions until all have reached a stage that is `wanted`. A session that is there already is followed
+/// further, so that its loss is noticed while others are still on their way. If the load can go on without a host,
+/// `lost` lists the hosts lost.
 async fn all_reach<'a, 'b: 'a>(
-    ones: impl Iterator<Item = &'a mut One<'b>>,
+    sessions: impl Iterator<Item = &'a mut Session<'b>>,
     wanted: fn(&Stage) -> bool,
     lost: Option<&RefCell<Vec<HostName>>>,
     warm_up: &WarmUp,
     on_event: OnEvent<'_, '_>,
 ) -> Result<(), RunError> {
-    let ones: Vec<_> = ones.collect();
-    let on_their_way = watch::Sender::new(ones.len());
-    try_join_all(ones.into_iter().map(async |one| {
-        let mut others = on_their_way.subscribe();
-        one.until(wanted, lost, warm_up, on_event).await?;
-        on_their_way.send_modify(|left| *left -= 1);
+    let sessions: Vec<_> = sessions.collect();
+    let unfinished = watch::Sender::new(sessions.len());
+    try_join_all(sessions.into_iter().map(async |session| {
+        let mut others = unfinished.subscribe();
+        session.until(wanted, lost, warm_up, on_event).await?;
+        unfinished.send_modify(|count| *count -= 1);
         tokio::select! {
             biased;
-            _ = others.wait_for(|left| *left == 0) => Ok(()),
-            ended = one.until(is_done, lost, warm_up, on_event) => ended,
+            _ = others.wait_for(|count| *count == 0) => Ok(()),
+            result = session.until(is_done, lost, warm_up, on_event) => result,
         }
     }))
     .await?;
     Ok(())
 }
 
-/// After which time the warm-up of a load is over in any case; none where its length is fixed.
+/// Returns the longest warm-up of a load whose window opens when it is steady. `None` if the length is fixed.
 fn steady_at_most(load: &Load) -> Option<Nanos> {
     match load.timing.window()?.warmup {
         Warmup::Steady { at_most, .. } => Some(at_most),
@@ -508,7 +522,7 @@ fn left_behind(host: &HostName, text: &str) -> Caveat {
     Caveat::new(CaveatKind::LeftBehind, message!("caveat-left-behind-on-host", "{host}: {text}", host, text))
 }
 
-/// The order of the stages.
+/// Returns the position of a stage in the course of a session.
 fn place(stage: &Stage) -> u8 {
     match stage {
         Stage::Preparing { .. } => 0,
@@ -520,7 +534,7 @@ fn place(stage: &Stage) -> u8 {
     }
 }
 
-/// A stage's name, as the agents' API has it.
+/// Returns the name of a stage in the agents' API.
 fn name(stage: &Stage) -> &'static str {
     match stage {
         Stage::Preparing { .. } => "preparing",

@@ -1,8 +1,8 @@
 //! Whether a run is still being measured.
 //!
-//! Whoever measures run `number` holds a lock on byte `number` of the file `results.db-live`; the kernel drops it when the program
-//! ends, by `kill -9` too. Nothing is written while a trial runs. Where the file system has no locks, a run counts as alive if it
-//! began since this machine started and was written to lately.
+//! The program that measures run `number` holds a lock on byte `number` of the file `results.db-live`; the kernel drops
+//! it when the program ends, by `kill -9` too. Nothing is written while a trial runs. If the file system has no locks,
+//! a run counts as alive if it began since this machine started and was written to recently.
 
 use crate::StoreError;
 use crate::location::beside;
@@ -13,7 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A run without a lock that was not written to for longer counts as killed. If it lives, its next trial says so.
+/// Time without a write after which a run without a lock counts as killed. Its next trial, if any, marks it as running
+/// again.
 const SILENCE: Duration = Duration::from_secs(30 * 60);
 
 /// The locks of a store's runs.
@@ -21,11 +22,11 @@ const SILENCE: Duration = Duration::from_secs(30 * 60);
 pub(crate) struct Locks {
     store: PathBuf,
     file: PathBuf,
-    /// Names the time since this machine started; empty if the kernel does not tell.
+    /// The kernel's boot_id; empty if it cannot be read.
     pub(crate) boot: String,
 }
 
-/// What the store knows of a run in state `running`.
+/// Columns of a run in state `running` that show whether it is alive.
 #[derive(Debug)]
 pub(crate) struct Sign {
     pub(crate) number: i64,
@@ -35,13 +36,14 @@ pub(crate) struct Sign {
 }
 
 impl Locks {
-    /// The locks of the store at `path`.
+    /// Prepares the locks of the store at `path`.
     pub(crate) fn of(path: &Path) -> Self {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         Self { store: path.to_owned(), file: beside(path, "-live"), boot: boot.trim().to_owned() }
     }
 
-    /// Locks run `number`; none where the file system has no locks. `held` is the error if somebody holds the lock.
+    /// Locks run `number`. Returns `None` if the file system has no locks, and the error `held` if another program
+    /// holds the lock.
     pub(crate) fn take(&self, number: i64, held: impl FnOnce() -> StoreError) -> Result<Option<ByteLock>, StoreError> {
         match ByteLock::take(&self.file, number as u64) {
             Ok(Some(lock)) => Ok(Some(lock)),
@@ -51,7 +53,7 @@ impl Locks {
         }
     }
 
-    /// Whether the run of `sign` is still being measured.
+    /// Returns whether the run of `sign` is still being measured.
     pub(crate) fn is_alive(&self, sign: &Sign) -> Result<bool, StoreError> {
         if sign.locked {
             match ByteLock::is_taken(&self.file, sign.number as u64) {
@@ -69,13 +71,13 @@ impl Locks {
 }
 
 impl Sign {
-    /// The sign of one run in state `running`; none if it is in another.
+    /// Reads the sign of one run. `None` if its state is not `running`.
     pub(crate) fn one(connection: &Connection, id: &RecordId) -> Result<Option<Self>, rusqlite::Error> {
         let sql = "SELECT number, locked, boot, changed_unix_ns FROM run WHERE state = 'running' AND id = ?";
         connection.prepare_cached(sql)?.query_row([&id.0], Self::read).optional()
     }
 
-    /// The signs of all runs in state `running`.
+    /// Reads the signs of all runs in state `running`.
     pub(crate) fn all(connection: &Connection) -> Result<Vec<Self>, rusqlite::Error> {
         let mut statement = connection
             .prepare_cached("SELECT number, locked, boot, changed_unix_ns FROM run WHERE state = 'running'")?;
@@ -92,12 +94,12 @@ impl Sign {
     }
 
     fn is_silent(&self, now_unix_ns: u64) -> bool {
-        // A clock that stepped back is no silence.
+        // A clock that stepped back does not count as silence.
         Duration::from_nanos(now_unix_ns.saturating_sub(self.changed_unix_ns)) >= SILENCE
     }
 }
 
-/// The time, nanoseconds since 1970.
+/// Returns the time in nanoseconds since 1970.
 pub(crate) fn now_unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
 }

@@ -27,11 +27,26 @@ pub(crate) fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("no map in it has keys that are no text")
 }
 
-/// The stored parts of a record.
+/// Reason why the parts of a record cannot be joined.
+#[derive(Debug)]
+pub(crate) enum UnreadableRecord {
+    /// A program with another format wrote the record.
+    OtherFormat { format: String, version: String },
+    /// Some part is not valid.
+    Json(serde_json::Error),
+}
+
+impl From<serde_json::Error> for UnreadableRecord {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json(error)
+    }
+}
+
+/// Stored parts of a record.
 pub(crate) struct Parts {
     plan: String,
     trials: Vec<String>,
-    /// None until the run ends.
+    /// `None` until the run ends.
     pub(crate) found: Option<String>,
 }
 
@@ -49,17 +64,18 @@ impl Parts {
         Ok(Self { plan, trials, found })
     }
 
-    /// The record; where nothing was found it is as the run began with it, and has its trials.
-    pub(crate) fn join(&self) -> Result<Record, serde_json::Error> {
+    /// Joins the parts to a record. Before the run ends, the record is as the run began with it, with its trials.
+    pub(crate) fn join(&self) -> Result<Record, UnreadableRecord> {
         let mut whole: Map<String, Value> = serde_json::from_str(&self.plan)?;
         if let Some(found) = &self.found {
             // A field that is left out where nothing was found is not the one that the run began with.
             FOUND.iter().for_each(|name| drop(whole.remove(*name)));
             whole.extend(serde_json::from_str::<Map<String, Value>>(found)?);
         }
-        if let Some(found) = whole.get("schema").and_then(Value::as_str).filter(|found| *found != SCHEMA) {
-            let said = format!("its format is {found}, this program reads {SCHEMA}");
-            return Err(serde::de::Error::custom(said));
+        let field = |name: &str| whole.get(name).and_then(Value::as_str);
+        if let Some(format) = field("schema").filter(|format| *format != SCHEMA) {
+            let version = field("version").filter(|version| !version.is_empty()).unwrap_or("of another version");
+            return Err(UnreadableRecord::OtherFormat { format: format.to_owned(), version: version.to_owned() });
         }
         let mut record = Record::from_json(&Value::Object(whole).to_string())?;
         for trial in &self.trials {

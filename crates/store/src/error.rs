@@ -132,6 +132,24 @@ pub enum StoreError {
         /// The name.
         id: RecordId,
     },
+    /// A stored record has another format.
+    #[error(
+        "record {id} in {} has format {found}, and this linerate reads {known} alone; use linerate {version}, which wrote it, or measure \
+         again: nothing was changed",
+        path.display()
+    )]
+    OtherRecordFormat {
+        /// The store.
+        path: PathBuf,
+        /// The record.
+        id: RecordId,
+        /// Format of the record.
+        found: String,
+        /// Format of this program.
+        known: &'static str,
+        /// Version of the program that wrote the record.
+        version: String,
+    },
     /// A stored record cannot be understood.
     #[error("record {id} in {} cannot be read: {source}; it may be of another version of linerate", path.display())]
     Unreadable {

@@ -1,9 +1,9 @@
-//! Feeds: what runs under way tell, in files beside the store, so that other programs can follow them.
+//! Feeds: the events of runs in progress, in files next to the store, so that other programs can follow them.
 //!
-//! The program that measures run `ID` appends events to `results.db-live.d/ID.ndjson`, a JSON object on each line, and removes the file
-//! when the run ends. It holds a lock on the first byte of the file; the kernel drops it when the program ends, by `kill -9` too.
-//! Whoever opens the store removes feeds without a lock. A feed is a convenience: where it cannot be written, the run goes on
-//! without one. The store alone keeps what was measured.
+//! The program that measures run `ID` appends events to `results.db-live.d/ID.ndjson`, a JSON object on each line, and
+//! removes the file when the run ends. It holds a lock on the first byte of the file; the kernel drops it when the
+//! program ends, by `kill -9` too. Opening the store removes feeds without a lock. A feed is a convenience: if it
+//! cannot be written, the run goes on without one. Only the store keeps measurements.
 
 mod reader;
 mod writer;
@@ -20,13 +20,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The byte of a feed that its writer locks.
+/// Byte of a feed that its writer locks.
 const LOCKED_BYTE: u64 = 0;
-/// How the names of feeds end.
+/// File name extension of feeds.
 const FEED: &str = "ndjson";
-/// How the name of a feed ends until its first lines are in it.
+/// File name extension of a feed until its first lines are written.
 const NEXT: &str = "next";
-/// A new file is locked within this.
+/// Time within which a new file is locked.
 const LOCKED_WITHIN: Duration = Duration::from_secs(60);
 
 /// The folder with the feeds of a store.
@@ -39,7 +39,7 @@ impl FeedFolder {
         Self(beside(path, "-live.d"))
     }
 
-    /// The feed of a run; none if no file can have its name.
+    /// Returns the path of a run's feed. `None` if no file can have its name.
     fn file(&self, record: &RecordId) -> Option<PathBuf> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         let name = &record.0;
@@ -47,21 +47,22 @@ impl FeedFolder {
             .then(|| self.0.join(format!("{name}.{FEED}")))
     }
 
-    /// The feeds that a program writes now, and their runs.
+    /// Lists the feeds that a program writes now, and their runs.
     fn written(&self) -> impl Iterator<Item = (RecordId, PathBuf)> {
         let feeds = self.paths().filter(|path| path.extension().is_some_and(|ending| ending == FEED));
         let written = feeds.filter(|path| ByteLock::is_taken(path, LOCKED_BYTE).unwrap_or(false));
         written.filter_map(|path| Some((RecordId(path.file_stem()?.to_str()?.to_owned()), path)))
     }
 
-    /// Returns whether the folder is this user's own and nobody else may write it: files are made and removed in no other.
+    /// Returns whether the folder is this user's own and nobody else may write it: files are made and removed in no
+    /// other.
     fn is_own(&self) -> bool {
         let others = 0o022;
         fs::symlink_metadata(&self.0)
             .is_ok_and(|folder| folder.is_dir() && folder.uid() == geteuid().as_raw() && folder.mode() & others == 0)
     }
 
-    /// Removes the feeds of runs that nobody measures any more.
+    /// Removes the feeds of runs that are no longer measured.
     pub(crate) fn clean(&self) {
         if !self.is_own() {
             return;
@@ -69,13 +70,13 @@ impl FeedFolder {
         for path in self.paths() {
             let dead = ByteLock::is_taken(&path, LOCKED_BYTE).is_ok_and(|taken| !taken);
             if dead && !fs::metadata(&path).is_ok_and(|file| may_be_locked_yet(&file)) {
-                // What cannot be removed is shown by nobody, and is tried again by the next.
+                // A feed that cannot be removed is never shown, and the next program tries again.
                 let _ = fs::remove_file(&path);
             }
         }
     }
 
-    /// All files of feeds, also those that are being made; none if there is no folder, or a link to one.
+    /// Lists all files of feeds, including new ones. Empty if the folder is missing or a link.
     fn paths(&self) -> impl Iterator<Item = PathBuf> {
         let is_folder = fs::symlink_metadata(&self.0).is_ok_and(|folder| folder.is_dir());
         let entries = is_folder.then(|| fs::read_dir(&self.0).ok()).flatten().into_iter().flatten().flatten();
@@ -83,14 +84,14 @@ impl FeedFolder {
         entries.map(|entry| entry.path()).filter(ours)
     }
 
-    /// The feeds of the runs under way, by name.
+    /// Opens the feeds of the runs in progress, by name.
     pub(crate) fn feeds(&self) -> Vec<Feed> {
         let mut written: Vec<(RecordId, PathBuf)> = self.written().collect();
         written.sort();
         written.into_iter().filter_map(|(record, path)| Feed::open(record, path)).collect()
     }
 
-    /// The feed of a run, if it is under way and has one.
+    /// Opens the feed of a run, if it is in progress and has one.
     pub(crate) fn feed_of(&self, record: &RecordId) -> Option<Feed> {
         let path = self.file(record)?;
         ByteLock::is_taken(&path, LOCKED_BYTE).ok().filter(|taken| *taken)?;
@@ -98,7 +99,7 @@ impl FeedFolder {
     }
 }
 
-/// Whether a file was made just now, and its writer may be about to lock it.
+/// Returns whether a file was made just now, and its writer may be about to lock it.
 fn may_be_locked_yet(file: &Metadata) -> bool {
     let age = file.modified().ok().and_then(|made| made.elapsed().ok());
     file.len() == 0 && age.is_none_or(|age| age < LOCKED_WITHIN)

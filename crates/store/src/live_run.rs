@@ -9,24 +9,24 @@ use linerate_model::{Record, RecordId, RunSummary, TrialResult};
 use linerate_sys::byte_lock::ByteLock;
 use rusqlite::{ErrorCode, OptionalExtension as _, Transaction, params};
 
-/// A run that this program measures. Dropped without [`LiveRun::end`] it counts as killed.
+/// Run that this program measures. Dropping it without [`LiveRun::end`] leaves it as killed.
 pub struct LiveRun<'a> {
     store: &'a Store,
     id: RecordId,
-    /// Its row in the store.
+    /// Row of the run in the store.
     run: i64,
-    /// How many attempts are stored: the number of the next.
+    /// Number of attempts stored, which is the number of the next one.
     attempts: u32,
-    /// Tells other programs that the run is measured; none where the file system has no locks.
+    /// Shows other programs that the run is measured. `None` if the file system has no locks.
     _lock: Option<ByteLock>,
 }
 
-/// How a run ended.
+/// Reason for the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It ran to its end.
+    /// The run was complete.
     Finished,
-    /// Its user stopped it.
+    /// The user stopped it.
     Interrupted,
     /// A trial failed.
     Failed,
@@ -43,8 +43,8 @@ impl From<Ending> for State {
 }
 
 impl Store {
-    /// Stores a run that begins: its command, plan and hosts, and the caveats known before it begins. Its trials follow one by one; the
-    /// ones that `record` has already are not stored.
+    /// Stores a run that begins: its command, plan and hosts, and the caveats known before it begins. Its trials follow
+    /// one by one; the ones that `record` has already are not stored.
     ///
     /// # Errors
     /// A run of this name is there already, or the store cannot be written.
@@ -58,7 +58,7 @@ impl Store {
                 }
                 _ => self.failed(error),
             })?;
-            // Held before anybody can see the row.
+            // Locked before any other program can see the row.
             let lock = self.locks().take(run, || self.running(&record.id))?;
             self.own(change, run, lock.is_some())?;
             Ok((run, lock))
@@ -66,8 +66,8 @@ impl Store {
         Ok(LiveRun { store: self, id: record.id.clone(), run, attempts: 0, _lock: lock })
     }
 
-    /// Takes up the run called `name` (see [`Store::resolve`]) that was interrupted, failed or was killed: the record as it
-    /// began, with all trials that ended. What was found of them is dropped, because it follows from the trials.
+    /// Takes up the run called `name` (see [`Store::resolve`]) that was interrupted, failed or was killed: the record
+    /// as it began, with all trials that ended. What was found of them is dropped, because it follows from the trials.
     ///
     /// # Errors
     /// The run has finished, another program measures it, or its record cannot be read.
@@ -77,7 +77,7 @@ impl Store {
             let row = change.query_row("SELECT number, attempts, state FROM run WHERE id = ?", [&id.0], |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?))
             });
-            // None if another program deleted it since it was resolved.
+            // `None` if another program deleted the run since it was resolved.
             let row = row.optional().map_err(|error| self.failed(error))?;
             let (run, attempts, state) = row.ok_or_else(|| self.unknown(name))?;
             match state {
@@ -115,7 +115,7 @@ impl LiveRun<'_> {
         &self.id
     }
 
-    /// Stores the next trial, and what the run amounts to with it. Both are on the disk when this returns.
+    /// Stores the next trial and the summary of the run with it. Both are on the disk when this returns.
     ///
     /// # Errors
     /// The run was deleted, another program went on with it, or the store cannot be written. The trial is not stored then.
@@ -130,7 +130,7 @@ impl LiveRun<'_> {
                 .map_err(|error| self.store.failed(error))?;
             let changed = row
                 .execute(params![
-                    // Where the file system has no locks, a long trial may have let it seem killed.
+                    // On a file system without locks the run may have been marked as killed during a long trial.
                     State::Running,
                     instant(alive::now_unix_ns()),
                     summary.results,
@@ -151,7 +151,7 @@ impl LiveRun<'_> {
         Ok(())
     }
 
-    /// Stores what was found, and that the run ended.
+    /// Stores the results and the end of the run.
     ///
     /// # Errors
     /// The run was deleted, another program went on with it, or the store cannot be written. It counts as killed then.
@@ -174,7 +174,7 @@ impl LiveRun<'_> {
         })
     }
 
-    /// Why the run is not as this program left it.
+    /// Returns why the run is not as this program left it.
     fn lost(&self, change: &Transaction<'_>) -> StoreError {
         let there = change.query_row(
             "SELECT count(*) FROM run WHERE number = ? AND id = ?",

@@ -22,9 +22,9 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     made.map_err(|source| StoreError::Folder { path: folder.to_owned(), source })
 }
 
-/// Makes the file of the store at `path`, for its owner only: records tell of networks and hosts. SQLite gives the files beside it
-/// the same permissions. A file that is there is not even opened: closing it again would take away every lock that SQLite has on it
-/// in this process (fcntl(2), Advisory record locking).
+/// Makes the file of the store at `path`, for its owner only: records tell of networks and hosts. SQLite gives the
+/// files beside it the same permissions. A file that is there is not even opened: closing it again would take away
+/// every lock that SQLite has on it in this process (fcntl(2), Advisory record locking).
 pub(crate) fn make_file(path: &Path) {
     // What cannot be made is told by SQLite, which opens it next.
     let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
@@ -55,8 +55,9 @@ mod tests {
         drop(store);
     }
 
-    /// POSIX takes all locks of a process on a file away when the process closes any descriptor of it. SQLite has a lock on a
-    /// store that is open: without it, another program that closes the store would remove a log that is still written to.
+    /// POSIX takes all locks of a process on a file away when the process closes any descriptor of it. SQLite has a
+    /// lock on a store that is open: without it, another program that closes the store would remove a log that is still
+    /// written to.
     #[test]
     fn a_store_that_is_opened_twice_keeps_the_locks_of_both() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -69,7 +70,7 @@ mod tests {
         assert!(!is_locked(&path), "it is closed");
     }
 
-    /// Whether the kernel lists a lock on the file at `path` (proc_locks(5)).
+    /// Returns whether the kernel lists a lock on the file at `path` (proc_locks(5)).
     fn is_locked(path: &std::path::Path) -> bool {
         let inode = std::fs::metadata(path).expect("it is there").ino();
         let locks = std::fs::read_to_string("/proc/locks").expect("the kernel's locks");

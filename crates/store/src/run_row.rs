@@ -1,4 +1,4 @@
-//! A run as lists show it.
+//! The row of a run in lists.
 
 use crate::search_text;
 use linerate_model::{Headline, HeadlineVerdict, Record, RecordId};
@@ -10,50 +10,48 @@ use std::fmt;
 /// A command without its first word, the program's own path. The index `run_by_command` holds this expression.
 pub(crate) const ARGUMENTS: &str = "json_remove(command, '$[0]')";
 
-/// A run as lists show it.
+/// Row of a run in lists.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRow {
-    /// Its name.
     pub id: RecordId,
-    /// When it began, nanoseconds since 1970.
+    /// Start of the run, in nanoseconds since 1970.
     pub started_unix_ns: u64,
-    /// When it was last written to, nanoseconds since 1970.
+    /// Last write, in nanoseconds since 1970.
     pub changed_unix_ns: u64,
     /// The command as typed.
     pub command: Vec<String>,
-    /// What was measured, by the command's name: `stream`, `device` ...; of a tester limit that a command measured for itself
-    /// `tester-limit`.
+    /// Kind of run, by the command's name: `stream`, `device` ...; `tester-limit` for one that a command measured for
+    /// itself.
     pub kind: String,
-    /// The study it is a run of.
+    /// Study that the run is part of.
     pub study: Option<String>,
     /// The group of runs that are reported together.
     pub group: Option<String>,
-    /// How far it is.
     pub state: State,
-    /// How many things have a result.
+    /// Number of results.
     pub results: u32,
-    /// How many trials counted.
+    /// Number of trials that count.
     pub trials: u32,
-    /// How many trials were made, with those that were spoilt or failed.
+    /// Number of trials made, including spoilt and failed ones.
     pub attempts: u32,
-    /// The figure that stands for the run; none while nothing is measured.
+    /// Headline figure of the run. `None` before the first measurement.
     pub headline: Option<Headline>,
-    /// What limited that figure; none where nothing was weighed.
+    /// Verdict on the headline figure, if one was reached.
     pub verdict: Option<HeadlineVerdict>,
 }
 
-/// How far a run is.
+/// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
-    /// It is being measured.
+    /// The run is being measured.
     Running,
-    /// It ran to its end.
+    /// The run is complete.
     Finished,
-    /// Its user stopped it; what was measured is kept.
+    /// The user stopped the run; its measurements are kept.
     Interrupted,
-    /// A trial failed, which ended it; what was measured is kept.
+    /// A trial failed and ended the run; its measurements are kept.
     Failed,
-    /// Its program was killed, or the machine stopped; every trial that had ended is kept.
+    /// The program was killed, or the machine stopped; completed trials are kept.
     Killed,
 }
 
@@ -61,7 +59,7 @@ impl State {
     /// Every state.
     pub const ALL: [Self; 5] = [Self::Running, Self::Finished, Self::Interrupted, Self::Failed, Self::Killed];
 
-    /// Its name in the store and in JSON.
+    /// Returns the name in the store and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -93,12 +91,13 @@ impl FromSql for State {
 }
 
 impl RunRow {
-    /// Whether it is a tester limit that a command measured for itself, and has the same words as the run that was asked for.
+    /// Returns whether the run is a tester limit that a command measured for itself. Its command is that of the
+    /// requested run.
     pub fn is_tester_limit(&self) -> bool {
         self.kind == search_text::TESTER_LIMIT
     }
 
-    /// The row of `record`, of which no trial is stored yet.
+    /// Makes the row of `record` before its first trial is stored.
     pub(crate) fn of(record: &Record, state: State, changed_unix_ns: u64) -> Self {
         Self {
             id: record.id.clone(),
@@ -121,7 +120,7 @@ impl RunRow {
     pub(crate) const COLUMNS: &str = "number, id, started_unix_ns, changed_unix_ns, command, kind, study, grp, state, results, \
          trials, attempts, headline, verdict";
 
-    /// The row and its number.
+    /// Reads the row and its number.
     pub(crate) fn read(row: &Row<'_>) -> Result<(i64, Self), rusqlite::Error> {
         let shown = Self {
             id: RecordId(row.get(1)?),
@@ -142,14 +141,14 @@ impl RunRow {
     }
 }
 
-/// A column that holds JSON; none where it is empty, or where a later version wrote what this one does not know: one such run does
-/// not keep a list from being shown.
+/// Reads a column of JSON. `None` if it is empty or unknown to this version, so that one such run does not prevent a
+/// list.
 fn known<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<Option<T>, rusqlite::Error> {
     let text = row.get_ref(column)?.as_str_or_null()?;
     Ok(text.and_then(|text| serde_json::from_str(text).ok()))
 }
 
-/// A column that holds JSON; `null` where it is empty.
+/// Reads a column of JSON; an empty column counts as `null`.
 fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T, rusqlite::Error> {
     let text = row.get_ref(column)?.as_str_or_null()?.unwrap_or("null");
     serde_json::from_str(text)

@@ -1,10 +1,10 @@
 //! The store itself.
 
 use crate::alive::{Locks, Sign};
-use crate::body::Parts;
+use crate::body::{Parts, UnreadableRecord};
 use crate::feed::{Feed, FeedFolder, FeedWriter};
 use crate::{StoreError, changed, location, schema};
-use linerate_model::{Record, RecordId};
+use linerate_model::{Record, RecordId, SCHEMA};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,11 +18,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store at `path` or, without one, at [`crate::default_path`]; makes it and its folder if missing. Runs that nobody
-    /// measures any more are marked as killed, and their feeds are removed.
+    /// Opens the store at `path` or, without one, at [`crate::default_path`]; makes it and its folder if missing. Runs
+    /// that nobody measures any more are marked as killed, and their feeds are removed.
     ///
     /// # Errors
-    /// The file is no store, damaged, of a newer format, or cannot be read and written.
+    /// The file is not a store, is damaged, has another format, or cannot be read and written.
     pub fn open(path: Option<&Path>) -> Result<Self, StoreError> {
         let path = path.map_or_else(location::default_path, |path| Ok(path.to_owned()))?;
         location::make_folder(&path)?;
@@ -78,8 +78,8 @@ impl Store {
         }
     }
 
-    /// The record called `name` (see [`Store::resolve`]) with all its trials. Results, outcome and caveats are those of the run's
-    /// end; where it was killed they are those it began with, and follow from the trials.
+    /// The record called `name` (see [`Store::resolve`]) with all its trials. Results, outcome and caveats are those of
+    /// the run's end; where it was killed they are those it began with, and follow from the trials.
     ///
     /// # Errors
     /// No record or several are called so, or it cannot be read.
@@ -130,7 +130,8 @@ impl Store {
         &self.feeds
     }
 
-    /// Makes a change wholly or not at all. The lock is taken at its beginning, where waiting for another program is safe.
+    /// Makes a change wholly or not at all. The lock is taken at its beginning, where waiting for another program is
+    /// safe.
     pub(crate) fn change<T>(
         &self,
         make: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
@@ -165,8 +166,15 @@ impl Store {
         StoreError::Running { path: self.path.clone(), id: id.clone() }
     }
 
-    pub(crate) fn unreadable(&self, id: &RecordId, source: serde_json::Error) -> StoreError {
-        StoreError::Unreadable { path: self.path.clone(), id: id.clone(), source }
+    pub(crate) fn unreadable(&self, id: &RecordId, error: UnreadableRecord) -> StoreError {
+        let path = self.path.clone();
+        let id = id.clone();
+        match error {
+            UnreadableRecord::OtherFormat { format, version } => {
+                StoreError::OtherRecordFormat { path, id, found: format, known: SCHEMA, version }
+            }
+            UnreadableRecord::Json(source) => StoreError::Unreadable { path, id, source },
+        }
     }
 }
 

@@ -10,8 +10,9 @@ use std::path::Path;
 
 /// An exclusive lock on one byte of a file, held until this is dropped or the process ends, by `kill -9` too.
 ///
-/// It is a lock of the open file description (`F_OFD_SETLK`), not of the process: a second one in the same process conflicts with it,
-/// and closing another descriptor of the file does not drop it. A child that is started meanwhile does not inherit it.
+/// It is a lock of the open file description (`F_OFD_SETLK`), not of the process: a second one in the same process
+/// conflicts with it, and closing another descriptor of the file does not drop it. A child that is started meanwhile
+/// does not inherit it.
 #[derive(Debug)]
 pub struct ByteLock {
     /// Its open file description has the lock.
@@ -21,8 +22,8 @@ pub struct ByteLock {
 }
 
 impl Drop for ByteLock {
-    /// Unlocks the byte before the descriptor is closed. A child has a copy of the descriptor between fork and exec, and would
-    /// hold the lock until then.
+    /// Unlocks the byte before the descriptor is closed. A child has a copy of the descriptor between fork and exec,
+    /// and would hold the lock until then.
     fn drop(&mut self) {
         // If that fails, closing the last copy of the descriptor drops the lock.
         let _ = fcntl(&self.file, FcntlArg::F_OFD_SETLK(&self.unlock));
@@ -30,7 +31,8 @@ impl Drop for ByteLock {
 }
 
 impl ByteLock {
-    /// Locks `byte` of the file at `path`, which is made if missing and need not be that long; none if the byte is locked already.
+    /// Locks `byte` of the file at `path`, which is made if missing and need not be that long; none if the byte is
+    /// locked already.
     ///
     /// # Errors
     /// The file cannot be opened for writing, it is a link or no regular file, or its file system has no locks ([`has_no_locks`]).
@@ -38,7 +40,8 @@ impl ByteLock {
         Self::of(path, OpenOptions::new().read(true).write(true).create(true).truncate(false), byte)
     }
 
-    /// Makes the file at `path` and locks `byte` of it. Whoever may write the folder cannot have put a file of his own there, nor a link.
+    /// Makes the file at `path` and locks `byte` of it. Whoever may write the folder cannot have put a file of his own
+    /// there, nor a link.
     ///
     /// # Errors
     /// There is something at `path`, the file cannot be made, or its file system has no locks ([`has_no_locks`]).
@@ -61,7 +64,7 @@ impl ByteLock {
         &self.file
     }
 
-    /// Whether `byte` of the file at `path` is locked by anybody; a missing file has no locks.
+    /// Returns whether `byte` of the file at `path` is locked by anybody; a missing file has no locks.
     ///
     /// # Errors
     /// The file cannot be opened for reading, it is a link or no regular file, or its file system has no locks ([`has_no_locks`]).
@@ -79,8 +82,8 @@ impl ByteLock {
     }
 }
 
-/// Opens the regular file at `path` as `options` say. A link is not followed, and nothing else is opened either: a pipe that nobody writes
-/// would hold up its reader.
+/// Opens the regular file at `path` as `options` say. A link is not followed, and nothing else is opened either: a pipe
+/// that nobody writes would hold up its reader.
 ///
 /// # Errors
 /// It cannot be opened, or it is something else.
@@ -93,7 +96,7 @@ pub fn open_regular(path: &Path, options: &mut OpenOptions) -> Result<File, Erro
     Ok(file)
 }
 
-/// Whether a lock failed because the file system, or the kernel, has none of this kind.
+/// Returns whether a lock failed because the file system, or the kernel, has none of this kind.
 pub fn has_no_locks(error: &Error) -> bool {
     let without = [libc::ENOLCK, libc::EOPNOTSUPP, libc::ENOSYS, libc::EINVAL];
     error.call.starts_with("fcntl(F_OFD_") && error.source.raw_os_error().is_some_and(|code| without.contains(&code))

@@ -96,18 +96,18 @@ impl CapabilitySet {
         Ok(Self(u64::MAX.checked_shr(63_u32.saturating_sub(last)).unwrap_or(u64::MAX)))
     }
 
-    /// Whether it has `capability`.
+    /// Returns whether it has `capability`.
     pub fn has(self, capability: KernelCapability) -> bool {
         self.0 >> capability as u8 & 1 != 0
     }
 
-    /// Whether it has none.
+    /// Returns whether it has none.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Takes from the calling thread all capabilities but those of this set, and returns what it is left with. No program that
-    /// it starts can get the others back, if it may shrink its bounding set (`CAP_SETPCAP`).
+    /// Takes from the calling thread all capabilities but those of this set, and returns what it is left with. No
+    /// program that it starts can get the others back, if it may shrink its bounding set (`CAP_SETPCAP`).
     ///
     /// # Errors
     /// The kernel refuses. Some may be gone already.

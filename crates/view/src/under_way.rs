@@ -35,7 +35,7 @@ impl UnderWay {
         run
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.feed.has_ended()
     }

@@ -24,10 +24,10 @@ pub(crate) trait Watched: Send + Sized + 'static {
     /// What is shown of it.
     fn parts(&self, lang: Language) -> Vec<Part>;
 
-    /// Whether there is more to come.
+    /// Returns whether there is more to come.
     fn is_under_way(&self) -> bool;
 
-    /// Whether a page that is loaded again has something to show at the end.
+    /// Returns whether a page that is loaded again has something to show at the end.
     fn is_kept(&self) -> bool;
 }
 

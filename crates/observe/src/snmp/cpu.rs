@@ -25,7 +25,7 @@ pub(super) struct Ticks {
     steal: Option<u32>,
 }
 
-/// How a window's CPU time was spent, 0 to 1 of all CPUs.
+/// Shares of a window's CPU time, 0 to 1 of all CPUs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Shares {
     pub(super) busy: f64,
@@ -53,7 +53,7 @@ impl Ticks {
         })
     }
 
-    /// None if no time has passed on these counters.
+    /// Returns the shares since `before`. `None` if no time has passed on these counters.
     ///
     /// Everything but idling and waiting for a disk is busy; time stolen by a hypervisor counts as neither busy nor
     /// idle, as in [`linerate_model::CoreUse`]. Where a system tells its kernel time apart, `ssCpuRawSystem` may hold
@@ -77,13 +77,14 @@ impl Ticks {
     }
 }
 
-/// How far a counter of 32 bits grew. Linux takes back a tick of idle or waiting time now and then; that is no growth.
+/// Returns the growth of a 32-bit counter. Linux occasionally takes back a tick of idle or waiting time, which is no
+/// growth.
 fn grown(then: u32, now: u32) -> u32 {
     let growth = now.wrapping_sub(then);
     if growth > u32::MAX / 2 { 0 } else { growth }
 }
 
-/// What one question about the CPUs brought.
+/// Answer to one request for CPU times.
 #[derive(Debug, Clone)]
 pub(super) struct CpuReading {
     pub(super) at: Instant,
@@ -113,7 +114,7 @@ impl CpuReading {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Averages {
     pub(super) per_cpu: Vec<f64>,
-    /// Of all CPUs together.
+    /// Share of all CPUs together.
     pub(super) all: Option<f64>,
 }
 

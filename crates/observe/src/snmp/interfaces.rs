@@ -28,7 +28,7 @@ impl Column {
 /// `ifName`, else `ifDescr`.
 const NAMES: [Column; 2] = [Column::IfX(1), Column::If(2)];
 
-/// Which count of an interface a counter adds to.
+/// Field of an interface that a counter adds to.
 type Count = fn(&mut DeviceInterface) -> &mut u64;
 
 /// Each counter: what it adds to, and the columns that hold it, the widest first.
@@ -78,7 +78,7 @@ impl Counter {
     }
 }
 
-/// Which columns a device has.
+/// Columns that a device has.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
     name: Option<Name>,
@@ -86,7 +86,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Of each counter the first column that has rows.
+    /// Finds the first column with rows for each counter.
     pub(super) async fn find(wire: &mut Wire) -> Result<Self, SnmpError> {
         let mut counters = Vec::new();
         for (count, columns) in COUNTERS {
@@ -141,7 +141,7 @@ impl Interfaces {
         self.counters != before.counters
     }
 
-    /// What the interfaces that are in both counted, the silent ones left out.
+    /// Returns the difference for the interfaces in both readings, without silent ones.
     pub(super) fn since(&self, before: &Self, columns: &Columns) -> Vec<DeviceInterface> {
         let grown = self.counters.iter().filter_map(|(index, now)| {
             let then = before.counters.get(index)?;

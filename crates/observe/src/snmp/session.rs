@@ -18,10 +18,10 @@ const RAW: &str = "snmp UCD raw counters";
 const PER_CPU_AVERAGE: &str = "snmp hrProcessorLoad (1-minute average)";
 const AVERAGE: &str = "snmp ssCpuIdle (1-minute average)";
 const NO_CPU: &str = "snmp";
-/// What those averages cover.
+/// Period of those averages.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What a device says it is.
+/// Description that a device gives of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Device {
     /// `sysName`; empty if it does not say.
@@ -51,7 +51,7 @@ impl Session {
         Ok(Self { wire, device: Device { name, description }, columns })
     }
 
-    /// What the device says it is.
+    /// Returns the device's description of itself.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -93,12 +93,12 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// When it was taken.
+    /// Returns the time of the reading.
     pub fn at(&self) -> Instant {
         self.cpu.at
     }
 
-    /// What passed between an earlier reading of the same device and this one.
+    /// Returns the load between an earlier reading of the same device and this one.
     pub fn load_since(&self, earlier: &Self) -> DeviceLoad {
         let mut load = DeviceLoad {
             window: Nanos::from(self.at().saturating_duration_since(earlier.at())),
@@ -112,8 +112,8 @@ impl Reading {
     }
 }
 
-/// Whether the device started anew between two readings, in which case its counters did too and nothing else can be
-/// said.
+/// Returns whether the device started anew between two readings, in which case its counters did too and nothing else
+/// can be said.
 pub(super) fn restarted(load: &mut DeviceLoad, first: &CpuReading, last: &CpuReading) -> bool {
     let restarted = last.restarted_since(first);
     if restarted {

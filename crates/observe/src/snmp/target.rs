@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// The port of SNMP services.
 const PORT: u16 = 161;
-/// What most devices let read.
+/// Community that most devices let read.
 const PUBLIC: &str = "public";
 /// The least length of a password, RFC 3414 section 11.2.
 const SHORTEST_PASSWORD: usize = 8;
@@ -21,31 +21,31 @@ const HIDDEN: &str = "********";
 /// `Display` and `Debug` hide community and passwords; what is displayed reads as a target, but not as the same one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its name or address.
+    /// Name or address of the device.
     pub host: String,
-    /// Its UDP port.
+    /// UDP port of the device.
     pub port: u16,
-    /// As whom to read.
+    /// Credentials for reading.
     pub access: Access,
 }
 
-/// As whom to read a device.
+/// Credentials for reading a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     /// SNMP version 2c: whoever knows the community.
     Community(Secret),
     /// SNMP version 3: a user of the device.
     User {
-        /// Its name.
+        /// Name of the user.
         name: String,
-        /// How messages are signed; none for noAuthNoPriv.
+        /// Signing of messages. `None` for noAuthNoPriv.
         auth: Option<(AuthProtocol, Secret)>,
-        /// How messages are encrypted; none for authNoPriv. Never without `auth`.
+        /// Encryption of messages. `None` for authNoPriv, and always without `auth`.
         privacy: Option<(PrivacyProtocol, Secret)>,
     },
 }
 
-/// How messages are signed.
+/// Algorithm that signs messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum AuthProtocol {
@@ -57,7 +57,7 @@ pub enum AuthProtocol {
     Sha512,
 }
 
-/// How messages are encrypted.
+/// Algorithm that encrypts messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum PrivacyProtocol {
@@ -119,7 +119,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why a text names no device. It quotes no part that may be secret.
+/// Reason why a text names no device. It quotes no part that may be secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0}; write it as snmp://public@192.0.2.1 or snmp+v3://reader@192.0.2.1?auth=sha256:PASSWORD&priv=aes128:PASSWORD"

@@ -13,9 +13,9 @@ use tokio::sync::{Mutex, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// How often the CPU counters are asked for during a trial: one question in one frame.
+/// Interval of requests for the CPU counters during a trial: one request in one frame.
 const POLL: Duration = Duration::from_millis(500);
-/// How often the interface table is asked for when waiting for a new one.
+/// Interval of requests for the interface table when waiting for a new one.
 const SETTLE_POLL: Duration = Duration::from_millis(250);
 /// A little more than net-snmp keeps its interface table (3 s).
 const SETTLE: Duration = Duration::from_secs(4);
@@ -43,7 +43,7 @@ struct Watch {
     polls: JoinHandle<Log>,
 }
 
-/// What was read of a device during a trial.
+/// Readings of a device during a trial.
 #[derive(Default)]
 struct Log {
     /// The CPUs at the start and each time that their counters had moved, in order.
@@ -157,7 +157,7 @@ impl Watcher {
         self
     }
 
-    /// What the device says it is.
+    /// Returns the device's description of itself.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -250,11 +250,11 @@ impl Watcher {
     }
 }
 
-/// What was read after a window.
+/// Readings after a window.
 struct Closing {
     averages: Averages,
     interfaces: Interfaces,
-    /// Whether the table was seen to be made after the window.
+    /// The table was seen to be made after the window.
     renewed: bool,
 }
 

@@ -9,9 +9,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// How long a question waits for its answer.
+/// Time that a request waits for its answer.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often a question is asked.
+/// Number of attempts for a request.
 const ATTEMPTS: u32 = 3;
 /// Rows asked for at once. Few enough that the answer fits a usual frame.
 const ROWS: u32 = 24;
@@ -36,7 +36,7 @@ pub(super) enum Answer {
 }
 
 impl Answer {
-    /// None for what linerate asks nowhere, and for the marks of an absent object.
+    /// Converts a value. `None` for types that linerate never requests, and for the marks of an absent object.
     fn from_value(value: &Value<'_>) -> Option<Self> {
         match *value {
             Value::Counter32(count) => Some(Self::Counter32(count)),
@@ -79,11 +79,11 @@ pub(super) struct Wire {
     connection: Option<AsyncSession>,
 }
 
-/// Why one attempt failed.
+/// Reason for the failure of one attempt.
 enum Fault {
     Socket(io::Error),
     Snmp(snmp2::Error),
-    /// It answered with an error status (RFC 3416 section 3).
+    /// The device answered with an error status (RFC 3416 section 3).
     Status(u32),
     Silent,
 }

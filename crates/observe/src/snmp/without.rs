@@ -4,7 +4,7 @@ use super::error::SnmpError;
 use super::target::Target;
 use linerate_model::DeviceLoad;
 
-/// What a device says it is.
+/// Description that a device gives of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Device {
     /// `sysName`.
@@ -23,7 +23,7 @@ impl Watcher {
         Err(SnmpError::NotBuilt)
     }
 
-    /// What the device says it is.
+    /// Returns the device's description of itself.
     pub fn device(&self) -> &Device {
         match *self {}
     }

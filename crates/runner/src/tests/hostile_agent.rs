@@ -22,7 +22,10 @@ async fn addresses_that_a_hostile_agent_listens_at_are_not_forwarded() {
         let ended = run(plans::sweep(1), &agents, None, &mut |_| ()).await;
         let failure = ended.failure.expect("it is refused").to_string();
         assert!(failure.contains(&format!("{liar}: its agent reports")) && failure.contains(address), "{failure}");
-        assert!(failure.contains(part) && failure.contains("no other agent was told this address"), "{failure}");
+        assert!(
+            failure.contains(part) && failure.contains("this address was not passed to any other agent"),
+            "{failure}"
+        );
         let connected = agents.log().iter().any(|entry| entry.told == Told::Ordered(Step::Connect));
         assert!(!connected, "nobody was sent there");
         assert_led(&agents.attempts());

@@ -13,7 +13,7 @@ mod record_size;
 mod repeats;
 mod resuming;
 mod store;
-mod telling;
+mod stream_events;
 mod truth;
 mod warm_up;
 

@@ -34,13 +34,14 @@ impl Feed {
         &self.record
     }
 
-    /// Whether the run has ended. There is no more news then.
+    /// Returns whether the run has ended. There is no more news then.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Returns the events told since the last call, in order. A line that is not whole yet is left for the next call; one that cannot be
-    /// understood, as from another version of linerate, is left out. A feed that grew long begins again with `start`.
+    /// Returns the events told since the last call, in order. A line that is not whole yet is left for the next call;
+    /// one that cannot be understood, as from another version of linerate, is left out. A feed that grew long begins
+    /// again with `start`.
     pub fn news(&mut self) -> Vec<StreamEvent> {
         // Both before reading: what a writer told before it ended is told.
         let written = ByteLock::is_taken(&self.path, LOCKED_BYTE).unwrap_or(false);

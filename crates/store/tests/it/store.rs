@@ -120,6 +120,26 @@ fn another_format_is_refused_and_left_alone() {
 }
 
 #[test]
+fn record_of_another_format_is_refused_and_left_alone() {
+    let folder = folder();
+    let path = folder.path().join("results.db");
+    let store = open(&path);
+    drop(store.begin(&record("20261121-aa", 1)).expect("begin"));
+    let connection = rusqlite::Connection::open(&path).expect("open");
+    let stored = || -> String { connection.query_row("SELECT body FROM plan", [], |row| row.get(0)).expect("a plan") };
+    let body = stored().replace(linerate_model::SCHEMA, "linerate.record/1");
+    connection.execute("UPDATE plan SET body = ?", [&body]).expect("update");
+
+    for error in [store.load("latest").err(), store.resume("latest").err()] {
+        let error = error.expect("another format").to_string();
+        let format = format!("has format linerate.record/1, and this linerate reads {} alone", linerate_model::SCHEMA);
+        assert!(error.contains(&format), "{error}");
+        assert!(error.contains("use linerate 0.1.0, which wrote it, or measure again"), "{error}");
+        assert_eq!(stored(), body);
+    }
+}
+
+#[test]
 fn a_file_cut_short_is_refused() {
     let folder = folder();
     let path = folder.path().join("results.db");

@@ -1,13 +1,13 @@
-//! A trial that was not asked for here: another program began it, and this host takes part.
+//! A trial that another program began, and in which this host takes part.
 
 use crate::RunError;
-use crate::keep::Keep;
 use crate::run::{Origin, begin};
+use crate::run_keeper::RunKeeper;
 use linerate_method::{Joining, join};
 use linerate_model::{Host, HostCounts, Plan, Record, Repeats, Trial};
 use linerate_store::{Ending, Store};
 
-/// A run of one trial that another program asks of this host.
+/// Run of one trial that another program requested from this host.
 #[derive(Debug)]
 pub struct ServedRun(Record);
 
@@ -17,15 +17,15 @@ impl ServedRun {
         Self(begin(sweep(trial), origin, vec![host]))
     }
 
-    /// What is known of it: its name, its host and the trial.
+    /// Returns the record so far: its name, its host and the trial.
     pub fn record(&self) -> &Record {
         &self.0
     }
 
-    /// Keeps it in `store`: `trial` as it was measured in the end, of which this host counted and saw `counts`. Returns the record.
+    /// Stores the run with `trial` as it was measured in the end, and the `counts` of this host. Returns the record.
     ///
     /// # Errors
-    /// The counts cannot be, or the store cannot be written.
+    /// The counts are impossible, or the store cannot be written.
     pub fn keep(self, store: &Store, trial: Trial, counts: HostCounts) -> Result<Record, RunError> {
         let Self(begun) = self;
         let parts = begun.hosts.iter().map(|host| (host.name.clone(), Ok(counts.clone()))).collect();
@@ -34,7 +34,7 @@ impl ServedRun {
         let mut method = linerate_method::of(&record.plan, &record.hosts);
         method.record(&result);
         record.trials.push(result);
-        let mut keep = Keep::new(Some(store), None, &record);
+        let mut keep = RunKeeper::new(Some(store), None, &record);
         keep.trials(&record, || method.summary());
         method.conclude(&mut record);
         keep.end(&record, Ending::Finished).map_or(Ok(record), |error| Err(RunError::Store(error)))

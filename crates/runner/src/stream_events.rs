@@ -1,4 +1,4 @@
-//! What is told of a run while it goes on: the runner's events turned into those of [`StreamEvent`].
+//! Events published while a run is in progress: the runner's [`Event`] turned into [`StreamEvent`].
 
 use crate::{Event, Intervals, RunError};
 use linerate_model::{
@@ -7,24 +7,24 @@ use linerate_model::{
 };
 use linerate_units::Nanos;
 
-/// Turns the events of a run into those that are told.
+/// Turns the events of a run into published ones.
 #[derive(Debug, Clone)]
 pub struct Telling {
-    /// Length of an interval; none leaves intervals out.
+    /// Length of an interval. `None` leaves intervals out.
     every: Option<Nanos>,
-    /// Attempts that have begun, those before a resumed run went on included.
+    /// Number of attempts that have begun, including the earlier ones of a resumed run.
     begun: u32,
-    /// The intervals of the attempt that runs.
+    /// Intervals of the running attempt.
     intervals: Option<Intervals>,
 }
 
 impl Telling {
-    /// Tells of intervals of `every`; none tells of no intervals.
+    /// Publishes intervals of length `every`; `None` publishes no intervals.
     pub fn new(every: Option<Nanos>) -> Self {
         Self { every, begun: 0, intervals: None }
     }
 
-    /// Takes an event. Returns what is told of it, in order.
+    /// Takes an event. Returns the events to publish, in order.
     pub fn take(&mut self, event: &Event<'_>) -> Vec<StreamEvent> {
         match event {
             Event::Started { record } => self.start(record),
@@ -32,7 +32,7 @@ impl Telling {
             Event::Progress { host, progress } => self.progress(host, progress),
             Event::Ended { result } => self.end_attempt(result),
             Event::Concluded { record, failure } => self.conclude(record, *failure),
-            // Why an attempt is repeated is told when it has ended.
+            // The end of the attempt reports why it is repeated.
             Event::Preparing { .. } | Event::Starts { .. } | Event::Repeating { .. } => Vec::new(),
         }
     }
@@ -57,8 +57,8 @@ impl Telling {
     }
 
     fn progress(&mut self, host: &HostName, progress: &SessionProgress) -> Vec<StreamEvent> {
-        let ended = self.intervals.as_mut().and_then(|intervals| intervals.take(host, progress));
-        ended.map(StreamEvent::Interval).into_iter().collect()
+        let interval = self.intervals.as_mut().and_then(|intervals| intervals.take(host, progress));
+        interval.map(StreamEvent::Interval).into_iter().collect()
     }
 
     fn end_attempt(&mut self, result: &TrialResult) -> Vec<StreamEvent> {
@@ -67,40 +67,40 @@ impl Telling {
             Standing::Spoilt { reason } => (TrialState::Spoilt, Some(reason.text.text.clone())),
             Standing::Failed { reason } => (TrialState::Failed, Some(reason.clone())),
         };
-        let ended = self.trial(&result.trial, result.attempt, state, reason);
-        self.rest().into_iter().chain([ended]).collect()
+        let end = self.trial(&result.trial, result.attempt, state, reason);
+        self.last_interval().into_iter().chain([end]).collect()
     }
 
     fn conclude(&mut self, record: &Record, failure: Option<&RunError>) -> Vec<StreamEvent> {
-        let mut told: Vec<StreamEvent> = self.rest().into_iter().collect();
+        let mut events: Vec<StreamEvent> = self.last_interval().into_iter().collect();
         for result in &record.results {
             let verdict =
                 StreamEvent::Verdict { result: result.name.clone(), verdict: Box::new(result.verdict.clone()) };
-            told.extend([StreamEvent::Result { result: Box::new(result.clone()) }, verdict]);
+            events.extend([StreamEvent::Result { result: Box::new(result.clone()) }, verdict]);
         }
         if record.outcome != Outcome::Sweep {
-            told.push(StreamEvent::Outcome { outcome: Box::new(record.outcome.clone()) });
+            events.push(StreamEvent::Outcome { outcome: Box::new(record.outcome.clone()) });
         }
-        let early = match failure {
+        let cause = match failure {
             Some(RunError::Unkept { why, .. }) => Some(&**why),
             failure => failure,
         };
-        let state = match early {
-            // It was measured to its end, and could not be kept.
+        let state = match cause {
+            // The run was measured to its end, and could not be kept.
             None | Some(RunError::Store(_)) => EndState::Finished,
             Some(RunError::Interrupted) => EndState::Interrupted,
             Some(_) => EndState::Failed,
         };
-        told.push(StreamEvent::End { state, reason: failure.map(ToString::to_string) });
-        told
+        events.push(StreamEvent::End { state, reason: failure.map(ToString::to_string) });
+        events
     }
 
-    /// The interval that was under way when the attempt ended.
-    fn rest(&mut self) -> Option<StreamEvent> {
+    /// Returns the unfinished interval at the end of the attempt.
+    fn last_interval(&mut self) -> Option<StreamEvent> {
         self.intervals.take()?.rest().map(StreamEvent::Interval)
     }
 
-    /// What becomes of the attempt that began last.
+    /// Makes the event for a change of state of the attempt that began last.
     fn trial(&self, trial: &Trial, attempt: u32, state: TrialState, reason: Option<String>) -> StreamEvent {
         StreamEvent::Trial {
             name: trial.name.clone(),

@@ -1,26 +1,27 @@
-//! Keeps a run in the store as it goes on.
+//! Stores a run while it is in progress.
 
 use linerate_model::{Record, RunSummary};
 use linerate_store::{Ending, LiveRun, Store, StoreError};
 
-/// Where a run is kept. A store that fails is not used again, and the run goes on: what is measured can still be shown.
-pub(crate) struct Keep<'a> {
+/// Stored part of a run. A store that fails is not used again, and the run goes on: the measurements can still be
+/// shown.
+pub(crate) struct RunKeeper<'a> {
     store: Option<&'a Store>,
     live: Option<LiveRun<'a>>,
-    /// How many of the record's attempts are stored.
+    /// Number of the record's attempts that are stored.
     stored: usize,
     failure: Option<StoreError>,
 }
 
-impl<'a> Keep<'a> {
-    /// Keeps a run in `store`; none keeps nothing. A run that is resumed has its row already.
+impl<'a> RunKeeper<'a> {
+    /// Keeps a run in `store`; `None` keeps nothing. A resumed run has its row already.
     pub(crate) fn new(store: Option<&'a Store>, live: Option<LiveRun<'a>>, record: &Record) -> Self {
         let stored = if live.is_some() { record.trials.len() } else { 0 };
         Self { store, live, stored, failure: None }
     }
 
-    /// Stores the attempts of `record` that are not stored yet. A run's row comes with its first attempt that counted something: a
-    /// run that never did leaves none. `summary` says what the run amounts to with them.
+    /// Stores the attempts of `record` that are not stored yet, with a summary of the run. A run's row is written with
+    /// its first attempt that counted something; a run without one leaves no row.
     pub(crate) fn trials(&mut self, record: &Record, summary: impl FnOnce() -> RunSummary) {
         let Some(store) = self.store else { return };
         if self.live.is_none() && record.trials.iter().all(|result| result.failure().is_some()) {
@@ -36,7 +37,7 @@ impl<'a> Keep<'a> {
     fn write(&mut self, store: &'a Store, record: &Record, summary: &RunSummary) -> Result<(), StoreError> {
         let live = match &mut self.live {
             Some(live) => live,
-            none => none.insert(store.begin(record)?),
+            empty => empty.insert(store.begin(record)?),
         };
         while let Some(result) = record.trials.get(self.stored) {
             live.trial(result, summary)?;
@@ -45,9 +46,9 @@ impl<'a> Keep<'a> {
         Ok(())
     }
 
-    /// Ends the run's row. Returns why the run could not be kept; none if it was.
+    /// Ends the run's row. Returns the error if the run could not be kept.
     pub(crate) fn end(mut self, record: &Record, ending: Ending) -> Option<StoreError> {
-        let ended = self.live.take().map(|live| live.end(record, ending));
-        self.failure.or(ended.and_then(Result::err))
+        let result = self.live.take().map(|live| live.end(record, ending));
+        self.failure.or(result.and_then(Result::err))
     }
 }
