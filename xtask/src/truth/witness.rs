@@ -136,7 +136,7 @@ pub(super) fn run(program: &Path, witness: Witness, cases: &[&Case], pairs: u32)
 
 /// Returns the payload rates of both programs in bit/s, for each pair. The program that runs first alternates.
 fn measure(program: &Path, witness: Witness, case: &Case, pairs: u32) -> Result<Vec<(f64, f64)>> {
-    let asked = WorkUnit { unit: Unit::Payload, datagram: None };
+    let work = WorkUnit { unit: Unit::Payload, datagram: None };
     let theirs = witness.commands(&case.test).map_err(BadInput)?;
     let ours = linerate(&case.test);
     let folder = tempfile::tempdir().context("making a temporary directory")?;
@@ -146,7 +146,7 @@ fn measure(program: &Path, witness: Witness, case: &Case, pairs: u32) -> Result<
     let to = lab.address(RECEIVER)?;
     let measure_ours = || {
         let output = process::run(lab.linerate(&ours), PROGRAM_TIMEOUT)?;
-        read::linerate(&Written { client: &output.stdout, server: "" }, asked)
+        read::linerate(&Written { client: &output.stdout, server: "" }, work)
     };
     let measure_theirs = || {
         if let Some(congestion) = &theirs.congestion {
@@ -159,8 +159,8 @@ fn measure(program: &Path, witness: Witness, case: &Case, pairs: u32) -> Result<
         server.stop(Signal::SIGINT)?;
         let written = Written { client: &output.stdout, server: "" };
         match witness {
-            Witness::Iperf3 => read::iperf3(&written, asked),
-            Witness::Nuttcp => read::nuttcp(&written, asked),
+            Witness::Iperf3 => read::iperf3(&written, work),
+            Witness::Nuttcp => read::nuttcp(&written, work),
         }
     };
     let mut figures = Vec::new();
