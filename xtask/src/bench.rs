@@ -31,10 +31,10 @@ pub(crate) struct Comparison {
     /// Number of times each tool runs each load.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeats: u32,
-    /// How long one run measures.
+    /// Seconds that each run measures.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
     seconds: u32,
-    /// Only loads or links whose name contains this, as in `tcp` or `udp-64`.
+    /// Only loads or links with this in their names, as in `tcp` or `udp-64`.
     #[arg(long)]
     only: Option<String>,
     /// Use this linerate instead of the one as it is released, built now.
@@ -62,32 +62,33 @@ pub(crate) enum Bench {
     },
     /// The frame tester's engine against a bare loop and trafgen, and its accuracy of pace.
     Frames {
-        /// How often each way runs.
+        /// Number of runs of each way.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
         repeats: u32,
-        /// How long one run sends.
+        /// Seconds that each run sends.
         #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
     },
-    /// linerate to iperf3's server and iperf3 to linerate's, compared with iperf3 to iperf3, at 100 Mbit/s, 1 Gbit/s and unlimited.
+    /// linerate to iperf3's server and iperf3 to linerate's, compared with iperf3 to iperf3, at 100 Mbit/s, 1 Gbit/s
+    /// and unlimited.
     Iperf3(Comparison),
     /// Cost of the port that all trials share, compared with `--data-ports`: streams and transactions over TCP and UDP.
     Ports(Comparison),
     /// Accuracy of the lab's path with full and small frames, and of its delay.
     Path {
-        /// How often each load runs.
+        /// Number of runs of each load.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
         repeats: u32,
-        /// How long one run sends.
+        /// Seconds that each run sends.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=5))]
         seconds: u32,
     },
     /// NFS calls against linerate's own server over one link: calls per second, and CPU time of each.
     Nfs {
-        /// How often each load runs.
+        /// Number of runs of each load.
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
         repeats: u32,
-        /// How long one trial measures.
+        /// Seconds that each trial measures.
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
         /// Use this linerate instead of the one as it is released, built now.
@@ -96,7 +97,7 @@ pub(crate) enum Bench {
     },
     /// `linerate copy` and its peers in turn: the same tree, storage, link and caches; ratios with their spread.
     Copy {
-        /// How often each tool copies.
+        /// Number of copies with each tool.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
         repeats: u32,
         /// The tree, made as `linerate copy --tree` makes it.
@@ -105,7 +106,7 @@ pub(crate) enum Bench {
         /// Folder in which the tree is made and copied.
         #[arg(long, default_value = "target/bench")]
         storage: PathBuf,
-        /// Only ways whose name contains this, as in `path`.
+        /// Only ways with this in their names, as in `path`.
         #[arg(long)]
         only: Option<String>,
         /// Time goes on until all is durable, for every tool.
@@ -123,10 +124,10 @@ pub(crate) enum Bench {
     },
     /// CPU use of agent and observer while a trial runs.
     Overhead {
-        /// How often each load runs.
+        /// Number of runs of each load.
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
         repeats: u32,
-        /// How long one trial measures.
+        /// Seconds that each trial measures.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
         /// Use this linerate instead of the one as it is released, built now.
@@ -159,7 +160,7 @@ pub(crate) enum Bench {
         /// Records in the store.
         #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(4..=10_000_000))]
         records: u32,
-        /// How often each page is fetched.
+        /// Number of times each page is fetched.
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         repeats: u32,
         /// Use this linerate instead of the one as it is released, built now.

@@ -1,7 +1,8 @@
 //! Compiles the programs that run in the kernel, `crates/*/bpf/*.bpf.c`, into the `.bpf.o` next to each.
 //!
-//! The objects are kept in the repository, so that building linerate needs no clang. `--check` compiles again and compares.
-//! Another version of clang writes other bytes for the same program. In this case the instructions are compared.
+//! The objects are kept in the repository, so that building linerate needs no clang. `--check` compiles again and
+//! compares. Another version of clang writes other bytes for the same program. In this case the instructions are
+//! compared.
 
 use crate::process;
 use anyhow::{Context, Result, bail};

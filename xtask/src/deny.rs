@@ -1,7 +1,7 @@
 //! Checks licences, duplicate versions, sources and yanked versions of all dependencies by the rules of `deny.toml`.
 //!
-//! The file is cargo-deny's, which also checks advisories and requirements without a version. cargo-deny takes minutes to
-//! compile, so the continuous integration runs this check instead, which needs only cargo.
+//! The file is cargo-deny's, which also checks advisories and requirements without a version. cargo-deny takes minutes
+//! to compile, so the continuous integration runs this check instead, which needs only cargo.
 
 mod licence;
 
@@ -135,8 +135,8 @@ fn sources(packages: &[Package]) -> Vec<String> {
     others.map(|(package, source)| format!("{} {}: comes from {source}", package.name, package.version)).collect()
 }
 
-/// Asks the registry, through cargo, whether a version was yanked. cargo cannot resolve a manifest that requires a yanked
-/// version.
+/// Asks the registry, through cargo, whether a version was yanked. cargo cannot resolve a manifest that requires a
+/// yanked version.
 fn yanked(packages: &[Package]) -> Result<()> {
     let folder = tempfile::tempdir().context("making a folder")?;
     fs::create_dir(folder.path().join("src")).context("making a folder")?;

@@ -1,8 +1,9 @@
-//! Fuzzing: libFuzzer searches for inputs that make a parser panic, hang or fill memory. `fuzz/src/lib.rs` lists the parsers.
+//! Fuzzing: libFuzzer searches for inputs that make a parser panic, hang or fill memory. `fuzz/src/lib.rs` lists the
+//! parsers.
 //!
-//! A single program has all targets. `fuzz/rustc-with-coverage.sh` builds the crates of the workspace with coverage counters;
-//! other libraries are built as for the tests. No sanitizer is used, since only crate `sys` has `unsafe`. The stable compiler
-//! is therefore sufficient, and a build takes one minute.
+//! A single program has all targets. `fuzz/rustc-with-coverage.sh` builds the crates of the workspace with coverage
+//! counters; other libraries are built as for the tests. No sanitizer is used, since only crate `sys` has `unsafe`. The
+//! stable compiler is therefore sufficient, and a build takes one minute.
 
 use crate::process::{cargo, catch_interrupts, check_interrupt};
 use anyhow::{Context, Result, bail};

@@ -33,7 +33,8 @@ enum Chore {
     Test(test::Arguments),
     /// Run every check that is not a test: format, layers, kernel programs, clippy, documentation.
     Check,
-    /// Check that dependencies point down, that the pure crates are pure, and that every path in ARCHITECTURE.md exists.
+    /// Check that dependencies point down, that the pure crates are pure, and that every path in ARCHITECTURE.md
+    /// exists.
     Layers,
     /// Compile the programs for the kernel (`*.bpf.c`) into the objects next to them.
     Bpf(bpf::Arguments),

@@ -1,8 +1,8 @@
 //! Builds a release: static programs, and their packages for each processor.
 //!
-//! Programs are linked with musl, so that they run on every Linux. No cross compiler is needed: clang compiles the C code
-//! (SQLite, ring) with the headers of musl, and the toolchain's rust-lld links. Builds are reproducible: paths are mapped, and
-//! all times are the commit's (`SOURCE_DATE_EPOCH`, reproducible-builds.org). `--again` checks this.
+//! Programs are linked with musl, so that they run on every Linux. No cross compiler is needed: clang compiles the C
+//! code (SQLite, ring) with the headers of musl, and the toolchain's rust-lld links. Builds are reproducible: paths are
+//! mapped, and all times are the commit's (`SOURCE_DATE_EPOCH`, reproducible-builds.org). `--again` checks this.
 
 mod formats;
 mod image;
@@ -214,7 +214,8 @@ fn tree_of(release: &Release, architecture: Architecture) -> Result<Tree> {
     Tree::lay_out(release, architecture, &program, interpreter)
 }
 
-/// Builds the static programs of all processors at once, since the optimisation of each takes most of the time on one core.
+/// Builds the static programs of all processors at once, since the optimisation of each takes most of the time on one
+/// core.
 fn build(release: &Release, architectures: &[Architecture]) -> Result<()> {
     let targets: Vec<String> = architectures.iter().map(|architecture| architecture.target()).collect();
     let mut rustup = Command::new("rustup");

@@ -116,8 +116,8 @@ impl Running {
         Ok(output)
     }
 
-    /// Waits until the child has ended by itself, or kills it if it is late. Returns its status, `None` if it was killed,
-    /// and its output.
+    /// Waits until the child has ended by itself, or kills it if it is late. Returns its status, `None` if it was
+    /// killed, and its output.
     ///
     /// # Errors
     ///

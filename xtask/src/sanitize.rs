@@ -1,5 +1,6 @@
-//! Runs the tests of crate `sys` under AddressSanitizer (accesses out of bounds or after a release, and leaks) and under Miri
-//! (undefined behaviour by Rust's rules of aliasing and validity). Only this crate has `unsafe`, as `cargo xtask layers` checks.
+//! Runs the tests of crate `sys` under AddressSanitizer (accesses out of bounds or after a release, and leaks) and
+//! under Miri (undefined behaviour by Rust's rules of aliasing and validity). Only this crate has `unsafe`, as `cargo
+//! xtask layers` checks.
 
 use anyhow::{Context, Result, bail};
 use std::process::Command;

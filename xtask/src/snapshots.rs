@@ -14,8 +14,8 @@ const FOLDERS: &[&str] = &[
 
 /// Arguments of `cargo test` for the tests that compare.
 ///
-/// They select the whole workspace, like `cargo xtask test`: for a single package libraries have other features and would be
-/// built again.
+/// The arguments select the whole workspace, like `cargo xtask test`: for a single package libraries have other
+/// features and would be built again.
 const TESTS: &[&[&str]] = &[
     &["--workspace", "--test", "report", "--", "snapshots::"],
     &["--workspace", "--test", "study", "--", "snapshots::", "the_rendered_studies", "schema"],

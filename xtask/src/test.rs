@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Keep this number of cores busy meanwhile, so that a test that needs a quiet machine fails.
     #[arg(long, value_name = "LOOPS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=64))]
     busy: u32,
-    /// Run only tests whose name contains this.
+    /// Run only tests with this in their names.
     #[arg(default_value = "")]
     filter: String,
 }
@@ -38,7 +38,8 @@ struct Tier {
     command: &'static str,
     /// Last part of the names of its tests. `None` for the tier of all other tests.
     suffix: Option<&'static str>,
-    /// Number of programs that run at the same time. Each runs as many tests as there are cores: most tests mostly wait.
+    /// Number of programs that run at the same time. Each runs as many tests as there are cores: most tests mostly
+    /// wait.
     programs_at_once: usize,
     goal: Duration,
 }
@@ -110,7 +111,7 @@ const JOB_TIMEOUT: Duration = Duration::from_secs(1_200);
 struct Count {
     passed: u32,
     failed: u32,
-    /// Tests whose needs are not met on this machine.
+    /// Tests with needs that are not met on this machine.
     skipped: u32,
 }
 
@@ -248,7 +249,8 @@ const RUN_VARIABLE: &str = "LINERATE_TEST_RUN";
 
 /// Kills the processes that tests have left when it is dropped.
 ///
-/// A killed test cannot do so itself, and the agents of its labs have no parent any more and lead their own process groups.
+/// A killed test cannot do so itself, and the agents of its labs have no parent any more and lead their own process
+/// groups.
 struct Leftovers;
 
 impl Drop for Leftovers {

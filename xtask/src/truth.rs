@@ -1,6 +1,7 @@
 //! Counts how often verdicts name the planted limit, in cases on which no rule was tuned.
 //!
-//! Grid files (`scenarios/*.toml`) list the cases. A hash of a case's name decides whether it is for tuning or held out.
+//! Grid files (`scenarios/*.toml`) list the cases. A hash of a case's name decides whether it is for tuning or held
+//! out.
 
 mod cases;
 mod grid;
@@ -39,7 +40,7 @@ pub(crate) struct Arguments {
     /// Number of runs of each case.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
-    /// Only cases whose name contains this, as in `window` or `shaper/tcp`.
+    /// Only cases with this in their names, as in `window` or `shaper/tcp`.
     #[arg(long)]
     only: Option<String>,
     /// The folder of the grid files.
@@ -57,7 +58,8 @@ pub(crate) struct Arguments {
     /// Keep this number of cores busy meanwhile, as builds do.
     #[arg(long, value_name = "LOOPS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=64))]
     busy: u32,
-    /// Print the verdict of each held-out case too. A rule that is changed for such a case is no longer tested by held-out cases.
+    /// Print the verdict of each held-out case too. A rule that is changed for such a case is no longer tested by
+    /// held-out cases.
     #[arg(long)]
     show: bool,
     /// Print the cases and their planted limits, and measure nothing. Held-out cases are only counted.
@@ -225,7 +227,7 @@ struct Truth<'a> {
 }
 
 impl Truth<'_> {
-    /// Measures every case in every run until the time is up. Cases whose verdict is kept are not measured again.
+    /// Measures every case in every run until the time is up. Cases with a kept verdict are not measured again.
     fn run(&mut self, cases: &[Case]) -> Result<()> {
         let started = Instant::now();
         let limit = self.arguments.limit_minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));

@@ -1,8 +1,10 @@
-//! The attributes `#[lab_test]` and `#[server_test]`. Their crate `linerate-testsuite` re-exports them and explains them.
+//! The attributes `#[lab_test]` and `#[server_test]`. Their crate `linerate-testsuite` re-exports them and explains
+//! them.
 
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
-/// Need of a lab test that fills the kernel's table of IPv6 neighbours. Every other lab test takes a share of the table.
+/// Need of a lab test that fills the kernel's table of IPv6 neighbours. Every other lab test takes a share of the
+/// table.
 const ALL_NEIGHBOURS: &str = "AllIpv6Neighbours";
 
 /// Marks a test that creates network namespaces. It needs root and the needs in the attribute.
@@ -17,7 +19,8 @@ pub fn server_test(needs: TokenStream, function: TokenStream) -> TokenStream {
     test("with_servers", needs, function)
 }
 
-/// Moves the test `function` into a module of its name and renames it to `tier`. The test returns at once if a need is not met.
+/// Moves the test `function` into a module of its name and renames it to `tier`. The test returns at once if a need is
+/// not met.
 fn test(tier: &str, needs: TokenStream, function: TokenStream) -> TokenStream {
     let mut tokens: Vec<TokenTree> = function.into_iter().collect();
     let Some(TokenTree::Group(body)) = tokens.pop().filter(is_block) else {

@@ -11,8 +11,8 @@ pub struct Alone {
 
 /// Waits until no other test of any program holds the guard.
 ///
-/// It is for tests that count leftovers on the machine or compare a rate with another program's, and for tests that would
-/// change such a count.
+/// It is for tests that count leftovers on the machine or compare a rate with another program's, and for tests that
+/// would change such a count.
 ///
 /// # Panics
 /// The lock file cannot be opened or locked.

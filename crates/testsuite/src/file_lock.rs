@@ -3,7 +3,8 @@
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
-/// Opens the lock file of this name and locks it. The kernel releases the lock when the file is closed, however the test ends.
+/// Opens the lock file of this name and locks it. The kernel releases the lock when the file is closed, however the
+/// test ends.
 ///
 /// # Panics
 /// The file cannot be opened or locked.

@@ -8,11 +8,11 @@
 //! | `#[lab_test]` | network namespaces, real links, faults; needs root | `cargo xtask test --lab` |
 //! | `#[server_test]` | third-party servers and programs | `cargo xtask test --servers` |
 //!
-//! The two attributes list the test's further needs, for example `#[server_test(Root, Program("smbd"))]`. If a need is not
-//! met, the test prints `SKIPPED`, its name and the reason. If `CI` is set, it fails instead.
+//! The two attributes list the test's further needs, for example `#[server_test(Root, Program("smbd"))]`. If a need is
+//! not met, the test prints `SKIPPED`, its name and the reason. If `CI` is set, it fails instead.
 //!
-//! Each lab test has a share of the kernel's table of IPv6 neighbours ([`Ipv6Neighbours`]). A test that fills the table lists
-//! `AllIpv6Neighbours` and runs alone.
+//! Each lab test has a share of the kernel's table of IPv6 neighbours ([`Ipv6Neighbours`]). A test that fills the table
+//! lists `AllIpv6Neighbours` and runs alone.
 //!
 //! A test `a` with such an attribute is called `a::in_lab` or `a::with_servers`, so that a filter selects a tier.
 

@@ -1,4 +1,5 @@
-//! The table of IPv6 neighbours. The kernel has one for all network namespaces, and each lab that comes up needs room in it.
+//! The table of IPv6 neighbours. The kernel has one for all network namespaces, and each lab that comes up needs room
+//! in it.
 
 use crate::file_lock::locked;
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! Outline of a page: the text that its reader sees, with one element per line. Styles, scripts, the shapes of charts, and the
-//! drawings for narrow screens, which repeat the wide ones, are omitted.
+//! Outline of a page: the text that its reader sees, with one element per line. Styles, scripts, the shapes of charts,
+//! and the drawings for narrow screens, which repeat the wide ones, are omitted.
 
 /// Elements that start a line.
 const BLOCKS: [&str; 13] =
@@ -7,8 +7,8 @@ const BLOCKS: [&str; 13] =
 /// Elements with content that is not shown, or with the record.
 const HIDDEN: [&str; 3] = ["style", "script", "pre"];
 
-/// Returns the page's text. Each line starts with the name of its element. Cells of a table row and labels of a chart share a
-/// line.
+/// Returns the page's text. Each line starts with the name of its element. Cells of a table row and labels of a chart
+/// share a line.
 pub fn outline(page: &str) -> String {
     let mut lines = Lines::default();
     let mut points: Option<Vec<String>> = None;

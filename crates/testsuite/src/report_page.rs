@@ -78,8 +78,8 @@ pub fn assert_first_picture_is_high(pages: &[(String, String)]) {
 /// Page sizes of a phone and of a wide window.
 const WIDTHS: [u32; 2] = [390, 1_280];
 
-/// Script that returns, for every visible drawing, its overflow and the size of its smallest text in pixels, and the texts
-/// outside their drawing.
+/// Script that returns, for every visible drawing, its overflow and the size of its smallest text in pixels, and the
+/// texts outside their drawing.
 const DRAWN: &str = "(() => {
     const shown = [...document.querySelectorAll('.drawing svg')].filter((svg) => svg.getClientRects().length > 0);
     const measured = shown.map((svg) => {

@@ -1,5 +1,5 @@
-//! Compares linerate with its peers on one link. In each repeat every tool runs once, in an order that rotates, so that a
-//! machine that becomes slower or faster affects all tools. Ratios are taken within a repeat.
+//! Compares linerate with its peers on one link. In each repeat every tool runs once, in an order that rotates, so that
+//! a machine that becomes slower or faster affects all tools. Ratios are taken within a repeat.
 
 use super::figure::{Figure, Spread};
 use super::lab::{Lab, RECEIVER, SENDER};

@@ -1,5 +1,5 @@
-//! Compares `linerate copy` with its peers: the same tree, storage, link and caches, each tool in turn. The order rotates and
-//! ratios are taken within a repeat, so that a machine that becomes slower affects all tools.
+//! Compares `linerate copy` with its peers: the same tree, storage, link and caches, each tool in turn. The order
+//! rotates and ratios are taken within a repeat, so that a machine that becomes slower affects all tools.
 
 mod clients;
 mod ground;
@@ -27,7 +27,7 @@ pub(super) struct Comparison<'a> {
     /// Tree to generate, as for `linerate copy --tree`.
     pub(super) tree: &'a str,
     pub(super) repeats: u32,
-    /// Only ways whose name contains this.
+    /// Only ways with this in their names.
     pub(super) only: Option<&'a str>,
     /// Whether the time of a copy lasts until all data is durable.
     pub(super) durable: bool,

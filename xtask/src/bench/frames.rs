@@ -1,7 +1,7 @@
 //! Compares the frame tester's engine with a bare loop and a packet-socket generator, and checks its pace.
 //!
-//! Each run is a process with its own network namespace (crates/frames/benches/engine.rs). In each repeat every way runs once,
-//! in an order that rotates, and ratios are taken within a repeat.
+//! Each run is a process with its own network namespace (crates/frames/benches/engine.rs). In each repeat every way
+//! runs once, in an order that rotates, and ratios are taken within a repeat.
 
 use super::figure::Spread;
 use super::lab::build;

@@ -1,5 +1,5 @@
-//! Compares linerate with iperf3 at the other end with iperf3 at both ends, over links of several speeds. In each repeat each
-//! pair runs once, in an order that rotates. Ratios are taken within a repeat.
+//! Compares linerate with iperf3 at the other end with iperf3 at both ends, over links of several speeds. In each
+//! repeat each pair runs once, in an order that rotates. Ratios are taken within a repeat.
 
 use super::figure::{Spread, Unit};
 use super::lab::{Lab, RECEIVER, SENDER};

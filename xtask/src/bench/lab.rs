@@ -42,7 +42,8 @@ impl Lab {
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         let mut lab = Self { program, store: folder.join("store.sqlite"), up: false };
         let mut command = Command::new(&lab.program);
-        // Its processes must outlive it and Ctrl-C, so it gets its own process group and is not started by `process::run`.
+        // Its processes must outlive it and Ctrl-C, so it gets its own process group and is not started by
+        // `process::run`.
         command.arg("lab").args(bench).arg("--keep").stdin(Stdio::null()).process_group(0);
         if !first.is_empty() {
             command.arg("--").args(first).arg("--store").arg(&lab.store).stdout(Stdio::null());

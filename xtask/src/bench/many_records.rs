@@ -89,8 +89,8 @@ pub(super) fn copy(id: &str, number: u32) -> String {
 
 /// Copies the record `id` with its trials within its store until there are `records` of them.
 ///
-/// Each copy is a second older than the one before and has another host name. Figures are up to 1 % higher, those of every
-/// tenth copy a further 20 %. That copy and the next newer one are marked as changed.
+/// Each copy is a second older than the one before and has another host name. Figures are up to 1 % higher, those of
+/// every tenth copy a further 20 %. That copy and the next newer one are marked as changed.
 fn multiply(store: &Path, id: &str, records: u32) -> Result<()> {
     let connection = Connection::open(store)?;
     connection.execute_batch("PRAGMA synchronous = OFF; BEGIN")?;

@@ -103,7 +103,8 @@ fn print_sampling(sampling: &[Cost]) {
     println!("worst {:.3} %; goal: under {:.1} %", largest_share(sampling) * 100.0, SAMPLING_GOAL * 100.0);
 }
 
-/// Runs linerate to its end and observes the agents' sampling threads meanwhile. Returns linerate's output and the threads.
+/// Runs linerate to its end and observes the agents' sampling threads meanwhile. Returns linerate's output and the
+/// threads.
 fn run_watched(command: Command, limit: Duration) -> Result<(String, Threads)> {
     let program = Path::new(command.get_program()).canonicalize().context("finding linerate")?;
     let mut threads = Threads::default();
@@ -191,8 +192,8 @@ fn name(words: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(words.next()?).into_owned())
 }
 
-/// Returns the CPU time in a thread's `schedstat` (Documentation/scheduler/sched-stats.rst): the first of three numbers, in
-/// nanoseconds.
+/// Returns the CPU time in a thread's `schedstat` (Documentation/scheduler/sched-stats.rst): the first of three
+/// numbers, in nanoseconds.
 fn cpu(counts: &str) -> Option<Duration> {
     counts.split_ascii_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }

@@ -101,7 +101,8 @@ struct List<'a> {
 }
 
 impl List<'_> {
-    /// Adds a peer if both of its programs are here. The first word of `server` and `client` is a program of [`PROGRAMS`].
+    /// Adds a peer if both of its programs are here. The first word of `server` and `client` is a program of
+    /// [`PROGRAMS`].
     fn add(&mut self, tool: &str, server: &str, client: &str, read: fn(&Written<'_>, WorkUnit) -> Result<Figure>) {
         if let (Some(server), Some(client)) = (self.command(server), self.command(client)) {
             let cubic = client.iter().any(|word| word == "cubic");

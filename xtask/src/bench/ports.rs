@@ -1,5 +1,5 @@
-//! Cost of the port that all trials share, compared with separate data ports (`--data-ports`). In each repeat each load runs
-//! to an agent of either kind, in an order that rotates. Ratios are taken within a repeat.
+//! Cost of the port that all trials share, compared with separate data ports (`--data-ports`). In each repeat each load
+//! runs to an agent of either kind, in an order that rotates. Ratios are taken within a repeat.
 
 use super::figure::{Spread, Unit};
 use super::lab::{Lab, RECEIVER, SENDER};

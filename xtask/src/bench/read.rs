@@ -134,8 +134,8 @@ pub(super) fn sockperf_ping_pong(written: &Written<'_>, _work: WorkUnit) -> Resu
     })
 }
 
-/// Reads the output of sockperf `throughput`. The client reports its messages and their time, the stopped server the messages
-/// that arrived.
+/// Reads the output of sockperf `throughput`. The client reports its messages and their time, the stopped server the
+/// messages that arrived.
 pub(super) fn sockperf_throughput(written: &Written<'_>, work: WorkUnit) -> Result<Figure> {
     let sent = number_after(written.client, "Total of ").context("sockperf's client does not say what it sent")?;
     let seconds =

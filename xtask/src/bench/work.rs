@@ -1,5 +1,5 @@
-//! Works on which linerate and its peers are compared, with their goals. The goals come from the project's own comparison of
-//! the tools; docs/benchmarks.md explains each.
+//! Works on which linerate and its peers are compared, with their goals. The goals come from the project's own
+//! comparison of the tools; docs/benchmarks.md explains each.
 
 use super::figure::Unit;
 

@@ -1,7 +1,7 @@
 //! SPDX licence expressions (SPDX 2.3 annex D), and the `/` that older packages write for OR.
 
-/// Returns whether a package under `expression` may be used if these licences are allowed. Returns `None` if the text is not
-/// an expression.
+/// Returns whether a package under `expression` may be used if these licences are allowed. Returns `None` if the text
+/// is not an expression.
 pub(super) fn is_allowed(expression: &str, allowed: &dyn Fn(&str) -> bool) -> Option<bool> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let mut words = Words { words: spaced.split_whitespace().collect(), at: 0, allowed };

@@ -68,7 +68,8 @@ fn names(line: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns true for `a/b`, `a/`, and for names with a known extension. Returns false for `HTTP/JSON` and `198.18.0.0/15`.
+/// Returns true for `a/b`, `a/`, and for names with a known extension. Returns false for `HTTP/JSON` and
+/// `198.18.0.0/15`.
 fn is_path(word: &str) -> bool {
     let is_sign = |letter: char| letter.is_ascii_alphanumeric() || "_-./{},*".contains(letter);
     if word.is_empty() || !word.chars().all(is_sign) {

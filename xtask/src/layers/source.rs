@@ -105,7 +105,8 @@ fn squeeze(stream: TokenStream) -> String {
     stream.to_string().split_whitespace().collect()
 }
 
-/// Returns the path that starts at the first token, with the line of its last part. A path that ends in braces gives several.
+/// Returns the path that starts at the first token, with the line of its last part. A path that ends in braces gives
+/// several.
 fn paths(tokens: &[TokenTree]) -> Vec<(Vec<String>, usize)> {
     let mut path = Vec::new();
     let mut line = 0;

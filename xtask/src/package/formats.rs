@@ -41,7 +41,8 @@ pub(super) fn archive(release: &Release, tree: &Tree) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// Builds the Debian and the RPM package with nfpm (`packaging/nfpm.yaml`). The packages do not enable the agent's unit.
+/// Builds the Debian and the RPM package with nfpm (`packaging/nfpm.yaml`). The packages do not enable the agent's
+/// unit.
 pub(super) fn packages(release: &Release, tree: &Tree) -> Result<[PathBuf; 2]> {
     let architecture = tree.architecture;
     let deb = release.out.join(format!("linerate_{}_{}.deb", release.version, architecture.debian()));

@@ -23,8 +23,8 @@ pub(super) fn write(release: &Release, trees: &[Tree]) -> Result<PathBuf> {
     let blobs = layout.join("blobs/sha256");
     fs::create_dir_all(&blobs).with_context(|| format!("making {}", blobs.display()))?;
     let manifests = trees.iter().map(|tree| manifest(release, tree, &blobs)).collect::<Result<Vec<_>>>()?;
-    // One name for all processors: the layout's index has an index of the image, from which tools take the manifest they need.
-    // podman takes this annotation for the image's name.
+    // One name for all processors: the layout's index has an index of the image, from which tools take the manifest
+    // they need. podman takes this annotation for the image's name.
     let (digest, size) = keep_json(&index(json!(manifests)), release, &blobs)?;
     let index = index(json!([{
         "mediaType": INDEX,

@@ -80,8 +80,8 @@ pub(super) fn write(release: &Release, architecture: Architecture) -> Result<Pat
     Ok(to)
 }
 
-/// Returns all packages that `program` is linked with, itself included. Macros and their dependencies are not linked, since they
-/// run in the compiler.
+/// Returns all packages that `program` is linked with, itself included. Macros and their dependencies are not linked,
+/// since they run in the compiler.
 fn linked<'a>(metadata: &'a Metadata, program: &'a str) -> BTreeSet<&'a str> {
     let nodes: BTreeMap<&str, &Node> = metadata.resolve.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
     let macros: BTreeSet<&str> = metadata

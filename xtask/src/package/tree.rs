@@ -38,8 +38,8 @@ impl Tree {
 
     /// Creates the tree, replacing an earlier one.
     ///
-    /// The program writes the manual pages and completions. `interpreter` is the command that runs it on this machine, empty
-    /// if the program is native.
+    /// The program writes the manual pages and completions. `interpreter` is the command that runs it on this machine,
+    /// empty if the program is native.
     pub(super) fn lay_out(
         release: &Release,
         architecture: Architecture,

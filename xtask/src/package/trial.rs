@@ -1,5 +1,5 @@
-//! Installs and runs each package in its own root: the program alone, the Debian package on a fresh Debian, the RPM package,
-//! the image. Programs for another processor run under qemu-user.
+//! Installs and runs each package in its own root: the program alone, the Debian package on a fresh Debian, the RPM
+//! package, the image. Programs for another processor run under qemu-user.
 
 use super::tree::Tree;
 use super::{Architecture, LIMIT, Release};

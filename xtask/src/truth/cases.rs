@@ -85,8 +85,8 @@ impl Case {
 
     /// Judges a verdict.
     ///
-    /// In an undecidable case `cannot-tell` is right, and so is a planted limit named with low confidence. In other cases
-    /// a planted limit at a right place is right.
+    /// In an undecidable case `cannot-tell` is right, and so is a planted limit named with low confidence. In other
+    /// cases a planted limit at a right place is right.
     pub(super) fn judge(&self, verdict: &Verdict) -> Judgement {
         let planted = |limit: &String| self.limits.contains(limit);
         let right = if self.undecidable {

@@ -1,4 +1,5 @@
-//! Grid files (`scenarios/CLASS.toml`): the limits planted in a class of cases, over a range of strengths and conditions.
+//! Grid files (`scenarios/CLASS.toml`): the limits planted in a class of cases, over a range of strengths and
+//! conditions.
 
 use super::BadInput;
 use super::template::Value;

@@ -137,7 +137,7 @@ impl Matrix {
     ///
     /// # Errors
     ///
-    /// One sentence for each goal that is missed.
+    /// A sentence for each missed goal.
     pub(super) fn judge(&self) -> Result<(), String> {
         let mut missed: Vec<String> =
             self.goals().iter().filter(|goal| goal.is_missed()).map(|goal| goal.to_string()).collect();

@@ -1,8 +1,8 @@
 //! Set-ups drawn from the whole space of options. No rule can have been tuned on them, unlike on grids.
 //!
-//! An independent model ([`model`]) computes the limits that may bind. A verdict with high confidence must name one of them,
-//! at its place. The figure must not exceed the model's bound, and must agree with the counters of the receiver's interface
-//! ([`counters`]).
+//! An independent model ([`model`]) computes the limits that may bind. A verdict with high confidence must name one of
+//! them, at its place. The figure must not exceed the model's bound, and must agree with the counters of the receiver's
+//! interface ([`counters`]).
 
 mod counters;
 mod model;
@@ -82,8 +82,8 @@ struct Counts {
 ///
 /// # Errors
 ///
-/// A goal is missed. With `by_chance`, only if it is missed by more than chance explains: one failure of few draws proves
-/// little.
+/// A goal is missed. With `by_chance`, only if it is missed by more than chance explains: one failure of few draws
+/// proves little.
 pub(super) fn run(
     laboratory: &Laboratory<'_>,
     results: &mut Option<Results<Drawn>>,
@@ -178,7 +178,8 @@ impl Drawn {
             return Figure::AboveBound;
         }
         let Some(counted) = self.counted else { return Figure::Unknown };
-        // More may arrive than the result counts: duplicate segments, datagrams that the host dropped, incomplete fragments.
+        // More may arrive than the result counts: duplicate segments, datagrams that the host dropped, incomplete
+        // fragments.
         let low = if setup.loss() > 0.0 { 0.0 } else { counted * (1.0 - TOLERANCE - self.surplus) - self.allowance };
         let high = counted * (1.0 + TOLERANCE) + self.allowance;
         if (low..=high).contains(&figure) { Figure::Agrees } else { Figure::Differs }
@@ -192,7 +193,8 @@ fn receiver_window(record: &Value) -> Option<(u64, u64)> {
     Some((series["opened_ns"].as_u64()?, series["window"].as_u64()?))
 }
 
-/// Returns the share of the data that arrived but is not in the result, by linerate's own counts of retransmits and drops.
+/// Returns the share of the data that arrived but is not in the result, by linerate's own counts of retransmits and
+/// drops.
 fn surplus(result: &Value) -> f64 {
     let number = |pointer: &str| result.pointer(pointer).and_then(Value::as_f64);
     let retransmitted = number("/tcp/retransmits")

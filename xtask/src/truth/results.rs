@@ -1,5 +1,5 @@
-//! Results kept in a file between runs, so that many runs can be made over several days. Each line is the outcome of one
-//! case in one run.
+//! Results kept in a file between runs, so that many runs can be made over several days. Each line is the outcome of
+//! one case in one run.
 
 use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;

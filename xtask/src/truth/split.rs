@@ -21,8 +21,8 @@ pub(super) fn rank(name: &str) -> u64 {
     hash(&["rank", name])
 }
 
-/// Returns a hash that never changes: FNV-1a (draft-eastlake-fnv), 64 bits, with the finaliser of `MurmurHash3`, because FNV
-/// alone mixes the last characters poorly.
+/// Returns a hash that never changes: FNV-1a (draft-eastlake-fnv), 64 bits, with the finaliser of `MurmurHash3`,
+/// because FNV alone mixes the last characters poorly.
 pub(super) fn hash(texts: &[&str]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in texts.iter().flat_map(|text| text.bytes().chain([0])) {

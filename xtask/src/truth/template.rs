@@ -1,7 +1,7 @@
 //! Values of axes, filled into a test and a bench.
 //!
-//! `{rate}` in a text stands for the value of the axis `rate`. A text that consists of `{rate}` alone becomes a number or a
-//! boolean if the value is one. The value `-` omits the field; in a list of tables it omits the whole table.
+//! `{rate}` in a text stands for the value of the axis `rate`. A text that consists of `{rate}` alone becomes a number
+//! or a boolean if the value is one. The value `-` omits the field; in a list of tables it omits the whole table.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -18,7 +18,8 @@ const TOLERANCE: f64 = 0.02;
 /// Length of each measured window, in seconds.
 const SECONDS: u32 = 10;
 
-/// Warm-up of iperf3, excluded from its results, in seconds. linerate's ends when the rate is steady; nuttcp has no warm-up.
+/// Warm-up of iperf3, excluded from its results, in seconds. linerate's ends when the rate is steady; nuttcp has no
+/// warm-up.
 const WARM_UP: u32 = 2;
 
 /// Time after which a program is ended.
@@ -246,8 +247,8 @@ impl Witness {
                     option("-b", rate),
                 ];
                 let server = words(&format!("iperf3 -s -1 -p {PORT}"));
-                // iperf3 sets the congestion control after it has connected. If the machine's default is BBR, the pacing that
-                // BBR set up stays.
+                // iperf3 sets the congestion control after it has connected. If the machine's default is BBR, the
+                // pacing that BBR set up stays.
                 let congestion = options.congestion.map(|_| "reno".to_owned());
                 Ok(Commands { server, client: words(&format!("{} -c", client.concat())), congestion })
             }

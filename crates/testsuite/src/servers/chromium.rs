@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Returns the document at `url` after its scripts ran for `timeout`, and the lines on the browser's console. The browser keeps
-/// its files in `folder`.
+/// Returns the document at `url` after its scripts ran for `timeout`, and the lines on the browser's console. The
+/// browser keeps its files in `folder`.
 ///
 /// # Panics
 /// Chromium fails.
@@ -24,8 +24,8 @@ pub fn dump(folder: &Path, url: &str, timeout: Duration, options: &[String]) -> 
     (String::from_utf8_lossy(&output.stdout).into_owned(), console)
 }
 
-/// Returns the number of pages of the document at `url` on paper of the browser's size (US Letter). The browser keeps its files in
-/// `folder`.
+/// Returns the number of pages of the document at `url` on paper of the browser's size (US Letter). The browser keeps
+/// its files in `folder`.
 ///
 /// # Panics
 /// Chromium fails.
@@ -44,7 +44,8 @@ pub fn printed_pages(folder: &Path, url: &str) -> usize {
     pdf.windows(page.len()).filter(|bytes| bytes == page).count()
 }
 
-/// Returns a command of the browser with its files in `folder`. It ends after ten minutes at most, longer than any test.
+/// Returns a command of the browser with its files in `folder`. It ends after ten minutes at most, longer than any
+/// test.
 pub(super) fn command(folder: &Path) -> Command {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let browser = names.into_iter().find_map(program).expect("the test declares that it needs Chromium");

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// Script that starts the servers. Their files are in a private /run, which disappears with them. The export requires clients
-/// to use privileged ports.
+/// Script that starts the servers. Their files are in a private /run, which disappears with them. The export requires
+/// clients to use privileged ports.
 const WORLD: &str = r#"
 set -e
 ip link set lo up

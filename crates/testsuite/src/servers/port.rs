@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Range of claimed ports. It is below the ephemeral ports (`net.ipv4.ip_local_port_range`), so that no socket of another test
-/// gets one of them.
+/// Range of claimed ports. It is below the ephemeral ports (`net.ipv4.ip_local_port_range`), so that no socket of
+/// another test gets one of them.
 const RANGE: std::ops::Range<u16> = 20_000..30_000;
 
 /// A TCP and UDP port on loopback. No other test in this network namespace has it until it is dropped.

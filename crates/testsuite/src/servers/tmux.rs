@@ -1,5 +1,5 @@
-//! A terminal without a window, by tmux. It shows the output of a program and sends it keys and size changes. Tests declare
-//! `Program("tmux")`.
+//! A terminal without a window, by tmux. It shows the output of a program and sends it keys and size changes. Tests
+//! declare `Program("tmux")`.
 
 use crate::program;
 use std::ffi::OsStr;
@@ -12,7 +12,8 @@ pub struct Tmux {
 }
 
 impl Tmux {
-    /// Opens a terminal of that size. Its shell runs in `folder`, where tmux has its socket too, with the variables of `environment`.
+    /// Opens a terminal of that size. Its shell runs in `folder`, where tmux has its socket too, with the variables of
+    /// `environment`.
     ///
     /// # Panics
     /// tmux fails.

@@ -1,5 +1,5 @@
-//! Copies a tree over each way, on a slow and on an unshaped link, to one client and to several, and prints a table of rates,
-//! shares and stages.
+//! Copies a tree over each way, on a slow and on an unshaped link, to one client and to several, and prints a table of
+//! rates, shares and stages.
 
 use super::Comparison;
 use super::ground::{Copied, Ground, words};

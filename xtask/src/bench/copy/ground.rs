@@ -108,7 +108,8 @@ impl Ground {
         Ok(seconds)
     }
 
-    /// Runs `linerate copy` with `arguments` and warm caches, with `tool`'s server at the receiving host. Returns its result.
+    /// Runs `linerate copy` with `arguments` and warm caches, with `tool`'s server at the receiving host. Returns its
+    /// result.
     pub(super) fn copied(&mut self, tool: &Tool, arguments: &str) -> Result<Copied> {
         self.runs += 1;
         self.prepare(Cache::Warm, tool)?;
@@ -214,7 +215,8 @@ impl Ground {
 pub(super) struct Copied {
     pub(super) time_ns: f64,
     pub(super) bytes_per_s: f64,
-    /// Each client's share of the sum of all rates. Clients are the destinations, or the sources if several write to one server.
+    /// Each client's share of the sum of all rates. Clients are the destinations, or the sources if several write to
+    /// one server.
     pub(super) shares: Vec<(String, f64)>,
     /// Stages and their busy shares, in the order of the record.
     pub(super) stages: Vec<(String, f64)>,
@@ -255,8 +257,8 @@ pub(super) fn words(line: &str) -> Vec<String> {
 
 /// Makes the file system place new subfolders far from each other, if it can (chattr(1), `T`).
 ///
-/// For some time after files were removed, ext4 creates files several times as slowly in the same place: it skips every inode
-/// that was freed recently (`recently_deleted` in its ialloc.c). Each run would otherwise slow down the next.
+/// For some time after files were removed, ext4 creates files several times as slowly in the same place: it skips every
+/// inode that was freed recently (`recently_deleted` in its ialloc.c). Each run would otherwise slow down the next.
 fn spread(folder: &Path) -> Result<()> {
     let command = Command::new("chattr").arg("+T").arg(folder).output();
     let output = command.context("starting chattr, of the Debian package e2fsprogs")?;

@@ -1,8 +1,8 @@
 //! Ways of a copy, and the tools compared on each. A way is an entry of [`WAYS`], a peer one of its tools.
 //!
-//! Scripts run in a shell inside a lab host with these variables: `TREE`, the folder to copy; `INTO`, the empty destination;
-//! `TO` and `PORT`, the address and port of a server; and `SCRATCH`, a folder for their own files. linerate's arguments may
-//! have them too.
+//! Scripts run in a shell inside a lab host with these variables: `TREE`, the folder to copy; `INTO`, the empty
+//! destination; `TO` and `PORT`, the address and port of a server; and `SCRATCH`, a folder for their own files.
+//! linerate's arguments may have them too.
 
 use super::clients::Load;
 
@@ -89,8 +89,8 @@ pub(super) const THROUGH_SAMBA: (Tool, [Load; 4]) = (
     ],
 );
 
-/// nfs-ganesha with two exports, the tree and the destination, and the rpcbind that it registers with. Both use a private
-/// /run, which disappears when they end.
+/// nfs-ganesha with two exports, the tree and the destination, and the rpcbind that it registers with. Both use a
+/// private /run, which disappears when they end.
 const GANESHA: Server = Server {
     script: r#"
 exec unshare --mount --pid --fork --kill-child --mount-proc sh -c '

@@ -148,8 +148,8 @@ fn parse(text: &str) -> Option<(u64, u64)> {
 pub(super) struct Samples(Vec<Sample>);
 
 impl Samples {
-    /// Returns the increase of the counters within `length` nanoseconds from `opened`, or `None` if the samples do not cover
-    /// that time.
+    /// Returns the increase of the counters within `length` nanoseconds from `opened`, or `None` if the samples do not
+    /// cover that time.
     ///
     /// Values between two samples are interpolated linearly.
     pub(super) fn within(&self, opened: u64, length: u64) -> Option<Arrived> {
@@ -175,8 +175,8 @@ impl Samples {
 }
 
 impl Arrived {
-    /// Returns the tolerated difference between a result and the payload `counted`, in bit/s: the packets at the window's
-    /// edges may count on either side.
+    /// Returns the tolerated difference between a result and the payload `counted`, in bit/s: the packets at the
+    /// window's edges may count on either side.
     pub(super) fn at_edges(&self, counted: f64, setup: &Setup) -> f64 {
         if let Some(datagram) = setup.fragmented() {
             return EDGE_DATAGRAMS * datagram as f64 * 8.0 / self.seconds;
@@ -185,8 +185,8 @@ impl Arrived {
         EDGE_PACKETS * counted / self.packets.max(1.0)
     }
 
-    /// Returns the payload that arrived, in bit/s: the bytes without the headers of IP and of UDP or TCP with timestamps. If
-    /// datagrams are fragmented, only the reassembled ones count.
+    /// Returns the payload that arrived, in bit/s: the bytes without the headers of IP and of UDP or TCP with
+    /// timestamps. If datagrams are fragmented, only the reassembled ones count.
     ///
     /// Returns `None` if the task's packets have different headers, or each sender has its own window.
     pub(super) fn payload(&self, setup: &Setup) -> Option<f64> {

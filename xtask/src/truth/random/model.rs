@@ -1,5 +1,5 @@
-//! Computes which limits bind a set-up. Nothing is taken from linerate: header sizes follow RFC 791, 8200, 768, 9293 and
-//! IEEE 802.3, and a value that depends on the machine is a range.
+//! Computes which limits bind a set-up. Nothing is taken from linerate: header sizes follow RFC 791, 8200, 768, 9293
+//! and IEEE 802.3, and a value that depends on the machine is a range.
 
 use super::space::{Extent, MTU, PATH_RATE_MAXIMUM, Path, Plant, Setup, Task, Transport};
 
@@ -114,8 +114,8 @@ impl Expected {
         }
     }
 
-    /// Returns whether a verdict with high confidence may name `limit` at `place`. A verdict without a place is not wrong
-    /// about the place.
+    /// Returns whether a verdict with high confidence may name `limit` at `place`. A verdict without a place is not
+    /// wrong about the place.
     pub(super) fn allows(&self, limit: &str, place: Option<&str>) -> bool {
         let highest = self.highest();
         self.bounds.iter().any(|bound| {
@@ -236,7 +236,8 @@ impl Expected {
         }
         let loss = setup.loss();
         if loss > 0.0 {
-            // Mathis et al. 1997, "The macroscopic behavior of the TCP congestion avoidance algorithm": segment / RTT x 1.22 / sqrt(loss).
+            // Mathis et al. 1997, "The macroscopic behavior of the TCP congestion avoidance algorithm": segment / RTT x
+            // 1.22 / sqrt(loss).
             let square_root = 8.0 * segment * flows / round_trip.max(1e-3) * 1.22 / loss.sqrt();
             let range = match congestion {
                 // Only some versions of BBR respond to loss above 2 %.
@@ -247,7 +248,8 @@ impl Expected {
         }
     }
 
-    /// Adds the bounds of requests and their replies. The figure is payload in bit/s; each request counts `payload` bytes.
+    /// Adds the bounds of requests and their replies. The figure is payload in bit/s; each request counts `payload`
+    /// bytes.
     fn requests(
         &mut self,
         setup: &Setup,
