@@ -5,6 +5,7 @@
 
 use crate::blocks::section::{Block, Section};
 use crate::language::Language;
+use crate::sections::over_time::sparks::{self, Spark};
 use crate::sections::{
     attempts, caveats, charts, hosts, measuring, over_time, parties, path, results, tables, verdicts,
 };
@@ -39,17 +40,21 @@ const LAST: [Make; 8] = [
     measuring::section,
 ];
 
-/// What a reader sees of one or several records. All texts are in its language and hold no character that steers a terminal,
+/// Document about one or several records. All texts are in its language and hold no character that steers a terminal,
 /// except for the texts of caveats, which are the record's own.
 pub struct Document {
     /// The language of all that is not a record's own words.
     pub language: Language,
-    /// Who measured with whom.
+    /// Parties of the measurement.
     pub title: String,
-    /// When, and the record's id.
+    /// Time of the measurement, and the record's id.
     pub about: String,
     /// In the order in which a reader wants them.
     pub sections: Vec<Section>,
+    /// Ids of the records.
+    pub(crate) ids: Vec<String>,
+    /// Course of each result, of a single record.
+    pub(crate) sparks: Vec<Spark>,
 }
 
 /// The document of records. Of several records, as of a demonstration's, the sections of one kind become one.
@@ -81,7 +86,14 @@ pub fn document(language: Language, records: &[Record]) -> Document {
         let moment = figures::moment(language, record.started_unix_ns);
         said!(language, "document-about", moment = moment, id = figures::plain(&record.id.0))
     });
-    Document { language, title: titles.join("; "), about: about.unwrap_or_default(), sections }
+    Document {
+        language,
+        title: titles.join("; "),
+        about: about.unwrap_or_default(),
+        sections,
+        ids: records.iter().map(|record| figures::plain(&record.id.0)).collect(),
+        sparks: if let [record] = records { sparks::sparks(language, record) } else { Vec::new() },
+    }
 }
 
 /// Adds a section, or its blocks to the one of its kind. Sentences and doubts of several records stand once.

@@ -38,3 +38,5 @@ pub use reports::live::{LiveAttempt, LiveTrial, live_charts, live_figures};
 pub use reports::run_summary::{headline, headline_limit, headline_share, sparkline};
 pub use reports::trend::{Trend, TrendChange, TrendRun};
 pub use reports::{limits, overview};
+pub use subjects::live;
+pub use subjects::live::{Live, LiveColumn, LiveRate};

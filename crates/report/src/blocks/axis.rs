@@ -4,7 +4,7 @@ use crate::figures::{nanos, prefix};
 use crate::language::Language;
 use crate::said;
 
-/// How values become places on an axis.
+/// Scale that turns values into places on an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
     /// From zero to the value.
@@ -81,9 +81,11 @@ impl Axis {
     pub(crate) fn around(lang: Language, what: &str, (one, unit): (f64, &str), low: f64, high: f64) -> Self {
         // What is all the same is not drawn as if it were far apart.
         let room = ((high - low) * 0.05).max(if high > 0.0 { high * 0.01 } else { one });
-        let (low, high) = ((low - room).max(0.0), high + room);
+        let low = (low - room).max(0.0);
+        let high = high + room;
         let step = step(high - low);
-        let (first, last) = ((low / step).floor(), (high / step).ceil());
+        let first = (low / step).floor();
+        let last = (high / step).ceil();
         let counts = first as i64..=last as i64;
         let ticks = counts.map(|count| count as f64 * step).map(|value| (value, trimmed(value / one))).collect();
         Self { title: Self::titled(lang, what, unit), scale: Scale::Between(first * step, last * step), ticks }
@@ -135,7 +137,8 @@ pub fn rate_axis(lang: Language, title: String, unit: &str, low: f64, high: f64)
     if high / low <= LINEAR_REACH || !(low > 0.0 && high.is_finite()) {
         return Axis::rate(lang, title, unit, high);
     }
-    let (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
+    let low = 10f64.powf(low.log10().floor());
+    let high = 10f64.powf(high.log10().ceil());
     let powers = low.log10().round() as i32..=high.log10().round() as i32;
     let tick = |value: f64| {
         let (one, prefix) = prefix(value);

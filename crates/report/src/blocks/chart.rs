@@ -10,11 +10,11 @@ use linerate_model::Latency;
 
 /// A chart, what its colours mean, and the same figures as a table.
 pub struct Chart {
-    /// What it shows.
+    /// Title, which names the quantity.
     pub title: String,
     /// Style sheet class and meaning of each colour.
     pub legend: Vec<(&'static str, String)>,
-    /// What is drawn.
+    /// Drawing of the figures.
     pub(crate) drawing: Drawing,
     /// The figures that are drawn.
     pub table: Table,
@@ -48,7 +48,7 @@ impl Chart {
         Self { title, legend, drawing: Drawing::Groups { x, panels }, table }
     }
 
-    /// The chart as a line of text, for forms that draw nothing; none where its table says it better.
+    /// Returns the chart as a line of text for forms that draw nothing, `None` if its table says more.
     pub fn in_a_line(&self) -> Option<String> {
         match &self.drawing {
             Drawing::Path(path) => Some(path.in_a_line()),
@@ -70,9 +70,9 @@ pub(crate) fn distributions(
 ) -> Option<Chart> {
     let timed: Vec<_> =
         curves.into_iter().filter(|(_, l)| l.count > 0 && l.distribution.len() > 1).take(SERIES.len()).collect();
-    let most = timed.iter().map(|(_, l)| l.count).max()?;
-    // One in `most` is the finest share there is; five nines are enough for a reader.
-    let nines = (most as f64).log10().clamp(2.0, 5.0);
+    let highest_count = timed.iter().map(|(_, l)| l.count).max()?;
+    // One in `highest_count` is the finest share there is; five nines are enough for a reader.
+    let nines = (highest_count as f64).log10().clamp(2.0, 5.0);
     let low = timed.iter().map(|(_, l)| l.min.max(1)).min()? as f64;
     let high = timed.iter().map(|(_, l)| l.max).max()? as f64;
     let x = latency_axis(lang, low, high);

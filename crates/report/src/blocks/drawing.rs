@@ -2,7 +2,7 @@
 
 use crate::blocks::axis::Axis;
 
-/// What a chart draws.
+/// Drawing of a chart, by its kind.
 pub(crate) enum Drawing {
     /// Lines over two axes.
     Lines { x: Axis, y: Axis, series: Vec<Series> },
@@ -41,7 +41,7 @@ pub struct Point {
     pub y: f64,
     /// Lowest and highest run.
     pub spread: Option<(f64, f64)>,
-    /// What it says when it is pointed at.
+    /// Text shown when the point is pointed at.
     pub label: String,
 }
 
@@ -53,7 +53,7 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
-/// One of the plots.
+/// Plot of several lines.
 pub struct Panel {
     pub name: String,
     pub series: Vec<Series>,
@@ -63,7 +63,7 @@ pub struct Panel {
 pub struct Panels {
     pub x: Axis,
     pub y: Axis,
-    /// How many stand beside each other where there is room.
+    /// Number of plots in a row, if there is room.
     pub columns: usize,
     pub panels: Vec<Panel>,
 }
@@ -99,7 +99,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// How far it reaches with all that is drawn of it.
+    /// Returns the highest value that is drawn of the bar.
     pub fn reach(&self) -> f64 {
         let limit = self.limit.as_ref().map_or(0.0, |limit| limit.value);
         self.spread.map_or(0.0, |(_, high)| high).max(self.segment.value).max(limit)
@@ -141,7 +141,7 @@ pub(crate) struct Strips {
     pub(crate) members: Vec<Strip>,
 }
 
-/// What a bar stands out by among the others.
+/// Mark that sets a bar apart from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
     /// A triangle that points up.
@@ -156,11 +156,11 @@ pub(crate) struct TimeBar {
     pub(crate) class: &'static str,
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// What the bar is a part of: a thin line behind it.
+    /// Span of which the bar is a part, drawn as a thin line.
     pub(crate) around: (f64, f64),
-    /// What is written in it where there is room.
+    /// Text inside the bar, if there is room.
     pub(crate) text: String,
-    /// What it says when it is pointed at.
+    /// Text shown when the bar is pointed at.
     pub(crate) label: String,
     /// Whether it is crossed out.
     pub(crate) is_crossed: bool,
@@ -188,11 +188,11 @@ pub(crate) const MOST_COLUMNS: usize = 14;
 
 /// A field.
 pub(crate) struct Field {
-    /// What its colour tells.
+    /// Value that its colour shows.
     pub(crate) value: f64,
-    /// What is printed in it.
+    /// Text printed in it.
     pub(crate) figure: String,
-    /// What it says when it is pointed at.
+    /// Text shown when the field is pointed at.
     pub(crate) label: String,
 }
 
@@ -202,7 +202,7 @@ pub(crate) struct Heat {
     pub(crate) column_title: String,
     pub(crate) rows: Vec<String>,
     pub(crate) columns: Vec<String>,
-    /// A row for each of the rows; none where nothing is known.
+    /// Fields of each row; `None` for an unknown value.
     pub(crate) fields: Vec<Vec<Option<Field>>>,
 }
 
@@ -232,7 +232,7 @@ pub(crate) struct Stretch {
 pub(crate) struct Trace {
     /// Style sheet classes: the colour, and whether it is broad and pale.
     pub(crate) class: String,
-    /// What it says when it is pointed at.
+    /// Text shown when the line is pointed at.
     pub(crate) label: String,
     pub(crate) stretches: Vec<Stretch>,
 }
@@ -240,10 +240,10 @@ pub(crate) struct Trace {
 /// Lines of steps over time.
 pub(crate) struct Traces {
     pub(crate) x: Axis,
-    /// Which charts of the page share its axis.
+    /// Number of the group of charts that share its axis.
     pub(crate) group: usize,
     pub(crate) y: Axis,
-    /// When the measured window opened and closed, seconds; none where all was measured.
+    /// Start and end of the measured window, in seconds; `None` if all was measured.
     pub(crate) window: Option<(f64, f64)>,
     /// Times in which the path carried nothing, seconds.
     pub(crate) outages: Vec<(f64, f64)>,
@@ -256,9 +256,9 @@ pub(crate) struct Traces {
 pub(crate) struct StackedShare {
     /// Style sheet class: the colour.
     pub(crate) class: &'static str,
-    /// What it says when it is pointed at.
+    /// Text shown when the area is pointed at.
     pub(crate) label: String,
-    /// Its upper edge: its own share with those of all shares below it, 0 to 1.
+    /// Upper edge, from 0 to 1: its own share plus those of all shares below it.
     pub(crate) tops: Vec<Stretch>,
 }
 
@@ -272,21 +272,21 @@ pub(crate) struct StackedRun {
 /// Runs below each other over one axis of time.
 pub(crate) struct StackedRuns {
     pub(crate) x: Axis,
-    /// Which charts of the page share its axis.
+    /// Number of the group of charts that share its axis.
     pub(crate) group: usize,
     pub(crate) runs: Vec<StackedRun>,
 }
 
 /// A path from left to right.
 pub(crate) struct PathDrawing {
-    /// What the picture says, in sentences.
+    /// Sentences that describe the picture.
     pub(crate) description: String,
     pub(crate) sender: HostOnPath,
     pub(crate) between: Station,
     pub(crate) receiver: HostOnPath,
 }
 
-/// One end of a path.
+/// Host at one end of a path.
 pub(crate) struct HostOnPath {
     pub(crate) name: String,
     /// In the order in which data passes them, at least one.
@@ -296,15 +296,15 @@ pub(crate) struct HostOnPath {
 /// A place that data passes.
 pub(crate) struct Station {
     pub(crate) name: String,
-    /// What it did, a line each.
+    /// Facts, one for each line.
     pub(crate) facts: Vec<String>,
-    /// What was lost here.
+    /// Loss at this place.
     pub(crate) lost: Option<String>,
     /// Whether it limits the result.
     pub(crate) role: Role,
     /// Whether a line of text names it though nothing happened there.
     pub(crate) is_named: bool,
-    /// What it says when it is pointed at.
+    /// Text shown when the station is pointed at.
     pub(crate) label: String,
 }
 
@@ -313,12 +313,12 @@ pub(crate) struct Station {
 pub(crate) enum Role {
     None,
     Limits(String),
-    /// It is one of several possible limits, or was reached as well.
+    /// Possible limit among several, or one that was reached as well.
     MayLimit(String),
 }
 
 impl Role {
-    /// What is written at the station.
+    /// Returns the text written at the station.
     pub(crate) fn told(&self) -> Option<&str> {
         match self {
             Self::None => None,
@@ -328,12 +328,13 @@ impl Role {
 }
 
 impl Station {
-    /// The station's name with its limit and its loss; none where it has neither, unless it is always named.
+    /// Returns the station's name with its limit and its loss, `None` if it has neither and is not always named.
     fn in_a_line(&self) -> Option<String> {
         let marks: Vec<&str> = self.role.told().into_iter().chain(self.lost.as_deref()).collect();
-        match marks.is_empty() {
-            true => self.is_named.then(|| self.name.clone()),
-            false => Some(format!("{} [{}]", self.name, marks.join("; "))),
+        if marks.is_empty() {
+            self.is_named.then(|| self.name.clone())
+        } else {
+            Some(format!("{} [{}]", self.name, marks.join("; ")))
         }
     }
 }
@@ -341,11 +342,11 @@ impl Station {
 impl PathDrawing {
     /// The path in a line of text: `a > eth0 > path [limit: wire] > eth0 > b`.
     pub(crate) fn in_a_line(&self) -> String {
-        let told = |host: &HostOnPath| host.stations.iter().filter_map(Station::in_a_line).collect::<Vec<_>>();
+        let stations = |host: &HostOnPath| host.stations.iter().filter_map(Station::in_a_line).collect::<Vec<_>>();
         let mut all = vec![self.sender.name.clone()];
-        all.extend(told(&self.sender));
+        all.extend(stations(&self.sender));
         all.extend(self.between.in_a_line());
-        let mut far = told(&self.receiver);
+        let mut far = stations(&self.receiver);
         // The host's name stands behind its interface, and before what happened in it.
         let at = self.receiver.stations.iter().take_while(|station| station.is_named).count().min(far.len());
         far.insert(at, self.receiver.name.clone());

@@ -1,4 +1,4 @@
-//! Values in rows and columns as a heat map: who reaches whom how well, or what two factors make of a result.
+//! Values in rows and columns as a heat map: rates between pairs of hosts, or results by two factors.
 
 use crate::blocks::chart::Chart;
 use crate::blocks::drawing::{Drawing, Field, Heat, MOST_COLUMNS};
@@ -19,18 +19,18 @@ pub type Told = (f64, String);
 pub struct HeatMap {
     pub title: String,
     pub unit: MeasureUnit,
-    /// What the rows and the columns are.
+    /// Titles of rows and columns.
     pub titles: [String; 2],
     pub rows: Vec<String>,
     pub columns: Vec<String>,
-    /// For each row its values; none where nothing is known.
+    /// Values of each row; `None` for an unknown value.
     pub values: Vec<Vec<Option<Told>>>,
-    /// The same as a table.
+    /// Table of the same values.
     pub table: Table,
 }
 
 impl HeatMap {
-    /// The chart; none where there is nothing to compare, or no room to print every value.
+    /// Returns the chart, `None` if there is nothing to compare or no room to print every value.
     pub fn chart(self, lang: Language) -> Option<Chart> {
         if self.columns.len() > MOST_COLUMNS || self.rows.len() > MOST_ROWS {
             return None;
@@ -39,7 +39,8 @@ impl HeatMap {
         if values().count() < 2 || !values().all(f64::is_finite) {
             return None;
         }
-        let (low, high) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
+        let low = values().reduce(f64::min)?;
+        let high = values().reduce(f64::max)?;
         let (one, unit) = unit_of(self.unit, high);
         let field = |(value, label): Told| Field { value, figure: figure(value / one), label };
         let fields = self.values.into_iter().map(|row| row.into_iter().map(|told| told.map(field)).collect());

@@ -7,26 +7,26 @@ use linerate_model::Caveat;
 
 /// A part of a document under a heading.
 pub struct Section {
-    /// Its name in addresses: `caveats`.
+    /// Name in addresses, as in `caveats`.
     pub id: &'static str,
     /// Whether short forms have it.
     pub depth: Depth,
-    /// Its heading.
+    /// Heading above the blocks.
     pub heading: String,
     /// Whether a page shows its heading alone until a reader asks for it.
     pub is_folded: bool,
-    /// Its content, at least one block.
+    /// Content, at least one block.
     pub blocks: Vec<Block>,
 }
 
-/// How much a form of report has to show to include a section.
+/// Forms that include a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// The answer, its doubts, its path and its figures: every form.
     Answer,
-    /// What explains the answer: every form but the short one of a terminal.
+    /// Explanation of the answer: every form but the short one of a terminal.
     Summary,
-    /// All else: forms that are kept, as files.
+    /// Everything else: forms that are kept, as files.
     Full,
 }
 
@@ -40,49 +40,49 @@ pub enum Block {
     Table(Table),
     /// A chart, with the same figures as a table for forms that do not draw.
     Chart(Box<Chart>),
-    /// Doubts, each behind the names of the results that it is about; the name is empty where it is about all.
+    /// Caveats, each with the names of the results that it is about; the names are empty if it is about all.
     Caveats(Vec<(String, Caveat)>),
 }
 
 /// A thing with a name, and what there is to say of it.
 pub struct Entry {
-    /// Its name.
+    /// Name of the entry.
     pub name: String,
-    /// Its one figure with its unit; the first sentence has it too.
+    /// Figure with its unit; the first sentence has it too.
     pub figure: Option<String>,
     /// Sentences, the most important first.
     pub sentences: Vec<String>,
-    /// How many of the sentences are the answer; the others explain it.
+    /// Number of sentences that are the answer; the others explain it.
     pub lead: usize,
-    /// What only a reader who asks for it sees.
+    /// Text that a reader opens on demand.
     pub folded: Option<Folded>,
 }
 
 /// Names with a sentence each, hidden until a reader asks for them.
 pub struct Folded {
-    /// What they are.
+    /// Heading of the entries.
     pub heading: String,
     /// Names and sentences.
     pub entries: Vec<(String, String)>,
 }
 
 impl Section {
-    /// A section of the answer; none without blocks.
+    /// Returns a section of the answer, `None` without blocks.
     pub(crate) fn answer(id: &'static str, heading: String, blocks: Vec<Block>) -> Option<Self> {
         Self::of(Depth::Answer, id, heading, blocks)
     }
 
-    /// The same, folded on a page.
+    /// Folds the section on a page.
     pub(crate) fn folded(self) -> Self {
         Self { is_folded: true, ..self }
     }
 
-    /// A section that explains the answer; none without blocks.
+    /// Returns a section that explains the answer, `None` without blocks.
     pub(crate) fn summary(id: &'static str, heading: String, blocks: Vec<Block>) -> Option<Self> {
         Self::of(Depth::Summary, id, heading, blocks)
     }
 
-    /// A section of full forms; none without blocks.
+    /// Returns a section of full forms, `None` without blocks.
     pub(crate) fn full(id: &'static str, heading: String, blocks: Vec<Block>) -> Option<Self> {
         Self::of(Depth::Full, id, heading, blocks)
     }
@@ -116,12 +116,12 @@ impl Entry {
         Self { name, figure: None, sentences, lead, folded: None }
     }
 
-    /// The same, of whose sentences so many are the answer.
+    /// Marks the first `lead` sentences as the answer.
     pub(crate) fn led_by(self, lead: usize) -> Self {
         Self { lead: lead.min(self.sentences.len()), ..self }
     }
 
-    /// The same with its one figure.
+    /// Adds the figure.
     pub(crate) fn with_figure(self, figure: Option<String>) -> Self {
         Self { figure: Some(figure.unwrap_or_else(|| figures::MISSING.to_owned())), ..self }
     }

@@ -5,11 +5,11 @@ use crate::language::Language;
 /// A table of text cells.
 #[derive(Clone)]
 pub struct Table {
-    /// What it shows.
+    /// Caption above the table.
     pub caption: String,
-    /// Its columns; the first names the row.
+    /// Columns; the first names the row.
     pub columns: Vec<Column>,
-    /// Its cells, as many in each row as there are columns; none where a figure is missing.
+    /// Cells of each row, one for each column; `None` for a missing figure.
     pub rows: Vec<Vec<Option<String>>>,
 }
 
@@ -21,15 +21,15 @@ pub struct Column {
     pub(crate) rank: u8,
     /// Whether its cells are words, and its title says enough.
     pub(crate) words: bool,
-    /// For each row how long a bar behind its cell is, 0 to 1, for forms that do not draw the table's chart.
+    /// Length of the bar in each row's cell, from 0 to 1, for forms that do not draw the table's chart.
     pub(crate) bars: Option<Vec<f64>>,
 }
 
 #[derive(Clone)]
 enum Head {
-    /// Of linerate's own words.
+    /// Message of linerate.
     Key(&'static str),
-    /// Of a study's.
+    /// Name given by a study.
     Named { title: String, meaning: String },
 }
 
@@ -51,17 +51,17 @@ impl Column {
         Self { head: Head::Key(key), rank: 0, words: false, bars: None }
     }
 
-    /// The same, left out by narrow outputs: of the highest rank first.
+    /// Sets the rank: narrow outputs leave out columns of the highest rank first.
     pub(crate) fn ranked(self, rank: u8) -> Self {
         Self { rank, ..self }
     }
 
-    /// The same, of words rather than figures.
+    /// Marks the column as text rather than figures.
     pub(crate) fn of_words(self) -> Self {
         Self { words: true, ..self }
     }
 
-    /// The same with a bar behind each cell, of these lengths from 0 to 1.
+    /// Adds a bar to each cell, with lengths from 0 to 1.
     pub(crate) fn with_bars(self, lengths: Vec<f64>) -> Self {
         Self { bars: Some(lengths), ..self }
     }
@@ -71,7 +71,7 @@ impl Column {
         Self { head: Head::Named { title, meaning }, rank: 0, words: false, bars: None }
     }
 
-    /// Its short title.
+    /// Returns the short title.
     pub fn title(&self, lang: Language) -> String {
         match &self.head {
             Head::Key(key) => lang.tell(key, &[]),
@@ -79,7 +79,7 @@ impl Column {
         }
     }
 
-    /// What it counts.
+    /// Returns a sentence on what the column counts.
     pub fn meaning(&self, lang: Language) -> String {
         match &self.head {
             Head::Key(key) => lang.meaning(key),

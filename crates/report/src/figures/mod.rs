@@ -9,10 +9,10 @@ use linerate_units::{Nanos, Ratio};
 
 pub(crate) use linerate_units::grouped;
 
-/// What stands where a figure is missing.
+/// Placeholder of a missing figure.
 pub const MISSING: &str = "\u{2013}";
 
-/// No rate or ratio of this field is larger; beyond lies a broken counter.
+/// Upper bound of rates and ratios; a larger one comes from a broken counter.
 const ABSURD: f64 = 1e18;
 
 const PREFIXES: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
@@ -121,20 +121,20 @@ pub fn range(lang: Language, low: &str, high: &str) -> String {
     }
 }
 
-/// When, in words and in UTC: `21 November 2026, 09:30 UTC`.
+/// Returns a time in words and in UTC: `21 November 2026, 09:30 UTC`.
 pub(crate) fn moment(lang: Language, unix_ns: u64) -> String {
     let format = said!(lang, "moment-format");
     jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
         .map_or_else(|_| MISSING.to_owned(), |time| time.strftime(&format).to_string())
 }
 
-/// When, to the minute, in UTC and as it sorts: `2026-11-21 09:30`.
+/// Returns a time to the minute, in UTC and sortable: `2026-11-21 09:30`.
 pub(crate) fn moment_short(unix_ns: u64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
         .map_or_else(|_| MISSING.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
-/// When, as a machine reads it: `2026-11-21T09:30:00Z`.
+/// Returns a time for machines: `2026-11-21T09:30:00Z`.
 pub(crate) fn moment_iso(unix_ns: u64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
         .map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())

@@ -25,7 +25,7 @@ pub fn value(value: f64, unit: MeasureUnit) -> String {
     }
 }
 
-/// The unit in which values up to `most` are printed beside each other: how much one of it is, and its name.
+/// Returns the unit in which values up to `most` are printed next to each other: its size and its name.
 pub fn unit_of(unit: MeasureUnit, most: f64) -> (f64, String) {
     let prefixed = |name: &str| {
         let (one, prefix) = figures::prefix(most);
@@ -47,7 +47,8 @@ pub fn unit_of(unit: MeasureUnit, most: f64) -> (f64, String) {
 
 /// From one value to another; one where they are the same.
 pub fn range(lang: Language, low: f64, high: f64, unit: MeasureUnit) -> String {
-    let (low, high) = (value(low, unit), value(high, unit));
+    let low = value(low, unit);
+    let high = value(high, unit);
     if low == high { high } else { figures::range(lang, &low, &high) }
 }
 

@@ -1,4 +1,5 @@
-//! One row for each result. A column's name ends in its unit and does not change within a record format.
+//! Results as comma-separated values, a row for each. A column's name ends in its unit and does not change within a
+//! record format.
 
 use crate::figures::moment_iso;
 use crate::records::Records;
@@ -11,7 +12,7 @@ use linerate_model::{
 use serde::Serialize;
 use serde_json::Value;
 
-/// How a column's cell is taken from a result.
+/// Function that takes a column's cell from a result.
 enum Cell {
     /// Every result has it.
     Result(fn(&Record, &Measurement) -> Value),
@@ -195,10 +196,10 @@ pub fn csv<'a>(records: impl Into<Records<'a>>) -> String {
 }
 
 fn one(record: &Record) -> String {
-    let own: Vec<Vec<Vec<String>>> = ALL.iter().map(|subject| subject.csv_rows(record)).collect();
-    let own: Vec<&Vec<Vec<String>>> = own.iter().filter(|rows| !rows.is_empty()).collect();
+    let tables: Vec<Vec<Vec<String>>> = ALL.iter().map(|subject| subject.csv_rows(record)).collect();
+    let tables: Vec<&Vec<Vec<String>>> = tables.iter().filter(|rows| !rows.is_empty()).collect();
     let mut text = String::new();
-    if own.is_empty() || record.flows().next().is_some() || record.ladder().is_some() {
+    if tables.is_empty() || record.flows().next().is_some() || record.ladder().is_some() {
         line(&mut text, COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
         for result in &record.results {
             line(&mut text, COLUMNS.iter().map(|(_, column)| field(&column.of(record, result))));
@@ -207,7 +208,7 @@ fn one(record: &Record) -> String {
             line(&mut text, COLUMNS.iter().map(|(name, _)| field(&layer_cell(name, record, layer))));
         }
     }
-    for rows in own {
+    for rows in tables {
         if !text.is_empty() {
             line(&mut text, std::iter::empty());
         }
@@ -278,7 +279,7 @@ fn median(summary: &Option<Summary>) -> Option<f64> {
     summary.as_ref().map(|summary| summary.median)
 }
 
-/// A share of an end's CPU; none of an end that nobody watched, of which no thread was seen to work.
+/// Returns a share of an end's CPU, `None` for an end that was not watched: no thread was seen to work there.
 fn watched(cost: &CpuCost, share: fn(&CpuCost) -> f64) -> Option<f64> {
     (cost.busiest_thread > 0.0).then(|| share(cost))
 }

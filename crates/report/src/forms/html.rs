@@ -80,7 +80,7 @@ pub fn style_sheet() -> &'static str {
     STYLE
 }
 
-/// What is known of a record whose run goes on: the sections that every form has, without charts.
+/// Renders a record while its run goes on: the sections that every form has, without charts.
 pub fn so_far(lang: Language, record: &Record) -> Markup {
     let mut document = document(lang, std::slice::from_ref(record));
     document.sections.retain(|section| section.depth != Depth::Full);
@@ -106,7 +106,7 @@ fn section(lang: Language, section: &Section) -> Markup {
     }
 }
 
-/// How charts over time are zoomed, which the page's script shows.
+/// Renders the help on zooming charts over time, which the page's script shows.
 fn zoom_help(lang: Language) -> Markup {
     html! {
         p.zoom hidden { (said!(lang, "html-zoom")) " " button type="button" hidden { (said!(lang, "html-zoom-whole")) } }
@@ -128,7 +128,7 @@ fn blocks(lang: Language, section: &Section) -> Markup {
     }
 }
 
-/// Entries: those with a figure beside it, the others below their names.
+/// Renders entries: those with a figure next to it, the others below their names.
 fn list(lang: Language, entries: &[Entry]) -> Markup {
     html! {
         @if entries.iter().any(|entry| entry.figure.is_some()) {

@@ -2,7 +2,7 @@
 
 use crate::records::Records;
 
-/// One record as a JSON object, several as an array of them, on one line, as docs/result-format.md describes it.
+/// Returns a record as a JSON object, several as an array of them, on one line, as docs/result-format.md describes it.
 pub fn json<'a>(records: impl Into<Records<'a>>) -> String {
     let text = match records.into().0 {
         [record] => serde_json::to_string(record),

@@ -48,7 +48,7 @@ fn push_section(lang: Language, text: &mut String, section: &Section) {
     }
 }
 
-/// An item of a list, behind its name if it has one.
+/// Appends an item of a list, after its name if it has one.
 fn push_item(text: &mut String, name: &str, said: &str) {
     let name = if name.is_empty() { String::new() } else { format!("**{}**: ", escaped(name)) };
     text.push_str(&format!("- {name}{}\n", escaped(said)));

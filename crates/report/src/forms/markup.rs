@@ -7,8 +7,8 @@ use crate::language::Language;
 use crate::said;
 use maud::{Markup, html};
 
-/// Sentences whose lines break neither between a number and its unit nor behind the dashes of an option. What is of another language
-/// than the page is marked as such.
+/// Renders sentences so that no line breaks between a number and its unit or after the dashes of an option. Text in
+/// another language than the page is marked as such.
 pub fn prose(lang: Language, text: &str) -> Markup {
     html! {
         @for (tag, part) in lang.parts(text.trim()) {
@@ -61,7 +61,7 @@ pub(crate) fn with_meanings(lang: Language, table: &Table) -> Markup {
     }
 }
 
-/// A cell: a row's name, a figure, perhaps with a bar behind it, or what limited a result.
+/// Renders a cell: a row's name, a figure, perhaps with a bar, or what limited a result.
 fn cell(lang: Language, column: &Column, (row, at): (usize, usize), text: &Option<String>) -> Markup {
     let bar = column.bars.as_ref().and_then(|bars| bars.get(row)).filter(|length| length.is_finite());
     html! {

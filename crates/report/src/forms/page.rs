@@ -11,7 +11,7 @@ use linerate_model::Caveat;
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr as _;
 
-/// What the terminal can show.
+/// Abilities of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     /// Columns of the terminal; lines are no longer, where a single word is not.
@@ -58,7 +58,7 @@ impl Page {
         Self { text: String::new(), width: style.width.max(NARROWEST), colour: style.colour, language: style.language }
     }
 
-    /// All that was written, in characters that the terminal has.
+    /// Returns the text in characters that the terminal has.
     pub fn finish(mut self, unicode: bool) -> String {
         if !unicode {
             self.text = self.text.replace(MISSING, "-").replace('\u{2026}', "~").replace(BLOCK, "#");
@@ -106,7 +106,7 @@ impl Page {
         self.blank();
     }
 
-    /// Text behind a mark, wrapped under itself.
+    /// Appends text after a mark, wrapped under itself.
     pub fn paragraph(&mut self, mark: &str, text: &str) {
         let indent = mark.width();
         for (index, line) in wrapped(text, self.width - indent).iter().enumerate() {
@@ -172,7 +172,7 @@ impl Page {
         }
     }
 
-    /// A doubt behind a mark.
+    /// Appends a caveat after a mark.
     fn caveat(&mut self, names: &str, caveat: &Caveat) {
         let of = if names.is_empty() { String::new() } else { format!("{names}: ") };
         let start = self.text.len();
@@ -213,7 +213,7 @@ impl Page {
         }
     }
 
-    /// These columns of a table, so wide.
+    /// Appends columns of a table with these widths.
     fn columns(&mut self, table: &Table, kept: &[usize], widths: &[usize]) {
         let aligned = |cells: Vec<String>| {
             let mut line = String::new();
@@ -246,7 +246,8 @@ fn has_figure(text: &str, figure: &str) -> bool {
     let figure = figure.strip_suffix(" /s").unwrap_or(figure);
     let is_digit = |c: char| c.is_ascii_digit();
     text.match_indices(figure).any(|(at, _)| {
-        let (before, after) = (&text[..at], &text[at + figure.len()..]);
+        let before = &text[..at];
+        let after = &text[at + figure.len()..];
         !before.trim_end_matches([',', '.']).ends_with(is_digit)
             && !after.trim_start_matches([',', '.']).starts_with(is_digit)
     })
@@ -268,12 +269,12 @@ pub(crate) fn with_bars(table: &Table) -> Cow<'_, Table> {
     Cow::Owned(wider)
 }
 
-/// A cell, or what stands where there is none.
+/// Returns a cell, or the placeholder of a missing one.
 fn shown(row: &[Option<String>], column: usize) -> String {
     row[column].clone().unwrap_or_else(|| MISSING.to_owned())
 }
 
-/// The columns that stand beside each other, the first of them in all: one block, where names need only be cut for it.
+/// Splits columns into blocks that fit, each with the first column. It is one block if names need only be cut for it.
 fn blocks(kept: &[usize], widths: &[usize], width: usize) -> Vec<Vec<usize>> {
     let [first, others @ ..] = kept else { return Vec::new() };
     let of = |columns: &[usize]| columns.iter().map(|column| widths[*column] + GAP).sum::<usize>();

@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 /// The style sheet of all pages.
 pub(crate) const STYLE: &str = include_str!("../../html/style.css");
 const SCRIPT: &str = include_str!("../../html/chart.js");
-/// What pages with charts over time do beyond that.
+/// Script that pages with charts over time have in addition.
 const SCRIPT_OVER_TIME: &str = include_str!("../../html/time.js");
 /// A page may use what it carries and fetch nothing.
 const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
@@ -15,9 +15,9 @@ const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inlin
 /// A link to another page, where there are several.
 #[derive(Debug, Clone, Copy)]
 pub struct Link<'a> {
-    /// What it says.
+    /// Text of the link.
     pub text: &'a str,
-    /// Where it leads.
+    /// Address it leads to.
     pub address: &'a str,
 }
 
@@ -26,7 +26,7 @@ pub struct PageShell<'a> {
     pub lang: Language,
     pub title: &'a str,
     pub links: &'a [Link<'a>],
-    /// What stands below the title.
+    /// Text below the title.
     pub about: Option<Markup>,
     pub main: Markup,
     pub footer: Markup,
@@ -35,11 +35,11 @@ pub struct PageShell<'a> {
     pub carried: Carried<'a>,
 }
 
-/// What a page carries for its script to offer as a file.
+/// Data in a page that its script offers as a file.
 pub struct Carried<'a> {
     /// The file's name without its ending; of a record it is in the JSON.
     pub name: Option<&'a str>,
-    /// What the link to it says.
+    /// Text of the link to it.
     pub label: &'a str,
     pub data: Data,
 }

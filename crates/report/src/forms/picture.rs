@@ -17,7 +17,7 @@ const MARGIN: u32 = 16;
 /// A chart as a file of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// Its name among the others, without an ending: `1-throughput-of-streams`.
+    /// Name of the file without an ending: `1-throughput-of-streams`.
     pub name: String,
     /// The drawing, an SVG file that needs nothing else.
     pub svg: String,
@@ -34,12 +34,12 @@ pub fn pictures<'a>(lang: Language, records: impl Into<Records<'a>>) -> Vec<Pict
 
 /// Draws each chart as a file, named by its number and the words of its title.
 pub fn numbered(charts: impl Iterator<Item = Chart>) -> Vec<Picture> {
-    let named = |(index, chart): (usize, Chart)| {
+    let picture = |(index, chart): (usize, Chart)| {
         let letters: String = chart.title.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
         let words = letters.split_whitespace().take(MOST_WORDS).collect::<Vec<_>>().join("-").to_lowercase();
         Picture { name: format!("{}-{words}", index + 1), svg: svg(&chart) }
     };
-    charts.enumerate().map(named).collect()
+    charts.enumerate().map(picture).collect()
 }
 
 /// Words of a file's name.
@@ -56,7 +56,8 @@ pub(crate) fn svg(chart: &Chart) -> String {
     let top = MARGIN + LINE + LINE * chart.legend.len() as u32;
     let drawing = chart.drawn();
     let drawn = height_of(&drawing);
-    let (width, height) = (WIDTH + 2 * MARGIN, top + LINE + drawn + MARGIN);
+    let width = WIDTH + 2 * MARGIN;
+    let height = top + LINE + drawn + MARGIN;
     let picture = html! {
         svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) {
             title { (chart.title) }

@@ -4,7 +4,7 @@ pub(crate) mod tasks;
 
 use linerate_model::{CurvePoint, Measurement, Record};
 
-/// One record, or all that one command made together; never empty.
+/// Records of one command, at least one.
 #[derive(Debug, Clone, Copy)]
 pub struct Records<'a>(pub(crate) &'a [Record]);
 

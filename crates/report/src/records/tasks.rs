@@ -1,4 +1,4 @@
-//! The trials behind a record's results: those of the plan, and those that the method chose as it went.
+//! Trials of a record's results: those of the plan, and those that the method chose as it went.
 
 use linerate_model::{CopyTask, FramesTask, Record, Task, Trial};
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ pub(crate) fn copies(record: &Record) -> impl Iterator<Item = &CopyTask> {
     })
 }
 
-/// The copy that the result of this name is of; none if the record has no such trial.
+/// Returns the copy of the result with this name, `None` if the record has no such trial.
 pub(crate) fn copy<'a>(record: &'a Record, result: &str) -> Option<&'a CopyTask> {
     let cells = record.plan.cells().iter();
     let mut trials = cells.chain(record.trials.iter().map(|attempt| &attempt.trial));
@@ -35,7 +35,7 @@ pub(crate) fn copy<'a>(record: &'a Record, result: &str) -> Option<&'a CopyTask>
     }
 }
 
-/// Those with raw frames from port to port.
+/// Returns the trials with raw frames from port to port.
 pub(crate) fn frames(record: &Record) -> impl Iterator<Item = &FramesTask> {
     trials(record).into_iter().filter_map(|trial| match trial.task() {
         Task::Frames(task) => Some(task),

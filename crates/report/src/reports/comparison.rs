@@ -35,7 +35,7 @@ pub fn comparison(found: &Comparison, style: &Style) -> String {
     page.finish(style.unicode)
 }
 
-/// The same as a part of a page.
+/// Renders the comparison as a part of a page.
 pub fn comparison_html(lang: Language, found: &Comparison) -> Markup {
     html! {
         @if found.figures.is_empty() {
@@ -86,8 +86,8 @@ fn compared_latencies(lang: Language, before: &Record, after: &Record) -> Option
     let both =
         in_both(before, after).filter_map(|(one, other)| Some((plain(&one.name), one.latency()?, other.latency()?)));
     let curves = both.flat_map(|(name, one, other)| {
-        let named = |word: String| said!(lang, "comparison-named", name = name, word = word);
-        [(named(said!(lang, "comparison-before")), one), (named(said!(lang, "comparison-after")), other)]
+        let entry = |word: String| said!(lang, "comparison-named", name = name, word = word);
+        [(entry(said!(lang, "comparison-before")), one), (entry(said!(lang, "comparison-after")), other)]
     });
     let title = said!(lang, "comparison-title-latency");
     distributions(lang, title, "column-timed-transaction", curves.collect())
@@ -101,16 +101,16 @@ fn ids(side: &[RecordId]) -> String {
 fn notes(lang: Language, found: &Comparison) -> Vec<(String, Vec<String>)> {
     let undecided = found.figures.iter().filter(|figure| figure.change == Change::Undecided);
     let deciding = undecided.map(|figure| sentence(&deciding(lang, found.samples, figure))).collect::<Vec<_>>();
-    let told = |messages: &[Message]| messages.iter().map(|said| message(lang, said)).collect::<Vec<_>>();
+    let texts = |messages: &[Message]| messages.iter().map(|said| message(lang, said)).collect::<Vec<_>>();
     let all = [
         (said!(lang, "comparison-what-would-decide"), deciding),
-        (said!(lang, "comparison-what-else-differed"), told(&found.warnings)),
-        (said!(lang, "comparison-not-compared-or-to"), told(&found.remarks)),
+        (said!(lang, "comparison-what-else-differed"), texts(&found.warnings)),
+        (said!(lang, "comparison-not-compared-or-to"), texts(&found.remarks)),
     ];
     all.into_iter().filter(|(_, lines)| !lines.is_empty()).collect()
 }
 
-/// What would decide an undecided figure.
+/// Returns what would decide an undecided figure.
 fn deciding(lang: Language, samples: Samples, figure: &ComparedFigure) -> String {
     let name = plain(&figure.name);
     let quantity = lang.named("quantity", figure.quantity);
@@ -144,13 +144,13 @@ fn is_firm(figure: &ComparedFigure) -> bool {
 
 fn summary(lang: Language, found: &Comparison) -> Vec<String> {
     let count = |change| found.figures.iter().filter(|figure| figure.change == change).count();
-    let said = [
+    let sentences = [
         (Change::Worse, said!(lang, "comparison-worse")),
         (Change::Better, said!(lang, "comparison-better")),
         (Change::Equivalent, said!(lang, "comparison-equivalent")),
         (Change::Undecided, said!(lang, "comparison-undecided")),
     ];
-    let counts: Vec<String> = said
+    let counts: Vec<String> = sentences
         .into_iter()
         .filter(|(change, _)| count(*change) > 0)
         .map(|(change, word)| format!("{} {word}", count(change)))

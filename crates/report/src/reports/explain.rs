@@ -1,4 +1,4 @@
-//! The reasoning behind each verdict of a record, in full.
+//! Reasons of each verdict of a record, in full.
 
 use crate::forms::page::{Page, Style};
 use crate::language::Language;
@@ -61,7 +61,7 @@ fn reasons(lang: Language, page: &mut Page, verdict: &Verdict) {
     }
 }
 
-/// What was weighed, over the window of one run.
+/// Appends the evidence over the window of one run.
 fn course(lang: Language, page: &mut Page, run: &EvidenceRun) {
     let each = linerate_units::Nanos::new((run.seconds * 1e9 / MARKS as f64) as u64);
     page.paragraph("  ", &said!(lang, "explain-over-time", run = run.run, each = each));

@@ -1,4 +1,4 @@
-//! A trial under way, by what its hosts told in each interval: its figures now, and its charts over time.
+//! Figures and charts of a trial under way, from the reports of its hosts.
 
 use crate::blocks::chart::SERIES;
 use crate::figures::{nanos, per_second, plain, rate};
@@ -6,9 +6,11 @@ use crate::forms::markup;
 use crate::language::Language;
 use crate::said;
 use crate::sections::over_time::attempt::Attempt;
-use crate::sections::over_time::chart::{Line, OverTime, ValueKind};
+use crate::sections::over_time::chart::{Line, OverTime};
 use crate::sections::over_time::course::{Course, CourseStep};
 use crate::sections::over_time::time_axis::TimeAxis;
+use crate::subjects::live;
+use crate::subjects::live::{LiveRate, ValueKind};
 use linerate_model::{IntervalReport, Span, TaskKind, Transport, TrialState};
 use linerate_units::Nanos;
 use maud::{Markup, html};
@@ -20,43 +22,43 @@ pub struct LiveTrial {
     pub name: String,
     /// The task that is measured.
     pub task: TaskKind,
-    /// TCP or UDP; none for frames and copies.
+    /// TCP or UDP; `None` for frames and copies.
     pub transport: Option<Transport>,
-    /// Its attempts, in the order they ran. The last may still run.
+    /// Attempts, in the order they ran. The last may still run.
     pub attempts: Vec<LiveAttempt>,
 }
 
 /// An attempt at a trial under way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveAttempt {
-    /// Which run of the trial it is; the first is 1. A spoilt attempt and the one that repeats it have the same.
+    /// Number of the run, from 1. A spoilt attempt and the one that repeats it have the same.
     pub run: u32,
-    /// What is becoming of it.
+    /// State of the attempt.
     pub state: TrialState,
-    /// Why it does not count; none otherwise.
+    /// Reason why it does not count, if it does not.
     pub reason: Option<String>,
-    /// What was done in it, in the order of time.
+    /// Reports of its intervals, in the order of time.
     pub intervals: Vec<IntervalReport>,
 }
 
 impl LiveTrial {
-    /// The interval that was told last; none before the first of the attempt that runs.
+    /// Returns the latest interval, `None` before the first of the attempt that runs.
     pub fn latest(&self) -> Option<&IntervalReport> {
         self.attempts.last()?.intervals.last()
     }
 }
 
-/// What is done now, each figure with its unit: `941 Mbit/s`, `3 retransmits`. Empty before the first interval.
+/// Returns the present figures, each with its unit: `941 Mbit/s`, `3 retransmits`. Empty before the first interval.
 pub fn live_figures(lang: Language, trial: &LiveTrial) -> Vec<String> {
     let Some(now) = trial.latest() else { return Vec::new() };
-    let main = match trial.task {
-        TaskKind::Stream if now.is_of_sender_alone() => {
+    let main = match live(trial.task).rate {
+        LiveRate::Payload if now.is_of_sender_alone() => {
             rate(now.sent_bps, "bit/s").map(|rate| said!(lang, "live-sent", rate = rate))
         }
-        TaskKind::Stream => rate(now.received_bps, "bit/s"),
-        TaskKind::Copy => rate(now.received_bps / 8.0, "B/s"),
-        TaskKind::Frames => per_second(now.operations_per_s).map(|count| said!(lang, "live-frames", count = count)),
-        TaskKind::Transact | TaskKind::Rpc | TaskKind::Nfs => {
+        LiveRate::Payload => rate(now.received_bps, "bit/s"),
+        LiveRate::Files => rate(now.received_bps / 8.0, "B/s"),
+        LiveRate::Frames => per_second(now.operations_per_s).map(|count| said!(lang, "live-frames", count = count)),
+        LiveRate::Requests => {
             per_second(now.operations_per_s).map(|count| said!(lang, "live-operations", count = count))
         }
     };
@@ -77,36 +79,12 @@ pub fn live_figures(lang: Language, trial: &LiveTrial) -> Vec<String> {
 pub fn live_charts(lang: Language, trial: &LiveTrial) -> Markup {
     let attempts: Vec<Attempt<'_>> = trial.attempts.iter().map(|attempt| named(lang, attempt)).collect();
     let of = LiveCharts { lang, trial, attempts: &attempts };
-    let udp = trial.transport == Some(Transport::Udp);
-    let again = |what| of.chart(what, ValueKind::PerSecond, [("", |interval| per_s(interval, interval.retransmits))]);
-    let requests = |what, udp_again| {
-        let completed = of.chart(what, ValueKind::PerSecond, [("", |interval| Some(interval.operations_per_s))]);
-        vec![completed, again(if udp { udp_again } else { "over-time-retransmits" })]
-    };
-    let mut charts = match trial.task {
-        TaskKind::Stream => {
-            let lost: Told = |interval| per_s(interval, interval.lost);
-            let payload: Told = |interval| Some(interval.payload_bps());
-            let sent_only = trial.latest().is_some_and(IntervalReport::is_of_sender_alone);
-            let what = if sent_only { "live-payload-sent" } else { "charts-axis-payload" };
-            let missing = || of.chart("over-time-loss", ValueKind::PerSecond, [("", lost)]);
-            let second = if udp { missing() } else { again("over-time-retransmits") };
-            vec![of.chart(what, ValueKind::BitsPerSecond, [("", payload)]), second]
-        }
-        TaskKind::Copy => {
-            let copied: Told = |interval| Some(interval.received_bps / 8.0);
-            vec![
-                of.chart("over-time-copied", ValueKind::BytesPerSecond, [("", copied)]),
-                again("over-time-retransmits"),
-            ]
-        }
-        TaskKind::Frames => {
-            vec![of.chart("over-time-frames", ValueKind::PerSecond, [("", |interval| Some(interval.operations_per_s))])]
-        }
-        TaskKind::Transact => requests("charts-axis-transactions", "over-time-retransmits"),
-        TaskKind::Rpc => requests("over-time-calls", "over-time-calls-again"),
-        TaskKind::Nfs => requests("over-time-operations", "over-time-calls-again"),
-    };
+    let sent_only = trial.latest().is_some_and(IntervalReport::is_of_sender_alone);
+    let mut charts: Vec<OverTime<'_>> = Vec::new();
+    for chart in live(trial.task).charts(trial.transport) {
+        let what = if sent_only && chart.what == PAYLOAD { "live-payload-sent" } else { chart.what };
+        charts.push(of.chart(what, chart.kind, [("", chart.value)]));
+    }
     charts.push(of.chart("over-time-srtt", ValueKind::Nanos, [("", |interval| time(interval.srtt))]));
     let times: [(&str, Told); 2] = [("p50", |interval| time(interval.p50)), ("p99", |interval| time(interval.p99))];
     charts.push(of.chart("over-time-response", ValueKind::Nanos, times));
@@ -117,13 +95,11 @@ pub fn live_charts(lang: Language, trial: &LiveTrial) -> Markup {
     html! { @for chart in charts { (markup::figure(lang, &chart)) } }
 }
 
-/// What is drawn of an interval; none where it was not told.
-type Told = fn(&IntervalReport) -> Option<f64>;
+/// Key of what the chart of a stream's payload shows.
+const PAYLOAD: &str = "charts-axis-payload";
 
-fn per_s(interval: &IntervalReport, count: u64) -> Option<f64> {
-    let seconds = (interval.to - interval.from).as_secs_f64();
-    (seconds > 0.0).then(|| count as f64 / seconds)
-}
+/// Value of an interval that is drawn, `None` if it was not reported.
+type Told = fn(&IntervalReport) -> Option<f64>;
 
 fn time(told: Option<Nanos>) -> Option<f64> {
     told.map(|time| time.get() as f64)
@@ -131,7 +107,8 @@ fn time(told: Option<Nanos>) -> Option<f64> {
 
 /// An attempt as charts name and colour it.
 fn named(lang: Language, attempt: &LiveAttempt) -> Attempt<'static> {
-    let (run, counts) = (attempt.run, !matches!(attempt.state, TrialState::Spoilt | TrialState::Failed));
+    let run = attempt.run;
+    let counts = !matches!(attempt.state, TrialState::Spoilt | TrialState::Failed);
     let class = if counts { SERIES[run.saturating_sub(1) as usize % SERIES.len()] } else { "spoilt" };
     let name = match attempt.reason.as_deref().map(|reason| plain(reason.trim_end_matches('.'))) {
         Some(reason) if !counts => said!(lang, "live-run-not-counted", run = run, reason = reason),
@@ -140,11 +117,11 @@ fn named(lang: Language, attempt: &LiveAttempt) -> Attempt<'static> {
     Attempt::under_way(class, name, counts)
 }
 
-/// What the charts of a trial under way have in common.
+/// Context of the charts of a trial under way.
 struct LiveCharts<'a> {
     lang: Language,
     trial: &'a LiveTrial,
-    /// Its attempts, as they are named.
+    /// Attempts with their names and colours.
     attempts: &'a [Attempt<'a>],
 }
 
@@ -157,17 +134,17 @@ impl<'a> LiveCharts<'a> {
         parts: [(&str, Told); PARTS],
     ) -> OverTime<'a> {
         let what = self.lang.tell(what, &[]);
-        let told = || self.attempts.iter().zip(&self.trial.attempts);
+        let attempts = || self.attempts.iter().zip(&self.trial.attempts);
         let of_all = |length: fn(&LiveAttempt) -> i64| self.trial.attempts.iter().map(length).max().unwrap_or(0);
         // Until a warm-up has ended, time counts from the start.
-        let has_window = !matches!(self.trial.task, TaskKind::Copy | TaskKind::Frames) && of_all(measured_us) > 0;
+        let has_window = live(self.trial.task).has_window && of_all(measured_us) > 0;
         let window_us = if has_window { of_all(measured_us) } else { of_all(end_us) };
         let line = |(part, (_, of)): (usize, &(&str, Told))| {
-            let line = move |(attempt, told): (&'a Attempt<'a>, &LiveAttempt)| {
-                let zero_us = if has_window { end_us(told) - measured_us(told) } else { 0 };
-                Line { attempt, part, course: course(told, *of, zero_us, window_us) }
+            let line = move |(attempt, reported): (&'a Attempt<'a>, &LiveAttempt)| {
+                let zero_us = if has_window { end_us(reported) - measured_us(reported) } else { 0 };
+                Line { attempt, part, course: course(reported, *of, zero_us, window_us) }
             };
-            told().map(line).collect::<Vec<_>>()
+            attempts().map(line).collect::<Vec<_>>()
         };
         OverTime {
             title: said!(self.lang, "over-time-title", name = plain(&self.trial.name), what = what),
@@ -181,12 +158,12 @@ impl<'a> LiveCharts<'a> {
     }
 }
 
-/// How long an attempt has run, microseconds.
+/// Returns how long an attempt has run, in microseconds.
 fn end_us(attempt: &LiveAttempt) -> i64 {
     attempt.intervals.last().map_or(0, |interval| us(interval.to))
 }
 
-/// How much of that lies behind its warm-up.
+/// Returns how long it has run since its warm-up, in microseconds.
 fn measured_us(attempt: &LiveAttempt) -> i64 {
     let warmup = attempt.intervals.iter().rev().find(|interval| interval.warmup);
     end_us(attempt) - warmup.map_or(0, |interval| us(interval.to))

@@ -15,7 +15,7 @@ use crate::wording::wrap::cell;
 use linerate_model::Record;
 use unicode_width::UnicodeWidthStr as _;
 
-/// The columns behind the name: width, and the narrowest terminal that has room for them beside the others.
+/// Columns after the name: width, and the narrowest terminal that has room for them.
 const COLUMNS: [(&str, usize, usize); 3] =
     [("column-figure", 13, 0), ("column-spread", 9, 80), ("column-tables-of-link", 9, 70)];
 
@@ -25,7 +25,7 @@ const NAME: usize = 18;
 /// Space before each line.
 const INDENT: usize = 2;
 
-/// What is above lines: a heading, and the titles of their columns. Ends without a newline.
+/// Returns the lines above results: a heading, and the titles of their columns. Ends without a newline.
 pub fn head(heading: &str, style: &Style) -> String {
     let mut page = Page::new(style);
     page.heading(heading);
@@ -39,11 +39,11 @@ pub fn head(heading: &str, style: &Style) -> String {
 
 /// A name, its figures and its limit in their columns; the limit is cut where it has no room.
 fn laid_out(style: &Style, name: &str, figures: [&str; 3], limit: &str) -> Page {
-    let kept = COLUMNS.iter().zip(figures).filter(|((.., narrowest), _)| style.width >= *narrowest);
+    let columns = COLUMNS.iter().zip(figures).filter(|((.., narrowest), _)| style.width >= *narrowest);
     let mut line = " ".repeat(INDENT);
     line.push_str(&cell(name, NAME, false));
     let mut used = INDENT + NAME;
-    for ((_, width, _), figure) in kept {
+    for ((_, width, _), figure) in columns {
         line.push_str(&cell(figure, *width, true));
         used += width;
     }
@@ -63,8 +63,8 @@ impl Line {
     }
 }
 
-/// What limited the results of `records`: how many each limit, the widest gap of a ladder with what to try, layers that were not
-/// measured, and how many doubts there are. Empty where there is no result.
+/// Returns what limited the results of `records`: how many each limit, the widest gap of a ladder with what to try,
+/// layers that were not measured, and how many caveats there are. Empty if there is no result.
 pub fn limits(records: &[Record], style: &Style) -> String {
     let lang = style.language;
     let mut sentences: Vec<String> = counted(lang, records).into_iter().collect();
@@ -82,7 +82,7 @@ pub fn limits(records: &[Record], style: &Style) -> String {
     page.finish(style.unicode)
 }
 
-/// Names under a heading, each with what it is for behind it.
+/// Returns names under a heading, each followed by its purpose.
 pub fn list(heading: &str, entries: &[(String, String)], style: &Style) -> String {
     let width = entries.iter().map(|(name, _)| name.width()).max().unwrap_or(0).min(style.width / 2);
     let mut page = Page::new(style);

@@ -1,4 +1,4 @@
-//! What a run amounts to, in the words of a list.
+//! Figures of a run in the words of a list.
 
 use crate::figures::percent;
 use crate::language::Language;
@@ -21,7 +21,7 @@ pub fn headline(headline: &Headline) -> String {
     firmness::shown(figure, headline.firmness)
 }
 
-/// Returns what the figure is of the link's, `94.1 % of link`; none where no link speed is known.
+/// Returns the figure's share of the link's, `94.1 % of link`; `None` if no link speed is known.
 pub fn headline_share(lang: Language, headline: &Headline) -> Option<String> {
     let share = percent(headline.link_share?)?;
     Some(said!(lang, "view-of-link", share = firmness::shown(share, headline.firmness)))
@@ -31,10 +31,10 @@ pub fn headline_share(lang: Language, headline: &Headline) -> Option<String> {
 pub fn sparkline(headlines: &[&Headline]) -> Option<String> {
     let last = headlines.last()?;
     let values: Vec<f64> = headlines.iter().filter(|one| one.is_like(last)).map(|one| one.value).collect();
-    let most = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let highest = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
     let shares: Vec<Option<f64>> =
-        values.iter().map(|value| Some(value / most).filter(|share| share.is_finite())).collect();
-    (values.len() > 1 && most > 0.0).then(|| sparkline::sparkline(&shares))
+        values.iter().map(|value| Some(value / highest).filter(|share| share.is_finite())).collect();
+    (values.len() > 1 && highest > 0.0).then(|| sparkline::sparkline(&shares))
 }
 
 /// Returns what limited that figure, with the confidence: `wire (high)`.
@@ -56,14 +56,16 @@ mod tests {
     fn a_figure_has_its_unit_and_a_limit_its_confidence() {
         let of = |quantity: Quantity, value| {
             let firmness = if value > 0.0 { Firmness::Firm } else { Firmness::NotFirm { offered: None } };
-            let (result, unit) = ("x".to_owned(), quantity.unit());
+            let result = "x".to_owned();
+            let unit = quantity.unit();
             headline(&Headline { result, quantity, value, unit, firmness, range: None, link_share: None })
         };
         assert_eq!(of(Quantity::PayloadBps, 941e6), "941 Mbit/s");
         assert_eq!(of(Quantity::LossRatio, 0.0125), "1.250 %");
         assert_eq!(of(Quantity::LossRatio, 0.0), "(0.000 %)", "not firm");
         let share = |link_share, firmness| {
-            let (quantity, unit) = (Quantity::PayloadBps, MeasureUnit::BitsPerS);
+            let quantity = Quantity::PayloadBps;
+            let unit = MeasureUnit::BitsPerS;
             let headline =
                 Headline { result: "x".to_owned(), quantity, value: 1.0, unit, firmness, range: None, link_share };
             headline_share(Language::English, &headline)

@@ -22,7 +22,7 @@ const MOST_MARKS: usize = 20;
 /// A run as a trend shows it.
 #[derive(Debug, Clone)]
 pub struct TrendRun {
-    /// When it began, nanoseconds since 1970.
+    /// Start of the run, in nanoseconds since 1970.
     pub started_unix_ns: u64,
     /// The figure that stands for it.
     pub headline: Headline,
@@ -32,9 +32,9 @@ pub struct TrendRun {
     pub systems: BTreeMap<String, String>,
 }
 
-/// What the runs of a command show over time.
+/// Trend of the runs of a command.
 pub struct Trend {
-    /// What they show, in a sentence or two.
+    /// Sentences about it.
     pub answer: String,
     /// The changes of level, the newest first.
     pub changes: Vec<TrendChange>,
@@ -50,23 +50,25 @@ pub struct TrendChange {
     pub before: usize,
     /// Index of the first run after it.
     pub after: usize,
-    /// What it is, in words.
+    /// Change in words.
     pub text: String,
 }
 
 impl Trend {
-    /// The trend of runs, the oldest first. Those count whose figure is firm and of the kind of the last one's.
+    /// Returns the trend of runs, the oldest first. Runs count if their figure is firm and of the kind of the last
+    /// one's.
     pub fn of(lang: Language, runs: &[TrendRun]) -> Self {
         let counted = counted(runs);
         let values: Vec<f64> = counted.iter().map(|(_, run)| run.headline.value).collect();
-        let found = change_points(&values);
-        let levels = Levels::of(&values, &found);
-        let mut answer = answer(lang, &counted, &found, &levels);
+        let changes_found = change_points(&values);
+        let levels = Levels::of(&values, &changes_found);
+        let mut answer = answer(lang, &counted, &changes_found, &levels);
         if counted.len() < runs.len() {
             answer = format!("{answer} {}", said!(lang, "trend-left-out", runs = runs.len() - counted.len()));
         }
-        let changes = found.iter().enumerate().rev().map(|(number, change)| {
-            let (before, after) = (counted[change.at - 1], counted[change.at]);
+        let changes = changes_found.iter().enumerate().rev().map(|(number, change)| {
+            let before = counted[change.at - 1];
+            let after = counted[change.at];
             let text = said!(
                 lang,
                 "trend-change",
@@ -75,9 +77,10 @@ impl Trend {
                 p = format!("{:.3}", change.p)
             );
             let software = software(before.1, after.1);
-            let text = match software.is_empty() {
-                true => text,
-                false => format!("{text} {}", said!(lang, "trend-with-it", what = software)),
+            let text = if software.is_empty() {
+                text
+            } else {
+                format!("{text} {}", said!(lang, "trend-with-it", what = software))
             };
             TrendChange { before: before.0, after: after.0, text }
         });
@@ -86,7 +89,7 @@ impl Trend {
             answer,
             changes: changes.collect(),
             software: marks.iter().rev().map(|(_, text)| text.clone()).collect(),
-            chart: chart(lang, &counted, &found, &levels, &marks),
+            chart: chart(lang, &counted, &changes_found, &levels, &marks),
         }
     }
 
@@ -121,7 +124,8 @@ impl Levels {
 
     /// `941 Mbit/s → 800 Mbit/s (-15.0 %)`: the change of that number.
     fn step(&self, number: usize, unit: MeasureUnit) -> String {
-        let (before, after) = (self.0[number].2, self.0[number + 1].2);
+        let before = self.0[number].2;
+        let after = self.0[number + 1].2;
         let share = if before > 0.0 { format!(" ({:+.1} %)", (after / before - 1.0) * 100.0) } else { String::new() };
         format!("{} \u{2192} {}{share}", value(before, unit), value(after, unit))
     }
@@ -134,7 +138,8 @@ fn answer(lang: Language, counted: &[Counted<'_>], found: &[ChangePoint], levels
     let Headline { unit, quantity, result, .. } = &last.headline;
     let figure = said!(lang, "trend-figure", result = plain(result), quantity = lang.named("quantity", *quantity));
     let newest = value(last.headline.value, *unit);
-    let (from, until) = (moment_short(first.started_unix_ns), moment_short(last.started_unix_ns));
+    let from = moment_short(first.started_unix_ns);
+    let until = moment_short(last.started_unix_ns);
     let (low, high) = extremes(counted.iter().map(|(_, run)| run.headline.value)).unwrap_or_default();
     let between = range(lang, low, high, *unit);
     match (counted.len(), found.last()) {
@@ -164,15 +169,15 @@ fn answer(lang: Language, counted: &[Counted<'_>], found: &[ChangePoint], levels
     }
 }
 
-/// What differs in the software of two runs: `linerate 0.1.0 → 0.2.0, a: Linux 6.1 → Linux 6.12`.
+/// Returns the differences in the software of two runs: `linerate 0.1.0 → 0.2.0, a: Linux 6.1 → Linux 6.12`.
 fn software(before: &TrendRun, after: &TrendRun) -> String {
     let arrow = |name: &str, was: &str, is: &str| format!("{name} {} \u{2192} {}", plain(was), plain(is));
-    let own = (before.version != after.version).then(|| arrow("linerate", &before.version, &after.version));
+    let versions = (before.version != after.version).then(|| arrow("linerate", &before.version, &after.version));
     let systems = after.systems.iter().filter_map(|(host, is)| {
         let was = before.systems.get(host).filter(|was| *was != is)?;
         Some(arrow(&format!("{}:", plain(host)), was, is))
     });
-    own.into_iter().chain(systems).collect::<Vec<_>>().join(", ")
+    versions.into_iter().chain(systems).collect::<Vec<_>>().join(", ")
 }
 
 /// The newest changes of software: the position of the run after each, and what changed.
@@ -193,7 +198,8 @@ fn chart(
     levels: &Levels,
     marks: &[(usize, String)],
 ) -> Option<Chart> {
-    let (first, last) = (counted.first()?.1, counted.last()?.1);
+    let first = counted.first()?.1;
+    let last = counted.last()?.1;
     if counted.len() < 2 {
         return None;
     }
@@ -207,7 +213,8 @@ fn chart(
     let (low, high) = extremes(all)?;
     let what = lang.named("quantity", last.headline.quantity);
     let y = value_axis(lang, &what, unit, low, high);
-    let (bottom, top) = (low, high);
+    let bottom = low;
+    let top = high;
     let x = dates(lang, seconds(first), seconds(last));
     let between = |at: usize| (seconds(counted[at - 1].1) + seconds(counted[at].1)) / 2.0;
     let told = |run: &TrendRun| {
@@ -274,7 +281,8 @@ fn value_axis(lang: Language, what: &str, unit: MeasureUnit, low: f64, high: f64
     if low <= 0.0 || high / low < DECADES {
         return Axis::around(lang, what, (one, &name), low, high);
     }
-    let (first, last) = ((low / one).log10().floor() as i32, (high / one).log10().ceil() as i32);
+    let first = (low / one).log10().floor() as i32;
+    let last = (high / one).log10().ceil() as i32;
     let every = usize::try_from((last - first) / 6 + 1).unwrap_or(1);
     let ticks = (first..=last).step_by(every).map(|power| {
         let text = if power < 0 {
@@ -324,7 +332,8 @@ fn dates(lang: Language, first: f64, last: f64) -> Axis {
     /// Ticks that have room for their texts.
     const MOST: f64 = 5.0;
     let room = ((last - first) * 0.03).max(1.0);
-    let (low, high) = (first - room, last + room);
+    let low = first - room;
+    let high = last + room;
     let step = STEPS.into_iter().find(|step| (high - low) / step <= MOST).unwrap_or(STEPS[STEPS.len() - 1]);
     let format = match step {
         step if step < MINUTE => "%H:%M:%S",
@@ -332,16 +341,18 @@ fn dates(lang: Language, first: f64, last: f64) -> Axis {
         step if step < DAY => "%d %H:%M",
         _ => "%Y-%m-%d",
     };
-    let shown = |seconds: f64, format: &str| {
+    let text = |seconds: f64, format: &str| {
         let time = jiff::Timestamp::from_second(seconds as i64);
         time.map_or_else(|_| String::new(), |time| time.strftime(format).to_string())
     };
     let counts = (low / step).ceil() as i64..=(high / step).floor() as i64;
-    let ticks = counts.map(|count| count as f64 * step).map(|at| (at, shown(at, format))).collect();
-    let (from, until) = (shown(first, "%Y-%m-%d"), shown(last, "%Y-%m-%d"));
-    let title = match from == until {
-        true => said!(lang, "trend-axis-day", day = from),
-        false => said!(lang, "trend-axis", from = from, until = until),
+    let ticks = counts.map(|count| count as f64 * step).map(|at| (at, text(at, format))).collect();
+    let from = text(first, "%Y-%m-%d");
+    let until = text(last, "%Y-%m-%d");
+    let title = if from == until {
+        said!(lang, "trend-axis-day", day = from)
+    } else {
+        said!(lang, "trend-axis", from = from, until = until)
     };
     Axis { title, scale: Scale::Between(low, high), ticks }
 }

@@ -1,5 +1,5 @@
-//! What a page shows of a record of thousands of results: every one in the tables of figures, some in words and charts. With
-//! all that is known of each it would have a hundred megabytes, and no browser would like to open it.
+//! Abridgement of records with thousands of results: tables have every result, words and charts some. A complete page
+//! would have a hundred megabytes, which browsers open slowly.
 
 use crate::language::Language;
 use crate::said;

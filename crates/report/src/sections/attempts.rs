@@ -1,4 +1,4 @@
-//! The attempts whose figures do not count: how many there were, of which trials, and why.
+//! Attempts whose figures do not count: their number, their trials, and why.
 
 use crate::blocks::section::{Block, Entry, Section};
 use crate::figures::plain;
@@ -13,20 +13,22 @@ const MOST: usize = 20;
 /// Attempts at one trial that do not count for one reason.
 struct Group<'a> {
     trial: &'a str,
-    /// What spoilt them; none where they failed.
+    /// Kind of caveat that spoilt them, `None` if they failed.
     kind: Option<CaveatKind>,
     /// Why, in the record's words: those of the first attempt.
     why: Message,
     attempts: usize,
 }
 
-/// How many attempts were spoilt or failed, and each trial's with the reason. None where all count.
+/// Returns how many attempts were spoilt or failed, and the reason by trial. `None` if all count.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let groups = groups(record);
     let count = |spoilt: bool| -> usize {
         groups.iter().filter(|group| group.kind.is_some() == spoilt).map(|group| group.attempts).sum()
     };
-    let (all, spoilt, failed) = (record.trials.len(), count(true), count(false));
+    let all = record.trials.len();
+    let spoilt = count(true);
+    let failed = count(false);
     let mut sentences = Vec::new();
     if spoilt > 0 {
         sentences.push(said!(lang, "attempts-spoilt", spoilt = spoilt, all = all));

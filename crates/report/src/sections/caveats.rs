@@ -10,7 +10,7 @@ use crate::wording::{doubts, listed};
 use linerate_model::{Caveat, CaveatKind, Measurement, Record};
 use std::collections::BTreeMap;
 
-/// All doubts; of a record of very many results one of each kind.
+/// Returns all caveats, or one of each kind if the record has very many results.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let all: Vec<(String, &Caveat)> = if abridged::is(record) {
         by_kind(lang, record)
@@ -22,13 +22,13 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     Section::answer("caveats", heading, vec![Block::Caveats(all)]).map(Section::folded)
 }
 
-/// How many doubts there are, and in a few words which.
+/// Returns the number of caveats, and their kinds in a few words.
 pub(crate) fn heading(lang: Language, all: &[(String, Caveat)]) -> String {
     let short = lang.list(&doubts::in_short(lang, all.iter().map(|(_, caveat)| caveat)));
     said!(lang, "caveats-heading", count = all.len(), short = short)
 }
 
-/// How many doubts there are, the same one of several results once.
+/// Returns the number of caveats; a caveat of several results counts once.
 pub(crate) fn count(record: &Record) -> usize {
     by_results(record).len()
 }
@@ -38,8 +38,8 @@ pub(crate) fn of_result(result: &Measurement) -> impl Iterator<Item = &Caveat> {
     result.caveats.iter().chain(result.frames().iter().flat_map(|flow| &flow.caveats))
 }
 
-/// Doubts, the same one of several results once, with the names of those results. The run's own have none, nor have those
-/// of all its results.
+/// Returns caveats with the names of their results, each caveat once. Caveats of the run, and of all its results, have
+/// no names.
 fn by_results(record: &Record) -> Vec<(Vec<String>, &Caveat)> {
     let mut grouped: Vec<(Vec<String>, &Caveat)> = Vec::new();
     for caveat in record.caveats.iter().chain(ALL.iter().flat_map(|subject| subject.caveats(record))) {

@@ -1,4 +1,4 @@
-//! Which charts a record supports, and the table behind each.
+//! Charts of results, and the table of each.
 
 use crate::blocks::axis::Axis;
 use crate::blocks::chart::{Chart, distributions};
@@ -27,7 +27,7 @@ const PLACES: [(&str, &str); 9] = [
     ("s4", "column-socket"),
 ];
 
-/// Results whose losses have a chart each.
+/// Cap on the results with a chart of losses each.
 const MOST_WATERFALLS: usize = 2;
 
 /// The charts of results, in the order a reader wants them.
@@ -43,9 +43,10 @@ fn all(lang: Language, record: &Record) -> Vec<Chart> {
     charts.extend(runs::of_record(lang, record));
     let waterfalls: Vec<Chart> = flows.iter().filter_map(|result| loss_waterfall::chart(lang, result)).collect();
     // Of more results one chart compares the places.
-    match waterfalls.len() > MOST_WATERFALLS {
-        true => charts.extend(losses(lang, &flows)),
-        false => charts.extend(waterfalls),
+    if waterfalls.len() > MOST_WATERFALLS {
+        charts.extend(losses(lang, &flows))
+    } else {
+        charts.extend(waterfalls)
     }
     charts.extend(flows.iter().filter_map(|result| loaded_latency::chart(lang, result)));
     charts.extend(latencies(lang, record));
@@ -53,7 +54,7 @@ fn all(lang: Language, record: &Record) -> Vec<Chart> {
     charts
 }
 
-/// Where datagrams were lost, as parts of those offered.
+/// Returns a chart of where datagrams were lost, as parts of those offered.
 fn losses(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
     let lossy: Vec<_> = flows
         .iter()
@@ -68,14 +69,14 @@ fn losses(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
         .map(|(m, loss)| {
             let segment = |(class, (place, count)): (&'static str, (&'static str, u64))| {
                 let ratio = Ratio::new(count, loss.of);
-                let shown = counted_share(ratio)?;
+                let share = counted_share(ratio)?;
                 let label = said!(
                     lang,
                     "charts-point-loss-place",
                     name = plain(&m.name),
                     count = grouped(count),
                     loss = grouped(loss.of),
-                    shown = shown,
+                    shown = share,
                     place = lang.named("place", place)
                 );
                 (count > 0).then_some(Segment { class, value: ratio.as_f64() * 100.0, label })
@@ -94,19 +95,19 @@ fn losses(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
             }
         })
         .collect();
-    let seen = |index: usize| lossy.iter().any(|(_, loss)| loss.places.named()[index].1 > 0);
+    let has_losses = |index: usize| lossy.iter().any(|(_, loss)| loss.places.named()[index].1 > 0);
     let names = LossPlaces::default().named();
-    let shown: Vec<usize> = (0..names.len()).filter(|index| seen(*index)).collect();
-    let legend = shown.iter().map(|index| (PLACES[*index].0, lang.named("place", names[*index].0)));
+    let places: Vec<usize> = (0..names.len()).filter(|index| has_losses(*index)).collect();
+    let legend = places.iter().map(|index| (PLACES[*index].0, lang.named("place", names[*index].0)));
     let row = |(m, loss): &(&&Measurement, &linerate_model::Loss)| {
         let counts = loss.places.named();
-        let counts = shown.iter().map(|index| Some(grouped(counts[*index].1)));
+        let counts = places.iter().map(|index| Some(grouped(counts[*index].1)));
         [Some(plain(&m.name)), Some(grouped(loss.of)), Some(grouped(loss.lost))].into_iter().chain(counts).collect()
     };
     let whole = ["column-stream", "column-offered", "column-charts-lost"].into_iter();
     let table = Table {
         caption: title.clone(),
-        columns: whole.chain(shown.iter().map(|index| PLACES[*index].1)).map(Column::new).collect(),
+        columns: whole.chain(places.iter().map(|index| PLACES[*index].1)).map(Column::new).collect(),
         rows: lossy.iter().map(row).collect(),
     };
     let legend = legend.collect();
@@ -114,9 +115,9 @@ fn losses(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
     Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }
 
-/// What transactions took.
+/// Returns a chart of response times.
 fn latencies(lang: Language, record: &Record) -> Option<Chart> {
-    let told = records::with_entries(record).filter(|result| result.flows().is_some());
-    let curves = told.filter_map(|m| Some((plain(&m.name), m.latency()?))).collect();
+    let results = records::with_entries(record).filter(|result| result.flows().is_some());
+    let curves = results.filter_map(|m| Some((plain(&m.name), m.latency()?))).collect();
     distributions(lang, said!(lang, "charts-title-latency"), "column-timed-transaction", curves)
 }

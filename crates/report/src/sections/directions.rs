@@ -6,13 +6,13 @@ use crate::said;
 use crate::wording::{sentence, verdict};
 use linerate_model::{Direction, Limit, Measurement, Record, StreamTask, Task, Verdict};
 
-/// What limited the two directions of a stream; none if a record is of anything else.
+/// Returns what limited the two directions of a stream, `None` for any other record.
 pub(crate) fn joint(lang: Language, record: &Record) -> Option<String> {
     let [sent, received] = &record.results[..] else { return None };
     if !are_directions(stream(record, sent)?, stream(record, received)?) {
         return None;
     }
-    let said = match common(&sent.verdict, &received.verdict) {
+    let text = match common(&sent.verdict, &received.verdict) {
         Some(verdict) => said!(lang, "directions-same", statement = verdict::statement(lang, &verdict)),
         None => said!(
             lang,
@@ -21,7 +21,7 @@ pub(crate) fn joint(lang: Language, record: &Record) -> Option<String> {
             received = verdict::statement(lang, &received.verdict)
         ),
     };
-    Some(sentence(&said))
+    Some(sentence(&text))
 }
 
 /// The stream that a result is of.
@@ -40,7 +40,7 @@ fn are_directions(sent: &StreamTask, received: &StreamTask) -> bool {
         && sent.message_bytes == received.message_bytes
 }
 
-/// What limited both, with the lower of two confidences; none if these are different limits.
+/// Returns what limited both, with the lower of two confidences; `None` if the limits differ.
 fn common(sent: &Verdict, received: &Verdict) -> Option<Verdict> {
     let same = sent.limit == received.limit && sent.place == received.place;
     let open = sent.limit == Limit::CannotTell && sent.also != received.also;

@@ -1,4 +1,4 @@
-//! How a record was measured: the section that a reader needs to repeat it.
+//! Method of a record: the section that a reader needs to repeat it.
 
 use crate::blocks::section::{Block, Section};
 use crate::figures::{MISSING, percent, plain};
@@ -11,14 +11,14 @@ use linerate_model::{Bypass, IpVersion, Measurement, Record, Repeats, TaskKind, 
 use linerate_units::Nanos;
 use std::collections::BTreeSet;
 
-/// How it was measured, and the command.
+/// Returns the section on the method, with the command.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let mut all = sentences(lang, record);
     all.push(said!(lang, "method-command", command = plain(&shell_command(&record.command))));
     Section::full("method", said!(lang, "section-method"), vec![Block::Sentences(all)]).map(Section::folded)
 }
 
-/// How it was measured, in sentences.
+/// Returns sentences on the method.
 fn sentences(lang: Language, record: &Record) -> Vec<String> {
     let trials = tasks::trials(record);
     let repeats = record.plan.repeats().map(|repeats| repeated(lang, repeats));
@@ -26,26 +26,27 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
     all.extend(of_flows(lang, &record.flows().collect::<Vec<_>>(), &trials));
     all.extend(ALL.iter().flat_map(|subject| subject.method(lang, record)));
     all.extend(calibrations(lang, record));
-    let mut known = BTreeSet::new();
-    all.retain(|sentence| known.insert(sentence.clone()));
+    let mut earlier_sentences = BTreeSet::new();
+    all.retain(|sentence| earlier_sentences.insert(sentence.clone()));
     all
 }
 
-/// Whether the run is a calibration, and which earlier ones its results are compared with. One that was made for the run is told of
-/// where its record is shown.
+/// Returns whether the run is a calibration, and which earlier calibrations its results are compared with. A
+/// calibration made for the run is named where its record is shown.
 fn calibrations(lang: Language, record: &Record) -> Vec<String> {
-    let own = record.plan.calibration.as_ref().map(|calibration| match calibration.bypass {
+    let this_run = record.plan.calibration.as_ref().map(|calibration| match calibration.bypass {
         Bypass::Cable => said!(lang, "method-calibration-cable"),
         Bypass::Loopback => said!(lang, "method-calibration-loopback"),
     });
     let earlier = record.plan.calibrated.iter().filter(|limit| !limit.age.is_zero()).map(|limit| {
-        let (id, age) = (plain(&limit.record.0), age(lang, limit.age));
+        let id = plain(&limit.record.0);
+        let age = age(lang, limit.age);
         match limit.bypass {
             Bypass::Cable => said!(lang, "method-tester-limit-cable", id = id, age = age),
             Bypass::Loopback => said!(lang, "method-tester-limit-loopback", id = id, age = age),
         }
     });
-    own.into_iter().chain(earlier).collect()
+    this_run.into_iter().chain(earlier).collect()
 }
 
 /// An age in the largest unit that it has two of.
@@ -58,7 +59,7 @@ fn age(lang: Language, age: Nanos) -> String {
     }
 }
 
-/// How often each trial was run.
+/// Returns how often each trial was run.
 fn repeated(lang: Language, repeats: Repeats) -> String {
     match repeats {
         Repeats::Times(1) => said!(lang, "method-one-run"),

@@ -1,11 +1,11 @@
-//! Who measured with whom: the title of a document.
+//! Parties of a measurement: the title of a document.
 
 use crate::language::Language;
 use crate::records::tasks;
 use crate::{said, subjects};
 use linerate_model::Record;
 
-/// Who talked to whom: `a to b`, `a, b and c to receiver`.
+/// Returns the parties: `a to b`, `a, b and c to receiver`.
 pub(crate) fn of_record(lang: Language, record: &Record) -> String {
     let mut pairs: Vec<String> = Vec::new();
     for trial in tasks::trials(record) {

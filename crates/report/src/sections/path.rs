@@ -27,7 +27,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     Section::answer("path", said!(lang, "section-path"), charts.into_iter().collect())
 }
 
-/// Where on a path something happens.
+/// Place on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spot {
     SenderProgram,
@@ -66,12 +66,12 @@ struct Way<'a> {
     to: String,
     /// In the order in which data passes them; one of them is between the hosts.
     stops: Vec<Stop>,
-    /// Of how many datagrams, or frames, those that were lost are.
+    /// Number of datagrams, or frames, that the losses are part of.
     of: u64,
     verdict: &'a Verdict,
 }
 
-/// The path that stands for a record; none where one picture cannot show it.
+/// Returns the path that stands for a record, `None` if one picture cannot show it.
 fn way(lang: Language, record: &Record) -> Option<Way<'_>> {
     if let Some((plan, found)) = record.device() {
         return of_throughput(lang, plan, found.throughput.first()?);
@@ -108,15 +108,16 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &'a Measurement, verdic
     let (senders, receivers) = if receives { (servers, clients) } else { (clients, servers) };
     let places = result.loss().map(|loss| loss.places).unwrap_or_default();
     let thread = |share: f64| {
-        let told = |share| said!(lang, "path-busiest-thread", share = share);
-        percent(share).filter(|_| share > 0.0).map(told)
+        let text = |share| said!(lang, "path-busiest-thread", share = share);
+        percent(share).filter(|_| share > 0.0).map(text)
     };
     let softirq = |share: f64| {
-        let told = |share| said!(lang, "path-soft-interrupts", share = share);
-        percent(share).filter(|_| share >= WORTH_TELLING).map(told)
+        let text = |share| said!(lang, "path-soft-interrupts", share = share);
+        percent(share).filter(|_| share >= WORTH_TELLING).map(text)
     };
     let cpu = &result.flows()?.cpu;
-    let (sender, receiver) = (&cpu.sender, &cpu.receiver);
+    let sender = &cpu.sender;
+    let receiver = &cpu.receiver;
     let sent = result.sent().and_then(|sent| rate(sent.payload_bps.median, "bit/s"));
     let asked = result.requests().map(|requests| &requests.transactions_per_s).and_then(|done| per_second(done.median));
     let received = result.received().filter(|_| result.task() == TaskKind::Stream);
@@ -160,10 +161,11 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &'a Measurement, verdic
     })
 }
 
-/// What lies between the hosts, by what they saw of it.
+/// Returns what lies between the hosts, from what they saw of it.
 fn between(lang: Language, result: &Measurement) -> Stop {
     let line = result.limit().and_then(|limit| {
-        let (share, most) = (percent(limit.share)?, rate(limit.payload_bps.get() as f64, "bit/s")?);
+        let share = percent(limit.share)?;
+        let most = rate(limit.payload_bps.get() as f64, "bit/s")?;
         Some([
             said!(lang, "path-line", line = limit.line_bps),
             said!(lang, "path-line-carries", most = most),
@@ -184,15 +186,15 @@ fn between(lang: Language, result: &Measurement) -> Stop {
     Stop::new(Spot::Between, said!(lang, "path-between"), facts)
 }
 
-/// A copy's path, from storage to storage; none within one host.
+/// Returns a copy's path from storage to storage, `None` within one host.
 fn of_copy<'a>(lang: Language, record: &Record, result: &'a Measurement, found: &CopyFigures) -> Option<Way<'a>> {
     let CopyTask { sources, destinations, .. } = tasks::copy(record, &result.name)?;
     if sources.is_empty() || destinations.is_empty() {
         return None;
     }
     let busiest = |stages: &[CopyStage]| {
-        let known = stages.iter().filter_map(|stage| Some((stage, found.stages.get(stage)?.busy)));
-        let (stage, busy) = known.max_by(|one, other| one.1.total_cmp(&other.1))?;
+        let shares = stages.iter().filter_map(|stage| Some((stage, found.stages.get(stage)?.busy)));
+        let (stage, busy) = shares.max_by(|one, other| one.1.total_cmp(&other.1))?;
         Some(said!(lang, "path-stage", stage = lang.named("stage", stage.name()), busy = percent(busy)?))
     };
     let (senders, receivers): (Vec<_>, Vec<_>) = (once(sources.iter()), once(destinations.iter()));
@@ -309,11 +311,12 @@ fn named(lang: Language, hosts: &[&HostName]) -> String {
 /// The interface that carried most of a result's data at an end, with what is known of it; of several hosts no single one.
 fn interface(lang: Language, record: &Record, result: &str, spot: Spot, hosts: &[&HostName], sends: bool) -> Stop {
     let [host] = hosts else { return Stop::new(spot, said!(lang, "path-interfaces"), []) };
-    let known = record.hosts.iter().find(|known| known.name == **host);
-    let nics = || known.into_iter().flat_map(|known| &known.nics);
+    let host_of_record = record.hosts.iter().find(|known| known.name == **host);
+    let nics = || host_of_record.into_iter().flat_map(|known| &known.nics);
     let own = interface_of_flows(record, result, host).or_else(|| {
-        let of_data =
-            |nic: &&Nic| known.is_some_and(|host| host.data_addresses.iter().any(|a| nic.addresses.contains(a)));
+        let of_data = |nic: &&Nic| {
+            host_of_record.is_some_and(|host| host.data_addresses.iter().any(|a| nic.addresses.contains(a)))
+        };
         nics().find(of_data).map(|nic| &nic.name)
     });
     let name = own.or_else(|| busiest_interface(record, result, host, sends));
@@ -344,15 +347,15 @@ fn interface_of_flows<'a>(record: &'a Record, result: &str, host: &HostName) -> 
     None
 }
 
-/// Name of the interface that carried the most bytes in the direction of the data, for records that name none.
+/// Returns the interface that carried the most bytes in the direction of the data, for records that name no interface.
 fn busiest_interface<'a>(record: &'a Record, result: &str, host: &HostName, sends: bool) -> Option<&'a String> {
     let attempts = record.counted().filter(|attempt| attempt.trial.name == result);
-    let seen = attempts.filter_map(|attempt| attempt.hosts.get(host)).flat_map(|seen| &seen.interfaces);
-    let busiest = seen.max_by_key(|counters| if sends { counters.tx_bytes } else { counters.rx_bytes })?;
+    let interfaces = attempts.filter_map(|attempt| attempt.hosts.get(host)).flat_map(|host| &host.interfaces);
+    let busiest = interfaces.max_by_key(|counters| if sends { counters.tx_bytes } else { counters.rx_bytes })?;
     Some(&busiest.name)
 }
 
-/// Where a limit is; empty where it is in no one place, or that is not known.
+/// Returns the places of a limit; empty if it has none or its place is unknown.
 fn spots(limit: Limit, place: Option<LimitPlace>) -> &'static [Spot] {
     match (limit, place.or_else(|| limit.usual_place())) {
         (Limit::StorageRead, _) => &[Spot::SenderProgram],
@@ -389,8 +392,8 @@ impl Way<'_> {
             receiver: HostOnPath { name: self.to.clone(), stations: stations(of_receiver) },
         };
         // Names of hosts keep their letters as they are.
-        let told = drawing.stations().map(|(_, station)| format!("{}.", station.label));
-        drawing.description = std::iter::once(statement).chain(told).collect::<Vec<_>>().join(" ");
+        let sentences = drawing.stations().map(|(_, station)| format!("{}.", station.label));
+        drawing.description = std::iter::once(statement).chain(sentences).collect::<Vec<_>>().join(" ");
         let table = table(&title, &drawing);
         Chart { title, legend: Vec::new(), drawing: Drawing::Path(drawing), table }
     }
@@ -445,7 +448,7 @@ impl Way<'_> {
     }
 }
 
-/// The same in rows.
+/// Returns the path in rows.
 fn table(caption: &str, drawing: &PathDrawing) -> Table {
     let row = |(host, station): (Option<&str>, &Station)| {
         let did = station.facts.join("; ");

@@ -52,7 +52,7 @@ fn are_entries(record: &Record) -> bool {
     record.ladder().is_none() && records::with_entries(record).count() <= MAX_ENTRIES
 }
 
-/// A result with its figure, and what there is to say of it: what limited it stands right behind the figure.
+/// Returns a result with its figure and its sentences. The limit comes right after the figure.
 fn entry(lang: Language, record: &Record, result: &Measurement) -> Entry {
     let (mut sentences, lead) = subject(result.task()).sentences(lang, record, result);
     let lead = lead.min(sentences.len());
@@ -62,7 +62,7 @@ fn entry(lang: Language, record: &Record, result: &Measurement) -> Entry {
     Entry::new(plain(&result.name), sentences).led_by(all).with_figure(figures::main(result))
 }
 
-/// What a reader may want to know of each result besides.
+/// Returns further details of each result.
 pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
     let shown = abridged::shown(record);
     let entry = |result: &Measurement| {

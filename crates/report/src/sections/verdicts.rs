@@ -1,4 +1,4 @@
-//! What limited each result, with the evidence.
+//! Limits of results, with the evidence.
 
 use crate::blocks::section::{Block, Entry, Folded, Section};
 use crate::figures::plain;
@@ -10,7 +10,7 @@ use crate::wording::{listed, message, sentence};
 use crate::{records, said};
 use linerate_model::{Measurement, Record, Verdict};
 
-/// What limited which results, streams and transactions first; the same verdict of several stands once.
+/// Returns the verdicts, those of results first; the same verdict of several results stands once.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let shown = abridged::shown(record);
     let mut grouped: Vec<(Vec<String>, &Verdict)> = Vec::new();
@@ -22,11 +22,12 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     }
     let others: Vec<(String, &Verdict)> = subjects::verdicts(lang, &shown);
     let alone = others.is_empty();
-    let named = |(names, verdict): (Vec<String>, &Verdict)| {
+    let grouped_entry = |(names, verdict): (Vec<String>, &Verdict)| {
         let all = alone && names.len() == shown.results.len() && names.len() > 1;
         entry(lang, if all { said!(lang, "verdicts-all-results") } else { listed(lang, &names) }, verdict)
     };
-    let entries = grouped.into_iter().map(named).chain(others.into_iter().map(|(name, of)| entry(lang, name, of)));
+    let entries =
+        grouped.into_iter().map(grouped_entry).chain(others.into_iter().map(|(name, of)| entry(lang, name, of)));
     Section::summary("verdicts", said!(lang, "section-verdicts"), vec![Block::Entries(entries.collect())])
         .map(Section::folded)
 }
@@ -35,7 +36,8 @@ fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
     let course = verdict.steadiness.map(|steadiness| sentence(&course(lang, steadiness)));
     let why = verdict.evidence.iter().chain(&verdict.next).map(|text| message(lang, text));
     let weighed = verdict.weighed.iter().map(|weighed| {
-        let (limit, support) = (lang.named("limit", weighed.limit), lang.named("support", weighed.support));
+        let limit = lang.named("limit", weighed.limit);
+        let support = lang.named("support", weighed.support);
         (format!("{limit} ({support})"), message(lang, &weighed.text))
     });
     let folded = Folded { heading: said!(lang, "verdicts-weighed"), entries: weighed.collect() };
@@ -45,15 +47,18 @@ fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
     }
 }
 
-/// What limited a result, in a sentence; of frames that went several ways, what limited each.
+/// Returns what limited a result as a sentence, or of frames that went several ways what limited each.
 pub(crate) fn in_short(lang: Language, result: &Measurement) -> Vec<String> {
     let all = of_result(lang, result);
-    let named = all.len() > 1;
-    let told = |(name, verdict): &(String, &Verdict)| match named {
-        true => sentence(&format!("{name}: {}", statement(lang, verdict))),
-        false => sentence(&statement(lang, verdict)),
+    let has_names = all.len() > 1;
+    let text = |(name, verdict): &(String, &Verdict)| {
+        if has_names {
+            sentence(&format!("{name}: {}", statement(lang, verdict)))
+        } else {
+            sentence(&statement(lang, verdict))
+        }
     };
-    all.iter().map(told).collect()
+    all.iter().map(text).collect()
 }
 
 /// Every verdict with the name of its result.
@@ -61,7 +66,7 @@ pub(crate) fn each(lang: Language, record: &Record) -> impl Iterator<Item = (Str
     record.results.iter().flat_map(move |result| of_result(lang, result)).chain(device::verdicts(lang, record))
 }
 
-/// What limited a result; of frames that went several ways, what limited each.
+/// Returns the verdict of a result, or of frames that went several ways those of each way.
 fn of_result(lang: Language, result: &Measurement) -> Vec<(String, &Verdict)> {
     let flows = result.frames();
     let each: Vec<(String, &Verdict)> =

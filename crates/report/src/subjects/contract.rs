@@ -4,11 +4,15 @@ use crate::blocks::chart::Chart;
 use crate::blocks::section::{Entry, Section};
 use crate::blocks::table::Table;
 use crate::language::Language;
+use crate::subjects::live::Live;
 use crate::subjects::parties;
 use linerate_model::{Caveat, Measurement, Record, Task, Verdict};
 
 /// A subject of results. Each method returns nothing unless the subject overrides it.
 pub(crate) trait Subject: Sync {
+    /// Returns what it shows while it runs.
+    fn live(&self) -> &'static Live;
+
     /// Returns the sentences of a result, and how many of them are the answer.
     fn sentences(&self, _lang: Language, _record: &Record, _result: &Measurement) -> (Vec<String>, usize) {
         (Vec::new(), 0)
@@ -59,7 +63,7 @@ pub(crate) trait Subject: Sync {
         Vec::new()
     }
 
-    /// Returns who measured with whom in a task.
+    /// Returns the parties of a task.
     fn parties(&self, lang: Language, task: &Task) -> Option<String> {
         parties::of_paths(lang, task.paths())
     }

@@ -1,4 +1,4 @@
-//! What was found of a copy: how fast, where the time went, each client, each class of sizes, and what was left out.
+//! Copies of folder trees: rate, time by stage, clients, size classes, and what was left out.
 
 use crate::blocks::section::{Block, Section};
 use crate::blocks::table::{Column, Table};
@@ -7,6 +7,7 @@ use crate::language::Language;
 use crate::records::tasks;
 use crate::said;
 use crate::subjects::contract::Subject;
+use crate::subjects::live::{self, Live, LiveChart, LiveColumn, LiveRate, ValueKind};
 use crate::wording::listed;
 use linerate_model::{
     CopyCache, CopyFault, CopyFigures, CopyFrom, CopyInto, CopyStage, CopySync, CopyTask, CopyTree, CopyVerify,
@@ -20,7 +21,24 @@ const FAULTS_SHOWN: usize = 20;
 /// Copies of folder trees.
 pub(crate) struct Copies;
 
+const COPIED: LiveChart = LiveChart {
+    what: "over-time-copied",
+    kind: ValueKind::BytesPerSecond,
+    value: |interval| Some(interval.received_bps / 8.0),
+};
+
+const LIVE: Live = Live::new(
+    LiveRate::Files,
+    "Copied",
+    &[LiveColumn::Files, LiveColumn::Copied, LiveColumn::Rate, LiveColumn::AllFiles],
+    &[COPIED, live::RETRANSMITS],
+);
+
 impl Subject for Copies {
+    fn live(&self) -> &'static Live {
+        &LIVE
+    }
+
     fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
         let Some(figures) = result.copy() else { return (Vec::new(), 0) };
         (sentences(lang, tasks::copy(record, &result.name), figures), 1)
@@ -46,7 +64,7 @@ impl Subject for Copies {
     }
 }
 
-/// Where the time went, each client, each class of sizes, and what was not copied; of each copy.
+/// Returns tables of each copy: time by stage, clients, size classes, and what was not copied.
 fn section(lang: Language, record: &Record) -> Option<Section> {
     let several = record.copies().nth(1).is_some();
     let tables = record.copies().flat_map(|(result, found)| {
@@ -147,7 +165,7 @@ fn faults(lang: Language, faults: &[CopyFault]) -> Option<Table> {
     Table::filled(said!(lang, "copy-caption-faults"), columns, faults.iter().take(FAULTS_SHOWN).map(row).collect())
 }
 
-/// What the figures say.
+/// Returns the sentences of the figures.
 fn sentences(lang: Language, task: Option<&CopyTask>, found: &CopyFigures) -> Vec<String> {
     let unknown = || MISSING.to_owned();
     let mut all = vec![said!(
@@ -185,7 +203,7 @@ fn sentences(lang: Language, task: Option<&CopyTask>, found: &CopyFigures) -> Ve
     all
 }
 
-/// Who copied to whom.
+/// Returns the parties of a copy.
 fn parties(lang: Language, plan: &CopyTask) -> String {
     let names =
         |hosts: &[linerate_model::HostName]| listed(lang, &hosts.iter().map(|host| plain(&host.0)).collect::<Vec<_>>());
@@ -208,7 +226,7 @@ fn parties(lang: Language, plan: &CopyTask) -> String {
     }
 }
 
-/// How it was done.
+/// Returns the method of a copy.
 fn method(lang: Language, plan: &CopyTask) -> Vec<String> {
     let options = &plan.options;
     let from = match &plan.from {
@@ -272,9 +290,10 @@ fn csv_rows(record: &Record) -> Vec<Vec<String>> {
         }
         let head = [("record", &record.id.0), ("result", &result.name)];
         let row = |cells: &[(&str, String)]| -> Vec<String> {
-            let known = head.iter().map(|(name, text)| (*name, *text));
-            let cells: Vec<(&str, &String)> = known.chain(cells.iter().map(|(name, text)| (*name, text))).collect();
-            let cell = |name: &&str| cells.iter().find(|(known, _)| known == name).map(|(_, text)| (*text).clone());
+            let head_cells = head.iter().map(|(name, text)| (*name, *text));
+            let cells: Vec<(&str, &String)> =
+                head_cells.chain(cells.iter().map(|(name, text)| (*name, text))).collect();
+            let cell = |name: &&str| cells.iter().find(|(column, _)| column == name).map(|(_, text)| (*text).clone());
             COLUMNS.iter().map(|name| cell(name).unwrap_or_default()).collect()
         };
         let trees = |task: &CopyTask| task.trees().iter().map(CopyTree::to_string).collect::<Vec<_>>().join("; ");

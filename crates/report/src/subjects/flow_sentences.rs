@@ -10,10 +10,11 @@ use linerate_units::Ratio;
 /// Stalls below this share of the busy time are not worth a sentence.
 const WORTH_TELLING: f64 = 0.05;
 
-/// `This is 99.9 % of what the link can carry at MTU 1500.`; none where no limit is known.
+/// Returns `This is 99.9 % of what the link can carry at MTU 1500.`, `None` if no limit is known.
 pub(crate) fn of_link(lang: Language, result: &Measurement) -> Option<String> {
     let limit = result.limit()?;
-    let (share, most) = (percent(limit.share)?, rate(limit.payload_bps.get() as f64, "bit/s")?);
+    let share = percent(limit.share)?;
+    let most = rate(limit.payload_bps.get() as f64, "bit/s")?;
     let mtu = limit.mtu.to_string();
     if limit.is_declared_too_slow() {
         return Some(said!(lang, "results-above-link", most = most, line = limit.line_bps, mtu = mtu));
@@ -94,7 +95,7 @@ pub(crate) fn latency(lang: Language, result: &Measurement) -> String {
     said!(lang, "results-latency-p999", count = count, p50 = p50, p99 = p99, p999 = p999, max = max)
 }
 
-/// What became of the datagrams that did not arrive.
+/// Returns where datagrams were lost.
 pub(crate) fn loss(lang: Language, result: &Measurement) -> Option<String> {
     let loss = result.loss()?;
     if loss.of == 0 {
@@ -117,7 +118,7 @@ pub(crate) fn loss(lang: Language, result: &Measurement) -> Option<String> {
     Some(said!(lang, "results-loss", share = share, loss = grouped(loss.of), placed = placed))
 }
 
-/// The places where datagrams were lost, each as it stands behind a count; what no place explains comes last.
+/// Returns the places where datagrams were lost, each as it follows a count; losses without a place come last.
 fn places(lang: Language, loss: &Loss) -> Vec<(String, u64)> {
     let LossPlaces {
         not_sent,
@@ -156,19 +157,20 @@ pub(crate) fn busiest_threads(lang: Language, result: &Measurement) -> Option<St
         share => (0.0..=1.05).contains(&share).then(|| format!("{:.0}", share * 100.0)),
     };
     let cpu = &result.flows()?.cpu;
-    let (sender, receiver) = (cpu.sender.busiest_thread, cpu.receiver.busiest_thread);
+    let sender = cpu.sender.busiest_thread;
+    let receiver = cpu.receiver.busiest_thread;
     if sender == 0.0 && receiver == 0.0 {
         return None;
     }
     Some(said!(lang, "figures-two-shares", sender = whole(sender)?, receiver = whole(receiver)?))
 }
 
-/// What a reader may want to know besides.
+/// Returns further details of a result.
 pub(crate) fn further(lang: Language, result: &Measurement) -> Vec<String> {
     layers(lang, result).into_iter().chain(jitter(lang, result)).chain(tcp(lang, result)).collect()
 }
 
-/// The same traffic by other layers.
+/// Returns the traffic counted by other layers.
 fn layers(lang: Language, result: &Measurement) -> Option<String> {
     let received = result.received()?;
     let packets = per_second(received.packets_per_s.median).filter(|_| received.packets_per_s.median > 0.0);
@@ -187,8 +189,8 @@ fn layers(lang: Language, result: &Measurement) -> Option<String> {
 
 fn jitter(lang: Language, result: &Measurement) -> Option<String> {
     let jitter = result.stream()?.jitter_ns.as_ref()?.median;
-    let shown = (jitter.is_finite() && jitter > 0.0).then(|| nanos(jitter.round() as u64))?;
-    Some(said!(lang, "further-jitter", shown = shown))
+    let time = (jitter.is_finite() && jitter > 0.0).then(|| nanos(jitter.round() as u64))?;
+    Some(said!(lang, "further-jitter", shown = time))
 }
 
 fn tcp(lang: Language, result: &Measurement) -> Vec<String> {
@@ -201,7 +203,8 @@ fn tcp(lang: Language, result: &Measurement) -> Vec<String> {
         }
     }];
     if tcp.rtt_ns > 0 {
-        let (loaded, least) = (nanos(tcp.rtt_ns), nanos(tcp.min_rtt_ns));
+        let loaded = nanos(tcp.rtt_ns);
+        let least = nanos(tcp.min_rtt_ns);
         all.push(said!(lang, "further-tcp-round-trip", loaded = loaded, least = least));
     }
     let worth = |share: f64| percent(share).filter(|_| share >= WORTH_TELLING);

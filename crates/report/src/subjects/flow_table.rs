@@ -52,15 +52,17 @@ pub(crate) fn results_table(
         return None;
     }
     let has = |(index, (.., cell)): &(usize, &Figure)| *index == 0 || results.iter().any(|m| cell(lang, m).is_some());
-    let kept: Vec<&Figure> = figures.iter().enumerate().filter(has).map(|(_, figure)| figure).collect();
+    let columns_with_figures: Vec<&Figure> = figures.iter().enumerate().filter(has).map(|(_, figure)| figure).collect();
     let name = Column::new(one);
     let lengths = bars(results);
-    let heads = kept.iter().enumerate().map(|(index, (key, rank, _))| {
+    let heads = columns_with_figures.iter().enumerate().map(|(index, (key, rank, _))| {
         let column = Column::new(key).ranked(*rank);
         if index == 0 && results.len() > 1 { column.with_bars(lengths.clone()) } else { column }
     });
     let row = |result: &&Measurement| {
-        std::iter::once(Some(plain(&result.name))).chain(kept.iter().map(|(.., cell)| cell(lang, result))).collect()
+        std::iter::once(Some(plain(&result.name)))
+            .chain(columns_with_figures.iter().map(|(.., cell)| cell(lang, result)))
+            .collect()
     };
     Some(Table {
         caption,
@@ -80,6 +82,6 @@ fn bars(results: &[&Measurement]) -> Vec<f64> {
             .map_or(0.0, |summary| summary.median);
         if main.is_finite() { main.max(0.0) } else { 0.0 }
     };
-    let most = results.iter().map(figure).fold(0.0, f64::max);
-    results.iter().map(|result| if most > 0.0 { figure(result) / most } else { 0.0 }).collect()
+    let highest = results.iter().map(figure).fold(0.0, f64::max);
+    results.iter().map(|result| if highest > 0.0 { figure(result) / highest } else { 0.0 }).collect()
 }

@@ -7,6 +7,7 @@ use crate::language::Language;
 use crate::records::tasks;
 use crate::said;
 use crate::subjects::contract::Subject;
+use crate::subjects::live::{self, Live, LiveColumn, LiveRate};
 use crate::subjects::parties::between;
 use crate::wording::{firmness, runs};
 use linerate_model::{FlowRate, FrameFlow, FrameHeaders, FramePayload, FramesTask, Measurement, Record, Task};
@@ -16,7 +17,19 @@ use std::collections::BTreeMap;
 /// Raw frames from port to port.
 pub(crate) struct Frames;
 
+/// Display of running trials of frames, device tests included.
+pub(crate) const LIVE: Live = Live::new(
+    LiveRate::Frames,
+    "Frames sent",
+    &[LiveColumn::Frames, LiveColumn::FrameRate, LiveColumn::SentRate, LiveColumn::ReceivedRate],
+    &[live::operations("over-time-frames")],
+);
+
 impl Subject for Frames {
+    fn live(&self) -> &'static Live {
+        &LIVE
+    }
+
     fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
         (sentences(lang, record, result), 2)
     }
@@ -45,7 +58,7 @@ impl Subject for Frames {
     }
 }
 
-/// What was counted, by frame size and way.
+/// Returns the counts by frame size and way.
 fn section(lang: Language, record: &Record) -> Option<Section> {
     let flows: Vec<&FrameFlow> = record.results.iter().flat_map(Measurement::frames).collect();
     let tables = [counts(lang, &flows), rates(lang, &flows), latency(lang, &flows)];
@@ -60,7 +73,7 @@ fn not_firm(lang: Language, record: &Record) -> Vec<String> {
     firmness::sentences(lang, &figures)
 }
 
-/// What arrived, and how many frames did not.
+/// Returns how many frames arrived, and how many did not.
 fn sentences(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
     let received = frames_per_s(result.main.median)
         .map(|rate| said!(lang, "frames-received", rate = rate, runs = runs(lang, record, &result.main, frames_per_s)));
@@ -72,7 +85,7 @@ fn sentences(lang: Language, record: &Record, result: &Measurement) -> Vec<Strin
     received.into_iter().chain(lost).collect()
 }
 
-/// How it was measured: what the frames were, and for how long they were sent.
+/// Returns the method: what the frames were, and for how long they were sent.
 fn method(lang: Language, task: &FramesTask) -> Vec<String> {
     let headers = task.streams.first().map(|stream| {
         let both = task.streams.iter().any(|other| (other.from, other.to) == (stream.to, stream.from));
@@ -101,15 +114,15 @@ fn counts(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
     ];
     let row = |flow: &&FrameFlow| {
         // A port's counter knows no single frame.
-        let told = |count: u64| (!flow.by_port_counters).then(|| grouped(count));
+        let count_of_frames = |count: u64| (!flow.by_port_counters).then(|| grouped(count));
         vec![
             Some(named(lang, flow)),
             Some(grouped(flow.sent)),
             Some(grouped(flow.received)),
             Some(grouped(flow.lost)),
-            told(flow.duplicates),
-            told(flow.reordered),
-            told(flow.flooded),
+            count_of_frames(flow.duplicates),
+            count_of_frames(flow.reordered),
+            count_of_frames(flow.flooded),
         ]
     };
     Table::filled(said!(lang, "frames-caption-counts"), columns, flows.iter().map(row).collect())
@@ -156,7 +169,7 @@ fn latency(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
     Table::filled(said!(lang, "frames-caption-latency"), columns, rows.collect())
 }
 
-/// What the frames were.
+/// Returns what the frames were.
 pub(crate) fn frames_sent(lang: Language, headers: &FrameHeaders, line: Option<BitRate>, both_ways: bool) -> String {
     let ip = if headers.source.is_ipv4() { "IPv4" } else { "IPv6" };
     let payload = match headers.payload {

@@ -14,12 +14,12 @@ use linerate_model::{Gap, Ladder, LadderLayer, LayerName, Record, Summary};
 /// A layer above UDP by this factor gets a sentence; smaller differences may be chance.
 const RISES: f64 = 1.05;
 
-/// What it is called wherever it stands.
+/// Returns the name of the ladder.
 fn caption(lang: Language) -> String {
     said!(lang, "ladder-caption")
 }
 
-/// What it says in short, the ladder drawn, and a row for each layer.
+/// Returns the answer in short, the ladder drawn, and a row for each layer.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let found = record.ladder()?;
     let mut blocks = vec![Block::Sentences(answer(lang, found))];
@@ -28,7 +28,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     Section::answer("ladder", said!(lang, "ladder-section"), blocks)
 }
 
-/// What else it says.
+/// Returns further details.
 pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
     let further = explanation(lang, record.ladder()?);
     Section::summary("ladder-further", said!(lang, "ladder-section-further"), vec![Block::Sentences(further)])
@@ -39,7 +39,7 @@ fn bits(value: f64) -> Option<String> {
     rate(value, "bit/s")
 }
 
-/// How a layer is called in a table or beside a bar.
+/// Returns the name of a layer in a table or next to a bar.
 pub(crate) fn label(lang: Language, name: LayerName) -> String {
     lang.named("ladder-layer", name)
 }
@@ -91,17 +91,17 @@ fn table(lang: Language, ladder: &Ladder) -> Table {
 
 /// Each layer's payload as a share of the greatest, 0 to 1, in the order of [`table`]'s rows.
 fn lengths(ladder: &Ladder) -> Vec<f64> {
-    let most = ladder.layers.iter().filter_map(median).fold(0.0, f64::max);
-    from_the_top(ladder).map(|layer| if most > 0.0 { median(layer).unwrap_or(0.0) / most } else { 0.0 }).collect()
+    let highest = ladder.layers.iter().filter_map(median).fold(0.0, f64::max);
+    from_the_top(ladder).map(|layer| if highest > 0.0 { median(layer).unwrap_or(0.0) / highest } else { 0.0 }).collect()
 }
 
-/// What is not firm, the widest gap, and what was not measured.
+/// Returns what is not firm, the widest gap, and what was not measured.
 fn answer(lang: Language, ladder: &Ladder) -> Vec<String> {
     let figures: Vec<_> = ladder.layers.iter().map(|layer| (label(lang, layer.name), layer.firmness)).collect();
     firmness::sentences(lang, &figures).into_iter().chain(in_short(lang, ladder)).collect()
 }
 
-/// What headers take, what to try, and layers that are quicker than they should be.
+/// Returns the share of headers, what to try, and layers that are quicker than they should be.
 fn explanation(lang: Language, ladder: &Ladder) -> Vec<String> {
     let mut all: Vec<String> = gap(lang, ladder).into_iter().skip(1).collect();
     all.extend(ladder.widest_gap.as_ref().and_then(|gap| Some(wording::message(lang, gap.advice.as_ref()?))));
@@ -119,7 +119,7 @@ pub(crate) fn in_short(lang: Language, ladder: &Ladder) -> Vec<String> {
     gap(lang, ladder).into_iter().take(1).chain(missing(lang, ladder)).collect()
 }
 
-/// The widest gap, or that there is none.
+/// Returns the widest gap, or that there is none.
 fn gap(lang: Language, ladder: &Ladder) -> Vec<String> {
     match &ladder.widest_gap {
         Some(gap) => widest(lang, ladder, gap),
@@ -144,7 +144,8 @@ fn widest(lang: Language, ladder: &Ladder, gap: &Gap) -> Vec<String> {
     let (Some(less), Some(more)) = (of(gap.above), of(gap.below)) else {
         return vec![said!(lang, "ladder-widest-gap-unknown")];
     };
-    let (above, below) = (label(lang, gap.above), label(lang, gap.below));
+    let above = label(lang, gap.above);
+    let below = label(lang, gap.below);
     let factor = format!("{:.2}", gap.factor);
     let mut all =
         vec![said!(lang, "ladder-widest-gap", above = above, less = less, below = below, more = more, factor = factor)];
@@ -154,16 +155,19 @@ fn widest(lang: Language, ladder: &Ladder, gap: &Gap) -> Vec<String> {
     all
 }
 
-/// What TCP's larger header leaves at most, so that it is not taken for a loss.
+/// Returns the highest loss that TCP's larger header explains, so that it is not taken for a loss.
 fn header_of_tcp(lang: Language, ladder: &Ladder) -> Option<String> {
     let tcp = find(ladder, LayerName::Tcp)?;
-    let (limit, own) = (tcp.limit_bps?.get() as f64, median(tcp)?);
+    let limit = tcp.limit_bps?.get() as f64;
+    let payload = median(tcp)?;
     let ground = find(ladder, LayerName::Limit).and_then(median)?;
-    let (of_udp, reached) = (percent(limit / ground)?, percent(own / limit)?);
+    let of_udp = percent(limit / ground)?;
+    let reached = percent(payload / limit)?;
     Some(said!(lang, "ladder-tcp-header", limit = bits(limit)?, of_udp = of_udp, reached = reached))
 }
 
-/// What each layer loses: a bar for each that stands on another, the top one first, with the part that headers alone take.
+/// Draws the loss of each layer: a bar for each that stands on another, the top one first, with the part that headers
+/// alone take.
 fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
     /// The axis goes so far at least: what is all near zero is not drawn as if it were much.
     const SHORTEST_AXIS: f64 = 0.05;
@@ -204,18 +208,21 @@ fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
     Some(Chart { legend, drawing: Drawing::Bars { x, bars }, table: table(lang, ladder), title })
 }
 
-/// What the layer's headers alone take of the payload that the line carries for the layer below.
+/// Returns the share that the layer's headers alone take of the payload that the line carries for the layer below.
 fn headers(lang: Language, layer: &LadderLayer, below: &LadderLayer) -> Option<Segment> {
-    let (own, beneath) = (layer.limit_bps?.get() as f64, below.limit_bps?.get() as f64);
-    let value = 1.0 - own / beneath;
-    let (name, share) = (label(lang, layer.name), percent(value)?);
+    let limit_of_layer = layer.limit_bps?.get() as f64;
+    let beneath = below.limit_bps?.get() as f64;
+    let value = 1.0 - limit_of_layer / beneath;
+    let name = label(lang, layer.name);
+    let share = percent(value)?;
     let label = said!(lang, "ladder-point-headers", layer = name, share = share, below = label(lang, below.name));
     (value > 0.0).then_some(Segment { class: "limit", value, label })
 }
 
-/// What a layer's bar says.
+/// Returns the text of a layer's bar.
 fn pointed_at(lang: Language, layer: &LadderLayer, payload: &Summary) -> Option<String> {
-    let (name, median) = (label(lang, layer.name), firmness::told(lang, bits(payload.median)?, layer.firmness));
+    let name = label(lang, layer.name);
+    let median = firmness::told(lang, bits(payload.median)?, layer.firmness);
     let mut parts = vec![match payload.runs {
         0 => said!(lang, "ladder-point-calculated", layer = name, payload = median),
         _ => said!(lang, "ladder-point", layer = name, payload = median, runs = spread(lang, payload, bits)),

@@ -26,7 +26,7 @@ impl Line {
         &self.name
     }
 
-    /// How many runs its figure is of.
+    /// Returns the number of runs of its figure.
     pub fn runs(&self) -> u32 {
         self.runs
     }
@@ -99,13 +99,15 @@ pub fn lines(lang: Language, record: &Record) -> Vec<Line> {
     let results = records::with_entries(record).map(Line::of_result);
     let measured = |layer: &&LadderLayer| layer.payload_bps.as_ref().is_some_and(|payload| payload.runs > 0);
     let layers = ladder::layers_apart(record).filter(measured).filter_map(|layer| Line::of_layer(lang, layer));
-    let found = record.device().map(|(_, found)| found);
-    let throughput = found.into_iter().flat_map(|found| &found.throughput).map(|cell| Line::of_throughput(lang, cell));
-    let latency = found.into_iter().flat_map(|found| &found.latency).map(|cell| Line::of_latency(lang, cell));
+    let device = record.device().map(|(_, device)| device);
+    let throughput =
+        device.into_iter().flat_map(|device| &device.throughput).map(|cell| Line::of_throughput(lang, cell));
+    let latency = device.into_iter().flat_map(|device| &device.latency).map(|cell| Line::of_latency(lang, cell));
     results.chain(layers).chain(throughput).chain(latency).collect()
 }
 
-/// What many results have in common: the lowest and the highest figure of each unit, and how many each limit limits.
+/// Returns what many results have in common: the lowest and the highest figure of each unit, and how many each limit
+/// limits.
 pub(crate) fn answer(lang: Language, record: &Record) -> Vec<String> {
     let results: Vec<&Measurement> =
         records::with_entries(record).filter(|result| result.main.median.is_finite()).collect();
@@ -116,9 +118,9 @@ pub(crate) fn answer(lang: Language, record: &Record) -> Vec<String> {
         }
     }
     let range = |quantity: &Quantity| {
-        let own = || results.iter().filter(|result| result.quantity == *quantity);
-        let low = own().min_by(|one, other| one.main.median.total_cmp(&other.main.median))?;
-        let high = own().max_by(|one, other| one.main.median.total_cmp(&other.main.median))?;
+        let of_quantity = || results.iter().filter(|result| result.quantity == *quantity);
+        let low = of_quantity().min_by(|one, other| one.main.median.total_cmp(&other.main.median))?;
+        let high = of_quantity().max_by(|one, other| one.main.median.total_cmp(&other.main.median))?;
         Some(said!(
             lang,
             "overview-range",
@@ -143,9 +145,9 @@ pub(crate) fn counted(lang: Language, records: &[Record]) -> Option<String> {
         }
     }
     limits.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let named = |(limit, count): &(Limit, usize)| {
+    let text = |(limit, count): &(Limit, usize)| {
         said!(lang, "overview-limit-count", named = lang.named("limit", limit), count = *count)
     };
-    let all: Vec<String> = limits.iter().map(named).collect();
+    let all: Vec<String> = limits.iter().map(text).collect();
     (!all.is_empty()).then(|| said!(lang, "overview-limits", results = verdicts.len(), limits = listed(lang, &all)))
 }

@@ -12,7 +12,7 @@ use linerate_model::{MeasureUnit, Measurement, TaskKind};
 /// For fewer pairs bars are clearer.
 const FEWEST_PAIRS: usize = 4;
 
-/// Each pair's part of one result; none where most hosts have only one other.
+/// Returns each pair's part of one result, `None` if most hosts have only one other.
 pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
     let table = shares(lang, result)?;
     let stream = result.task() == TaskKind::Stream;
@@ -22,24 +22,24 @@ pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
     // A host that sends and receives has its row and its column at the same place.
     receivers.sort_by_key(|name| senders.iter().position(|sender| sender == name).unwrap_or(senders.len()));
     let pairs = senders.len() * receivers.len() - senders.iter().filter(|name| receivers.contains(name)).count();
-    let known = result.shares().len();
-    if senders.len() < 2 || receivers.len() < 2 || known < FEWEST_PAIRS || known * 2 <= pairs {
+    let count = result.shares().len();
+    if senders.len() < 2 || receivers.len() < 2 || count < FEWEST_PAIRS || count * 2 <= pairs {
         return None;
     }
-    let told = |from: &&str, to: &&str| {
+    let cell = |from: &&str, to: &&str| {
         let share = result.shares().iter().find(|share| share.from == *from && share.to == *to)?;
         let reached = share.main.median;
         let pair = said!(lang, "charts-path", from = plain(from), to = plain(to));
         Some((reached, format!("{pair}: {}", value(reached, unit))))
     };
-    let values = senders.iter().map(|from| receivers.iter().map(|to| told(from, to)).collect()).collect();
-    let shown = |names: &[&str]| names.iter().map(|name| plain(name)).collect();
+    let values = senders.iter().map(|from| receivers.iter().map(|to| cell(from, to)).collect()).collect();
+    let plain_names = |names: &[&str]| names.iter().map(|name| plain(name)).collect();
     HeatMap {
         title: table.caption.clone(),
         unit,
         titles: [said!(lang, "mesh-from"), said!(lang, "mesh-to")],
-        rows: shown(&senders),
-        columns: shown(&receivers),
+        rows: plain_names(&senders),
+        columns: plain_names(&receivers),
         values,
         table,
     }
@@ -48,11 +48,11 @@ pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
 
 /// Each name once, as they come.
 fn in_order<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut known = Vec::new();
+    let mut names_so_far = Vec::new();
     for name in names {
-        if !known.contains(&name) {
-            known.push(name);
+        if !names_so_far.contains(&name) {
+            names_so_far.push(name);
         }
     }
-    known
+    names_so_far
 }

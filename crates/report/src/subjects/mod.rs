@@ -8,6 +8,7 @@ pub(crate) mod flow_table;
 pub(crate) mod frames;
 pub(crate) mod ladder;
 pub(crate) mod lines;
+pub(crate) mod live;
 pub(crate) mod mesh;
 pub(crate) mod nfs;
 pub(crate) mod parties;
@@ -35,6 +36,11 @@ pub(crate) fn subject(task: TaskKind) -> &'static dyn Subject {
         TaskKind::Copy => &copy::Copies,
         TaskKind::Frames => &frames::Frames,
     }
+}
+
+/// Returns what a running task shows.
+pub fn live(task: TaskKind) -> &'static live::Live {
+    subject(task).live()
 }
 
 /// Returns the verdicts of a record that are not those of a result, each with its name.

@@ -1,4 +1,4 @@
-//! What was found of an NFS server: operations and classes, the curve of response time against load, and its peak.
+//! NFS: operations and classes, the curve of response time against load, and its peak.
 
 use crate::blocks::axis::{Axis, latency_axis};
 use crate::blocks::chart::{Chart, SERIES};
@@ -11,6 +11,7 @@ use crate::said;
 use crate::subjects::contract::Subject;
 use crate::subjects::flow_sentences::{busiest_threads_of_requests, completed, failures, led, request_costs};
 use crate::subjects::flow_table::{REQUESTS, of_task, results_table};
+use crate::subjects::live::{self, Live, LiveColumn, LiveRate};
 use crate::subjects::rpc;
 use crate::wording::firmness;
 use linerate_model::{
@@ -20,7 +21,25 @@ use linerate_model::{
 /// Operations of NFS.
 pub(crate) struct Nfs;
 
+const LIVE: Live = Live::new(
+    LiveRate::Requests,
+    "Operations",
+    COLUMNS_WHILE_RUNNING,
+    &[live::operations("over-time-operations"), live::RETRANSMITS],
+)
+.over_udp(
+    COLUMNS_WHILE_RUNNING,
+    &[live::operations("over-time-operations"), live::sent_again("over-time-calls-again")],
+);
+
+const COLUMNS_WHILE_RUNNING: &[LiveColumn] =
+    &[LiveColumn::Operations, LiveColumn::P50, LiveColumn::P99, LiveColumn::Retransmits];
+
 impl Subject for Nfs {
+    fn live(&self) -> &'static Live {
+        &LIVE
+    }
+
     fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
         let costs = request_costs(result);
         let further = [
@@ -186,38 +205,39 @@ fn figures(caption: String, one: &'static str, rows: Vec<(String, &OperationFigu
     Some(table)
 }
 
-/// What the curve says.
+/// Returns the sentences of the curve.
 fn sentences(lang: Language, record: &Record) -> Vec<String> {
     let Some((_, found)) = record.curve() else { return Vec::new() };
     let Some(lowest) = found.curve.first() else { return Vec::new() };
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     match &found.peak {
         Some(peak) => {
             let text = per_second(peak.achieved_ops)
                 .zip(millis(peak.mean_ms))
                 .zip(millis(peak.response_cap_ms))
                 .map(|((ops, mean), cap)| said!(lang, "nfs-peak-found", ops = ops, mean = mean, cap = cap));
-            said.extend(text);
-            let named = [(said!(lang, "nfs-peak-name"), peak.firmness)];
-            said.splice(0..0, firmness::sentences(lang, &named));
+            sentences.extend(text);
+            let figures = [(said!(lang, "nfs-peak-name"), peak.firmness)];
+            sentences.splice(0..0, firmness::sentences(lang, &figures));
             let past = peak.missed_at_ops.and_then(per_second).zip(peak.missed);
-            said.push(match past {
+            sentences.push(match past {
                 Some((ops, why)) => said!(lang, "nfs-missed-at", ops = ops, why = lang.named("missed", why)),
                 None => said!(lang, "nfs-none-missed"),
             });
         }
         None => {
             let why = lowest.missed.map_or_else(|| said!(lang, "nfs-load-missed"), |why| lang.named("missed", why));
-            said.extend(per_second(lowest.intended_ops).map(|ops| said!(lang, "nfs-none-held", ops = ops, why = why)));
+            sentences
+                .extend(per_second(lowest.intended_ops).map(|ops| said!(lang, "nfs-none-held", ops = ops, why = why)));
         }
     }
     if let (None, Some(ops), Some(mean)) = (lowest.missed, per_second(lowest.intended_ops), millis(lowest.mean_ms)) {
-        said.push(said!(lang, "nfs-lowest-load", ops = ops, mean = mean));
+        sentences.push(said!(lang, "nfs-lowest-load", ops = ops, mean = mean));
     }
     let of_peak = found.result.as_deref().and_then(|name| record.result(name));
-    said.extend(of_peak.as_ref().and_then(|result| tester_limit(lang, result)));
-    said.extend(of_peak.as_ref().and_then(|result| corruption(lang, result)));
-    said
+    sentences.extend(of_peak.as_ref().and_then(|result| tester_limit(lang, result)));
+    sentences.extend(of_peak.as_ref().and_then(|result| corruption(lang, result)));
+    sentences
 }
 
 /// Data read that were not what had been written.
@@ -226,7 +246,7 @@ fn corruption(lang: Language, result: &Measurement) -> Option<String> {
     (corrupt > 0).then(|| said!(lang, "nfs-corrupt", bytes = corrupt))
 }
 
-/// What limited the curve: what limited the lowest load that was not held.
+/// Returns the limit of the curve: that of the lowest load that was not held.
 fn verdict_past_peak(lang: Language, record: &Record) -> Option<(String, &Verdict)> {
     let past = record.curve()?.1.curve.iter().find(|point| point.missed.is_some())?;
     let result = record.result(&past.result)?;
@@ -243,25 +263,26 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
     let mut lines: Vec<(String, Vec<(&CurvePoint, f64)>)> =
         vec![(said!(lang, "nfs-legend-all"), points.iter().map(|point| (*point, point.mean_ms)).collect())];
     for class in [NfsClass::Read, NfsClass::Write, NfsClass::Other] {
-        let own: Vec<(&CurvePoint, f64)> = points
+        let means: Vec<(&CurvePoint, f64)> = points
             .iter()
             .filter_map(|point| Some((*point, point.classes.get(&class)?.mean_ms)))
             .filter(|(_, mean)| mean.is_finite() && *mean > 0.0)
             .collect();
         // With one class alone its line is that of all.
-        if !own.is_empty() && points.iter().any(|point| point.classes.len() > 1) {
-            lines.push((lang.named("class", class), own));
+        if !means.is_empty() && points.iter().any(|point| point.classes.len() > 1) {
+            lines.push((lang.named("class", class), means));
         }
     }
     let cap = found.peak.as_ref().map(|peak| peak.response_cap_ms);
     let cap = cap.or(Some(plan.response_cap.get() as f64 / NS_PER_MS));
     let mean_times = || lines.iter().flat_map(|(_, line)| line).map(|(_, mean)| *mean).chain(cap);
-    let (low, high) = (mean_times().fold(f64::INFINITY, f64::min), mean_times().fold(0.0, f64::max));
+    let low = mean_times().fold(f64::INFINITY, f64::min);
+    let high = mean_times().fold(0.0, f64::max);
     if !low.is_finite() {
         return None;
     }
-    let most = points.iter().map(|point| point.achieved_ops).fold(0.0, f64::max);
-    let x = Axis::rate(lang, said!(lang, "nfs-axis-operations"), "/s", most);
+    let highest = points.iter().map(|point| point.achieved_ops).fold(0.0, f64::max);
+    let x = Axis::rate(lang, said!(lang, "nfs-axis-operations"), "/s", highest);
     let y = match high / low > LINEAR_REACH {
         true => Axis {
             title: said!(lang, "nfs-axis-response-logarithmic"),
@@ -269,10 +290,11 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
         },
         false => Axis::time(said!(lang, "nfs-axis-response"), high * NS_PER_MS),
     };
-    let (mut series, mut legend) = (Vec::new(), Vec::new());
+    let mut series = Vec::new();
+    let mut legend = Vec::new();
     if let Some((cap, shown)) = cap.and_then(|cap| Some((cap, millis(cap)?))) {
         legend.push(("limit", said!(lang, "nfs-legend-cap", shown = shown)));
-        let line = vec![(0.0, cap * NS_PER_MS), (most, cap * NS_PER_MS)];
+        let line = vec![(0.0, cap * NS_PER_MS), (highest, cap * NS_PER_MS)];
         series.push(Series { class: "limit", line, points: Vec::new() });
     }
     for (class, (name, line)) in SERIES.into_iter().zip(&lines) {
@@ -297,14 +319,14 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
     Some(Chart { drawing: Drawing::Lines { x, y, series }, table: curve(lang, found)?, title, legend })
 }
 
-/// What a point of the curve says.
+/// Returns the text of a point of the curve.
 fn label(lang: Language, found: &CurveFound, name: &str, point: &CurvePoint, mean_ms: f64) -> String {
-    let shown = |value: f64| per_second(value).unwrap_or_default();
+    let rate = |value: f64| per_second(value).unwrap_or_default();
     let mut text = said!(
         lang,
         "nfs-point",
-        achieved_ops = shown(point.achieved_ops),
-        intended_ops = shown(point.intended_ops),
+        achieved_ops = rate(point.achieved_ops),
+        intended_ops = rate(point.intended_ops),
         name = name,
         mean_ms = millis(mean_ms).unwrap_or_default()
     );
@@ -320,7 +342,8 @@ fn label(lang: Language, found: &CurveFound, name: &str, point: &CurvePoint, mea
 /// Returns what the tester itself can do: the cheapest operations, on its own hosts alone.
 fn tester_limit(lang: Language, result: &Measurement) -> Option<String> {
     let tester_limit = result.tester_limit.as_ref()?;
-    let (limit, share) = (per_second(tester_limit.reached.median)?, percent(tester_limit.share)?);
+    let limit = per_second(tester_limit.reached.median)?;
+    let share = percent(tester_limit.share)?;
     Some(match result.verdict.limit {
         Limit::Tester => said!(lang, "nfs-tester-limit-reached", limit = limit, share = share),
         _ => said!(lang, "nfs-tester-limit", limit = limit, share = share),

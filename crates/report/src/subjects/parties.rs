@@ -6,7 +6,7 @@ use crate::said;
 use crate::wording::listed;
 use linerate_model::{HostName, Path, PortName};
 
-/// Returns who talks to whom on these paths, `None` if there are none.
+/// Returns the parties at the ends of these paths, `None` if there are none.
 pub(crate) fn of_paths(lang: Language, paths: &[Path]) -> Option<String> {
     let mut clients: Vec<String> = Vec::new();
     let mut servers: Vec<String> = Vec::new();

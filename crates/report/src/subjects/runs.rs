@@ -22,9 +22,9 @@ pub struct Runs {
     /// Style sheet class: the colour.
     pub class: &'static str,
     pub unit: MeasureUnit,
-    /// One for each run, in the order in which they were made.
+    /// Value of each run, in the order in which they were made.
     pub values: Vec<f64>,
-    /// The median of the runs before, which these are shares of; none where they are shares of their own.
+    /// Median of the runs before, of which these are shares; `None` if they are shares of their own median.
     pub before: Option<f64>,
 }
 
@@ -89,18 +89,18 @@ pub fn chart(
     Some(Chart { title, legend, drawing, table })
 }
 
-/// Those that can be drawn, as many as a reader looks at.
+/// Returns the groups that can be drawn, as many as a reader looks at.
 fn several(groups: Vec<Group>) -> Vec<Group> {
     let mut left = MOST;
-    let mut kept = Vec::new();
+    let mut drawn = Vec::new();
     for Group { name, members } in groups {
         let members: Vec<Runs> = members.into_iter().filter(Runs::is_drawn).take(left).collect();
         left -= members.len();
         if !members.is_empty() {
-            kept.push(Group { name, members });
+            drawn.push(Group { name, members });
         }
     }
-    kept
+    drawn
 }
 
 impl Runs {
@@ -122,7 +122,7 @@ impl Runs {
         self.before.unwrap_or_else(|| self.median())
     }
 
-    /// Where a value is on the axis.
+    /// Returns the place of a value on the axis.
     fn place(&self, value: f64) -> f64 {
         if self.is_relative() { value / self.base() } else { value }
     }
@@ -130,10 +130,10 @@ impl Runs {
     fn strip(&self, lang: Language) -> Strip {
         let run = |(index, reached): (usize, &f64)| {
             let share = percent(self.place(*reached)).filter(|_| self.is_relative());
-            let shown = value(*reached, self.unit);
+            let text = value(*reached, self.unit);
             let label = match (share, self.before) {
                 (Some(share), None) => {
-                    said!(lang, "runs-point-share", name = self.name, run = index + 1, value = shown, share = share)
+                    said!(lang, "runs-point-share", name = self.name, run = index + 1, value = text, share = share)
                 }
                 (Some(share), Some(_)) => {
                     said!(
@@ -141,11 +141,11 @@ impl Runs {
                         "runs-point-share-before",
                         name = self.name,
                         run = index + 1,
-                        value = shown,
+                        value = text,
                         share = share
                     )
                 }
-                (None, _) => said!(lang, "runs-point", name = self.name, run = index + 1, value = shown),
+                (None, _) => said!(lang, "runs-point", name = self.name, run = index + 1, value = text),
             };
             Run { value: self.place(*reached), label }
         };

@@ -75,9 +75,10 @@ pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
         return None;
     }
     let low = lowest(bars.iter().flat_map(|bar| &bar.segments).map(|segment| segment.value));
-    let x = match stream {
-        true => rate_axis(lang, said!(lang, "charts-axis-payload"), "bit/s", low, reach(&bars)),
-        false => rate_axis(lang, said!(lang, "charts-axis-transactions"), "/s", low, reach(&bars)),
+    let x = if stream {
+        rate_axis(lang, said!(lang, "charts-axis-payload"), "bit/s", low, reach(&bars))
+    } else {
+        rate_axis(lang, said!(lang, "charts-axis-transactions"), "/s", low, reach(&bars))
     };
     let what = if stream { said!(lang, "charts-axis-payload") } else { said!(lang, "charts-legend-transactions") };
     let legend = vec![(SERIES[0], said!(lang, "charts-legend-shares", what = what))];

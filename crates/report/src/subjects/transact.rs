@@ -8,12 +8,27 @@ use crate::subjects::flow_sentences::{
     busiest_threads_of_requests, completed, failures, led, request_costs, requests_per_second, tester_limit,
 };
 use crate::subjects::flow_table::{REQUESTS, of_task, results_table};
+use crate::subjects::live::{self, Live, LiveChart, LiveColumn, LiveRate};
 use linerate_model::{Measurement, Record, TaskKind};
 
 /// Requests with their responses.
 pub(crate) struct Transact;
 
+const LIVE: Live = Live::new(
+    LiveRate::Requests,
+    "Transactions",
+    &[LiveColumn::Transactions, LiveColumn::P50, LiveColumn::P99, LiveColumn::Retransmits],
+    CHARTS,
+)
+.over_udp(&[LiveColumn::Transactions, LiveColumn::P50, LiveColumn::P99], CHARTS);
+
+const CHARTS: &[LiveChart] = &[live::operations("charts-axis-transactions"), live::RETRANSMITS];
+
 impl Subject for Transact {
+    fn live(&self) -> &'static Live {
+        &LIVE
+    }
+
     fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
         let costs = request_costs(result);
         let further = [

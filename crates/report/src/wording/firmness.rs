@@ -19,12 +19,12 @@ pub fn bounded(lang: Language, figure: String, firmness: Firmness, is_rate: bool
     }
 }
 
-/// A figure in a sentence or beside a point: `(60.7 k/s, not firm)`.
+/// Returns a figure in a sentence or next to a point: `(60.7 k/s, not firm)`.
 pub fn told(lang: Language, figure: String, firmness: Firmness) -> String {
     if firmness.is_firm() { figure } else { said!(lang, "firmness-figure", figure = figure) }
 }
 
-/// The share of its load that the tester offered in the trial that was to decide; none of a firm figure.
+/// Returns the share of its load that the tester offered in the trial that was to decide, `None` for a firm figure.
 pub(crate) fn offered(firmness: Firmness) -> Option<String> {
     firmness.offered().and_then(percent)
 }
@@ -46,7 +46,7 @@ pub(crate) fn sentences(lang: Language, figures: &[(String, Firmness)]) -> Vec<S
     short.into_iter().chain(limited).collect()
 }
 
-/// What stands in a CSV file for whether a figure is firm, and for the share of its load that was offered.
+/// Returns the CSV cells for whether a figure is firm, and for the share of its load that was offered.
 pub(crate) fn csv(firmness: Firmness) -> [(&'static str, String); 2] {
     let offered = firmness.offered().map(|share| share.to_string()).unwrap_or_default();
     [("firm", firmness.is_firm().to_string()), ("offered_share", offered)]

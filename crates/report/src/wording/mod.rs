@@ -11,7 +11,7 @@ use crate::language::Language;
 use crate::said;
 use linerate_model::{Caveat, Message, Record, Repeats, Summary};
 
-/// What a record says, as sentences in the reader's language.
+/// Returns a record's message as sentences in the reader's language.
 pub(crate) fn message(lang: Language, message: &Message) -> String {
     sentence(&lang.message(message))
 }
@@ -32,10 +32,10 @@ pub fn sentence(text: &str) -> String {
 
 /// The kind of a doubt as its record writes it: `few-runs`.
 pub(crate) fn kind(caveat: &Caveat) -> String {
-    serde_json::to_value(caveat.kind).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+    caveat.kind.name().to_owned()
 }
 
-/// Sentences in a row: a space between them, but none behind a full-width stop.
+/// Joins sentences: with a space between them, but not after a full-width stop.
 pub fn in_a_row(sentences: &[String]) -> String {
     let mut row = String::new();
     for sentence in sentences {

@@ -4,7 +4,7 @@
 pub(crate) const MARKS: [char; 8] =
     ['\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}'];
 
-/// The same for terminals that show only ASCII.
+/// Marks for terminals that show only ASCII.
 pub(crate) const ASCII_MARKS: [char; 8] = ['_', '.', '-', '~', '=', '+', '*', '#'];
 
 /// Returns a mark for each value, given as a share of the highest, and a space for a missing value.

@@ -41,7 +41,7 @@ fn told_place(verdict: &Verdict) -> Option<LimitPlace> {
     verdict.place.filter(|_| anywhere)
 }
 
-/// How steady the result was within the window.
+/// Returns how steady the result was within the window.
 pub(crate) fn course(lang: Language, steadiness: Steadiness) -> String {
     let rate = |bps: f64| BitRate::per_second(bps.max(0.0) as u64).to_string();
     match steadiness {

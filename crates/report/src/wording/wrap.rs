@@ -4,7 +4,7 @@ use crate::figures;
 use unicode_linebreak::linebreaks;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// What `text` lacks of a width.
+/// Returns the spaces that `text` lacks of a width.
 pub(crate) fn spaces(width: usize, text: &str) -> impl Iterator<Item = char> {
     std::iter::repeat_n(' ', width.saturating_sub(text.width()))
 }

@@ -14,7 +14,9 @@ const BAR: f64 = 34.0;
 pub(super) fn bars(title: &str, layout: Layout, x: &Axis, all: &[Bar]) -> Markup {
     // Figures stand at the end of their bar: leave room for the longest.
     let rows = Rows::of(layout, x, all.iter().map(|bar| &*bar.name), all.iter().map(|bar| &*bar.figure), 0.0);
-    let (left, right, width) = (rows.left, rows.right, layout.width());
+    let left = rows.left;
+    let right = rows.right;
+    let width = layout.width();
     let px = |value: f64| left + x.scale.place(value) * (right - left);
     let row = BAR + rows.head();
     let bottom = BARS_TOP + row * all.len() as f64;

@@ -39,7 +39,7 @@ impl Member {
         }
     }
 
-    /// Where its figure begins: behind the bar; behind its limit only where that would be written over.
+    /// Returns where its figure begins: after the bar, or after its limit if the figure would be written over that.
     fn figure_at(&self, px: &dyn Fn(f64) -> f64) -> f64 {
         let end = px(self.spread.map_or(self.segment.value, |(_, high)| high.max(self.segment.value)));
         let room = width_of(&self.figure) + 12.0;
@@ -62,7 +62,9 @@ fn below(title: &str, layout: Layout, x: &Axis, panels: &[GroupPanel]) -> Markup
     let all = || panels.iter().flat_map(|panel| panel.groups.iter().map(move |bars| (panel, bars)));
     let members = || all().flat_map(|(_, bars)| &bars.members);
     let rows = Rows::of(layout, x, members().map(|member| &*member.name), members().map(|member| &*member.figure), 0.0);
-    let (left, right, width) = (rows.left, rows.right, layout.width());
+    let left = rows.left;
+    let right = rows.right;
+    let width = layout.width();
     let px = |value: f64| left + x.scale.place(value) * (right - left);
     let row = BAR + rows.head();
     let height_of = |bars: &Bars| NAME + row * bars.members.len() as f64;

@@ -12,9 +12,9 @@ const ROW: f64 = 30.0;
 const WIDEST: f64 = 120.0;
 /// Room above for the title of the columns.
 const TITLE: f64 = 20.0;
-/// How strong the colour of the lowest and of the highest field is. What is printed on it has to be read, in light and in dark.
+/// Opacity of the lowest and of the highest field. Text on it has to be readable in light and in dark.
 const STRENGTH: [f64; 2] = [0.06, 0.55];
-/// Where names stand above their rows: height of such a name, width of the narrowest column.
+/// Height of a name above its row, and width of the narrowest column.
 const NAME: f64 = 18.0;
 const NARROWEST: f64 = 44.0;
 /// Space between blocks of columns.
@@ -22,15 +22,15 @@ const BETWEEN: f64 = 14.0;
 /// A name at a slant reaches so far up and to the side, for its length.
 const SLANT: f64 = 0.707;
 
-/// Fields under the names of their columns. Where these have no room beside each other the next ones stand below them.
+/// Draws fields under the names of their columns. Columns without room go below the first ones.
 pub(super) fn heat(title: &str, layout: Layout, map: &Heat) -> Markup {
     let grid = Grid::of(layout, map);
     let all: Vec<usize> = (0..map.columns.len()).collect();
     let blocks: Vec<Block<'_>> = all.chunks(grid.columns).map(|columns| Block::of(&grid, map, columns)).collect();
     let tops = blocks.iter().scan(0.0, |next, block| {
-        let own = *next;
+        let left = *next;
         *next += block.height + BETWEEN;
-        Some(own)
+        Some(left)
     });
     let height = blocks.iter().map(|block| block.height).sum::<f64>() + BETWEEN * blocks.len().saturating_sub(1) as f64;
     let width = layout.width();
@@ -41,12 +41,12 @@ pub(super) fn heat(title: &str, layout: Layout, map: &Heat) -> Markup {
     }
 }
 
-/// What all blocks of columns have in common.
+/// Measures that all blocks of columns share.
 struct Grid {
     /// Left and right edge of the fields.
     left: f64,
     right: f64,
-    /// How many columns stand beside each other.
+    /// Number of columns next to each other.
     columns: usize,
     /// Height of a row, and of the line with its name where that stands above its fields.
     row: f64,
@@ -71,7 +71,7 @@ impl Grid {
     }
 }
 
-/// Columns beside each other.
+/// Columns next to each other.
 struct Block<'a> {
     columns: &'a [usize],
     /// Width of a column, and top of the first row.
@@ -95,7 +95,8 @@ impl<'a> Block<'a> {
     }
 
     fn drawn(&self, grid: &Grid, map: &Heat, above: f64) -> Markup {
-        let (left, top) = (grid.left, above + self.top);
+        let left = grid.left;
+        let top = above + self.top;
         let (low, high) = map.extremes().unwrap_or((0.0, 0.0));
         let strength = |value: f64| {
             let place = if high > low { (value - low) / (high - low) } else { 0.5 };
@@ -140,7 +141,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// A name as long as there is room for beside a row.
+/// Cuts a name to the room next to a row.
 fn short(name: &str) -> String {
     cut(name, NAME_COLUMNS)
 }

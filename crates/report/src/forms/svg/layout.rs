@@ -14,7 +14,7 @@ const COLUMN: f64 = 7.3;
 /// Height of a line of text.
 const LINE: f64 = 16.0;
 
-/// What a drawing is made for.
+/// Kind of screen that a drawing is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Pages, print and files.
@@ -31,7 +31,7 @@ impl Layout {
         }
     }
 
-    /// Right edge of a plot: the last figure of its axis is written partly behind it.
+    /// Returns the right edge of a plot: the last figure of its axis is written partly past it.
     pub(super) fn right(self) -> f64 {
         match self {
             Self::Wide => WIDE - 18.0,

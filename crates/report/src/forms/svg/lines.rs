@@ -13,8 +13,10 @@ const LEFT: f64 = 74.0;
 
 /// Lines over two axes.
 pub(super) fn lines(title: &str, layout: Layout, x: &Axis, y: &Axis, all: &[Series]) -> Markup {
-    let (left, right) = (left_of(layout, y), layout.right());
-    let (width, top) = (layout.width(), TOP + layout.further_lines(&y.title));
+    let left = left_of(layout, y);
+    let right = layout.right();
+    let width = layout.width();
+    let top = TOP + layout.further_lines(&y.title);
     let tall = match layout {
         Layout::Wide => 276.0,
         Layout::Narrow => 190.0,
@@ -66,7 +68,7 @@ pub(super) fn drawn(all: &[Series], px: &dyn Fn(f64) -> f64, py: &dyn Fn(f64) ->
     }
 }
 
-/// Left edge of the plot, behind the figures of its vertical axis.
+/// Returns the left edge of the plot, right of the figures of its vertical axis.
 pub(super) fn left_of(layout: Layout, y: &Axis) -> f64 {
     match layout {
         Layout::Wide => LEFT,

@@ -79,9 +79,12 @@ fn axis_below(layout: Layout, x: &Axis, left: f64, right: f64, bottom: f64) -> M
     }
 }
 
-/// From the lowest to the highest run, along a bar whose middle is there.
+/// Draws a line from the lowest to the highest run, along a bar with this middle.
 fn whisker(low: f64, high: f64, middle: f64) -> Markup {
-    let (low, high, top, bottom) = (at(low), at(high), at(middle - 4.0), at(middle + 4.0));
+    let low = at(low);
+    let high = at(high);
+    let top = at(middle - 4.0);
+    let bottom = at(middle + 4.0);
     html! { path.whisker.over d=(format!("M{low} {top}V{bottom}M{low} {}H{high}M{high} {top}V{bottom}", at(middle))) {} }
 }
 

@@ -13,14 +13,15 @@ const NAME: f64 = 24.0;
 const FIGURES: f64 = 26.0;
 /// Room below for the title of the horizontal axis.
 const BELOW: f64 = 20.0;
-/// Space between plots beside each other, and below each other.
+/// Space between plots in a row, and between rows.
 const BESIDE: f64 = 22.0;
 const UNDER: f64 = 10.0;
 
 /// The plots in rows.
 pub(super) fn panels(title: &str, layout: Layout, chart: &Panels) -> Markup {
     let Panels { x, y, panels, .. } = chart;
-    let (left, right) = (left_of(layout, y), layout.right());
+    let left = left_of(layout, y);
+    let right = layout.right();
     let tall = match layout {
         Layout::Wide => 160.0,
         Layout::Narrow => 112.0,
@@ -42,9 +43,9 @@ pub(super) fn panels(title: &str, layout: Layout, chart: &Panels) -> Markup {
         .step_by(columns)
         .map(|first| {
             let is_outer = is_lowest((first + columns).min(panels.len()) - 1);
-            let own = bottom + NAME + tall;
-            bottom = own + if is_outer { FIGURES } else { UNDER };
-            own
+            let lower = bottom + NAME + tall;
+            bottom = lower + if is_outer { FIGURES } else { UNDER };
+            lower
         })
         .collect();
     let height = bottom + BELOW + layout.further_lines(&x.title);

@@ -72,7 +72,8 @@ impl PathDrawing {
         }
     }
 
-    /// The hosts beside each other. Data goes down in the sender and up in the receiver, as through their protocol stacks.
+    /// Draws the hosts next to each other. Data goes down in the sender and up in the receiver, as through their
+    /// protocol stacks.
     fn wide(&self, title: &str) -> Markup {
         let down: Vec<&Station> = self.sender.stations.iter().collect();
         let up: Vec<&Station> = self.receiver.stations.iter().rev().collect();
@@ -89,9 +90,9 @@ impl PathDrawing {
         let tops: Vec<f64> = heights
             .iter()
             .scan(NAME, |top, height| {
-                let own = *top;
+                let y = *top;
                 *top += height + ARROW;
-                Some(own)
+                Some(y)
             })
             .collect();
         let right = WIDE - HOST;
@@ -124,22 +125,23 @@ impl PathDrawing {
         }
     }
 
-    /// One below the other, in the order in which data passes them.
+    /// Draws the stations from top to bottom, in the order in which data passes them.
     fn narrow(&self, title: &str) -> Markup {
         let width = Layout::Narrow.width();
         let height = |host: &HostOnPath| {
             let stations = host.stations.iter().map(Station::height).sum::<f64>();
             NAME + stations + ARROW * (host.stations.len().saturating_sub(1)) as f64 + AROUND
         };
-        let (first, second) = (height(&self.sender), height(&self.receiver));
+        let first = height(&self.sender);
+        let second = height(&self.receiver);
         let between = first + ARROW;
         let last = between + self.between.height() + ARROW;
         let centre = width / 2.0;
         let host = |host: &HostOnPath, top: f64, tall: f64| {
             let tops = host.stations.iter().scan(top + NAME, |next, station| {
-                let own = *next;
+                let y = *next;
                 *next += station.height() + ARROW;
-                Some(own)
+                Some(y)
             });
             html! {
                 (frame(&host.name, 0.0, top, width, tall))
@@ -174,7 +176,8 @@ fn frame(name: &str, x: f64, y: f64, width: f64, height: f64) -> Markup {
 /// An arrow from the first height to the second.
 fn arrow_down(x: f64, (from, to): (f64, f64)) -> Markup {
     let back = if to > from { -4.0 } else { 4.0 };
-    let (near, far) = (at(to + 2.0 * back / 4.0), at(to + back + back / 2.0));
+    let near = at(to + 2.0 * back / 4.0);
+    let far = at(to + back + back / 2.0);
     html! {
         path.flow d=(format!(
             "M{x} {}V{near}M{} {far}L{x} {near}L{} {far}", at(from), at(x - 4.0), at(x + 4.0), x = at(x)
@@ -184,7 +187,8 @@ fn arrow_down(x: f64, (from, to): (f64, f64)) -> Markup {
 
 /// An arrow from the first place to the second.
 fn arrow_right((from, to): (f64, f64), y: f64) -> Markup {
-    let (tip, back) = (at(to - 1.0), at(to - 6.0));
+    let tip = at(to - 1.0);
+    let back = at(to - 6.0);
     html! {
         path.flow d=(format!(
             "M{} {y}H{tip}M{back} {}L{tip} {y}L{back} {}", at(from), at(y - 4.5), at(y + 4.5), y = at(y)
@@ -197,7 +201,8 @@ mod tests {
     use super::*;
 
     fn station(name: &str, is_named: bool) -> Station {
-        let (facts, label) = (vec!["a fact".to_owned()], name.to_owned());
+        let facts = vec!["a fact".to_owned()];
+        let label = name.to_owned();
         Station { name: name.to_owned(), facts, lost: None, role: Role::None, is_named, label }
     }
 

@@ -1,4 +1,4 @@
-//! Rows of bars or points: where each has its name and its figure. Wide drawings have them beside the row, narrow ones above it.
+//! Rows of bars or points with their names and figures. Wide drawings have them next to the row, narrow ones above it.
 
 use super::at;
 use super::layout::{Layout, columns_in, widest, width_of};
@@ -6,14 +6,14 @@ use crate::blocks::axis::Axis;
 use crate::wording::wrap::cut;
 use maud::{Markup, html};
 
-/// Longest name beside a row, columns of text.
+/// Longest name next to a row, in columns of text.
 pub(super) const NAME_COLUMNS: usize = 26;
 /// Height of the line above a row.
 const HEAD: f64 = 17.0;
 /// Space between a name and its figure.
 const SPACE: f64 = 12.0;
 
-/// What all rows of a drawing have in common.
+/// Measures that all rows of a drawing share.
 pub(super) struct Rows {
     layout: Layout,
     /// Left and right edge of what is drawn.
@@ -66,7 +66,7 @@ impl Rows {
         }
     }
 
-    /// Its figure, which beside the row begins at `x`.
+    /// Draws a row's figure, which begins at `x` if it is next to the row.
     pub(super) fn figure(&self, figure: &str, x: f64, (top, middle): (f64, f64)) -> Markup {
         match self.layout {
             Layout::Wide => html! { text.figure x=(at(x)) y=(at(middle + 4.5)) { (figure) } },

@@ -16,7 +16,7 @@ const SPACE: f64 = 12.0;
 /// Radius of a point, and the distance from which two points are seen apart.
 const RADIUS: f64 = 4.0;
 const APART: f64 = 7.5;
-/// How far from the middle of its strip a point is drawn: the first that has room for it, else the first.
+/// Distances of a point from the middle of its strip: the first that has room for it, else the first.
 const LANES: [f64; 3] = [0.0, -APART, APART];
 
 impl Strips {
@@ -34,7 +34,9 @@ pub(super) fn strips(title: &str, layout: Layout, x: &Axis, all: &[Strips]) -> M
     let members = || all.iter().flat_map(|group| &group.members);
     let rows =
         Rows::of(layout, x, members().map(|member| &*member.name), members().map(|member| &*member.figure), SPACE);
-    let (left, right, width) = (rows.left, rows.right, layout.width());
+    let left = rows.left;
+    let right = rows.right;
+    let width = layout.width();
     let px = |value: f64| left + x.scale.place(value) * (right - left);
     let strip = STRIP + rows.head();
     let bottom = BARS_TOP + all.iter().map(|group| group.height(strip)).sum::<f64>() + 6.0;

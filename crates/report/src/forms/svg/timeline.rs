@@ -31,7 +31,9 @@ impl TimeRows {
 pub(super) fn timeline(title: &str, layout: Layout, x: &Axis, all: &[TimeRows]) -> Markup {
     let every = || all.iter().flat_map(|group| &group.rows);
     let rows = Rows::of(layout, x, every().map(|row| &*row.name), every().map(|row| &*row.figure), SPACE);
-    let (left, right, width) = (rows.left, rows.right, layout.width());
+    let left = rows.left;
+    let right = rows.right;
+    let width = layout.width();
     let px = |value: f64| left + x.scale.place(value) * (right - left);
     let tall = ROW + rows.head();
     let height_of = |group: &TimeRows| group.head() + tall * group.rows.len() as f64;
@@ -67,11 +69,14 @@ pub(super) fn timeline(title: &str, layout: Layout, x: &Axis, all: &[TimeRows]) 
     }
 }
 
-/// A bar whose upper edge is there, with what stands out of it.
+/// Draws a bar with this upper edge, and what stands out of it.
 fn drawn(bar: &TimeBar, px: impl Fn(f64) -> f64, upper: f64) -> Markup {
-    let (from, end) = (px(bar.from), px(bar.to));
+    let from = px(bar.from);
+    let end = px(bar.to);
     let long = (end - from).max(NARROWEST);
-    let (centre, middle, lower) = (from + long / 2.0, upper + BAR / 2.0, upper + BAR);
+    let centre = from + long / 2.0;
+    let middle = upper + BAR / 2.0;
+    let lower = upper + BAR;
     html! {
         rect.bar x=(at(from)) y=(at(upper)) width=(at(long)) height=(at(BAR)) {}
         @if bar.is_crossed {

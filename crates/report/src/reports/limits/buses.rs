@@ -1,4 +1,4 @@
-//! What the buses between a card and memory can carry, by frame size: calculated, nothing measured.
+//! Capacity of the buses between a card and memory by frame size: calculated, nothing measured.
 
 use crate::blocks::table::{Column, Table};
 use crate::figures::{per_second, rate};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 /// Frame sizes with FCS: those of RFC 2544 section 9.1, and a jumbo frame.
 const SIZES: [u64; 8] = [64, 128, 256, 512, 1_024, 1_280, 1_518, 9_018];
-/// What a frame takes on an Ethernet wire beside its bytes: preamble 8, gap 12.
+/// Bytes that a frame takes on an Ethernet wire in addition to its own: preamble 8, gap 12.
 const AROUND: u64 = 20;
 
 /// The limits for a terminal of this style; ends with a newline.
@@ -92,9 +92,10 @@ fn table(lang: Language, bus: Bus) -> Table {
         vec![Some(bytes.to_string()), per_second(frames), rate(frames * (bytes * 8) as f64, "bit/s"), full]
     };
     let capacity = rate(bus.capacity().get() as f64, "bit/s").unwrap_or_default();
-    let caption = match bus.is_shared() {
-        true => said!(lang, "limits-bus-caption-pci", bus = bus.to_string(), rate = capacity),
-        false => said!(lang, "limits-bus-caption-pcie", bus = bus.to_string(), rate = capacity),
+    let caption = if bus.is_shared() {
+        said!(lang, "limits-bus-caption-pci", bus = bus.to_string(), rate = capacity)
+    } else {
+        said!(lang, "limits-bus-caption-pcie", bus = bus.to_string(), rate = capacity)
     };
     Table { caption, columns: columns.to_vec(), rows: SIZES.map(row).to_vec() }
 }
@@ -107,7 +108,8 @@ fn fills(bus: Bus, frame_bytes: u64) -> Option<Medium> {
 }
 
 fn method(lang: Language, buses: &[Bus]) -> Vec<String> {
-    let (shared, lanes) = (buses.iter().any(|bus| bus.is_shared()), buses.iter().any(|bus| !bus.is_shared()));
+    let shared = buses.iter().any(|bus| bus.is_shared());
+    let lanes = buses.iter().any(|bus| !bus.is_shared());
     let pci = shared.then(|| said!(lang, "limits-bus-method-pci"));
     let pcie = lanes.then(|| said!(lang, "limits-bus-method-pcie"));
     pci.into_iter().chain(pcie).chain([said!(lang, "limits-bus-method-more")]).collect()

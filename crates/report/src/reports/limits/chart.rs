@@ -13,12 +13,12 @@ use linerate_units::grouped;
 
 /// Sizes drawn unless others are asked for: past every usual MTU but that of classical IP.
 const RANGE: (u64, u64) = (64, 8_192);
-/// Sizes that the axis names and that are marked where none were chosen.
+/// Sizes that the axis names, and that are marked if none were chosen.
 const USUAL: [u64; 8] = [64, 128, 256, 512, 1_024, 1_472, 4_096, 8_192];
 /// Sizes between the lowest and the highest: near enough to each other to show where a cell more begins.
 const STEPS: u32 = 1_200;
 
-/// Stacks whose payload is the same share of their line in every message.
+/// Stacks with the same share of payload in every message.
 struct Curve {
     stacks: Vec<Stack>,
     line: Vec<(u64, f64)>,
@@ -81,7 +81,8 @@ impl Limits {
         let mut ticks = [&asked[..], &USUAL].concat();
         ticks.retain(|size| (low..=high).contains(size));
         ticks.sort_unstable();
-        let (low, high) = (low as f64 / 1.12, high as f64 * 1.12);
+        let low = low as f64 / 1.12;
+        let high = high as f64 * 1.12;
         let x = Axis {
             title: said!(lang, "limits-chart-axis-message"),
             scale: Scale::Log(low, high),

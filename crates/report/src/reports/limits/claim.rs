@@ -8,7 +8,7 @@ use linerate_model::{Layer, Transport};
 use linerate_units::BitRate;
 
 impl Limits {
-    /// The answer for each cell; none where nothing was claimed.
+    /// Returns the answer for each cell, `None` if nothing was claimed.
     pub(super) fn answers(&self, lang: Language) -> Vec<String> {
         let Some(claim) = self.claim else { return Vec::new() };
         let subject = |cell: &LimitCell| {
@@ -45,16 +45,16 @@ fn written(claim: BitRate) -> String {
 fn answer(lang: Language, cell: &LimitCell, claim: BitRate) -> String {
     let carried = &cell.carried;
     let (step, _) = prefix(claim.get() as f64);
-    let shown = |rate: BitRate, digits| significant(rate.get() as f64 / step, digits);
+    let digits_of = |rate: BitRate, digits| significant(rate.get() as f64 / step, digits);
     // A limit that differs from the claim must not look the same.
     let alike = |digits: &usize| {
         Layer::ALL.iter().any(|layer| {
             let rate = carried.rate(*layer);
-            rate != claim && shown(rate, *digits) == shown(claim, *digits)
+            rate != claim && digits_of(rate, *digits) == digits_of(claim, *digits)
         })
     };
     let digits = [3, 5, 7].into_iter().find(|digits| !alike(digits)).unwrap_or(9);
-    let limit = |layer| shown(carried.rate(layer), digits);
+    let limit = |layer| digits_of(carried.rate(layer), digits);
 
     match carried.possible_at(claim) {
         Some(Layer::Payload) => said!(lang, "limits-claim-as-payload", payload = limit(Layer::Payload)),
@@ -63,7 +63,8 @@ fn answer(lang: Language, cell: &LimitCell, claim: BitRate) -> String {
         }
         Some(layer) => {
             let above = said!(lang, "limits-claim-above-ip", payload = limit(Layer::Payload), ip = limit(Layer::Ip));
-            let (with_fcs, wire) = (limit(Layer::Layer2Fcs), limit(Layer::Wire));
+            let with_fcs = limit(Layer::Layer2Fcs);
+            let wire = limit(Layer::Wire);
             match layer {
                 Layer::Layer2 => {
                     said!(lang, "limits-claim-at-layer-2", above = above, with_fcs = with_fcs)
@@ -77,11 +78,12 @@ fn answer(lang: Language, cell: &LimitCell, claim: BitRate) -> String {
             }
         }
         None if claim <= carried.medium.line() => {
-            let (wire, line) = (limit(Layer::Wire), shown(carried.medium.line(), digits));
+            let wire = limit(Layer::Wire);
+            let line = digits_of(carried.medium.line(), digits);
             said!(lang, "limits-claim-line-only", payload = limit(Layer::Payload), wire = wire, line = line)
         }
         None => {
-            let line = shown(carried.medium.line(), digits);
+            let line = digits_of(carried.medium.line(), digits);
             said!(lang, "limits-claim-impossible", line = line, payload = limit(Layer::Payload))
         }
     }

@@ -34,10 +34,10 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
     let at = |layer| carried.bytes.at(layer);
     let sums: Vec<String> =
         Layer::ALL.into_iter().map(|layer| format!("{} {}", lang.named("layer", layer), grouped(at(layer)))).collect();
-    let mut said = vec![said!(lang, "limits-explanation-layers", sums = lang.list(&sums))];
+    let mut sentences = vec![said!(lang, "limits-explanation-layers", sums = lang.list(&sums))];
     let capacity = grouped(carried.medium.capacity().get());
     if let Some(cells) = carried.cells() {
-        said.push(said!(
+        sentences.push(said!(
             lang,
             "limits-explanation-cells",
             cells = grouped(cells),
@@ -48,7 +48,7 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
     }
     let (messages, wire) = carried.turn();
     if carried.acknowledgement.is_some() {
-        said.push(said!(
+        sentences.push(said!(
             lang,
             "limits-explanation-half-duplex",
             wire = grouped(at(Layer::Wire)),
@@ -62,7 +62,7 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
         Transport::Tcp => said!(lang, "limits-explanation-segments"),
     };
     let rate = per_second(carried.messages_per_s() / messages as f64).unwrap_or_default();
-    said.push(said!(
+    sentences.push(said!(
         lang,
         "limits-explanation-rate",
         capacity = capacity,
@@ -70,7 +70,7 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
         value = rate,
         one = one
     ));
-    said.push(said!(
+    sentences.push(said!(
         lang,
         "limits-explanation-payload",
         capacity = capacity,
@@ -79,7 +79,7 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
         payload2 = bits(carried.rate(Layer::Payload), 6),
         share_of_line = percent(carried.share_of_line()).unwrap_or_default()
     ));
-    said
+    sentences
 }
 
 impl Limits {
@@ -95,8 +95,8 @@ impl Limits {
             for (which, packet) in numbered(lang, cell) {
                 page.paragraph("  ", &format!("{which}:"));
                 for HeaderField { name, bytes, layer, source } in &packet.parts {
-                    let said = if source.is_empty() { (*name).to_owned() } else { format!("{name} ({source})") };
-                    page.paragraph(&format!("  {bytes:>7}  {layer:<18}"), &said);
+                    let text = if source.is_empty() { (*name).to_owned() } else { format!("{name} ({source})") };
+                    page.paragraph(&format!("  {bytes:>7}  {layer:<18}"), &text);
                 }
             }
             for sentence in arithmetic(lang, cell) {
@@ -105,7 +105,7 @@ impl Limits {
         }
     }
 
-    /// The same as tables, each with what is said below it.
+    /// Returns tables, each with the sentences below it.
     pub(super) fn explanations(&self, lang: Language) -> Vec<(Table, Vec<String>)> {
         let of_cell = |cell: &LimitCell| {
             let packets: Vec<_> = numbered(lang, cell).collect();

@@ -1,4 +1,4 @@
-//! What media can carry: calculated, nothing measured.
+//! Capacity of media: calculated, nothing measured.
 
 pub mod buses;
 mod chart;
@@ -15,7 +15,7 @@ use crate::said;
 use linerate_model::{BadStack, Carried, IpVersion, Layer, Medium, Stack, Transport};
 use linerate_units::{BitRate, grouped};
 
-/// What was asked of media, and the answers.
+/// Question about media, and its answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// Each stack with each message, stack by stack.
@@ -54,7 +54,7 @@ impl LimitCell {
         Ok(Self { stack: stack.clone(), transport: Transport::Tcp, message_bytes, carried })
     }
 
-    /// What is carried.
+    /// Content that is carried.
     pub fn carried(&self) -> &Carried {
         &self.carried
     }
@@ -88,13 +88,13 @@ impl Limits {
         if self.is_one_stack() { cell.load(lang) } else { format!("{}, {}", name(&cell.stack), cell.load(lang)) }
     }
 
-    /// How it was counted, as sentences.
+    /// Returns sentences on how it was counted.
     fn counted(&self, lang: Language) -> Vec<String> {
         let Some(first) = self.cells.first() else { return Vec::new() };
-        let mut said = vec![said!(lang, "limits-note-calculated")];
+        let mut sentences = vec![said!(lang, "limits-note-calculated")];
         let any = |transport| self.cells.iter().any(|cell| cell.transport == transport);
         if any(Transport::Udp) {
-            said.push(said!(lang, "limits-note-udp"));
+            sentences.push(said!(lang, "limits-note-udp"));
         }
         if any(Transport::Tcp) {
             let timestamps = if first.stack.tcp_timestamps {
@@ -102,20 +102,20 @@ impl Limits {
             } else {
                 said!(lang, "limits-without-timestamps")
             };
-            said.push(if first.stack.half_duplex {
+            sentences.push(if first.stack.half_duplex {
                 said!(lang, "limits-note-half-duplex", timestamps = timestamps)
             } else {
                 said!(lang, "limits-note-tcp", timestamps = timestamps)
             });
         }
         if self.cells.iter().any(|cell| cell.carried.cells().is_some()) {
-            said.push(said!(lang, "limits-note-atm"));
+            sentences.push(said!(lang, "limits-note-atm"));
         }
         if self.cells.iter().any(|cell| cell.stack.medium == Medium::Fddi) {
-            said.push(said!(lang, "limits-note-fddi"));
+            sentences.push(said!(lang, "limits-note-fddi"));
         }
-        said.extend(self.left_out.clone());
-        said
+        sentences.extend(self.left_out.clone());
+        sentences
     }
 
     /// `IPv4`, and what tunnels travel over where that differs.
@@ -145,13 +145,13 @@ fn mtu(lang: Language, cell: &LimitCell) -> String {
     said!(lang, "limits-mtu", mtu = grouped(u64::from(mtu)), inside = inside)
 }
 
-/// A rate with so many significant digits: `129.98 Mbit/s`.
+/// Returns a rate with `digits` significant digits: `129.98 Mbit/s`.
 fn bits(rate: BitRate, digits: usize) -> String {
     let (step, prefix) = prefix(rate.get() as f64);
     format!("{} {prefix}bit/s", significant(rate.get() as f64 / step, digits))
 }
 
-/// `value`, which has a digit before its point, with so many significant digits.
+/// Returns `value`, which has a digit before its point, with `digits` significant digits.
 fn significant(value: f64, digits: usize) -> String {
     let whole = (value as u64).to_string().len();
     format!("{value:.*}", digits.saturating_sub(whole))

@@ -35,7 +35,7 @@ pub fn text(limits: &Limits, style: &Style) -> String {
     page.finish(style.unicode)
 }
 
-/// One object where there is one cell, else an array of such objects; docs/limits.md names the fields.
+/// Returns one object for one cell, else an array of such objects; docs/limits.md names the fields.
 pub fn json(limits: &Limits) -> String {
     let value = match limits.cells.as_slice() {
         [cell] => object(limits, cell),
@@ -52,9 +52,10 @@ fn object(limits: &Limits, cell: &LimitCell) -> Value {
     fields(limits, cell).into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// All that is known of a cell; null where it does not apply.
+/// Returns all fields of a cell; null if a field does not apply.
 fn fields(limits: &Limits, cell: &LimitCell) -> Vec<(&'static str, Value)> {
-    let (stack, carried) = (&cell.stack, &cell.carried);
+    let stack = &cell.stack;
+    let carried = &cell.carried;
     let rate = |layer| carried.rate(layer).get();
     let bytes = |layer| carried.bytes.at(layer);
     let tcp = cell.transport == Transport::Tcp;
@@ -145,9 +146,9 @@ pub fn markdown(lang: Language, limits: &Limits) -> String {
     text
 }
 
-/// One page that needs nothing but itself.
+/// Returns a page that needs no other file.
 pub fn html(lang: Language, limits: &Limits) -> String {
-    let kept = json!({ "id": "limits", "limits": objects(limits) }).to_string();
+    let data = json!({ "id": "limits", "limits": objects(limits) }).to_string();
     let main = html! {
         @if limits.claim.is_some() {
             section aria-labelledby="claim" {
@@ -188,7 +189,7 @@ pub fn html(lang: Language, limits: &Limits) -> String {
         main,
         footer: html! { (said!(lang, "html-figures-embedded")) },
         downloads: None,
-        carried: Carried { name: None, label: &said!(lang, "limits-download"), data: Data::Json(kept) },
+        carried: Carried { name: None, label: &said!(lang, "limits-download"), data: Data::Json(data) },
     }
     .page()
 }

@@ -104,8 +104,8 @@ impl Limits {
     }
 }
 
-/// What the overview leaves for a closer look; none where it was closer already.
+/// Returns what the overview leaves for a closer look, `None` if it was closer already.
 pub(super) fn closer(lang: Language, limits: &Limits) -> Option<String> {
-    let said = said!(lang, "limits-options");
-    limits.is_overview().then(|| said.to_owned())
+    let text = said!(lang, "limits-options");
+    limits.is_overview().then(|| text.to_owned())
 }

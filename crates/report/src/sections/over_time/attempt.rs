@@ -12,16 +12,16 @@ const MOST_SPOILT: usize = 3;
 
 /// An attempt that was sampled.
 pub(crate) struct Attempt<'a> {
-    /// None of one under way.
+    /// Result of the attempt; `None` while it is under way.
     result: Option<&'a TrialResult>,
     /// Style sheet class: its colour, or that it was spoilt.
     pub(crate) class: &'static str,
-    /// Which run it is; of a spoilt one the reason too.
+    /// Number of the run, and the reason if it is spoilt.
     pub(crate) name: String,
     pub(crate) is_counted: bool,
 }
 
-/// What one session of an attempt sampled, and where its zero is.
+/// Samples of one session of an attempt, with its zero.
 #[derive(Clone, Copy)]
 pub(crate) struct Sampled<'a> {
     pub(crate) host: &'a HostName,
@@ -57,7 +57,7 @@ pub(crate) fn of_trial<'a>(lang: Language, record: &'a Record, trial: &str) -> V
     attempts
 }
 
-/// What the colours of attempts mean.
+/// Returns the meanings of the colours of attempts.
 pub(crate) fn legend(lang: Language, attempts: &[&Attempt<'_>]) -> Vec<(&'static str, String)> {
     let (runs, spoilt): (Vec<&Attempt<'_>>, Vec<&Attempt<'_>>) =
         attempts.iter().partition(|attempt| attempt.is_counted);
@@ -73,14 +73,15 @@ pub(crate) fn legend(lang: Language, attempts: &[&Attempt<'_>]) -> Vec<(&'static
 }
 
 impl Attempt<'static> {
-    /// One under way, of which there are no samples yet.
+    /// Returns an attempt under way, of which there are no samples yet.
     pub(crate) fn under_way(class: &'static str, name: String, is_counted: bool) -> Self {
         Self { result: None, class, name, is_counted }
     }
 }
 
 impl<'a> Attempt<'a> {
-    /// What the sessions of the trial's load at that index sampled, on one axis: its zero is where the window of the first opened.
+    /// Returns the samples of the sessions of the trial's load at that index, on one axis: its zero is where the window
+    /// of the first opened.
     pub(crate) fn sampled(&self, load: u16) -> impl Iterator<Item = Sampled<'a>> + use<'a> {
         let results = self.result.into_iter();
         let sessions = results.flat_map(|result| result.series.iter().zip(result.series_offsets_us()));
@@ -110,18 +111,18 @@ impl Sampled<'_> {
         Course::per_second(self.series, self.offset_us, self.series.track(quantity))
     }
 
-    /// The same of the track whose subject is the one asked for.
+    /// Returns the growth per second of the counter's track with that subject.
     pub(crate) fn per_second_of(self, quantity: SeriesQuantity, is_subject: impl Fn(&str) -> bool) -> Course {
         let mut tracks = self.series.tracks_of(quantity).filter(|track| is_subject(&track.subject));
         Course::per_second(self.series, self.offset_us, tracks.next().map(|track| &track.values[..]))
     }
 
-    /// A level; none where it was not sampled.
+    /// Returns a level, `None` if it was not sampled.
     pub(crate) fn level(self, quantity: SeriesQuantity) -> Option<Course> {
         Some(Course::level(self.series, self.offset_us, self.series.track(quantity)?))
     }
 
-    /// The response time that `share` of all in each interval are at or below; none where nothing was timed.
+    /// Returns the response time that `share` of all in each interval are at or below, `None` if nothing was timed.
     pub(crate) fn quantile(self, share: f64) -> Option<Course> {
         (!self.series.latency.is_empty()).then(|| Course::quantile(self.series, self.offset_us, share))
     }

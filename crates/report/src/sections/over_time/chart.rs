@@ -1,4 +1,4 @@
-//! One chart over time: a line for each attempt, what it is measured against, and its figures as a table.
+//! Charts over time: a line for each attempt, a limit, and the figures as a table.
 
 use super::attempt::{self, Attempt};
 use super::course::{Course, CourseStep, extent, usual_interval};
@@ -10,32 +10,21 @@ use crate::blocks::table::{Column, Table};
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::language::Language;
 use crate::said;
+use crate::subjects::live::ValueKind;
 use linerate_model::Span;
 use linerate_units::ByteCount;
 
 /// Shorter steps are merged, pixels at full width.
 const NARROWEST_STEP: f64 = 2.0;
-/// A limit so many times higher than all else is named and not drawn: the lines would lie flat.
+/// Factor above all values from which a limit is named and not drawn: the lines would lie flat.
 const LIMIT_REACH: f64 = 4.0;
 /// Past this ratio a linear axis would hide the quickest responses.
 const LINEAR_REACH: f64 = 20.0;
 
-/// What the values of a chart are.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum ValueKind {
-    BitsPerSecond,
-    BytesPerSecond,
-    PerSecond,
-    Share,
-    Bytes,
-    Segments,
-    Nanos,
-}
-
 /// The line of an attempt, or one of its two.
 pub(crate) struct Line<'a> {
     pub(crate) attempt: &'a Attempt<'a>,
-    /// Which of the chart's parts it shows.
+    /// Index of the chart's part that it shows.
     pub(crate) part: usize,
     pub(crate) course: Course,
 }
@@ -43,19 +32,19 @@ pub(crate) struct Line<'a> {
 /// A value that cannot be exceeded.
 pub(crate) struct Bound {
     pub(crate) value: f64,
-    /// What it is, for the legend and for the line.
+    /// Text for the legend and for the line.
     pub(crate) meaning: String,
     pub(crate) label: String,
 }
 
-/// What a chart over time shows.
+/// Chart over time before it is drawn.
 pub(crate) struct OverTime<'a> {
     pub(crate) title: String,
-    /// What the values are, for the axis.
+    /// Name of the values, for the axis.
     pub(crate) what: String,
     pub(crate) kind: ValueKind,
     pub(crate) limit: Option<Bound>,
-    /// Names of what each attempt has a line of: none where it has one, else two, of which the second is broad and pale.
+    /// Names of the parts of each attempt: none if it has one line, else two, of which the second is broad and pale.
     pub(crate) parts: Vec<String>,
     pub(crate) has_window: bool,
     pub(crate) lines: Vec<Line<'a>>,
@@ -82,7 +71,7 @@ impl OverTime<'_> {
         self.lines.iter().flat_map(|line| line.course.steps.iter().map(|step| step.value)).fold(0.0, f64::max)
     }
 
-    /// The chart; none where nothing was measured, or all of it is zero.
+    /// Returns the chart, `None` if nothing was measured or all of it is zero.
     pub(crate) fn chart(mut self, lang: Language, time: &TimeAxis) -> Option<Chart> {
         let shortest_us = (time.span.seconds() * 1e6 / PLOT * NARROWEST_STEP) as i64;
         for line in &mut self.lines {
@@ -108,9 +97,10 @@ impl OverTime<'_> {
         let mut legend = attempt::legend(lang, &self.attempts());
         legend.extend(["solid", "pale"].into_iter().zip(&self.parts).map(|(class, part)| (class, part.clone())));
         if let Some(limit) = limit {
-            let meaning = match is_drawn {
-                true => limit.meaning.clone(),
-                false => said!(lang, "over-time-above", limit = limit.meaning, value = self.kind.show(limit.value)),
+            let meaning = if is_drawn {
+                limit.meaning.clone()
+            } else {
+                said!(lang, "over-time-above", limit = limit.meaning, value = self.kind.show(limit.value))
             };
             legend.push(("limit", meaning));
         }
@@ -145,7 +135,8 @@ impl OverTime<'_> {
         all
     }
 
-    /// The lines as they are drawn: pale ones behind the others, and spoilt attempts behind those that count.
+    /// Returns the lines in the order in which they are drawn: pale ones below the others, and spoilt attempts below
+    /// those that count.
     fn traces(&self, lang: Language) -> Vec<Trace> {
         let mut lines: Vec<&Line<'_>> = self.lines.iter().collect();
         lines.sort_by_key(|line| (std::cmp::Reverse(line.part), line.attempt.class != "spoilt"));
@@ -167,7 +158,7 @@ impl OverTime<'_> {
         }
     }
 
-    /// What a line says when it is pointed at.
+    /// Returns the text shown when a line is pointed at.
     fn label(&self, lang: Language, line: &Line<'_>) -> String {
         let Some(range) = line.course.range() else { return self.name(line) };
         said!(
@@ -180,7 +171,7 @@ impl OverTime<'_> {
         )
     }
 
-    /// What each line reaches within the window.
+    /// Returns a table of what each line reaches within the window.
     fn table(&self, lang: Language) -> Table {
         let row = |line: &Line<'_>| {
             let range = line.course.range();
@@ -190,9 +181,10 @@ impl OverTime<'_> {
             std::iter::once(Some(self.name(line))).chain(figures).chain([steps]).collect()
         };
         Table {
-            caption: match self.has_window {
-                true => said!(lang, "over-time-table", title = self.title),
-                false => self.title.clone(),
+            caption: if self.has_window {
+                said!(lang, "over-time-table", title = self.title)
+            } else {
+                self.title.clone()
             },
             columns: vec![
                 Column::new("column-over-time-run"),
@@ -213,7 +205,7 @@ fn seconds(span: Span) -> (f64, f64) {
 
 impl ValueKind {
     pub(crate) fn show(self, value: f64) -> String {
-        let shown = match self {
+        let text = match self {
             Self::BitsPerSecond => rate(value, "bit/s"),
             Self::BytesPerSecond => rate(value, "B/s"),
             Self::PerSecond => per_second(value).map(|value| format!("{value}/s")),
@@ -222,7 +214,7 @@ impl ValueKind {
             Self::Segments => per_second(value),
             Self::Nanos => Some(nanos(value.round() as u64)),
         };
-        shown.unwrap_or_else(|| crate::figures::MISSING.to_owned())
+        text.unwrap_or_else(|| crate::figures::MISSING.to_owned())
     }
 
     /// An axis past `top`. It begins at zero, unless response times differ by much: `lowest` is the smallest.

@@ -1,4 +1,4 @@
-//! Where the stages of a copy spent their time: each stage's share of the time of all, interval by interval.
+//! Time of the stages of a copy: each stage's share of the time of all, interval by interval.
 
 use super::attempt::Attempt;
 use super::course::Course;
@@ -16,11 +16,11 @@ const MOST_RUNS: usize = 8;
 /// A stage, or all those that took the least time.
 struct Stage {
     name: String,
-    /// What the tracks of its time are of.
+    /// Subjects of the tracks of its time.
     subjects: Vec<String>,
 }
 
-/// Their chart; none where no stage's time was sampled.
+/// Returns the chart of stages, `None` if no stage's time was sampled.
 pub(crate) fn shares(lang: Language, result: &str, attempts: &[Attempt<'_>]) -> Option<Shares> {
     let stages = stages(lang, attempts);
     let runs = attempts.iter().map(|attempt| (attempt, times(attempt, &stages))).filter(|(_, times)| !times.is_empty());
@@ -62,7 +62,7 @@ fn stages(lang: Language, attempts: &[Attempt<'_>]) -> Vec<Stage> {
     stages
 }
 
-/// Each stage's time per second on all hosts; empty where an attempt has none.
+/// Returns each stage's time per second on all hosts; empty if the attempt has no samples.
 fn times(attempt: &Attempt<'_>, stages: &[Stage]) -> Vec<Course> {
     let of = |stage: &Stage| {
         let sampled = attempt.sampled(MEASURED);

@@ -1,4 +1,4 @@
-//! When each attempt at a copy began and ended: the copies of a record on one axis of time, a row for each destination.
+//! Start and end of each attempt at a copy: the copies of a record on one axis of time, a row for each destination.
 
 use crate::blocks::axis::Axis;
 use crate::blocks::chart::{Chart, SERIES};
@@ -17,12 +17,12 @@ use linerate_model::{AttemptSpan, CopyClient, Message, Record, Standing, Task, T
 const MOST: usize = 100;
 /// An empty stretch before the first copy that is a larger share of all is left out.
 const EMPTY: f64 = 0.25;
-/// A pause so many times longer than all attempts together divides the chart.
+/// Factor by which a pause has to exceed the time of all attempts to divide the chart.
 const LONGEST_PAUSE: u64 = 10;
 
 /// A destination's part in an attempt.
 struct Part {
-    /// The row it is drawn in, by its name; none stands for all rows of the trial.
+    /// Name of its row; `None` stands for all rows of the trial.
     row: Option<String>,
     /// Nanoseconds since 1970.
     from: u64,
@@ -35,12 +35,12 @@ struct Part {
 /// An attempt that kept when it was under way.
 struct Attempt<'a> {
     result: &'a TrialResult,
-    /// Which run of its trial it is, and why it does not count.
+    /// Number of the run, and why it does not count.
     name: String,
-    /// Its number for its bars; empty where it does not count.
+    /// Number for its bars; empty if it does not count.
     number: String,
     span: AttemptSpan,
-    /// Its parts, in the order of the destinations.
+    /// Parts, in the order of the destinations.
     parts: Vec<Part>,
     /// Time without a copy before it.
     idle: Option<u64>,
@@ -198,7 +198,7 @@ impl Attempt<'_> {
         self.sign.filter(|_| self.is_last(part))
     }
 
-    /// What a part stands out by, in words.
+    /// Returns, in words, what sets a part apart.
     fn remarks(&self, lang: Language, part: &Part) -> Vec<String> {
         let sign = self.sign_of(part).map(|sign| match sign {
             Sign::Up => said!(lang, "copy-timeline-fastest"),
@@ -209,9 +209,11 @@ impl Attempt<'_> {
         incomplete.into_iter().chain(sign).chain(last).collect()
     }
 
-    /// What the bar of a part says when it is pointed at.
+    /// Returns the text shown when the bar of a part is pointed at.
     fn label(&self, lang: Language, row: &str, part: &Part, zero: u64) -> String {
-        let (from, to, time) = (moment(part.from, zero), moment(part.to, zero), nanos(part.to - part.from));
+        let from = moment(part.from, zero);
+        let to = moment(part.to, zero);
+        let time = nanos(part.to - part.from);
         let rate = part.bytes_per_s.and_then(figures::bytes_per_s);
         let mut label = match rate {
             _ if part.is_lost() => said!(lang, "copy-timeline-point-lost", row = row, run = self.name, from = from),
@@ -265,19 +267,19 @@ fn seconds(unix_ns: u64, zero: u64) -> f64 {
     (unix_ns as i128 - i128::from(zero)) as f64 / 1e9
 }
 
-/// The same as it is read beside the axis.
+/// Returns the same text as it stands next to the axis.
 fn moment(unix_ns: u64, zero: u64) -> String {
     format!("{:.3} s", seconds(unix_ns, zero))
 }
 
-/// The chart of these attempts. Times are told from `zero`, the record's start.
+/// Returns the chart of these attempts. Times are counted from `zero`, the record's start.
 fn chart(lang: Language, title: String, zero: u64, all: &[Attempt<'_>]) -> Chart {
     let trials = trials(all);
     let groups = trials.iter().map(|trial| {
-        let own: Vec<&Attempt<'_>> = all.iter().filter(|attempt| attempt.trial() == *trial).collect();
+        let attempts: Vec<&Attempt<'_>> = all.iter().filter(|attempt| attempt.trial() == *trial).collect();
         TimeRows {
             name: if trials.len() > 1 { plain(trial) } else { String::new() },
-            rows: rows(lang, zero, trial, &own),
+            rows: rows(lang, zero, trial, &attempts),
         }
     });
     let drawing = Drawing::Timeline { x: axis(lang, zero, all), groups: groups.collect() };
@@ -285,7 +287,7 @@ fn chart(lang: Language, title: String, zero: u64, all: &[Attempt<'_>]) -> Chart
     Chart { legend: legend(lang, all), drawing, table, title }
 }
 
-/// The rows of a trial: each destination that any attempt tells of. An attempt that tells of none is in every row.
+/// Returns the rows of a trial: each destination that any attempt names. An attempt that names none is in every row.
 fn rows(lang: Language, zero: u64, trial: &str, own: &[&Attempt<'_>]) -> Vec<TimeRow> {
     let mut names: Vec<String> = Vec::new();
     for name in own.iter().flat_map(|attempt| &attempt.parts).filter_map(|part| part.row.as_ref()) {
@@ -319,7 +321,7 @@ fn axis(lang: Language, zero: u64, all: &[Attempt<'_>]) -> Axis {
     Axis::seconds(said!(lang, "copy-timeline-axis"), low, high)
 }
 
-/// What is drawn: of what only some attempts have, what there is.
+/// Returns the legend of what is drawn.
 fn legend(lang: Language, all: &[Attempt<'_>]) -> Vec<(&'static str, String)> {
     let has = |is: &dyn Fn(&Attempt<'_>) -> bool| all.iter().any(is);
     let spoilt = has(&|attempt| matches!(attempt.result.standing, Standing::Spoilt { .. }));
@@ -337,7 +339,7 @@ fn legend(lang: Language, all: &[Attempt<'_>]) -> Vec<(&'static str, String)> {
     entries.into_iter().filter(|(is_there, ..)| *is_there).map(|(_, class, meaning)| (class, meaning)).collect()
 }
 
-/// What a strong end means, and which destination has it most often, if one has.
+/// Returns what a strong end means, and the destination that has it most often.
 fn last(lang: Language, all: &[Attempt<'_>]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     let runs = all.iter().filter(|attempt| attempt.is_whole());
@@ -362,18 +364,20 @@ fn last(lang: Language, all: &[Attempt<'_>]) -> String {
 fn table(lang: Language, zero: u64, all: &[Attempt<'_>], title: &str) -> Table {
     let several = trials(all).len() > 1;
     let row = |attempt: &Attempt<'_>, part: &Part| {
-        let run = match several {
-            true => said!(lang, "copy-timeline-run-of", trial = plain(attempt.trial()), run = attempt.name),
-            false => attempt.name.clone(),
+        let run = if several {
+            said!(lang, "copy-timeline-run-of", trial = plain(attempt.trial()), run = attempt.name)
+        } else {
+            attempt.name.clone()
         };
-        let (known, remarks) = (!part.is_lost(), attempt.remarks(lang, part));
+        let has_time = !part.is_lost();
+        let remarks = attempt.remarks(lang, part);
         vec![
             Some(run),
             part.row.clone(),
             Some(moment(part.from, zero)),
-            known.then(|| moment(part.to, zero)),
-            known.then(|| nanos(part.to - part.from)),
-            part.bytes_per_s.filter(|_| known).and_then(figures::bytes_per_s),
+            has_time.then(|| moment(part.to, zero)),
+            has_time.then(|| nanos(part.to - part.from)),
+            part.bytes_per_s.filter(|_| has_time).and_then(figures::bytes_per_s),
             attempt.idle.map(nanos),
             (!remarks.is_empty()).then(|| listed(lang, &remarks)),
         ]

@@ -16,12 +16,13 @@ impl CourseStep {
     /// Takes in the next step: the value becomes the mean of both.
     fn extend(&mut self, next: &Self) {
         let length = |span: Span| (span.to_us - span.from_us) as f64;
-        let (own, other) = (length(self.span), length(next.span));
-        self.value = (self.value * own + next.value * other) / (own + other);
+        let length_of_self = length(self.span);
+        let other = length(next.span);
+        self.value = (self.value * length_of_self + next.value * other) / (length_of_self + other);
         self.span.to_us = next.span.to_us;
     }
 
-    /// As it is drawn.
+    /// Returns the step as a stretch of a drawing.
     pub(crate) fn stretch(&self) -> Stretch {
         Stretch { from: self.span.from_us as f64 / 1e6, to: self.span.to_us as f64 / 1e6, value: self.value }
     }
@@ -45,7 +46,7 @@ pub(crate) struct CourseRange {
 }
 
 impl Course {
-    /// One value for each interval of a series whose zero is at `offset_us`; none where nothing was measured.
+    /// Returns a value for each interval of a series with its zero at `offset_us`, `None` if nothing was measured.
     pub(crate) fn new(series: &Series, offset_us: i64, values: impl IntoIterator<Item = Option<f64>>) -> Self {
         let moved = |span: Span| Span { from_us: span.from_us + offset_us, to_us: span.to_us + offset_us };
         let step = |(span, value): (Span, Option<f64>)| {
@@ -74,7 +75,7 @@ impl Course {
         Self::new(series, offset_us, quantiles)
     }
 
-    /// The same in another unit.
+    /// Returns the course in another unit.
     pub(crate) fn times(mut self, factor: f64) -> Self {
         self.steps.iter_mut().for_each(|step| step.value *= factor);
         self
@@ -103,12 +104,14 @@ impl Course {
         Self::combined(courses, |values| Some(values.iter().sum()))
     }
 
-    /// The mean over a span; none if less than half of it was measured. `next` is the first step that may reach into it.
+    /// Returns the mean over a span, `None` if less than half of it was measured. `next` is the first step that may
+    /// reach into it.
     fn mean_in(&self, span: Span, next: &mut usize) -> Option<f64> {
         while self.steps.get(*next).is_some_and(|step| step.span.to_us <= span.from_us) {
             *next += 1;
         }
-        let (mut sum, mut measured) = (0.0, 0.0);
+        let mut sum = 0.0;
+        let mut measured = 0.0;
         for step in self.steps[*next..].iter().take_while(|step| step.span.from_us < span.to_us) {
             let shared = step.span.to_us.min(span.to_us) - step.span.from_us.max(span.from_us);
             sum += step.value * shared as f64;
@@ -165,23 +168,25 @@ impl Course {
         self.steps.iter().filter(|step| self.has_within(step.span))
     }
 
-    /// The window in so many equal parts: the mean of each, none where less than half of it was measured.
+    /// Returns the mean of each of `parts` equal parts of the window, `None` if less than half of it was measured.
     pub(crate) fn in_parts(&self, parts: usize) -> impl Iterator<Item = Option<f64>> {
-        let (length, mut next) = ((self.window.to_us - self.window.from_us) as f64, 0);
+        let length = (self.window.to_us - self.window.from_us) as f64;
+        let mut next = 0;
         let edge = move |at: usize| self.window.from_us + (length * at as f64 / parts as f64) as i64;
         (0..parts).map(move |at| self.mean_in(Span { from_us: edge(at), to_us: edge(at + 1) }, &mut next))
     }
 
-    /// What the steps within the window reach; none if there are none.
+    /// Returns the lowest and the highest step within the window, `None` if there is no step.
     pub(crate) fn range(&self) -> Option<CourseRange> {
         let mut values: Vec<f64> = self.counted().map(|step| step.value).collect();
         values.sort_by(f64::total_cmp);
-        let (lowest, highest) = (*values.first()?, *values.last()?);
+        let lowest = *values.first()?;
+        let highest = *values.last()?;
         Some(CourseRange { lowest, highest, steps: values.len(), median: median(values)? })
     }
 }
 
-/// From the first to the last moment of all courses; none if they have no step.
+/// Returns the first and the last moment of all courses, `None` if they have no step.
 pub(crate) fn extent<'a>(courses: impl Iterator<Item = &'a Course>) -> Option<Span> {
     let ends = courses.filter_map(|course| Some((course.steps.first()?.span.from_us, course.steps.last()?.span.to_us)));
     let (from_us, to_us) = ends.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;

@@ -1,43 +1,45 @@
 //! The course of what a verdict weighs, for its readers: the charted quantities, and what the hosts saw of themselves meanwhile.
 
 use super::attempt::{self, Sampled};
-use super::chart::{Line, OverTime, ValueKind};
+use super::chart::{Line, OverTime};
 use super::course::Course;
 use super::{LoadCharts, MEASURED};
 use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
+use crate::subjects::live::ValueKind;
 use linerate_model::{HostName, Measurement, Record, Series, SeriesQuantity as Quantity};
 
-/// One run's window, quantity by quantity.
+/// Window of a run, quantity by quantity.
 pub(crate) struct EvidenceRun {
-    /// Which run it is.
+    /// Number of the run.
     pub(crate) run: String,
-    /// How long its window is, seconds.
+    /// Length of its window, in seconds.
     pub(crate) seconds: f64,
     pub(crate) rows: Vec<CourseRow>,
 }
 
 /// A quantity over a window.
 pub(crate) struct CourseRow {
-    /// What it is, and of which host where several have one.
+    /// Name of the quantity, with its host if several have one.
     pub(crate) what: String,
-    /// Its values in equal parts of the window, as shares of the highest; none where nothing was measured.
+    /// Values in equal parts of the window, as shares of the highest; `None` if nothing was measured.
     pub(crate) shares: Vec<Option<f64>>,
     /// The lowest and the highest of the sampled values, with their units.
     pub(crate) lowest: String,
     pub(crate) highest: String,
 }
 
-/// The run in the middle of those that count, by the first quantity that is charted, with so many values of each quantity; none
-/// where nothing was sampled. Quantities that were zero throughout are left out.
+/// Returns the median run by the first quantity that is charted, with `values` values of each quantity; `None` if
+/// nothing was sampled. Quantities that were zero throughout are left out.
 pub(crate) fn evidence(lang: Language, record: &Record, result: &Measurement, values: usize) -> Option<EvidenceRun> {
     let attempts = attempt::of_trial(lang, record, &result.name);
     let trial = record.trials.iter().map(|attempt| &attempt.trial).find(|trial| trial.name == result.name)?;
     let of = LoadCharts { lang, result, attempts: &attempts, load: MEASURED };
     let mut all = of.task(record, trial.task());
     let middle = middle_run(&all)?;
-    let (chosen, window) = (middle.attempt, middle.course.window);
+    let chosen = middle.attempt;
+    let window = middle.course.window;
     all.extend(of.at_hosts());
     let rows = all.iter().flat_map(|one| {
         let lines = one.lines.iter().filter(|line| std::ptr::eq(line.attempt, chosen));
@@ -69,8 +71,8 @@ impl CourseRow {
 }
 
 impl<'a> LoadCharts<'a> {
-    /// What the hosts saw of themselves: congestion windows, queues of interfaces, the busiest core, and the core with most
-    /// soft interrupts.
+    /// Returns samples that hosts took of themselves: congestion windows, queues of interfaces, the busiest core, and
+    /// the core with most soft interrupts.
     fn at_hosts(self) -> Vec<OverTime<'a>> {
         let tracked = |quantity| self.hosts(move |sampled| sampled.series.tracks_of(quantity).next().is_some());
         let each = |hosts: Vec<&'a HostName>, what: &'static str, kind, of: fn(Sampled<'a>) -> Option<Course>| {
@@ -99,7 +101,7 @@ impl<'a> LoadCharts<'a> {
     }
 }
 
-/// All tracks of a quantity as one.
+/// Returns the sum of all tracks of a quantity.
 pub(crate) fn summed(series: &Series, quantity: Quantity) -> Vec<u64> {
     let mut sums = vec![0; series.at_us.len()];
     for track in series.tracks_of(quantity) {
@@ -110,15 +112,15 @@ pub(crate) fn summed(series: &Series, quantity: Quantity) -> Vec<u64> {
 
 /// In each interval the share of it that the core with most of these times spent so.
 fn of_cores(sampled: Sampled<'_>, times: &[Quantity]) -> Course {
-    let mut most = vec![0; sampled.series.at_us.len()];
+    let mut highest = vec![0; sampled.series.at_us.len()];
     for core in sampled.series.tracks_of(times[0]) {
-        let mut micros = vec![0; most.len()];
+        let mut micros = vec![0; highest.len()];
         let tracks = times.iter().flat_map(|time| sampled.series.tracks_of(*time));
         for track in tracks.filter(|track| track.subject == core.subject) {
             micros.iter_mut().zip(&track.values).for_each(|(sum, value)| *sum += value);
         }
-        most.iter_mut().zip(micros).for_each(|(most, value): (&mut u64, u64)| *most = value.max(*most));
+        highest.iter_mut().zip(micros).for_each(|(highest, value): (&mut u64, u64)| *highest = value.max(*highest));
     }
     // Microseconds a second.
-    Course::per_second(sampled.series, sampled.offset_us, Some(&most)).times(1e-6)
+    Course::per_second(sampled.series, sampled.offset_us, Some(&highest)).times(1e-6)
 }

@@ -12,19 +12,20 @@ pub(crate) mod course;
 mod evidence;
 mod processors;
 mod shares;
-mod sparks;
+pub(crate) mod sparks;
 pub(crate) mod time_axis;
 
 pub(crate) use evidence::{EvidenceRun, evidence};
-pub(crate) use sparks::sparks;
 
 use crate::blocks::chart::Chart;
 use crate::blocks::section::{Block, Section};
 use crate::figures::{plain, rate};
 use crate::language::Language;
+use crate::subjects::live;
+use crate::subjects::live::ValueKind;
 use crate::{records, said};
 use attempt::{Attempt, Sampled};
-use chart::{Bound, Line, OverTime, ValueKind};
+use chart::{Bound, Line, OverTime};
 use course::Course;
 use linerate_model::{
     Direction, FrameStream, FramesTask, HostName, Measurement, Path, PortName, Record, SeriesQuantity as Quantity,
@@ -37,14 +38,14 @@ use time_axis::TimeAxis;
 /// Cap on the results that are drawn: a page with more is slow to open.
 const MOST: usize = 12;
 
-/// The load that is measured, and the one beside it that probes latency.
+/// Index of the load that is measured, and of the one that probes latency.
 const MEASURED: u16 = 0;
 const PROBE: u16 = 1;
 
 /// The timeline of copies, then the charts over time of each result.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
-    let found = record.curve().and_then(|(_, found)| record.result(found.result.as_deref()?));
-    let results: Vec<&Measurement> = records::with_entries(record).chain(found).collect();
+    let peak = record.curve().and_then(|(_, peak)| record.result(peak.result.as_deref()?));
+    let results: Vec<&Measurement> = records::with_entries(record).chain(peak).collect();
     let charts =
         results.iter().take(MOST).enumerate().flat_map(|(group, result)| of_result(lang, record, result, group));
     let mut blocks: Vec<Block> = charts.map(Block::chart).collect();
@@ -56,8 +57,8 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     Section::full("over-time", said!(lang, "section-over-time"), blocks)
 }
 
-/// Rate first, then what was lost or sent again, then times, then how the processors spent theirs. All share one axis of time, and
-/// `group` tells them from the charts of other results.
+/// Returns the charts of a result: rate, losses or retransmits, times, and processors. All share one axis of time, and
+/// `group` sets them apart from the charts of other results.
 fn of_result(lang: Language, record: &Record, result: &Measurement, group: usize) -> Vec<Chart> {
     let attempts = attempt::of_trial(lang, record, &result.name);
     let Some(trial) = record.trials.iter().map(|attempt| &attempt.trial).find(|trial| trial.name == result.name) else {
@@ -83,7 +84,7 @@ fn of_result(lang: Language, record: &Record, result: &Measurement, group: usize
     charts
 }
 
-/// What the hosts sampled of one load of a result's attempts.
+/// Samples of one load of a result's attempts.
 #[derive(Clone, Copy)]
 struct LoadCharts<'a> {
     lang: Language,
@@ -93,26 +94,18 @@ struct LoadCharts<'a> {
 }
 
 impl<'a> LoadCharts<'a> {
-    /// What a task is drawn by.
+    /// Returns the charts of a task.
     fn task(self, record: &Record, task: &'a Task) -> Vec<OverTime<'a>> {
         match task {
             Task::Stream(task) => self.stream(task),
-            Task::Transact(task) => {
-                self.requests(&task.paths, task.net.transport, "charts-axis-transactions", "over-time-retransmits")
-            }
-            Task::Rpc(task) => {
-                self.requests(&task.paths, task.net.transport, "over-time-calls", "over-time-calls-again")
-            }
-            Task::Nfs(task) => {
-                self.requests(&task.paths, task.net.transport, "over-time-operations", "over-time-calls-again")
-            }
             Task::Frames(task) => self.frames(record, task),
             Task::Copy(_) => self.copy(),
+            task => self.requests(task),
         }
     }
 
-    /// Payload at the receivers; retransmits of TCP or loss of UDP; the round-trip time of TCP, and response times of requests beside the
-    /// stream.
+    /// Charts payload at the receivers, retransmits of TCP or loss of UDP, the round-trip time of TCP, and response
+    /// times of the probe.
     fn stream(self, task: &'a StreamTask) -> Vec<OverTime<'a>> {
         let (clients, servers) = ends(&task.paths);
         let (senders, receivers) = match task.direction {
@@ -138,20 +131,15 @@ impl<'a> LoadCharts<'a> {
     }
 
     /// Requests completed, requests sent again, and response times.
-    fn requests(
-        self,
-        paths: &[Path],
-        transport: Transport,
-        what: &'static str,
-        udp_again: &'static str,
-    ) -> Vec<OverTime<'a>> {
-        let (clients, _) = ends(paths);
-        let again = if transport == Transport::Udp { udp_again } else { "over-time-retransmits" };
-        let completed = self.sums(&clients, |sampled| sampled.per_second(Quantity::Operations));
-        let retransmits = self.sums(&clients, |sampled| sampled.per_second(Quantity::Retransmits));
-        let charts =
-            [self.of(what, ValueKind::PerSecond, completed), self.of(again, ValueKind::PerSecond, retransmits)];
-        charts.into_iter().chain(self.response_times("over-time-response")).collect()
+    fn requests(self, task: &'a Task) -> Vec<OverTime<'a>> {
+        let (clients, _) = ends(task.paths());
+        let transport = task.net().map(|net| net.transport);
+        let counts = [Quantity::Operations, Quantity::Retransmits];
+        let charts = live(task.kind()).charts(transport).iter().zip(counts).map(|(chart, quantity)| {
+            let lines = self.sums(&clients, |sampled| sampled.per_second(quantity));
+            self.of(chart.what, chart.kind, lines)
+        });
+        charts.chain(self.response_times("over-time-response")).collect()
     }
 
     /// Frames from port to port: those sent, and those received.
@@ -164,7 +152,8 @@ impl<'a> LoadCharts<'a> {
         }
         let charts = ways.into_iter().filter_map(|(from, to)| {
             let port = |index: u16| task.ports.get(usize::from(index));
-            let (sender, receiver) = (port(from)?, port(to)?);
+            let sender = port(from)?;
+            let receiver = port(to)?;
             let count = |port: &'a PortName, quantity| {
                 let hosts = [task.host(port)];
                 self.sums(&hosts, |sampled| {
@@ -174,7 +163,9 @@ impl<'a> LoadCharts<'a> {
             let mut lines = count(receiver, Quantity::FramesReceived);
             lines.extend(count(sender, Quantity::FramesSent).into_iter().map(|line| Line { part: 1, ..line }));
             let streams = task.streams.iter().filter(|stream| (stream.from, stream.to) == (from, to));
-            let (name, from, to) = (plain(&self.result.name), plain(&sender.to_string()), plain(&receiver.to_string()));
+            let name = plain(&self.result.name);
+            let from = plain(&sender.to_string());
+            let to = plain(&receiver.to_string());
             Some(OverTime {
                 title: said!(self.lang, "over-time-title-frames", name = name, from = from, to = to),
                 limit: line_rate(self.lang, record, task.host(sender), sender, streams),
@@ -188,7 +179,8 @@ impl<'a> LoadCharts<'a> {
     /// Bytes of files in place, retransmits and the round-trip time.
     fn copy(self) -> Vec<OverTime<'a>> {
         let with = |quantity| self.hosts(move |sampled| sampled.series.tracks_of(quantity).next().is_some());
-        let (receivers, senders) = (with(Quantity::ReceivedBytes), with(Quantity::Retransmits));
+        let receivers = with(Quantity::ReceivedBytes);
+        let senders = with(Quantity::Retransmits);
         let bytes = self.sums(&receivers, |sampled| sampled.per_second(Quantity::ReceivedBytes));
         let again = self.sums(&senders, |sampled| sampled.per_second(Quantity::Retransmits));
         let charts = [
@@ -290,7 +282,7 @@ impl<'a> LoadCharts<'a> {
         once(sampled.filter(is_meant).map(|sampled| sampled.host))
     }
 
-    /// What the link can carry at the stream's message size.
+    /// Returns what the link can carry at the stream's message size.
     fn link_limit(self) -> Option<Bound> {
         let limit = self.result.limit()?;
         let value = limit.payload_bps.get() as f64;
@@ -321,7 +313,7 @@ fn once<'a>(hosts: impl Iterator<Item = &'a HostName>) -> Vec<&'a HostName> {
     each
 }
 
-/// The highest frame rate of a port's line; none where its speed is not known, or frames of several sizes are sent.
+/// Returns the highest frame rate of a port's line, `None` if its speed is unknown or frames of several sizes are sent.
 fn line_rate<'a>(
     lang: Language,
     record: &Record,
@@ -335,7 +327,8 @@ fn line_rate<'a>(
     }
     let nics = record.hosts.iter().filter(|known| known.name == *host).flat_map(|known| &known.nics);
     let line = nics.filter(|nic| nic.name == port.interface).find_map(|nic| nic.speed)?;
-    let most: FrameRate = first.size.line_rate(line);
-    let label = said!(lang, "over-time-line", line = line, frames = most.get(), bytes = u64::from(first.size.get()));
-    Some(Bound { value: most.get() as f64, meaning: said!(lang, "device-charts-legend-line"), label })
+    let line_rate: FrameRate = first.size.line_rate(line);
+    let label =
+        said!(lang, "over-time-line", line = line, frames = line_rate.get(), bytes = u64::from(first.size.get()));
+    Some(Bound { value: line_rate.get() as f64, meaning: said!(lang, "device-charts-legend-line"), label })
 }

@@ -1,4 +1,4 @@
-//! How the processors of each host spent the time of a run, by kind: in user space, in the kernel, in soft interrupts.
+//! Time of each host's processors in a run, by kind: in user space, in the kernel, in soft interrupts.
 
 use super::attempt::{Attempt, Sampled};
 use super::course::Course;
@@ -10,7 +10,7 @@ use crate::figures::plain;
 use crate::said;
 use linerate_model::{HostName, Record};
 
-/// What is sampled of each core, with its text.
+/// Quantities sampled of each core, with their texts.
 const KINDS: [(Quantity, &str); 4] = [
     (Quantity::CoreUser, "over-time-cpu-user"),
     (Quantity::CoreSystem, "over-time-cpu-system"),
@@ -19,7 +19,7 @@ const KINDS: [(Quantity, &str); 4] = [
 ];
 
 impl<'a> LoadCharts<'a> {
-    /// The chart; none where no core was sampled. It draws one run, `middle`; the table has all.
+    /// Returns the chart, `None` if no core was sampled. It draws one run, `middle`; the table has all.
     pub(crate) fn processors(self, record: &Record, middle: Option<&Attempt<'_>>) -> Option<Shares> {
         let hosts =
             self.hosts(|sampled| KINDS.iter().any(|(kind, _)| sampled.series.tracks_of(*kind).next().is_some()));
@@ -45,14 +45,15 @@ impl<'a> LoadCharts<'a> {
             return None;
         }
         let has_further_cores = hosts.iter().any(|host| cores(host).is_some_and(|cores| cores > sampled_at_most));
-        let rest = match has_further_cores {
-            true => said!(self.lang, "over-time-cpu-rest-and-cores", cores = sampled_at_most),
-            false => said!(self.lang, "over-time-cpu-rest"),
+        let remainder = if has_further_cores {
+            said!(self.lang, "over-time-cpu-rest-and-cores", cores = sampled_at_most)
+        } else {
+            said!(self.lang, "over-time-cpu-rest")
         };
         let kinds = SERIES.into_iter().zip(KINDS.map(|(_, kind)| self.lang.tell(kind, &[])));
         Some(Shares {
             title: said!(self.lang, "over-time-title-cpu", name = plain(&self.result.name)),
-            parts: kinds.chain([("rest", rest)]).collect(),
+            parts: kinds.chain([("rest", remainder)]).collect(),
             whole: said!(self.lang, "over-time-cpu-share"),
             runs,
             point: |lang, run, kind, share| said!(lang, "over-time-cpu-point", run = run, kind = kind, share = share),
@@ -60,7 +61,7 @@ impl<'a> LoadCharts<'a> {
     }
 }
 
-/// The share of each kind in the time of all cores, and what is left of it; none where no core's time is known.
+/// Returns the share of each kind in the time of all cores, and the remainder; `None` if no core's time is known.
 fn by_kind(sampled: Sampled<'_>, cores: Option<usize>, has_window: bool) -> Option<Vec<Course>> {
     let series = sampled.series;
     let seen = KINDS.iter().map(|(kind, _)| series.tracks_of(*kind).count()).max()?;

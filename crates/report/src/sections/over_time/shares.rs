@@ -21,15 +21,15 @@ pub(crate) struct SharedRun {
     pub(crate) times: Vec<Course>,
 }
 
-/// What a chart of shares shows.
+/// Chart of shares before it is drawn.
 pub(crate) struct Shares {
     pub(crate) title: String,
     /// Style sheet class and name of each part, the lowest first.
     pub(crate) parts: Vec<(&'static str, String)>,
-    /// What the shares are shares of, for the columns of the table.
+    /// Name of the whole, for the columns of the table.
     pub(crate) whole: String,
     pub(crate) runs: Vec<SharedRun>,
-    /// What a part says when it is pointed at: of the run, the part and its share.
+    /// Text shown when a part is pointed at, from the run, the part and its share.
     pub(crate) point: fn(Language, &str, &str, String) -> String,
 }
 
@@ -39,7 +39,7 @@ impl Shares {
         extent(self.runs.iter().filter(|run| run.is_drawn).flat_map(|run| &run.times))
     }
 
-    /// The chart; none where nothing is drawn.
+    /// Returns the chart, `None` if nothing is drawn.
     pub(crate) fn chart(self, lang: Language, time: &TimeAxis) -> Option<Chart> {
         let shortest_us = (self.extent()?.seconds() * 1e6 / MOST_STEPS) as i64;
         let drawn = self.runs.iter().filter(|run| run.is_drawn).map(|run| {
@@ -56,17 +56,17 @@ impl Shares {
             let shares = (0..self.parts.len()).map(|index| percent(share_of(&run.times, index)));
             std::iter::once(Some(run.name.clone())).chain(shares).collect()
         };
-        let named = self.parts.iter().map(|(_, part)| Column::named(part.clone(), self.whole.clone()));
+        let parts = self.parts.iter().map(|(_, part)| Column::named(part.clone(), self.whole.clone()));
         let table = Table {
             caption: self.title.clone(),
-            columns: std::iter::once(Column::new("column-over-time-run")).chain(named).collect(),
+            columns: std::iter::once(Column::new("column-over-time-run")).chain(parts).collect(),
             rows: self.runs.iter().map(row).collect(),
         };
         Some(Chart { drawing, title: self.title, legend: self.parts, table })
     }
 }
 
-/// The share of the parts up to that index in each interval; none where no time passed.
+/// Returns the sum of the shares up to that index in each interval, `None` if no time passed.
 fn tops(times: &[Course], index: usize) -> Vec<Stretch> {
     let share = |values: &[f64]| {
         let whole: f64 = values.iter().sum();

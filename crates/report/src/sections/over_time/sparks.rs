@@ -10,7 +10,7 @@ use linerate_model::{Measurement, Record};
 use std::ops::RangeInclusive;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Results that have a line: of more the table and the report tell.
+/// Cap on the results that have a line; the table and the report show more.
 const MOST: usize = 3;
 /// Marks of a run: fewer show no course, and more nothing that a report does not show better.
 const MARKS: RangeInclusive<usize> = 6..=24;
@@ -18,7 +18,7 @@ const MARKS: RangeInclusive<usize> = 6..=24;
 const GAP: usize = 2;
 
 /// A result with the courses of its runs.
-struct Spark {
+pub(crate) struct Spark {
     name: String,
     courses: Vec<Course>,
     /// The highest value of all runs.
@@ -27,16 +27,20 @@ struct Spark {
     scale: String,
 }
 
-/// Returns a line for each result that was sampled, at most so wide: its name, the course of each run that counts, and the scale.
-/// Where a line has no room for all runs it shows the first ones. There is none of more results than three.
-pub(crate) fn sparks(lang: Language, record: &Record, width: usize) -> Vec<String> {
+/// Returns the courses of each result that was sampled, or nothing for records of more than three results.
+pub(crate) fn sparks(lang: Language, record: &Record) -> Vec<Spark> {
     let results: Vec<&Measurement> = records::with_entries(record).collect();
     if results.len() > MOST {
         return Vec::new();
     }
-    let sparks: Vec<Spark> = results.iter().filter_map(|result| Spark::of(lang, record, result)).collect();
-    let widest = |part: fn(&Spark) -> &str| sparks.iter().map(|spark| part(spark).width()).max().unwrap_or(0);
-    let (name, scale) = (widest(|spark| &spark.name), widest(|spark| &spark.scale));
+    results.iter().filter_map(|result| Spark::of(lang, record, result)).collect()
+}
+
+/// Returns a line for each result, at most `width` columns wide: its name, the course of each run that counts, and the
+/// scale. A line without room for all runs shows the first ones.
+pub(crate) fn lines(sparks: &[Spark], width: usize) -> Vec<String> {
+    let name = sparks.iter().map(|spark| spark.name.width()).max().unwrap_or(0);
+    let scale = sparks.iter().map(|spark| spark.scale.width()).max().unwrap_or(0);
     sparks.iter().filter_map(|spark| spark.line(name, width.saturating_sub(name + GAP + scale))).collect()
 }
 
@@ -54,7 +58,7 @@ impl Spark {
         (highest > 0.0).then_some(Self { name, courses, highest, scale })
     }
 
-    /// The line with its name so wide, and so much room for the runs.
+    /// Returns the line with a name of this width and this room for the runs.
     fn line(&self, name: usize, room: usize) -> Option<String> {
         let shown = self.courses.len().min(room / (MARKS.start() + GAP));
         let marks = (room.checked_div(shown)? - GAP).min(*MARKS.end());

@@ -7,7 +7,7 @@ use linerate_model::Span;
 /// From where to where the charts of a result reach.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeAxis {
-    /// Which charts of a page share it.
+    /// Number of the group of charts that share it.
     pub(crate) group: usize,
     pub(crate) span: Span,
     /// Whether zero is where the measured window opened, not the start.
@@ -15,7 +15,7 @@ pub(crate) struct TimeAxis {
 }
 
 impl TimeAxis {
-    /// The axis of what reaches over these spans; none if there are none.
+    /// Returns the axis over these spans, `None` if there are none.
     pub(crate) fn over(group: usize, has_window: bool, spans: impl Iterator<Item = Span>) -> Option<Self> {
         let all = |one: Span, other: Span| Span {
             from_us: one.from_us.min(other.from_us),
@@ -24,7 +24,7 @@ impl TimeAxis {
         Some(Self { group, has_window, span: spans.reduce(all)? })
     }
 
-    /// As it is drawn.
+    /// Returns the axis as it is drawn.
     pub(crate) fn axis(&self, lang: Language) -> Axis {
         let below = if self.has_window { "over-time-axis-window" } else { "over-time-axis-start" };
         Axis::seconds(lang.tell(below, &[]), self.span.from_us as f64 / 1e6, self.span.to_us as f64 / 1e6)

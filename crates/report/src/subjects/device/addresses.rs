@@ -42,7 +42,7 @@ pub(crate) fn table(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     Table::filled(said!(lang, "addresses-caption"), columns, outcome.addresses.iter().map(row).collect())
 }
 
-/// What [`csv_rows`] adds to the columns of every device test.
+/// Columns that [`csv_rows`] adds to those of every device test.
 pub(crate) const CSV_COLUMNS: [&str; 4] = ["addresses", "own_addresses", "flooded_at_addresses", "learned_per_s"];
 
 /// Rows of a CSV file by column; those that are not named are empty.

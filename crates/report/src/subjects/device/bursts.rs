@@ -46,14 +46,14 @@ fn burst(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         Column::new("column-in-frames").ranked(1),
     ];
     let row = |cell: &linerate_model::BackToBack| {
-        let found = cell.frames.as_ref();
+        let burst = cell.frames.as_ref();
         let buffer = cell.buffer.as_ref();
         vec![
             Some(cell.frame_bytes.to_string()),
-            found.map(|found| firmness::shown(frames(found.mean), cell.firmness)),
-            found.map(|found| grouped(found.min)),
-            found.map(|found| grouped(found.max)),
-            found.map(|found| format!("{:.1}", found.deviation)),
+            burst.map(|burst| firmness::shown(frames(burst.mean), cell.firmness)),
+            burst.map(|burst| grouped(burst.min)),
+            burst.map(|burst| grouped(burst.max)),
+            burst.map(|burst| format!("{:.1}", burst.deviation)),
             cell.burst_frames_per_s.and_then(per_second),
             buffer.map(|buffer| nanos(buffer.implied_ns.round() as u64)),
             buffer.map(|buffer| firmness::shown(nanos(buffer.corrected_ns.round() as u64), cell.firmness)),

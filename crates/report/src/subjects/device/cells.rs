@@ -11,7 +11,7 @@ pub(crate) fn named(cell: &linerate_model::Throughput) -> String {
     }
 }
 
-/// What the lines of all directions carry in frames of `bytes`, frames a second.
+/// Returns the capacity of the lines of all directions in frames of `bytes`, in frames per second.
 pub(crate) fn line_frames(plan: &DevicePlan, bytes: u32) -> Option<f64> {
     let size = FrameSize::with_fcs(bytes).ok()?;
     Some(size.line_rate(plan.line?).get() as f64 * plan.directions.len() as f64)

@@ -15,7 +15,7 @@ use linerate_model::{
     BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, FrameLatency, Latency, LossPoint, Record, Throughput,
 };
 
-/// All charts that the record supports.
+/// Returns all charts that the record supports.
 pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
     let Some((plan, outcome)) = record.device() else { return Vec::new() };
     let mut charts = Vec::new();
@@ -31,12 +31,12 @@ pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
     charts
 }
 
-/// One way to count a throughput.
+/// Unit in which a throughput is counted.
 struct Unit {
     title: &'static str,
     axis: &'static str,
     unit: &'static str,
-    /// Of frames a second at a size.
+    /// Converts frames per second at a size.
     of: fn(f64, u32) -> f64,
 }
 
@@ -56,7 +56,8 @@ impl Unit {
 fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &Unit) -> Option<Chart> {
     let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(|cell| cell.frames_per_s.is_finite()).collect();
     cells.sort_by_key(|cell| cell.frame_bytes);
-    let (low, high) = (cells.first()?.frame_bytes, cells.last()?.frame_bytes);
+    let low = cells.first()?.frame_bytes;
+    let high = cells.last()?.frame_bytes;
     let ways = if plan.directions.len() > 1 { said!(lang, "device-charts-axis-both-ways") } else { String::new() };
     let title = format!("{}{ways}", lang.tell(unit.title, &[]));
     let at = |cell: &Throughput, frames: f64| (f64::from(cell.frame_bytes), (unit.of)(frames, cell.frame_bytes));
@@ -65,7 +66,8 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
         Point { x, y, spread: None, label: label(cell.frame_bytes, unit.show(y)) }
     };
 
-    let (mut series, mut legend) = (Vec::new(), Vec::new());
+    let mut series = Vec::new();
+    let mut legend = Vec::new();
     let theory = |bytes: u32| Some((f64::from(bytes), (unit.of)(line_frames(plan, bytes)?, bytes)));
     let line: Vec<(f64, f64)> = between(low, high).into_iter().filter_map(theory).collect();
     if !line.is_empty() {
@@ -134,7 +136,8 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
 /// The sizes of a theoretical line: dense, and those of both ends.
 fn between(low: u32, high: u32) -> Vec<u32> {
     const STEPS: i32 = 160;
-    let (from, ratio) = (f64::from(low), f64::from(high) / f64::from(low));
+    let from = f64::from(low);
+    let ratio = f64::from(high) / f64::from(low);
     let mut sizes: Vec<u32> =
         (0..=STEPS).map(|step| (from * ratio.powf(f64::from(step) / f64::from(STEPS))).round() as u32).collect();
     sizes.dedup();
@@ -146,7 +149,8 @@ fn reaching(lang: Language, unit: &Unit, series: &[Series]) -> Axis {
     let drawn =
         |s: &Series| s.line.iter().map(|(_, value)| *value).chain(s.points.iter().map(|p| p.y)).collect::<Vec<_>>();
     let values = || series.iter().flat_map(drawn).filter(|value| *value > 0.0);
-    let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    let low = values().fold(f64::INFINITY, f64::min);
+    let high = values().fold(0.0, f64::max);
     rate_axis(lang, lang.tell(unit.axis, &[]), unit.unit, low, high)
 }
 
@@ -156,8 +160,10 @@ fn sizes<T>(cells: &[T], of: fn(&T) -> u32) -> Vec<u64> {
 
 /// The axis of frame sizes, which are in rising order.
 fn size_axis(lang: Language, sizes: &[u64]) -> Axis {
-    let (first, last) = (sizes.first().copied().unwrap_or(64), sizes.last().copied().unwrap_or(64));
-    let (low, high) = (first as f64 / 1.12, last as f64 * 1.12);
+    let first = sizes.first().copied().unwrap_or(64);
+    let last = sizes.last().copied().unwrap_or(64);
+    let low = first as f64 / 1.12;
+    let high = last as f64 * 1.12;
     Axis {
         title: said!(lang, "device-charts-axis-frame-size"),
         scale: Scale::Log(low, high),
@@ -169,14 +175,15 @@ fn size_axis(lang: Language, sizes: &[u64]) -> Axis {
 /// what the line carries at the size, both from 0 to 100 %. Where the line is unknown, the load is in frames a second.
 fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Chart> {
     let curves: Vec<_> = SERIES.into_iter().zip(outcome.loss.iter().filter(|curve| !curve.points.is_empty())).collect();
-    let most = curves.iter().flat_map(|(_, curve)| &curve.points).map(|p| p.offered_frames_per_s).reduce(f64::max)?;
+    let highest =
+        curves.iter().flat_map(|(_, curve)| &curve.points).map(|p| p.offered_frames_per_s).reduce(f64::max)?;
     let of_line = curves.iter().all(|(_, curve)| line_frames(plan, curve.frame_bytes).is_some());
     let tenths = || (0..=10).map(|tenth| (f64::from(tenth) * 10.0, (tenth * 10).to_string())).collect();
     let x = match of_line {
         true => {
             Axis { title: said!(lang, "device-charts-axis-load-share"), scale: Scale::Linear(100.0), ticks: tenths() }
         }
-        false => Axis::rate(lang, said!(lang, "device-charts-axis-load"), "/s", most),
+        false => Axis::rate(lang, said!(lang, "device-charts-axis-load"), "/s", highest),
     };
     let y = Axis { title: said!(lang, "device-charts-axis-lost"), scale: Scale::Linear(100.0), ticks: tenths() };
     let share = |bytes: u32, point: &LossPoint| Some(point.offered_frames_per_s / line_frames(plan, bytes)? * 100.0);
@@ -211,9 +218,10 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Char
             }
         })
         .collect();
-    let title = match outcome.loss.len() > SERIES.len() {
-        true => said!(lang, "device-charts-title-loss-first", value = SERIES.len()),
-        false => said!(lang, "device-charts-title-loss"),
+    let title = if outcome.loss.len() > SERIES.len() {
+        said!(lang, "device-charts-title-loss-first", value = SERIES.len())
+    } else {
+        said!(lang, "device-charts-title-loss")
     };
     let row = |bytes: u32, point: &LossPoint| {
         vec![
@@ -257,7 +265,8 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     };
     let series = SERIES.into_iter().zip(PERCENTILES).map(|(class, (name, of))| {
         let point = |(cell, took): &(&FrameLatency, &Latency)| {
-            let (x, y) = (f64::from(cell.frame_bytes), of(took).max(1) as f64);
+            let x = f64::from(cell.frame_bytes);
+            let y = of(took).max(1) as f64;
             let label = said!(
                 lang,
                 "device-charts-point-latency",
@@ -300,15 +309,17 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
 
 /// Buffer time against frame size, without what the device forwarded while the burst arrived (RFC 9004 section 5.4).
 fn buffer(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
-    let known = outcome.burst.iter().filter_map(|cell| Some((cell, cell.buffer.as_ref()?)));
-    let mut cells: Vec<(&BackToBack, &BufferTime)> =
-        known.filter(|(_, buffer)| buffer.corrected_ns.is_finite() && buffer.corrected_ns >= 0.0).collect();
+    let cells_with_buffers = outcome.burst.iter().filter_map(|cell| Some((cell, cell.buffer.as_ref()?)));
+    let mut cells: Vec<(&BackToBack, &BufferTime)> = cells_with_buffers
+        .filter(|(_, buffer)| buffer.corrected_ns.is_finite() && buffer.corrected_ns >= 0.0)
+        .collect();
     cells.sort_by_key(|(cell, _)| cell.frame_bytes);
-    let most = cells.iter().map(|(_, buffer)| buffer.corrected_ns).reduce(f64::max)?;
+    let highest = cells.iter().map(|(_, buffer)| buffer.corrected_ns).reduce(f64::max)?;
     let time = |buffer: &BufferTime| nanos(buffer.corrected_ns.round() as u64);
     let point = |(cell, buffer): &(&BackToBack, &BufferTime)| {
-        let (bytes, held) = (grouped(cell.frame_bytes.into()), frames(buffer.frames));
-        let label = said!(lang, "device-charts-point-buffer", bytes = bytes, buffer = time(buffer), held = held);
+        let bytes = grouped(cell.frame_bytes.into());
+        let buffered = frames(buffer.frames);
+        let label = said!(lang, "device-charts-point-buffer", bytes = bytes, buffer = time(buffer), held = buffered);
         Point { x: f64::from(cell.frame_bytes), y: buffer.corrected_ns, spread: None, label }
     };
     let points: Vec<Point> = cells.iter().map(point).collect();
@@ -331,7 +342,7 @@ fn buffer(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     let x = size_axis(lang, &cells.iter().map(|(cell, _)| cell.frame_bytes.into()).collect::<Vec<_>>());
     let series = vec![Series { class: SERIES[0], line: Vec::new(), points }];
     Some(Chart {
-        drawing: Drawing::Lines { x, y: Axis::time(said!(lang, "device-charts-axis-buffer"), most), series },
+        drawing: Drawing::Lines { x, y: Axis::time(said!(lang, "device-charts-axis-buffer"), highest), series },
         title,
         legend,
         table,
@@ -346,8 +357,8 @@ fn load(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
         ("device-charts-legend-all-cpus", |load| load.cpu),
         ("device-charts-legend-softirq", |load| load.softirq),
     ];
-    let known = |cell: &&Throughput| cell.device_load.as_ref().is_some_and(|load| load.cpu.is_some());
-    let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(known).collect();
+    let has_load = |cell: &&Throughput| cell.device_load.as_ref().is_some_and(|load| load.cpu.is_some());
+    let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(has_load).collect();
     cells.sort_by_key(|cell| cell.frame_bytes);
     let source = &cells.first()?.device_load.as_ref()?.source;
     let title = said!(lang, "device-charts-title-cpu", source = crate::figures::plain(source));
@@ -364,7 +375,8 @@ fn load(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
         .map(|(class, (words, of))| {
             let point = |cell: &&Throughput| {
                 let share = figure(cell, *of)?;
-                let (bytes, frames) = (grouped(cell.frame_bytes.into()), per_second(cell.frames_per_s)?);
+                let bytes = grouped(cell.frame_bytes.into());
+                let frames = per_second(cell.frames_per_s)?;
                 let label = said!(
                     lang,
                     "device-charts-point-cpu",

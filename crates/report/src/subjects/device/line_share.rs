@@ -12,7 +12,7 @@ use crate::subjects::device::cells::{line_frames, named};
 use crate::wording::firmness;
 use linerate_model::{DeviceFound, DevicePlan, Throughput};
 
-/// The chart; none where the rate of the line is unknown, or of a size it is.
+/// Returns the chart, `None` if the rate of the line, or of a size, is unknown.
 pub(crate) fn chart(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Chart> {
     let cells: Vec<Sized<'_>> = outcome.throughput.iter().map(|cell| Sized::of(plan, cell)).collect::<Option<_>>()?;
     if cells.is_empty() {
@@ -51,9 +51,9 @@ pub(crate) fn chart(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) ->
     // A trial at the line's rate may exceed the calculated one by some frames.
     let farthest =
         |cell: &Sized<'_>| [Some(cell.share), cell.tester, cell.loses].into_iter().flatten().fold(1.0, f64::max);
-    let most = cells.iter().map(farthest).fold(1.0, f64::max);
-    let most = if most < 1.01 { 1.0 } else { most };
-    let x = Axis::rate(lang, said!(lang, "line-share-axis"), "%", most * 100.0);
+    let highest = cells.iter().map(farthest).fold(1.0, f64::max);
+    let highest = if highest < 1.01 { 1.0 } else { highest };
+    let x = Axis::rate(lang, said!(lang, "line-share-axis"), "%", highest * 100.0);
     Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }
 

@@ -1,4 +1,4 @@
-//! What was found about a device: tables, verdicts and doubts, the same for every form of report.
+//! Tests of a device: tables, verdicts and caveats, the same for every form of report.
 
 pub(crate) mod addresses;
 pub(crate) mod bursts;
@@ -14,8 +14,9 @@ use crate::language::Language;
 use crate::said;
 use crate::subjects::contract::Subject;
 use crate::subjects::device::cells::{line_frames, named};
-use crate::subjects::frames::frames_sent;
+use crate::subjects::frames::{self, frames_sent};
 use crate::subjects::lines;
+use crate::subjects::live::Live;
 use crate::wording::{firmness, sentence, verdict};
 use linerate_model::{Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Firmness, Latency, Record, Verdict};
 
@@ -23,6 +24,10 @@ use linerate_model::{Caveat, DeviceFound, DeviceLoad, DevicePlan, DeviceTest, Fi
 pub(crate) struct DeviceTests;
 
 impl Subject for DeviceTests {
+    fn live(&self) -> &'static Live {
+        &frames::LIVE
+    }
+
     fn in_common(&self, lang: Language, record: &Record, max_entries: usize) -> Vec<String> {
         in_common(lang, record, max_entries)
     }
@@ -63,7 +68,7 @@ fn section(lang: Language, record: &Record) -> Option<Section> {
     Section::answer("device", said!(lang, "device-section"), charts.chain(tables).collect())
 }
 
-/// The throughput of each frame size and what limited it, of so many sizes at the most.
+/// Returns the throughput of each frame size and what limited it, or nothing if there are more sizes than `most`.
 fn entries(lang: Language, record: &Record, most: usize) -> Vec<Entry> {
     let cells = record.device().map_or(&[][..], |(_, found)| &found.throughput);
     if cells.len() > most {
@@ -79,7 +84,8 @@ fn entries(lang: Language, record: &Record, most: usize) -> Vec<Entry> {
     cells.iter().map(entry).collect()
 }
 
-/// What the throughputs of more sizes have in common: the lowest and the highest share of the line, and how many each limit limits.
+/// Returns what the throughputs of more sizes have in common: the lowest and the highest share of the line, and how
+/// many each limit limits.
 fn in_common(lang: Language, record: &Record, most: usize) -> Vec<String> {
     let cells = record.device().map_or(&[][..], |(_, found)| &found.throughput);
     if cells.len() <= most {
@@ -319,7 +325,7 @@ fn caveats(record: &Record) -> impl Iterator<Item = &Caveat> {
     })
 }
 
-/// How it was measured, in sentences: what RFC 2544 section 26 asks to be stated with the figures.
+/// Returns the method in sentences: what RFC 2544 section 26 requires next to the figures.
 fn method(lang: Language, plan: &DevicePlan) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(pair) = plan.directions.first() {

@@ -30,13 +30,13 @@ fn held(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         Column::new("column-neighbours-limit"),
     ];
     let row = |found: &NeighbourTable| {
-        let held = grouped(found.held.into());
+        let hosts = grouped(found.held.into());
         vec![
             Some(found.frame_bytes.to_string()),
             Some(match found.bound {
-                _ if !found.firmness.is_firm() => firmness::shown(held, found.firmness),
-                Some(_) => said!(lang, "device-at-least", entries = held),
-                None => held,
+                _ if !found.firmness.is_firm() => firmness::shown(hosts, found.firmness),
+                Some(_) => said!(lang, "device-at-least", entries = hosts),
+                None => hosts,
             }),
             found.lost_at.map(|count| grouped(count.into())),
             Some(grouped(found.neighbours_tried.into())),
@@ -79,13 +79,13 @@ fn past(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     Table::filled(said!(lang, "neighbours-caption-past"), columns, rows.collect())
 }
 
-/// How it was measured, in a sentence.
+/// Returns the method in a sentence.
 pub(crate) fn method(lang: Language, test: &DeviceTest) -> Option<String> {
     let DeviceTest::Hosts { learn_rate, rate, .. } = test else { return None };
     Some(said!(lang, "neighbours-method", learn_rate = grouped(learn_rate.get()), value = grouped(rate.get())))
 }
 
-/// What [`csv_rows`] adds to the columns of every device test.
+/// Columns that [`csv_rows`] adds to those of every device test.
 pub(crate) const CSV_COLUMNS: [&str; 5] = ["hosts", "held_hosts", "lost_at_hosts", "recovery_ns", "recovery_lost"];
 
 /// Rows of a CSV file by column, one of what is held and one of each number past it; those that are not named are empty.
@@ -129,7 +129,8 @@ mod tests {
 
     fn took(p50: u64) -> Option<Latency> {
         let p99 = p50 * 2;
-        let (mean, distribution) = (p50 as f64, Vec::new());
+        let mean = p50 as f64;
+        let distribution = Vec::new();
         Some(Latency { p50, p90: p50, p99, p999: p99, max: p99, min: 1_000, mean, count: 5_000, distribution })
     }
 

@@ -23,7 +23,8 @@ pub(crate) fn chart(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
         let Some(calls) = result.rpc().filter(|calls| calls.flow.message_bytes > 0) else { continue };
         let payload = calls.received.as_ref().map(|received| &received.payload_bps);
         let Some(payload) = payload.filter(|payload| payload.median.is_finite()) else { continue };
-        let (transport, call) = (calls.flow.transport, calls.call);
+        let transport = calls.flow.transport;
+        let call = calls.call;
         match lines.iter_mut().find(|line| (line.transport, line.call) == (transport, call)) {
             Some(line) => line.results.push((result, calls, payload)),
             None => lines.push(Line { transport, call, results: vec![(result, calls, payload)] }),
@@ -35,16 +36,18 @@ pub(crate) fn chart(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
     let mut sizes: Vec<u64> = all().map(|(_, calls, _)| calls.flow.message_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let (low, high) = (*sizes.first()? as f64 / 1.12, *sizes.last()? as f64 * 1.12);
+    let low = *sizes.first()? as f64 / 1.12;
+    let high = *sizes.last()? as f64 * 1.12;
     let x = Axis {
         title: said!(lang, "rpc-chart-axis-unit"),
         scale: Scale::Log(low, high),
         ticks: size_ticks(&sizes, low, high),
     };
     let line_bps = all().filter_map(|(result, ..)| Some(result.limit()?.line_bps.get() as f64)).reduce(f64::min);
-    let most = all().map(|(.., payload)| payload.high).chain(line_bps).fold(0.0, f64::max);
-    let y = Axis::rate(lang, said!(lang, "rpc-chart-axis-data"), "bit/s", most);
-    let (mut series, mut legend) = (Vec::new(), Vec::new());
+    let highest = all().map(|(.., payload)| payload.high).chain(line_bps).fold(0.0, f64::max);
+    let y = Axis::rate(lang, said!(lang, "rpc-chart-axis-data"), "bit/s", highest);
+    let mut series = Vec::new();
+    let mut legend = Vec::new();
     if let Some(line_bps) = line_bps {
         legend.push(("limit", said!(lang, "rpc-chart-legend-line", line_bps = rate(line_bps, "bit/s")?)));
         series.push(Series { class: "limit", line: vec![(low, line_bps), (high, line_bps)], points: Vec::new() });
@@ -89,7 +92,7 @@ pub(crate) fn chart(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
     Some(Chart { drawing: Drawing::Lines { x, y, series }, table, title, legend })
 }
 
-/// What a point says.
+/// Returns the text of a point.
 fn label(lang: Language, result: &Measurement, payload: &Summary) -> String {
     let bits = |value| rate(value, "bit/s");
     let shown = bits(payload.median).unwrap_or_else(|| said!(lang, "charts-no-figure"));

@@ -9,13 +9,29 @@ use crate::language::Language;
 use crate::subjects::contract::Subject;
 use crate::subjects::flow_sentences::{self, busiest_threads_of_requests, led, request_costs, requests_per_second};
 use crate::subjects::flow_table::{Figure, of_task, results_table};
+use crate::subjects::live::{self, Live, LiveColumn, LiveRate};
 use crate::{said, wording};
 use linerate_model::{Measurement, Record, TaskKind};
 
 /// Calls of ONC RPC.
 pub(crate) struct Rpc;
 
+const LIVE: Live = Live::new(
+    LiveRate::Requests,
+    "Calls",
+    COLUMNS_WHILE_RUNNING,
+    &[live::operations("over-time-calls"), live::RETRANSMITS],
+)
+.over_udp(COLUMNS_WHILE_RUNNING, &[live::operations("over-time-calls"), live::sent_again("over-time-calls-again")]);
+
+const COLUMNS_WHILE_RUNNING: &[LiveColumn] =
+    &[LiveColumn::Calls, LiveColumn::P50, LiveColumn::P99, LiveColumn::Retransmits];
+
 impl Subject for Rpc {
+    fn live(&self) -> &'static Live {
+        &LIVE
+    }
+
     fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
         let failed = result.requests().map(|requests| requests.failed).filter(|failed| *failed > 0);
         let costs = request_costs(result);

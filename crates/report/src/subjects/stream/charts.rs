@@ -25,7 +25,7 @@ struct Stream<'a> {
     figures: &'a StreamFigures,
 }
 
-/// Results that differ in message size only belong on one curve; returns those and the streams that are on none.
+/// Splits results into sweeps, which differ in message size only, and the streams that are in none.
 fn sweeps<'a>(flows: &[&'a Measurement]) -> (Vec<Vec<Stream<'a>>>, Vec<Stream<'a>>) {
     type Kind = (Transport, IpVersion, Direction, u16);
     let kind = |m: Stream<'_>| -> Kind {
@@ -40,7 +40,8 @@ fn sweeps<'a>(flows: &[&'a Measurement]) -> (Vec<Vec<Stream<'a>>>, Vec<Stream<'a
             None => kinds.push((kind(stream), vec![stream])),
         }
     }
-    let (mut curves, mut others) = (Vec::new(), Vec::new());
+    let mut curves = Vec::new();
+    let mut others = Vec::new();
     for (_, mut members) in kinds {
         members.sort_by_key(|m| m.figures.flow.message_bytes);
         let distinct =
@@ -129,15 +130,16 @@ fn sweep(lang: Language, results: &[Stream<'_>]) -> Chart {
     });
 
     let drawn = |s: &Series| s.line.iter().map(|(_, y)| *y).chain(s.points.iter().map(|p| p.y)).collect::<Vec<_>>();
-    let most = series.iter().flat_map(drawn).fold(0.0, f64::max);
+    let highest = series.iter().flat_map(drawn).fold(0.0, f64::max);
     let y = rate_axis(
         lang,
         said!(lang, "charts-axis-payload"),
         "bit/s",
         lowest(results.iter().map(|result| payload(*result))),
-        results.iter().filter_map(|m| runs(*m)).map(|(_, high)| high).fold(most, f64::max),
+        results.iter().filter_map(|m| runs(*m)).map(|(_, high)| high).fold(highest, f64::max),
     );
-    let (low, high) = (size(first) / 1.12, size(results[results.len() - 1]) * 1.12);
+    let low = size(first) / 1.12;
+    let high = size(results[results.len() - 1]) * 1.12;
     let x = Axis {
         title: said!(lang, "charts-axis-message"),
         scale: Scale::Log(low, high),
@@ -148,24 +150,26 @@ fn sweep(lang: Language, results: &[Stream<'_>]) -> Chart {
 
 /// The theoretical line between the sizes measured: dense where one line rate and MTU hold for all.
 fn theory(results: &[Stream<'_>]) -> Vec<(f64, f64)> {
-    let known: Vec<(Stream<'_>, &PathLimit)> =
+    let with_limits: Vec<(Stream<'_>, &PathLimit)> =
         results.iter().filter_map(|m| Some((*m, m.figures.flow.limit.as_ref()?))).collect();
-    let Some((first, limit)) = known.first() else { return Vec::new() };
+    let Some((first, limit)) = with_limits.first() else { return Vec::new() };
     // Only where the record's own limits come out may what lies between them be drawn.
     let of = |size: u64| {
         PathLimit::payload_of(limit.line_bps, first.figures.flow.transport, first.figures.flow.ip, size, limit.mtu)
     };
-    if known.iter().any(|(m, own)| of(m.figures.flow.message_bytes) != own.payload_bps) {
-        return known
+    if with_limits.iter().any(|(m, own)| of(m.figures.flow.message_bytes) != own.payload_bps) {
+        return with_limits
             .iter()
             .map(|(m, own)| (m.figures.flow.message_bytes as f64, own.payload_bps.get() as f64))
             .collect();
     }
-    let (low, high) =
-        (first.figures.flow.message_bytes.max(1) as f64, known[known.len() - 1].0.figures.flow.message_bytes as f64);
+    let (low, high) = (
+        first.figures.flow.message_bytes.max(1) as f64,
+        with_limits[with_limits.len() - 1].0.figures.flow.message_bytes as f64,
+    );
     let mut sizes: Vec<u64> =
         (0..=160).map(|step| (low * (high / low).powf(f64::from(step) / 160.0)).round() as u64).collect();
-    sizes.extend(known.iter().map(|(m, _)| m.figures.flow.message_bytes));
+    sizes.extend(with_limits.iter().map(|(m, _)| m.figures.flow.message_bytes));
     sizes.sort_unstable();
     sizes.dedup();
     sizes.into_iter().map(|size| (size as f64, of(size).get() as f64)).collect()
@@ -262,7 +266,7 @@ fn bits(value: f64) -> Option<String> {
     rate(value, "bit/s")
 }
 
-/// What a point of a throughput chart says.
+/// Returns the text of a point of a throughput chart.
 fn said(lang: Language, stream: Stream<'_>) -> String {
     let Stream { result, figures } = stream;
     let mut text = plain(&result.name);

@@ -1,4 +1,4 @@
-//! What is shown of latency under load: its columns, its sentences, its chart.
+//! Latency under load: its columns, its sentences, its chart.
 
 use crate::blocks::chart::{Chart, distributions};
 use crate::figures::{counted_share, nanos, per_second, percent, plain, range, signed_nanos, spread};
@@ -31,10 +31,12 @@ fn probed<'a>(result: &'a Measurement) -> Option<&'a LoadedLatency> {
     result.loaded_latency()
 }
 
-/// What the stream did to the latency of others.
+/// Returns the effect of the stream on the latency of others.
 pub(crate) fn sentence(lang: Language, result: &Measurement) -> Option<String> {
     let probed = probed(result)?;
-    let (idle, loaded, added) = (&probed.idle_ns, &probed.loaded_ns, &probed.added_ns);
+    let idle = &probed.idle_ns;
+    let loaded = &probed.loaded_ns;
+    let added = &probed.added_ns;
     let runs = spread(lang, &added.p50_runs, |value| value.is_finite().then(|| signed_nanos(value as i64)));
     let mut all = vec![said!(
         lang,
@@ -70,7 +72,7 @@ pub(crate) fn sentence(lang: Language, result: &Measurement) -> Option<String> {
     Some(in_a_row(&all))
 }
 
-/// What a grade stands for: `30 to 60 ms`.
+/// Returns the bounds of a grade: `30 to 60 ms`.
 fn bounds(lang: Language, grade: DelayGrade) -> String {
     match grade.bounds() {
         (Some(from), Some(below)) => range(lang, &from.to_string(), &below.to_string()),
@@ -79,7 +81,7 @@ fn bounds(lang: Language, grade: DelayGrade) -> String {
     }
 }
 
-/// How it was measured, and what the letters mean.
+/// Returns the method, and what the letters mean.
 pub(crate) fn method(lang: Language) -> String {
     let grades: Vec<String> =
         DelayGrade::ALL.iter().map(|(grade, _)| format!("{grade} {}", bounds(lang, *grade))).collect();

@@ -1,4 +1,4 @@
-//! Where a stream's datagrams were lost, as a waterfall: how many were offered, how many were left behind each part of the path,
+//! Loss of a stream's datagrams as a waterfall: how many were offered, how many were left after each part of the path,
 //! and what each part lost.
 
 use crate::blocks::axis::Axis;
@@ -13,12 +13,12 @@ use linerate_units::Ratio;
 
 /// A part of the path, and the datagrams that it lost.
 struct Part {
-    /// What reached its end.
+    /// Name of the datagrams that reach its end.
     name: String,
     lost: u64,
 }
 
-/// The chart of one result; none where nothing was lost.
+/// Returns the chart of one result, `None` if nothing was lost.
 pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
     let loss = result.loss().filter(|loss| loss.lost > 0 && loss.of >= loss.lost)?;
     let title = said!(lang, "waterfall-title", name = plain(&result.name));
@@ -55,7 +55,7 @@ pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
     Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }
 
-/// The parts of the path in their order; a loss whose place is not known comes last, where there is one.
+/// Returns the parts of the path in their order, then the losses of unknown place if there are any.
 fn parts(lang: Language, loss: &Loss) -> Vec<Part> {
     let places = loss.places;
     let part = |name, lost| Part { name, lost };

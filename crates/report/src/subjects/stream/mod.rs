@@ -12,6 +12,7 @@ use crate::said;
 use crate::subjects::contract::Subject;
 use crate::subjects::flow_sentences::{busiest_threads, led, loss, of_link, tester_limit};
 use crate::subjects::flow_table::{Figure, limit, of_task, results_table};
+use crate::subjects::live::{self, Live, LiveChart, LiveColumn, LiveRate, ValueKind};
 use crate::wording::{listed, runs};
 use linerate_model::{CpuCosts, Direction, Measurement, Record, TaskKind, Transport};
 use linerate_units::Ratio;
@@ -19,7 +20,31 @@ use linerate_units::Ratio;
 /// Streams of bytes or datagrams.
 pub(crate) struct Stream;
 
+const PAYLOAD: LiveChart = LiveChart {
+    what: "charts-axis-payload",
+    kind: ValueKind::BitsPerSecond,
+    value: |interval| Some(interval.payload_bps()),
+};
+
+const LOST: LiveChart = LiveChart {
+    what: "over-time-loss",
+    kind: ValueKind::PerSecond,
+    value: |interval| live::per_second(interval, interval.lost),
+};
+
+const LIVE: Live = Live::new(
+    LiveRate::Payload,
+    "Received",
+    &[LiveColumn::Received, LiveColumn::Rate, LiveColumn::Retransmits, LiveColumn::Srtt],
+    &[PAYLOAD, live::RETRANSMITS],
+)
+.over_udp(&[LiveColumn::Received, LiveColumn::Rate, LiveColumn::Lost], &[PAYLOAD, LOST]);
+
 impl Subject for Stream {
+    fn live(&self) -> &'static Live {
+        &LIVE
+    }
+
     fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
         let busy = busiest_threads(lang, result);
         let further = [
@@ -77,12 +102,12 @@ fn throughput(lang: Language, record: &Record, result: &Measurement) -> Vec<Stri
         return vec![said!(lang, "results-absurd-rate")];
     };
     let runs = runs(lang, record, summary, bits);
-    let found = match (result.shares().len(), result.stream().map(|stream| stream.direction)) {
+    let sentence = match (result.shares().len(), result.stream().map(|stream| stream.direction)) {
         (_, Some(Direction::Both)) => said!(lang, "results-stream-both", payload = payload, runs = runs),
         (0 | 1, _) => said!(lang, "results-stream", payload = payload, runs = runs),
         _ => said!(lang, "results-stream-paths", payload = payload, runs = runs),
     };
-    std::iter::once(found).chain(of_link(lang, result)).collect()
+    std::iter::once(sentence).chain(of_link(lang, result)).collect()
 }
 
 /// Returns how many datagrams came twice or out of order.
@@ -101,7 +126,8 @@ fn disorder(lang: Language, result: &Measurement) -> Option<String> {
 /// Returns how far the rate ranged within the window.
 fn within(lang: Language, result: &Measurement) -> Option<String> {
     let range = result.received()?.within?;
-    let (low, high) = (rate(range.p5_bps, "bit/s")?, rate(range.p95_bps, "bit/s")?);
+    let low = rate(range.p5_bps, "bit/s")?;
+    let high = rate(range.p95_bps, "bit/s")?;
     Some(said!(lang, "results-within", low = low, high = high))
 }
 
@@ -115,6 +141,6 @@ fn cpu(lang: Language, result: &Measurement) -> Option<String> {
         (cost, _) => cost.clone().unwrap_or_else(|| MISSING.to_owned()),
     };
     let [sender, receiver] = [with_method(&costs[0], methods[0]), with_method(&costs[1], methods[1])];
-    let known = costs.iter().any(Option::is_some);
-    known.then(|| said!(lang, "results-cpu-byte", sender = sender, receiver = receiver))
+    let is_watched = costs.iter().any(Option::is_some);
+    is_watched.then(|| said!(lang, "results-cpu-byte", sender = sender, receiver = receiver))
 }

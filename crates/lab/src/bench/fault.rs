@@ -1,5 +1,5 @@
-//! Planted faults: what goes wrong at a host or on its link. Each kind has a file of its own: its fields in a bench file, what
-//! they may be, and how it is planted.
+//! Planted faults: what goes wrong at a host or on its link. Each kind has a file of its own: its fields in a bench
+//! file, what they may be, and how it is planted.
 
 mod busy_core;
 mod congestion;
@@ -28,9 +28,10 @@ pub use softirq_load::SoftirqLoad;
 pub use tcp_memory::TcpMemory;
 pub use wrong_speed::WrongSpeed;
 
-use crate::bench::{Bench, TESTER, join};
-use crate::beside::Beside;
-use crate::{LabError, written};
+use super::{Bench, TESTER};
+use crate::child_processes::ChildProcesses;
+use crate::error::{LabError, host_list};
+use crate::written;
 use linerate_model::HostName;
 use linerate_sys::Error;
 use linerate_sys::namespace::NetNamespace;
@@ -67,15 +68,15 @@ pub enum Fault {
     NoOffload(NoOffload),
 }
 
-/// What every kind of fault has.
+/// Behaviour of a kind of fault.
 trait Kind {
     /// Its name in bench files.
     fn name(&self) -> &'static str;
 
-    /// The host it is planted in, or whose link has it.
+    /// Returns the host in which it is planted, or with the link that has it.
     fn host(&self) -> &HostName;
 
-    /// Where it is planted, as a bench file writes it.
+    /// Returns the place where it is planted, as a bench file writes it.
     fn at(&self) -> String {
         self.host().to_string()
     }
@@ -88,22 +89,23 @@ trait Kind {
     /// Checks its fields; says what is wrong.
     fn check(&self, bench: &Bench) -> Result<(), String>;
 
-    /// It is planted in the network stack behind the host's interface, which raw frames do not pass.
+    /// Returns whether it is planted in the host's network stack, which raw frames bypass.
     fn in_stack(&self) -> bool {
         true
     }
 
-    /// It may be planted in the tester.
+    /// Returns whether it may be planted in the tester.
     fn in_tester(&self) -> bool {
         false
     }
 
-    /// It needs every frame to pass the host's link by itself.
+    /// Returns whether it needs every frame to pass the host's link by itself.
     fn frame_by_frame(&self) -> bool {
         false
     }
 
-    /// It drops frames at the host's interface, which the interface's `clsact` discipline counts.
+    /// Returns whether it drops frames at the host's interface, so that the interface's `clsact` discipline counts
+    /// them.
     fn drops_at_interface(&self) -> bool {
         false
     }
@@ -113,8 +115,8 @@ trait Kind {
         Ok(())
     }
 
-    /// Plants what a process beside the lab does; `agent` is the process of the host's agent.
-    fn plant_beside(&self, _beside: &mut Beside, _agent: u32) -> Result<(), LabError> {
+    /// Plants the part that a child process of the lab does; `agent` is the process of the host's agent.
+    fn plant_in_process(&self, _children: &mut ChildProcesses, _agent: u32) -> Result<(), LabError> {
         Ok(())
     }
 }
@@ -158,19 +160,19 @@ impl Fault {
         self.kind().name()
     }
 
-    /// The host it is planted in, or whose link has it.
+    /// Returns the host in which it is planted, or with the link that has it.
     pub fn host(&self) -> &HostName {
         self.kind().host()
     }
 
-    /// Checks that it can be planted in `bench`, beside the faults `before` it; says what is wrong.
+    /// Checks that it can be planted in `bench` in addition to the faults `before` it. Errors name the field.
     fn check(&self, bench: &Bench, before: &[Self]) -> Result<(), String> {
         let kind = self.kind();
         let fail = |problem: &str| Err(format!("fault {} at `{}`: {problem}", kind.name(), kind.at()));
         let host = kind.host();
         let in_tester = kind.in_tester() && bench.tester_ports > 0 && host.0 == TESTER;
         if !bench.hosts.contains(host) && !in_tester {
-            return fail(&format!("there is no such host (hosts: {})", join(&bench.hosts)));
+            return fail(&format!("there is no such host (hosts: {})", host_list(&bench.hosts)));
         }
         if kind.in_stack() && bench.testers.contains(host) {
             return fail("this host tests the device with raw frames, which pass none of its filters and queues");
@@ -186,7 +188,7 @@ impl Fault {
     }
 }
 
-/// As on the command line: `softirq-load,at=b,cost=5us`.
+/// Reads the form of the command line: `softirq-load,at=b,cost=5us`.
 impl FromStr for Fault {
     type Err = String;
 
@@ -224,12 +226,17 @@ impl Bench {
         Ok(drops)
     }
 
-    /// Starts the processes beside the lab that faults of a host need.
-    pub(crate) fn plant_beside(&self, host: &HostName, beside: &mut Beside, agent: u32) -> Result<(), LabError> {
-        self.faults_of(host).try_for_each(|fault| fault.plant_beside(beside, agent))
+    /// Starts the child processes that faults of a host need.
+    pub(crate) fn plant_in_process(
+        &self,
+        host: &HostName,
+        children: &mut ChildProcesses,
+        agent: u32,
+    ) -> Result<(), LabError> {
+        self.faults_of(host).try_for_each(|fault| fault.plant_in_process(children, agent))
     }
 
-    /// The speed that a host's interfaces declare; none if nobody says one.
+    /// Returns the speed that a host's interfaces declare, if they declare any.
     pub(crate) fn declared_speed(&self, host: &HostName) -> Option<BitRate> {
         let wrong = self.faults.iter().find_map(|fault| match fault {
             Fault::WrongSpeed(fault) if fault.at == *host => Some(fault.declared),
@@ -255,10 +262,10 @@ impl Bench {
 
 /// Checks that a share of a core's time is one; says what is wrong.
 fn check_share(ratio: Ratio) -> Result<(), String> {
-    match ratio.part == 0 || ratio.of == 0 || ratio.part > ratio.of {
-        true => Err(String::from("ratio: a share of a core's time is above 0 and at most 1")),
-        false => Ok(()),
+    if ratio.part == 0 || ratio.of == 0 || ratio.part > ratio.of {
+        return Err(String::from("ratio: a share of a core's time is above 0 and at most 1"));
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -289,9 +296,9 @@ mod tests {
             ("wrong-speed,at=a,declared=1G", "kind = 'wrong-speed'\nat = 'a'\ndeclared = '1G'"),
             ("no-offload,at=a", "kind = 'no-offload'\nat = 'a'"),
         ] {
-            let given: Fault = line.parse().expect(line);
-            assert_eq!(toml::from_str::<Fault>(file).as_ref(), Ok(&given), "{line}");
-            assert_eq!(line.split(',').next(), Some(given.name()));
+            let parsed_fault: Fault = line.parse().expect(line);
+            assert_eq!(toml::from_str::<Fault>(file).as_ref(), Ok(&parsed_fault), "{line}");
+            assert_eq!(line.split(',').next(), Some(parsed_fault.name()));
         }
     }
 

@@ -1,10 +1,13 @@
 //! Tests of a device with raw frames: what is asked and what was found.
 
+mod found;
+
+pub use found::{BackToBack, BufferTime, BurstLengths, EchoRate, GoalBounds, Recovery, SearchGoal};
+
 use crate::checked::{HIGHEST_RATE, OutOfRange, check_when_read, within};
 use crate::{
-    AddressTable, BackToBack, Caveat, DeviceLoad, EchoRate, Firmness, FrameEngine, FrameHeaders, FrameStream,
-    FramesTask, GoalBounds, HostName, Latency, NeighbourTable, PortName, RecordId, Recovery, SearchGoal, Verdict,
-    Window,
+    AddressTable, Caveat, DeviceLoad, Firmness, FrameEngine, FrameHeaders, FrameStream, FramesTask, HostName, Latency,
+    NeighbourTable, PortName, RecordId, Verdict, Window,
 };
 use linerate_units::{BitRate, FrameRate, FrameSize, Nanos, Ratio};
 use schemars::JsonSchema;

@@ -1,6 +1,6 @@
 //! A file server that is an end of a copy.
 
-use crate::NfsServer;
+use super::NfsServer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -3,7 +3,6 @@
 use super::{HostInterface, Kind};
 use crate::bench::{Bench, RATE_MINIMUM};
 use crate::ethernet::{self, End};
-use crate::wiring::mtu_of;
 use crate::written;
 use linerate_model::HostName;
 use linerate_sys::Error;
@@ -24,7 +23,7 @@ pub struct HostQueue {
     /// The rate, on the wire.
     #[serde(deserialize_with = "written::text")]
     pub rate: BitRate,
-    /// What may wait, bytes of frames; the rest is dropped.
+    /// Length of the queue in bytes of frames; further frames are dropped.
     #[serde(deserialize_with = "written::text")]
     pub queue: ByteCount,
 }
@@ -46,11 +45,11 @@ impl Kind for HostQueue {
         if let Some(rate) = link.rate.filter(|rate| *rate <= self.rate) {
             return Err(format!("rate: {} is no limit, because the link itself has {rate}", self.rate));
         }
-        let longest_frame = u64::from(mtu_of(bench, &self.at) + HEADERS);
-        match (longest_frame..=u64::from(u32::MAX)).contains(&self.queue.get()) {
-            true => Ok(()),
-            false => Err(format!("queue: it holds {longest_frame} B (one frame) to 4 GiB, not {}", self.queue)),
+        let longest_frame = u64::from(bench.mtu_of(&self.at) + HEADERS);
+        if !(longest_frame..=u64::from(u32::MAX)).contains(&self.queue.get()) {
+            return Err(format!("queue: it holds {longest_frame} B (one frame) to 4 GiB, not {}", self.queue));
         }
+        Ok(())
     }
 
     fn frame_by_frame(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Latency under load: what requests take on the idle path and beside a stream, and what the difference is worth.
 
-use crate::{Arrivals, Latency, Net, SocketOptions, StreamTask, Summary, TransactTask, Transport};
+use super::Latency;
+use crate::{Arrivals, Net, SocketOptions, StreamTask, Summary, TransactTask, Transport};
 use linerate_units::{ByteCount, Nanos, OpRate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,12 @@
 //! The reference device's limits, as the command line and bench files write them.
 
+use crate::limit_field::{LimitField, each_field, field, join_fields};
 use linerate_units::{BitRate, ParseError, Ratio};
 use std::fmt;
 use std::str::FromStr;
 
-/// Frames that may wait unless said otherwise: as many as a virtual link holds, so that a steady load at the rate passes
-/// however the tester's frames bunch.
+/// Frames that may wait unless said otherwise: as many as a virtual link holds, so that a steady load at the rate
+/// passes however the tester's frames bunch.
 pub(crate) const QUEUE_FRAMES: u32 = 256;
 /// Addresses that are learnt unless said otherwise.
 pub(crate) const ADDRESSES: u32 = 65_536;
@@ -16,14 +17,14 @@ const QUEUE_MAXIMUM: u32 = 1_000_000;
 /// Most addresses: they lie in memory.
 const ADDRESSES_MAXIMUM: u32 = 1 << 22;
 
-/// What a reference device can do; without any limit it is a plain fast switch.
+/// Limits of a reference device; without any limit it is a plain fast switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReferenceLimits {
     /// Frames a second that it forwards, all ports together.
     pub max_frames: Option<u64>,
     /// Bits a second on the wire (with FCS, preamble and gap) that it forwards, all ports together.
     pub max_rate: Option<BitRate>,
-    /// So many of so many test frames are lost, evenly spread.
+    /// Share of the test frames that are lost, evenly spread.
     pub loss: Option<Ratio>,
     /// Frames that wait when it is busy; what comes on top is dropped.
     pub queue: u32,
@@ -39,41 +40,20 @@ impl Default for ReferenceLimits {
     }
 }
 
-/// A limit: how it is written, what it is, and an example.
-struct Field {
-    name: &'static str,
-    expected: &'static str,
-    example: &'static str,
-}
-
-const fn field(name: &'static str, expected: &'static str, example: &'static str) -> Field {
-    Field { name, expected, example }
-}
-
-const MAX_FRAMES: Field =
+const MAX_FRAMES: LimitField =
     field("max-frames", "max-frames of a reference device: frames a second, 1 to 1000000000", "max-frames=200000");
-const MAX_RATE: Field =
+const MAX_RATE: LimitField =
     field("max-rate", "max-rate of a reference device: a bit rate on the wire, 64kbit/s or more", "max-rate=1Gbit/s");
-const LOSS: Field =
+const LOSS: LimitField =
     field("loss", "loss of a reference device: so many of so many frames, at most 1", "loss=1/1000 or loss=0.1%");
-const QUEUE: Field = field("queue", "queue of a reference device: frames, 0 to 1000000", "queue=256");
-const ADDRESS_COUNT: Field =
+const QUEUE: LimitField = field("queue", "queue of a reference device: frames, 0 to 1000000", "queue=256");
+const ADDRESS_COUNT: LimitField =
     field("addresses", "addresses of a reference device: a count, 1 to 4194304", "addresses=1000");
-const ECHO: Field = field("echo", "echo of a reference device: answers a second, 1 or more", "echo=5000");
-
-impl Field {
-    fn error(&self, text: &str) -> ParseError {
-        ParseError { text: text.to_owned(), expected: self.expected, example: self.example }
-    }
-
-    /// Reads a value that `good` approves of.
-    fn read<T: FromStr>(&self, text: &str, good: impl FnOnce(&T) -> bool) -> Result<T, ParseError> {
-        text.parse().ok().filter(good).ok_or_else(|| self.error(text))
-    }
-}
+const ECHO: LimitField = field("echo", "echo of a reference device: answers a second, 1 or more", "echo=5000");
 
 impl ReferenceLimits {
-    /// Whether it has limits that a device without time would not keep. How many frames a fast switch forwards is no limit.
+    /// Whether it has limits that a device without time would not keep. How many frames a fast switch forwards is no
+    /// limit.
     pub(crate) fn can_be_missed(&self) -> bool {
         self.max_frames.is_some() || self.max_rate.is_some() || self.loss.is_some() || self.echo.is_some()
     }
@@ -116,24 +96,8 @@ impl FromStr for ReferenceLimits {
     }
 }
 
-/// Hands each `name=value` of a list with commas to `set`. What has no value is refused: `expected` and `example` say what should stand
-/// there.
-pub(crate) fn each_field(
-    text: &str,
-    expected: &'static str,
-    example: &'static str,
-    mut set: impl FnMut(&str, &str) -> Result<(), ParseError>,
-) -> Result<(), ParseError> {
-    for item in text.split(',').filter(|item| !item.is_empty()) {
-        let missing = || ParseError { text: item.to_owned(), expected, example };
-        let (name, value) = item.split_once('=').ok_or_else(missing)?;
-        set(name.trim(), value.trim())?;
-    }
-    Ok(())
-}
-
 impl fmt::Display for ReferenceLimits {
-    /// As it is read; what is as it would be unsaid is left out.
+    /// Writes the form that is read, without default values.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unsaid = Self::default();
         let items = [
@@ -144,8 +108,7 @@ impl fmt::Display for ReferenceLimits {
             (&ADDRESS_COUNT, Some(self.addresses).filter(|n| *n != unsaid.addresses).map(|n| n.to_string())),
             (&ECHO, self.echo.map(|rate| rate.to_string())),
         ];
-        let items = items.into_iter().filter_map(|(field, value)| Some(format!("{}={}", field.name, value?)));
-        f.write_str(&items.collect::<Vec<_>>().join(","))
+        f.write_str(&join_fields(items))
     }
 }
 
@@ -222,15 +185,15 @@ mod tests {
             "\u{e9}",
         ];
         let mut random = SmallRng::seed_from_u64(2544);
-        let mut read = 0;
+        let mut valid = 0;
         for _ in 0..200_000 {
             let text: String =
                 (0..random.random_range(0..9)).map(|_| pieces[random.random_range(0..pieces.len())]).collect();
             if let Ok(limits) = text.parse::<ReferenceLimits>() {
-                read += usize::from(!text.is_empty());
+                valid += usize::from(!text.is_empty());
                 assert_eq!(limits.to_string().parse(), Ok(limits), "{text}");
             }
         }
-        assert!(read > 1_000, "{read}: hardly any text is one of limits");
+        assert!(valid > 1_000, "{valid}: hardly any text is one of limits");
     }
 }

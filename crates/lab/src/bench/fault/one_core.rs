@@ -1,4 +1,4 @@
-//! One core: soft interrupts of the host's interface all run on one core.
+//! Single core: soft interrupts of the host's interface all run on one core.
 
 use super::{HostInterface, Kind};
 use crate::bench::Bench;

@@ -1,11 +1,11 @@
-//! One direction of a link, as a planted loss names it.
+//! Direction of a link, as a planted loss names it.
 
 use linerate_model::HostName;
 use linerate_units::ParseError;
 use std::fmt;
 use std::str::FromStr;
 
-/// One direction of a link: `a` is what host a sends, `device:a` what the device sends to it.
+/// Direction of a link: `a` for the frames that host a sends, `device:a` for the frames that the device sends to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FaultPlace {
     /// From the host.
@@ -15,7 +15,7 @@ pub enum FaultPlace {
 }
 
 impl FaultPlace {
-    /// The host whose link it is.
+    /// Returns the host of the link.
     pub fn host(&self) -> &HostName {
         match self {
             Self::From(host) | Self::To(host) => host,

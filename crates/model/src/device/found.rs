@@ -1,6 +1,7 @@
 //! What tests of a device beyond its steady rates find: search goals, bursts, recovery, echo.
 
-use crate::{Caveat, Firmness, FrameTesterLimit, Limit, Verdict};
+use super::FrameTesterLimit;
+use crate::{Caveat, Firmness, Limit, Verdict};
 use linerate_units::{FrameRate, Nanos, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@ use linerate_model::HostName;
 use linerate_units::BitRate;
 use serde::Deserialize;
 
-/// The host's agent is told another speed than the link has, as by a driver or a setting that is wrong.
+/// Wrong declaration of the link's speed, as by a driver or a wrong setting.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrongSpeed {

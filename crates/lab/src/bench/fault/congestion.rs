@@ -31,8 +31,8 @@ impl Kind for Congestion {
     }
 
     fn check(&self, _bench: &Bench) -> Result<(), String> {
-        let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        if self.control.is_empty() || self.control.len() > LONGEST || !self.control.chars().all(known) {
+        let is_name = self.control.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        if self.control.is_empty() || self.control.len() > LONGEST || !is_name {
             return Err(format!("control: `{}` is no congestion control, as `cubic` is", self.control));
         }
         Ok(())
@@ -50,10 +50,10 @@ impl Kind for Congestion {
                 );
                 return Err(Error::new("use congestion control", &what, io::ErrorKind::NotFound));
             }
-            match set_network_setting("ipv4/tcp_congestion_control", &self.control)? {
-                true => Ok(()),
-                false => Err(Error::new("write", "ipv4/tcp_congestion_control", io::ErrorKind::NotFound)),
+            if !set_network_setting("ipv4/tcp_congestion_control", &self.control)? {
+                return Err(Error::new("write", "ipv4/tcp_congestion_control", io::ErrorKind::NotFound));
             }
+            Ok(())
         })?
     }
 }

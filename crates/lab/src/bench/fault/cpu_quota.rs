@@ -2,7 +2,7 @@
 
 use super::{Kind, check_share};
 use crate::bench::Bench;
-use crate::beside::Beside;
+use crate::child_processes::ChildProcesses;
 use crate::{LabError, written};
 use linerate_model::HostName;
 use linerate_units::Ratio;
@@ -36,7 +36,7 @@ impl Kind for CpuQuota {
         false
     }
 
-    fn plant_beside(&self, beside: &mut Beside, agent: u32) -> Result<(), LabError> {
-        beside.limit(agent, self.ratio)
+    fn plant_in_process(&self, children: &mut ChildProcesses, agent: u32) -> Result<(), LabError> {
+        children.limit(agent, self.ratio)
     }
 }

@@ -12,7 +12,7 @@ use linerate_sys::shaping::Way;
 use linerate_units::FrameRate;
 use serde::Deserialize;
 
-/// What the host receives above a rate of packets is dropped in the host.
+/// Filter of the host that drops received packets above a rate.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DropFilter {
@@ -21,12 +21,12 @@ pub struct DropFilter {
     /// The packets per second that pass.
     #[serde(deserialize_with = "written::number")]
     pub above: FrameRate,
-    /// What drops the others; traffic control unless said.
+    /// Kind of the filter; traffic control by default.
     #[serde(default)]
     pub by: FilterKind,
 }
 
-/// What drops packets in a host.
+/// Kinds of packet filters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FilterKind {
@@ -37,8 +37,8 @@ pub enum FilterKind {
     Netfilter,
 }
 
-/// Packets that may come back to back, as a share of a second of the rate, and at the least: TCP sends some that way, and a
-/// longer burst would pass for a higher rate in a short trial.
+/// Packets that may come back to back, as a share of a second of the rate, and at the least: TCP sends some that way,
+/// and a longer burst would pass for a higher rate in a short trial.
 const BURST_SHARE: u64 = 100;
 const BURST_MINIMUM: u64 = 5;
 

@@ -10,7 +10,7 @@ use linerate_units::ByteCount;
 use serde::Deserialize;
 use std::io;
 
-/// What the kernel takes for the settings, bytes: a page, and what its integers hold.
+/// Range of the kernel's settings, bytes: a page, and the largest value of its integers.
 const SIZES: std::ops::RangeInclusive<u64> = 4096..=1 << 30;
 
 /// The largest buffers of TCP sockets in the host's network.

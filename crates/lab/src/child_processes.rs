@@ -1,9 +1,10 @@
-//! Processes that stand beside the hosts of a lab for planted faults: a neighbour that takes a core's time, a slow disk, a path, cross
-//! traffic, and a keeper that removes a control group when its agent is gone.
+//! Child processes of a lab, for planted limits and faults: a neighbour that takes a core's time, a slow disk, a path,
+//! cross traffic, and a keeper that removes a control group when its agent is gone.
 //!
-//! Each lives until its standard input ends. The other end of that pipe is the lab's, and the agents' of a lab that is kept,
-//! so that they end with it however it ends, and the keeper still does its work after a kill -9.
+//! Each lives until its standard input ends. The other end of that pipe is the lab's, and the agents' of a lab that is
+//! kept, so that they end with it however it ends, and the keeper still does its work after a kill -9.
 
+use crate::lifeline::wait_for_end;
 use crate::path::{self, PathPlan, PathWatch};
 use crate::slow_disk::READY;
 use crate::{LabError, SlowDisk};
@@ -14,7 +15,7 @@ use linerate_sys::process::{Placement, ProcessId, spawn};
 use linerate_sys::thread::SessionFirst;
 use linerate_units::{ByteCount, Nanos, Ratio};
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, PipeReader, PipeWriter, Read};
+use std::io::{self, BufRead as _, BufReader, PipeReader, PipeWriter};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -22,24 +23,24 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// One turn of a neighbour: busy for its share of this, asleep for the rest.
+/// Period of a neighbour: busy for its share, asleep for the remainder.
 const TURN: Duration = Duration::from_millis(10);
 /// The period of a quota, the kernel's own default.
 const PERIOD_US: u64 = 100_000;
 /// The shortest quota that the kernel takes.
 const QUOTA_MINIMUM_US: u64 = 1_000;
-/// How long a keeper waits for the agent to be gone, and the lab for the keeper.
+/// Time that a keeper waits for the agent to be gone, and the lab for the keeper.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The processes beside a lab.
-pub(crate) struct Beside {
+/// Child processes of a lab.
+pub(crate) struct ChildProcesses {
     program: PathBuf,
     children: Vec<Child>,
     ends: PipeReader,
     lives: Option<PipeWriter>,
 }
 
-impl Beside {
+impl ChildProcesses {
     pub(crate) fn new(program: &Path) -> Result<Self, LabError> {
         let (ends, lives) = io::pipe().map_err(|error| {
             LabError::at("plant the faults")(linerate_sys::Error::new("pipe2", "the lab's life line", error))
@@ -47,7 +48,7 @@ impl Beside {
         Ok(Self { program: program.to_owned(), children: Vec::new(), ends, lives: Some(lives) })
     }
 
-    /// What must stay open somewhere for them to live.
+    /// Returns the descriptor that keeps them alive while it is open.
     pub(crate) fn life(&self) -> Result<OwnedFd, LabError> {
         let life = self.lives.as_ref().map_or_else(|| Err(io::ErrorKind::NotFound.into()), PipeWriter::try_clone);
         life.map(OwnedFd::from).map_err(|error| failed(linerate_sys::Error::new("dup", "the lab's life line", error)))
@@ -66,10 +67,10 @@ impl Beside {
             let object = format!("{} (a CPU quota needs a control group that this user may make)", path.display());
             LabError::at("plant the CPU quota")(linerate_sys::Error::new("write", object, error))
         };
-        let own = cgroup::groups("cpu").into_iter().next().ok_or_else(|| {
+        let parent_group = cgroup::groups("cpu").into_iter().next().ok_or_else(|| {
             failed(Path::new("/sys/fs/cgroup"), io::Error::other("no hierarchy with the cpu controller is mounted"))
         })?;
-        let group = own.join(format!("linerate-{pid}"));
+        let group = parent_group.join(format!("linerate-{pid}"));
         // The keeper first: whatever happens next, somebody removes the group.
         self.start(&[String::from("keeper"), group.display().to_string()])?;
         let write = |name: &str, text: String| {
@@ -78,7 +79,7 @@ impl Beside {
         };
         let quota = ((share.as_f64() * PERIOD_US as f64) as u64).max(QUOTA_MINIMUM_US);
         // Version 2 hands the controller down only where that is asked for; it is there already in version 1.
-        let _ = fs::write(own.join("cgroup.subtree_control"), "+cpu");
+        let _ = fs::write(parent_group.join("cgroup.subtree_control"), "+cpu");
         fs::create_dir(&group).map_err(|error| failed(&group, error))?;
         if group.join("cpu.max").exists() {
             write("cpu.max", format!("{quota} {PERIOD_US}"))?;
@@ -105,7 +106,8 @@ impl Beside {
         }
     }
 
-    /// Starts what sends datagrams of `size` bytes by the first socket, one each `interval`, and receives by the second.
+    /// Starts what sends datagrams of `size` bytes by the first socket, one each `interval`, and receives by the
+    /// second.
     pub(crate) fn exchange(
         &mut self,
         [sender, receiver]: [OwnedFd; 2],
@@ -159,7 +161,7 @@ impl Beside {
         self.spawn(command, None).map(drop)
     }
 
-    /// This program as one that lives until the lab is gone.
+    /// Returns a command that runs this program until the lab is gone.
     fn command(&self, words: &[String]) -> Result<Command, LabError> {
         let ends = self.ends.try_clone();
         let ends = ends.map_err(|error| failed(linerate_sys::Error::new("dup", "the lab's life line", error)))?;
@@ -197,12 +199,12 @@ pub fn neighbour(core: u32, share: f64, first: bool) -> Result<(), linerate_sys:
             thread::sleep(TURN.saturating_sub(begun.elapsed()));
         }
     });
-    until_the_end()
+    wait_for_end()
 }
 
 /// Waits until standard input ends and the control group is empty, and removes it.
 pub fn keeper(group: &Path) -> Result<(), linerate_sys::Error> {
-    until_the_end()?;
+    wait_for_end()?;
     let deadline = Instant::now() + GRACE;
     loop {
         match fs::remove_dir(group) {
@@ -214,10 +216,4 @@ pub fn keeper(group: &Path) -> Result<(), linerate_sys::Error> {
             Ok(()) => return Ok(()),
         }
     }
-}
-
-/// Waits until standard input ends: the lab is gone.
-pub(crate) fn until_the_end() -> Result<(), linerate_sys::Error> {
-    let end = io::stdin().read_to_end(&mut Vec::new());
-    end.map(drop).map_err(|error| linerate_sys::Error::new("read", "standard input", error))
 }

@@ -39,7 +39,7 @@ impl Kind for Loss {
         check_loss(bench, self.ratio)
     }
 
-    /// It is on the wire, which raw frames pass too.
+    /// Returns false: the loss is on the wire, which raw frames pass too.
     fn in_stack(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! No offload: the host's interface neither cuts nor joins packets.
+//! Offloads off: the host's interface neither segments nor joins packets.
 
 use super::{Fault, HostInterface, Kind};
 use crate::bench::Bench;
@@ -25,12 +25,14 @@ impl Kind for NoOffload {
     }
 
     fn check(&self, bench: &Bench) -> Result<(), String> {
-        // Joining is what gives a veth interface its receive queue, and the thread of that queue has to be on the busy core.
-        let busy = |fault: &Fault| matches!(fault, Fault::BusyCore(_)) && *fault.host() == self.at;
-        match bench.faults.iter().any(busy) {
-            true => Err(String::from("busy-core at the same host needs offloads; leave one of the two out")),
-            false => Ok(()),
+        // Joining is what gives a veth interface its receive queue, and the thread of that queue has to be on the busy
+        // core.
+        let has_busy_core =
+            bench.faults.iter().any(|fault| matches!(fault, Fault::BusyCore(_)) && *fault.host() == self.at);
+        if has_busy_core {
+            return Err(String::from("busy-core at the same host needs offloads; leave one of the two out"));
         }
+        Ok(())
     }
 
     fn plant(&self, interface: &HostInterface<'_>) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use super::{HostInterface, Kind, check_share};
 use crate::bench::{Bench, TESTER};
-use crate::beside::Beside;
+use crate::child_processes::ChildProcesses;
 use crate::receiving::{self, last_core};
 use crate::{LabError, written};
 use linerate_model::HostName;
@@ -51,10 +51,10 @@ impl Kind for BusyCore {
         receiving::move_to_last_core(interface.namespace, &[interface.name.to_owned()], false)
     }
 
-    fn plant_beside(&self, beside: &mut Beside, _agent: u32) -> Result<(), LabError> {
+    fn plant_in_process(&self, children: &mut ChildProcesses, _agent: u32) -> Result<(), LabError> {
         // The tester sends on the first core, and goes first there; a host with this fault receives on the last.
         let tests = self.at.0 == TESTER;
         let core = if tests { 0 } else { last_core() };
-        beside.take(core, self.ratio, tests)
+        children.take(core, self.ratio, tests)
     }
 }

@@ -17,8 +17,8 @@ use serde::Deserialize;
 use std::os::fd::AsFd as _;
 
 /// The compiled program.
-const OBJECT: &[u8] = include_bytes_aligned!("../../bpf/spend.bpf.o");
-/// What errors call it.
+const OBJECT: &[u8] = include_bytes_aligned!("../../../bpf/spend.bpf.o");
+/// Name in errors.
 const WHAT: &str = "the slow filter";
 /// The longest time that the program spends on a frame: it reads a clock, and the verifier must see it end.
 const COST_MAXIMUM: Nanos = Nanos::new(100_000);
@@ -44,10 +44,10 @@ impl Kind for SoftirqLoad {
     }
 
     fn check(&self, _bench: &Bench) -> Result<(), String> {
-        match (1..=COST_MAXIMUM.get()).contains(&self.cost.get()) {
-            true => Ok(()),
-            false => Err(format!("cost: the time for a frame is above 0 and at most {COST_MAXIMUM}")),
+        if !(1..=COST_MAXIMUM.get()).contains(&self.cost.get()) {
+            return Err(format!("cost: the time for a frame is above 0 and at most {COST_MAXIMUM}"));
         }
+        Ok(())
     }
 
     fn plant(&self, interface: &HostInterface<'_>) -> Result<(), Error> {
@@ -59,8 +59,8 @@ impl Kind for SoftirqLoad {
                 .override_global("frame_ns", &self.cost.get(), true)
                 .load(OBJECT)
                 .map_err(object_failed(WHAT))?;
-            let found = object.program_mut("slow_filter").ok_or_else(|| incomplete("slow_filter"))?;
-            let classifier: &mut SchedClassifier = found.try_into().map_err(program_failed(WHAT))?;
+            let program = object.program_mut("slow_filter").ok_or_else(|| incomplete("slow_filter"))?;
+            let classifier: &mut SchedClassifier = program.try_into().map_err(program_failed(WHAT))?;
             classifier.load().map_err(program_failed(WHAT))?;
             let program = classifier.fd().map_err(program_failed(WHAT))?;
             route.filter_by(link, Way::In, program.as_fd())
