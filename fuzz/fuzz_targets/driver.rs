@@ -1,5 +1,5 @@
-//! Runs one target under libFuzzer: the one that `LINERATE_FUZZ_TARGET` names. One program serves all of them, so that it is
-//! built and linked once.
+//! Runs one target under libFuzzer: the one that `LINERATE_FUZZ_TARGET` names. One program serves all of them, so that
+//! it is built and linked once.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Files of others.
+//! Files from untrusted sources.
 
 use linerate_store::{Query, Store};
 use std::fs;
@@ -20,7 +20,7 @@ pub(crate) fn store(bytes: &[u8]) {
     use_store(&path);
 }
 
-/// Does what a user does with a store: opens it, lists it, and loads what is in it.
+/// Uses a store as a user does: opens it, lists it, and loads its records.
 fn use_store(path: &Path) {
     let Ok(store) = Store::open(Some(path)) else { return };
     let Ok(rows) = store.list(&Query::default(), 0, 100) else { return };
@@ -33,22 +33,23 @@ fn use_store(path: &Path) {
 /// Blocks of a copy. Nothing outside the destination is changed, and nothing in it keeps a temporary name.
 pub(crate) fn copied(bytes: &[u8]) {
     let folder = folder();
-    let (outside, inside) = (folder.path().join("outside"), folder.path().join("inside"));
+    let outside = folder.path().join("outside");
+    let inside = folder.path().join("inside");
     fs::write(&outside, "kept").expect("the folder takes a file");
     fs::create_dir(&inside).expect("the folder takes another");
     linerate_copy::fuzzing::blocks(bytes, &inside);
     assert_eq!(fs::read_to_string(&outside).expect("it is there"), "kept");
     assert_eq!(fs::read_dir(folder.path()).expect("it can be listed").count(), 2, "nothing was made outside");
-    let names_one = bytes.windows(9).any(|part| part == b".linerate");
+    let has_such_name = bytes.windows(9).any(|part| part == b".linerate");
     for entry in fs::read_dir(&inside).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        assert!(names_one || !name.to_string_lossy().starts_with(".linerate-fuzz-"), "{} is left", name.display());
+        assert!(has_such_name || !name.to_string_lossy().starts_with(".linerate-fuzz-"), "{} is left", name.display());
     }
 }
 
-/// A folder in memory, where the machine has one: nothing is waited for that a disk would do.
+/// Creates a folder in memory if possible, so that no target waits for a disk.
 fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
-    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    made.expect("a folder can be made")
+    let result = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    result.expect("a folder can be made")
 }

@@ -1,8 +1,8 @@
-//! Every parser of bytes that come from elsewhere, as a function of those bytes.
+//! Every parser of untrusted bytes, as a function of those bytes.
 //!
-//! A target feeds its input to one parser and to what works on the result at once. A panic, a hang or a broken assertion is a
-//! fault of the parser. libFuzzer looks for such inputs (`cargo xtask fuzz`). The tests run every target over its corpus
-//! (`fuzz/corpus`) and over mutations of it, on any machine and without libFuzzer.
+//! A target feeds its input to one parser and to the code that uses the result. A panic, a hang or a failed assertion
+//! is a fault of the parser. libFuzzer looks for such inputs (`cargo xtask fuzz`). The tests run every target over its
+//! corpus (`fuzz/corpus`) and over mutations of it, on any machine and without libFuzzer.
 
 mod files;
 mod nfs_server;
@@ -13,11 +13,11 @@ mod texts;
 /// One parser, or a few that read the same bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name, which is also that of its folder in `fuzz/corpus`.
+    /// Name of the target and of its folder in `fuzz/corpus`.
     pub name: &'static str,
     /// Reads one input.
     pub run: fn(&[u8]),
-    /// How many mutations of its corpus the tests try: fewer where one input takes long.
+    /// Number of mutations of its corpus that the tests try: fewer if an input takes long.
     pub mutations: u32,
 }
 
@@ -31,7 +31,7 @@ pub const TARGETS: &[Target] = &[
     target("agent-requests", linerate_agent::fuzzing::request, 2_000),
     // JSON and events of an agent, which may be hostile.
     target("agent-answers", linerate_control::fuzzing::answer, 2_000),
-    // What the hosts of a trial counted, from agents that may be hostile.
+    // Counts of the hosts of a trial, from agents that may be hostile.
     target("agent-counts", records::counts, 500),
     // Agent URLs and SNMP device URLs, from users.
     target("agent-urls", texts::urls, 5_000),
@@ -73,12 +73,11 @@ pub const TARGETS: &[Target] = &[
     target("snmp-answers", linerate_observe::fuzzing::snmp_answer, 2_000),
     // SQLite files that are opened as a store.
     target("store-files", files::store, 20),
-    // JSON in stores of older formats.
     // Study files: TOML, and the CSV that they name.
     target("studies", texts::study, 1_000),
 ];
 
-/// The target called `name`.
+/// Returns the target called `name`.
 pub fn find(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }

@@ -10,29 +10,30 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 const NFS: u32 = 100_003;
 const MOUNT: u32 = 100_005;
-/// Handles remembered, so that calls can show them.
+/// Maximum number of handles remembered for later calls.
 const HANDLES: usize = 16;
 const HANDLE_BYTES: usize = 16;
-/// No reply is longer than one transfer and what comes with it.
-const LONGEST_REPLY: usize = (1 << 20) + 1_024;
+/// Maximum length of a reply: one transfer and its attributes.
+const MAX_REPLY: usize = (1 << 20) + 1_024;
 
-/// A server and what a peer has learnt of it.
+/// A server, and the handles that a peer has received from it.
 struct Peer {
     programs: [std::sync::Arc<dyn Program>; 2],
-    /// The root's first. All handles of a server begin alike.
+    /// Handles, that of the root first. All handles of a server have the same prefix.
     handles: Vec<[u8; HANDLE_BYTES]>,
     calls: u32,
 }
 
-/// A conversation: calls one after another, each `procedure, arguments..., 0xff`. Arguments are tokens, so that handles, which are
-/// drawn by chance, can be shown:
+/// Makes a sequence of calls, each `procedure, arguments..., 0xff`.
 ///
-/// - `0x00..=0x3f`: opaque data of so many bytes, which follow
-/// - `0x40..=0x7f`: so many bytes as they stand, which follow
-/// - `0x80..=0xbf`: the handle of this number, of those that were seen
+/// Handles are random, so arguments are tokens:
+///
+/// - `0x00..=0x3f`: opaque data of this length, which follows
+/// - `0x40..=0x7f`: raw bytes of this length plus 0x40, which follow
+/// - `0x80..=0xbf`: the handle of this number plus 0x80, of those received
 /// - `0xc0..=0xfe`: this number, less 0xc0
 ///
-/// A procedure with the highest bit is one of the MOUNT service; with the next bit it comes over UDP.
+/// A procedure with the highest bit set is one of the MOUNT service. With the next bit set the call comes over UDP.
 pub(crate) fn calls(bytes: &[u8]) {
     let service = NfsService { memory: ByteCount::new(1 << 20), ..NfsService::default() };
     let programs = service.programs(1).expect("a tree in memory can be served");
@@ -50,17 +51,17 @@ pub(crate) fn calls(bytes: &[u8]) {
 }
 
 impl Peer {
-    /// Learns the root's handle.
+    /// Mounts the export and remembers the root's handle.
     fn mount(&mut self) {
         let mut path = Vec::new();
         put_opaque(&mut path, b"/");
         let reply = self.call(MOUNT, 1, Transport::Tcp, &path);
         // MNT3_OK, the handle's length, the handle.
         let root = reply.get(8..8 + HANDLE_BYTES).expect("a server mounts its root");
-        self.handles = vec![root.try_into().expect("so many bytes")];
+        self.handles = vec![root.try_into().expect("a handle of fixed length")];
     }
 
-    /// The arguments that the tokens at the beginning of `tokens` stand for, and what follows them.
+    /// Returns the arguments of the first call in `tokens`, and the tokens after it.
     fn arguments<'a>(&self, mut tokens: &'a [u8]) -> (Vec<u8>, &'a [u8]) {
         let mut arguments = Vec::new();
         while let Some((&token, after)) = tokens.split_first() {
@@ -95,7 +96,7 @@ impl Peer {
         if server.call(&call, &mut reply).is_err() {
             reply.clear();
         }
-        assert!(reply.len() <= LONGEST_REPLY, "a reply of {} bytes", reply.len());
+        assert!(reply.len() <= MAX_REPLY, "a reply of {} bytes", reply.len());
         self.learn(&reply);
         reply
     }
@@ -104,7 +105,7 @@ impl Peer {
     fn learn(&mut self, reply: &[u8]) {
         let Some(server) = self.handles.first().map(|root| root[..8].to_vec()) else { return };
         for handle in reply.windows(HANDLE_BYTES).step_by(4).filter(|window| window.starts_with(&server)) {
-            let handle: [u8; HANDLE_BYTES] = handle.try_into().expect("a window of so many bytes");
+            let handle: [u8; HANDLE_BYTES] = handle.try_into().expect("a window of fixed length");
             if !self.handles.contains(&handle) && self.handles.len() < HANDLES {
                 self.handles.push(handle);
             }

@@ -1,10 +1,10 @@
-//! Figures of others: counts of agents, and records, which are summed up anew and shown in every form.
+//! Untrusted figures: counts of agents, and records, which are evaluated again and rendered in every form.
 
 use linerate_method::{Joining, figure, join, read_record, spoilt};
 use linerate_model::{HostName, Trial};
 use linerate_report::{Language, Style, csv, html, json, markdown, text};
 
-/// A record's JSON.
+/// Reads a record's JSON and renders the record.
 pub(crate) fn record(bytes: &[u8]) {
     let Ok(text_of_record) = std::str::from_utf8(bytes) else { return };
     let record = match read_record(text_of_record) {
@@ -12,15 +12,15 @@ pub(crate) fn record(bytes: &[u8]) {
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
     let records = [record];
-    let shown = text(&records[..], &Style::default());
-    let control = shown.chars().find(|letter| letter.is_control() && *letter != '\n');
+    let rendered = text(&records[..], &Style::default());
+    let control = rendered.chars().find(|letter| letter.is_control() && *letter != '\n');
     assert_eq!(control, None, "a control character of a record reaches the terminal");
     let page = html(Language::default(), &records[..]);
     assert!(!page.contains("<script>alert"), "a text of a record becomes part of the page's code");
     let _ = (markdown(Language::default(), &records[..]), csv(&records[..]), json(&records[..]));
 }
 
-/// The first line is a trial. Each further line is what a host counted in its first load.
+/// Joins counts to a trial. The first line is the trial, each further line the counts of a host in its first load.
 pub(crate) fn counts(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let mut lines = text.lines();

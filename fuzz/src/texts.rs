@@ -1,7 +1,7 @@
-//! Texts that users give, or are given by others to use.
+//! Texts from users, or from others through users.
 
-use linerate_study::StudyFile;
 use linerate_model::AgentUrl;
+use linerate_study::StudyFile;
 use std::path::Path;
 
 /// URLs of agents and of devices that answer SNMP. An agent's is written as it reads.

@@ -1,5 +1,5 @@
-//! Every target reads its corpus, and mutations of it that are the same on each run. What `cargo xtask fuzz` has found once is
-//! found here ever after.
+//! Every target reads its corpus, and mutations of it that are the same on each run. What `cargo xtask fuzz` has found
+//! once is found here ever after.
 
 use linerate_fuzz::{TARGETS, Target};
 use std::fs;

@@ -1,4 +1,4 @@
-//! linerate against its peers on the same link, and linerate's own cost.
+//! Compares linerate with its peers on the same link, and measures linerate's own cost.
 
 mod clock;
 mod compare;
@@ -22,19 +22,19 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 
-/// Where records and results go.
+/// Folder of records and results.
 const FOLDER: &str = "target/bench";
 
-/// How two or more are compared that run the same loads in turn.
+/// Options of a comparison of two or more tools that run the same loads in turn.
 #[derive(Args)]
 pub(crate) struct Comparison {
-    /// How often each runs each load.
+    /// Number of times each tool runs each load.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeats: u32,
-    /// How long one run measures.
+    /// Seconds that each run measures.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
     seconds: u32,
-    /// Only loads or links whose name contains this, as in `tcp` or `udp-64`.
+    /// Only loads or links with this in their names, as in `tcp` or `udp-64`.
     #[arg(long)]
     only: Option<String>,
     /// Use this linerate instead of the one as it is released, built now.
@@ -43,16 +43,16 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Whether the load or link of this name is asked for.
+    /// Returns whether the load or link of this name is selected.
     fn has(&self, name: &str) -> bool {
         self.only.as_ref().is_none_or(|only| name.contains(only))
     }
 }
 
-/// What to measure.
+/// Benchmark to run.
 #[derive(Subcommand)]
 pub(crate) enum Bench {
-    /// linerate and every installed peer in turn over one link; ratios with their spread.
+    /// linerate and every installed peer in turn over one link. Prints ratios with their spread.
     Streams {
         #[command(flatten)]
         comparison: Comparison,
@@ -60,34 +60,35 @@ pub(crate) enum Bench {
         #[arg(long)]
         peer_path: Option<PathBuf>,
     },
-    /// The frame tester's engine against a bare loop and trafgen, and how well it keeps a pace.
+    /// The frame tester's engine against a bare loop and trafgen, and its accuracy of pace.
     Frames {
-        /// How often each way runs.
+        /// Number of runs of each way.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
         repeats: u32,
-        /// How long one run sends.
+        /// Seconds that each run sends.
         #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
     },
-    /// linerate to iperf3's server, and iperf3 to linerate's, beside iperf3 to iperf3, at 100 Mbit/s, 1 Gbit/s and unlimited.
+    /// linerate to iperf3's server and iperf3 to linerate's, compared with iperf3 to iperf3, at 100 Mbit/s, 1 Gbit/s
+    /// and unlimited.
     Iperf3(Comparison),
-    /// What it costs that all trials share the agent's port, beside `--data-ports`: streams and transactions over TCP and UDP.
+    /// Cost of the port that all trials share, compared with `--data-ports`: streams and transactions over TCP and UDP.
     Ports(Comparison),
-    /// How well the lab's path keeps up with full and small frames, and with its delay.
+    /// Accuracy of the lab's path with full and small frames, and of its delay.
     Path {
-        /// How often each load runs.
+        /// Number of runs of each load.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
         repeats: u32,
-        /// How long one run sends.
+        /// Seconds that each run sends.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=5))]
         seconds: u32,
     },
-    /// NFS calls against linerate's own server over one link: how many a second, and what each costs.
+    /// NFS calls against linerate's own server over one link: calls per second, and CPU time of each.
     Nfs {
-        /// How often each load runs.
+        /// Number of runs of each load.
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
         repeats: u32,
-        /// How long one trial measures.
+        /// Seconds that each trial measures.
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
         /// Use this linerate instead of the one as it is released, built now.
@@ -96,16 +97,16 @@ pub(crate) enum Bench {
     },
     /// `linerate copy` and its peers in turn: the same tree, storage, link and caches; ratios with their spread.
     Copy {
-        /// How often each tool copies.
+        /// Number of copies with each tool.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
         repeats: u32,
         /// The tree, made as `linerate copy --tree` makes it.
         #[arg(long, default_value = "like:system")]
         tree: String,
-        /// Where the tree is made and copied to.
+        /// Folder in which the tree is made and copied.
         #[arg(long, default_value = "target/bench")]
         storage: PathBuf,
-        /// Only ways whose name contains this, as in `path`.
+        /// Only ways with this in their names, as in `path`.
         #[arg(long)]
         only: Option<String>,
         /// Time goes on until all is durable, for every tool.
@@ -123,17 +124,17 @@ pub(crate) enum Bench {
     },
     /// CPU use of agent and observer while a trial runs.
     Overhead {
-        /// How often each load runs.
+        /// Number of runs of each load.
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
         repeats: u32,
-        /// How long one trial measures.
+        /// Seconds that each trial measures.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=60))]
         seconds: u32,
         /// Use this linerate instead of the one as it is released, built now.
         #[arg(long)]
         program: Option<PathBuf>,
     },
-    /// How well the offset between the hosts' clocks is known.
+    /// Accuracy of the offset between the hosts' clocks.
     Clock {
         /// Trials; each gives an offset for either host.
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -142,7 +143,7 @@ pub(crate) enum Bench {
         #[arg(long)]
         program: Option<PathBuf>,
     },
-    /// How long a user waits for a store of many records, and for a report of many results.
+    /// Time that a user waits for a store of many records, and for a report of many results.
     Store {
         /// Records in the store.
         #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
@@ -154,12 +155,12 @@ pub(crate) enum Bench {
         #[arg(long)]
         program: Option<PathBuf>,
     },
-    /// How long a reader waits for each page of `linerate view` over a store of many records.
+    /// Time that a reader waits for each page of `linerate view` over a store of many records.
     View {
         /// Records in the store.
         #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(4..=10_000_000))]
         records: u32,
-        /// How often each page is fetched.
+        /// Number of times each page is fetched.
         #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         repeats: u32,
         /// Use this linerate instead of the one as it is released, built now.
@@ -168,7 +169,7 @@ pub(crate) enum Bench {
     },
 }
 
-/// Measures.
+/// Runs a benchmark.
 pub(crate) fn run(bench: &Bench) -> Result<()> {
     let folder = Path::new(FOLDER);
     match bench {

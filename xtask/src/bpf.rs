@@ -1,7 +1,8 @@
-//! The programs that run in the kernel: `crates/*/bpf/*.bpf.c`, compiled into the `.bpf.o` beside each.
+//! Compiles the programs that run in the kernel, `crates/*/bpf/*.bpf.c`, into the `.bpf.o` next to each.
 //!
-//! The objects are kept in the repository, so that building linerate needs no clang. `--check` compiles anew and compares.
-//! Another clang writes other bytes for the same program; then the instructions are compared.
+//! The objects are kept in the repository, so that building linerate needs no clang. `--check` compiles again and
+//! compares. Another version of clang writes other bytes for the same program. In this case the instructions are
+//! compared.
 
 use crate::process;
 use anyhow::{Context, Result, bail};
@@ -10,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Holds the first line of `clang --version` that made the objects.
+/// File with the first line of `clang --version` of the compiler that made the objects.
 const COMPILER: &str = "clang-version";
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Write nothing; fail if an object is not what its source compiles to.
+    /// Write nothing. Fail if an object differs from the result of compiling its source.
     #[arg(long)]
     check: bool,
 }
@@ -49,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The first line of `clang --version`.
+/// Returns the first line of `clang --version`.
 fn compiler() -> Result<String> {
     let mut command = Command::new("clang");
     command.arg("--version");
@@ -70,11 +71,11 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(sources)
 }
 
-/// Compiles one program. The bytes do not depend on where the repository lies.
+/// Compiles one program. The bytes do not depend on the repository's path.
 fn compile(source: &Path, object: &Path) -> Result<()> {
     let root = std::env::current_dir().context("finding the current folder")?;
     let mut clang = Command::new("clang");
-    // The maps' types are read from the object's BTF, which -g makes; the rest of the debugging data goes again below.
+    // -g writes the BTF, from which the maps' types are read. The other debugging data is stripped below.
     clang
         .args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3"])
         .arg(format!("-ffile-prefix-map={}=.", root.display()))
@@ -109,7 +110,7 @@ fn check(source: &Path, object: &Path, made_by: &str, compiler: &str) -> Result<
     )
 }
 
-/// The instructions of an object, without its name.
+/// Returns the instructions of an object, without its name.
 fn instructions(object: &Path) -> Result<String> {
     let mut command = Command::new("llvm-objdump");
     command.args(["--disassemble", "--no-show-raw-insn", "--reloc"]).arg(object);

@@ -1,4 +1,4 @@
-//! Threads that keep cores busy beside a measurement.
+//! Threads that keep cores busy during a measurement.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,16 +11,16 @@ pub(crate) struct BusyLoop {
 }
 
 impl BusyLoop {
-    /// Starts as many as `count`.
+    /// Starts `count` busy loops.
     pub(crate) fn start_many(count: u32) -> Vec<Self> {
         (0..count).map(|_| Self::start()).collect()
     }
 
     fn start() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stop);
+        let stopped = Arc::clone(&stop);
         let thread = thread::spawn(move || {
-            while !seen.load(Ordering::Relaxed) {
+            while !stopped.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
         });

@@ -1,18 +1,18 @@
-//! Every check that is no test, in order, each with one line of summary. All run, so that one run tells all that is wrong.
+//! Runs every check that is not a test, with one line of summary each. A failed check does not stop the others.
 
 use anyhow::{Context, Result, bail};
 use std::time::Instant;
 
-/// One check: a name and the cargo command that makes it.
+/// A check and its cargo command.
 struct Check {
     name: &'static str,
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
-    /// What to do about it, where cargo does not say.
+    /// Advice if the check fails, in addition to cargo's.
     remedy: &'static str,
 }
 
-/// The cheap ones first.
+/// All checks, the cheap ones first.
 const CHECKS: &[Check] = &[
     Check {
         name: "format",
@@ -55,34 +55,36 @@ const CHECKS: &[Check] = &[
 
 /// Runs all checks.
 pub(crate) fn run() -> Result<()> {
-    let began = Instant::now();
+    let started = Instant::now();
     let mut failed = Vec::new();
     for check in CHECKS {
-        if !make(check)? {
+        if !check.passes()? {
             failed.push(format!("check `{}` failed: {}", check.name, check.remedy));
         }
     }
     if !failed.is_empty() {
         bail!("{}", failed.join("\n"));
     }
-    eprintln!("all checks passed in {:.0} s", began.elapsed().as_secs_f64());
+    eprintln!("all checks passed in {:.0} s", started.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// Makes one check. Returns whether it passed.
-fn make(check: &Check) -> Result<bool> {
-    eprintln!("==> {}: cargo {}", check.name, check.arguments.join(" "));
-    let began = Instant::now();
-    let status = crate::process::cargo()
-        .args(check.arguments)
-        .envs(check.environment.iter().copied())
-        .status()
-        .with_context(|| format!("starting `cargo {}`", check.arguments.join(" ")))?;
-    let seconds = began.elapsed().as_secs_f64();
-    if !status.success() {
-        eprintln!("<== {}: FAILED after {seconds:.0} s", check.name);
-        return Ok(false);
+impl Check {
+    /// Runs the check and returns whether it passed.
+    fn passes(&self) -> Result<bool> {
+        eprintln!("==> {}: cargo {}", self.name, self.arguments.join(" "));
+        let started = Instant::now();
+        let status = crate::process::cargo()
+            .args(self.arguments)
+            .envs(self.environment.iter().copied())
+            .status()
+            .with_context(|| format!("starting `cargo {}`", self.arguments.join(" ")))?;
+        let seconds = started.elapsed().as_secs_f64();
+        if !status.success() {
+            eprintln!("<== {}: FAILED after {seconds:.0} s", self.name);
+            return Ok(false);
+        }
+        eprintln!("<== {}: passed in {seconds:.0} s", self.name);
+        Ok(true)
     }
-    eprintln!("<== {}: passed in {seconds:.0} s", check.name);
-    Ok(true)
 }

@@ -1,7 +1,7 @@
-//! The supply chain: licences, duplicate versions, sources and yanked versions of all dependencies, by the rules of `deny.toml`.
+//! Checks licences, duplicate versions, sources and yanked versions of all dependencies by the rules of `deny.toml`.
 //!
-//! That file is one of cargo-deny, which checks this and more: advisories, and requirements without a version. It takes minutes to compile, so that the continuous
-//! integration uses this instead, which needs cargo alone.
+//! The file is cargo-deny's, which also checks advisories and requirements without a version. cargo-deny takes minutes
+//! to compile, so the continuous integration runs this check instead, which needs only cargo.
 
 mod licence;
 
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
-/// The rules, as far as they are read here.
+/// The rules of `deny.toml` that are checked here.
 #[derive(Deserialize)]
 struct Rules {
     graph: Graph,
@@ -31,7 +31,7 @@ struct Licences {
     exceptions: Vec<Exception>,
 }
 
-/// Licences that one package may have besides.
+/// Further licences that one package may have.
 #[derive(Deserialize)]
 struct Exception {
     #[serde(rename = "crate")]
@@ -44,7 +44,7 @@ struct Bans {
     skip: Vec<Skip>,
 }
 
-/// A version that may stand beside another.
+/// A duplicate version that is allowed.
 #[derive(Deserialize)]
 struct Skip {
     /// `name@version`.
@@ -52,10 +52,10 @@ struct Skip {
     package: String,
 }
 
-/// Checks the dependencies.
+/// Checks the dependencies and prints each breach of a rule.
 ///
 /// # Errors
-/// One breaks a rule; each is printed.
+/// A dependency breaks a rule.
 pub(crate) fn run() -> Result<()> {
     let text = fs::read_to_string("deny.toml").context("reading deny.toml")?;
     let rules: Rules = toml::from_str(&text).context("reading deny.toml")?;
@@ -73,7 +73,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// All packages that are used on any of `targets`.
+/// Returns all packages that are used on any of `targets`.
 fn packages(targets: &[String]) -> Result<Vec<Package>> {
     let platforms = targets.iter().flat_map(|target| ["--filter-platform", target]);
     let arguments: Vec<&str> = std::iter::once("--all-features").chain(platforms).collect();
@@ -83,21 +83,23 @@ fn packages(targets: &[String]) -> Result<Vec<Package>> {
 }
 
 fn licences(rules: &Licences, packages: &[Package]) -> Vec<String> {
-    let fault = |package: &Package| {
-        let Package { name, version, license, .. } = package;
-        let own = rules.exceptions.iter().filter(|exception| exception.package == *name);
-        let own: BTreeSet<&String> = own.flat_map(|exception| &exception.allow).collect();
-        let allowed = |licence: &str| rules.allow.contains(licence) || own.iter().any(|own| *own == licence);
-        match license.as_deref().map(|licence| licence::is_allowed(licence, &allowed)) {
+    let mut faults = Vec::new();
+    for Package { name, version, license, .. } in packages {
+        let exceptions = rules.exceptions.iter().filter(|exception| exception.package == *name);
+        let exceptions: BTreeSet<&str> =
+            exceptions.flat_map(|exception| &exception.allow).map(String::as_str).collect();
+        let allowed = |licence: &str| rules.allow.contains(licence) || exceptions.contains(licence);
+        let fault = match license.as_deref().map(|licence| licence::is_allowed(licence, &allowed)) {
             Some(Some(true)) => None,
             Some(Some(false)) => {
                 Some(format!("{name} {version}: licence `{}` is not allowed", license.as_deref().unwrap_or_default()))
             }
             Some(None) => Some(format!("{name} {version}: its licence is no SPDX expression")),
             None => Some(format!("{name} {version}: it names no licence")),
-        }
-    };
-    packages.iter().filter_map(fault).collect()
+        };
+        faults.extend(fault);
+    }
+    faults
 }
 
 fn duplicates(skipped: &[Skip], packages: &[Package]) -> Vec<String> {
@@ -108,8 +110,7 @@ fn duplicates(skipped: &[Skip], packages: &[Package]) -> Vec<String> {
     let mut faults = Vec::new();
     for Skip { package } in skipped {
         let (name, version) = package.split_once('@').unwrap_or((package, ""));
-        let found = versions.get_mut(name);
-        if !found.is_some_and(|versions| versions.len() > 1 && versions.remove(version)) {
+        if !versions.get_mut(name).is_some_and(|versions| versions.len() > 1 && versions.remove(version)) {
             faults.push(format!("deny.toml skips {package}, which is no longer a duplicate"));
         }
     }
@@ -121,20 +122,21 @@ fn duplicates(skipped: &[Skip], packages: &[Package]) -> Vec<String> {
     faults
 }
 
-/// All come from one registry: that of most of them, which is cargo's own, as its lock file says.
+/// Lists the packages that do not come from the registry of most packages, which is cargo's own.
 fn sources(packages: &[Package]) -> Vec<String> {
-    let foreign = || packages.iter().filter_map(|package| Some((package, package.source.as_deref()?)));
+    let foreign: Vec<(&Package, &str)> =
+        packages.iter().filter_map(|package| Some((package, package.source.as_deref()?))).collect();
     let mut registries = BTreeMap::<&str, usize>::new();
-    for (_, source) in foreign().filter(|(_, source)| source.starts_with("registry+")) {
+    for (_, source) in foreign.iter().filter(|(_, source)| source.starts_with("registry+")) {
         *registries.entry(source).or_default() += 1;
     }
     let usual = registries.into_iter().max_by_key(|(_, packages)| *packages).map(|(registry, _)| registry);
-    let others = foreign().filter(|(_, source)| Some(*source) != usual);
+    let others = foreign.iter().filter(|(_, source)| Some(*source) != usual);
     others.map(|(package, source)| format!("{} {}: comes from {source}", package.name, package.version)).collect()
 }
 
-/// Asks the registry, through cargo, whether each version can still be chosen: a manifest that wants exactly these cannot be
-/// resolved if one of them was yanked.
+/// Asks the registry, through cargo, whether a version was yanked. cargo cannot resolve a manifest that requires a
+/// yanked version.
 fn yanked(packages: &[Package]) -> Result<()> {
     let folder = tempfile::tempdir().context("making a folder")?;
     fs::create_dir(folder.path().join("src")).context("making a folder")?;
@@ -147,15 +149,15 @@ fn yanked(packages: &[Package]) -> Result<()> {
         println!("no version of a package was yanked");
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    if said.contains("is yanked") {
-        bail!("a package was yanked; `cargo update -p NAME` takes another version:\n{said}");
+    let errors = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if errors.contains("is yanked") {
+        bail!("a package was yanked; `cargo update -p NAME` takes another version:\n{errors}");
     }
-    println!("yanked versions: NOT CHECKED, the registry cannot be asked:\n{said}");
+    println!("yanked versions: NOT CHECKED, the registry cannot be asked:\n{errors}");
     Ok(())
 }
 
-/// A manifest that wants exactly these versions.
+/// Returns a manifest that requires exactly these versions.
 fn manifest(packages: &[Package]) -> String {
     let mut manifest = String::from(
         "[package]\nname = \"versions\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n",
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_licence_that_is_not_allowed_is_named() {
+    fn licence_that_is_not_allowed_is_reported() {
         let rules = Licences {
             allow: ["MIT".to_owned()].into(),
             exceptions: vec![Exception { package: "b".into(), allow: ["NCSA".to_owned()].into() }],
@@ -216,8 +218,8 @@ mod tests {
     #[test]
     fn all_packages_come_from_one_registry() {
         let from = |name: &str, source: &str| Package { source: Some(source.into()), ..package(name, "1.0.0", None) };
-        let own = Package { source: None, ..package("own", "1.0.0", None) };
-        let usual = [package("a", "1.0.0", None), package("b", "1.0.0", None), own];
+        let local = Package { source: None, ..package("own", "1.0.0", None) };
+        let usual = [package("a", "1.0.0", None), package("b", "1.0.0", None), local];
         assert_eq!(sources(&usual), [""; 0]);
         let others = [from("git", "git+https://host.test/a"), from("other", "registry+https://other.test/index")];
         let faults = sources(&[&usual[..], &others].concat());
@@ -229,9 +231,9 @@ mod tests {
     }
 
     #[test]
-    fn exact_versions_of_foreign_packages_are_wanted() {
-        let own = Package { source: None, ..package("own", "0.1.0", None) };
-        let manifest = manifest(&[own, package("a", "1.0.0", None), package("a", "2.0.0", None)]);
+    fn manifest_requires_exact_versions_of_foreign_packages() {
+        let local = Package { source: None, ..package("own", "0.1.0", None) };
+        let manifest = manifest(&[local, package("a", "1.0.0", None), package("a", "2.0.0", None)]);
         let wants: Vec<&str> = manifest.lines().filter(|line| line.starts_with('p')).collect();
         assert_eq!(wants.len(), 2, "{manifest}");
         assert_eq!(wants[1], "p1 = { package = \"a\", version = \"=2.0.0\", default-features = false }");

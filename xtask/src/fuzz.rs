@@ -1,8 +1,9 @@
-//! Fuzzing: libFuzzer looks for inputs that make a parser panic, hang or fill memory. `fuzz/src/lib.rs` lists the parsers.
+//! Fuzzing: libFuzzer searches for inputs that make a parser panic, hang or fill memory. `fuzz/src/lib.rs` lists the
+//! parsers.
 //!
-//! One program has all targets, and only the crates of the workspace are built for it, with coverage counters, by
-//! `fuzz/rustc-with-coverage.sh`; libraries of others are taken as the tests have them. No sanitizer is used, since only crate `sys`
-//! has `unsafe`. So the stable compiler will do, and a build takes a minute instead of many.
+//! A single program has all targets. `fuzz/rustc-with-coverage.sh` builds the crates of the workspace with coverage
+//! counters; other libraries are built as for the tests. No sanitizer is used, since only crate `sys` has `unsafe`. The
+//! stable compiler is therefore sufficient, and a build takes one minute.
 
 use crate::process::{cargo, catch_interrupts, check_interrupt};
 use anyhow::{Context, Result, bail};
@@ -14,15 +15,15 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest input, bytes: records of a real run are not longer.
-const LONGEST: &str = "-max_len=65536";
-/// One input that takes longer is a fault.
+/// Maximum length of an input, in bytes. Records of real runs are not longer.
+const MAX_INPUT: &str = "-max_len=65536";
+/// Seconds after which an input is a fault.
 const TIMEOUT: &str = "-timeout=10";
-/// More memory, MiB, is a fault.
+/// Memory in MiB above which an input is a fault.
 const MEMORY: &str = "-rss_limit_mb=1024";
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What to fuzz, and for how long.
+/// Options of `cargo xtask fuzz`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Seconds for each target.
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
     /// Fuzz this target only (see fuzz/src/lib.rs); may be repeated.
     #[arg(long, value_name = "NAME")]
     target: Vec<String>,
-    /// Where the random numbers begin. With the same one, the same inputs are tried in the same order, as far as the time reaches.
+    /// Seed of the random numbers. The same seed tries the same inputs in the same order, until the time is up.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     seed: u32,
     /// Targets at a time; by default one for each core.
@@ -42,13 +43,13 @@ pub(crate) struct Arguments {
     keep: bool,
 }
 
-/// Where a target's inputs and the program's words go.
+/// Paths of a target's inputs and of the program's log.
 struct FuzzFolders {
-    /// The corpus of the tree.
+    /// Corpus in the repository.
     kept: PathBuf,
-    /// What is found on this machine.
+    /// Inputs found on this machine.
     found: PathBuf,
-    /// Inputs that fail begin with this.
+    /// Prefix of the files with failing inputs.
     faults: PathBuf,
     log: PathBuf,
 }
@@ -67,7 +68,7 @@ impl FuzzFolders {
     }
 }
 
-/// A target under way.
+/// A target that is being fuzzed.
 struct Fuzzed {
     name: String,
     folders: FuzzFolders,
@@ -75,10 +76,10 @@ struct Fuzzed {
     began: Instant,
 }
 
-/// Builds the program, runs it for each target, and says what it came to.
+/// Builds the program, runs it for each target, and prints the results.
 ///
 /// # Errors
-/// It does not build, a target is not known, or an input makes one fail.
+/// The build fails, a target does not exist, or an input makes a target fail.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     catch_interrupts()?;
     let began = Instant::now();
@@ -88,7 +89,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     waiting.reverse();
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let jobs = arguments.jobs.map_or(cores, |jobs| jobs as usize);
-    let (mut under_way, mut failed): (Vec<Fuzzed>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut under_way: Vec<Fuzzed> = Vec::new();
+    let mut failed: Vec<String> = Vec::new();
     while !(waiting.is_empty() && under_way.is_empty()) {
         while under_way.len() < jobs
             && let Some(name) = waiting.pop()
@@ -118,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Builds the program and returns where it is.
+/// Builds the program and returns its path.
 fn build() -> Result<PathBuf> {
     let wrapper = fs::canonicalize("fuzz/rustc-with-coverage.sh").context("finding fuzz/rustc-with-coverage.sh")?;
     let output = cargo()
@@ -137,21 +139,20 @@ fn build() -> Result<PathBuf> {
     program.context("cargo names no program that it built")
 }
 
-/// The C++ compiler that libFuzzer is built with, as crate `cc` chooses it.
+/// Returns the C++ compiler that crate `cc` builds libFuzzer with.
 fn cxx() -> String {
     std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned())
 }
 
-/// What to install if libFuzzer could not be compiled by `compiler`; nothing where that is there.
+/// Returns an advice to install `compiler` if it is missing, otherwise an empty text.
 fn compiler_hint(compiler: &str) -> String {
-    let found = Command::new(compiler).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    match found {
+    match Command::new(compiler).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status() {
         Ok(_) => String::new(),
         Err(error) => format!(" (libFuzzer needs a C++ compiler, and `{compiler}`: {error}; apt-get install g++)"),
     }
 }
 
-/// The targets that were asked for, or all: each has a folder in the corpus.
+/// Returns the selected targets, or all. Each target has a folder in the corpus.
 fn targets(arguments: &Arguments) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for entry in fs::read_dir("fuzz/corpus").context("reading fuzz/corpus")? {
@@ -171,7 +172,7 @@ impl Fuzzed {
         let output = log.try_clone().context("sharing the log")?;
         let child = Command::new(program)
             .env("LINERATE_FUZZ_TARGET", &name)
-            .args([LONGEST, TIMEOUT, MEMORY, "-print_final_stats=1"])
+            .args([MAX_INPUT, TIMEOUT, MEMORY, "-print_final_stats=1"])
             .args([format!("-max_total_time={}", arguments.seconds), format!("-seed={}", arguments.seed)])
             .arg(format!("-artifact_prefix={}", folders.faults.display()))
             .args([&folders.found, &folders.kept])
@@ -187,7 +188,7 @@ impl Fuzzed {
         Ok(self.program.try_wait().context("waiting for the fuzzer")?.is_some())
     }
 
-    /// Says what it came to; false if an input failed.
+    /// Prints the result. Returns false if an input failed.
     fn report(&mut self) -> Result<bool> {
         let success = self.program.wait().context("waiting for the fuzzer")?.success();
         let log = fs::read(&self.folders.log).with_context(|| format!("reading {}", self.folders.log.display()))?;
@@ -207,10 +208,10 @@ impl Fuzzed {
         Ok(success)
     }
 
-    /// Copies what reaches new code into the tree.
+    /// Copies the inputs that reach new code into the repository.
     fn keep(&self, program: &Path) -> Result<()> {
         let mut merge = Command::new(program);
-        merge.env("LINERATE_FUZZ_TARGET", &self.name).args([LONGEST, "-merge=1"]);
+        merge.env("LINERATE_FUZZ_TARGET", &self.name).args([MAX_INPUT, "-merge=1"]);
         merge.args([&self.folders.kept, &self.folders.found]).stderr(Stdio::null());
         if !merge.status().context("merging the corpus")?.success() {
             bail!("the inputs of {} cannot be merged into {}", self.name, self.folders.kept.display());
@@ -221,19 +222,19 @@ impl Fuzzed {
 
 impl Drop for Fuzzed {
     fn drop(&mut self) {
-        // One that has ended already cannot be killed.
+        // It may have ended already.
         let _ = self.program.kill();
         let _ = self.program.wait();
     }
 }
 
-/// How many inputs libFuzzer tried, by its last word.
+/// Returns the number of inputs that libFuzzer tried.
 fn inputs(log: &str) -> &str {
-    let mut said = log.lines().rev().filter_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
-    said.next().map_or("?", str::trim)
+    let mut counts = log.lines().rev().filter_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    counts.next().map_or("?", str::trim)
 }
 
-/// How many edges of the program it reached.
+/// Returns the number of edges that libFuzzer reached.
 fn edges(log: &str) -> &str {
     let mut reached = log.lines().rev().filter_map(|line| line.split_once(" cov: ")?.1.split_whitespace().next());
     reached.next().unwrap_or("?")
@@ -244,14 +245,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_compiler_is_suggested_only_where_there_is_none() {
+    fn compiler_is_suggested_only_if_missing() {
         assert_eq!(compiler_hint("true"), "");
         let hint = compiler_hint("no-such-compiler");
         assert!(hint.contains("`no-such-compiler`") && hint.contains("apt-get install g++"), "{hint}");
     }
 
     #[test]
-    fn the_words_of_libfuzzer_are_read() {
+    fn libfuzzer_log_is_read() {
         let log = "#2\tINITED cov: 11 ft: 12 corp: 1/1b exec/s: 0 rss: 39Mb\n\
                    #1048576\tpulse  cov: 120 ft: 381 corp: 37/1200b lim: 4096 exec/s: 349525 rss: 59Mb\n\
                    Done 1900000 runs in 6 second(s)\n\

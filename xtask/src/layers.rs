@@ -1,12 +1,12 @@
-//! The house: which crate may depend on which, and what a pure crate may not touch.
+//! Checks the dependencies between crates and between modules, and the purity of pure crates.
 //!
-//! The picture is in ARCHITECTURE.md. The rules:
-//! 1. every crate of the workspace stands in [`HOUSE`];
+//! ARCHITECTURE.md has the picture. The rules:
+//! 1. every crate of the workspace is listed in [`HOUSE`];
 //! 2. a dependency points to a lower layer; a crate of the world may also use a pure crate of its own layer;
 //! 3. a pure crate depends on pure crates of the workspace only, and on no library that does I/O;
 //! 4. a pure crate forbids `unsafe` and uses no socket, file, clock, thread, process or environment;
-//! 5. `unsafe` is said in `linerate-sys` only;
-//! 6. no module imports a module that imports it, by whatever way ([`modules`]);
+//! 5. `unsafe` is used in `linerate-sys` only;
+//! 6. modules of one crate do not import each other in a circle ([`modules`]);
 //! 7. every path in ARCHITECTURE.md exists.
 //!
 //! Dependencies for tests are exempt from 2 and 3, test code from 4.
@@ -19,16 +19,16 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Whether a crate may do input and output.
+/// Right of a crate to do input and output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Pure,
     World,
-    /// Chores, fuzzing and what tests share: not part of the house. It may use any crate, and only tests may use it.
+    /// Chores, fuzzing and the test suite. They may use any crate, and only tests may use them.
     Outside,
 }
 
-/// A crate's place.
+/// Layer and kind of a crate.
 struct CratePlace {
     name: &'static str,
     layer: u8,
@@ -39,7 +39,7 @@ const fn place(name: &'static str, layer: u8, kind: Kind) -> CratePlace {
     CratePlace { name, layer, kind }
 }
 
-/// Every crate and its place, bottom up.
+/// Every crate with its layer and kind, from the lowest layer up.
 const HOUSE: &[CratePlace] = &[
     place("linerate-units", 1, Kind::Pure),
     place("linerate-sys", 1, Kind::World),
@@ -72,10 +72,10 @@ const HOUSE: &[CratePlace] = &[
     place("linerate-testsuite-macros", 9, Kind::Outside),
 ];
 
-/// The one crate that may say `unsafe`.
+/// The only crate that may use `unsafe`.
 const MAY_BE_UNSAFE: &str = "linerate-sys";
 
-/// Libraries whose purpose is I/O, out of bounds for pure crates.
+/// Libraries for I/O, which pure crates must not use.
 const IO_LIBRARIES: &[&str] = &[
     "axum",
     "axum-server",
@@ -92,7 +92,7 @@ const IO_LIBRARIES: &[&str] = &[
     "tokio-stream",
 ];
 
-/// A crate of the workspace and what it depends on, tests left out.
+/// A crate of the workspace and its dependencies, without those of tests.
 #[derive(Debug)]
 struct Crate {
     name: String,
@@ -146,7 +146,7 @@ fn find(name: &str) -> Option<&'static CratePlace> {
     HOUSE.iter().find(|place| place.name == name)
 }
 
-/// Rules 1 to 3.
+/// Checks rules 1 to 3.
 fn check_arrows(crates: &[Crate]) -> Vec<String> {
     let mut faults = Vec::new();
     for each in crates {
@@ -178,8 +178,8 @@ fn check_arrow(from: &CratePlace, to: &CratePlace) -> Option<String> {
         return Some(format!("{}: is pure, but depends on {}, which is not", from.name, to.name));
     }
     let down = to.layer < from.layer;
-    let beside = to.layer == from.layer && from.kind == Kind::World && to.kind == Kind::Pure;
-    (!down && !beside).then(|| {
+    let pure_neighbour = to.layer == from.layer && from.kind == Kind::World && to.kind == Kind::Pure;
+    (!down && !pure_neighbour).then(|| {
         format!(
             "{} (layer {}): depends on {} (layer {}), which is not below it",
             from.name, from.layer, to.name, to.layer
@@ -187,7 +187,7 @@ fn check_arrow(from: &CratePlace, to: &CratePlace) -> Option<String> {
     })
 }
 
-/// Rules 4 and 5.
+/// Checks rules 4 and 5.
 fn check_source(each: &Crate) -> Result<Vec<String>> {
     let pure = find(&each.name).is_some_and(|place| place.kind == Kind::Pure);
     let mut faults = Vec::new();
@@ -215,7 +215,7 @@ fn check_source(each: &Crate) -> Result<Vec<String>> {
     Ok(faults)
 }
 
-/// The crate's Rust files in a stable order, build output left out.
+/// Returns the crate's Rust files in a stable order, without build output.
 fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn accepts_arrows_down_and_pure_crates_beside() {
+    fn accepts_lower_layers_and_pure_crates_of_the_same_layer() {
         let crates = graph(&[
             ("linerate-model", &["linerate-units", "serde"]),
             ("linerate-observe", &["linerate-model", "linerate-sys", "libc"]),

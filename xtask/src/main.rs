@@ -29,13 +29,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Run the tests of one tier and say how long they took: without an option, those that run anywhere.
+    /// Run the tests of one tier and print how long they took. Without an option, run those that need no root.
     Test(test::Arguments),
-    /// Run every check that is no test: format, layers, kernel programs, clippy, documentation.
+    /// Run every check that is not a test: format, layers, kernel programs, clippy, documentation.
     Check,
-    /// Check that dependencies point down, that the pure crates are pure, and that every path in ARCHITECTURE.md exists.
+    /// Check that dependencies point down, that the pure crates are pure, and that every path in ARCHITECTURE.md
+    /// exists.
     Layers,
-    /// Compile the programs for the kernel (`*.bpf.c`) into the objects beside them.
+    /// Compile the programs for the kernel (`*.bpf.c`) into the objects next to them.
     Bpf(bpf::Arguments),
     /// Check licences, duplicate versions, sources and yanked versions of all dependencies by deny.toml.
     Deny,
@@ -43,7 +44,7 @@ enum Chore {
     Fuzz(fuzz::Arguments),
     /// Run the tests of the crate with `unsafe` under AddressSanitizer and Miri (nightly compiler).
     Sanitize,
-    /// Build what is released: static programs, .tar.gz, .deb, .rpm, the image, bills of materials, checksums.
+    /// Build a release: static programs, .tar.gz, .deb, .rpm, the image, bills of materials, checksums.
     Package(package::Arguments),
     /// Write anew the files that tests compare outputs with: snapshots, schemas, rendered studies.
     Snapshots,
@@ -56,7 +57,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     let chore = Arguments::parse().chore;
-    let done = go_to_root().and_then(|()| match chore {
+    let result = go_to_root().and_then(|()| match chore {
         Chore::Test(arguments) => test::run(&arguments),
         Chore::Check => check::run(),
         Chore::Layers => layers::run(),
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
         Chore::Bench(bench) => bench::run(&bench),
         Chore::Truth(arguments) => truth::run(&arguments),
     });
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -78,7 +79,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Chores work on the whole project, wherever in it they are called.
+/// Changes to the project's root, because chores work on the whole project.
 fn go_to_root() -> Result<()> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     std::env::set_current_dir(root).with_context(|| format!("going to {root}"))

@@ -1,10 +1,10 @@
-//! What `cargo metadata` knows of the packages and of who depends on whom.
+//! Output of `cargo metadata`: the packages and their dependencies.
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// The packages, and how they depend on each other with the features and on the platforms asked for.
+/// Packages, and their dependencies with the selected features and on the selected platforms.
 #[derive(Deserialize)]
 pub(crate) struct Metadata {
     pub(crate) packages: Vec<Package>,
@@ -17,12 +17,12 @@ pub(crate) struct Package {
     pub(crate) version: String,
     pub(crate) id: String,
     pub(crate) license: Option<String>,
-    /// None in the tree itself.
+    /// Registry or repository. `None` for packages of the workspace.
     pub(crate) source: Option<String>,
     pub(crate) targets: Vec<Target>,
 }
 
-/// What a package builds: a library, a program, a test.
+/// Target of a package: a library, a program, a test.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Target {
     /// `lib`, `bin`, `proc-macro`, ...
@@ -34,7 +34,7 @@ pub(crate) struct Resolve {
     pub(crate) nodes: Vec<Node>,
 }
 
-/// A package that is used on the platforms asked for.
+/// Package that is used on the selected platforms.
 #[derive(Deserialize)]
 pub(crate) struct Node {
     pub(crate) id: String,
@@ -49,11 +49,11 @@ pub(crate) struct Dependency {
 
 #[derive(Deserialize)]
 pub(crate) struct DependencyKind {
-    /// None for what is linked; `build` and `dev` are not.
+    /// `None` for a linked dependency, otherwise `build` or `dev`.
     pub(crate) kind: Option<String>,
 }
 
-/// Runs `cargo metadata`, as `T` reads it.
+/// Runs `cargo metadata` and parses its output.
 pub(crate) fn read<T: DeserializeOwned>(arguments: &[&str]) -> Result<T> {
     let mut command = crate::process::cargo();
     command.args(["metadata", "--format-version", "1"]).args(arguments);

@@ -1,9 +1,8 @@
-//! What is released: static programs, and packages of them for each processor.
+//! Builds a release: static programs, and their packages for each processor.
 //!
-//! Programs are linked with musl, so that they run on every Linux. C code (SQLite, ring) is compiled by clang with the headers of
-//! musl, and all is linked by the rust-lld of the toolchain: no cross compiler is needed. So that two
-//! builds of one commit can be the same, byte for byte, paths are mapped and times are those of the commit
-//! (`SOURCE_DATE_EPOCH`, reproducible-builds.org); `--again` compares.
+//! Programs are linked with musl, so that they run on every Linux. No cross compiler is needed: clang compiles the C
+//! code (SQLite, ring) with the headers of musl, and the toolchain's rust-lld links. Builds are reproducible: paths are
+//! mapped, and all times are the commit's (`SOURCE_DATE_EPOCH`, reproducible-builds.org). `--again` checks this.
 
 mod formats;
 mod image;
@@ -23,19 +22,19 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tree::Tree;
 
-/// Commands that only copy and compress end within this time.
+/// Time limit of commands that only copy and compress.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The version of nfpm that packages were tried with.
+/// Version of nfpm that the packages were tested with.
 const NFPM_VERSION: &str = "v2.43.0";
 
-/// What to build.
+/// Options of `cargo xtask package`.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Build for this processor only; may be repeated. By default for all.
+    /// Build for this processor only. May be repeated. By default all are built.
     #[arg(long = "arch", value_name = "ARCH")]
     architectures: Vec<Architecture>,
-    /// Where the packages go.
+    /// Folder of the packages.
     #[arg(long, value_name = "DIR", default_value = "target/package")]
     out: PathBuf,
     /// Then install and try each package in a root of its own (root, mmdebstrap and skopeo).
@@ -58,7 +57,7 @@ pub(crate) enum Architecture {
 impl Architecture {
     const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
-    /// As Rust, rpm and uname name it.
+    /// Returns the name in Rust, rpm and uname.
     fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -66,7 +65,7 @@ impl Architecture {
         }
     }
 
-    /// As Debian, Go and OCI name it.
+    /// Returns the name in Debian, Go and OCI.
     fn debian(self) -> &'static str {
         match self {
             Self::X86_64 => "amd64",
@@ -74,23 +73,23 @@ impl Architecture {
         }
     }
 
-    /// The target of the compiler.
+    /// Returns the compiler's target.
     fn target(self) -> String {
         format!("{}-unknown-linux-musl", self.name())
     }
 
-    /// True if its programs run on this machine.
-    fn is_ours(self) -> bool {
+    /// Returns whether its programs run on this machine.
+    fn is_native(self) -> bool {
         self.name() == std::env::consts::ARCH
     }
 }
 
-/// What all packages of one release have in common.
+/// Properties shared by all packages of a release.
 struct Release {
     version: String,
-    /// When the commit was made, seconds since 1970.
+    /// Time of the commit, in seconds since 1970.
     epoch: u64,
-    /// Where the packages go.
+    /// Folder of the packages.
     out: PathBuf,
 }
 
@@ -98,14 +97,14 @@ impl Release {
     fn of_this_commit(out: &Path) -> Result<Self> {
         let mut git = Command::new("git");
         git.args(["log", "-1", "--format=%ct"]);
-        let said = process::run(git, LIMIT).context("asking for the time of the commit")?.stdout;
-        let epoch = said.trim().parse().with_context(|| format!("reading `{}` of git log", said.trim()))?;
+        let time = process::run(git, LIMIT).context("asking for the time of the commit")?.stdout;
+        let epoch = time.trim().parse().with_context(|| format!("reading `{}` of git log", time.trim()))?;
         fs::create_dir_all(out).with_context(|| format!("making {}", out.display()))?;
         let out = out.canonicalize().with_context(|| format!("finding {}", out.display()))?;
         Ok(Self { version: env!("CARGO_PKG_VERSION").to_owned(), epoch, out })
     }
 
-    /// A command whose output has the time of the commit, and no other.
+    /// Returns a command that writes the time of the commit instead of the current time.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("SOURCE_DATE_EPOCH", self.epoch.to_string()).env("LC_ALL", "C").env("TZ", "UTC");
@@ -113,13 +112,13 @@ impl Release {
     }
 }
 
-/// Builds all packages, and says what they came to.
+/// Builds all packages and prints their sizes.
 ///
 /// # Errors
 ///
-/// A tool is missing or fails, or a package does not do what it must.
+/// A tool is missing or fails, or a package does not work.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let began = Instant::now();
+    let started = Instant::now();
     let mut architectures = arguments.architectures.clone();
     if architectures.is_empty() {
         architectures.extend(Architecture::ALL);
@@ -130,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.again {
         check_committed()?;
     }
-    // Files and folders have the same modes whoever builds them.
+    // The modes of files and folders must not depend on the builder's umask.
     umask(Mode::S_IWGRP | Mode::S_IWOTH);
     let release = Release::of_this_commit(&arguments.out)?;
     build(&release, &architectures)?;
@@ -149,17 +148,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let size = fs::metadata(file).with_context(|| format!("reading {}", file.display()))?.len();
         println!("{:>11} bytes  {}", size, file.display());
     }
-    println!("packages made in {:.0} s", began.elapsed().as_secs_f64());
+    println!("packages made in {:.0} s", started.elapsed().as_secs_f64());
     if arguments.try_out {
         trial::run(&release, &trees, &files)?;
     }
     if arguments.again {
-        built_again(arguments, &release, &sums)?;
+        compare_second_build(arguments, &release, &sums)?;
     }
     Ok(())
 }
 
-/// Names at once all tools that are missing: a build takes minutes.
+/// Fails with the names of all missing tools, before a build of several minutes starts.
 fn check_tools(architectures: &[Architecture]) -> Result<()> {
     let mut missing: Vec<String> = ["clang", "llvm-ar", "tar", "gzip", "git"]
         .into_iter()
@@ -175,7 +174,7 @@ fn check_tools(architectures: &[Architecture]) -> Result<()> {
             ));
         }
         let [emulator] = trial::EMULATOR_OF[*architecture as usize];
-        if !architecture.is_ours() && !runs(emulator) {
+        if !architecture.is_native() && !runs(emulator) {
             missing.push(format!("the command {emulator}, for the program writes its manual pages itself"));
         }
     }
@@ -191,10 +190,10 @@ fn check_tools(architectures: &[Architecture]) -> Result<()> {
 }
 
 fn runs(tool: &str) -> bool {
-    Command::new(tool).arg("--version").output().is_ok_and(|said| said.status.success())
+    Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// A clone has commits alone: what is not committed would not be built again.
+/// Fails if there are uncommitted changes, because the second build has only the commit.
 fn check_committed() -> Result<()> {
     let mut status = Command::new("git");
     status.args(["status", "--porcelain"]);
@@ -203,19 +202,20 @@ fn check_committed() -> Result<()> {
     Ok(())
 }
 
-/// Where Debian keeps the headers of musl.
+/// Returns Debian's folder of the headers of musl.
 fn headers(architecture: Architecture) -> PathBuf {
     format!("/usr/include/{}-linux-musl", architecture.name()).into()
 }
 
-/// Lays out the program that was built, and what is installed with it.
+/// Lays out the program and the files installed with it.
 fn tree_of(release: &Release, architecture: Architecture) -> Result<Tree> {
     let program = Path::new("target").join(architecture.target()).join("dist/linerate");
-    let interpreter: &[&str] = if architecture.is_ours() { &[] } else { &trial::EMULATOR_OF[architecture as usize] };
+    let interpreter: &[&str] = if architecture.is_native() { &[] } else { &trial::EMULATOR_OF[architecture as usize] };
     Tree::lay_out(release, architecture, &program, interpreter)
 }
 
-/// Builds the static programs of all processors at once: most of a build is the optimisation of one program, which takes one core.
+/// Builds the static programs of all processors at once, since the optimisation of each takes most of the time on one
+/// core.
 fn build(release: &Release, architectures: &[Architecture]) -> Result<()> {
     let targets: Vec<String> = architectures.iter().map(|architecture| architecture.target()).collect();
     let mut rustup = Command::new("rustup");
@@ -226,9 +226,9 @@ fn build(release: &Release, architectures: &[Architecture]) -> Result<()> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
     let home = home.context("neither CARGO_HOME nor HOME is set")?;
-    let mapped = [(root.as_path(), "linerate"), (home.as_path(), "cargo")];
-    let (mut map_for_c, mut map_for_rust) = (String::new(), String::new());
-    for (path, name) in mapped {
+    let mut map_for_c = String::new();
+    let mut map_for_rust = String::new();
+    for (path, name) in [(root.as_path(), "linerate"), (home.as_path(), "cargo")] {
         write!(map_for_c, " -ffile-prefix-map={}=/{name}", path.display())?;
         write!(map_for_rust, " --remap-path-prefix={}=/{name}", path.display())?;
     }
@@ -242,7 +242,8 @@ fn build(release: &Release, architectures: &[Architecture]) -> Result<()> {
         .env("SOURCE_DATE_EPOCH", release.epoch.to_string())
         .env_remove("RUSTFLAGS");
     for (architecture, target) in architectures.iter().zip(&targets) {
-        let (lower, upper) = (target.replace('-', "_"), target.replace('-', "_").to_uppercase());
+        let lower = target.replace('-', "_");
+        let upper = lower.to_uppercase();
         let for_c = format!(
             "--target={}-linux-musl -nostdinc -isystem {}/include -isystem {}{map_for_c}",
             architecture.name(),
@@ -257,16 +258,16 @@ fn build(release: &Release, architectures: &[Architecture]) -> Result<()> {
             .env(format!("CARGO_TARGET_{upper}_LINKER"), "rust-lld")
             .env(format!("CARGO_TARGET_{upper}_RUSTFLAGS"), map_for_rust.trim());
     }
-    let began = Instant::now();
+    let started = Instant::now();
     let status = command.status().context("starting `cargo build`")?;
     if !status.success() {
         bail!("the program was not built for {} ({status})", targets.join(", "));
     }
-    println!("built for {} in {:.0} s", targets.join(" and "), began.elapsed().as_secs_f64());
+    println!("built for {} in {:.0} s", targets.join(" and "), started.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// Writes SHA256SUMS, as `sha256sum --check` reads it. Returns the sum of each file by its name.
+/// Writes SHA256SUMS in the format of `sha256sum --check`. Returns the sum of each file by its name.
 fn checksums(release: &Release, files: &[PathBuf]) -> Result<BTreeMap<String, String>> {
     let mut sums = BTreeMap::new();
     for file in files {
@@ -279,16 +280,16 @@ fn checksums(release: &Release, files: &[PathBuf]) -> Result<BTreeMap<String, St
     Ok(sums)
 }
 
-/// The SHA-256 of a file, in hexadecimal.
+/// Returns the SHA-256 of a file in hexadecimal.
 fn sha256(file: &Path) -> Result<String> {
     let mut command = Command::new("sha256sum");
     command.arg("--").arg(file);
-    let said = process::run(command, LIMIT)?.stdout;
-    said.split_whitespace().next().map(str::to_owned).with_context(|| format!("sha256sum of {}", file.display()))
+    let output = process::run(command, LIMIT)?.stdout;
+    output.split_whitespace().next().map(str::to_owned).with_context(|| format!("sha256sum of {}", file.display()))
 }
 
 /// Builds the same commit from a fresh clone in another folder, and compares each file.
-fn built_again(arguments: &Arguments, release: &Release, first: &BTreeMap<String, String>) -> Result<()> {
+fn compare_second_build(arguments: &Arguments, release: &Release, first: &BTreeMap<String, String>) -> Result<()> {
     let folder = tempfile::tempdir().context("making a folder for the second build")?;
     let clone = folder.path().join("clone");
     let mut git = Command::new("git");

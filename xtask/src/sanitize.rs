@@ -1,11 +1,11 @@
-//! The tests of crate `sys` under AddressSanitizer (accesses out of bounds or after a release, and leaks) and under Miri (undefined
-//! behaviour by Rust's rules of aliasing and validity). All `unsafe` of the program is there (`cargo xtask layers` checks it), so it is
-//! the place where memory can be misused.
+//! Runs the tests of crate `sys` under AddressSanitizer (accesses out of bounds or after a release, and leaks) and
+//! under Miri (undefined behaviour by Rust's rules of aliasing and validity). Only this crate has `unsafe`, as `cargo
+//! xtask layers` checks.
 
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
-/// The tests that Miri runs. The others make system calls that it does not know.
+/// Tests that Miri runs. The others make system calls that Miri does not support.
 const WITH_MIRI: [&str; 12] = [
     "affinity::",
     "capability::tests::a_set_is_shown",
@@ -21,7 +21,7 @@ const WITH_MIRI: [&str; 12] = [
     "xdp::",
 ];
 
-/// Runs the tests. Both tools are those of the nightly compiler only.
+/// Runs the tests. Both tools need the nightly compiler.
 pub(crate) fn run() -> Result<()> {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut tests = nightly(&["test"]);
@@ -29,7 +29,7 @@ pub(crate) fn run() -> Result<()> {
     tests.env("RUSTFLAGS", "-Zsanitizer=address");
     ended_well(tests, "AddressSanitizer", "`rustup toolchain install nightly` installs it")?;
     let mut tests = nightly(&["miri", "test"]);
-    // Tests read files of the kernel and the clock.
+    // The tests read kernel files and the clock.
     tests
         .args(["--lib", "--target-dir", "target/miri", "--"])
         .args(WITH_MIRI)
@@ -37,7 +37,7 @@ pub(crate) fn run() -> Result<()> {
     ended_well(tests, "Miri", "`rustup component add miri rust-src --toolchain nightly` installs it")
 }
 
-/// A command of cargo for the crate.
+/// Returns a command of the nightly cargo for the crate.
 fn nightly(words: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.arg("+nightly").args(words).args(["--package", "linerate-sys"]).env_remove("RUSTC").env_remove("CARGO");

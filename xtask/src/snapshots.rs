@@ -1,10 +1,10 @@
-//! Writes anew what tests compare with files of the tree: snapshots of outputs and help texts, schemas, rendered studies.
+//! Rewrites the files that tests compare outputs with: snapshots of outputs and help texts, schemas, rendered studies.
 
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::Path;
 
-/// Folders that hold snapshots and nothing else. A snapshot that no test names any more goes.
+/// Folders with snapshots only. They are emptied first, so that snapshots without a test disappear.
 const FOLDERS: &[&str] = &[
     "crates/report/tests/snapshots",
     "crates/study/tests/snapshots",
@@ -12,8 +12,10 @@ const FOLDERS: &[&str] = &[
     "crates/view/tests/snapshots",
 ];
 
-/// The tests that compare, as arguments of `cargo test`. Of the whole workspace, as `cargo xtask test` builds them: for one package
-/// alone libraries have other features, and are built once more.
+/// Arguments of `cargo test` for the tests that compare.
+///
+/// The arguments select the whole workspace, like `cargo xtask test`: for a single package libraries have other
+/// features and would be built again.
 const TESTS: &[&[&str]] = &[
     &["--workspace", "--test", "report", "--", "snapshots::"],
     &["--workspace", "--test", "study", "--", "snapshots::", "the_rendered_studies", "schema"],
@@ -22,7 +24,7 @@ const TESTS: &[&[&str]] = &[
     &["-p", "linerate-model", "--test", "it", "--", "schema"],
 ];
 
-/// Writes all of them; `git diff` then shows what changed.
+/// Rewrites all files. `git diff` then shows the changes.
 pub(crate) fn run() -> Result<()> {
     for folder in FOLDERS.iter().map(Path::new).filter(|folder| folder.exists()) {
         fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;

@@ -1,6 +1,7 @@
-//! Planted limits: how often verdicts name them, in cases for which nobody tuned the rules.
+//! Counts how often verdicts name the planted limit, in cases on which no rule was tuned.
 //!
-//! Grid files (`scenarios/*.toml`) give the cases. A hash of its name decides whether a case is for tuning or held out.
+//! Grid files (`scenarios/*.toml`) list the cases. A hash of a case's name decides whether it is for tuning or held
+//! out.
 
 mod cases;
 mod grid;
@@ -9,10 +10,10 @@ mod matrix;
 mod measure;
 mod random;
 mod results;
-mod said;
 mod split;
 mod summary;
 mod template;
+mod verdict;
 mod witness;
 
 use crate::busy::BusyLoop;
@@ -23,57 +24,58 @@ use clap::{Args, ValueEnum};
 use matrix::Matrix;
 use measure::Laboratory;
 use results::Results;
-use said::Said;
 use split::Side;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use verdict::Verdict;
 use witness::Witness;
 
-/// What to run.
+/// Options of `cargo xtask truth`.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The cases to run.
+    /// Set of cases to run.
     #[arg(long, value_enum, default_value_t = Set::Tune)]
     set: Set,
-    /// How often each case is run.
+    /// Number of runs of each case.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
-    /// Only cases whose name contains this, as in `window` or `shaper/tcp`.
+    /// Only cases with this in their names, as in `window` or `shaper/tcp`.
     #[arg(long)]
     only: Option<String>,
     /// The folder of the grid files.
     #[arg(long, value_name = "DIR", default_value = "scenarios")]
     scenarios: PathBuf,
-    /// Keep what is said in FILE. What is in it already counts and is not measured again.
+    /// Keep the verdicts in FILE. Verdicts that are already in it count and are not measured again.
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
     /// Write each record and its bench file into DIR.
     #[arg(long, value_name = "DIR")]
     records: Option<PathBuf>,
-    /// Begin no case after so many minutes.
+    /// Start no case after this number of minutes.
     #[arg(long, value_name = "MINUTES")]
     limit_minutes: Option<u32>,
-    /// Keep so many cores busy meanwhile, as builds do.
+    /// Keep this number of cores busy meanwhile, as builds do.
     #[arg(long, value_name = "LOOPS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=64))]
     busy: u32,
-    /// Print what is said of each held-out case too. Rules that are changed for such a case have no held-out cases any more.
+    /// Print the verdict of each held-out case too. A rule that is changed for such a case is no longer tested by
+    /// held-out cases.
     #[arg(long)]
     show: bool,
-    /// Print the cases and what is planted in them, and measure nothing. Of held-out cases the numbers are printed.
+    /// Print the cases and their planted limits, and measure nothing. Held-out cases are only counted.
     #[arg(long)]
     list: bool,
     /// Write the rates and the date into docs/verdicts.md.
     #[arg(long, conflicts_with_all = ["only", "busy", "list", "witness", "scenarios"])]
     write_summary: bool,
-    /// Compare results with those of another program instead, iperf3 unless said, on the same benches in turn.
+    /// Compare results with those of another program instead, by default iperf3, on the same benches in turn.
     #[arg(long, value_name = "PROGRAM", value_enum, num_args = 0..=1, default_missing_value = "iperf3")]
     #[arg(conflicts_with_all = ["runs", "keep", "records", "limit_minutes", "busy"])]
     witness: Option<Witness>,
-    /// How often both programs measure a case with --witness.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..=witness::MOST_PAIRS))]
+    /// Number of times both programs measure a case with --witness.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..=witness::MAX_PAIRS))]
     pairs: u32,
-    /// Draw so many set-ups from the whole space of options instead, and judge them by a model of what binds
+    /// Draw N set-ups from the whole space of options instead, and judge them by a model of the limits that bind
     #[arg(long, value_name = "N", requires = "seed", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     #[arg(conflicts_with_all = ["set", "runs", "only", "scenarios", "busy", "show", "list", "write_summary", "witness"])]
     random: Option<u32>,
@@ -107,7 +109,7 @@ enum Set {
 /// Cases of the smoke set.
 const SMOKE_CASES: usize = 20;
 
-/// A mistake of the caller, in an option or in a grid file: the program then exits with 2.
+/// A mistake in an option or in a grid file. The program then exits with 2.
 #[derive(Debug)]
 pub(crate) struct BadInput(String);
 
@@ -147,10 +149,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         counted: 0,
         failed: 0,
     };
-    let ended = truth.run(&cases);
-    // What was measured before it was interrupted or refused counts all the same.
+    let result = truth.run(&cases);
+    // Verdicts measured before an interrupt or a refused case count too.
     truth.print();
-    ended?;
+    result?;
     truth.conclude(&cases)
 }
 
@@ -170,7 +172,7 @@ fn run_draws(arguments: &Arguments, seed: u64) -> Result<()> {
     random::run(&laboratory, &mut results, seed, numbers, arguments.by_chance)
 }
 
-/// The linerate to measure with.
+/// Returns the linerate to measure with. Builds one unless `--program` names it.
 fn program(arguments: &Arguments) -> Result<PathBuf> {
     match &arguments.program {
         Some(program) => Ok(program.clone()),
@@ -178,14 +180,13 @@ fn program(arguments: &Arguments) -> Result<PathBuf> {
     }
 }
 
-/// The cases that the arguments ask for.
+/// Selects the cases that the arguments ask for.
 fn select(mut cases: Vec<Case>, arguments: &Arguments) -> Result<Vec<Case>, BadInput> {
-    let is_held = |case: &Case| case.side == Side::Hold;
     match arguments.set {
-        Set::Tune => cases.retain(|case| !is_held(case)),
-        Set::Hold => cases.retain(is_held),
+        Set::Tune => cases.retain(|case| case.side == Side::Tune),
+        Set::Hold => cases.retain(|case| case.side == Side::Hold),
         Set::Smoke => {
-            cases.retain(is_held);
+            cases.retain(|case| case.side == Side::Hold);
             cases.truncate(SMOKE_CASES);
         }
         Set::All => {}
@@ -202,19 +203,22 @@ fn select(mut cases: Vec<Case>, arguments: &Arguments) -> Result<Vec<Case>, BadI
 }
 
 fn list(cases: &[Case], show: bool) {
-    let shown = |case: &&Case| show || case.side == Side::Tune;
-    for case in cases.iter().filter(shown) {
-        println!("{:<60} {}\n    {}", case.name, case.planted(), case.test);
+    let mut hidden = 0;
+    for case in cases {
+        if show || case.side == Side::Tune {
+            println!("{:<60} {}\n    {}", case.name, case.planted(), case.test);
+        } else {
+            hidden += 1;
+        }
     }
-    let hidden = cases.len() - cases.iter().filter(shown).count();
     println!("{} cases, {hidden} of them held out and not shown", cases.len());
 }
 
-/// What was said so far.
+/// State of a run: the verdicts so far, and how many are right.
 struct Truth<'a> {
     arguments: &'a Arguments,
     laboratory: Laboratory<'a>,
-    results: Option<Results<Said>>,
+    results: Option<Results<Verdict>>,
     tune: Matrix,
     hold: Matrix,
     counted: usize,
@@ -223,28 +227,28 @@ struct Truth<'a> {
 }
 
 impl Truth<'_> {
-    /// Measures every case in every run, unless it is known, until the time is up.
+    /// Measures every case in every run until the time is up. Cases with a kept verdict are not measured again.
     fn run(&mut self, cases: &[Case]) -> Result<()> {
-        let began = Instant::now();
+        let started = Instant::now();
         let limit = self.arguments.limit_minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
         for run in 1..=self.arguments.runs {
             for case in cases {
-                if let Some(said) =
+                if let Some(verdict) =
                     self.results.as_ref().and_then(|results| results.find(run, &case.name, &case.digest())).cloned()
                 {
-                    self.count(run, case, &said);
+                    self.count(run, case, &verdict);
                     continue;
                 }
-                if limit.is_some_and(|limit| began.elapsed() >= limit) {
+                if limit.is_some_and(|limit| started.elapsed() >= limit) {
                     eprintln!("the time is up: {} of {} verdicts", self.counted, self.due(cases));
                     return Ok(());
                 }
                 match self.laboratory.measure(run, case) {
-                    Ok(said) => {
+                    Ok(verdict) => {
                         if let Some(results) = &mut self.results {
-                            results.add(run, &case.name, &case.digest(), &said)?;
+                            results.add(run, &case.name, &case.digest(), &verdict)?;
                         }
-                        self.count(run, case, &said);
+                        self.count(run, case, &verdict);
                         if !self.is_shown(case) {
                             eprintln!("{run}: {} of {}", self.counted, self.due(cases));
                         }
@@ -261,30 +265,30 @@ impl Truth<'_> {
         Ok(())
     }
 
-    /// Verdicts that the whole set amounts to.
+    /// Returns the number of verdicts of a complete run.
     fn due(&self, cases: &[Case]) -> usize {
         cases.len() * self.arguments.runs as usize
     }
 
-    /// Held-out cases are not named, so that nobody tunes on them.
+    /// Returns whether the case may be named. Held-out cases are not, so that nobody tunes on them.
     fn is_shown(&self, case: &Case) -> bool {
         case.side == Side::Tune || self.arguments.show
     }
 
-    fn count(&mut self, run: u32, case: &Case, said: &Said) {
+    fn count(&mut self, run: u32, case: &Case, verdict: &Verdict) {
         match case.side {
-            Side::Tune => self.tune.add(case, said),
-            Side::Hold => self.hold.add(case, said),
+            Side::Tune => self.tune.add(case, verdict),
+            Side::Hold => self.hold.add(case, verdict),
         }
         self.counted += 1;
         if self.is_shown(case) {
             let planted = format!("  (planted: {})", case.planted());
-            let wrong = match case.judge(said) {
+            let wrong = match case.judge(verdict) {
                 Judgement::Right => String::new(),
                 Judgement::Wrong => format!("  WRONG{planted}"),
                 Judgement::SurelyWrong => format!("  SURELY WRONG{planted}"),
             };
-            eprintln!("{run}: {:<60} {said}{wrong}", case.name);
+            eprintln!("{run}: {:<60} {verdict}{wrong}", case.name);
         }
     }
 
@@ -299,7 +303,7 @@ impl Truth<'_> {
         }
     }
 
-    /// Writes the summary, and fails if a goal is missed or a case was not measured.
+    /// Writes the summary. Fails if a goal is missed or a case was not measured.
     fn conclude(&self, cases: &[Case]) -> Result<()> {
         let due = self.due(cases);
         if self.arguments.write_summary {

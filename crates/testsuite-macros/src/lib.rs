@@ -1,63 +1,67 @@
-//! The attributes `#[lab_test]` and `#[server_test]`. Their crate `linerate-testsuite` re-exports them and explains them.
+//! The attributes `#[lab_test]` and `#[server_test]`. Their crate `linerate-testsuite` re-exports them and explains
+//! them.
 
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
-/// What a lab test lists that fills the kernel's table of IPv6 neighbours. Every other lab test has a share of it.
+/// Need of a lab test that fills the kernel's table of IPv6 neighbours. Every other lab test takes a share of the
+/// table.
 const ALL_NEIGHBOURS: &str = "AllIpv6Neighbours";
 
-/// Marks a test that makes network namespaces: it needs root, and what the attribute lists.
+/// Marks a test that creates network namespaces. It needs root and the needs in the attribute.
 #[proc_macro_attribute]
 pub fn lab_test(needs: TokenStream, function: TokenStream) -> TokenStream {
     test("in_lab", needs, function)
 }
 
-/// Marks a test of a program that is not linerate's: it needs what the attribute lists.
+/// Marks a test with a third-party program. It has the needs in the attribute.
 #[proc_macro_attribute]
 pub fn server_test(needs: TokenStream, function: TokenStream) -> TokenStream {
     test("with_servers", needs, function)
 }
 
-/// Puts the test `function` into a module of its name, where it is called `tier`, and lets it begin only where its needs are met.
+/// Moves the test `function` into a module of its name and renames it to `tier`. The test returns at once if a need is
+/// not met.
 fn test(tier: &str, needs: TokenStream, function: TokenStream) -> TokenStream {
     let mut tokens: Vec<TokenTree> = function.into_iter().collect();
     let Some(TokenTree::Group(body)) = tokens.pop().filter(is_block) else {
         return error("this attribute belongs to a function");
     };
-    let is_fn = |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if ident.to_string() == "fn");
-    let Some(TokenTree::Ident(name)) = tokens.iter().position(is_fn).and_then(|at| tokens.get(at + 1)).cloned() else {
+    let Some(TokenTree::Ident(name)) =
+        tokens.iter().position(|token| is_ident(token, "fn")).and_then(|at| tokens.get(at + 1)).cloned()
+    else {
         return error("this attribute belongs to a function");
     };
     for token in &mut tokens {
-        if matches!(token, TokenTree::Ident(ident) if ident.to_string() == name.to_string()) {
+        if is_ident(token, &name.to_string()) {
             *token = Ident::new(tier, name.span()).into();
         }
     }
-    let mut needs = listed(needs);
-    let mut begin = String::new();
+    let mut needs = split_needs(needs);
+    let mut lock = String::new();
     if tier == "in_lab" {
         let fills = needs.iter().any(|need| need == ALL_NEIGHBOURS);
         needs.retain(|need| need != ALL_NEIGHBOURS);
         needs.insert(0, "Root".to_owned());
-        let take = if fills { "fill" } else { "share" };
-        begin = format!("let _neighbours = ::linerate_testsuite::Ipv6Neighbours::{take}();");
+        let function = if fills { "fill" } else { "share" };
+        lock = format!("let _neighbours = ::linerate_testsuite::Ipv6Neighbours::{function}();");
     }
     let needs: Vec<String> = needs.iter().map(|need| format!("::linerate_testsuite::Need::{need}")).collect();
-    let mut block = parsed(&format!(
-        "if !::linerate_testsuite::can_run(::core::module_path!(), &[{}]) {{ return; }} {begin}",
+    let mut block = parse(&format!(
+        "if !::linerate_testsuite::can_run(::core::module_path!(), &[{}]) {{ return; }} {lock}",
         needs.join(", ")
     ));
     block.extend(body.stream());
     tokens.push(TokenTree::Group(Group::new(Delimiter::Brace, block)));
 
-    let mut module = parsed("#[allow(unused_imports, reason = \"a test may need none\")] use super::*; #[test]");
+    let mut module = parse("#[allow(unused_imports, reason = \"a test may need none\")] use super::*; #[test]");
     module.extend(tokens);
-    let mut whole = parsed("mod");
-    whole.extend([TokenTree::Ident(name), TokenTree::Group(Group::new(Delimiter::Brace, module))]);
-    whole
+    let mut item = parse("mod");
+    item.extend([TokenTree::Ident(name), TokenTree::Group(Group::new(Delimiter::Brace, module))]);
+    item
 }
 
-/// The needs as they are written.
-fn listed(needs: TokenStream) -> Vec<String> {
+/// Splits the list of needs at its commas.
+fn split_needs(needs: TokenStream) -> Vec<String> {
     let mut all = vec![String::new()];
     for token in needs {
         match (&token, all.last_mut()) {
@@ -74,7 +78,11 @@ fn is_block(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
 }
 
-fn parsed(code: &str) -> TokenStream {
+fn is_ident(token: &TokenTree, name: &str) -> bool {
+    matches!(token, TokenTree::Ident(ident) if ident.to_string() == name)
+}
+
+fn parse(code: &str) -> TokenStream {
     code.parse().unwrap_or_else(|_| error("this attribute lists needs, as in Program(\"tshark\")"))
 }
 

@@ -1,9 +1,10 @@
-//! Locks that tests of several programs share.
+//! Locks shared by the tests of several programs.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
-/// Opens the lock file of this name, and locks it. The kernel takes the lock away when the file is closed, however the test ends.
+/// Opens the lock file of this name and locks it. The kernel releases the lock when the file is closed, however the
+/// test ends.
 ///
 /// # Panics
 /// The file cannot be opened or locked.

@@ -1,18 +1,18 @@
-//! What the tests of all crates share. Only tests depend on this crate.
+//! Support for the tests of all crates. Only tests depend on this crate.
 //!
-//! **Tiers.** A test belongs to one of three tiers, and its attribute says to which:
+//! **Tiers.** Each test belongs to one of three tiers, according to its attribute:
 //!
 //! | attribute | test | command |
 //! |---|---|---|
 //! | `#[test]` | logic, protocols, loopback; runs wherever Rust runs, without root | `cargo xtask test` |
 //! | `#[lab_test]` | network namespaces, real links, faults; needs root | `cargo xtask test --lab` |
-//! | `#[server_test]` | with servers and programs of other makers | `cargo xtask test --servers` |
+//! | `#[server_test]` | third-party servers and programs | `cargo xtask test --servers` |
 //!
-//! The two attributes list what else the test needs, for example `#[server_test(Root, Program("smbd"))]`. A test whose needs
-//! are not met prints `SKIPPED`, its name and the reason; where `CI` is set it fails instead.
+//! The two attributes list the test's further needs, for example `#[server_test(Root, Program("smbd"))]`. If a need is
+//! not met, the test prints `SKIPPED`, its name and the reason. If `CI` is set, it fails instead.
 //!
-//! Each lab test has a share of the kernel's table of IPv6 neighbours ([`Ipv6Neighbours`]); one that fills the table lists
-//! `AllIpv6Neighbours`, and runs while no other lab test does.
+//! Each lab test has a share of the kernel's table of IPv6 neighbours ([`Ipv6Neighbours`]). A test that fills the table
+//! lists `AllIpv6Neighbours` and runs alone.
 //!
 //! A test `a` with such an attribute is called `a::in_lab` or `a::with_servers`, so that a filter selects a tier.
 

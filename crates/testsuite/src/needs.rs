@@ -1,9 +1,9 @@
-//! What a test needs of the machine.
+//! Needs of tests.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// One thing that a test needs.
+/// Right or program that a test needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     /// The right to make network namespaces, links and mounts.
@@ -15,7 +15,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// Why the need is not met here.
+    /// Returns the reason why the need is not met on this machine, or `None` if it is met.
     fn missing(self) -> Option<String> {
         match self {
             Self::Root => (!linerate_sys::namespace::may_make_networks().unwrap_or(false))
@@ -28,29 +28,29 @@ impl Need {
     }
 }
 
-/// Returns whether the test called `test` can run here. If not, it says so on standard error.
+/// Returns whether the test `test` can run on this machine. If not, prints the reason to standard error.
 ///
 /// # Panics
-/// A need is not met and the environment variable `CI` is set: there no test is skipped.
+/// A need is not met and the environment variable `CI` is set, so that no test may be skipped.
 pub fn can_run(test: &str, needs: &[Need]) -> bool {
     let missing = needs.iter().find_map(|need| need.missing());
-    if let Some(why) = &missing {
-        skip(test, why);
+    if let Some(reason) = &missing {
+        skip(test, reason);
     }
     missing.is_none()
 }
 
-/// Says that the test called `test`, or a part of it, cannot run here, and why.
+/// Prints that the test `test`, or a part of it, cannot run on this machine, with the reason.
 ///
 /// # Panics
-/// The environment variable `CI` is set: there no test is skipped.
-pub fn skip(test: &str, why: &str) {
-    assert!(std::env::var_os("CI").is_none(), "{test} must not be skipped in CI: {why}");
-    // Not eprintln!, whose output the test harness keeps for failed tests.
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
+/// The environment variable `CI` is set, so that no test may be skipped.
+pub fn skip(test: &str, reason: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{test} must not be skipped in CI: {reason}");
+    // The test harness shows the output of eprintln! only for failed tests.
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {reason}");
 }
 
-/// Returns where a command is. System programs may not be in an ordinary user's PATH.
+/// Returns the path of a command. Also searches folders of system programs, which a user's PATH may lack.
 pub fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
@@ -61,7 +61,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
 const SYS_ADMIN: u32 = 21;
 const BPF: u32 = 39;
 
-/// Whether the process has a capability in its effective set (proc_pid_status(5)).
+/// Returns whether the process has a capability in its effective set (proc_pid_status(5)).
 fn has_capability(number: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -75,13 +75,13 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn a_command_is_found_or_named_as_missing() {
+    fn missing_command_is_named() {
         assert!(Need::Program("no-such-program|sh").missing().is_none());
-        let why = Need::Program("no-such-program").missing().expect("there is none");
-        assert!(why.contains("no-such-program") && why.contains("install-packages"), "{why}");
+        let reason = Need::Program("no-such-program").missing().expect("there is none");
+        assert!(reason.contains("no-such-program") && reason.contains("install-packages"), "{reason}");
     }
 
-    /// A new machine has no more than what the script installs.
+    /// A new machine has only the programs that the script installs.
     #[test]
     fn every_program_that_a_test_needs_is_installed_by_the_script() {
         let script = include_str!("../../../scripts/install-packages.sh");
@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// Adds what the tests with this attribute below a folder of sources name as [`Need::Program`].
+    /// Adds the programs that tests with this attribute below a folder name as [`Need::Program`].
     fn programs(folder: &Path, attribute: &str, needed: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(folder).expect("a folder of sources").flatten() {
             let path = entry.path();
@@ -109,10 +109,10 @@ mod tests {
                 programs(&path, attribute, needed);
             } else if path.extension().is_some_and(|ending| ending == "rs") {
                 let text = std::fs::read_to_string(&path).expect("a source");
-                // The attribute alone, and not where a comment or a text names it.
+                // Only the attribute, not its name in a comment or a text.
                 let lines = text.lines().filter(|line| line.starts_with(attribute));
-                let named = lines.flat_map(|line| line.split("Program(\"").skip(1));
-                needed.extend(named.filter_map(|rest| rest.split('"').next()).map(str::to_owned));
+                let names = lines.flat_map(|line| line.split("Program(\"").skip(1));
+                needed.extend(names.filter_map(|rest| rest.split('"').next()).map(str::to_owned));
             }
         }
     }

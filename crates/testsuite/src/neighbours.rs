@@ -1,11 +1,13 @@
-//! The table of IPv6 neighbours. The kernel has one for all network namespaces, and each lab that comes up needs room in it.
+//! The table of IPv6 neighbours. The kernel has one for all network namespaces, and each lab that comes up needs room
+//! in it.
 
 use crate::file_lock::locked;
 use std::fs::File;
 use std::path::Path;
 
-/// A share of the table of IPv6 neighbours, or all of it, until it is dropped. `#[lab_test]` takes a share for each test, and all
-/// of it for a test that lists `AllIpv6Neighbours`.
+/// Share of the table of IPv6 neighbours, or the whole table, until it is dropped.
+///
+/// `#[lab_test]` takes a share for each test, and the whole table for a test that lists `AllIpv6Neighbours`.
 #[derive(Debug)]
 pub struct Ipv6Neighbours {
     _lock: File,
@@ -20,7 +22,7 @@ impl Ipv6Neighbours {
         Self::take(&std::env::temp_dir(), File::lock_shared)
     }
 
-    /// Waits until no other test of any program has a share of the table. None gets one meanwhile.
+    /// Waits until no other test of any program has a share of the table, and takes the whole table.
     ///
     /// # Panics
     /// A lock file cannot be opened or locked.
@@ -29,7 +31,7 @@ impl Ipv6Neighbours {
     }
 
     fn take(folder: &Path, lock: fn(&File) -> std::io::Result<()>) -> Self {
-        // Who waits for all of the table keeps this turn meanwhile, or there would always be one more test with a share.
+        // A test that waits for the whole table holds this turn, so that no other test takes a share before it.
         let _turn = locked(folder, "ipv6-neighbours-turn", File::lock);
         Self { _lock: locked(folder, "ipv6-neighbours-table", lock) }
     }
@@ -40,10 +42,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_held_side_by_side_and_the_whole_table_alone() {
+    fn whole_table_excludes_shares() {
         let folder = tempfile::tempdir().expect("a directory");
         let share = || Ipv6Neighbours::take(folder.path(), File::lock_shared);
-        let (first, second) = (share(), share());
+        let first = share();
+        let second = share();
         let table = File::open(folder.path().join("linerate-tests-ipv6-neighbours-table.lock")).expect("opens");
         assert!(table.try_lock().is_err(), "two tests have a share");
         drop((first, second));

@@ -1,13 +1,14 @@
-//! A page as the text its reader sees, one element a line: without style, scripts, the shapes of charts, and the drawings for
-//! narrow screens, which say what the wide ones say.
+//! Outline of a page: the text that its reader sees, with one element per line. Styles, scripts, the shapes of charts,
+//! and the drawings for narrow screens, which repeat the wide ones, are omitted.
 
-/// Elements whose text stands on a line of its own.
+/// Elements that start a line.
 const BLOCKS: [&str; 13] =
     ["title", "h1", "h2", "h3", "p", "li", "dt", "dd", "caption", "tr", "figcaption", "summary", "svg"];
-/// Elements whose content no reader sees, or which holds the record itself.
+/// Elements with content that is not shown, or with the record.
 const HIDDEN: [&str; 3] = ["style", "script", "pre"];
 
-/// Returns the page's text. A line begins with the name of its element; cells of a table and labels of a chart share a line.
+/// Returns the page's text. Each line starts with the name of its element. Cells of a table row and labels of a chart
+/// share a line.
 pub fn outline(page: &str) -> String {
     let mut lines = Lines::default();
     let mut points: Option<Vec<String>> = None;
@@ -15,18 +16,18 @@ pub fn outline(page: &str) -> String {
     let mut rest = &page[..];
     while let Some((text, tag)) = rest.split_once('<') {
         lines.text.push_str(text);
-        let (tag, behind) = tag.split_once('>').expect("a tag ends");
+        let (tag, after) = tag.split_once('>').expect("a tag ends");
         let name = tag.trim_start_matches('/').split(' ').next().unwrap_or_default();
-        rest = behind;
+        rest = after;
         match (name, tag.starts_with('/')) {
             (hidden, false) if HIDDEN.contains(&hidden) => {
                 rest = rest.split_once(&format!("</{hidden}>")).expect("the element ends").1;
             }
-            // The title of a shape in a chart is shown when a reader points at it.
+            // The title of a shape in a chart is its tooltip.
             ("title", false) if points.is_some() => {
-                let (title, behind) = rest.split_once("</title>").expect("the title ends");
+                let (title, after) = rest.split_once("</title>").expect("the title ends");
                 points.iter_mut().for_each(|points| points.push(title.to_owned()));
-                rest = behind;
+                rest = after;
             }
             ("svg", false) => {
                 lines.begin(name);
@@ -92,7 +93,7 @@ impl Lines {
 }
 
 #[test]
-fn an_outline_has_what_a_reader_sees() {
+fn outline_has_the_visible_text() {
     let page = "<html><head><title>A page</title><style>p { }</style></head><body><p>One <b>two</b> &amp; three</p>\
         <table><tr><th>name</th><td>1</td></tr></table>\
         <div class=\"drawing narrow\"><svg><text>phone</text></svg></div>\

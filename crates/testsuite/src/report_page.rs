@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Runs the rules on the page as it is, whose charts and folds are open or not, and keeps the faults as JSON.
+/// Script that opens or closes the folds, runs the rules, and stores the faults as JSON in `window.faults`.
 const RUN: &str = "document.querySelectorAll('details').forEach((fold) => (fold.open = FOLDS));
     axe.run(document, { preload: false }).then((found) => (window.faults = JSON.stringify(found.violations.map(
         (fault) => [fault.id, fault.impact, fault.nodes.map((node) => node.html).slice(0, 3)]))));";
@@ -25,7 +25,7 @@ pub fn axe_faults(script: &str, page: &str, width: u32, are_open: bool) -> Vec<S
     found.iter().filter(serious).map(Value::to_string).collect()
 }
 
-/// Returns the document after its scripts ran, and what was written to the browser's console.
+/// Returns the document after its scripts ran, and the lines on the browser's console.
 pub fn opened(page: &str) -> (String, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder for the page");
     let file = folder.path().join("report.html");
@@ -36,7 +36,7 @@ pub fn opened(page: &str) -> (String, Vec<String>) {
 /// A browser, and the folder of its pages.
 pub struct Browser {
     folder: tempfile::TempDir,
-    /// The page that is open.
+    /// Open page.
     pub page: OpenPage,
 }
 
@@ -49,7 +49,7 @@ impl Browser {
         Self { folder, page }
     }
 
-    /// Opens the page `number` of a list; returns when it is whole.
+    /// Opens page `number` of a list and waits until it is loaded.
     pub fn open(&mut self, number: usize, html: &str) {
         // No two have one address, so that an answer is the page's that was asked for.
         let file = self.folder.path().join(format!("page{number}.html"));
@@ -61,10 +61,10 @@ impl Browser {
     }
 }
 
-/// Asserts that the first picture of each page, given with its name, stands on the first screen.
+/// Asserts that the first picture of each page, given with its name, is on the first screen.
 ///
 /// # Panics
-/// One does not.
+/// A picture is not on the first screen.
 pub fn assert_first_picture_is_high(pages: &[(String, String)]) {
     let mut browser = Browser::new();
     for (number, (name, html)) in pages.iter().enumerate() {
@@ -75,11 +75,11 @@ pub fn assert_first_picture_is_high(pages: &[(String, String)]) {
     }
 }
 
-/// Pages for a phone, and for a wide window.
+/// Page sizes of a phone and of a wide window.
 const WIDTHS: [u32; 2] = [390, 1_280];
 
-/// Every drawing that is shown: how far it reaches past its place, and how small its smallest text is, both in pixels;
-/// then the texts that lie outside their drawing.
+/// Script that returns, for every visible drawing, its overflow and the size of its smallest text in pixels, and the
+/// texts outside their drawing.
 const DRAWN: &str = "(() => {
     const shown = [...document.querySelectorAll('.drawing svg')].filter((svg) => svg.getClientRects().length > 0);
     const measured = shown.map((svg) => {
@@ -96,10 +96,10 @@ const DRAWN: &str = "(() => {
     return JSON.stringify([measured, document.documentElement.scrollWidth - innerWidth]);
 })()";
 
-/// Asserts that the charts of each page, given with its name, fit a phone and a window, and can be read there.
+/// Asserts that the charts of each page, given with its name, fit a phone and a window and are readable.
 ///
 /// # Panics
-/// One does not fit.
+/// A chart does not fit.
 pub fn assert_charts_fit(pages: &[(String, String)]) {
     let mut browser = Browser::new();
     for (number, (name, html)) in pages.iter().enumerate() {
@@ -119,11 +119,10 @@ pub fn assert_charts_fit(pages: &[(String, String)]) {
     }
 }
 
-/// Asserts that pictures, by name, are those of a page, and that each is whole: with its title, its legend and its
-/// colours.
+/// Asserts that pictures, by name, equal those of a page, and that each has its title, its legend and its colours.
 ///
 /// # Panics
-/// One is not.
+/// A picture differs or is incomplete.
 pub fn assert_pictures_of_page(what: &str, page: &str, pictures: &[(String, String)]) {
     assert_eq!(pictures.len(), page.matches("<figure>").count(), "{what}: as many as on the page");
     let names: BTreeSet<&str> = pictures.iter().map(|(name, _)| name.as_str()).collect();

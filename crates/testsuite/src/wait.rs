@@ -1,17 +1,17 @@
-//! Waiting for a condition, instead of for a time.
+//! Waits for conditions instead of fixed times.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a condition is looked at.
+/// Interval between two checks of a condition.
 const POLL: Duration = Duration::from_millis(5);
-/// No condition of a test takes so long, even on a busy machine.
+/// Time after which a wait fails. It is ample even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Waits until `done` returns a value, and returns it.
 ///
 /// # Panics
-/// A minute has passed; the message says `what` was waited for.
+/// A minute has passed. The message has `what`.
 pub fn wait_until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + DEADLINE;
     loop {

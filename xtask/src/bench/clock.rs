@@ -1,4 +1,4 @@
-//! How well the offset between the hosts' clocks is known. Lab hosts share a clock, so the truth is 0.
+//! Accuracy of the measured offset between the hosts' clocks. Lab hosts share a clock, so the true offset is 0.
 
 use super::lab::Lab;
 use crate::process;
@@ -7,12 +7,12 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
 
-/// An offset may be off by so much, nanoseconds, ...
+/// Maximum error of an offset, in nanoseconds.
 const GOAL_NS: f64 = 50_000.0;
-/// ... and by no more than its stated uncertainty, in this share of all estimates.
+/// Share of the offsets with an error within [`GOAL_NS`] and within their stated uncertainty.
 const SHARE: f64 = 0.95;
 
-/// The clock of one host in one trial, nanoseconds.
+/// Estimated clock offset of one host in one trial, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Estimate {
     offset: f64,
@@ -62,7 +62,7 @@ pub(super) fn run(program: Option<&Path>, folder: &Path, trials: u32) -> Result<
     Ok(())
 }
 
-/// The estimates of a record: one for each host and trial.
+/// Reads the estimates of a record, one for each host and trial.
 fn read(record: &str) -> Result<Vec<Estimate>> {
     let record: Value = serde_json::from_str(record).context("reading linerate's record as JSON")?;
     let trials = record["trials"].as_array().context("the record has no trials")?;
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_beyond_its_uncertainty_is_not_good() {
+    fn offset_beyond_its_uncertainty_is_not_good() {
         assert!(!Estimate { offset: 9_000.0, uncertainty: 8_000.0 }.is_good());
     }
 }

@@ -1,5 +1,5 @@
-//! linerate and its peers in turn on one link. Repeat by repeat every tool runs once, in an order that turns with each
-//! repeat, so that a machine that grows slower or faster meanwhile does so for all. Ratios are taken within a repeat.
+//! Compares linerate with its peers on one link. In each repeat every tool runs once, in an order that rotates, so that
+//! a machine that becomes slower or faster affects all tools. Ratios are taken within a repeat.
 
 use super::figure::{Figure, Spread};
 use super::lab::{Lab, RECEIVER, SENDER};
@@ -17,28 +17,28 @@ use std::time::Duration;
 const SENDER_CPU: &str = "0";
 const RECEIVER_CPU: &str = "1";
 
-/// The tool that everything is compared with.
+/// Name of linerate in tables and results.
 const OURS: &str = "linerate";
 
 /// One tool's runs of one work.
 struct Track {
     tool: String,
-    /// The congestion control is cubic; otherwise the machine's default.
+    /// Whether the congestion control is cubic. Otherwise it is the machine's default.
     cubic: bool,
-    /// The goal is held against it.
+    /// Whether the goal refers to this tool.
     counts: bool,
-    /// One entry a repeat; none where it failed.
+    /// Figure of each repeat. `None` if the run failed.
     runs: Vec<Option<Figure>>,
     failure: Option<String>,
 }
 
-/// One work's runs; linerate's come first.
+/// Runs of one work. linerate's come first.
 struct Table {
     work: &'static Work,
     tracks: Vec<Track>,
 }
 
-/// Runs the comparison, prints it and keeps it as JSON.
+/// Runs the comparison, prints it and writes it as JSON.
 pub(super) fn run(comparison: &Comparison, peer_path: Option<&Path>) -> Result<()> {
     let works: Vec<&'static Work> = WORKS.iter().filter(|work| comparison.has(work.name)).collect();
     if works.is_empty() {
@@ -46,36 +46,36 @@ pub(super) fn run(comparison: &Comparison, peer_path: Option<&Path>) -> Result<(
         bail!("no work is called {:?}; there are {}", comparison.only.as_deref().unwrap_or_default(), names.join(", "));
     }
     let installed = Installed::find(peer_path);
-    let (found, missing) = installed.found_and_missing();
-    eprintln!("peers: {}; not installed: {}", listed(&found), listed(&missing));
+    let (present, missing) = installed.present_and_missing();
+    eprintln!("peers: {}; not installed: {}", join_names(&present), join_names(&missing));
 
     process::catch_interrupts()?;
     let lab = Lab::up(comparison.program.as_deref(), Path::new(FOLDER))?;
     let to = lab.address(RECEIVER)?;
     let default = lab.ask(SENDER, &["cat", "/proc/sys/net/ipv4/tcp_congestion_control"])?.stdout.trim().to_owned();
     let mut tables = Vec::new();
-    let ended = measure(comparison, &lab, &installed, &to, &works, &mut tables);
+    let result = measure(comparison, &lab, &installed, &to, &works, &mut tables);
     let down = lab.down();
 
     for table in &tables {
         print(table, &default);
     }
     let file = Path::new(FOLDER).join("streams.json");
-    let kept = serde_json::to_string_pretty(&to_json(comparison, &default, &tables))?;
-    std::fs::write(&file, kept).with_context(|| format!("writing {}", file.display()))?;
+    let json = serde_json::to_string_pretty(&to_json(comparison, &default, &tables))?;
+    std::fs::write(&file, json).with_context(|| format!("writing {}", file.display()))?;
     println!("kept in {}", file.display());
-    ended.and(down)?;
+    result.and(down)?;
     match tables.iter().find_map(|table| table.tracks[0].failure.as_deref()) {
         Some(failure) => bail!("linerate itself failed: {failure}"),
         None => Ok(()),
     }
 }
 
-fn listed(names: &[&str]) -> String {
+fn join_names(names: &[&str]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Fills `tables` run by run, so that what was measured before an interrupt is kept.
+/// Fills `tables` run by run, so that the runs before an interrupt are kept.
 fn measure(
     comparison: &Comparison,
     lab: &Lab,
@@ -119,11 +119,11 @@ impl Table {
 
     fn record(&mut self, repeat: u32, tool: usize, figure: Result<Figure>, repeats: u32) {
         let track = &mut self.tracks[tool];
-        let shown = match &figure {
+        let text = match &figure {
             Ok(figure) => self.work.unit().show(figure.value),
             Err(error) => format!("FAILED: {error:#}"),
         };
-        eprintln!("[{}/{repeats}] {} {}: {shown}", repeat + 1, self.work.name, track.tool);
+        eprintln!("[{}/{repeats}] {} {}: {text}", repeat + 1, self.work.name, track.tool);
         match figure {
             Ok(figure) => track.runs.push(Some(figure)),
             Err(error) => {
@@ -133,17 +133,17 @@ impl Table {
         }
     }
 
-    /// linerate's figure over a peer's, within each repeat that both finished.
+    /// Returns the ratio of linerate's figure to a peer's, over the repeats that both finished.
     fn ratio(&self, peer: &Track) -> Option<Spread> {
         let pairs = self.tracks[0].runs.iter().zip(&peer.runs);
         Spread::of(pairs.filter_map(|(ours, theirs)| Some((*ours)?.value / (*theirs)?.value)))
     }
 
-    /// The peer that the goal is held against: of those that count, the one linerate is least ahead of.
+    /// Returns the peer that the goal refers to: the strongest of those that count.
     fn rival(&self) -> Option<(&Track, Spread)> {
         let ratios =
             self.tracks.iter().filter(|track| track.counts).filter_map(|track| Some((track, self.ratio(track)?)));
-        ratios.min_by(|(_, one), (_, other)| one.median.total_cmp(&other.median))
+        ratios.min_by(|(_, ratio), (_, other)| ratio.median.total_cmp(&other.median))
     }
 }
 
@@ -167,10 +167,10 @@ impl Track {
 
 fn run_linerate(lab: &Lab, work: &Work, seconds: u32) -> Result<Figure> {
     let output = process::run(lab.linerate(&linerate_arguments(work.load, seconds)), limit(seconds))?;
-    read::linerate(&Written { client: &output.stdout, server: "" }, asked(work))
+    read::linerate(&Written { client: &output.stdout, server: "" }, work_unit(work))
 }
 
-/// linerate's own command for a load. It has no faster flags than its defaults, so plain and best are the same.
+/// Returns linerate's arguments for a load. Its defaults are its fastest flags, so plain and best are the same.
 fn linerate_arguments(load: Load, seconds: u32) -> Vec<String> {
     let line = match load {
         Load::Tcp { flows, .. } => format!("stream {SENDER} {RECEIVER} --flows {flows} --congestion cubic"),
@@ -188,23 +188,23 @@ fn linerate_arguments(load: Load, seconds: u32) -> Vec<String> {
     format!("{pinned} --time {seconds}s --repeats 1").split_whitespace().map(str::to_owned).collect()
 }
 
-/// Starts the peer's server in the receiving host, its client in the sending one, and reads what they wrote.
+/// Runs the peer's server in the receiving host and its client in the sending host, and reads their output.
 fn run_peer(lab: &Lab, work: &Work, peer: &Peer, seconds: u32) -> Result<Figure> {
     let mut server = Running::start(lab.inside(RECEIVER, pinned(RECEIVER_CPU, &peer.server)))?;
     if let Err(error) = lab.await_listening(&mut server, peer.port) {
-        let said = server.stop(peer.stop)?;
-        bail!("{error:#}: {} {}", said.stdout.trim(), said.stderr.trim());
+        let output = server.stop(peer.stop)?;
+        bail!("{error:#}: {} {}", output.stdout.trim(), output.stderr.trim());
     }
     let client = process::run(lab.inside(SENDER, pinned(SENDER_CPU, &peer.client)), limit(seconds))?;
     let server = server.stop(peer.stop)?;
-    (peer.read)(&Written { client: &client.stdout, server: &server.stdout }, asked(work))
+    (peer.read)(&Written { client: &client.stdout, server: &server.stdout }, work_unit(work))
 }
 
 fn pinned<'a>(cpu: &'a str, words: &'a [String]) -> impl Iterator<Item = &'a str> {
     ["taskset", "-c", cpu].into_iter().chain(words.iter().map(String::as_str))
 }
 
-fn asked(work: &Work) -> WorkUnit {
+fn work_unit(work: &Work) -> WorkUnit {
     let datagram = match work.load {
         Load::Udp { size, .. } => Some(size),
         Load::Tcp { .. } | Load::Transact { .. } => None,
@@ -212,7 +212,7 @@ fn asked(work: &Work) -> WorkUnit {
     WorkUnit { unit: work.unit(), datagram }
 }
 
-/// The run itself, its warm-up, and set-up at leisure.
+/// Returns the time limit of a run, with its warm-up and set-up.
 fn limit(seconds: u32) -> Duration {
     Duration::from_secs(u64::from(seconds) + 20)
 }
@@ -250,39 +250,44 @@ fn print(table: &Table, default: &str) {
 }
 
 fn to_json(comparison: &Comparison, default: &str, tables: &[Table]) -> Value {
-    let spread = |spread: Option<Spread>| {
-        spread.map(|spread| json!({ "median": spread.median, "low": spread.low, "high": spread.high }))
-    };
-    let tool = |table: &Table, track: &Track| {
+    json!({
+        "repeats": comparison.repeats,
+        "seconds": comparison.seconds,
+        "default_congestion_control": default,
+        "works": tables.iter().map(Table::to_json).collect::<Vec<_>>(),
+    })
+}
+
+fn spread_json(spread: Option<Spread>) -> Option<Value> {
+    spread.map(|spread| json!({ "median": spread.median, "low": spread.low, "high": spread.high }))
+}
+
+impl Table {
+    fn track_json(&self, track: &Track) -> Value {
         json!({
             "tool": track.tool,
             "cubic": track.cubic,
             "counts": track.counts,
             "values": track.runs.iter().map(|run| run.map(|figure| figure.value)).collect::<Vec<_>>(),
-            "value": spread(track.values()),
-            "lost": spread(track.lost()),
-            "p50_ns": spread(track.p50_ns()),
-            "linerate_over_peer": spread(table.ratio(track)),
+            "value": spread_json(track.values()),
+            "lost": spread_json(track.lost()),
+            "p50_ns": spread_json(track.p50_ns()),
+            "linerate_over_peer": spread_json(self.ratio(track)),
             "failure": track.failure,
         })
-    };
-    let work = |table: &Table| {
-        let rival = table.rival();
+    }
+
+    fn to_json(&self) -> Value {
+        let rival = self.rival();
         json!({
-            "work": table.work.name,
-            "unit": table.work.unit().name(),
-            "goal": table.work.goal,
+            "work": self.work.name,
+            "unit": self.work.unit().name(),
+            "goal": self.work.goal,
             "rival": rival.map(|(rival, _)| rival.tool.clone()),
-            "met": rival.map(|(_, ratio)| ratio.median >= table.work.goal),
-            "tools": table.tracks.iter().map(|track| tool(table, track)).collect::<Vec<_>>(),
+            "met": rival.map(|(_, ratio)| ratio.median >= self.work.goal),
+            "tools": self.tracks.iter().map(|track| self.track_json(track)).collect::<Vec<_>>(),
         })
-    };
-    json!({
-        "repeats": comparison.repeats,
-        "seconds": comparison.seconds,
-        "default_congestion_control": default,
-        "works": tables.iter().map(work).collect::<Vec<_>>(),
-    })
+    }
 }
 
 #[cfg(test)]
@@ -315,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_goal_is_held_against_the_strongest_peer_that_counts() {
+    fn goal_refers_to_the_strongest_peer_that_counts() {
         let table = table(
             "tcp-rr-busy-poll",
             &[
@@ -329,13 +334,13 @@ mod tests {
         let (rival, ratio) = table.rival().unwrap();
         assert_eq!((rival.tool.as_str(), ratio.median), ("fast", 2.0));
         let comparison = Comparison { repeats: 1, seconds: 1, only: None, program: None };
-        let kept = to_json(&comparison, "bbr", &[table]);
-        assert_eq!(kept["works"][0]["met"], json!(true));
-        assert_eq!(kept["works"][0]["tools"][4]["values"], json!([null]));
+        let json = to_json(&comparison, "bbr", &[table]);
+        assert_eq!(json["works"][0]["met"], json!(true));
+        assert_eq!(json["works"][0]["tools"][4]["values"], json!([null]));
     }
 
     #[test]
-    fn a_table_without_peers_has_no_rival() {
+    fn table_without_peers_has_no_rival() {
         assert!(table("tcp-rr", &[(OURS, false, &[Some(1.0)])]).rival().is_none());
     }
 

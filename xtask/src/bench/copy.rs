@@ -1,5 +1,5 @@
-//! `linerate copy` against its peers: the same tree, storage, link and caches, each tool in turn. Ratios are taken within a
-//! repeat, in an order that turns, so that a machine that grows slower meanwhile does so for all.
+//! Compares `linerate copy` with its peers: the same tree, storage, link and caches, each tool in turn. The order
+//! rotates and ratios are taken within a repeat, so that a machine that becomes slower affects all tools.
 
 mod clients;
 mod ground;
@@ -17,25 +17,25 @@ use serde_json::{Value, json};
 use std::path::Path;
 use ways::{WAYS, Way};
 
-/// What is asked.
+/// Options of the comparison.
 #[derive(Clone, Copy)]
 pub(super) struct Comparison<'a> {
-    /// Where results and records go.
+    /// Folder of results and records.
     pub(super) folder: &'a Path,
-    /// Where the tree is, and what is copied.
+    /// Folder of the tree and its copies.
     pub(super) storage: &'a Path,
-    /// A made tree, as `linerate copy` has it.
+    /// Tree to generate, as for `linerate copy --tree`.
     pub(super) tree: &'a str,
     pub(super) repeats: u32,
-    /// Only ways whose name contains this.
+    /// Only ways with this in their names.
     pub(super) only: Option<&'a str>,
-    /// A copy counts as done when all is durable.
+    /// Whether the time of a copy lasts until all data is durable.
     pub(super) durable: bool,
-    /// The linerate to compare; built as for a release if none.
+    /// The linerate to compare. `None` builds one with the release profile.
     pub(super) program: Option<&'a Path>,
 }
 
-/// One way with one state of the caches: the seconds of each tool, one a repeat.
+/// One way with one state of the caches, and the seconds of each tool in each repeat.
 struct Work {
     way: &'static Way,
     cache: Cache,
@@ -64,8 +64,8 @@ pub(super) fn run(comparison: &Comparison<'_>) -> Result<()> {
         print(work, bytes);
     }
     let file = comparison.folder.join("copy.json");
-    let kept = serde_json::to_string_pretty(&to_json(comparison, bytes, &works))?;
-    std::fs::write(&file, kept).with_context(|| format!("writing {}", file.display()))?;
+    let json = serde_json::to_string_pretty(&to_json(comparison, bytes, &works))?;
+    std::fs::write(&file, json).with_context(|| format!("writing {}", file.display()))?;
     println!("kept in {}", file.display());
     measured.and(down)?;
     let missed: Vec<String> = works.iter().filter(|work| work.met() == Some(false)).map(Work::name).collect();
@@ -80,7 +80,7 @@ fn policy(durable: bool) -> &'static str {
     }
 }
 
-/// Fills `works` run by run, so that what was measured before an interrupt is kept.
+/// Fills `works` run by run, so that the runs before an interrupt are kept.
 fn measure(repeats: u32, ground: &mut Ground, works: &mut [Work]) -> Result<()> {
     for repeat in 0..repeats {
         for work in works.iter_mut() {
@@ -102,20 +102,19 @@ impl Work {
         format!("{}, {} caches", self.way.name, self.cache.name())
     }
 
-    /// How many times as fast as `peer` a tool was, within each repeat that both finished.
+    /// Returns how many times as fast as `peer` a tool was, over the repeats that both finished.
     fn ratio(&self, tool: usize, peer: usize) -> Option<Spread> {
         Spread::of(self.seconds[tool].iter().zip(&self.seconds[peer]).map(|(ours, theirs)| theirs / ours))
     }
 
     fn peers(&self) -> impl Iterator<Item = usize> {
-        let is_peer = |tool: &usize| matches!(self.way.tools[*tool].client, ways::Client::Shell(_));
-        (0..self.way.tools.len()).filter(is_peer)
+        (0..self.way.tools.len()).filter(|tool| matches!(self.way.tools[*tool].client, ways::Client::Shell(_)))
     }
 
-    /// The peer that linerate is least ahead of.
+    /// Returns the peer that linerate is least ahead of.
     fn rival(&self) -> Option<(usize, Spread)> {
         let ratios = self.peers().filter_map(|peer| Some((peer, self.ratio(0, peer)?)));
-        ratios.min_by(|(_, one), (_, other)| one.median.total_cmp(&other.median))
+        ratios.min_by(|(_, ratio), (_, other)| ratio.median.total_cmp(&other.median))
     }
 
     fn met(&self) -> Option<bool> {
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_goal_is_held_against_the_fastest_peer_within_each_repeat() {
+    fn goal_refers_to_the_fastest_peer_within_each_repeat() {
         // The machine halves its speed after the first repeat; the ratios stay.
         let work = work(&[&[1.0, 2.0], &[0.5, 1.0], &[2.0, 4.0], &[0.9, 1.8]]);
         let (rival, ratio) = work.rival().unwrap();
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_has_neither_rival_nor_goal() {
+    fn unmeasured_work_has_no_goal() {
         assert_eq!(work(&[&[1.0], &[], &[], &[]]).met(), None);
     }
 }

@@ -1,8 +1,8 @@
-//! What one run of one tool measured.
+//! Figures of one run of one tool.
 
 use std::fmt;
 
-/// What a work is measured in.
+/// Unit of a work's figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Payload at the receiver.
@@ -14,7 +14,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// The value in a unit that a person can read.
+    /// Formats a value with a readable unit.
     pub(super) fn show(self, value: f64) -> String {
         match self {
             Self::Payload => format!("{:.2} Gbit/s", value / 1e9),
@@ -23,7 +23,7 @@ impl Unit {
         }
     }
 
-    /// The unit of the bare number in JSON.
+    /// Returns the unit of the number in JSON.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Payload => "bit/s",
@@ -33,14 +33,14 @@ impl Unit {
     }
 }
 
-/// What one run measured.
+/// Figures of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Figure {
-    /// In the work's unit.
+    /// Figure in the work's unit.
     pub(crate) value: f64,
-    /// Share of the datagrams sent that never arrived, 0 to 1, where the tool tells.
+    /// Share of the datagrams sent that never arrived, from 0 to 1. `None` if the tool does not report it.
     pub(crate) lost: Option<f64>,
-    /// Median time of a transaction there and back, where the tool tells.
+    /// Median round-trip time of a transaction. `None` if the tool does not report it.
     pub(crate) p50_ns: Option<f64>,
 }
 
@@ -53,11 +53,12 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Of at least one value; none of none.
+    /// Returns the spread of the values, or `None` if there is no value.
     pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
-        let (&low, &high) = (values.first()?, values.last()?);
+        let low = *values.first()?;
+        let high = *values.last()?;
         let upper = values.len() / 2;
         let lower = (values.len() - 1) / 2;
         Some(Self { median: (values[lower] + values[upper]) / 2.0, low, high })
@@ -65,7 +66,7 @@ impl Spread {
 }
 
 impl fmt::Display for Spread {
-    /// As a ratio.
+    /// Formats the spread as a ratio.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{:.2} ({:.2}..{:.2})", self.median, self.low, self.high))
     }

@@ -1,6 +1,7 @@
-//! The frame tester's engine against the barest loop there can be, a packet-socket generator, and its own promises of
-//! pace. Each run is a process with a network namespace of its own (crates/frames/benches/engine.rs); repeat by repeat
-//! every way runs once, in an order that turns, and ratios are taken within a repeat.
+//! Compares the frame tester's engine with a bare loop and a packet-socket generator, and checks its pace.
+//!
+//! Each run is a process with its own network namespace (crates/frames/benches/engine.rs). In each repeat every way
+//! runs once, in an order that rotates, and ratios are taken within a repeat.
 
 use super::figure::Spread;
 use super::lab::build;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// A way to send frames; each gives `frames_per_s`.
+/// Ways to send frames. Each reports `frames_per_s`.
 const WAYS: &[(&str, &str)] = &[
     ("xdp", "XDP engine, one core for both ends"),
     ("xdp-two", "XDP engine, a core for each end"),
@@ -22,28 +23,30 @@ const WAYS: &[(&str, &str)] = &[
     ("trafgen", "trafgen (netsniff-ng), one core"),
 ];
 
-/// One way is to be so many times another.
+/// Minimum ratio of one way's rate to another's.
 const RATIOS: &[(&str, &str, f64)] = &[("xdp", "bare", 0.85), ("xdp-two", "bare", 0.95), ("xdp", "trafgen", 7.0)];
 
-/// Frames per second that are to be kept, and how far the mean may be off.
+/// Paces to keep, in frames per second.
 const PACES: &[&str] = &["1000", "10000", "100000", "1000000", "3000000"];
+/// Maximum error of the mean pace, as a share.
 const PACE_GOAL: f64 = 0.001;
 
-/// The gaps between frames are looked at here, and how far the worst of a hundred may be off.
+/// Pace at which the gaps between frames are checked, in frames per second.
 const GAPS: &str = "100000";
+/// Maximum error of the gaps' 99th percentile, in nanoseconds.
 const GAP_GOAL_NS: f64 = 2_000.0;
 
-/// What is asked.
+/// Options of the benchmark.
 pub(super) struct Frames<'a> {
     pub(super) folder: &'a Path,
     pub(super) repeats: u32,
     pub(super) seconds: u32,
 }
 
-/// The figures of one way and rate, run by run; none where it failed.
+/// Figures of one way and rate in each run. `None` if the run failed.
 type Runs = Vec<Option<BTreeMap<String, f64>>>;
 
-/// Runs everything, prints it and keeps it as JSON.
+/// Runs all ways and paces, prints the results and writes them as JSON.
 pub(super) fn run(frames: &Frames<'_>) -> Result<()> {
     let engine = build(&["--package", "linerate-frames", "--bench", "engine"], "engine")?;
     process::catch_interrupts()?;
@@ -51,17 +54,17 @@ pub(super) fn run(frames: &Frames<'_>) -> Result<()> {
     works.extend(PACES.iter().map(|rate| vec!["pace", *rate]));
     works.push(vec!["gaps", GAPS]);
     let mut table: Vec<Runs> = vec![Runs::new(); works.len()];
-    let ended = measure(&engine, frames, &works, &mut table);
+    let result = measure(&engine, frames, &works, &mut table);
 
     let runs: BTreeMap<String, Runs> = works.iter().map(|work| work.join(" ")).zip(table).collect();
     print(&runs);
     std::fs::create_dir_all(frames.folder).with_context(|| format!("making {}", frames.folder.display()))?;
     let file = frames.folder.join("frames.json");
-    let kept = json!({ "repeats": frames.repeats, "seconds": frames.seconds, "runs": runs });
-    std::fs::write(&file, serde_json::to_string_pretty::<Value>(&kept)?)
+    let json = json!({ "repeats": frames.repeats, "seconds": frames.seconds, "runs": runs });
+    std::fs::write(&file, serde_json::to_string_pretty::<Value>(&json)?)
         .with_context(|| format!("writing {}", file.display()))?;
     println!("\nkept in {}", file.display());
-    ended
+    result
 }
 
 fn measure(engine: &PathBuf, frames: &Frames<'_>, works: &[Vec<&str>], table: &mut [Runs]) -> Result<()> {
@@ -86,7 +89,7 @@ fn measure(engine: &PathBuf, frames: &Frames<'_>, works: &[Vec<&str>], table: &m
     failure.map_or(Ok(()), Err)
 }
 
-/// The figures that a run wrote: a name and a value a line.
+/// Reads the figures of a run: one line with a name and a value for each.
 pub(super) fn read(output: &str) -> Result<BTreeMap<String, f64>> {
     let figures = output.lines().map(|line| {
         let (name, value) = line.split_once(' ').with_context(|| format!("no figure in `{line}`"))?;
@@ -101,10 +104,10 @@ pub(super) fn read(output: &str) -> Result<BTreeMap<String, f64>> {
 
 fn print(runs: &BTreeMap<String, Runs>) {
     println!("\n{:<56} {:>10} {:>22}", "64-byte frames/s, millions", "median", "min..max");
-    for (way, what) in WAYS {
+    for (way, description) in WAYS {
         let Some(spread) = spread(runs, way, "frames_per_s") else { continue };
         let [median, low, high] = [spread.median, spread.low, spread.high].map(|rate| rate / 1e6);
-        println!("{what:<56} {median:>10.3} {:>22}", format!("{low:.3}..{high:.3}"));
+        println!("{description:<56} {median:>10.3} {:>22}", format!("{low:.3}..{high:.3}"));
     }
     println!();
     for (ours, other, goal) in RATIOS {
@@ -138,7 +141,7 @@ fn spread(runs: &BTreeMap<String, Runs>, work: &str, figure: &str) -> Option<Spr
     Spread::of(runs.get(work)?.iter().flatten().filter_map(|figures| figures.get(figure).copied()))
 }
 
-/// One way over another, within each repeat that both finished.
+/// Returns the ratio of one way's rate to another's, over the repeats that both finished.
 fn ratio(runs: &BTreeMap<String, Runs>, ours: &str, other: &str) -> Option<Spread> {
     let pairs = runs.get(ours)?.iter().zip(runs.get(other)?);
     Spread::of(

@@ -1,5 +1,5 @@
-//! linerate with one end of iperf3, beside iperf3 with both: to its server, and from its client, over links of several speeds.
-//! Repeat by repeat each pair runs once, in an order that turns; ratios are taken within a repeat.
+//! Compares linerate with iperf3 at the other end with iperf3 at both ends, over links of several speeds. In each
+//! repeat each pair runs once, in an order that rotates. Ratios are taken within a repeat.
 
 use super::figure::{Spread, Unit};
 use super::lab::{Lab, RECEIVER, SENDER};
@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use std::path::Path;
 use std::time::Duration;
 
-/// How far a median ratio may be from 1.
+/// Maximum deviation of a median ratio from 1.
 const GOAL: f64 = 0.02;
 /// The CPUs that both ends of every pair are pinned to.
 const SENDER_CPU: &str = "0";
@@ -28,7 +28,7 @@ const LINKS: [(&str, &[&str]); 3] = [
     ("unlimited", &["--bench", "cable"]),
 ];
 
-/// Who is the client, and who the server.
+/// Client and server of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pair {
     Iperf3,
@@ -53,7 +53,8 @@ pub(super) fn run(comparison: &Comparison) -> Result<()> {
     process::catch_interrupts()?;
     let program = super::lab::find_or_build(comparison.program.as_deref())?;
     println!("{:<12} {:<8} {:<20} {:>14} {:>26}", "link", "data", "pair", "median", "of iperf3 to iperf3");
-    let (mut missed, mut runs) = (Vec::new(), 0);
+    let mut missed = Vec::new();
+    let mut runs = 0;
     let links = LINKS.into_iter().filter(|(link, _)| comparison.has(link));
     for (link, bench) in links {
         let lab = Lab::up_with(Some(&program), Path::new(FOLDER), bench, &[])?;
@@ -64,19 +65,19 @@ pub(super) fn run(comparison: &Comparison) -> Result<()> {
                 for turn in 0..Pair::ALL.len() {
                     let index = (turn + repeat) % Pair::ALL.len();
                     runs += 1;
-                    let seat = Seat { lab: &lab, program: &program, to: &to, port: port(runs), backward };
-                    values[index].push(seat.run(Pair::ALL[index], comparison)?);
+                    let setting = Setting { lab: &lab, program: &program, to: &to, port: port(runs), backward };
+                    values[index].push(setting.run(Pair::ALL[index], comparison)?);
                     process::check_interrupt()?;
                 }
             }
             let data = if backward { "receive" } else { "send" };
-            for (pair, own) in Pair::ALL.into_iter().zip(&values) {
-                let median = Spread::of(own.iter().copied()).context("no repeat")?.median;
+            for (pair, rates) in Pair::ALL.into_iter().zip(&values) {
+                let median = Spread::of(rates.iter().copied()).context("no repeat")?.median;
                 let ratio =
-                    Spread::of(own.iter().zip(&values[0]).map(|(own, base)| own / base)).context("no repeat")?;
-                let shown = format!("{:.3} ({:.3}..{:.3})", ratio.median, ratio.low, ratio.high);
+                    Spread::of(rates.iter().zip(&values[0]).map(|(rate, base)| rate / base)).context("no repeat")?;
+                let ratio_text = format!("{:.3} ({:.3}..{:.3})", ratio.median, ratio.low, ratio.high);
                 let rate = format!("{:.3} Gbit/s", median / 1e9);
-                println!("{link:<12} {data:<8} {:<20} {rate:>14} {shown:>26}", pair.name());
+                println!("{link:<12} {data:<8} {:<20} {rate:>14} {ratio_text:>26}", pair.name());
                 if (ratio.median - 1.0).abs() > GOAL {
                     missed.push(format!("{} at {link}, {data}", pair.name()));
                 }
@@ -88,20 +89,21 @@ pub(super) fn run(comparison: &Comparison) -> Result<()> {
     if missed.is_empty() { Ok(()) } else { bail!("off by more: {}", missed.join("; ")) }
 }
 
-/// One run's surroundings.
-struct Seat<'a> {
+/// Settings of one run.
+struct Setting<'a> {
     lab: &'a Lab,
     program: &'a Path,
     to: &'a str,
     port: u16,
-    /// The server sends.
+    /// Whether the server sends.
     backward: bool,
 }
 
-impl Seat<'_> {
+impl Setting<'_> {
     /// Runs a pair. Returns payload bits per second at the receiver.
     fn run(&self, pair: Pair, comparison: &Comparison) -> Result<f64> {
-        let (port, seconds) = (self.port.to_string(), comparison.seconds.to_string());
+        let port = self.port.to_string();
+        let seconds = comparison.seconds.to_string();
         let program = self.program.to_string_lossy().into_owned();
         let store = Path::new(FOLDER).join("iperf3.sqlite").to_string_lossy().into_owned();
         let pinned = |cpu: &'static str| ["taskset", "-c", cpu].into_iter();
@@ -114,11 +116,12 @@ impl Seat<'_> {
         };
         let mut server = Running::start(self.lab.inside(RECEIVER, pinned(RECEIVER_CPU).chain(server)))?;
         if let Err(error) = self.lab.await_listening(&mut server, self.port) {
-            let said = server.stop(Signal::SIGINT)?;
-            bail!("{error:#}: {} {}", said.stdout.trim(), said.stderr.trim());
+            let output = server.stop(Signal::SIGINT)?;
+            bail!("{error:#}: {} {}", output.stdout.trim(), output.stderr.trim());
         }
         let url = format!("iperf3://{}:{port}", self.to);
-        let (time, warmup) = (format!("{seconds}s"), format!("{WARMUP}s"));
+        let time = format!("{seconds}s");
+        let warmup = format!("{WARMUP}s");
         let omit = WARMUP.to_string();
         let direction = if self.backward { "receive" } else { "send" };
         let client: Vec<&str> = match pair {

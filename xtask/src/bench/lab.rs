@@ -1,4 +1,4 @@
-//! The bench that all tools share: two hosts joined by one link, made by linerate's own lab and kept up meanwhile.
+//! The lab shared by all tools: two hosts joined by one link, created by `linerate lab --keep`.
 
 use crate::process::{self, Output, Running};
 use anyhow::{Context, Result, bail};
@@ -9,16 +9,16 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The lab host that sends, opens and asks.
+/// Lab host of the sender or client.
 pub(crate) const SENDER: &str = "a";
 
-/// The lab host that receives, listens and answers.
+/// Lab host of the receiver or server.
 pub(crate) const RECEIVER: &str = "b";
 
-/// How long a question to a lab host may take.
+/// Time limit of a short command inside a lab host.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How long a peer's server may take to listen.
+/// Time within which a peer's server must listen.
 const LISTEN_LIMIT: Duration = Duration::from_secs(5);
 
 /// A lab that goes down when dropped.
@@ -29,19 +29,21 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Brings up the bench `cable` with `program`, or with the program as it is released, built now. Records go to a store under `folder`.
+    /// Brings up the bench `cable` with `program`, or with a linerate built now. Records go to a store in `folder`.
     pub(crate) fn up(program: Option<&Path>, folder: &Path) -> Result<Self> {
         Self::up_with(program, folder, &["--bench", "cable"], &[])
     }
 
-    /// The same with another `bench`, as `linerate lab` is told it, and runs a linerate command in it first: its hosts may use the
-    /// folders which that names.
+    /// Brings up a lab with the options `bench` of `linerate lab`, and runs the linerate command `first` in it.
+    ///
+    /// The lab's hosts may use the folders named in `first`.
     pub(crate) fn up_with(program: Option<&Path>, folder: &Path, bench: &[&str], first: &[String]) -> Result<Self> {
         let program = find_or_build(program)?;
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         let mut lab = Self { program, store: folder.join("store.sqlite"), up: false };
         let mut command = Command::new(&lab.program);
-        // What it leaves running must outlive it, and Ctrl-C: hence a group of its own, and no `process::run`.
+        // Its processes must outlive it and Ctrl-C, so it gets its own process group and is not started by
+        // `process::run`.
         command.arg("lab").args(bench).arg("--keep").stdin(Stdio::null()).process_group(0);
         if !first.is_empty() {
             command.arg("--").args(first).arg("--store").arg(&lab.store).stdout(Stdio::null());
@@ -55,14 +57,14 @@ impl Lab {
         Ok(lab)
     }
 
-    /// A linerate command against the lab's hosts, its record as JSON on stdout.
+    /// Returns a linerate command for the lab's hosts that prints its record as JSON.
     pub(crate) fn linerate(&self, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments).arg("--json").arg("--store").arg(&self.store);
         command
     }
 
-    /// A command inside a lab host.
+    /// Returns a command inside a lab host.
     pub(crate) fn inside(&self, host: &str, words: impl IntoIterator<Item = impl AsRef<std::ffi::OsStr>>) -> Command {
         let mut command = Command::new(&self.program);
         command.args(["lab", "shell", host, "--"]).args(words);
@@ -74,13 +76,13 @@ impl Lab {
         process::run(self.inside(host, words), LIMIT)
     }
 
-    /// The IPv4 address of a host's link.
+    /// Returns the IPv4 address of a host's link.
     pub(crate) fn address(&self, host: &str) -> Result<String> {
         let listing = self.ask(host, &["ip", "-j", "-4", "address", "show", "scope", "global"])?.stdout;
         first_address(&listing).with_context(|| format!("lab host {host} has no IPv4 address: {listing}"))
     }
 
-    /// Waits until something listens on `port` in the receiving host, without touching the socket: some servers serve once.
+    /// Waits until a server listens on `port` in the receiving host. Does not connect, because some servers serve once.
     pub(crate) fn await_listening(&self, server: &mut Running, port: u16) -> Result<()> {
         let began = Instant::now();
         let ending = format!(":{port}");
@@ -110,7 +112,7 @@ impl Lab {
         }
         let mut command = Command::new(&self.program);
         command.args(["lab", "down"]);
-        // No `process::run` here either: it must work after an interrupt too.
+        // `process::run` would fail after an interrupt.
         let output = command.output().context("starting `linerate lab down`")?;
         if !output.status.success() {
             bail!("`linerate lab down` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
@@ -127,7 +129,7 @@ impl Drop for Lab {
     }
 }
 
-/// The linerate to measure: the one that was named, or the program as it is released, built now.
+/// Returns the linerate to measure: `program`, or one built now with the release profile.
 pub(crate) fn find_or_build(program: Option<&Path>) -> Result<PathBuf> {
     match program {
         Some(program) => program.canonicalize().with_context(|| format!("finding {}", program.display())),
@@ -135,7 +137,7 @@ pub(crate) fn find_or_build(program: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// Builds what `selection` tells cargo as for a release, by the profile `dist`, and finds the program `name` in it.
+/// Builds the packages of `selection` with the profile `dist`, as for a release, and returns the program `name`.
 pub(crate) fn build(selection: &[&str], name: &str) -> Result<PathBuf> {
     let mut command = process::cargo();
     command.args(["build", "--profile", "dist", "--message-format", "json-render-diagnostics"]).args(selection);
@@ -147,7 +149,7 @@ pub(crate) fn build(selection: &[&str], name: &str) -> Result<PathBuf> {
         .with_context(|| format!("cargo built no program called {name}"))
 }
 
-/// The program's file, from cargo's messages.
+/// Finds the program's file in cargo's messages.
 fn executable(messages: &str, name: &str) -> Option<PathBuf> {
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     messages
@@ -155,7 +157,7 @@ fn executable(messages: &str, name: &str) -> Option<PathBuf> {
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
-/// The first address in what `ip -j address` writes.
+/// Returns the first address in the output of `ip -j address`.
 fn first_address(listing: &str) -> Option<String> {
     let links: Value = serde_json::from_str(listing).ok()?;
     let addresses = links.as_array()?.iter().filter_map(|link| link["addr_info"].as_array()).flatten();

@@ -1,4 +1,4 @@
-//! A store of many records for benchmarks, and how long its user waits.
+//! A store of many records for benchmarks, and the times of its queries.
 
 use super::lab::build;
 use crate::process;
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Nothing here takes longer.
+/// Time limit of each command.
 pub(super) const LIMIT: Duration = Duration::from_secs(300);
 
-/// A program and a store of its own, which goes with this.
+/// A program with its own store, which is removed on drop.
 pub(super) struct ManyRecords {
     pub(super) program: PathBuf,
     store: PathBuf,
 }
 
 impl ManyRecords {
-    /// An empty store in `folder`, for `program` or for one that is built now.
+    /// Creates an empty store in `folder` for `program`, or for a linerate built now.
     pub(super) fn new(program: Option<&Path>, folder: &Path) -> Result<Self> {
         let program = match program {
             Some(program) => program.canonicalize().with_context(|| format!("finding {}", program.display()))?,
@@ -31,21 +31,21 @@ impl ManyRecords {
         Ok(many)
     }
 
-    /// A command of the program on the store.
+    /// Returns a command of the program on the store.
     pub(super) fn linerate(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments).env("LINERATE_STORE", &self.store);
         command
     }
 
-    /// A record as a run leaves it, small and real.
+    /// Measures a short run and returns its record.
     pub(super) fn measured(&self) -> Result<Value> {
         let line = ["stream", "local", "--time", "100ms", "--warmup", "50ms", "--json"];
         let record = process::run(self.linerate(&line), LIMIT)?.stdout;
         serde_json::from_str(&record).context("reading linerate's record as JSON")
     }
 
-    /// Fills the store with so many records. Returns the id of the one that the others are copies of.
+    /// Fills the store with `records` records. Returns the id of the original, of which the others are copies.
     pub(super) fn fill(&self, records: u32) -> Result<String> {
         let record = self.measured()?;
         let id = record["id"].as_str().context("the record has no id")?;
@@ -69,26 +69,28 @@ impl Drop for ManyRecords {
     }
 }
 
-/// How long `ask` takes each of so many times, shortest first.
-pub(super) fn times(repeats: usize, mut ask: impl FnMut() -> Result<()>) -> Result<Vec<Duration>> {
+/// Returns the times of `repeats` calls of `query`, shortest first.
+pub(super) fn times(repeats: usize, mut query: impl FnMut() -> Result<()>) -> Result<Vec<Duration>> {
     let mut times = Vec::with_capacity(repeats);
     for _ in 0..repeats {
         process::check_interrupt()?;
         let start = Instant::now();
-        ask()?;
+        query()?;
         times.push(start.elapsed());
     }
     times.sort();
     Ok(times)
 }
 
-/// The name of a copy of the record `id`.
+/// Returns the id of a copy of the record `id`.
 pub(super) fn copy(id: &str, number: u32) -> String {
     format!("{number:08}-{id}")
 }
 
-/// Copies the record `id` within its store until there are so many: each with its trials, a second after the one before, its
-/// host of another name, its figure up to 1 % higher, that of each tenth a fifth: this one and the one after it have changed.
+/// Copies the record `id` with its trials within its store until there are `records` of them.
+///
+/// Each copy is a second older than the one before and has another host name. Figures are up to 1 % higher, those of
+/// every tenth copy a further 20 %. That copy and the next newer one are marked as changed.
 fn multiply(store: &Path, id: &str, records: u32) -> Result<()> {
     let connection = Connection::open(store)?;
     connection.execute_batch("PRAGMA synchronous = OFF; BEGIN")?;

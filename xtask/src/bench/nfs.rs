@@ -1,4 +1,4 @@
-//! What the NFS load can do: small calls against linerate's own server on the other side of a link, on the same cores.
+//! Rate and cost of NFS calls against linerate's own server over a link, on the same cores.
 
 use super::figure::Spread;
 use super::lab::{Lab, RECEIVER, SENDER};
@@ -8,28 +8,28 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
 
-/// Calls a second that a load of small calls must reach, with the server on the same two cores.
+/// Minimum calls per second of a load of small calls, with the server on the same two cores.
 const GOAL_PER_S: f64 = 40_000.0;
-/// CPU time of the calling threads that one call may take, microseconds.
+/// Maximum CPU time of the calling threads for each call, in microseconds.
 const GOAL_US: f64 = 20.0;
 
-/// What is run.
+/// Mix and transport of each load.
 const LOADS: &[(&str, &str)] =
     &[("null", "--tcp"), ("getattr", "--tcp"), ("getattr", "--udp"), ("sfs97-like", "--tcp")];
-/// Those that the goals are for.
+/// Mixes of small calls, for which the goals apply.
 const SMALL: &[&str] = &["null", "getattr"];
 
-/// What one trial measured.
+/// Figures of one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Call {
     per_s: f64,
     /// CPU time of the engine's threads on the calling host, for each call.
     calling_us: f64,
-    /// The same on the answering host.
+    /// CPU time of the engine's threads on the answering host, for each call.
     answering_us: f64,
 }
 
-/// Runs the loads, prints what they did, and fails if a goal is missed.
+/// Runs the loads, prints their figures, and fails if a goal is missed.
 pub(super) fn run(program: Option<&Path>, folder: &Path, seconds: u32, repeats: u32) -> Result<()> {
     process::catch_interrupts()?;
     let lab = Lab::up(program, folder)?;
@@ -39,12 +39,13 @@ pub(super) fn run(program: Option<&Path>, folder: &Path, seconds: u32, repeats: 
         let timing = ["--time".to_owned(), format!("{seconds}s"), "--repeats".to_owned(), repeats.to_string()];
         let words = ["nfs", SENDER, RECEIVER, "--mix", mix, transport, "--connections", "2", "--outstanding", "64"];
         let arguments: Vec<String> = words.iter().map(|&word| word.to_owned()).chain(timing).collect();
-        // Each trial makes its files first.
+        // Each trial creates its files first.
         let limit = Duration::from_secs(u64::from(seconds + 40) * u64::from(repeats));
         let calls = read(&process::run(lab.linerate(&arguments), limit)?.stdout)?;
         let spread = |of: fn(&Call) -> f64| Spread::of(calls.iter().map(of)).context("no trial ran");
-        let (per_s, calling, answering) =
-            (spread(|call| call.per_s)?, spread(|call| call.calling_us)?, spread(|call| call.answering_us)?);
+        let per_s = spread(|call| call.per_s)?;
+        let calling = spread(|call| call.calling_us)?;
+        let answering = spread(|call| call.answering_us)?;
         let range = format!("{:.0} to {:.0}", per_s.low, per_s.high);
         let name = format!("{mix} {transport}");
         println!("{name:<20} {:>12.0} {range:>24} {:>12.2} {:>12.2}", per_s.median, calling.median, answering.median);
@@ -60,7 +61,7 @@ pub(super) fn run(program: Option<&Path>, folder: &Path, seconds: u32, repeats: 
     Ok(())
 }
 
-/// Every trial of a record that counted and asked the other host; the calibration on one host is left out.
+/// Reads every counted trial between two hosts from a record. Calibrations on one host are left out.
 fn read(record: &str) -> Result<Vec<Call>> {
     let record: Value = serde_json::from_str(record).context("reading linerate's record as JSON")?;
     let trials = record["trials"].as_array().context("the record has no trials")?;
@@ -68,10 +69,10 @@ fn read(record: &str) -> Result<Vec<Call>> {
     let between = counted.filter(|trial| trial["hosts"].as_object().is_some_and(|hosts| hosts.len() == 2));
     between
         .map(|trial| {
-            let asked = &trial["counts"][0]["flows"][0]["client"]["transactions"];
+            let transactions = &trial["counts"][0]["flows"][0]["client"]["transactions"];
             let number = |value: &Value, what| value.as_f64().with_context(|| format!("a trial lacks {what}"));
-            let completed = number(&asked["completed"], "what was completed")?;
-            let window_ns = number(&asked["window"], "its window")?;
+            let completed = number(&transactions["completed"], "what was completed")?;
+            let window_ns = number(&transactions["window"], "its window")?;
             if completed <= 0.0 || window_ns <= 0.0 {
                 bail!("a trial completed no call");
             }
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_calls_and_their_cost_from_trials_between_two_hosts() {
+    fn calls_and_cost_are_read_from_trials_between_two_hosts() {
         let record = r#"{"trials":[
             {"standing":{"is":"counted"},"hosts":{"a":{"threads":[]}},"counts":[]},
             {"standing":{"is":"spoilt"},"hosts":{"a":{"threads":[]},"b":{"threads":[]}},"counts":[]},

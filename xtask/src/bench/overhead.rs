@@ -1,4 +1,4 @@
-//! What the agent and its observer cost while a trial runs, beside the engine's threads.
+//! CPU cost of the agent and its observer while a trial runs, without the engine's threads.
 
 use super::lab::Lab;
 use crate::process::{self, Running};
@@ -11,22 +11,22 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Share of a core that the agent may use beside its engine.
+/// Share of a core that the agent may use in addition to its engine.
 const GOAL: f64 = 0.01;
 
-/// Share of a core that the sampling of a trial may use. Trials are sampled every 100 ms unless something else is asked for.
+/// Share of a core that the sampling of a trial may use. By default trials are sampled every 100 ms.
 const SAMPLING_GOAL: f64 = 0.005;
 
-/// The agent's thread that samples a trial. It also tells progress, and watches the host.
+/// Name of the agent's thread that samples a trial. It also reports progress and watches the host.
 const SAMPLING_THREAD: &str = "watch";
 
-/// How often these threads are looked at.
+/// Interval between two looks at these threads.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A thread that was seen for less is left out.
-const SEEN_AT_LEAST: Duration = Duration::from_secs(1);
+/// Minimum time that a thread was observed for its cost to count.
+const MIN_OBSERVED: Duration = Duration::from_secs(1);
 
-/// What is run; each on both agents.
+/// Loads, each of which runs on both agents.
 const LOADS: &[&[&str]] = &[
     &["stream", "a", "b"],
     &["stream", "a", "b", "--udp", "--size", "64", "--no-offload"],
@@ -39,7 +39,7 @@ const LOADS: &[&[&str]] = &[
 struct Cost {
     trial: String,
     host: String,
-    /// None if the observation names no engine thread, so that the engine's part cannot be told from the rest.
+    /// Share of a core. `None` if the observation names no engine thread, so that the engine's part is unknown.
     share: Option<f64>,
 }
 
@@ -58,7 +58,8 @@ fn largest_share(costs: &[Cost]) -> f64 {
 pub(super) fn run(program: Option<&Path>, folder: &Path, seconds: u32, repeats: u32) -> Result<()> {
     process::catch_interrupts()?;
     let lab = Lab::up(program, folder)?;
-    let (mut costs, mut sampling) = (Vec::new(), Vec::new());
+    let mut costs = Vec::new();
+    let mut sampling = Vec::new();
     for load in LOADS {
         let timing = ["--time".to_owned(), format!("{seconds}s"), "--repeats".to_owned(), repeats.to_string()];
         let arguments: Vec<String> = load.iter().map(|&word| word.to_owned()).chain(timing).collect();
@@ -78,16 +79,15 @@ pub(super) fn run(program: Option<&Path>, folder: &Path, seconds: u32, repeats: 
     }
     let worst = largest_share(&sampling);
     if worst >= SAMPLING_GOAL {
-        let (worst, goal) = (worst * 100.0, SAMPLING_GOAL * 100.0);
-        bail!("sampling costs {worst:.2} % of a core, the goal is under {goal:.1} %");
+        bail!("sampling costs {:.2} % of a core, the goal is under {:.1} %", worst * 100.0, SAMPLING_GOAL * 100.0);
     }
     if sampling.is_empty() {
         bail!("no thread `{SAMPLING_THREAD}` was seen for a second: what sampling cost cannot be told");
     }
-    let untold = costs.iter().filter(|cost| cost.share.is_none()).count();
-    if untold > 0 {
+    let unknown = costs.iter().filter(|cost| cost.share.is_none()).count();
+    if unknown > 0 {
         bail!(
-            "{untold} of {} observations name no engine thread: what the agent cost there cannot be told",
+            "{unknown} of {} observations name no engine thread: what the agent cost there cannot be told",
             costs.len()
         );
     }
@@ -103,33 +103,34 @@ fn print_sampling(sampling: &[Cost]) {
     println!("worst {:.3} %; goal: under {:.1} %", largest_share(sampling) * 100.0, SAMPLING_GOAL * 100.0);
 }
 
-/// Runs linerate to its end, and looks at the agents' sampling threads meanwhile. Returns what it wrote, and what they cost.
+/// Runs linerate to its end and observes the agents' sampling threads meanwhile. Returns linerate's output and the
+/// threads.
 fn run_watched(command: Command, limit: Duration) -> Result<(String, Threads)> {
     let program = Path::new(command.get_program()).canonicalize().context("finding linerate")?;
     let mut threads = Threads::default();
     let mut linerate = Running::start(command)?;
-    let began = Instant::now();
-    while linerate.is_running()? && began.elapsed() < limit {
+    let started = Instant::now();
+    while linerate.is_running()? && started.elapsed() < limit {
         process::check_interrupt()?;
         threads.look(&program);
         thread::sleep(LOOK);
     }
-    Ok((linerate.finish(limit.saturating_sub(began.elapsed()))?.stdout, threads))
+    Ok((linerate.finish(limit.saturating_sub(started.elapsed()))?.stdout, threads))
 }
 
-/// The sampling threads that were seen, by their numbers.
+/// Sampling threads by their numbers.
 #[derive(Default)]
-struct Threads(BTreeMap<u32, Seen>);
+struct Threads(BTreeMap<u32, ObservedThread>);
 
-/// One of them: its host, and its CPU time when it was first and last seen.
-struct Seen {
+/// Host of a thread, and its CPU time when it was first and last observed.
+struct ObservedThread {
     host: String,
     first: (Instant, Duration),
     last: (Instant, Duration),
 }
 
 impl Threads {
-    /// Looks at those of all agents that run `program`.
+    /// Observes the sampling threads of all agents that run `program`.
     fn look(&mut self, program: &Path) {
         for process in numbers("/proc") {
             if fs::read_link(format!("/proc/{process}/exe")).is_ok_and(|file| file == program) {
@@ -154,45 +155,50 @@ impl Threads {
     }
 
     fn note(&mut self, number: u32, host: &str, at: Instant, cpu: Duration) {
-        let new = || Seen { host: host.to_owned(), first: (at, cpu), last: (at, cpu) };
-        self.0.entry(number).or_insert_with(new).last = (at, cpu);
+        let first = (at, cpu);
+        let thread =
+            self.0.entry(number).or_insert_with(|| ObservedThread { host: host.to_owned(), first, last: first });
+        thread.last = (at, cpu);
     }
 
-    /// The largest share of a core that one of them used on each host.
+    /// Returns the largest share of a core that one thread used on each host.
     fn shares(&self, load: &str) -> Vec<Cost> {
         let mut hosts = BTreeMap::<&str, f64>::new();
-        for Seen { host, first, last } in self.0.values() {
+        for ObservedThread { host, first, last } in self.0.values() {
             let time = last.0.duration_since(first.0);
-            if time >= SEEN_AT_LEAST {
+            if time >= MIN_OBSERVED {
                 let share = last.1.saturating_sub(first.1).as_secs_f64() / time.as_secs_f64();
                 let worst = hosts.entry(host).or_default();
                 *worst = worst.max(share);
             }
         }
-        let cost = |(host, share): (&str, f64)| Cost { trial: load.into(), host: host.into(), share: Some(share) };
-        hosts.into_iter().map(cost).collect()
+        hosts
+            .into_iter()
+            .map(|(host, share)| Cost { trial: load.into(), host: host.into(), share: Some(share) })
+            .collect()
     }
 }
 
-/// The names in a folder that are numbers.
+/// Lists the names in a folder that are numbers.
 fn numbers(folder: &str) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The host that an agent was started for, from its command line.
+/// Returns the host of an agent by its command line.
 fn name(words: &[u8]) -> Option<String> {
     let mut words = words.split(|byte| *byte == 0);
     words.find(|word| *word == b"--name")?;
     Some(String::from_utf8_lossy(words.next()?).into_owned())
 }
 
-/// Time on a core, by a thread's `schedstat` (Documentation/scheduler/sched-stats.rst): the first of three numbers, in nanoseconds.
+/// Returns the CPU time in a thread's `schedstat` (Documentation/scheduler/sched-stats.rst): the first of three
+/// numbers, in nanoseconds.
 fn cpu(counts: &str) -> Option<Duration> {
     counts.split_ascii_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Each agent's CPU time in each trial of a record, its engine's threads taken off, as a share of the window.
+/// Returns each agent's CPU time in each trial of a record, without its engine's threads, as a share of the window.
 fn read(record: &str) -> Result<Vec<Cost>> {
     let record: Value = serde_json::from_str(record).context("reading linerate's record as JSON")?;
     let trials = record["trials"].as_array().filter(|trials| !trials.is_empty()).context("the record has no trials")?;
@@ -219,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_the_engine_off_where_it_is_known() {
+    fn engine_threads_are_subtracted() {
         let record = r#"{"trials":[{"trial":{"name":"tcp"},"hosts":{
             "a":{"window":2000000000,"agent_cpu":1510000000,"threads":[{"cpu":1000000000},{"cpu":500000000}]},
             "b":{"window":1000000000,"agent_cpu":470000000,"threads":[]}}}]}"#;
@@ -230,22 +236,23 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_worst_sampling_thread_of_each_host() {
-        let (mut threads, began) = (Threads::default(), Instant::now());
+    fn worst_sampling_thread_of_each_host_counts() {
+        let mut threads = Threads::default();
+        let started = Instant::now();
         for (number, host, last_ms, cpu_us) in
             [(1, "a", 2_000, 3_000), (2, "a", 4_000, 4_000), (3, "b", 999, 900_000), (4, "b", 1_000, 500)]
         {
-            threads.note(number, host, began, Duration::from_micros(100));
-            threads.note(number, host, began + Duration::from_millis(last_ms), Duration::from_micros(100 + cpu_us));
+            threads.note(number, host, started, Duration::from_micros(100));
+            threads.note(number, host, started + Duration::from_millis(last_ms), Duration::from_micros(100 + cpu_us));
         }
         let shares = threads.shares("stream a b");
-        let told: Vec<_> = shares.iter().map(|cost| (cost.host.as_str(), cost.share.unwrap())).collect();
-        assert_eq!(told, [("a", 0.001_5), ("b", 0.000_5)]);
+        let worst: Vec<_> = shares.iter().map(|cost| (cost.host.as_str(), cost.share.unwrap())).collect();
+        assert_eq!(worst, [("a", 0.001_5), ("b", 0.000_5)]);
         assert_eq!(largest_share(&shares), 0.001_5);
     }
 
     #[test]
-    fn finds_host_and_time_of_a_thread() {
+    fn host_and_cpu_time_of_a_thread_are_read() {
         assert_eq!(name(b"linerate\0agent\0--name\0a\0--allow-frames\0all\0").as_deref(), Some("a"));
         assert_eq!(name(b"linerate\0stream\0"), None);
         assert_eq!(cpu("2500 17 3\n"), Some(Duration::from_nanos(2_500)));
@@ -253,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_record_that_says_nothing() {
+    fn record_without_trials_is_refused() {
         assert!(read(r#"{"trials":[]}"#).is_err());
         let empty = r#"{"trials":[{"trial":{"name":"x"},"hosts":{"a":{"window":0,"agent_cpu":0,"threads":[]}}}]}"#;
         assert!(read(empty).unwrap_err().to_string().contains("empty window"));

@@ -1,4 +1,4 @@
-//! How well the lab's path keeps up: its goals are in docs/benchmarks.md. Each run is a process with a lab of its own
+//! Accuracy of the lab's path. docs/benchmarks.md has the goals. Each run is a process with its own lab
 //! (crates/lab/benches/path.rs).
 
 use super::figure::Spread;
@@ -12,26 +12,26 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// What is offered: its name, frames a second, and bytes of each without FCS.
+/// Offered loads: name, frames per second, and bytes of a frame without FCS.
 const WORKS: &[(&str, u32, u32)] = &[("full frames", 81_000, 1_514), ("small frames", 300_000, 60)];
 
-/// The 99th percentile of the delay's error may be so large, nanoseconds.
+/// Maximum 99th percentile of the delay's error, in nanoseconds.
 const DELAY_GOAL_NS: f64 = 100_000.0;
 
-/// So many percent of the frames may leave the path more than 100 us late.
+/// Maximum percentage of the frames that leave the path more than 100 us late.
 const LATE_GOAL_PERCENT: f64 = 1.0;
 
-/// Share of the frames due that the sender must offer for a run to count.
+/// Minimum share of the frames due that the sender must offer for a run to count.
 const OFFERED: f64 = 0.99;
 
-/// What is asked.
+/// Options of the benchmark.
 pub(super) struct Paths<'a> {
     pub(super) folder: &'a Path,
     pub(super) repeats: u32,
     pub(super) seconds: u32,
 }
 
-/// Runs everything, prints it and keeps it as JSON.
+/// Runs all loads, prints the results and writes them as JSON.
 pub(super) fn run(paths: &Paths<'_>) -> Result<()> {
     let program = build(&["--package", "linerate-lab", "--bench", "path"], "path")?;
     process::catch_interrupts()?;
@@ -52,8 +52,8 @@ pub(super) fn run(paths: &Paths<'_>) -> Result<()> {
     }
     std::fs::create_dir_all(paths.folder).with_context(|| format!("making {}", paths.folder.display()))?;
     let file = paths.folder.join("path.json");
-    let kept = json!({ "repeats": paths.repeats, "seconds": paths.seconds, "runs": runs });
-    std::fs::write(&file, serde_json::to_string_pretty::<Value>(&kept)?)
+    let json = json!({ "repeats": paths.repeats, "seconds": paths.seconds, "runs": runs });
+    std::fs::write(&file, serde_json::to_string_pretty::<Value>(&json)?)
         .with_context(|| format!("writing {}", file.display()))?;
     println!("\nkept in {}", file.display());
     Ok(())

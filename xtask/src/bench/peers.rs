@@ -1,7 +1,7 @@
-//! The peers: how each is called for a work, as its own users would.
+//! Command lines of the peers for each work, as their users would write them.
 //!
-//! Each gets the same CPUs as linerate (the sender on 0, the receiver on 1), and cubic where it can choose the congestion
-//! control; where it cannot, the machine's default is named beside it. What a peer cannot do is left out.
+//! Each peer gets the same CPUs as linerate (the sender 0, the receiver 1), and cubic if it can choose the congestion
+//! control. If it cannot, its row names the machine's default. A work that a peer does not support is omitted.
 
 use super::figure::Figure;
 use super::read::{self, WorkUnit, Written};
@@ -12,19 +12,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The lowest port a server is given.
+/// Lowest port of a server.
 const FIRST_PORT: u16 = 5301;
 
-/// As many ports from there on are used, in turn: below those that systems hand out by themselves.
+/// Number of ports used in turn from [`FIRST_PORT`] on. They are below the ephemeral ports.
 const PORTS: u32 = 27_000;
 
-/// The port for the `run`th run of a peer, and the next one for tools that keep control and data apart. Every run has its
-/// own: a port just used lingers, and some servers then cannot bind.
+/// Returns the port for run number `run` of a peer. The next port is free for tools with a separate data port.
+///
+/// Every run has its own port, because some servers cannot bind to a port that was just used.
 pub(super) fn port(run: u32) -> u16 {
     FIRST_PORT + u16::try_from(run % (PORTS / 2)).map_or(0, |run| run * 2)
 }
 
-/// The programs looked for.
+/// Programs of the peers.
 const PROGRAMS: &[&str] = &["iperf3", "iperf", "nuttcp", "sockperf", "qperf", "netperf", "netserver"];
 
 /// The peers of this machine.
@@ -39,15 +40,15 @@ pub(super) struct Installed {
 pub(super) struct Peer {
     /// The tool and the flags that matter, as printed.
     pub(super) tool: String,
-    /// It chose cubic; otherwise TCP runs with the machine's default.
+    /// Whether it chose cubic. Otherwise TCP runs with the machine's default.
     pub(super) cubic: bool,
-    /// The goal is held against it.
+    /// Whether the goal refers to this peer.
     pub(super) counts: bool,
-    /// Where its server listens.
+    /// Port of its server.
     pub(super) port: u16,
     pub(super) server: Vec<String>,
     pub(super) client: Vec<String>,
-    /// How its server is told to end: some report only then.
+    /// Signal that ends its server. Some servers report only then.
     pub(super) stop: Signal,
     pub(super) read: fn(&Written<'_>, WorkUnit) -> Result<Figure>,
 }
@@ -60,23 +61,23 @@ impl Installed {
             folder.map(Path::to_owned).into_iter().chain(std::env::split_paths(&path)).collect();
         let mut programs = BTreeMap::new();
         for &name in PROGRAMS {
-            let found = folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file());
-            if let Some(file) = found.and_then(|file| file.canonicalize().ok()) {
+            let file = folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file());
+            if let Some(file) = file.and_then(|file| file.canonicalize().ok()) {
                 programs.insert(name, file);
             }
         }
-        // Which of its fast paths it has depends on its version.
+        // Its fast paths depend on its version.
         let help = programs.get("iperf3").and_then(|iperf3| Command::new(iperf3).arg("--help").output().ok());
         let iperf3_help = help.map(|help| String::from_utf8_lossy(&help.stdout).into_owned()).unwrap_or_default();
         Self { programs, iperf3_help }
     }
 
-    /// The names of the peers found, and of those that are missing.
-    pub(super) fn found_and_missing(&self) -> (Vec<&'static str>, Vec<&'static str>) {
+    /// Returns the names of the installed peers and of the missing ones.
+    pub(super) fn present_and_missing(&self) -> (Vec<&'static str>, Vec<&'static str>) {
         PROGRAMS.iter().filter(|name| **name != "netserver").partition(|name| self.programs.contains_key(**name))
     }
 
-    /// Every way to call an installed peer for this load; `to` is the receiver's address.
+    /// Returns every way to call an installed peer for this load. `to` is the receiver's address.
     pub(super) fn peers(&self, load: Load, to: &str, port: u16, seconds: u32) -> Vec<Peer> {
         let mut list = List { installed: self, port, peers: Vec::new() };
         match load {
@@ -100,7 +101,8 @@ struct List<'a> {
 }
 
 impl List<'_> {
-    /// Adds a peer if both of its programs are here. The first word of `server` and `client` is a program of [`PROGRAMS`].
+    /// Adds a peer if both of its programs are here. The first word of `server` and `client` is a program of
+    /// [`PROGRAMS`].
     fn add(&mut self, tool: &str, server: &str, client: &str, read: fn(&Written<'_>, WorkUnit) -> Result<Figure>) {
         if let (Some(server), Some(client)) = (self.command(server), self.command(client)) {
             let cubic = client.iter().any(|word| word == "cubic");
@@ -142,7 +144,7 @@ impl List<'_> {
     }
 
     fn nuttcp(&mut self, flags: &str, to: &str, seconds: u32) {
-        // Without --nofork it may go on as a daemon that nobody would stop.
+        // Without --nofork it may run on as a daemon.
         let ports = format!("-P {} -p {}", self.port, self.port + 1);
         let tool = format!("nuttcp {flags}");
         let client = format!("nuttcp {ports} -T {seconds} -fparse {flags} {to}");
@@ -168,8 +170,8 @@ impl List<'_> {
     }
 
     fn tcp(&mut self, flows: u16, flags: Flags, to: &str, seconds: u32) {
-        let (parallel, streams) =
-            if flows > 1 { (format!("-P {flows}"), format!("-N {flows}")) } else { Default::default() };
+        let parallel = if flows > 1 { format!("-P {flows}") } else { String::new() };
+        let streams = if flows > 1 { format!("-N {flows}") } else { String::new() };
         let iperf3 = format!("-c {to} -t {seconds} -O 1 -C cubic {parallel}");
         let iperf = format!("-c {to} -t {seconds} -Z cubic {parallel}");
         match flags {
@@ -219,20 +221,17 @@ impl List<'_> {
     fn transact(&mut self, udp: bool, wait: Wait, to: &str, seconds: u32) {
         let port = self.port;
         let (name, flag) = if udp { ("udp", "") } else { ("tcp", "--tcp") };
-        // 14 bytes are the least that sockperf sends.
-        let sockperf = |flags: &str| {
-            (
-                format!("sockperf sr {flag} {flags} -i {to} -p {port}"),
-                format!("sockperf pp {flag} {flags} -i {to} -p {port} -t {seconds} -m 14"),
-            )
-        };
-        let (server, client) = sockperf("");
-        self.add("sockperf pp (14 B)", &server, &client, read::sockperf_ping_pong);
+        // sockperf sends at least 14 bytes.
+        let sockperf = |role: &str, flags: &str| format!("sockperf {role} {flag} {flags} -i {to} -p {port}");
+        let timing = format!("-t {seconds} -m 14");
+        let client = format!("{} {timing}", sockperf("pp", ""));
+        self.add("sockperf pp (14 B)", &sockperf("sr", ""), &client, read::sockperf_ping_pong);
         self.qperf(&format!("{name}_lat"), "-m 1", to, seconds);
         self.netperf(&format!("{}_RR", name.to_uppercase()), "-r 1,1", to, seconds);
         if wait == Wait::BusyPoll {
-            // It polls too; the goal is held against those that block.
-            let (server, client) = sockperf("--nonblocked");
+            // This peer polls too. The goal refers to peers that block.
+            let server = sockperf("sr", "--nonblocked");
+            let client = format!("{} {timing}", sockperf("pp", "--nonblocked"));
             self.add("sockperf pp --nonblocked (14 B)", &server, &client, read::sockperf_ping_pong);
             if let Some(polling) = self.peers.last_mut().filter(|peer| peer.tool.contains("--nonblocked")) {
                 polling.counts = false;
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn every_work_has_peers_with_names_of_their_own() {
+    fn every_work_has_peers_with_unique_names() {
         for work in WORKS {
             let peers = all("--gsro --skip-rx-copy").peers(work.load, "198.18.0.2", 5301, 2);
             let mut names: Vec<&str> = peers.iter().map(|peer| peer.tool.as_str()).collect();
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_only_the_flags_that_this_iperf3_knows() {
+    fn flags_depend_on_the_installed_iperf3() {
         let uses = |help: &str, load: Load, flag: &str| {
             all(help).peers(load, "198.18.0.2", 5301, 2).iter().any(|peer| peer.client.contains(&flag.to_owned()))
         };
@@ -281,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_has_ports_of_its_own() {
+    fn every_run_has_its_own_ports() {
         let mut ports: Vec<u16> = (0..PORTS / 2).flat_map(|run| [port(run), port(run) + 1]).collect();
         assert!(ports.iter().all(|port| (FIRST_PORT..32_768).contains(port)));
         ports.sort_unstable();
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_polling_peer_does_not_count() {
+    fn polling_peer_does_not_count() {
         let peers = all("").peers(Load::Transact { udp: true, wait: Wait::BusyPoll }, "198.18.0.2", 5301, 2);
         let polling: Vec<bool> =
             peers.iter().filter(|peer| !peer.counts).map(|peer| peer.tool.contains("nonblocked")).collect();

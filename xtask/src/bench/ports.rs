@@ -1,5 +1,5 @@
-//! What the port that all trials share costs: an agent with it beside one with ports of their own for data (`--data-ports`). Repeat by
-//! repeat each load runs to both, in an order that turns; ratios are taken within a repeat.
+//! Cost of the port that all trials share, compared with separate data ports (`--data-ports`). In each repeat each load
+//! runs to an agent of either kind, in an order that rotates. Ratios are taken within a repeat.
 
 use super::figure::{Spread, Unit};
 use super::lab::{Lab, RECEIVER, SENDER};
@@ -10,19 +10,19 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::time::Duration;
 
-/// The smallest median ratio of the shared port to ports of their own.
+/// Minimum median ratio of the shared port to separate ports.
 const GOAL: f64 = 0.97;
 /// The CPUs that the client and the agents are pinned to.
 const CLIENT_CPU: &str = "0";
 const AGENT_CPU: &str = "1";
-/// Of each run, seconds.
+/// Warm-up of each run, in seconds.
 const WARMUP: u32 = 1;
-/// How long an agent may take to tell its URL.
+/// Time within which an agent must print its URL.
 const START_LIMIT: Duration = Duration::from_secs(10);
-/// The options of both agents beside their address: the shared port first.
+/// Port and further options of both agents. The agent with the shared port comes first.
 const AGENTS: [(u16, &[&str]); 2] = [(4747, &[]), (4748, &["--data-ports", "5000-5199"])];
 
-/// What is run, and what it is measured in.
+/// A load and its unit.
 struct Load {
     name: &'static str,
     arguments: &'static [&'static str],
@@ -51,12 +51,12 @@ pub(super) fn run(comparison: &Comparison) -> Result<()> {
     let lab = Lab::up(Some(&program), Path::new(FOLDER))?;
     let address = lab.address(RECEIVER)?;
     let program = program.to_string_lossy().into_owned();
-    let start = |(port, options): (u16, &[&str])| {
+    let start = |(port, options): (u16, &[&str])| -> Result<_> {
         let listen = format!("{address}:{port}");
         let words = ["taskset", "-c", AGENT_CPU, &program, "serve", "--ephemeral", "--listen", &listen];
         let mut agent = Running::start(lab.inside(RECEIVER, words.iter().chain(options)))?;
         let url = agent.first_line(START_LIMIT)?;
-        Ok::<_, anyhow::Error>((agent, url))
+        Ok((agent, url))
     };
     let agents = [start(AGENTS[0])?, start(AGENTS[1])?];
     println!("{:<12} {:>16} {:>16} {:>26}", "load", "shared port", "own ports", "ratio");
@@ -64,22 +64,23 @@ pub(super) fn run(comparison: &Comparison) -> Result<()> {
     for load in LOADS.iter().filter(|load| comparison.has(load.name)) {
         let mut values: [Vec<f64>; 2] = Default::default();
         for turn in 0..2 * comparison.repeats as usize {
-            // Each repeat begins with the other agent.
+            // Each repeat starts with the other agent.
             let index = (turn + turn / 2) % 2;
             let value = measure(&lab, &program, &agents[index].1, load, comparison)?;
             values[index].push(value);
             process::check_interrupt()?;
         }
-        let [shared, own] = values.each_ref().map(|values| Spread::of(values.iter().copied()));
-        let ratio = Spread::of(values[0].iter().zip(&values[1]).map(|(shared, own)| shared / own));
-        let (shared, own, ratio) =
-            (shared.context("no repeat")?, own.context("no repeat")?, ratio.context("no repeat")?);
-        let shown = format!("{:.3} ({:.3}..{:.3})", ratio.median, ratio.low, ratio.high);
+        let [shared, separate] = &values;
+        let ratios = shared.iter().zip(separate).map(|(shared, separate)| shared / separate);
+        let ratio = Spread::of(ratios).context("no repeat")?;
+        let shared = Spread::of(shared.iter().copied()).context("no repeat")?;
+        let separate = Spread::of(separate.iter().copied()).context("no repeat")?;
+        let ratio_text = format!("{:.3} ({:.3}..{:.3})", ratio.median, ratio.low, ratio.high);
         println!(
-            "{:<12} {:>16} {:>16} {shown:>26}",
+            "{:<12} {:>16} {:>16} {ratio_text:>26}",
             load.name,
             load.unit.show(shared.median),
-            load.unit.show(own.median)
+            load.unit.show(separate.median)
         );
         if ratio.median < GOAL {
             missed.push(load.name);
@@ -93,7 +94,8 @@ pub(super) fn run(comparison: &Comparison) -> Result<()> {
 
 /// Runs a load once to the agent at `url`.
 fn measure(lab: &Lab, program: &str, url: &str, load: &Load, comparison: &Comparison) -> Result<f64> {
-    let (time, warmup) = (format!("{}s", comparison.seconds), format!("{WARMUP}s"));
+    let time = format!("{}s", comparison.seconds);
+    let warmup = format!("{WARMUP}s");
     let store = Path::new(FOLDER).join("ports.sqlite").to_string_lossy().into_owned();
     let (command, options) = load.arguments.split_first().context("a load has a command")?;
     let first = ["taskset", "-c", CLIENT_CPU, program, command, "local", url];

@@ -1,26 +1,26 @@
-//! What each tool wrote, read into a figure. The receiver's count is taken wherever the tool tells it.
+//! Parsers of the tools' outputs. The receiver's count is used if the tool reports it.
 
 use super::figure::{Figure, Unit};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// What one run of a tool wrote, both ends.
+/// Output of one run of a tool at both ends.
 #[derive(Debug, Default)]
 pub(crate) struct Written<'a> {
     pub(crate) client: &'a str,
     pub(crate) server: &'a str,
 }
 
-/// What is needed to turn counts into the work's unit.
+/// Unit of a work, and the size needed to convert to it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkUnit {
     pub(crate) unit: Unit,
-    /// Bytes of a datagram; none for TCP and transactions.
+    /// Size of a datagram in bytes. `None` for TCP and transactions.
     pub(crate) datagram: Option<u32>,
 }
 
 impl WorkUnit {
-    /// A payload rate in the work's unit.
+    /// Converts a payload rate to the work's unit.
     fn rate(self, bits_per_second: f64) -> Result<f64> {
         match (self.unit, self.datagram) {
             (Unit::Payload, _) => Ok(bits_per_second),
@@ -30,11 +30,11 @@ impl WorkUnit {
     }
 }
 
-/// linerate's record, one cell.
-pub(crate) fn linerate(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
+/// Reads the first result of linerate's record.
+pub(crate) fn linerate(written: &Written<'_>, work: WorkUnit) -> Result<Figure> {
     let record: Value = serde_json::from_str(written.client).context("reading linerate's record as JSON")?;
     let cell = &record["results"][0];
-    let path = match asked.unit {
+    let path = match work.unit {
         Unit::Payload => "/received/payload_bps/median",
         Unit::Datagrams => "/received/packets_per_s/median",
         Unit::Transactions => "/transactions_per_s/median",
@@ -54,8 +54,8 @@ fn share(part: Option<&Value>, of: Option<&Value>) -> Option<f64> {
     Some(part?.as_f64()? / of)
 }
 
-/// iperf3 `-J`. Its datagram counts include those of the omitted start, so loss is told from bytes.
-pub(crate) fn iperf3(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
+/// Reads the output of iperf3 `-J`. Its datagram counts include the omitted start, so loss is computed from bytes.
+pub(crate) fn iperf3(written: &Written<'_>, work: WorkUnit) -> Result<Figure> {
     let report: Value = serde_json::from_str(written.client).context("reading iperf3's report as JSON")?;
     if let Some(error) = report["error"].as_str() {
         bail!("iperf3 says: {error}");
@@ -64,19 +64,21 @@ pub(crate) fn iperf3(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
         report.pointer(path).and_then(Value::as_f64).with_context(|| format!("iperf3's report lacks {path}"))
     };
     let bytes = number("/end/sum_received/bytes")?;
-    let value = asked.rate(bytes * 8.0 / number("/end/sum_received/seconds")?)?;
-    let lost = match asked.datagram {
+    let value = work.rate(bytes * 8.0 / number("/end/sum_received/seconds")?)?;
+    let lost = match work.datagram {
         Some(size) => Some((1.0 - bytes / f64::from(size) / number("/end/sum_sent/packets")?).max(0.0)),
         None => None,
     };
     Ok(Figure { value, lost, p50_ns: None })
 }
 
-/// iperf 2 `-y C` of the server: one line a flow.
+/// Reads the output of iperf 2 `-y C` of the server, which has one line for each flow.
+///
 /// Columns: time, addresses and ports, id, interval, bytes, bit/s; UDP adds jitter, lost, of, percent, reordered.
-pub(super) fn iperf(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
+pub(super) fn iperf(written: &Written<'_>, work: WorkUnit) -> Result<Figure> {
     let mut bits_per_second = 0.0;
-    let (mut lost, mut of) = (0.0, 0.0);
+    let mut lost = 0.0;
+    let mut of = 0.0;
     let mut flows = 0;
     for line in written.server.lines() {
         let columns: Vec<&str> = line.split(',').collect();
@@ -91,7 +93,7 @@ pub(super) fn iperf(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
                 .with_context(|| format!("column {column} of {line:?}"))
         };
         bits_per_second += number(8)?;
-        if asked.datagram.is_some() {
+        if work.datagram.is_some() {
             lost += number(10)?;
             of += number(11)?;
         }
@@ -100,17 +102,17 @@ pub(super) fn iperf(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
     if flows == 0 {
         bail!("iperf's server reported nothing: {:?}", written.server);
     }
-    Ok(Figure { value: asked.rate(bits_per_second)?, lost: (of > 0.0).then(|| lost / of), p50_ns: None })
+    Ok(Figure { value: work.rate(bits_per_second)?, lost: (of > 0.0).then(|| lost / of), p50_ns: None })
 }
 
-/// nuttcp `-fparse`; its megabytes (2^20 bytes) are those the receiver counted.
-pub(crate) fn nuttcp(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
+/// Reads the output of nuttcp `-fparse`. The receiver counted its megabytes (2^20 bytes).
+pub(crate) fn nuttcp(written: &Written<'_>, work: WorkUnit) -> Result<Figure> {
     let field = |name: &str| {
         let words = written.client.split_whitespace();
         words.filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name)?.1.parse::<f64>().ok()
     };
     let need = |name: &str| field(name).with_context(|| format!("nuttcp's report lacks {name}: {:?}", written.client));
-    let value = asked.rate(need("rate_Mbps")? * 1e6)?;
+    let value = work.rate(need("rate_Mbps")? * 1e6)?;
     let lost = match (field("drop"), field("pkt")) {
         (Some(drop), Some(sent)) if sent > 0.0 => Some(drop / sent),
         _ => None,
@@ -118,8 +120,8 @@ pub(crate) fn nuttcp(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
     Ok(Figure { value, lost, p50_ns: None })
 }
 
-/// sockperf `ping-pong`; it reports half of the time there and back.
-pub(super) fn sockperf_ping_pong(written: &Written<'_>, _asked: WorkUnit) -> Result<Figure> {
+/// Reads the output of sockperf `ping-pong`, which reports half of the round-trip time.
+pub(super) fn sockperf_ping_pong(written: &Written<'_>, _work: WorkUnit) -> Result<Figure> {
     let lacks = |what: &str| format!("sockperf's report lacks {what}: {:?}", written.client);
     let valid = written.client.lines().find(|line| line.contains("[Valid Duration]"));
     let valid = valid.with_context(|| lacks("[Valid Duration]"))?;
@@ -132,28 +134,29 @@ pub(super) fn sockperf_ping_pong(written: &Written<'_>, _asked: WorkUnit) -> Res
     })
 }
 
-/// sockperf `throughput`: the client tells what it sent in what time, the server, when stopped, what arrived.
-pub(super) fn sockperf_throughput(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
+/// Reads the output of sockperf `throughput`. The client reports its messages and their time, the stopped server the
+/// messages that arrived.
+pub(super) fn sockperf_throughput(written: &Written<'_>, work: WorkUnit) -> Result<Figure> {
     let sent = number_after(written.client, "Total of ").context("sockperf's client does not say what it sent")?;
     let seconds =
         number_after(written.client, "messages sent in ").context("sockperf's client does not say how long")?;
     let arrived = number_after(written.server, "sockperf: Total ")
         .with_context(|| format!("sockperf's server does not say what arrived: {:?}", written.server))?;
-    if asked.unit != Unit::Datagrams {
+    if work.unit != Unit::Datagrams {
         bail!("sockperf's throughput is in datagrams");
     }
     Ok(Figure { value: arrived / seconds, lost: Some((1.0 - arrived / sent).max(0.0)), p50_ns: None })
 }
 
-/// qperf `-v -uu`: bytes per second at the receiver, or one-way messages.
-pub(super) fn qperf(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
+/// Reads the output of qperf `-v -uu`: bytes per second at the receiver, or one-way messages.
+pub(super) fn qperf(written: &Written<'_>, work: WorkUnit) -> Result<Figure> {
     let field = |name: &str| {
         let lines = written.client.lines().filter_map(|line| line.split_once('='));
         let (_, value) = lines.into_iter().find(|(key, _)| key.trim() == name)?;
         value.split_whitespace().next()?.parse::<f64>().ok()
     };
     let need = |name: &str| field(name).with_context(|| format!("qperf's report lacks {name}: {:?}", written.client));
-    if asked.unit == Unit::Transactions {
+    if work.unit == Unit::Transactions {
         return Ok(Figure { value: need("msg_rate")? / 2.0, lost: None, p50_ns: None });
     }
     let received = field("recv_bw").map_or_else(|| need("bw"), Ok)?;
@@ -161,17 +164,17 @@ pub(super) fn qperf(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
         (Some(sent), Some(received)) if sent > 0.0 => Some((1.0 - received / sent).max(0.0)),
         _ => None,
     };
-    Ok(Figure { value: asked.rate(received * 8.0)?, lost, p50_ns: None })
+    Ok(Figure { value: work.rate(received * 8.0)?, lost, p50_ns: None })
 }
 
-/// netperf's omni output as `KEY=value` lines (`-k`).
-pub(super) fn netperf(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> {
+/// Reads netperf's omni output of `KEY=value` lines (`-k`).
+pub(super) fn netperf(written: &Written<'_>, work: WorkUnit) -> Result<Figure> {
     let field = |name: &str| {
         let lines = written.client.lines().filter_map(|line| line.split_once('='));
         lines.into_iter().find(|(key, _)| *key == name)?.1.trim().parse::<f64>().ok()
     };
     let need = |name: &str| field(name).with_context(|| format!("netperf's report lacks {name}: {:?}", written.client));
-    if asked.unit == Unit::Transactions {
+    if work.unit == Unit::Transactions {
         return Ok(Figure {
             value: need("TRANSACTION_RATE")?,
             lost: None,
@@ -179,14 +182,14 @@ pub(super) fn netperf(written: &Written<'_>, asked: WorkUnit) -> Result<Figure> 
         });
     }
     let received = need("REMOTE_BYTES_RECVD")?;
-    let lost = match asked.datagram {
+    let lost = match work.datagram {
         Some(_) => Some((1.0 - received / need("LOCAL_BYTES_SENT")?).max(0.0)),
         None => None,
     };
-    Ok(Figure { value: asked.rate(received * 8.0 / need("ELAPSED_TIME")?)?, lost, p50_ns: None })
+    Ok(Figure { value: work.rate(received * 8.0 / need("ELAPSED_TIME")?)?, lost, p50_ns: None })
 }
 
-/// The number that follows `key`.
+/// Returns the number that follows `key`.
 fn number_after(text: &str, key: &str) -> Option<f64> {
     let (_, rest) = text.split_once(key)?;
     let rest = rest.trim_start();

@@ -1,4 +1,4 @@
-//! A store of many records and a report of many results: how long a user waits for them, and how large the report is.
+//! Time of queries to a store of many records and of a report of many results, and the size of the report.
 
 use super::many_records::{LIMIT, ManyRecords, copy, times};
 use crate::process;
@@ -8,15 +8,16 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// How often each question is asked; the median counts.
+/// Number of runs of each query. The median counts.
 const REPEATS: usize = 5;
-/// Longest that a question to the store may take.
-const ANSWER: Duration = Duration::from_secs(1);
-/// Longest that a report may take, and its largest size.
-const REPORT: Duration = Duration::from_secs(10);
+/// Maximum time of a query to the store.
+const QUERY_GOAL: Duration = Duration::from_secs(1);
+/// Maximum time of a report.
+const REPORT_GOAL: Duration = Duration::from_secs(10);
+/// Maximum size of a report, in bytes.
 const REPORT_BYTES: u64 = 15_000_000;
 
-/// What to measure.
+/// Options of the benchmark.
 pub(super) struct Size<'a> {
     pub(super) folder: &'a Path,
     pub(super) records: u32,
@@ -24,81 +25,86 @@ pub(super) struct Size<'a> {
     pub(super) program: Option<&'a Path>,
 }
 
-/// Fills a store, asks it, makes a report, and holds the times against the goals.
+/// Runs queries on a full store, writes a report, and compares the times with the goals.
 pub(super) fn run(size: &Size<'_>) -> Result<()> {
     process::catch_interrupts()?;
     let many = ManyRecords::new(size.program, size.folder)?;
-    let met = questions(&many, size.records)? & report(&many, size)?;
+    let met = queries(&many, size.records)? & report(&many, size)?;
     ensure!(met, "a goal was not met");
     Ok(())
 }
 
-/// Asks a store of so many records.
-fn questions(many: &ManyRecords, records: u32) -> Result<bool> {
+/// Runs queries on a store of `records` records. Returns whether all goals are met.
+fn queries(many: &ManyRecords, records: u32) -> Result<bool> {
     let id = many.fill(records)?;
     let mut met = true;
-    let (first, last) = (copy(&id, 1), copy(&id, records - 1));
+    let first = copy(&id, 1);
+    let last = copy(&id, records - 1);
     for line in [
         &["results", "list"][..],
         &["results", "list", "--filter", "host-777 local"],
         &["results", "list", "--filter", "nosuch"],
         &["compare", &first, &last],
     ] {
-        met &= goal(&format!("linerate {}", line.join(" ")), ANSWER, || {
+        met &= goal(&format!("linerate {}", line.join(" ")), QUERY_GOAL, || {
             process::run(many.linerate(line), LIMIT).map(drop)
         })?;
     }
     Ok(met)
 }
 
-/// Makes a report of so many results.
+/// Writes a report of `size.results` results. Returns whether its goals are met.
 fn report(many: &ManyRecords, size: &Size<'_>) -> Result<bool> {
-    let (from, to) = (size.folder.join("many.json"), size.folder.join("many.html"));
-    std::fs::write(&from, swollen(many.measured()?, size.results)?.to_string()).context("writing the record")?;
-    let what = format!("linerate report of {} results", size.results);
-    let fast = goal(&what, REPORT, || {
+    let from = size.folder.join("many.json");
+    let to = size.folder.join("many.html");
+    std::fs::write(&from, multiply(many.measured()?, size.results)?.to_string()).context("writing the record")?;
+    let name = format!("linerate report of {} results", size.results);
+    let fast = goal(&name, REPORT_GOAL, || {
         let mut command = Command::new(&many.program);
         command.arg("report").arg(&from).arg("--out").arg(&to);
         process::run(command, LIMIT).map(drop)
     })?;
     let bytes = std::fs::metadata(&to)?.len();
-    println!("{what}: {:.1} MB, goal: under {} MB", bytes as f64 / 1e6, REPORT_BYTES / 1_000_000);
+    println!("{name}: {:.1} MB, goal: under {} MB", bytes as f64 / 1e6, REPORT_BYTES / 1_000_000);
     Ok(fast && bytes < REPORT_BYTES)
 }
 
-/// Prints how long `ask` takes; whether that is less than `most`.
-fn goal(what: &str, most: Duration, ask: impl FnMut() -> Result<()>) -> Result<bool> {
-    let times = times(REPEATS, ask)?;
-    let (median, longest) = (times[REPEATS / 2], times[REPEATS - 1]);
+/// Prints the times of `query`. Returns whether the median is below `limit`.
+fn goal(name: &str, limit: Duration, query: impl FnMut() -> Result<()>) -> Result<bool> {
+    let times = times(REPEATS, query)?;
+    let median = times[REPEATS / 2];
+    let longest = times[REPEATS - 1];
     println!(
-        "{what}: {:.3} s (to {:.3}), goal: under {} s",
+        "{name}: {:.3} s (to {:.3}), goal: under {} s",
         median.as_secs_f64(),
         longest.as_secs_f64(),
-        most.as_secs()
+        limit.as_secs()
     );
-    Ok(median < most)
+    Ok(median < limit)
 }
 
-/// A record of one result as one of so many, each of another name, with its cell and its trials.
-fn swollen(mut record: Value, results: u32) -> Result<Value> {
+/// Copies the first result of a record, with its cell and its trials, until there are `results` of different names.
+fn multiply(mut record: Value, results: u32) -> Result<Value> {
     let list = |part: &Value| part.as_array().cloned().context("the record lacks a list");
-    let (cells, found, trials) =
-        (list(&record["plan"]["goal"]["cells"])?, list(&record["results"])?, list(&record["trials"])?);
-    let (cell, result) = (cells.first().context("no cell")?, found.first().context("no result")?);
-    let (mut all_cells, mut all_found, mut all_trials) = (Vec::new(), Vec::new(), Vec::new());
+    let cells = list(&record["plan"]["goal"]["cells"])?;
+    let cell = cells.first().context("no cell")?;
+    let original = list(&record["results"])?;
+    let original = original.first().context("no result")?;
+    let trials = list(&record["trials"])?;
+    let mut all_cells = Vec::new();
+    let mut all_results = Vec::new();
+    let mut all_trials = Vec::new();
     for number in 0..results {
         let name = Value::from(format!("tcp case {number}"));
-        let named = |value: &Value| {
-            let mut value = value.clone();
-            value["name"] = name.clone();
-            value
-        };
-        all_cells.push(named(cell));
-        let mut one = named(result);
+        let mut cell = cell.clone();
+        cell["name"] = name.clone();
+        all_cells.push(cell);
+        let mut result = original.clone();
+        result["name"] = name.clone();
         // No two results of a real record are alike.
-        one["received"]["payload_bps"]["median"] = (1e9 + f64::from(number) * 1e5).into();
-        one["verdict"]["evidence"][0] = format!("Case {number} is like no other.").into();
-        all_found.push(one);
+        result["received"]["payload_bps"]["median"] = (1e9 + f64::from(number) * 1e5).into();
+        result["verdict"]["evidence"][0] = format!("Case {number} is like no other.").into();
+        all_results.push(result);
         all_trials.extend(trials.iter().map(|trial| {
             let mut trial = trial.clone();
             trial["trial"]["name"] = name.clone();
@@ -106,7 +112,7 @@ fn swollen(mut record: Value, results: u32) -> Result<Value> {
         }));
     }
     record["plan"]["goal"]["cells"] = all_cells.into();
-    record["results"] = all_found.into();
+    record["results"] = all_results.into();
     record["trials"] = all_trials.into();
     Ok(record)
 }

@@ -1,4 +1,4 @@
-//! The pages of `linerate view` over a store of many records: how long a reader waits for each.
+//! Time of each page of `linerate view` over a store of many records.
 
 use super::many_records::{ManyRecords, copy, times};
 use crate::process;
@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Longest that a page may take, at its median.
+/// Maximum median time of a page.
 const PAGE: Duration = Duration::from_millis(200);
 
-/// What to measure.
+/// Options of the benchmark.
 pub(super) struct Visits<'a> {
     pub(super) folder: &'a Path,
     pub(super) records: u32,
@@ -20,15 +20,16 @@ pub(super) struct Visits<'a> {
     pub(super) program: Option<&'a Path>,
 }
 
-/// Fills a store, fetches each page again and again, and holds the medians against the goal.
+/// Fetches each page repeatedly from a full store, and compares the medians with the goal.
 pub(super) fn run(visits: &Visits<'_>) -> Result<()> {
     process::catch_interrupts()?;
     let many = ManyRecords::new(visits.program, visits.folder)?;
     let id = many.fill(visits.records)?;
     let pages = Pages::open(many.linerate(&["view"]))?;
-    let (middle, after) = (copy(&id, visits.records / 2), copy(&id, visits.records / 2 - 1));
+    let middle = copy(&id, visits.records / 2);
+    let after = copy(&id, visits.records / 2 - 1);
     let mut met = true;
-    for (what, page) in [
+    for (name, page) in [
         ("list", String::new()),
         ("list, oldest page", format!("?page={}", visits.records.div_ceil(50))),
         ("list, two words", "?text=host-777+local".to_owned()),
@@ -45,9 +46,10 @@ pub(super) fn run(visits: &Visits<'_>) -> Result<()> {
     ] {
         let times = times(visits.repeats as usize, || pages.get(&page))?;
         let at = |share: f64| times[((times.len() as f64 * share).ceil() as usize).clamp(1, times.len()) - 1];
-        let (p50, p99) = (at(0.5), at(0.99));
+        let p50 = at(0.5);
+        let p99 = at(0.99);
         println!(
-            "{what:<26} p50 {:.3} s, p99 {:.3} s, goal: p50 under {} s",
+            "{name:<26} p50 {:.3} s, p99 {:.3} s, goal: p50 under {} s",
             p50.as_secs_f64(),
             p99.as_secs_f64(),
             PAGE.as_secs_f64()
@@ -58,11 +60,12 @@ pub(super) fn run(visits: &Visits<'_>) -> Result<()> {
     Ok(())
 }
 
-/// `linerate view` under way; it ends with this.
+/// A running `linerate view`, which is ended on drop.
 struct Pages {
     child: Child,
-    /// `127.0.0.1:PORT`, and the path that all pages are below.
+    /// `127.0.0.1:PORT`.
     address: String,
+    /// Path of all pages.
     path: String,
 }
 
@@ -77,10 +80,10 @@ impl Pages {
         Ok(Self { child, address, path })
     }
 
-    /// Fetches a page, which must be there.
+    /// Fetches a page. Fails if it does not exist.
     fn get(&self, page: &str) -> Result<()> {
         let mut connection = TcpStream::connect(&self.address).context("connecting to `linerate view`")?;
-        let (path, address) = (&self.path, &self.address);
+        let Self { path, address, .. } = self;
         write!(connection, "GET {path}{page} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
         let mut answer = String::new();
         connection.read_to_string(&mut answer)?;

@@ -1,34 +1,34 @@
-//! The works on which linerate and its peers are compared, and the goals. The goals' source is the project's own
-//! comparison of the field; docs/benchmarks.md explains each.
+//! Works on which linerate and its peers are compared, with their goals. The goals come from the project's own
+//! comparison of the tools; docs/benchmarks.md explains each.
 
 use super::figure::Unit;
 
-/// What is done.
+/// Load of a work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Load {
     /// Bulk TCP.
     Tcp { flows: u16, flags: Flags },
     /// UDP as fast as possible.
     Udp { size: u32, offload: bool },
-    /// One byte there, one byte back.
+    /// Transactions of a one-byte request and a one-byte response.
     Transact { udp: bool, wait: Wait },
 }
 
-/// How a tool is called.
+/// Flags of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flags {
-    /// As its users call it first.
+    /// Defaults.
     Plain,
-    /// With the flags that make it fastest.
+    /// Flags that make it fastest.
     Best,
 }
 
-/// How a transaction waits for its answer.
+/// Waiting of a transaction for its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Blocked in the kernel.
+    /// Blocks in the kernel.
     Blocking,
-    /// linerate polls; the peers that count still block.
+    /// linerate polls, while the peers that count block.
     BusyPoll,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Wait {
 pub(super) struct Work {
     pub(super) name: &'static str,
     pub(super) load: Load,
-    /// linerate's figure is to be at least so many times the best peer's.
+    /// Minimum of linerate's figure, as a multiple of the best peer's.
     pub(super) goal: f64,
 }
 

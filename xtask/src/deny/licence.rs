@@ -1,6 +1,7 @@
 //! SPDX licence expressions (SPDX 2.3 annex D), and the `/` that older packages write for OR.
 
-/// Whether a package under `expression` may be used if these licences are allowed; none if it is no expression.
+/// Returns whether a package under `expression` may be used if these licences are allowed. Returns `None` if the text
+/// is not an expression.
 pub(super) fn is_allowed(expression: &str, allowed: &dyn Fn(&str) -> bool) -> Option<bool> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let mut words = Words { words: spaced.split_whitespace().collect(), at: 0, allowed };
@@ -8,7 +9,7 @@ pub(super) fn is_allowed(expression: &str, allowed: &dyn Fn(&str) -> bool) -> Op
     (words.at == words.words.len()).then_some(is_allowed)
 }
 
-/// What is left to be read.
+/// Parser of an expression.
 struct Words<'a> {
     words: Vec<&'a str>,
     at: usize,
@@ -22,7 +23,7 @@ impl Words<'_> {
         is_next
     }
 
-    /// Alternatives, divided by OR, which binds less than AND.
+    /// Parses alternatives separated by OR, which binds less than AND.
     fn any_of(&mut self) -> Option<bool> {
         let mut allowed = self.all_of()?;
         while self.takes("OR") {
@@ -32,15 +33,15 @@ impl Words<'_> {
     }
 
     fn all_of(&mut self) -> Option<bool> {
-        let mut allowed = self.one()?;
+        let mut allowed = self.term()?;
         while self.takes("AND") {
-            allowed &= self.one()?;
+            allowed &= self.term()?;
         }
         Some(allowed)
     }
 
-    /// A licence, maybe with an exception, or an expression in parentheses.
-    fn one(&mut self) -> Option<bool> {
+    /// Parses a licence, with or without an exception, or an expression in parentheses.
+    fn term(&mut self) -> Option<bool> {
         if self.takes("(") {
             let allowed = self.any_of()?;
             return self.takes(")").then_some(allowed);
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expressions_are_weighed_as_spdx_has_them() {
+    fn expressions_follow_spdx() {
         let allowed = |licence: &str| matches!(licence, "MIT" | "Apache-2.0" | "Apache-2.0 WITH LLVM-exception");
         for (expression, expected) in [
             ("MIT", Some(true)),

@@ -1,20 +1,20 @@
-//! What a source file touches, read from its tokens: comments and strings do not count.
+//! Finds the paths that a source file uses, by its tokens. Comments and strings do not count.
 
 use anyhow::{Result, anyhow};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// What one file says.
+/// Result of scanning one file.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// It begins with `#![forbid(unsafe_code)]`.
+    /// Whether it has `#![forbid(unsafe_code)]`.
     pub(super) forbids_unsafe: bool,
     /// Lines with the word `unsafe`, tests included.
     pub(super) unsafe_lines: Vec<usize>,
-    /// Uses of the world outside of tests.
+    /// Uses of [`WORLD`] outside of tests.
     pub(super) worldly: Vec<Use>,
-    /// Paths in the own crate outside of tests, without `crate`.
+    /// Paths in the same crate outside of tests, without `crate`.
     pub(super) own: Vec<Vec<String>>,
-    /// Paths that `use` names outside of tests.
+    /// Paths in `use` declarations outside of tests.
     pub(super) uses: Vec<Vec<String>>,
 }
 
@@ -63,7 +63,7 @@ fn walk(stream: TokenStream, mut in_test: bool, scan: &mut Scan) {
                     scan.forbids_unsafe = true;
                 } else {
                     walk(group.stream(), in_test, scan);
-                    // The item that `cfg(test)` was said of ends with its body.
+                    // The item with `cfg(test)` ends with its body.
                     if group.delimiter() == Delimiter::Brace {
                         in_test = outer;
                     }
@@ -100,12 +100,13 @@ fn walk(stream: TokenStream, mut in_test: bool, scan: &mut Scan) {
     }
 }
 
-/// The tokens' text without white space.
+/// Returns the tokens' text without white space.
 fn squeeze(stream: TokenStream) -> String {
     stream.to_string().split_whitespace().collect()
 }
 
-/// The paths that begin at the first token, each with the line of its last part: one, or several where it ends in braces.
+/// Returns the path that starts at the first token, with the line of its last part. A path that ends in braces gives
+/// several.
 fn paths(tokens: &[TokenTree]) -> Vec<(Vec<String>, usize)> {
     let mut path = Vec::new();
     let mut line = 0;
@@ -143,7 +144,7 @@ fn is_colon(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == ':')
 }
 
-/// True if the path names something of [`WORLD`], or a module or glob that would bring it in by another name.
+/// Returns whether the path names an item of [`WORLD`], or a module or glob that includes one.
 fn reaches_the_world(path: &[String]) -> bool {
     let (globbed, named) = match path.split_last() {
         Some((last, rest)) if last == "*" => (true, rest),
@@ -212,12 +213,12 @@ mod tests {
     }
 
     #[test]
-    fn names_the_line() {
+    fn use_has_the_line_of_its_last_part() {
         assert_eq!(scan("fn f() {}\n\nuse std::{\n  fmt,\n  fs,\n};").unwrap().worldly[0].line, 5);
     }
 
     #[test]
-    fn refuses_what_is_not_rust() {
+    fn text_that_is_not_rust_is_refused() {
         assert!(scan("fn f( {").is_err());
     }
 }

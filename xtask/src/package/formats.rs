@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Packs a folder below `parent`, the same for the same files: sorted, root's, with the time of the commit.
+/// Packs a folder below `parent`. Equal files give equal archives: sorted, owned by root, with the time of the commit.
 pub(super) fn tar(release: &Release, parent: &Path, member: &str, to: &Path) -> Result<()> {
     let mut tar = release.command("tar");
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu"])
@@ -20,7 +20,7 @@ pub(super) fn tar(release: &Release, parent: &Path, member: &str, to: &Path) -> 
     process::run(tar, LIMIT).map(drop)
 }
 
-/// The archive for those who install by hand, and for `cargo binstall`.
+/// Writes the archive for installation by hand and by `cargo binstall`.
 pub(super) fn archive(release: &Release, tree: &Tree) -> Result<PathBuf> {
     let name = format!("linerate-{}-{}", release.version, tree.architecture.target());
     let parent = release.out.join("root");
@@ -28,10 +28,10 @@ pub(super) fn archive(release: &Release, tree: &Tree) -> Result<PathBuf> {
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
     }
-    // Program, README and licences lie on top, where people look; the rest as it is installed.
+    // Program, README and licences are at the top level, the other files in the folders they are installed to.
     for file in tree.files()? {
-        let top = file == Path::new(Tree::PROGRAM) || file.starts_with("usr/share/doc");
-        let to = folder.join(if top { Path::new(file.file_name().unwrap_or_default()) } else { &file });
+        let is_top_level = file == Path::new(Tree::PROGRAM) || file.starts_with("usr/share/doc");
+        let to = folder.join(if is_top_level { Path::new(file.file_name().unwrap_or_default()) } else { &file });
         fs::create_dir_all(to.parent().unwrap_or(&folder)).with_context(|| format!("making {}", to.display()))?;
         fs::copy(tree.root.join(&file), &to).with_context(|| format!("copying to {}", to.display()))?;
     }
@@ -41,8 +41,8 @@ pub(super) fn archive(release: &Release, tree: &Tree) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// Builds the Debian and the RPM package by nfpm (`packaging/nfpm.yaml`). Their scripts leave the agent's unit off until
-/// `systemctl enable`.
+/// Builds the Debian and the RPM package with nfpm (`packaging/nfpm.yaml`). The packages do not enable the agent's
+/// unit.
 pub(super) fn packages(release: &Release, tree: &Tree) -> Result<[PathBuf; 2]> {
     let architecture = tree.architecture;
     let deb = release.out.join(format!("linerate_{}_{}.deb", release.version, architecture.debian()));

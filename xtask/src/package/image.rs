@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where an agent in a container keeps its identity; a volume, so that its URL stays the same.
+/// Folder of an agent's identity in a container. It is a volume, so that the agent's URL stays the same.
 const IDENTITY: &str = "/var/lib/linerate-agent";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
@@ -23,8 +23,8 @@ pub(super) fn write(release: &Release, trees: &[Tree]) -> Result<PathBuf> {
     let blobs = layout.join("blobs/sha256");
     fs::create_dir_all(&blobs).with_context(|| format!("making {}", blobs.display()))?;
     let manifests = trees.iter().map(|tree| manifest(release, tree, &blobs)).collect::<Result<Vec<_>>>()?;
-    // One name for all processors: the layout's index has an index of the image, from which tools take the manifest they need.
-    // podman takes this annotation for the image's name.
+    // One name for all processors: the layout's index has an index of the image, from which tools take the manifest
+    // they need. podman takes this annotation for the image's name.
     let (digest, size) = keep_json(&index(json!(manifests)), release, &blobs)?;
     let index = index(json!([{
         "mediaType": INDEX,
@@ -53,7 +53,7 @@ fn manifest(release: &Release, tree: &Tree, blobs: &Path) -> Result<Value> {
     let layer = release.out.join("layer.tar");
     tar(release, &root, ".", &layer)?;
     fs::remove_dir_all(&root).context("removing the root of the image")?;
-    // Of the layer uncompressed: the same as the blob's, as it stays uncompressed and registries compress it.
+    // The layer's diff_id is the digest of its blob, because the blob is not compressed. Registries compress it.
     let (digest, size) = keep(&layer, blobs)?;
     let created = timestamp(release)?;
     let config = json!({
@@ -104,7 +104,7 @@ fn keep_json(value: &Value, release: &Release, blobs: &Path) -> Result<(String, 
     keep(&file, blobs)
 }
 
-/// The time of the commit, as RFC 3339 writes it.
+/// Returns the time of the commit in the format of RFC 3339.
 fn timestamp(release: &Release) -> Result<String> {
     let mut date = release.command("date");
     date.args(["--utc", &format!("--date=@{}", release.epoch), "+%Y-%m-%dT%H:%M:%SZ"]);

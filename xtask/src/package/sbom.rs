@@ -1,4 +1,4 @@
-//! The bill of materials: every crate that the program is linked with, as CycloneDX 1.5 (cyclonedx.org/docs/1.5/json).
+//! Bill of materials: every crate that the program is linked with, as CycloneDX 1.5 (cyclonedx.org/docs/1.5/json).
 
 use super::{Architecture, Release};
 use crate::metadata::{self, Metadata, Node, Package};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-/// `Cargo.lock`, for the sums of the sources.
+/// The parts of `Cargo.lock` with the checksums of the sources.
 #[derive(Deserialize)]
 struct Lock {
     package: Vec<Locked>,
@@ -33,7 +33,6 @@ pub(super) fn write(release: &Release, architecture: Architecture) -> Result<Pat
         .context("the workspace has no package `linerate`")?;
     let linked = linked(&metadata, &program.id);
     let sums = sums()?;
-    let reference = |package: &Package| format!("pkg:cargo/{}@{}", package.name, package.version);
     let mut components: Vec<&Package> = metadata
         .packages
         .iter()
@@ -81,13 +80,18 @@ pub(super) fn write(release: &Release, architecture: Architecture) -> Result<Pat
     Ok(to)
 }
 
-/// All packages that `program` is linked with, itself included. Macros run in the compiler: they and what they need are not linked.
+/// Returns all packages that `program` is linked with, itself included. Macros and their dependencies are not linked,
+/// since they run in the compiler.
 fn linked<'a>(metadata: &'a Metadata, program: &'a str) -> BTreeSet<&'a str> {
     let nodes: BTreeMap<&str, &Node> = metadata.resolve.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
-    let is_macro =
-        |package: &&Package| package.targets.iter().any(|target| target.kind.iter().any(|kind| kind == "proc-macro"));
-    let macros: BTreeSet<&str> = metadata.packages.iter().filter(is_macro).map(|package| package.id.as_str()).collect();
-    let (mut linked, mut waiting) = (BTreeSet::new(), vec![program]);
+    let macros: BTreeSet<&str> = metadata
+        .packages
+        .iter()
+        .filter(|package| package.targets.iter().flat_map(|target| &target.kind).any(|kind| kind == "proc-macro"))
+        .map(|package| package.id.as_str())
+        .collect();
+    let mut linked = BTreeSet::new();
+    let mut waiting = vec![program];
     while let Some(id) = waiting.pop() {
         if macros.contains(id) || !linked.insert(id) {
             continue;
@@ -101,12 +105,17 @@ fn linked<'a>(metadata: &'a Metadata, program: &'a str) -> BTreeSet<&'a str> {
     linked
 }
 
-/// The sum of each package's source, by name and version.
+/// Returns the checksum of each package's source by name and version.
 fn sums() -> Result<BTreeMap<(String, String), String>> {
     let lock = fs::read_to_string("Cargo.lock").context("reading Cargo.lock")?;
     let lock: Lock = toml::from_str(&lock).context("reading Cargo.lock")?;
-    let sum = |locked: Locked| Some(((locked.name, locked.version), locked.checksum?));
-    Ok(lock.package.into_iter().filter_map(sum).collect())
+    let sums = lock.package.into_iter().filter_map(|locked| Some(((locked.name, locked.version), locked.checksum?)));
+    Ok(sums.collect())
+}
+
+/// Returns the package's URL, which is its reference in the bill.
+fn reference(package: &Package) -> String {
+    format!("pkg:cargo/{}@{}", package.name, package.version)
 }
 
 #[cfg(test)]
@@ -115,7 +124,7 @@ mod tests {
     use crate::metadata::{Dependency, DependencyKind, Resolve, Target};
 
     #[test]
-    fn only_what_is_linked_is_listed() {
+    fn only_linked_packages_are_listed() {
         let node = |id: &str, deps: &[(&str, Option<&str>)]| Node {
             id: id.to_owned(),
             deps: deps

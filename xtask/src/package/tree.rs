@@ -1,4 +1,4 @@
-//! What is installed beside the program: manual pages, completions, the systemd unit, licences.
+//! Files installed with the program: manual pages, completions, the systemd unit, licences.
 
 use super::{Architecture, LIMIT, Release};
 use crate::process;
@@ -8,14 +8,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Shells, and where their completions go.
+/// Shells, and the paths of their completions.
 const COMPLETIONS: &[(&str, &str)] = &[
     ("bash", "usr/share/bash-completion/completions/linerate"),
     ("zsh", "usr/share/zsh/vendor-completions/_linerate"),
     ("fish", "usr/share/fish/vendor_completions.d/linerate.fish"),
     ("powershell", "usr/share/linerate/linerate.ps1"),
 ];
-/// Files of the tree, and where they go.
+/// Files of the repository, and their installed paths.
 const FILES: &[(&str, &str)] = &[
     ("packaging/linerate-agent.service", "usr/lib/systemd/system/linerate-agent.service"),
     ("README.md", "usr/share/doc/linerate/README.md"),
@@ -23,20 +23,23 @@ const FILES: &[(&str, &str)] = &[
     ("LICENSE-APACHE", "usr/share/doc/linerate/LICENSE-APACHE"),
     ("LICENSE-MIT", "usr/share/doc/linerate/LICENSE-MIT"),
 ];
-/// Where manual pages go.
+/// Folder of manual pages.
 const MANUAL: &str = "usr/share/man/man1";
 
-/// The files of a package, as they lie below `/`.
+/// The files of a package, at their paths below `/`.
 pub(super) struct Tree {
     pub(super) architecture: Architecture,
     pub(super) root: PathBuf,
 }
 
 impl Tree {
-    /// Where the program goes.
+    /// Path of the program.
     pub(super) const PROGRAM: &str = "usr/bin/linerate";
 
-    /// Lays out the files anew. The program itself writes the manual pages and completions; `interpreter` is what runs it here.
+    /// Creates the tree, replacing an earlier one.
+    ///
+    /// The program writes the manual pages and completions. `interpreter` is the command that runs it on this machine,
+    /// empty if the program is native.
     pub(super) fn lay_out(
         release: &Release,
         architecture: Architecture,
@@ -68,7 +71,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// As Debian and rpm want it.
+    /// Compresses the manual pages, as Debian and rpm require.
     fn compress_manual(&self, release: &Release, manual: &Path) -> Result<()> {
         let mut gzip = release.command("gzip");
         gzip.args(["--best", "--no-name", "--recursive"]).arg(manual);
@@ -90,9 +93,10 @@ impl Tree {
         set_mode(&path, mode)
     }
 
-    /// The paths of all files, below the root and in order.
+    /// Returns the sorted paths of all files, relative to the root.
     pub(super) fn files(&self) -> Result<Vec<PathBuf>> {
-        let (mut files, mut folders) = (Vec::new(), vec![self.root.clone()]);
+        let mut files = Vec::new();
+        let mut folders = vec![self.root.clone()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder).with_context(|| format!("listing {}", folder.display()))? {
                 let path = entry.with_context(|| format!("listing {}", folder.display()))?.path();

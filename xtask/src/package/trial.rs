@@ -1,5 +1,5 @@
-//! Packages tried as their users get them, each in a root of its own: the program alone, the Debian package on a fresh Debian, the RPM
-//! package, the image. Programs for another processor run by qemu-user.
+//! Installs and runs each package in its own root: the program alone, the Debian package on a fresh Debian, the RPM
+//! package, the image. Programs for another processor run under qemu-user.
 
 use super::tree::Tree;
 use super::{Architecture, LIMIT, Release};
@@ -9,11 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What runs programs for a processor that is not this machine's, by [`Architecture`].
+/// Emulators for programs of another processor, by [`Architecture`].
 pub(super) const EMULATOR_OF: [[&str; 1]; 2] = [["qemu-x86_64-static"], ["qemu-aarch64-static"]];
 
-/// Serves, and measures a look at the path to itself, in a network and among processes that end with the script.
-/// $1: the root, which gets a /proc as every container has; $2: how the agent is started; $3: the program, as the client is started.
+/// Script that starts an agent and measures the path to it, in network and process namespaces that end with the script.
+///
+/// Arguments: $1 is the root, in which /proc is mounted; $2 the agent's command; $3 the client's command.
 const LOOK: &str = r#"set -eu
 files=$(dirname "$0")
 ip link set lo up
@@ -21,14 +22,14 @@ ip address add 198.18.0.1/32 dev lo
 mkdir -p "$1/proc"
 mount -t proc proc "$1/proc"
 rm -f "$files/url"
-eval "exec env $2" >"$files/url" 2>"$files/said" &
+eval "exec env $2" >"$files/url" 2>"$files/errors" &
 agent=$!
 until [ -s "$files/url" ]; do
-    kill -0 "$agent" 2>/dev/null || { cat "$files/said" >&2; exit 1; }
+    kill -0 "$agent" 2>/dev/null || { cat "$files/errors" >&2; exit 1; }
     sleep 0.1
 done
-eval "$3 \"$(head -n 1 "$files/url")\"" || { cat "$files/said" >&2; exit 1; }
-# A shell without a terminal starts what is in the background with SIGINT ignored.
+eval "$3 \"$(head -n 1 "$files/url")\"" || { cat "$files/errors" >&2; exit 1; }
+# A shell without a terminal starts background commands with SIGINT ignored.
 kill -TERM "$agent"
 wait "$agent" || [ $? -eq 143 ]
 "#;
@@ -41,11 +42,11 @@ pub(super) fn run(release: &Release, trees: &[Tree], files: &[PathBuf]) -> Resul
         let root = folder.path().join(format!("empty-{}", tree.architecture.name()));
         empty_root(tree, &root)?;
         let file_of = |end: &str| {
-            let named = |file: &&PathBuf| file.to_string_lossy().ends_with(end);
-            files.iter().find(named).with_context(|| format!("no package ends with {end}"))
+            let file = files.iter().find(|file| file.to_string_lossy().ends_with(end));
+            file.with_context(|| format!("no package ends with {end}"))
         };
         rpm(tree, file_of(&format!(".{}.rpm", tree.architecture.name()))?, folder.path())?;
-        if tree.architecture.is_ours() {
+        if tree.architecture.is_native() {
             deb(file_of(&format!("_{}.deb", tree.architecture.debian()))?, folder.path())?;
             image(release, file_of("-oci.tar")?, folder.path())?;
         }
@@ -53,12 +54,12 @@ pub(super) fn run(release: &Release, trees: &[Tree], files: &[PathBuf]) -> Resul
     Ok(())
 }
 
-/// The program alone in a root, where there is no library, no shell and no user.
+/// Tries the program alone in a root without library, shell or user.
 fn empty_root(tree: &Tree, root: &Path) -> Result<()> {
     fs::create_dir_all(root.join("tmp")).with_context(|| format!("making {}", root.display()))?;
     fs::copy(tree.root.join(Tree::PROGRAM), root.join("linerate")).context("copying the program")?;
     let mut program = format!("HOME=/tmp chroot {} ", root.display());
-    if !tree.architecture.is_ours() {
+    if !tree.architecture.is_native() {
         let [emulator] = EMULATOR_OF[tree.architecture as usize];
         fs::copy(Path::new("/usr/bin").join(emulator), root.join("qemu"))
             .with_context(|| format!("copying {emulator}: `scripts/install-packages.sh package` installs it"))?;
@@ -70,12 +71,12 @@ fn empty_root(tree: &Tree, root: &Path) -> Result<()> {
         fs::copy(Path::new("studies").join(file), root.join(file)).with_context(|| format!("copying {file}"))?;
     }
     let what = format!("the program for {} in an empty root", tree.architecture.name());
-    says(&what, &format!("{program} limits --medium 1000base-t"), "1000BASE-T")?;
-    says(&what, &format!("{program} report /filecopy-2003.toml"), "filecopy-2003.csv")?;
+    check_output(&what, &format!("{program} limits --medium 1000base-t"), "1000BASE-T")?;
+    check_output(&what, &format!("{program} report /filecopy-2003.toml"), "filecopy-2003.csv")?;
     look(&what, &format!("{program} serve --ephemeral"), &program, root)
 }
 
-/// The Debian package on the Debian of this machine, which has only what every Debian has.
+/// Tries the Debian package on a fresh Debian of this machine's release, with essential packages only.
 fn deb(file: &Path, folder: &Path) -> Result<()> {
     let root = folder.join("debian");
     let mut system = Command::new("mmdebstrap");
@@ -87,8 +88,8 @@ fn deb(file: &Path, folder: &Path) -> Result<()> {
     let inside = |command: &str| shell(&format!("HOME=/root chroot {} {command}", root.display()));
     inside("dpkg --install /linerate.deb")?;
     inside("dpkg --verify linerate")?;
-    for wanted in ["/usr/share/man/man1/linerate-stream.1.gz", "/usr/share/bash-completion/completions/linerate"] {
-        ensure!(root.join(&wanted[1..]).is_file(), "the Debian package lacks {wanted}");
+    for path in ["/usr/share/man/man1/linerate-stream.1.gz", "/usr/share/bash-completion/completions/linerate"] {
+        ensure!(root.join(&path[1..]).is_file(), "the Debian package lacks {path}");
     }
     let enabled = root.join("etc/systemd/system/multi-user.target.wants/linerate-agent.service");
     ensure!(!enabled.exists(), "the Debian package enables the agent");
@@ -118,10 +119,11 @@ fn rpm(tree: &Tree, file: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// skopeo checks every sum and size; then the program of the layer runs as the image says.
+/// Tries the image: skopeo checks every sum and size, then the program of the layer runs with the image's command.
 fn image(release: &Release, file: &Path, folder: &Path) -> Result<()> {
     let layout = folder.join("image");
-    let architecture = Architecture::ALL.into_iter().find(|one| one.is_ours()).context("an unknown processor")?;
+    let architecture =
+        Architecture::ALL.into_iter().find(|architecture| architecture.is_native()).context("an unknown processor")?;
     let mut skopeo = Command::new("skopeo");
     skopeo
         .args(["--override-arch", architecture.debian(), "copy", "--quiet"])
@@ -148,26 +150,27 @@ fn image(release: &Release, file: &Path, folder: &Path) -> Result<()> {
     look("the image", &agent, &(chroot + &words("Entrypoint").join(" ")), &root)
 }
 
-/// A look at the path from the program to an agent of its own ends with figures and a verdict.
+/// Measures the path from the program to its own agent, and fails if there is no figure.
 fn look(what: &str, agent: &str, program: &str, root: &Path) -> Result<()> {
     let script = root.with_file_name("look.sh");
     fs::write(&script, LOOK).with_context(|| format!("writing {}", script.display()))?;
     let mut command = Command::new("unshare");
     command.args(["--net", "--pid", "--mount-proc", "--fork", "--kill-child", "--", "sh"]);
     command.arg(script).arg(root).args([agent, program]);
-    let said = process::run(command, LIMIT).with_context(|| format!("{what}: a look at the path to its own agent"))?;
-    let said = said.stdout;
-    if !said.contains("bit/s") {
-        bail!("{what}: a look at the path to its own agent gave no figure:\n{said}");
+    let output =
+        process::run(command, LIMIT).with_context(|| format!("{what}: a look at the path to its own agent"))?;
+    let text = output.stdout;
+    if !text.contains("bit/s") {
+        bail!("{what}: a look at the path to its own agent gave no figure:\n{text}");
     }
-    let first = said.lines().find(|line| line.contains("bit/s")).unwrap_or_default();
+    let first = text.lines().find(|line| line.contains("bit/s")).unwrap_or_default();
     println!("{what}: {}", first.trim());
     Ok(())
 }
 
-fn says(what: &str, command: &str, expected: &str) -> Result<()> {
-    let said = shell(command)?;
-    ensure!(said.contains(expected), "{what}: `{command}` does not say `{expected}`:\n{said}");
+fn check_output(what: &str, command: &str, expected: &str) -> Result<()> {
+    let text = shell(command)?;
+    ensure!(text.contains(expected), "{what}: `{command}` does not say `{expected}`:\n{text}");
     Ok(())
 }
 
@@ -177,14 +180,14 @@ fn shell(script: &str) -> Result<String> {
     Ok(process::run(command, LIMIT)?.stdout)
 }
 
-/// The name of this machine's Debian.
+/// Returns the code name of this machine's Debian.
 fn codename() -> Result<String> {
     let text = fs::read_to_string("/etc/os-release").context("reading /etc/os-release")?;
     let name = text.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
     name.map(str::to_owned).context("this machine is no Debian, which --try-out needs")
 }
 
-/// Where this machine's apt finds packages.
+/// Returns the files with the package sources of this machine's apt.
 fn sources() -> Result<Vec<PathBuf>> {
     let mut sources = vec![PathBuf::from("/etc/apt/sources.list")];
     if let Ok(folder) = fs::read_dir("/etc/apt/sources.list.d") {

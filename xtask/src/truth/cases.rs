@@ -1,10 +1,10 @@
-//! Cases: the points of the grids, each a bench, a test and what a right verdict says.
+//! Cases: the points of the grids. Each is a bench, a test and the verdicts that are right.
 
 use super::BadInput;
 use super::grid::{CANNOT_TELL, Class, Grid};
-use super::said::Said;
 use super::split::{Side, hash, rank, side};
 use super::template::Bindings;
+use super::verdict::Verdict;
 use std::path::Path;
 
 /// One planted case.
@@ -12,14 +12,14 @@ use std::path::Path;
 pub(super) struct Case {
     /// The name of its grid's file.
     pub(super) class: String,
-    /// The class, the grid and the values of the axes; no two cases have the same.
+    /// Unique name: the class, the grid and the values of the axes.
     pub(super) name: String,
     pub(super) side: Side,
-    /// The limits that are planted.
+    /// The planted limits.
     limits: Vec<String>,
     places: Vec<String>,
     steadiness: Option<String>,
-    /// The limits cannot be told from one another, or from none, in this test.
+    /// This test cannot distinguish the planted limits from each other, or from no limit.
     pub(super) undecidable: bool,
     /// The result may be compared with that of iperf3.
     pub(super) witness: bool,
@@ -27,11 +27,11 @@ pub(super) struct Case {
     pub(super) test: String,
     /// The bench, as in a bench file.
     pub(super) bench: toml::Table,
-    /// Its place among those of its class and side.
+    /// Position among the cases of its class and side.
     index: usize,
 }
 
-/// What a verdict is worth.
+/// Grade of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judgement {
     Right,
@@ -41,11 +41,11 @@ pub(super) enum Judgement {
 }
 
 impl Case {
-    /// All cases of a folder of grid files, those that come first in each class before those that come second.
+    /// Reads all cases of a folder of grid files. The first case of every class comes before the second of any.
     ///
     /// # Errors
     ///
-    /// [`BadInput`] that names the file, the grid and what is wrong in it.
+    /// [`BadInput`] that names the file, the grid and the mistake.
     pub(super) fn read_all(folder: &Path) -> Result<Vec<Self>, BadInput> {
         let mut cases = Vec::new();
         for class in Class::read_all(folder)? {
@@ -57,8 +57,10 @@ impl Case {
     }
 
     fn new(class: &str, grid: &Grid, values: &str, bindings: &Bindings) -> Result<Self, String> {
-        let name = [class, &grid.name, values].map(str::to_owned);
-        let name = name[..if values.is_empty() { 2 } else { 3 }].join("/");
+        let mut name = format!("{class}/{}", grid.name);
+        if !values.is_empty() {
+            name = format!("{name}/{values}");
+        }
         let mut bench = bindings.fill_table(&grid.bench)?;
         bench.insert("name".to_owned(), class.into());
         Ok(Self {
@@ -76,70 +78,72 @@ impl Case {
         })
     }
 
-    /// A text that differs whenever what is measured does.
+    /// Returns a hash of everything that is measured.
     pub(super) fn digest(&self) -> String {
         format!("{:016x}", hash(&[&self.test, &self.bench.to_string()]))
     }
 
     /// Judges a verdict.
     ///
-    /// Where the limits cannot be told, `cannot-tell` is right, and so is a planted limit named with low confidence. Elsewhere a planted
-    /// limit is right, at a right place.
-    pub(super) fn judge(&self, said: &Said) -> Judgement {
+    /// In an undecidable case `cannot-tell` is right, and so is a planted limit named with low confidence. In other
+    /// cases a planted limit at a right place is right.
+    pub(super) fn judge(&self, verdict: &Verdict) -> Judgement {
         let planted = |limit: &String| self.limits.contains(limit);
         let right = if self.undecidable {
-            said.limit == CANNOT_TELL
-                || said.confidence == "low" && (planted(&said.limit) || said.also.iter().any(planted))
+            verdict.limit == CANNOT_TELL
+                || verdict.confidence == "low" && (planted(&verdict.limit) || verdict.also.iter().any(planted))
         } else {
-            planted(&said.limit) && self.is_place(said) && self.is_course(said)
+            planted(&verdict.limit) && self.place_matches(verdict) && self.steadiness_matches(verdict)
         };
-        match right {
-            true => Judgement::Right,
-            false if said.confidence == "high" && said.limit != CANNOT_TELL => Judgement::SurelyWrong,
-            false => Judgement::Wrong,
-        }
-    }
-
-    /// What was named, with the place or the course if only that is wrong.
-    pub(super) fn label(&self, said: &Said) -> String {
-        let limit = &said.limit;
-        if self.undecidable {
-            format!("{limit} {}", said.confidence)
-        } else if !self.limits.contains(limit) || self.is_place(said) && self.is_course(said) {
-            limit.clone()
-        } else if !self.is_place(said) {
-            format!("{limit} at {}", said.place.as_deref().unwrap_or("no place"))
+        if right {
+            Judgement::Right
+        } else if verdict.confidence == "high" && verdict.limit != CANNOT_TELL {
+            Judgement::SurelyWrong
         } else {
-            format!("{limit}, {}", said.steadiness.as_deref().unwrap_or("no course"))
+            Judgement::Wrong
         }
     }
 
-    /// What is planted, for a reader.
+    /// Returns the limit that the verdict names, with the place or the steadiness if only that is wrong.
+    pub(super) fn label(&self, verdict: &Verdict) -> String {
+        let limit = &verdict.limit;
+        if self.undecidable {
+            format!("{limit} {}", verdict.confidence)
+        } else if !self.limits.contains(limit) || self.place_matches(verdict) && self.steadiness_matches(verdict) {
+            limit.clone()
+        } else if !self.place_matches(verdict) {
+            format!("{limit} at {}", verdict.place.as_deref().unwrap_or("no place"))
+        } else {
+            format!("{limit}, {}", verdict.steadiness.as_deref().unwrap_or("no course"))
+        }
+    }
+
+    /// Describes the planted limits for a reader.
     pub(super) fn planted(&self) -> String {
         let limits = self.limits.join(" or ");
         let places = if self.places.is_empty() { String::new() } else { format!(" at {}", self.places.join(" or ")) };
-        let course = self.steadiness.as_ref().map_or(String::new(), |course| format!(", {course}"));
-        format!("{limits}{places}{course}{}", if self.undecidable { ", undecidable" } else { "" })
+        let steadiness = self.steadiness.as_ref().map_or(String::new(), |steadiness| format!(", {steadiness}"));
+        format!("{limits}{places}{steadiness}{}", if self.undecidable { ", undecidable" } else { "" })
     }
 
-    fn is_place(&self, said: &Said) -> bool {
-        self.places.is_empty() || said.place.as_ref().is_some_and(|place| self.places.contains(place))
+    fn place_matches(&self, verdict: &Verdict) -> bool {
+        self.places.is_empty() || verdict.place.as_ref().is_some_and(|place| self.places.contains(place))
     }
 
-    fn is_course(&self, said: &Said) -> bool {
-        self.steadiness.is_none() || self.steadiness == said.steadiness
+    fn steadiness_matches(&self, verdict: &Verdict) -> bool {
+        self.steadiness.is_none() || self.steadiness == verdict.steadiness
     }
 }
 
-/// The cases of a class: of each grid and side as many as the grid says, in the order of their rank.
+/// Returns the cases of a class in the order of their rank: for each grid and side the number that the grid asks for.
 fn of_class(class: &Class) -> Result<Vec<Case>, String> {
     let mut cases: Vec<Case> = Vec::new();
     for grid in &class.grids {
         let mut points = points(class, grid).map_err(|problem| format!("grid `{}`: {problem}", grid.name))?;
         points.sort_by_key(|case| rank(&case.name));
         for side in [Side::Tune, Side::Hold] {
-            let taken = points.iter().filter(|case| case.side == side).take(grid.cases.unwrap_or(usize::MAX));
-            cases.extend(taken.enumerate().map(|(index, case)| Case { index, ..case.clone() }));
+            let selected = points.iter().filter(|case| case.side == side).take(grid.cases.unwrap_or(usize::MAX));
+            cases.extend(selected.enumerate().map(|(index, case)| Case { index, ..case.clone() }));
         }
     }
     // The first case of each grid comes before the second of any.
@@ -152,20 +156,20 @@ fn of_class(class: &Class) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// Every combination of the values of a grid's axes.
+/// Returns a case for every combination of the values of a grid's axes.
 fn points(class: &Class, grid: &Grid) -> Result<Vec<Case>, String> {
     let mut points = vec![(String::new(), Bindings::default())];
     for (axis, values) in &grid.axes {
-        let mut more = Vec::new();
+        let mut extended = Vec::new();
         for (name, bindings) in &points {
             for value in values {
                 let mut bindings = bindings.clone();
                 bindings.bind(axis, value)?;
                 let name = if name.is_empty() { value.to_string() } else { format!("{name},{value}") };
-                more.push((name, bindings));
+                extended.push((name, bindings));
             }
         }
-        points = more;
+        points = extended;
     }
     let bench = grid.bench.to_string();
     let mut cases: Vec<Case> = Vec::new();
@@ -196,18 +200,18 @@ mod tests {
         of_class(&Class::parse("shaper", &format!("[[grid]]\nname = 'tcp'\nlimits = ['shaper']\n{grid}")).unwrap())
     }
 
-    fn said(limit: &str, confidence: &str) -> Said {
-        Said { limit: limit.to_owned(), confidence: confidence.to_owned(), ..Said::default() }
+    fn verdict(limit: &str, confidence: &str) -> Verdict {
+        Verdict { limit: limit.to_owned(), confidence: confidence.to_owned(), ..Verdict::default() }
     }
 
     #[test]
     fn enough_cases_are_held_out_in_every_class() {
-        let mut held = BTreeMap::<String, u32>::new();
+        let mut held_out = BTreeMap::<String, u32>::new();
         for case in shipped() {
-            *held.entry(case.class).or_default() += u32::from(case.side == Side::Hold);
+            *held_out.entry(case.class).or_default() += u32::from(case.side == Side::Hold);
         }
-        assert!(held.values().sum::<u32>() >= 150, "{held:?}");
-        assert!(held.values().all(|&cases| cases >= 4), "{held:?}");
+        assert!(held_out.values().sum::<u32>() >= 150, "{held_out:?}");
+        assert!(held_out.values().all(|&cases| cases >= 4), "{held_out:?}");
     }
 
     #[test]
@@ -227,9 +231,9 @@ mod tests {
         assert!(shipped.iter().filter(|case| case.undecidable && case.side == Side::Hold).count() >= 8);
     }
 
-    /// A bench that the lab refuses would stop a run of all cases in the middle.
+    /// A bench that the lab refuses would end a run of all cases early.
     #[test]
-    fn the_lab_can_build_every_bench() {
+    fn lab_can_build_every_bench() {
         for case in shipped() {
             let bench = toml::to_string(&case.bench).unwrap();
             linerate_lab::Bench::parse(&bench, &case.name).unwrap_or_else(|error| panic!("{error}\n{bench}"));
@@ -237,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn every_combination_of_the_axes_is_a_case_of_its_own() {
+    fn every_combination_of_axis_values_is_a_case() {
         let all = cases("test = 'stream a b -P {flows} -b {rate}'\n[grid.axes]\nflows = [1, 4]\nrate = ['1M', '2M', '3M']\n[grid.bench]").unwrap();
         let names: BTreeSet<&str> = all.iter().map(|case| case.name.as_str()).collect();
         assert_eq!(names.len(), 6);
@@ -247,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_gives_each_side_as_many_cases_as_it_says() {
+    fn grid_limits_the_cases_of_each_side() {
         let grid = |cases: u32| {
             let values: Vec<String> = (1..100).map(|number| number.to_string()).collect();
             let values = values.join(", ");
@@ -262,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_that_contradicts_itself_is_refused() {
+    fn contradictory_grid_is_refused() {
         let wrong = |grid: &str| cases(grid).unwrap_err();
         let axes = "[grid.axes]\nflows = [1]\n[grid.bench]";
         assert!(wrong(&format!("test = 'stream a b'\n{axes}")).contains("nothing uses `flows`; write {flows}"));
@@ -275,38 +279,38 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_is_right_if_it_names_a_planted_limit_at_a_right_place() {
+    fn planted_limit_at_a_right_place_is_right() {
         let case = &cases("places = ['forward-path']\ntest = 'stream a b'\n[grid.bench]").unwrap()[0];
-        let at = |place: &str| Said { place: Some(place.to_owned()), ..said("shaper", "high") };
+        let at = |place: &str| Verdict { place: Some(place.to_owned()), ..verdict("shaper", "high") };
         assert_eq!(case.judge(&at("forward-path")), Judgement::Right);
         assert_eq!(case.judge(&at("sender-queue")), Judgement::SurelyWrong);
         assert_eq!(case.label(&at("sender-queue")), "shaper at sender-queue");
-        assert_eq!(case.judge(&said("shaper", "medium")), Judgement::Wrong, "no place is not the place");
-        assert_eq!(case.judge(&said("window", "medium")), Judgement::Wrong);
-        assert_eq!(case.judge(&said("window", "high")), Judgement::SurelyWrong);
-        assert_eq!(case.judge(&said(CANNOT_TELL, "high")), Judgement::Wrong);
+        assert_eq!(case.judge(&verdict("shaper", "medium")), Judgement::Wrong, "no place is not the place");
+        assert_eq!(case.judge(&verdict("window", "medium")), Judgement::Wrong);
+        assert_eq!(case.judge(&verdict("window", "high")), Judgement::SurelyWrong);
+        assert_eq!(case.judge(&verdict(CANNOT_TELL, "high")), Judgement::Wrong);
         let case = &cases("steadiness = 'varying'\ntest = 'stream a b'\n[grid.bench]").unwrap()[0];
-        let varying = Said { steadiness: Some("varying".to_owned()), ..said("shaper", "high") };
+        let varying = Verdict { steadiness: Some("varying".to_owned()), ..verdict("shaper", "high") };
         assert_eq!(
-            (case.judge(&varying), case.judge(&said("shaper", "high"))),
+            (case.judge(&varying), case.judge(&verdict("shaper", "high"))),
             (Judgement::Right, Judgement::SurelyWrong)
         );
     }
 
     #[test]
-    fn where_nothing_can_be_told_only_doubt_is_right() {
+    fn undecidable_case_accepts_only_low_confidence() {
         let case = &cases("undecidable = true\ntest = 'stream a b'\n[grid.bench]").unwrap()[0];
-        assert_eq!(case.judge(&said(CANNOT_TELL, "low")), Judgement::Right);
-        assert_eq!(case.judge(&said("shaper", "low")), Judgement::Right);
-        assert_eq!(case.judge(&said("shaper", "medium")), Judgement::Wrong);
-        assert_eq!(case.judge(&said("shaper", "high")), Judgement::SurelyWrong);
-        assert_eq!(case.judge(&said("window", "low")), Judgement::Wrong);
-        let also = Said { also: vec!["shaper".to_owned()], ..said("window", "low") };
+        assert_eq!(case.judge(&verdict(CANNOT_TELL, "low")), Judgement::Right);
+        assert_eq!(case.judge(&verdict("shaper", "low")), Judgement::Right);
+        assert_eq!(case.judge(&verdict("shaper", "medium")), Judgement::Wrong);
+        assert_eq!(case.judge(&verdict("shaper", "high")), Judgement::SurelyWrong);
+        assert_eq!(case.judge(&verdict("window", "low")), Judgement::Wrong);
+        let also = Verdict { also: vec!["shaper".to_owned()], ..verdict("window", "low") };
         assert_eq!(case.judge(&also), Judgement::Right);
     }
 
     #[test]
-    fn what_is_measured_is_part_of_the_digest() {
+    fn digest_covers_the_test() {
         let digest = |test: &str| cases(&format!("test = '{test}'\n[grid.bench]")).unwrap()[0].digest();
         assert_eq!(digest("stream a b"), digest("stream a b"));
         assert_ne!(digest("stream a b"), digest("stream b a"));

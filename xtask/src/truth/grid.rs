@@ -1,4 +1,5 @@
-//! Grid files (`scenarios/CLASS.toml`): what is planted in a class of cases, and over which strengths and surroundings.
+//! Grid files (`scenarios/CLASS.toml`): the limits planted in a class of cases, over a range of strengths and
+//! conditions.
 
 use super::BadInput;
 use super::template::Value;
@@ -49,14 +50,14 @@ const PLACES: [&str; 10] = [
     "device",
 ];
 
-/// What a verdict can say of the course of a result.
+/// Values of a verdict's steadiness, as in records.
 const STEADINESS: [&str; 3] = ["steady", "varying", "rising"];
 
 /// One class of cases: a grid file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Class {
-    /// The name of its file.
+    /// Name of the file, without its extension.
     #[serde(skip)]
     pub(super) name: String,
     #[serde(rename = "grid")]
@@ -67,25 +68,25 @@ pub(super) struct Class {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Grid {
-    /// Its name within the class.
+    /// Name within the class.
     pub(super) name: String,
-    /// The limits that are planted. A verdict that names one of them is right.
+    /// The planted limits. A verdict that names one of them is right.
     pub(super) limits: Vec<String>,
     /// The places that are right; empty if the place is not judged.
     #[serde(default)]
     pub(super) places: Vec<String>,
-    /// What the verdict must say of the result's course; none if that is not judged.
+    /// Steadiness that the verdict must name. `None` if steadiness is not judged.
     pub(super) steadiness: Option<String>,
-    /// The limits cannot be told from one another, or from none, in this test.
+    /// This test cannot distinguish the planted limits from each other, or from no limit.
     #[serde(default)]
     pub(super) undecidable: bool,
     /// The result may be compared with that of iperf3.
     #[serde(default)]
     pub(super) witness: bool,
-    /// All its cases are for tuning.
+    /// Whether every case of the grid is for tuning.
     #[serde(default)]
     pub(super) tune_only: bool,
-    /// How many of its cases are taken into each set at most; unless said, all.
+    /// Maximum number of cases in each set. `None` takes all.
     pub(super) cases: Option<usize>,
     /// The arguments of linerate, with axes in braces.
     pub(super) test: String,
@@ -101,7 +102,7 @@ impl Class {
     ///
     /// # Errors
     ///
-    /// [`BadInput`] that names the file and what is wrong in it.
+    /// [`BadInput`] that names the file and the mistake.
     pub(super) fn read_all(folder: &Path) -> Result<Vec<Self>, BadInput> {
         let entries =
             fs::read_dir(folder).map_err(|error| BadInput(format!("reading {}: {error}", folder.display())))?;
@@ -140,9 +141,9 @@ impl Grid {
         if self.limits.is_empty() {
             return Err("`limits` is empty; name what is planted".to_owned());
         }
-        known("limits", &self.limits, &LIMITS)?;
-        known("places", &self.places, &PLACES)?;
-        known("steadiness", self.steadiness.as_slice(), &STEADINESS)?;
+        check_names("limits", &self.limits, &LIMITS)?;
+        check_names("places", &self.places, &PLACES)?;
+        check_names("steadiness", self.steadiness.as_slice(), &STEADINESS)?;
         if self.undecidable && !(self.places.is_empty() && self.steadiness.is_none()) {
             return Err("`undecidable` excludes `places` and `steadiness`".to_owned());
         }
@@ -153,7 +154,8 @@ impl Grid {
     }
 }
 
-fn known(field: &str, names: &[String], all: &[&str]) -> Result<(), String> {
+/// Fails if `names`, the value of `field`, has a name that is not in `all`.
+fn check_names(field: &str, names: &[String], all: &[&str]) -> Result<(), String> {
     match names.iter().find(|name| !all.contains(&name.as_str())) {
         Some(name) => Err(format!("`{field}` has `{name}`; linerate knows {}", all.join(", "))),
         None => Ok(()),
@@ -168,7 +170,7 @@ mod tests {
         "[[grid]]\nname = 'tcp'\nlimits = ['shaper']\ntest = 'stream a b'\n[grid.bench]\nhosts = ['a', 'b']\n";
 
     #[test]
-    fn an_unknown_key_is_an_error_that_names_the_key_and_the_file() {
+    fn unknown_key_is_reported_with_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("shaper.toml");
         fs::write(&file, GRID.replace("limits", "confidence = 'high'\nlimits")).unwrap();
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_limits_and_places_are_named() {
+    fn unknown_limits_and_places_are_refused() {
         let wrong = |from: &str, to: &str| Class::parse("shaper", &GRID.replace(from, to)).unwrap_err();
         assert!(wrong("'shaper'", "'shapr'").contains("grid `tcp`: `limits` has `shapr`"));
         assert!(wrong("['shaper']", "[]").contains("`limits` is empty"));
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_grid_files_is_an_error() {
+    fn folder_without_grid_files_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let BadInput(problem) = Class::read_all(folder.path()).unwrap_err();
         assert!(problem.contains("holds no grid file"), "{problem}");

@@ -1,10 +1,10 @@
 //! Confidence intervals of shares.
 
-/// Half of what a 95 % confidence interval leaves out.
+/// Probability outside a 95 % confidence interval, on each side.
 const TAIL: f64 = 0.025;
 
-/// Probability below which a count is not explained by chance: a check that runs for each change may fail for nothing once in a
-/// thousand times.
+/// Probability below which a count is not explained by chance. A check that runs for each change may fail without cause
+/// once in a thousand times.
 const BEYOND_CHANCE: f64 = 0.001;
 
 /// Bisections of the interval from 0 to 1: more than the digits of a double.
@@ -18,8 +18,8 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// The exact 95 % confidence interval of a share of which `hits` of `all` were seen: C. J. Clopper and E. S. Pearson,
-    /// Biometrika 26 (1934). Each bound is the share at which a count as extreme as `hits` has a probability of 2.5 %.
+    /// Returns the exact 95 % confidence interval of a share after `hits` of `all` were observed (C. J. Clopper and
+    /// E. S. Pearson, Biometrika 26, 1934). At each bound a count as extreme as `hits` has a probability of 2.5 %.
     pub(super) fn clopper_pearson(hits: u32, all: u32) -> Self {
         let low = if hits == 0 { 0.0 } else { bisect(|share| at_most(all - hits, all, 1.0 - share) < TAIL) };
         let high = if hits == all { 1.0 } else { bisect(|share| at_most(hits, all, share) > TAIL) };
@@ -27,15 +27,16 @@ impl Interval {
     }
 }
 
-/// Whether so many `hits` of `all` are more than chance explains, where each has a probability of `share`: they or more have one below
-/// 0.1 %.
+/// Returns whether `hits` of `all`, each with a probability of `share`, are more than chance explains: at least as many
+/// have a probability below 0.1 %.
 pub(super) fn is_beyond_chance(hits: u32, all: u32, share: f64) -> bool {
     hits > 0 && 1.0 - at_most(hits - 1, all, share) < BEYOND_CHANCE
 }
 
-/// The highest share for which `below` holds; it holds up to that share and no further.
+/// Returns the highest share for which `below` holds. It must hold for all lower shares, and for no higher one.
 fn bisect(below: impl Fn(f64) -> bool) -> f64 {
-    let (mut low, mut high) = (0.0, 1.0);
+    let mut low = 0.0;
+    let mut high = 1.0;
     for _ in 0..BISECTIONS {
         let middle = f64::midpoint(low, high);
         if below(middle) {
@@ -47,15 +48,19 @@ fn bisect(below: impl Fn(f64) -> bool) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// The probability of at most `hits` of `all`, each with a probability of `share` between 0 and 1. Logarithms keep small terms.
+/// Returns the probability of at most `hits` of `all`, each with a probability of `share` between 0 and 1.
+///
+/// Logarithms keep small terms.
 fn at_most(hits: u32, all: u32, share: f64) -> f64 {
-    let (yes, no) = (share.ln(), (-share).ln_1p());
+    let log_hit = share.ln();
+    let log_miss = (-share).ln_1p();
     let mut log_ways = 0.0;
     let mut sum = 0.0;
     for count in 0..=hits {
-        let (count, others) = (f64::from(count), f64::from(all - count));
-        sum += (log_ways + count * yes + others * no).exp();
-        log_ways += (others / (count + 1.0)).ln();
+        let misses = f64::from(all - count);
+        let count = f64::from(count);
+        sum += (log_ways + count * log_hit + misses * log_miss).exp();
+        log_ways += (misses / (count + 1.0)).ln();
     }
     sum
 }
@@ -65,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_of_many_are_chance() {
+    fn few_hits_of_many_are_chance() {
         // Of 20 with 2 % each, 4 have a probability of 0.06 %, 3 of 0.7 %.
         assert!(is_beyond_chance(4, 20, 0.02) && !is_beyond_chance(3, 20, 0.02));
         assert!(!is_beyond_chance(0, 20, 0.02));
@@ -73,7 +78,7 @@ mod tests {
 
     /// Values of R's `binom.test`.
     #[test]
-    fn the_interval_is_that_of_clopper_and_pearson() {
+    fn interval_equals_clopper_pearson() {
         for (hits, all, low, high) in [
             (8, 10, 0.443_904_5, 0.974_789_3),
             (0, 10, 0.0, 0.308_497_1),
@@ -90,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_says_nothing() {
+    fn interval_of_no_runs_is_0_to_1() {
         assert_eq!(Interval::clopper_pearson(0, 0), Interval { low: 0.0, high: 1.0 });
     }
 }

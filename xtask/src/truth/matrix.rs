@@ -1,17 +1,17 @@
-//! The confusion matrix: what was named how often in which class, and how the rates stand to the goals.
+//! The confusion matrix: how often each limit was named in each class, and the rates compared with the goals.
 
 use super::cases::{Case, Judgement};
 use super::interval::Interval;
-use super::said::Said;
+use super::verdict::Verdict;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The share of all verdicts that must be right.
+/// Share of all verdicts that must be right.
 const RIGHT: f64 = 0.95;
-/// The share of a class's verdicts that must be right.
+/// Share of a class's verdicts that must be right.
 const RIGHT_IN_CLASS: f64 = 0.85;
-/// The share of the undecidable cases of which that must be said.
-const UNDECIDABLE_SAID: f64 = 0.80;
+/// Share of the undecidable cases that must be reported as undecidable.
+const UNDECIDABLE_RIGHT: f64 = 0.80;
 
 /// Counts of verdicts.
 #[derive(Debug, Default, Clone)]
@@ -19,13 +19,13 @@ pub(super) struct Counts {
     pub(super) all: u32,
     pub(super) right: u32,
     pub(super) surely_wrong: u32,
-    /// Of cases whose bench said that it did not keep its limits.
+    /// Verdicts whose bench reported that it did not keep its limits.
     late: u32,
     late_right: u32,
     undecidable: u32,
     undecidable_right: u32,
-    /// What was named, how often.
-    named: BTreeMap<String, u32>,
+    /// Number of verdicts by label ([`Case::label`]).
+    labels: BTreeMap<String, u32>,
 }
 
 /// Counts of each class.
@@ -34,22 +34,22 @@ pub(super) struct Matrix {
     classes: BTreeMap<String, Counts>,
 }
 
-/// A goal, and what was counted towards it.
+/// A share to be reached, and the counts towards it.
 pub(super) struct Goal {
     pub(super) text: String,
     hits: u32,
     all: u32,
-    least: f64,
+    required_share: f64,
 }
 
 impl Counts {
-    fn add(&mut self, case: &Case, said: &Said) {
-        let judgement = case.judge(said);
+    fn add(&mut self, case: &Case, verdict: &Verdict) {
+        let judgement = case.judge(verdict);
         let right = u32::from(judgement == Judgement::Right);
         self.all += 1;
         self.right += right;
         self.surely_wrong += u32::from(judgement == Judgement::SurelyWrong);
-        if said.late {
+        if verdict.late {
             self.late += 1;
             self.late_right += right;
         }
@@ -57,7 +57,15 @@ impl Counts {
             self.undecidable += 1;
             self.undecidable_right += right;
         }
-        *self.named.entry(case.label(said)).or_default() += 1;
+        *self.labels.entry(case.label(verdict)).or_default() += 1;
+    }
+
+    fn write_row(&self, class: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { all, right, surely_wrong, .. } = self;
+        let share = self.share();
+        let interval = self.interval();
+        let labels = self.labels();
+        writeln!(f, "{class:<18} {all:>5} {right:>5} {share:>8}  {interval:<16} {surely_wrong:>12}  {labels}")
     }
 
     fn merge(&mut self, other: &Self) {
@@ -70,29 +78,29 @@ impl Counts {
         self.undecidable_right += other.undecidable_right;
     }
 
-    /// The share that was right, as in `94.4 %`.
+    /// Returns the share that was right, as in `94.4 %`.
     pub(super) fn share(&self) -> String {
         percent(f64::from(self.right) / f64::from(self.all.max(1)))
     }
 
-    /// The 95 % confidence interval of that share, as in `72.7 .. 99.9 %`.
+    /// Returns the 95 % confidence interval of [`Self::share`], as in `72.7 .. 99.9 %`.
     pub(super) fn interval(&self) -> String {
         interval(self.right, self.all)
     }
 
-    /// What was named, most often first.
-    pub(super) fn named(&self) -> String {
-        let mut named: Vec<(&String, &u32)> = self.named.iter().collect();
-        named.sort_by_key(|(_, times)| std::cmp::Reverse(**times));
-        let texts: Vec<String> = named.iter().map(|(limit, times)| format!("{limit} {times}")).collect();
+    /// Lists the labels with their counts, the most frequent first.
+    pub(super) fn labels(&self) -> String {
+        let mut labels: Vec<(&String, &u32)> = self.labels.iter().collect();
+        labels.sort_by_key(|(_, times)| std::cmp::Reverse(**times));
+        let texts: Vec<String> = labels.iter().map(|(limit, times)| format!("{limit} {times}")).collect();
         texts.join("; ")
     }
 }
 
 impl Matrix {
     /// Counts a verdict.
-    pub(super) fn add(&mut self, case: &Case, said: &Said) {
-        self.classes.entry(case.class.clone()).or_default().add(case, said);
+    pub(super) fn add(&mut self, case: &Case, verdict: &Verdict) {
+        self.classes.entry(case.class.clone()).or_default().add(case, verdict);
     }
 
     /// The classes in alphabetical order.
@@ -107,17 +115,20 @@ impl Matrix {
         total
     }
 
-    /// All goals: of shares that must be reached.
+    /// Returns the goals that have at least one case.
     pub(super) fn goals(&self) -> Vec<Goal> {
         let total = self.total();
-        let goal = |text: String, hits: u32, all: u32, least: f64| Goal { text, hits, all, least };
-        let mut goals = vec![goal("right in all classes".to_owned(), total.right, total.all, RIGHT)];
+        let mut goals = vec![Goal::new("right in all classes", total.right, total.all, RIGHT)];
         for (class, counts) in &self.classes {
-            let least = if counts.undecidable == counts.all { UNDECIDABLE_SAID } else { RIGHT_IN_CLASS };
-            goals.push(goal(format!("right in class {class}"), counts.right, counts.all, least));
+            let share = if counts.undecidable == counts.all { UNDECIDABLE_RIGHT } else { RIGHT_IN_CLASS };
+            goals.push(Goal::new(format!("right in class {class}"), counts.right, counts.all, share));
         }
-        let (hits, all) = (total.undecidable_right, total.undecidable);
-        goals.push(goal("undecidable, and said so".to_owned(), hits, all, UNDECIDABLE_SAID));
+        goals.push(Goal::new(
+            "undecidable, and said so",
+            total.undecidable_right,
+            total.undecidable,
+            UNDECIDABLE_RIGHT,
+        ));
         goals.retain(|goal| goal.all > 0);
         goals
     }
@@ -126,7 +137,7 @@ impl Matrix {
     ///
     /// # Errors
     ///
-    /// A sentence for each goal that is missed.
+    /// A sentence for each missed goal.
     pub(super) fn judge(&self) -> Result<(), String> {
         let mut missed: Vec<String> =
             self.goals().iter().filter(|goal| goal.is_missed()).map(|goal| goal.to_string()).collect();
@@ -139,26 +150,35 @@ impl Matrix {
 }
 
 impl Goal {
-    /// Even the upper bound of the interval is below the goal.
-    pub(super) fn is_missed(&self) -> bool {
-        Interval::clopper_pearson(self.hits, self.all).high < self.least
+    fn new(text: impl Into<String>, hits: u32, all: u32, required_share: f64) -> Self {
+        Self { text: text.into(), hits, all, required_share }
     }
 
-    /// The rate itself is not below the goal.
+    /// Returns whether even the upper bound of the interval is below the goal.
+    pub(super) fn is_missed(&self) -> bool {
+        Interval::clopper_pearson(self.hits, self.all).high < self.required_share
+    }
+
+    /// Returns whether the observed share reaches the goal.
     pub(super) fn is_met(&self) -> bool {
-        f64::from(self.hits) >= self.least * f64::from(self.all)
+        f64::from(self.hits) >= self.required_share * f64::from(self.all)
     }
 }
 
 impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { text, hits, all, least } = self;
+        let Self { text, hits, all, required_share } = self;
         let state = match (self.is_met(), self.is_missed()) {
             (true, _) => "met",
             (false, true) => "MISSED",
             (false, false) => "below the goal, within chance",
         };
-        write!(f, "{text}: {hits} of {all} ({}); the goal is {}: {state}", interval(*hits, *all), percent(*least))
+        write!(
+            f,
+            "{text}: {hits} of {all} ({}); the goal is {}: {state}",
+            interval(*hits, *all),
+            percent(*required_share)
+        )
     }
 }
 
@@ -169,15 +189,10 @@ impl fmt::Display for Matrix {
             "{:<18} {:>5} {:>5} {:>8}  {:<16} {:>12}  named",
             "class", "cases", "right", "share", "95 % interval", "surely wrong"
         )?;
-        let line = |f: &mut fmt::Formatter<'_>, class: &str, counts: &Counts| {
-            let Counts { all, right, surely_wrong, .. } = counts;
-            let (share, interval, named) = (counts.share(), counts.interval(), counts.named());
-            writeln!(f, "{class:<18} {all:>5} {right:>5} {share:>8}  {interval:<16} {surely_wrong:>12}  {named}")
-        };
         for (class, counts) in &self.classes {
-            line(f, class, counts)?;
+            counts.write_row(class, f)?;
         }
-        line(f, "all", &self.total())?;
+        self.total().write_row("all", f)?;
         for goal in self.goals().iter().filter(|goal| !goal.is_met() || !goal.text.contains("class ")) {
             writeln!(f, "{goal}")?;
         }
@@ -207,13 +222,13 @@ mod tests {
 
     fn matrix(right: u32, missed: u32, surely_wrong: u32) -> Matrix {
         let all = right + missed + surely_wrong;
-        let named = [("wire".to_owned(), right), ("shaper".to_owned(), missed + surely_wrong)].into();
-        let counts = Counts { all, right, surely_wrong, named, ..Counts::default() };
+        let labels = [("wire".to_owned(), right), ("shaper".to_owned(), missed + surely_wrong)].into();
+        let counts = Counts { all, right, surely_wrong, labels, ..Counts::default() };
         Matrix { classes: [("wire".to_owned(), counts)].into() }
     }
 
     #[test]
-    fn rates_are_judged_with_the_chance_of_few_runs_in_mind() {
+    fn goal_is_missed_only_beyond_chance() {
         assert!(matrix(68, 0, 0).judge().is_ok() && matrix(64, 4, 0).judge().is_ok());
         let missed = matrix(58, 10, 0).judge().unwrap_err();
         assert!(missed.contains("right in all classes: 58 of 68") && !missed.contains("class wire"), "{missed}");
@@ -221,23 +236,24 @@ mod tests {
     }
 
     #[test]
-    fn one_verdict_that_is_surely_wrong_is_too_many() {
+    fn one_surely_wrong_verdict_fails() {
         assert!(matrix(999, 0, 1).judge().unwrap_err().contains("1 verdicts were wrong with high confidence"));
     }
 
     #[test]
-    fn undecidable_cases_have_a_goal_of_their_own() {
+    fn undecidable_cases_have_their_own_goal() {
         let counts = Counts { all: 50, right: 40, undecidable: 50, undecidable_right: 40, ..Counts::default() };
         let mut matrix = matrix(9_950, 0, 0);
         matrix.classes.insert("undecidable".to_owned(), counts);
         assert!(matrix.judge().is_ok());
         let counts = matrix.classes.get_mut("undecidable").unwrap();
-        (counts.right, counts.undecidable_right) = (30, 30);
+        counts.right = 30;
+        counts.undecidable_right = 30;
         assert!(matrix.judge().unwrap_err().contains("undecidable, and said so: 30 of 50"));
     }
 
     #[test]
-    fn the_matrix_shows_shares_intervals_and_what_was_named() {
+    fn matrix_shows_shares_intervals_and_limits() {
         let text = matrix(64, 4, 0).to_string();
         let line = text.lines().nth(1).unwrap();
         assert!(

@@ -1,8 +1,8 @@
-//! One case measured: the lab is built, the test is run in it, and the verdict is read from the record.
+//! Measures one case: builds the lab, runs the test in it, and reads the verdict from the record.
 
 use super::BadInput;
 use super::cases::Case;
-use super::said::Said;
+use super::verdict::Verdict;
 use crate::process::{CommandFailed, Running, cargo};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -11,32 +11,33 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// No case takes longer.
+/// Time after which a case is ended.
 const CASE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The exit code with which linerate refuses a bench or a command.
+/// Exit code of linerate if it refuses a bench or a command.
 const REFUSED: i32 = 2;
 
-/// The linerate to measure with, and where its records are kept.
+/// The linerate to measure with, and the folder of its records.
 pub(super) struct Laboratory<'a> {
     pub(super) program: PathBuf,
-    /// Each record and its bench are written into this folder.
+    /// Folder for each record and its bench. `None` keeps no record.
     pub(super) records: Option<&'a Path>,
 }
 
 impl Laboratory<'_> {
-    /// Measures a case once, and returns what the verdict says.
+    /// Measures a case once and returns its verdict.
     ///
     /// # Errors
     ///
     /// [`BadInput`] if linerate refuses the bench or the test; another error if they cannot be measured.
-    pub(super) fn measure(&self, run: u32, case: &Case) -> Result<Said> {
+    pub(super) fn measure(&self, run: u32, case: &Case) -> Result<Verdict> {
         let record = self.record(&format!("{run}-{}", case.name), &case.bench, &case.test)?;
-        Said::by(&record).context("the record holds no verdict")
+        Verdict::first_of(&record).context("the record holds no verdict")
     }
 
-    /// Runs `test`, the arguments of linerate, in the lab of `bench`, and returns the record. `name` names both in errors and kept
-    /// files.
+    /// Runs linerate with the arguments `test` in the lab of `bench`, and returns the record.
+    ///
+    /// `name` stands for both in errors and file names.
     ///
     /// # Errors
     ///
@@ -60,10 +61,10 @@ impl Laboratory<'_> {
     fn keep(&self, name: &str, bench: &toml::Table, record: &str) -> Result<()> {
         let Some(folder) = self.records else { return Ok(()) };
         let name = name.replace('/', "_");
-        let path = |kind: &str| folder.join(format!("{name}.{kind}"));
         fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-        fs::write(path("json"), record).with_context(|| format!("writing {}", path("json").display()))?;
-        write_bench(&name, bench, &path("toml"))
+        let file = folder.join(format!("{name}.json"));
+        fs::write(&file, record).with_context(|| format!("writing {}", file.display()))?;
+        write_bench(&name, bench, &folder.join(format!("{name}.toml")))
     }
 }
 
@@ -73,24 +74,24 @@ pub(super) fn write_bench(name: &str, bench: &toml::Table, file: &Path) -> Resul
     fs::write(file, text).with_context(|| format!("writing {}", file.display()))
 }
 
-/// An error of a command that linerate ran for a case: if it refused the case, the grid is to be changed.
+/// Turns the error of a linerate that refused the case into [`BadInput`]: the grid must be changed.
 fn refused(name: &str, error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<CommandFailed>() {
         Some(failed) if failed.code == Some(REFUSED) => {
-            BadInput(format!("linerate refuses the case {name}: {}", failed.said)).into()
+            BadInput(format!("linerate refuses the case {name}: {}", failed.output)).into()
         }
         _ => error,
     }
 }
 
-/// Builds linerate as for development.
+/// Builds linerate with the development profile.
 ///
 /// # Errors
 ///
-/// It does not build.
+/// The build fails.
 pub(super) fn build() -> Result<PathBuf> {
-    let built = cargo().args(["build", "--quiet", "-p", "linerate"]).status().context("running cargo")?;
-    if !built.success() {
+    let status = cargo().args(["build", "--quiet", "-p", "linerate"]).status().context("running cargo")?;
+    if !status.success() {
         bail!("linerate does not build");
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);

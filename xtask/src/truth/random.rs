@@ -1,7 +1,8 @@
-//! Set-ups drawn from the whole space of options, and not from grids that a rule may have learned.
+//! Set-ups drawn from the whole space of options. No rule can have been tuned on them, unlike on grids.
 //!
-//! An independent model ([`model`]) says what may bind. A verdict with high confidence must name one of these limits, at its place.
-//! The figure must not exceed the model's bound, and must agree with what the receiver's interface counted ([`counters`]).
+//! An independent model ([`model`]) computes the limits that may bind. A verdict with high confidence must name one of
+//! them, at its place. The figure must not exceed the model's bound, and must agree with the counters of the receiver's
+//! interface ([`counters`]).
 
 mod counters;
 mod model;
@@ -10,7 +11,7 @@ mod space;
 use super::interval::{Interval, is_beyond_chance};
 use super::measure::Laboratory;
 use super::results::Results;
-use super::said::Said;
+use super::verdict::Verdict;
 use crate::busy::BusyLoop;
 use crate::process::check_interrupt;
 use anyhow::{Context, Result, bail};
@@ -21,50 +22,50 @@ use serde_json::Value;
 use space::{Setup, Task};
 use std::fmt;
 
-/// How far a figure may be from its witnesses, as a share.
+/// Tolerated difference between a figure and the model or the counters, as a share.
 const TOLERANCE: f64 = 0.03;
 
 /// Share of the figures that may be wrong.
 const WRONG_FIGURES: f64 = 0.02;
 
-/// Share of the verdicts that are taken to be wrong with high confidence by chance. The goal is none.
+/// Share of the verdicts that may be wrong with high confidence by chance. The goal is 0.
 const SURELY_WRONG: f64 = 0.001;
 
-/// Share of the draws that are taken to fail by chance, as a connection over a path that loses much. The goal is none.
+/// Share of the draws that may fail by chance, for example a connection over a path with high loss. The goal is 0.
 const NOT_MEASURED: f64 = 0.01;
 
-/// What was measured in one draw.
+/// Outcome of one draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Drawn {
     #[serde(flatten)]
-    said: Option<Said>,
-    /// The result, bit/s of payload.
+    verdict: Option<Verdict>,
+    /// Result in bit/s of payload.
     figure: Option<f64>,
-    /// What the receiver's interface counted in the same window, bit/s of payload.
+    /// Rate at the receiver's interface in the same window, in bit/s of payload.
     counted: Option<f64>,
-    /// How far the two may be apart, bit/s.
+    /// Tolerated difference between the two in bit/s, in addition to [`TOLERANCE`].
     allowance: f64,
     /// Share of the data that arrived twice, or arrived and was dropped by the receiving host.
     surplus: f64,
 }
 
-/// What a draw is worth.
+/// Grade of a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Judgement {
     Right,
-    /// No limit was named, or there is no result.
+    /// The verdict names no limit, or the record has no verdict.
     Open,
     Wrong,
     SurelyWrong,
 }
 
-/// How the figure stands to its witnesses.
+/// Result of checking a figure against the model and the counters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Figure {
     Agrees,
     AboveBound,
     Differs,
-    /// There is no witness for this task.
+    /// The counters do not cover this task, or there is no figure.
     Unknown,
 }
 
@@ -77,11 +78,12 @@ struct Counts {
     not_measured: u32,
 }
 
-/// Measures draws `numbers` of a seed, prints each that fails with the command that repeats it, and the counts.
+/// Measures the draws `numbers` of a seed. Prints each failure with the command that repeats it, then the counts.
 ///
 /// # Errors
 ///
-/// A goal is missed. `by_chance`, only if by more than chance explains: of few draws one that fails says little.
+/// A goal is missed. With `by_chance`, only if it is missed by more than chance explains: one failure of few draws
+/// proves little.
 pub(super) fn run(
     laboratory: &Laboratory<'_>,
     results: &mut Option<Results<Drawn>>,
@@ -94,8 +96,8 @@ pub(super) fn run(
     for number in numbers {
         let setup = Setup::draw(seed, number);
         let name = format!("random/{seed}/{number}");
-        let known = results.as_ref().and_then(|results| results.find(1, &name, &digest(&setup))).cloned();
-        let drawn = match known {
+        let kept = results.as_ref().and_then(|results| results.find(1, &name, &digest(&setup))).cloned();
+        let drawn = match kept {
             Some(drawn) => drawn,
             None => match measure(laboratory, &setup, &name) {
                 Ok(drawn) => {
@@ -119,7 +121,7 @@ pub(super) fn run(
     counts.judge(by_chance)
 }
 
-/// A text that differs whenever what is measured does.
+/// Returns a hash of everything that is measured.
 fn digest(setup: &Setup) -> String {
     format!(
         "{:016x}",
@@ -139,23 +141,18 @@ fn measure(laboratory: &Laboratory<'_>, setup: &Setup, name: &str) -> Result<Dra
 impl Drawn {
     fn of(setup: &Setup, record: &Value, samples: &Samples) -> Option<Self> {
         let result = record.pointer("/results/0")?;
-        let main = result.pointer("/main/median").and_then(Value::as_f64);
-        let unit = match setup.task {
+        let median = result.pointer("/main/median").and_then(Value::as_f64);
+        let bits_per_unit = match setup.task {
             Task::Transact { request, response, .. } => 8.0 * (request + response) as f64,
             Task::Rpc { size, .. } => 8.0 * size as f64,
             _ => 1.0,
         };
-        let receiver = |series: &&Value| series["host"] == "b";
-        let series =
-            record.pointer("/trials/0/series").and_then(Value::as_array).and_then(|all| all.iter().find(receiver));
-        let window = series
-            .and_then(|series| Some((series["series"]["opened_ns"].as_u64()?, series["series"]["window"].as_u64()?)));
-        let arrived = window.and_then(|(opened, length)| samples.within(opened, length));
+        let arrived = receiver_window(record).and_then(|(opened, length)| samples.within(opened, length));
         let counted = arrived.and_then(|arrived| arrived.payload(setup));
         let allowance = arrived.zip(counted).map_or(0.0, |(arrived, counted)| arrived.at_edges(counted, setup));
         Some(Self {
-            said: Said::by(record),
-            figure: main.map(|main| main * unit),
+            verdict: Verdict::first_of(record),
+            figure: median.map(|median| median * bits_per_unit),
             counted,
             allowance,
             surplus: surplus(result),
@@ -163,12 +160,12 @@ impl Drawn {
     }
 
     fn judge(&self, expected: &Expected) -> Judgement {
-        let Some(said) = &self.said else { return Judgement::Open };
-        if said.limit == super::grid::CANNOT_TELL {
+        let Some(verdict) = &self.verdict else { return Judgement::Open };
+        if verdict.limit == super::grid::CANNOT_TELL {
             Judgement::Open
-        } else if expected.allows(&said.limit, said.place.as_deref()) {
+        } else if expected.allows(&verdict.limit, verdict.place.as_deref()) {
             Judgement::Right
-        } else if said.confidence == "high" {
+        } else if verdict.confidence == "high" {
             Judgement::SurelyWrong
         } else {
             Judgement::Wrong
@@ -181,32 +178,45 @@ impl Drawn {
             return Figure::AboveBound;
         }
         let Some(counted) = self.counted else { return Figure::Unknown };
-        // What arrived may be more than the result: segments that came twice, datagrams that the host dropped, incomplete fragments.
-        let least = if setup.loss() > 0.0 { 0.0 } else { counted * (1.0 - TOLERANCE - self.surplus) - self.allowance };
-        let most = counted * (1.0 + TOLERANCE) + self.allowance;
-        if (least..=most).contains(&figure) { Figure::Agrees } else { Figure::Differs }
+        // More may arrive than the result counts: duplicate segments, datagrams that the host dropped, incomplete
+        // fragments.
+        let low = if setup.loss() > 0.0 { 0.0 } else { counted * (1.0 - TOLERANCE - self.surplus) - self.allowance };
+        let high = counted * (1.0 + TOLERANCE) + self.allowance;
+        if (low..=high).contains(&figure) { Figure::Agrees } else { Figure::Differs }
     }
 }
 
-/// Share of the data that arrived and is not in the result, by linerate's own account of retransmits and drops.
+/// Returns the start and the length, in nanoseconds, of the measured window at host `b` in the record's first trial.
+fn receiver_window(record: &Value) -> Option<(u64, u64)> {
+    let hosts = record.pointer("/trials/0/series")?.as_array()?;
+    let series = &hosts.iter().find(|series| series["host"] == "b")?["series"];
+    Some((series["opened_ns"].as_u64()?, series["window"].as_u64()?))
+}
+
+/// Returns the share of the data that arrived but is not in the result, by linerate's own counts of retransmits and
+/// drops.
 fn surplus(result: &Value) -> f64 {
     let number = |pointer: &str| result.pointer(pointer).and_then(Value::as_f64);
-    let again =
-        number("/tcp/retransmits").zip(number("/tcp/segments")).map_or(0.0, |(again, all)| again / all.max(1.0));
-    let here = ["receiver_queue", "receiver_filter", "reassembly", "socket_buffer"];
-    let dropped: f64 = here.iter().filter_map(|place| number(&format!("/loss/places/{place}"))).sum();
-    again + dropped / number("/loss/of").unwrap_or(1.0).max(1.0)
+    let retransmitted = number("/tcp/retransmits")
+        .zip(number("/tcp/segments"))
+        .map_or(0.0, |(retransmits, segments)| retransmits / segments.max(1.0));
+    let at_receiver = ["receiver_queue", "receiver_filter", "reassembly", "socket_buffer"];
+    let dropped: f64 = at_receiver.iter().filter_map(|place| number(&format!("/loss/places/{place}"))).sum();
+    retransmitted + dropped / number("/loss/of").unwrap_or(1.0).max(1.0)
 }
 
 impl fmt::Display for Drawn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.said {
-            Some(said) => write!(f, "-> {said}")?,
+        match &self.verdict {
+            Some(verdict) => write!(f, "-> {verdict}")?,
             None => f.write_str("-> no verdict")?,
         }
-        let rate = |rate: Option<f64>| rate.map_or("unknown".to_owned(), |rate| format!("{rate:.4e} bit/s"));
         write!(f, "; result {}, counted {}", rate(self.figure), rate(self.counted))
     }
+}
+
+fn rate(rate: Option<f64>) -> String {
+    rate.map_or("unknown".to_owned(), |rate| format!("{rate:.4e} bit/s"))
 }
 
 fn print_failure(seed: u64, setup: &Setup, problem: &str) {
@@ -240,9 +250,11 @@ impl Counts {
         self.judged.iter().sum::<u32>() + self.not_measured
     }
 
+    /// Compares the counts with the goals.
+    ///
     /// # Errors
     ///
-    /// A goal is missed. `by_chance`, only if by more than chance explains.
+    /// A goal is missed. With `by_chance`, only if it is missed by more than chance explains.
     fn judge(&self, by_chance: bool) -> Result<()> {
         let judged = self.judged.iter().sum();
         let counts = [
@@ -250,10 +262,10 @@ impl Counts {
             ("figures are wrong", self.figures_wrong, self.figures, WRONG_FIGURES, WRONG_FIGURES),
             ("draws could not be measured", self.not_measured, self.all(), 0.0, NOT_MEASURED),
         ];
-        for (what, count, all, goal, by_chance_share) in counts {
+        for (problem, count, all, goal, by_chance_share) in counts {
             let is_missed = f64::from(count) > goal * f64::from(all);
             if is_missed && (!by_chance || is_beyond_chance(count, all, by_chance_share)) {
-                bail!("{count} of {all} {what}; the goal is at most {} %", goal * 100.0);
+                bail!("{count} of {all} {problem}; the goal is at most {} %", goal * 100.0);
             }
         }
         Ok(())
@@ -279,7 +291,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// A count, its share of all, and the 95 % interval of the share.
+/// Formats a count with its share of all and the 95 % interval of that share.
 fn share(count: u32, all: u32) -> String {
     if all == 0 {
         return format!("{count:>5}");
@@ -319,8 +331,9 @@ mod tests {
     }
 
     #[test]
-    fn figure_is_held_against_the_bound_and_the_interface() {
-        let (setup, expected) = (slow_path(), Expected::of(&slow_path()));
+    fn figure_is_checked_against_the_bound_and_the_interface() {
+        let setup = slow_path();
+        let expected = Expected::of(&setup);
         let figure = |figure, counted| {
             let drawn = Drawn { figure: Some(figure), counted, ..drawn("shaper", "forward-path", "high") };
             drawn.figure(&setup, &expected)

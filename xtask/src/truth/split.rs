@@ -1,8 +1,8 @@
-//! Which cases are for tuning and which are held out: decided by a hash of the case's name, and by nothing else.
+//! Splits cases into those for tuning and those held out, by a hash of the case's name alone.
 //!
-//! A case stays on its side when its grid grows, so what was once tuned on is never published.
+//! A case stays on its side when its grid grows, so no rate that is published includes a case that rules were tuned on.
 
-/// For what a case is used.
+/// Use of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Side {
     /// Rules and thresholds may be changed to meet it.
@@ -11,18 +11,18 @@ pub(super) enum Side {
     Hold,
 }
 
-/// The side of the case of this name.
+/// Returns the side of a case.
 pub(super) fn side(case: &str) -> Side {
     if hash(&["side", case]).is_multiple_of(2) { Side::Hold } else { Side::Tune }
 }
 
-/// The place of a case in an order that has nothing to do with what it is.
+/// Returns a case's position in an arbitrary but fixed order.
 pub(super) fn rank(name: &str) -> u64 {
     hash(&["rank", name])
 }
 
-/// A hash that is the same everywhere and always: FNV-1a (draft-eastlake-fnv), 64 bits, with the finaliser of `MurmurHash3`, because
-/// FNV alone mixes the last characters poorly.
+/// Returns a hash that never changes: FNV-1a (draft-eastlake-fnv), 64 bits, with the finaliser of `MurmurHash3`,
+/// because FNV alone mixes the last characters poorly.
 pub(super) fn hash(texts: &[&str]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in texts.iter().flat_map(|text| text.bytes().chain([0])) {
@@ -38,16 +38,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_split_never_changes() {
+    fn split_never_changes() {
         let sides = ["shaper/tcp/bbr", "shaper/tcp/cubic", "shaper/tcp/reno", "window/tcp/bbr"].map(side);
         assert_eq!(sides, [Side::Tune, Side::Tune, Side::Tune, Side::Hold]);
         assert_eq!(hash(&["side", "shaper/tcp/bbr"]), 0x907f_85eb_bc1d_6123);
     }
 
     #[test]
-    fn the_split_is_even_whatever_the_names_have_in_common() {
-        let held = (0..10_000).filter(|number| side(&format!("shaper/tcp/{number}ms")) == Side::Hold).count();
+    fn split_is_even_for_similar_names() {
+        let held_out = (0..10_000).filter(|number| side(&format!("shaper/tcp/{number}ms")) == Side::Hold).count();
         // Five standard deviations of 10,000 tosses of a coin.
-        assert!((4_750..=5_250).contains(&held), "{held}");
+        assert!((4_750..=5_250).contains(&held_out), "{held_out}");
     }
 }

@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// The document.
+/// Document with the published rates.
 pub(super) const DOCUMENT: &str = "docs/verdicts.md";
 
 const BEGIN: &str = "<!-- cargo xtask truth --write-summary: begin -->";
 const END: &str = "<!-- cargo xtask truth --write-summary: end -->";
 
-/// When and where the rates were measured.
+/// Date, machine and size of the measurement.
 pub(super) struct Occasion {
     date: String,
     kernel: String,
@@ -22,7 +22,7 @@ pub(super) struct Occasion {
 }
 
 impl Occasion {
-    /// Of today, on this machine.
+    /// Describes a measurement made today on this machine.
     ///
     /// # Errors
     ///
@@ -36,20 +36,21 @@ impl Occasion {
     }
 }
 
-/// Replaces the table in the document.
+/// Replaces the table of rates in the document.
 ///
 /// # Errors
 ///
 /// The document cannot be read or written, or lacks the markers.
 pub(super) fn write(document: &Path, matrix: &Matrix, occasion: &Occasion) -> Result<()> {
     let text = fs::read_to_string(document).with_context(|| format!("reading {}", document.display()))?;
-    let Some(text) = replaced(&text, &table(matrix, occasion)) else {
+    let Some(text) = replace_table(&text, &table(matrix, occasion)) else {
         bail!("{} lacks the lines `{BEGIN}` and `{END}`", document.display());
     };
     fs::write(document, text).with_context(|| format!("writing {}", document.display()))
 }
 
-fn replaced(document: &str, table: &str) -> Option<String> {
+/// Returns `document` with `table` between the markers, or `None` if it lacks them.
+fn replace_table(document: &str, table: &str) -> Option<String> {
     let (before, rest) = document.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
     Some(format!("{before}{BEGIN}\n{table}{END}{after}"))
@@ -70,10 +71,16 @@ fn table(matrix: &Matrix, occasion: &Occasion) -> String {
     );
     text.push_str("| class | verdicts | right | 95 % interval | surely wrong | named |\n|---|---|---|---|---|---|\n");
     for (class, counts) in matrix.classes() {
-        let (all, surely_wrong) = (counts.all, counts.surely_wrong);
-        let (share, interval, named) = (counts.share(), counts.interval(), counts.named());
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "| {class} | {all} | {share} | {interval} | {surely_wrong} | {named} |");
+        let _ = writeln!(
+            text,
+            "| {class} | {} | {} | {} | {} | {} |",
+            counts.all,
+            counts.share(),
+            counts.interval(),
+            counts.surely_wrong,
+            counts.labels()
+        );
     }
     let goals = matrix.goals();
     let (met, below): (Vec<_>, Vec<_>) = goals.iter().partition(|goal| goal.is_met());
@@ -89,21 +96,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_replaces_what_stands_between_the_markers() {
+    fn table_replaces_the_text_between_the_markers() {
         let document = format!("before\n{BEGIN}\nold\n{END}\nafter\n");
-        let new = replaced(&document, "new\n").unwrap();
+        let new = replace_table(&document, "new\n").unwrap();
         assert_eq!(new, format!("before\n{BEGIN}\nnew\n{END}\nafter\n"));
-        assert_eq!(replaced("no markers", "new"), None);
+        assert_eq!(replace_table("no markers", "new"), None);
     }
 
     #[test]
-    fn the_shipped_document_has_the_markers() {
+    fn shipped_document_has_the_markers() {
         let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(DOCUMENT);
-        assert!(replaced(&fs::read_to_string(document).unwrap(), "").is_some());
+        assert!(replace_table(&fs::read_to_string(document).unwrap(), "").is_some());
     }
 
     #[test]
-    fn the_table_says_when_and_where_it_was_measured() {
+    fn table_names_date_cores_and_kernel() {
         let occasion =
             Occasion { date: "23 November 2026".into(), kernel: "6.18".into(), cores: 2, runs: 3, cases: 170 };
         let text = table(&Matrix::default(), &occasion);

@@ -1,30 +1,27 @@
-//! Values of axes, and how they are filled into a test and a bench.
+//! Values of axes, filled into a test and a bench.
 //!
-//! `{rate}` in a text stands for the value of the axis `rate`. A text that is nothing but `{rate}` becomes a number or a boolean if the
-//! value is one. The value `-` leaves out the field that it would fill; in a list of tables it leaves out the whole table.
+//! `{rate}` in a text stands for the value of the axis `rate`. A text that consists of `{rate}` alone becomes a number
+//! or a boolean if the value is one. The value `-` omits the field; in a list of tables it omits the whole table.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The value that leaves out what it would fill.
-const LEFT_OUT: &str = "-";
+/// Value that omits its field.
+const OMITTED: &str = "-";
 
 /// A value of an axis.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Value {
-    /// A number.
     Integer(i64),
-    /// True or false.
     Boolean(bool),
-    /// Text.
     Text(String),
-    /// Values that vary together; each has a name of its own, which is filled in instead of the axis's.
+    /// Values that vary together, by their names. These names stand for them instead of the axis's name.
     Together(BTreeMap<String, Value>),
 }
 
-/// What each name stands for in one case.
+/// Values of the names in one case.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bindings(BTreeMap<String, Value>);
 
@@ -32,7 +29,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Integer(number) => write!(f, "{number}"),
-            Self::Boolean(truth) => write!(f, "{truth}"),
+            Self::Boolean(value) => write!(f, "{value}"),
             Self::Text(text) => f.write_str(text),
             Self::Together(values) => {
                 let texts: Vec<String> = values.values().map(Self::to_string).collect();
@@ -43,7 +40,7 @@ impl fmt::Display for Value {
 }
 
 impl Bindings {
-    /// Binds the value of an axis; of values that vary together, each to its own name.
+    /// Binds the value of an axis. Values that vary together are bound to their own names.
     ///
     /// # Errors
     ///
@@ -66,10 +63,12 @@ impl Bindings {
         }
     }
 
-    /// The first name that neither text mentions.
+    /// Returns the first name that neither text mentions.
     pub(super) fn unused<'a>(&'a self, test: &str, bench: &str) -> Option<&'a str> {
-        let mentions = |name: &str| [test, bench].iter().any(|text| text.contains(&format!("{{{name}}}")));
-        self.0.keys().map(String::as_str).find(|name| !mentions(name))
+        self.0.keys().map(String::as_str).find(|name| {
+            let reference = format!("{{{name}}}");
+            !test.contains(&reference) && !bench.contains(&reference)
+        })
     }
 
     /// Fills in a text.
@@ -106,15 +105,15 @@ impl Bindings {
         Ok(table)
     }
 
-    /// Fills in a value; none if it is left out.
+    /// Fills in a value. Returns `None` if it is omitted.
     fn fill(&self, template: &toml::Value) -> Result<Option<toml::Value>, String> {
         Ok(match template {
             toml::Value::String(text) => {
                 let whole = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
                 match whole.and_then(|name| self.0.get(name)) {
-                    Some(Value::Text(text)) if text == LEFT_OUT => None,
+                    Some(Value::Text(text)) if text == OMITTED => None,
                     Some(Value::Integer(number)) => Some(toml::Value::Integer(*number)),
-                    Some(Value::Boolean(truth)) => Some(toml::Value::Boolean(*truth)),
+                    Some(Value::Boolean(value)) => Some(toml::Value::Boolean(*value)),
                     _ => Some(toml::Value::String(self.fill_text(text)?)),
                 }
             }
@@ -122,8 +121,12 @@ impl Bindings {
             toml::Value::Array(values) => {
                 let mut filled = Vec::new();
                 for value in values {
-                    let left_out = |(was, is): (&toml::Value, &toml::Value)| matches!((was, is), (toml::Value::Table(was), toml::Value::Table(is)) if is.len() < was.len());
-                    filled.extend(self.fill(value)?.filter(|is| !left_out((value, is))));
+                    match (value, self.fill(value)?) {
+                        // A field of the table was omitted.
+                        (toml::Value::Table(before), Some(toml::Value::Table(after))) if after.len() < before.len() => {
+                        }
+                        (_, value) => filled.extend(value),
+                    }
                 }
                 (values.is_empty() || !filled.is_empty()).then_some(toml::Value::Array(filled))
             }
@@ -151,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn values_keep_their_types_and_fit_into_texts() {
+    fn values_keep_their_types() {
         let axes = "rate = '20Mbit/s'\ncount = 8\nsilent = true";
         assert_eq!(
             bindings(axes).unwrap().fill_text("stream -P {count} -b {rate}"),
@@ -161,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_vary_together_have_names_of_their_own() {
+    fn values_that_vary_together_have_their_own_names() {
         let axes = "strength = { rate = '20Mbit/s', queue = '64KiB' }";
         assert_eq!(
             filled(axes, "[device]\nq = '{queue}'\nr = '{rate}'"),
@@ -172,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dash_leaves_out_a_field_and_of_a_list_the_table() {
+    fn dash_omits_a_field_or_a_table_of_a_list() {
         let template = "[device]\nkind = 'path'\njitter = '{jitter}'\n[[cross]]\nfrom = 'c'\nrate = '{background}'";
         assert_eq!(filled("jitter = '-'\nbackground = '-'", template), "[device]\nkind = \"path\"\n");
         let with = filled("jitter = '1ms'\nbackground = '5Mbit/s'", template);
@@ -180,11 +183,11 @@ mod tests {
     }
 
     #[test]
-    fn names_without_an_axis_and_axes_without_use_are_found() {
-        let one = bindings("rate = '1Mbit/s'").unwrap();
-        assert!(one.fill_text("-b {load}").unwrap_err().contains("no axis gives `load`"));
-        assert!(one.fill_text("-b {rate").unwrap_err().contains("closing brace"));
-        assert_eq!(one.unused("-b {rates}", "x = 1"), Some("rate"));
-        assert_eq!(one.unused("", "x = '{rate}'"), None);
+    fn unbound_names_and_unused_axes_are_found() {
+        let bindings = bindings("rate = '1Mbit/s'").unwrap();
+        assert!(bindings.fill_text("-b {load}").unwrap_err().contains("no axis gives `load`"));
+        assert!(bindings.fill_text("-b {rate").unwrap_err().contains("closing brace"));
+        assert_eq!(bindings.unused("-b {rates}", "x = 1"), Some("rate"));
+        assert_eq!(bindings.unused("", "x = '{rate}'"), None);
     }
 }

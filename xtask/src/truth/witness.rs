@@ -1,4 +1,4 @@
-//! A second witness: another program measures the same benches as linerate, in turn, and must see the same rates.
+//! Compares linerate with another program. Both measure the same benches in turn and must report the same rates.
 
 use super::BadInput;
 use super::cases::Case;
@@ -12,23 +12,24 @@ use nix::sys::signal::Signal;
 use std::path::Path;
 use std::time::Duration;
 
-/// How far the two may be apart, as a share.
+/// Tolerated difference between the two programs, as a share.
 const TOLERANCE: f64 = 0.02;
 
-/// Length of each measured window, seconds.
+/// Length of each measured window, in seconds.
 const SECONDS: u32 = 10;
 
-/// Warm-up of iperf3, excluded from its results, seconds. linerate's ends when the rate is steady. nuttcp has none.
+/// Warm-up of iperf3, excluded from its results, in seconds. linerate's ends when the rate is steady; nuttcp has no
+/// warm-up.
 const WARM_UP: u32 = 2;
 
-/// No program takes longer.
+/// Time after which a program is ended.
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(60);
 
 const PORT: u16 = 5201;
-/// nuttcp has a port for its data too.
+/// Port of nuttcp's data connections.
 const DATA_PORT: u16 = 5202;
 
-/// The program that measures what linerate does.
+/// Program that linerate is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Witness {
     /// iperf3, TCP and UDP.
@@ -37,35 +38,36 @@ pub(super) enum Witness {
     Nuttcp,
 }
 
-/// How it measures a case.
+/// Commands that measure a case.
 #[derive(Debug, PartialEq, Eq)]
 struct Commands {
-    /// The receiver's side, which serves one client.
+    /// Command at the receiver, which serves one client.
     server: Vec<String>,
-    /// The sender's, but for the receiver's address, which comes last.
+    /// Command at the sender, without the receiver's address, which is its last argument.
     client: Vec<String>,
-    /// The congestion control of the sender's network meanwhile, where the machine's will not do.
+    /// Default congestion control to set in the sender's network namespace. `None` leaves the machine's.
     congestion: Option<String>,
 }
 
-/// Quantiles of Student's t for two-sided 95 % intervals of the mean, by pairs measured, from 2 on (NIST/SEMATECH e-Handbook, 1.3.6.7.2).
-const STUDENT: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
+/// Quantiles of Student's t for two-sided 95 % intervals of the mean, for 2 pairs and more (NIST/SEMATECH e-Handbook,
+/// 1.3.6.7.2).
+const STUDENT_T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
 
-/// Most pairs that can be measured.
-pub(super) const MOST_PAIRS: i64 = 10;
+/// Maximum number of pairs.
+pub(super) const MAX_PAIRS: i64 = 10;
 
-/// How the two stand to one another.
+/// Result of the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Agreement {
-    /// The whole interval of the ratio is within the tolerance.
+    /// The interval of the ratio is within the tolerance.
     Agrees,
-    /// Part of it is.
+    /// The interval of the ratio is partly within the tolerance.
     Undecided,
-    /// No part of it is.
+    /// The interval of the ratio is outside the tolerance.
     Differs,
 }
 
-/// The mean ratio of linerate's figures to iperf3's, and half the width of its 95 % interval.
+/// Mean ratio of linerate's figures to the other program's, and half the width of its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Ratio {
     mean: f64,
@@ -77,7 +79,7 @@ impl Ratio {
         let n = ratios.len() as f64;
         let mean = ratios.iter().sum::<f64>() / n;
         let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        Self { mean, margin: STUDENT[ratios.len() - 2] * (variance / n).sqrt() }
+        Self { mean, margin: STUDENT_T[ratios.len() - 2] * (variance / n).sqrt() }
     }
 
     fn agreement(self) -> Agreement {
@@ -111,17 +113,16 @@ pub(super) fn run(program: &Path, witness: Witness, cases: &[&Case], pairs: u32)
     for case in cases {
         let figures = measure(program, witness, case, pairs).with_context(|| format!("case {}", case.name))?;
         let ratios: Vec<f64> = figures.iter().map(|(ours, theirs)| ours / theirs).collect();
-        let mean = |figures: &mut dyn Iterator<Item = f64>| figures.sum::<f64>() / f64::from(pairs) / 1e6;
-        let ours = mean(&mut figures.iter().map(|figure| figure.0));
-        let theirs = mean(&mut figures.iter().map(|figure| figure.1));
+        let ours = figures.iter().map(|figure| figure.0).sum::<f64>() / f64::from(pairs) / 1e6;
+        let theirs = figures.iter().map(|figure| figure.1).sum::<f64>() / f64::from(pairs) / 1e6;
         let ratio = Ratio::of(&ratios);
-        let said = match ratio.agreement() {
+        let agreement = match ratio.agreement() {
             Agreement::Agrees => "agrees",
             Agreement::Undecided => "undecided",
             Agreement::Differs => "DIFFERS",
         };
         let Ratio { mean, margin } = ratio;
-        println!("{:<56} {ours:>8.2} Mbit/s {theirs:>8.2} Mbit/s  {mean:.4} +/- {margin:.4}  {said}", case.name);
+        println!("{:<56} {ours:>8.2} Mbit/s {theirs:>8.2} Mbit/s  {mean:.4} +/- {margin:.4}  {agreement}", case.name);
         agreed += u32::from(ratio.agreement() == Agreement::Agrees);
         if ratio.agreement() == Agreement::Differs {
             differing.push(case.name.as_str());
@@ -134,9 +135,9 @@ pub(super) fn run(program: &Path, witness: Witness, cases: &[&Case], pairs: u32)
     Ok(())
 }
 
-/// Returns the payload rates of both programs, bit/s, of each pair. Which of them is first changes with each pair.
+/// Returns the payload rates of both programs in bit/s, for each pair. The program that runs first alternates.
 fn measure(program: &Path, witness: Witness, case: &Case, pairs: u32) -> Result<Vec<(f64, f64)>> {
-    let asked = WorkUnit { unit: Unit::Payload, datagram: None };
+    let work = WorkUnit { unit: Unit::Payload, datagram: None };
     let theirs = witness.commands(&case.test).map_err(BadInput)?;
     let ours = linerate(&case.test);
     let folder = tempfile::tempdir().context("making a temporary directory")?;
@@ -146,7 +147,7 @@ fn measure(program: &Path, witness: Witness, case: &Case, pairs: u32) -> Result<
     let to = lab.address(RECEIVER)?;
     let measure_ours = || {
         let output = process::run(lab.linerate(&ours), PROGRAM_TIMEOUT)?;
-        read::linerate(&Written { client: &output.stdout, server: "" }, asked)
+        read::linerate(&Written { client: &output.stdout, server: "" }, work)
     };
     let measure_theirs = || {
         if let Some(congestion) = &theirs.congestion {
@@ -159,8 +160,8 @@ fn measure(program: &Path, witness: Witness, case: &Case, pairs: u32) -> Result<
         server.stop(Signal::SIGINT)?;
         let written = Written { client: &output.stdout, server: "" };
         match witness {
-            Witness::Iperf3 => read::iperf3(&written, asked),
-            Witness::Nuttcp => read::nuttcp(&written, asked),
+            Witness::Iperf3 => read::iperf3(&written, work),
+            Witness::Nuttcp => read::nuttcp(&written, work),
         }
     };
     let mut figures = Vec::new();
@@ -178,9 +179,9 @@ fn measure(program: &Path, witness: Witness, case: &Case, pairs: u32) -> Result<
     Ok(figures)
 }
 
-/// linerate's arguments, with the window of the comparison.
+/// Returns linerate's arguments with the measured window of the comparison.
 fn linerate(test: &str) -> Vec<String> {
-    let mut words: Vec<String> = test.split_whitespace().map(str::to_owned).collect();
+    let mut words = words(test);
     if let Some(time) = words.iter().position(|word| word == "--time") {
         words.drain(time..(time + 2).min(words.len()));
     }
@@ -188,7 +189,7 @@ fn linerate(test: &str) -> Vec<String> {
     words
 }
 
-/// What a test asks of a program that only streams.
+/// Options of a test that a program for streams understands.
 #[derive(Debug, Default)]
 struct Test<'a> {
     udp: bool,
@@ -204,24 +205,24 @@ impl<'a> Test<'a> {
         if !(words.next() == Some("stream") && words.next() == Some(SENDER) && words.next() == Some(RECEIVER)) {
             return Err(format!("`{test}`: only `stream {SENDER} {RECEIVER}` is measured with another program"));
         }
-        let mut read = Self::default();
+        let mut options = Self::default();
         while let Some(word) = words.next() {
-            let into = match word {
+            let value = match word {
                 "--udp" => {
-                    read.udp = true;
+                    options.udp = true;
                     continue;
                 }
                 "--no-offload" => continue,
                 "--time" | "--repeats" => &mut None,
-                "--rate" => &mut read.rate,
-                "--congestion" => &mut read.congestion,
-                "--size" => &mut read.size,
-                "--flows" => &mut read.flows,
+                "--rate" => &mut options.rate,
+                "--congestion" => &mut options.congestion,
+                "--size" => &mut options.size,
+                "--flows" => &mut options.flows,
                 _ => return Err(format!("`{test}`: `{word}` has no counterpart in another program")),
             };
-            *into = Some(words.next().ok_or_else(|| format!("`{test}`: `{word}` has no value"))?);
+            *value = Some(words.next().ok_or_else(|| format!("`{test}`: `{word}` has no value"))?);
         }
-        Ok(read)
+        Ok(options)
     }
 }
 
@@ -234,43 +235,53 @@ impl Witness {
     }
 
     fn commands(self, test: &str) -> Result<Commands, String> {
-        let read = Test::read(test)?;
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let with =
-            |option: &str, value: Option<&str>| value.map(|value| format!(" {option} {value}")).unwrap_or_default();
+        let options = Test::read(test)?;
         match self {
             Self::Iperf3 => {
-                let rate = read.rate.map(|rate| rate.trim_end_matches("bit/s")).or(read.udp.then_some("0"));
+                let rate = options.rate.map(|rate| rate.trim_end_matches("bit/s")).or(options.udp.then_some("0"));
                 let client = [
-                    format!("iperf3 -J -p {PORT} -t {SECONDS} -O {WARM_UP}{}", if read.udp { " -u" } else { "" }),
-                    with("-C", read.congestion),
-                    with("-l", read.size),
-                    with("-P", read.flows),
-                    with("-b", rate),
+                    format!("iperf3 -J -p {PORT} -t {SECONDS} -O {WARM_UP}{}", if options.udp { " -u" } else { "" }),
+                    option("-C", options.congestion),
+                    option("-l", options.size),
+                    option("-P", options.flows),
+                    option("-b", rate),
                 ];
                 let server = words(&format!("iperf3 -s -1 -p {PORT}"));
-                // iperf3 sets congestion control after it has connected. If BBR is the machine's, what it began stays paced.
-                let congestion = read.congestion.map(|_| "reno".to_owned());
+                // iperf3 sets the congestion control after it has connected. If the machine's default is BBR, the
+                // pacing that BBR set up stays.
+                let congestion = options.congestion.map(|_| "reno".to_owned());
                 Ok(Commands { server, client: words(&format!("{} -c", client.concat())), congestion })
             }
             Self::Nuttcp => {
-                if read.udp || read.rate.is_some() {
+                if options.udp || options.rate.is_some() {
                     return Err(format!(
                         "`{test}`: nuttcp measures TCP without --rate; leave such cases out with --only"
                     ));
                 }
                 let ports = format!("-P {PORT} -p {DATA_PORT}");
-                let client =
-                    format!("nuttcp {ports} -T {SECONDS} -fparse{}{}", with("-l", read.size), with("-N", read.flows));
+                let client = format!(
+                    "nuttcp {ports} -T {SECONDS} -fparse{}{}",
+                    option("-l", options.size),
+                    option("-N", options.flows)
+                );
                 Ok(Commands {
                     server: words(&format!("nuttcp -1 --nofork {ports}")),
                     client: words(&client),
-                    // It has no option for it.
-                    congestion: read.congestion.map(str::to_owned),
+                    // nuttcp has no option for it.
+                    congestion: options.congestion.map(str::to_owned),
                 })
             }
         }
     }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Returns ` NAME VALUE`, or nothing if there is no value.
+fn option(name: &str, value: Option<&str>) -> String {
+    value.map(|value| format!(" {name} {value}")).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -278,15 +289,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_is_told_to_each_program_in_its_own_words() {
+    fn test_becomes_each_programs_command() {
         let client = |witness: Witness, test: &str| Ok(witness.commands(test)?.client.join(" "));
         let cubic = "stream a b --congestion cubic --time 3s --repeats 1";
-        let said = client(Witness::Iperf3, cubic);
-        assert_eq!(said, Ok::<_, String>("iperf3 -J -p 5201 -t 10 -O 2 -C cubic -c".into()));
+        let line = client(Witness::Iperf3, cubic);
+        assert_eq!(line, Ok::<_, String>("iperf3 -J -p 5201 -t 10 -O 2 -C cubic -c".into()));
         let udp = "stream a b --udp --rate 50Mbit/s --size 1400 --no-offload --time 1s --repeats 1";
         assert_eq!(client(Witness::Iperf3, udp), Ok("iperf3 -J -p 5201 -t 10 -O 2 -u -l 1400 -b 50M -c".into()));
-        let said = client(Witness::Iperf3, "stream a b --udp");
-        assert_eq!(said, Ok("iperf3 -J -p 5201 -t 10 -O 2 -u -b 0 -c".into()));
+        let line = client(Witness::Iperf3, "stream a b --udp");
+        assert_eq!(line, Ok("iperf3 -J -p 5201 -t 10 -O 2 -u -b 0 -c".into()));
         assert!(client(Witness::Iperf3, "stream a b --prove").unwrap_err().contains("`--prove` has no counterpart"));
         assert!(client(Witness::Iperf3, "transact a b").unwrap_err().contains("only `stream a b`"));
         assert_eq!(linerate("stream a b --time 1s --repeats 1").join(" "), "stream a b --repeats 1 --time 10s");
@@ -298,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_agree_only_if_chance_cannot_explain_it() {
+    fn agreement_needs_the_whole_interval() {
         // The 97.5 % quantile of Student's t with two degrees of freedom is 4.303.
         let ratio = Ratio::of(&[0.99, 1.0, 1.01]);
         assert!((ratio.mean - 1.0).abs() < 1e-12 && (ratio.margin - 4.303 * 0.01 / 3_f64.sqrt()).abs() < 1e-12);

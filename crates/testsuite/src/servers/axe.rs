@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The version whose rules pages are held to.
+/// Version of the rules that pages must meet.
 const VERSION: &str = "4.14.1";
 
 /// Returns the checks as a script that defines `axe`. The package is fetched once, into a folder of this user.
@@ -19,7 +19,7 @@ pub fn axe() -> String {
     std::fs::read_to_string(&script).unwrap_or_else(|error| panic!("{}: {error}", script.display()))
 }
 
-/// Fetches the package into a folder beside `folder`, and moves it there whole: another test may do the same.
+/// Fetches the package into a temporary folder next to `folder` and renames it, since another test may fetch it too.
 fn fetch(folder: &Path) {
     let own = tempfile::tempdir().expect("a folder for the package");
     let output = Command::new("npm")

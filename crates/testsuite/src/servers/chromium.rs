@@ -1,12 +1,12 @@
-//! The browser Chromium without a window. Tests declare `Program("chromium|chromium-browser|google-chrome")`.
+//! Headless Chromium. Tests declare `Program("chromium|chromium-browser|google-chrome")`.
 
 use crate::program;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Returns the document at `url` after its scripts ran for `timeout`, and the lines on the browser's console. The browser keeps
-/// its files in `folder`.
+/// Returns the document at `url` after its scripts ran for `timeout`, and the lines on the browser's console. The
+/// browser keeps its files in `folder`.
 ///
 /// # Panics
 /// Chromium fails.
@@ -24,8 +24,8 @@ pub fn dump(folder: &Path, url: &str, timeout: Duration, options: &[String]) -> 
     (String::from_utf8_lossy(&output.stdout).into_owned(), console)
 }
 
-/// Returns how many pages the document at `url` has on paper of the browser's size (US Letter). The browser keeps its files in
-/// `folder`.
+/// Returns the number of pages of the document at `url` on paper of the browser's size (US Letter). The browser keeps
+/// its files in `folder`.
 ///
 /// # Panics
 /// Chromium fails.
@@ -44,7 +44,8 @@ pub fn printed_pages(folder: &Path, url: &str) -> usize {
     pdf.windows(page.len()).filter(|bytes| bytes == page).count()
 }
 
-/// The browser with its files in `folder`, for ten minutes at most: a test may use an open page for as long as a run takes.
+/// Returns a command of the browser with its files in `folder`. It ends after ten minutes at most, longer than any
+/// test.
 pub(super) fn command(folder: &Path) -> Command {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let browser = names.into_iter().find_map(program).expect("the test declares that it needs Chromium");

@@ -1,4 +1,4 @@
-//! The NFS server nfs-ganesha, with rpcbind, in namespaces of their own.
+//! The NFS server nfs-ganesha, with rpcbind, in their own namespaces.
 
 use crate::wait_until;
 use linerate_sys::namespace::NetNamespace;
@@ -7,7 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// Everything it needs lies in a /run of its own, which goes with it. The export wants callers to come from privileged ports.
+/// Script that starts the servers. Their files are in a private /run, which disappears with them. The export requires
+/// clients to use privileged ports.
 const WORLD: &str = r#"
 set -e
 ip link set lo up
@@ -32,15 +33,15 @@ until [ -S /run/rpcbind.sock ]; do sleep 0.01; done
 exec ganesha.nfsd -F -f /run/ganesha.conf -L /run/log -p /run/ganesha.pid -N NIV_EVENT
 "#;
 
-/// The server and its namespaces; all of it ends with this.
+/// The server and its namespaces, which end on drop.
 pub struct Ganesha {
     process: Child,
-    /// Its network namespace, where its loopback address is.
+    /// Network namespace of its loopback address.
     pub network: NetNamespace,
 }
 
 impl Ganesha {
-    /// Starts it. It needs root, `rpcbind` and `ganesha.nfsd`.
+    /// Starts the server. It needs root, `rpcbind` and `ganesha.nfsd`.
     ///
     /// # Panics
     /// It does not serve within a minute.
@@ -61,17 +62,17 @@ impl Ganesha {
         Self { process, network }
     }
 
-    /// A process in its namespaces.
+    /// Returns a process in its namespaces.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// The exported directory, as seen from here.
+    /// Returns the path of the exported directory from outside the namespaces.
     pub fn exported(&self) -> PathBuf {
         root(self.process.id()).join("run/export")
     }
 
-    /// Everything in the export, with what files hold.
+    /// Returns all files of the export with their contents.
     pub fn export(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
         let top = self.exported();
         let mut found = BTreeMap::new();
@@ -99,7 +100,7 @@ impl Drop for Ganesha {
     }
 }
 
-/// The files as a process sees them.
+/// Returns the path of a process's root.
 fn root(pid: u32) -> PathBuf {
     format!("/proc/{pid}/root").into()
 }

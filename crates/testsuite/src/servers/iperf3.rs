@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// A server of iperf3 on loopback; it ends with this.
+/// A server of iperf3 on loopback, which is ended on drop.
 pub struct Iperf3 {
     process: Child,
     port: ClaimedPort,
     folder: TempDir,
 }
 
-/// An RSA key: its files, in PEM.
+/// Files of an RSA key pair, in PEM.
 pub struct KeyPair {
     /// The private key.
     pub private: PathBuf,
@@ -24,10 +24,10 @@ pub struct KeyPair {
 }
 
 impl KeyPair {
-    /// Makes a key of 2,048 bits, with its files in `folder`.
+    /// Creates a key of 2,048 bits, with its files in `folder`.
     ///
     /// # Panics
-    /// openssl does not make one.
+    /// openssl fails.
     pub fn create(folder: &Path) -> Self {
         let keys = Self::within(folder);
         let [private, public] = [&keys.private, &keys.public].map(|file| file.to_str().expect("UTF-8"));
@@ -40,17 +40,17 @@ impl KeyPair {
         Self { private: folder.join("private.pem"), public: folder.join("public.pem") }
     }
 
-    /// Decrypts what was encrypted with the public key and this padding, `oaep` or `pkcs1`.
+    /// Decrypts bytes that were encrypted with the public key and this padding, `oaep` or `pkcs1`.
     ///
     /// # Panics
-    /// It was not.
+    /// The bytes cannot be decrypted.
     pub fn decrypt(&self, padding: &str, bytes: &[u8]) -> Vec<u8> {
         let (key, mode) = (self.private.to_str().expect("UTF-8"), format!("rsa_padding_mode:{padding}"));
         openssl(&["pkeyutl", "-decrypt", "-inkey", key, "-pkeyopt", &mode], bytes)
     }
 }
 
-/// What openssl prints, given `input`.
+/// Runs openssl with `input` and returns its output.
 fn openssl(arguments: &[&str], input: &[u8]) -> Vec<u8> {
     let mut child = Command::new("openssl")
         .args(arguments)
@@ -67,7 +67,7 @@ fn openssl(arguments: &[&str], input: &[u8]) -> Vec<u8> {
 }
 
 impl Iperf3 {
-    /// Starts it with further options.
+    /// Starts a server with further options.
     ///
     /// # Panics
     /// It does not listen within a minute.
@@ -75,7 +75,7 @@ impl Iperf3 {
         Self::serve_in(tempfile::tempdir().expect("a folder"), options)
     }
 
-    /// Starts it for one user, who has to log in.
+    /// Starts a server for one user, who must log in.
     ///
     /// # Panics
     /// It does not listen within a minute.
@@ -113,29 +113,29 @@ impl Iperf3 {
         server
     }
 
-    /// Its port.
+    /// Returns the port.
     pub fn port(&self) -> u16 {
         self.port.number
     }
 
-    /// The keys of [`Self::serve_user`].
+    /// Returns the keys of [`Self::serve_user`].
     pub fn keys(&self) -> KeyPair {
         KeyPair::within(self.folder.path())
     }
 
-    /// What it has printed.
+    /// Returns the output so far.
     pub fn said(&self) -> String {
         fs::read_to_string(self.folder.path().join("said")).unwrap_or_default()
     }
 
-    /// Ends it at once, as the kernel does when memory is short.
+    /// Kills the server at once, like the kernel when memory is short.
     pub fn kill(&mut self) {
         // It may have ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 
-    /// Asks it to end, as who types Ctrl-C does.
+    /// Interrupts the server, like Ctrl-C.
     pub fn interrupt(&self) {
         let id = self.process.id().to_string();
         assert!(Command::new("kill").args(["-INT", &id]).status().expect("kill").success());

@@ -1,4 +1,5 @@
-//! Servers and programs of other makers, each with its files in a folder or a namespace of its own, ended with the test.
+//! Servers and programs of other makers, each with its files in a folder or a namespace of its own, ended with the
+//! test.
 //!
 //! A test that uses one declares its programs, as in `#[server_test(Root, Program("smbd"))]`.
 

@@ -1,4 +1,4 @@
-//! A page that stays open in Chromium, to be looked into while it goes on: its DevTools protocol over a WebSocket (RFC 6455).
+//! A page that stays open in Chromium and is inspected by the DevTools protocol over a WebSocket (RFC 6455).
 
 use super::chromium;
 use nix::sys::signal::{Signal, kill};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// A page in a browser of its own, which ends with this.
+/// A page in its own browser, which is ended on drop.
 pub struct OpenPage {
     browser: Child,
     connection: TcpStream,
@@ -44,7 +44,7 @@ impl OpenPage {
         Self { browser, connection: upgraded(&address, &path), asked: 0 }
     }
 
-    /// Returns what a JavaScript expression comes to in the page as it is now; null while another page is loaded.
+    /// Returns the value of a JavaScript expression in the page, or null while another page is loaded.
     ///
     /// # Panics
     /// Chromium is gone.
@@ -53,7 +53,7 @@ impl OpenPage {
             .take()
     }
 
-    /// Goes to another address.
+    /// Opens another address.
     ///
     /// # Panics
     /// Chromium is gone.
@@ -61,7 +61,7 @@ impl OpenPage {
         self.call("Page.navigate", &json!({ "url": url }));
     }
 
-    /// Gives the page so many pixels, also fewer than a window may have.
+    /// Sets the size of the page in pixels, which may be less than a window's minimum.
     ///
     /// # Panics
     /// Chromium is gone.
@@ -70,7 +70,7 @@ impl OpenPage {
         self.call("Emulation.setDeviceMetricsOverride", &metrics);
     }
 
-    /// Styles the page as it is printed.
+    /// Applies the page's print style.
     ///
     /// # Panics
     /// Chromium is gone.
@@ -90,14 +90,14 @@ impl OpenPage {
         }
     }
 
-    /// Sends a text frame. Clients must mask what they send; a mask of zeros leaves it as it is (section 5.3).
+    /// Sends a text frame. Clients must mask their frames; a mask of zeros leaves the payload unchanged (section 5.3).
     fn send(&mut self, text: &str) {
         let length = u64::try_from(text.len()).expect("a length");
         let head = [&[0x81, 0x80 | 127][..], &length.to_be_bytes(), &[0; 4]].concat();
         self.connection.write_all(&[&head, text.as_bytes()].concat()).expect("Chromium listens");
     }
 
-    /// The payload of the next frame (section 5.2). Chromium does not fragment its messages.
+    /// Returns the payload of the next frame (section 5.2). Chromium does not fragment its messages.
     fn receive(&mut self) -> Vec<u8> {
         let mut read = |bytes: usize| {
             let mut read = vec![0; bytes];
@@ -124,7 +124,7 @@ impl Drop for OpenPage {
     }
 }
 
-/// The path of the page's WebSocket; none before there is a page.
+/// Returns the path of the page's WebSocket, or `None` if there is no page yet.
 fn page(address: &str) -> Option<String> {
     let mut connection = TcpStream::connect(address).expect("Chromium listens");
     write!(connection, "GET /json/list HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("sent");
@@ -149,7 +149,7 @@ fn page(address: &str) -> Option<String> {
     Some(format!("/{path}"))
 }
 
-/// A connection on which WebSocket frames follow (section 4.1).
+/// Opens a WebSocket connection (section 4.1).
 fn upgraded(address: &str, path: &str) -> TcpStream {
     let mut connection = TcpStream::connect(address).expect("Chromium listens");
     connection.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");

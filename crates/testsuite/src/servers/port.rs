@@ -1,25 +1,25 @@
-//! Ports for servers that cannot be handed a socket.
+//! Ports for servers that cannot inherit a socket.
 
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Where to look: below the ports that the kernel hands out by itself (`net.ipv4.ip_local_port_range`), so that no socket of a
-/// test that runs at the same time gets one of these.
+/// Range of claimed ports. It is below the ephemeral ports (`net.ipv4.ip_local_port_range`), so that no socket of
+/// another test gets one of them.
 const RANGE: std::ops::Range<u16> = 20_000..30_000;
 
-/// A TCP and UDP port on loopback that no other test has while this value lives, in no program in this network namespace.
+/// A TCP and UDP port on loopback. No other test in this network namespace has it until it is dropped.
 pub(super) struct ClaimedPort {
     pub(super) number: u16,
-    /// Only one socket of a namespace has such a name.
+    /// Socket with the port's name, which only one socket of a namespace can have.
     _claim: UnixDatagram,
 }
 
 impl ClaimedPort {
-    /// Claims a port that nobody listens on.
+    /// Claims a port without a listener.
     ///
     /// # Panics
-    /// There is none.
+    /// No port is free.
     pub(super) fn new() -> Self {
         RANGE.into_iter().find_map(Self::claim).expect("a free port")
     }

@@ -1,4 +1,4 @@
-//! A Samba server with files, passwords and a port of its own, on loopback.
+//! A Samba server with its own files, passwords and port, on loopback.
 
 use super::port::ClaimedPort;
 use crate::{program, wait_until};
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// Who may log in: only an account of the system can, and this one is everywhere.
+/// User that may log in. Samba requires an account of the system, and this one exists everywhere.
 pub const USER: &str = "root";
 /// The password of [`USER`].
 pub const PASSWORD: &str = "a secret";
 
-/// The shares, each a folder of its name: to write, to read only, one that demands encryption, and one that makes each write durable.
+/// Shares, each a folder of its name: writable, read-only, with required encryption, and with durable writes.
 const SHARES: [(&str, &str); 4] = [
     ("open", "read only = no"),
     ("closed", "read only = yes"),
@@ -21,17 +21,17 @@ const SHARES: [(&str, &str); 4] = [
     ("durable", "read only = no\nsync always = yes\nstrict sync = yes"),
 ];
 
-/// A server that runs.
+/// A running server, which is ended on drop.
 pub struct Samba {
     directory: TempDir,
     child: Child,
-    /// Where it listens.
+    /// Address of the server.
     pub address: SocketAddr,
     _claim: ClaimedPort,
 }
 
 impl Samba {
-    /// Starts one. It needs root, `smbd` and `smbpasswd`.
+    /// Starts a server. It needs root, `smbd` and `smbpasswd`.
     ///
     /// # Panics
     /// It does not listen within a minute.
@@ -39,7 +39,7 @@ impl Samba {
         Self::start_with("")
     }
 
-    /// Starts one with further lines for its section `[global]`.
+    /// Starts a server with further lines for its section `[global]`.
     pub fn start_with(settings: &str) -> Self {
         let directory = tempfile::tempdir().expect("a folder");
         let claim = ClaimedPort::new();
@@ -78,12 +78,12 @@ impl Samba {
         samba
     }
 
-    /// The folder of a share.
+    /// Returns the folder of a share.
     pub fn share(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// Kills it, and the process that it has for each connection.
+    /// Kills the server and its process for each connection.
     pub fn kill(&mut self) {
         let pid = self.child.id();
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();

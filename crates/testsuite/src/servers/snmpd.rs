@@ -1,4 +1,4 @@
-//! The SNMP agent snmpd of net-snmp, on a port of its own.
+//! The SNMP agent snmpd of net-snmp, on its own port.
 
 use super::port::ClaimedPort;
 use crate::program;
@@ -6,18 +6,18 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// A running service, ended with the test.
+/// A running service, which is ended on drop.
 pub struct Snmpd {
-    /// Its configuration, its log and its state.
+    /// Folder of its configuration, log and state.
     pub directory: TempDir,
-    /// Its UDP port on 127.0.0.1.
+    /// UDP port on 127.0.0.1.
     pub port: u16,
     process: Child,
     _claim: ClaimedPort,
 }
 
 impl Snmpd {
-    /// Starts it with `settings` in its configuration. It needs the program `snmpd`.
+    /// Starts a service with `settings` in its configuration. It needs the program `snmpd`.
     pub fn start(settings: &str) -> Self {
         let directory = TempDir::new().expect("a directory");
         let claim = ClaimedPort::new();
@@ -28,7 +28,7 @@ impl Snmpd {
         Self { directory, port, process, _claim: claim }
     }
 
-    /// Ends the service; its port and its settings stay.
+    /// Ends the service, but keeps its port and settings.
     pub fn end(&mut self) {
         // It may have ended already.
         let _ = self.process.kill();

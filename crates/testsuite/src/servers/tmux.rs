@@ -1,18 +1,19 @@
-//! A terminal without a window, by tmux: what a program draws, and what it makes of keys and of another size. Tests declare
-//! `Program("tmux")`.
+//! A terminal without a window, by tmux. It shows the output of a program and sends it keys and size changes. Tests
+//! declare `Program("tmux")`.
 
 use crate::program;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A terminal in which a shell runs. Both end with it.
+/// A terminal with a shell. Both end on drop.
 pub struct Tmux {
     socket: PathBuf,
 }
 
 impl Tmux {
-    /// Opens a terminal of that size. Its shell runs in `folder`, where tmux has its socket too, with the variables of `environment`.
+    /// Opens a terminal of that size. Its shell runs in `folder`, where tmux has its socket too, with the variables of
+    /// `environment`.
     ///
     /// # Panics
     /// tmux fails.
@@ -30,7 +31,7 @@ impl Tmux {
         terminal
     }
 
-    /// Types a line to whatever runs in the terminal.
+    /// Types a line to the program in the terminal.
     ///
     /// # Panics
     /// tmux fails.
@@ -47,7 +48,7 @@ impl Tmux {
         done(&mut self.command(&["send-keys", name]));
     }
 
-    /// Gives the terminal another size.
+    /// Changes the terminal's size.
     ///
     /// # Panics
     /// tmux fails.
@@ -55,7 +56,7 @@ impl Tmux {
         done(&mut self.command(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]));
     }
 
-    /// What is on the screen, a line for each row.
+    /// Returns the screen, with a line for each row.
     ///
     /// # Panics
     /// tmux fails.
@@ -63,7 +64,7 @@ impl Tmux {
         done(&mut self.command(&["capture-pane", "-p"]))
     }
 
-    /// What is on the screen and what has left it at its top.
+    /// Returns the scrollback and the screen.
     ///
     /// # Panics
     /// tmux fails.
@@ -71,7 +72,7 @@ impl Tmux {
         done(&mut self.command(&["capture-pane", "-p", "-S", "-"]))
     }
 
-    /// A property of the terminal in tmux's words, as in `#{cursor_flag}`.
+    /// Returns a tmux format of the terminal, as in `#{cursor_flag}`.
     ///
     /// # Panics
     /// tmux fails.
@@ -95,7 +96,7 @@ impl Drop for Tmux {
     }
 }
 
-/// What tmux answers.
+/// Runs a tmux command and returns its output.
 fn done(command: &mut Command) -> String {
     let output = command.output().expect("tmux starts");
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));

@@ -1,5 +1,5 @@
-//! A tree over each way, on a slow link and as fast as the machine is, to one client and to several: a table of rates, shares
-//! and stages.
+//! Copies a tree over each way, on a slow and on an unshaped link, to one client and to several, and prints a table of
+//! rates, shares and stages.
 
 use super::Comparison;
 use super::ground::{Copied, Ground, words};
@@ -12,18 +12,19 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// How long one copy may take: three clients at 100 Mbit/s need three minutes.
+/// Time limit of one copy. Three clients at 100 Mbit/s need three minutes.
 const LIMIT: Duration = Duration::from_secs(900);
-/// A stage that is busy less than this is not shown.
-const SHOWN: f64 = 0.1;
+/// Minimum busy share of a stage that is shown.
+const MIN_BUSY: f64 = 0.1;
 
-/// What so many clients do at the same time.
+/// Operation of one or several clients at the same time.
 pub(super) struct Load {
     pub(super) clients: u32,
-    /// They write to the one server, read from it, or each serve NFS to the one client: an agent serves NFS only as a destination, so
-    /// what reads over NFS needs another server.
+    /// Direction: the clients read from one server, write to it, or each serve NFS to one client.
+    ///
+    /// An agent serves NFS only as a destination, so reading over NFS needs another server.
     pub(super) they: &'static str,
-    /// What `linerate copy` is told.
+    /// Arguments of `linerate copy`.
     pub(super) words: &'static str,
 }
 
@@ -31,7 +32,7 @@ const fn load(clients: u32, they: &'static str, words: &'static str) -> Load {
     Load { clients, they, words }
 }
 
-/// Each way, and what is measured of it.
+/// Each way and its loads.
 const WAYS: &[(&str, &[Load])] = &[
     (
         "linerate",
@@ -52,10 +53,10 @@ const WAYS: &[(&str, &[Load])] = &[
     ("path", &[load(1, "copy", "a --over path")]),
 ];
 
-/// Each link: what it is called, and the rate of the lab's links.
+/// Name of each link, and the rate of the lab's links.
 const LINKS: &[(&str, Option<&str>)] = &[("100 Mbit/s", Some("100Mbit/s")), ("unshaped", None)];
 
-/// Copies and prints the table, a row as soon as it is known; all of it is kept as Markdown.
+/// Measures the loads, prints a row after each, and writes the table as Markdown.
 pub(in crate::bench) fn table(comparison: &Comparison<'_>) -> Result<()> {
     process::catch_interrupts()?;
     let program = find_or_build(comparison.program)?;
@@ -68,9 +69,9 @@ pub(in crate::bench) fn table(comparison: &Comparison<'_>) -> Result<()> {
         comparison.tree
     );
     print!("{all}");
-    let wanted = |way: &str| comparison.only.is_none_or(|only| way.contains(only));
-    for (way, loads) in WAYS.iter().filter(|(way, _)| wanted(way)) {
-        // Within one host there is no link.
+    let is_selected = |way: &str| comparison.only.is_none_or(|only| way.contains(only));
+    for (way, loads) in WAYS.iter().filter(|(way, _)| is_selected(way)) {
+        // A copy within one host uses no link.
         let links = if *way == "path" { &[("none", None)][..] } else { LINKS };
         for (link, rate) in links {
             for load in *loads {
@@ -78,14 +79,14 @@ pub(in crate::bench) fn table(comparison: &Comparison<'_>) -> Result<()> {
                 let row = format!("| {way} | {link} | {} | {} | {}", load.clients, load.they, row(&copied));
                 println!("{row}");
                 all += &(row + "\n");
-                // Row by row, so that what was measured before an interrupt is kept.
+                // After each row, so that the rows before an interrupt are kept.
                 fs::write(&file, &all).with_context(|| format!("writing {}", file.display()))?;
             }
         }
     }
     let servers: [(&str, &Tool, &[Load]); 2] =
         [("nfs-ganesha", &THROUGH_GANESHA.0, &THROUGH_GANESHA.1), ("smb", &THROUGH_SAMBA.0, &THROUGH_SAMBA.1)];
-    for (way, server, loads) in servers.iter().filter(|(way, ..)| wanted(way)) {
+    for (way, server, loads) in servers.iter().filter(|(way, ..)| is_selected(way)) {
         for (link, rate) in LINKS {
             through_server(comparison, *rate, server, loads, &mut |load, copied| {
                 let row = format!("| {way} | {link} | {} | {} | {}", load.clients, load.they, row(copied));
@@ -100,7 +101,7 @@ pub(in crate::bench) fn table(comparison: &Comparison<'_>) -> Result<()> {
     Ok(())
 }
 
-/// To and from a server at one host of a lab, from and to one and three others.
+/// Measures copies between a server at one host of a lab and one or three others.
 fn through_server(
     comparison: &Comparison<'_>,
     rate: Option<&str>,
@@ -111,11 +112,11 @@ fn through_server(
     let mut bench = vec!["--bench", "switch"];
     bench.extend(rate.iter().flat_map(|rate| ["--link", rate]));
     let mut ground = Ground::lay(comparison, &bench)?;
-    let copied = loads.iter().try_for_each(|load| {
+    let result = loads.iter().try_for_each(|load| {
         let copied = ground.copied(server, load.words)?;
         take(load, &copied)
     });
-    copied.and(ground.lab.down())
+    result.and(ground.lab.down())
 }
 
 fn copy(
@@ -126,7 +127,7 @@ fn copy(
     hosts: &str,
 ) -> Result<Copied> {
     let mut command = Command::new(program);
-    // The agents' own folders are there.
+    // The agents create their own folders below TMPDIR.
     command.env("TMPDIR", scratch.canonicalize()?).args(["lab", "--bench", "switch"]);
     if let Some(rate) = rate {
         command.args(["--link", rate]);
@@ -137,11 +138,11 @@ fn copy(
     Copied::read(&process::run(command, LIMIT)?.stdout)
 }
 
-/// A row's figures.
+/// Formats the figures of a row.
 fn row(copied: &Copied) -> String {
     let shares: Vec<String> = copied.shares.iter().map(|(to, share)| format!("{to} {:.1} %", share * 100.0)).collect();
-    let mut stages: Vec<&(String, f64)> = copied.stages.iter().filter(|(_, busy)| *busy >= SHOWN).collect();
-    stages.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let mut stages: Vec<&(String, f64)> = copied.stages.iter().filter(|(_, busy)| *busy >= MIN_BUSY).collect();
+    stages.sort_by(|(_, busy), (_, other)| other.total_cmp(busy));
     let stages: Vec<String> = stages.iter().map(|(name, busy)| format!("{name} {:.0} %", busy * 100.0)).collect();
     format!(
         "{:.1} | {:.1} s | {} | {} | {} |",
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_has_the_busy_stages_by_their_shares() {
+    fn row_lists_busy_stages_by_share() {
         let copied = Copied {
             time_ns: 58.4e9,
             bytes_per_s: 11.64e6,

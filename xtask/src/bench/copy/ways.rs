@@ -1,41 +1,41 @@
-//! The ways of a copy and the tools that are compared on each. A way is an entry of [`WAYS`], a peer one of its tools.
+//! Ways of a copy, and the tools compared on each. A way is an entry of [`WAYS`], a peer one of its tools.
 //!
-//! Scripts run in a shell inside a lab host and find in their environment `TREE`, the folder to copy; `INTO`, the empty folder
-//! to copy it to; `TO` and `PORT`, where a server of theirs is to listen; and `SCRATCH`, a folder for files of their own. linerate's
-//! words may hold these too, but for the tree, which it is told in any case.
+//! Scripts run in a shell inside a lab host with these variables: `TREE`, the folder to copy; `INTO`, the empty
+//! destination; `TO` and `PORT`, the address and port of a server; and `SCRATCH`, a folder for their own files.
+//! linerate's arguments may have them too.
 
 use super::clients::Load;
 
 /// One way of `linerate copy`.
 pub(super) struct Way {
     pub(super) name: &'static str,
-    /// linerate, verifying as it does by itself, is to be at least so many times as fast as the fastest peer.
+    /// Minimum speed of linerate with its default verification, as a multiple of the fastest peer's.
     pub(super) goal: f64,
-    /// linerate first.
+    /// Tools, with linerate first.
     pub(super) tools: &'static [Tool],
 }
 
-/// One tool, and how its users would call it.
+/// A tool with the commands that its users would write.
 pub(super) struct Tool {
     pub(super) name: &'static str,
     pub(super) server: Option<Server>,
     pub(super) client: Client,
-    /// The programs it needs.
+    /// Programs that it needs.
     pub(super) programs: &'static [&'static str],
 }
 
-/// What runs at the receiving host meanwhile.
+/// Server at the receiving host during a copy.
 pub(super) struct Server {
     pub(super) script: &'static str,
-    /// It ends by itself, when all is written; otherwise the client ends no sooner than that.
+    /// Whether it ends by itself when all is written. Otherwise the client ends only after that.
     pub(super) ends: bool,
 }
 
-/// What copies.
+/// Command that copies.
 pub(super) enum Client {
-    /// What `linerate copy` is to be told besides the tree, caches and durability.
+    /// Arguments of `linerate copy`, without those for the tree, caches and durability.
     Linerate(&'static str),
-    /// A script at the sending host.
+    /// Script at the sending host.
     Shell(&'static str),
 }
 
@@ -89,8 +89,8 @@ pub(super) const THROUGH_SAMBA: (Tool, [Load; 4]) = (
     ],
 );
 
-/// nfs-ganesha with two exports, the tree and the folder to copy to, and the rpcbind that it registers with. What they write to /run is
-/// theirs alone, and goes with them.
+/// nfs-ganesha with two exports, the tree and the destination, and the rpcbind that it registers with. Both use a
+/// private /run, which disappears when they end.
 const GANESHA: Server = Server {
     script: r#"
 exec unshare --mount --pid --fork --kill-child --mount-proc sh -c '
@@ -109,7 +109,7 @@ exec ganesha.nfsd -F -f /run/ganesha.conf -L /run/log -p /run/ganesha.pid -N NIV
     ends: false,
 };
 
-/// linerate's copies to and from an NFS server that is not its own, by one client and by three.
+/// linerate's copies to and from another NFS server, by one client and by three.
 pub(super) const THROUGH_GANESHA: (Tool, [Load; 3]) = (
     Tool { name: OURS, server: Some(GANESHA), client: Client::Linerate(""), programs: &["ganesha.nfsd"] },
     [
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_begins_with_linerate_as_it_verifies_by_itself() {
+    fn every_way_starts_with_linerate_and_default_verification() {
         for way in WAYS {
             let Client::Linerate(words) = way.tools[0].client else { panic!("{} begins with a peer", way.name) };
             assert!(words.contains(&format!("--over {}", way.name)) && !words.contains("verify"), "{words}");

@@ -1,4 +1,4 @@
-//! The interface of a lab's host, read by this program: what arrived in a window, whatever linerate says.
+//! Counters of a lab host's interface, read independently of linerate: the data that arrived in a window.
 
 use super::space::{Extent, Setup, Task, Transport};
 use nix::time::{ClockId, clock_gettime};
@@ -8,40 +8,40 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often the counters are read.
+/// Interval between two reads of the counters.
 const INTERVAL: Duration = Duration::from_millis(2);
 
-/// Packets at both edges of a window that may count on either side.
+/// Number of packets at both edges of a window that may count on either side.
 const EDGE_PACKETS: f64 = 4.0;
 
-/// The same of datagrams that become whole from fragments.
+/// Number of reassembled datagrams at both edges of a window that may count on either side.
 const EDGE_DATAGRAMS: f64 = 2.0;
 
-/// How often the host's agent is looked for.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval between two searches for the host's agent.
+const SEARCH_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the interface had received at one time.
+/// Counters of the interface at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Sample {
-    /// CLOCK_MONOTONIC, which all network namespaces share, ns.
+    /// Time in nanoseconds of `CLOCK_MONOTONIC`, which all network namespaces share.
     at: u64,
     bytes: u64,
     packets: u64,
-    /// Datagrams that became whole from fragments.
+    /// Datagrams reassembled from fragments.
     assembled: u64,
 }
 
-/// What arrived in a window.
+/// Increase of the counters within a window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Arrived {
     bytes: f64,
     packets: f64,
     assembled: f64,
-    /// Length of the window, seconds.
+    /// Length of the window in seconds.
     seconds: f64,
 }
 
-/// A thread that reads the counters of host `b` of the next lab.
+/// Thread that reads the counters of host `b` in the next lab.
 pub(super) struct Counters {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Vec<Sample>>,
@@ -50,25 +50,28 @@ pub(super) struct Counters {
 impl Counters {
     pub(super) fn start(setup: &Setup) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, fragments) = (Arc::clone(&stop), setup.fragmented().map(|_| setup.ipv6));
+        let stopped = Arc::clone(&stop);
+        let fragments = setup.fragmented().map(|_| setup.ipv6);
         Self { stop, thread: thread::spawn(move || read_until(&stopped, fragments)) }
     }
 
-    /// Stops reading, and returns the samples.
+    /// Stops the thread and returns its samples.
     pub(super) fn stop(self) -> Samples {
         self.stop.store(true, Ordering::Relaxed);
         Samples(self.thread.join().unwrap_or_default())
     }
 }
 
-/// `fragments` says whether those of IPv6 or of IPv4 are counted, `None` neither.
+/// Samples the counters until `stopped`.
+///
+/// `fragments` selects the counter of reassembled datagrams: `Some(true)` for IPv6, `Some(false)` for IPv4.
 fn read_until(stopped: &AtomicBool, fragments: Option<bool>) -> Vec<Sample> {
     let mut samples = Vec::new();
     let mut agent = None;
     while !stopped.load(Ordering::Relaxed) {
         let Some(process) = agent else {
             agent = agent_of("b");
-            thread::sleep(LOOK);
+            thread::sleep(SEARCH_INTERVAL);
             continue;
         };
         match read(process, fragments) {
@@ -80,31 +83,32 @@ fn read_until(stopped: &AtomicBool, fragments: Option<bool>) -> Vec<Sample> {
     samples
 }
 
-/// Returns the process of the agent that serves a host of a lab which this process started.
+/// Returns the process of the agent that serves `host` in a lab started by this process.
 fn agent_of(host: &str) -> Option<u32> {
-    let group = nix::unistd::getpid();
+    let ancestor = nix::unistd::getpid();
     let processes = fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     processes.into_iter().find(|process| {
         let Ok(command) = fs::read(format!("/proc/{process}/cmdline")) else { return false };
         let arguments: Vec<&[u8]> = command.split(|byte| *byte == 0).collect();
-        let named = arguments.windows(2).any(|pair| pair == [b"--name".as_slice(), host.as_bytes()]);
-        named && arguments.get(1) == Some(&b"serve".as_slice()) && descends_from(*process, group.as_raw())
+        let serves_host = arguments.windows(2).any(|pair| pair == [b"--name".as_slice(), host.as_bytes()]);
+        serves_host && arguments.get(1) == Some(&b"serve".as_slice()) && descends_from(*process, ancestor.as_raw())
     })
 }
 
 fn descends_from(process: u32, ancestor: i32) -> bool {
-    let parent = |process: i32| -> Option<i32> {
-        let status = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        status.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
-    };
     let mut process = i32::try_from(process).ok();
     while let Some(current) = process.filter(|process| *process > 1) {
         if current == ancestor {
             return true;
         }
-        process = parent(current);
+        process = parent_of(current);
     }
     false
+}
+
+fn parent_of(process: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    status.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Reads the counters of `eth0` in the network namespace of a process.
@@ -120,19 +124,19 @@ fn read(process: u32, fragments: Option<bool>) -> Option<Sample> {
     parse(&text).map(|(bytes, packets)| Sample { at, bytes, packets, assembled })
 }
 
-/// ReasmOKs in the text of /proc/net/snmp: a line of names, and one of numbers.
+/// Returns `ReasmOKs` in the text of /proc/net/snmp, which has a line of names and then a line of numbers.
 fn assembled_v4(text: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Ip: "));
     let column = lines.next()?.split_whitespace().position(|name| name == "ReasmOKs")?;
     lines.next()?.split_whitespace().nth(column)?.parse().ok()
 }
 
-/// Ip6ReasmOKs in the text of /proc/net/snmp6.
+/// Returns `Ip6ReasmOKs` in the text of /proc/net/snmp6.
 fn assembled_v6(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("Ip6ReasmOKs"))?.trim().parse().ok()
 }
 
-/// Received bytes and packets of `eth0` in the text of /proc/net/dev.
+/// Returns the received bytes and packets of `eth0` in the text of /proc/net/dev.
 fn parse(text: &str) -> Option<(u64, u64)> {
     let counters = text.lines().find_map(|line| line.trim_start().strip_prefix("eth0:"))?;
     let mut numbers = counters.split_whitespace().map(str::parse);
@@ -144,20 +148,22 @@ fn parse(text: &str) -> Option<(u64, u64)> {
 pub(super) struct Samples(Vec<Sample>);
 
 impl Samples {
-    /// Returns what arrived within `length` ns from `opened` on, or `None` if the samples do not cover that time.
+    /// Returns the increase of the counters within `length` nanoseconds from `opened`, or `None` if the samples do not
+    /// cover that time.
     ///
-    /// Between two samples the counters are taken to grow evenly.
+    /// Values between two samples are interpolated linearly.
     pub(super) fn within(&self, opened: u64, length: u64) -> Option<Arrived> {
-        let [first, last] = [opened, opened + length].map(|at| self.at(at));
-        let (first, last) = (first?, last?);
+        let first = self.at(opened)?;
+        let last = self.at(opened + length)?;
         let [bytes, packets, assembled] = std::array::from_fn(|counter| last[counter] - first[counter]);
         Some(Arrived { bytes, packets, assembled, seconds: length as f64 / 1e9 })
     }
 
-    /// Bytes, packets and assembled datagrams.
+    /// Returns bytes, packets and reassembled datagrams at a time.
     fn at(&self, at: u64) -> Option<[f64; 3]> {
         let next = self.0.partition_point(|sample| sample.at < at);
-        let (before, after) = (self.0.get(next.checked_sub(1)?)?, self.0.get(next)?);
+        let before = self.0.get(next.checked_sub(1)?)?;
+        let after = self.0.get(next)?;
         let share = (at - before.at) as f64 / (after.at - before.at) as f64;
         let between = |before: u64, after: u64| before as f64 + (after - before) as f64 * share;
         Some([
@@ -169,17 +175,20 @@ impl Samples {
 }
 
 impl Arrived {
-    /// How far a result may be from the payload `counted`, bit/s, by what may count on either side of the window's edges.
+    /// Returns the tolerated difference between a result and the payload `counted`, in bit/s: the packets at the
+    /// window's edges may count on either side.
     pub(super) fn at_edges(&self, counted: f64, setup: &Setup) -> f64 {
         if let Some(datagram) = setup.fragmented() {
             return EDGE_DATAGRAMS * datagram as f64 * 8.0 / self.seconds;
         }
-        // The interface counts several segments that were joined as one.
+        // The interface counts segments merged by GRO as one packet.
         EDGE_PACKETS * counted / self.packets.max(1.0)
     }
 
-    /// Payload that arrived, bit/s: bytes without the headers of IP, and of TCP with timestamps or UDP; of fragments that of the datagrams
-    /// that became whole. `None` if the headers of the task's packets are not all alike, or its window is that of each sender.
+    /// Returns the payload that arrived, in bit/s: the bytes without the headers of IP and of UDP or TCP with
+    /// timestamps. If datagrams are fragmented, only the reassembled ones count.
+    ///
+    /// Returns `None` if the task's packets have different headers, or each sender has its own window.
     pub(super) fn payload(&self, setup: &Setup) -> Option<f64> {
         let Task::Stream { transport, extent: Extent::Seconds(_), .. } = &setup.task else { return None };
         if let Some(datagram) = setup.fragmented() {
@@ -214,14 +223,14 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_that_became_whole_are_read() {
+    fn reassembled_datagrams_are_read() {
         let text = "Ip: Forwarding ReasmOKs ReasmFails\nIp: 1 17 2\nIcmp: InMsgs\nIcmp: 0\n";
         assert_eq!(assembled_v4(text), Some(17));
         assert_eq!(assembled_v6("Ip6ReasmReqds   \t9\nIp6ReasmOKs                 \t3\n"), Some(3));
     }
 
     #[test]
-    fn payload_is_what_the_headers_leave() {
+    fn payload_excludes_headers() {
         let of = |size, line, packet: f64| {
             let task = Task::Stream { transport: Transport::Udp, size, rate: None, extent: Extent::Seconds(1.0) };
             let setup = Setup {
@@ -237,6 +246,6 @@ mod tests {
         };
         assert!((of(1_000, Some(1e9), 1_028.0) - 80_000.0).abs() < 1e-6);
         assert!((of(1_000, None, 1_042.0) - 80_000.0).abs() < 1e-6, "veth counts the Ethernet header");
-        assert!((of(2_000, None, 1_000.0) - 32_000.0).abs() < 1e-6, "two datagrams became whole");
+        assert!((of(2_000, None, 1_000.0) - 32_000.0).abs() < 1e-6, "two datagrams were reassembled");
     }
 }

@@ -1,48 +1,48 @@
-//! What binds a set-up, by arithmetic alone. Nothing here is linerate's own: the sizes of headers are those of RFC 791, 8200, 768, 9293
-//! and IEEE 802.3, and what depends on the machine is a range.
+//! Computes which limits bind a set-up. Nothing is taken from linerate: header sizes follow RFC 791, 8200, 768, 9293
+//! and IEEE 802.3, and a value that depends on the machine is a range.
 
 use super::space::{Extent, MTU, PATH_RATE_MAXIMUM, Path, Plant, Setup, Task, Transport};
 
 /// Bytes of a frame on the wire around its IP packet: Ethernet header, FCS, preamble and gap.
 const AROUND_PACKET: u64 = 14 + 4 + 8 + 12;
 
-/// Shortest IP packet of a frame: a shorter one is padded.
+/// Shortest IP packet of a frame. Shorter packets are padded.
 const SHORTEST_PACKET: u64 = 46;
 
 /// TCP's header with timestamps (RFC 7323).
 const TCP_HEADER: u64 = 32;
 
-/// Segments that TCP sends before the first acknowledgement (RFC 6928).
+/// Number of segments that TCP sends before the first acknowledgement (RFC 6928).
 const INITIAL_WINDOW: f64 = 10.0;
 
-/// Messages a second that one core of any machine sends or receives: the range within which the machine's limit lies.
+/// Messages per second that one core sends or receives, over all machines.
 const MESSAGES_PER_CORE: Range = Range { low: 15e3, high: 4e6 };
 
-/// TCP payload that a core of any machine sends or receives, bit/s.
+/// TCP payload that one core sends or receives, over all machines, in bit/s.
 const TCP_PER_CORE: Range = Range { low: 0.5e9, high: 120e9 };
 
-/// What a file system of any machine reads or writes, bit/s.
+/// Rate at which a file system reads or writes, over all machines, in bit/s.
 const STORAGE: Range = Range { low: 50e6, high: 40e9 };
 
-/// Files that any machine creates or opens in a second.
+/// Files created or opened per second, over all machines.
 const FILES: Range = Range { low: 50.0, high: 50e3 };
 
-/// Bytes that linerate writes before it measures NFS: the files of its default set.
+/// Size in bytes of the default file set, which linerate writes before it measures NFS.
 const FILE_SET: f64 = 200.0 * 144.0 * 1024.0;
 
-/// Files of that set.
+/// Number of files in the default file set.
 const FILE_SET_FILES: f64 = 200.0;
 
-/// A queue of fewer bytes loses packets of each burst of TCP.
+/// Size in bytes below which a queue loses packets of each burst of TCP.
 const SHORT_QUEUE: u64 = 100_000;
 
-/// Frames that a shaper of Linux or of the lab lets through at once after a pause. A short volume is over sooner by their time.
+/// Number of frames that a shaper of Linux or of the lab sends at once after a pause. They shorten a small volume.
 const FRAMES_AT_ONCE: f64 = 2.0;
 
-/// A limit whose lowest estimate is at most this multiple of the lowest bound may be named.
+/// Multiple of the lowest bound up to which the lowest estimate of a limit may be, so that the limit may be named.
 const MARGIN: f64 = 2.0;
 
-/// A number of which only a range is known.
+/// Range of a number that is not known exactly.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Range {
     pub(super) low: f64,
@@ -63,24 +63,24 @@ impl Range {
     }
 }
 
-/// What one limit allows, in the unit of the figure.
+/// Upper bound of the figure, set by one limit, in the unit of the figure.
 #[derive(Debug, Clone)]
 pub(super) struct Bound {
-    /// Names of the limit, as in records. Where what binds has several aspects, each is right.
+    /// Right names of the limit, as in records. Several if one bottleneck has several names.
     limits: &'static [&'static str],
-    /// Its places; empty is any.
+    /// Right places. Empty if every place is right.
     places: &'static [&'static str],
     pub(super) range: Range,
 }
 
-/// What the model says of a set-up.
+/// Bounds of a set-up.
 #[derive(Debug)]
 pub(super) struct Expected {
     bounds: Vec<Bound>,
 }
 
 impl Expected {
-    /// Works out what binds.
+    /// Computes the bounds.
     pub(super) fn of(setup: &Setup) -> Self {
         let mut expected = Self { bounds: Vec::new() };
         match &setup.task {
@@ -98,12 +98,12 @@ impl Expected {
         expected
     }
 
-    /// The most that the figure can be, in its own unit.
+    /// Returns the highest possible figure, in its own unit.
     pub(super) fn highest(&self) -> f64 {
         self.bounds.iter().map(|bound| bound.range.high).fold(f64::INFINITY, f64::min)
     }
 
-    /// How far a result may be from the bound, bit/s: what was in flight as a window opened may count in it.
+    /// Returns how far a result may exceed the bound, in bit/s: data in flight when the window opened may count in it.
     pub(super) fn in_flight(setup: &Setup) -> f64 {
         match setup.task {
             Task::Transact { request, response, time, .. } => {
@@ -114,7 +114,8 @@ impl Expected {
         }
     }
 
-    /// Whether the verdict may be named with high confidence. One without a place names none that is wrong.
+    /// Returns whether a verdict with high confidence may name `limit` at `place`. A verdict without a place is not
+    /// wrong about the place.
     pub(super) fn allows(&self, limit: &str, place: Option<&str>) -> bool {
         let highest = self.highest();
         self.bounds.iter().any(|bound| {
@@ -124,36 +125,36 @@ impl Expected {
         })
     }
 
-    /// The limits that may bind, for a reader.
+    /// Describes the limits that may bind for a reader.
     pub(super) fn limits(&self) -> String {
         let highest = self.highest();
-        let near = self.bounds.iter().filter(|bound| bound.range.low <= MARGIN * highest);
-        let named: Vec<String> = near
-            .map(|bound| {
-                let places =
-                    if bound.places.is_empty() { String::new() } else { format!(" at {}", bound.places.join("/")) };
-                format!("{}{places} {:.4e}", bound.limits.join("/"), bound.range.high)
-            })
-            .collect();
-        named.join(", ")
+        let mut texts = Vec::new();
+        for bound in self.bounds.iter().filter(|bound| bound.range.low <= MARGIN * highest) {
+            let places =
+                if bound.places.is_empty() { String::new() } else { format!(" at {}", bound.places.join("/")) };
+            texts.push(format!("{}{places} {:.4e}", bound.limits.join("/"), bound.range.high));
+        }
+        texts.join(", ")
     }
 
     fn add(&mut self, limits: &'static [&'static str], places: &'static [&'static str], range: Range) {
         self.bounds.push(Bound { limits, places, range });
     }
 
-    /// The bounds of links, path and queues: `share` is payload over bytes on the wire, `frame` the payload of one frame, bytes.
+    /// Adds the bounds of links, path and queues.
+    ///
+    /// `share` is payload over bytes on the wire, `frame` the payload of one frame in bytes.
     fn links(&mut self, setup: &Setup, share: f64, frame: f64) {
         if let Some(line) = setup.line {
             self.add(&["wire"], &[], Range::exactly(line * share));
         }
         if let Plant::SenderQueue { rate, .. } = setup.plant {
-            // tbf counts the bytes of a packet before it is cut into segments, with one header and without what is around a frame.
+            // tbf counts the bytes of a packet before segmentation: one header, no preamble, FCS or gap.
             self.add(&["shaper"], &["sender-queue"], Range { low: rate * share, high: rate });
         }
         if let Some(path) = setup.path {
             let rate = path.rate.unwrap_or(PATH_RATE_MAXIMUM).min(300e3 * 8.0 * frame / share);
-            // A path at the highest rate of the lab's program may carry less: the program needs a core.
+            // A path near the lab's highest rate may carry less, since its program needs a core.
             let low = if path.rate.is_some_and(|rate| rate <= 300e6) && rate * share / frame / 8.0 < 30e3 {
                 1.0
             } else {
@@ -164,15 +165,18 @@ impl Expected {
     }
 
     fn processors(&mut self, setup: &Setup, per_core: Range) {
-        let share = |at_sender| match setup.plant {
-            Plant::Quota { at_sender: at, share } if at == at_sender => share,
-            _ => 1.0,
-        };
+        let mut sender_share = 1.0;
+        let mut receiver_share = 1.0;
+        match setup.plant {
+            Plant::Quota { at_sender: true, share } => sender_share = share,
+            Plant::Quota { at_sender: false, share } => receiver_share = share,
+            _ => {}
+        }
         let busy = if setup.busy_loops() > 0 { 0.2 } else { 1.0 };
         // Both hosts, the path and the program that runs the measurement share the cores of this machine.
         let cores = per_core.widened(0.1 * busy, 2.0);
-        self.add(&["sender-cpu", "softirq-cpu"], &[], cores.times(share(true)));
-        self.add(&["receiver-cpu", "receiver-buffer", "softirq-cpu"], &[], cores.times(share(false)));
+        self.add(&["sender-cpu", "softirq-cpu"], &[], cores.times(sender_share));
+        self.add(&["receiver-cpu", "receiver-buffer", "softirq-cpu"], &[], cores.times(receiver_share));
     }
 
     fn stream(&mut self, setup: &Setup, transport: &Transport, size: u64, rate: Option<f64>, extent: Extent) {
@@ -185,7 +189,7 @@ impl Expected {
                 let per_core = MESSAGES_PER_CORE.times(8.0 * size as f64);
                 self.processors(setup, Range { high: per_core.high.min(TCP_PER_CORE.high), ..per_core });
                 if setup.loss() > 0.0 {
-                    // Loss takes its share of what was offered. It is the limit of what nothing else binds.
+                    // Loss reduces the offered load by its share. It is the limit if nothing else binds.
                     let highest = self.highest();
                     self.add(
                         &["path-loss"],
@@ -206,36 +210,37 @@ impl Expected {
             }
         }
         if let Extent::Bytes(_) = extent {
-            // A volume ends with its last byte, so that the start and the last round trip are part of its time.
+            // The time of a volume includes the start and the last round trip.
             let highest = self.highest();
             self.add(&["start-up"], &[], Range::exactly(highest).widened(0.1, 1.0));
         }
     }
 
-    /// The bounds of TCP's windows, its start and its answer to loss.
+    /// Adds the bounds of TCP's windows, its start and its response to loss.
     fn tcp(&mut self, setup: &Setup, congestion: &str, segment: f64, extent: Extent) {
         let round_trip = (2.0 * setup.delay()).max(100e-6);
         let flows = setup.flows as f64;
-        let buffer = buffers();
+        let buffer = socket_buffers();
         self.add(&["window", "send-buffer"], &[], buffer.times(8.0 * flows / round_trip));
         if setup.delay() > 1e-3 {
-            let reached = self.highest();
-            let window = (reached * round_trip / (8.0 * segment * INITIAL_WINDOW * flows)).max(1.0);
+            let highest = self.highest();
+            let window = (highest * round_trip / (8.0 * segment * INITIAL_WINDOW * flows)).max(1.0);
             let start = round_trip * (window.log2() + 1.0);
             let whole = match extent {
                 Extent::Seconds(time) => time + (10.0 * round_trip).max(0.5),
-                Extent::Bytes(bytes) => 8.0 * bytes as f64 / reached,
+                Extent::Bytes(bytes) => 8.0 * bytes as f64 / highest,
             };
             if start > whole / 8.0 {
-                self.add(&["start-up"], &[], Range::exactly(reached).widened(0.02, 1.0));
+                self.add(&["start-up"], &[], Range::exactly(highest).widened(0.02, 1.0));
             }
         }
         let loss = setup.loss();
         if loss > 0.0 {
-            // Mathis et al. 1997, "The macroscopic behavior of the TCP congestion avoidance algorithm": segment / RTT x 1.22 / sqrt(loss).
+            // Mathis et al. 1997, "The macroscopic behavior of the TCP congestion avoidance algorithm": segment / RTT x
+            // 1.22 / sqrt(loss).
             let square_root = 8.0 * segment * flows / round_trip.max(1e-3) * 1.22 / loss.sqrt();
             let range = match congestion {
-                // BBR answers loss above 2 % in some versions only.
+                // Only some versions of BBR respond to loss above 2 %.
                 "bbr" => Range { low: square_root * 0.05, high: f64::INFINITY },
                 _ => Range { low: square_root * 0.05, high: f64::INFINITY.min(square_root * 30.0) },
             };
@@ -243,7 +248,8 @@ impl Expected {
         }
     }
 
-    /// Requests and their replies. The figure is payload, bit/s, of which a request brings `payload` bytes.
+    /// Adds the bounds of requests and their replies. The figure is payload in bit/s; each request counts `payload`
+    /// bytes.
     fn requests(
         &mut self,
         setup: &Setup,
@@ -259,17 +265,17 @@ impl Expected {
         };
         let bits = 8.0 * payload as f64;
         self.links(setup, payload as f64 / wire as f64, frame * payload as f64 / request as f64);
-        let answers = match transport {
+        let response_wire = match transport {
             Transport::Udp => udp_wire(response, setup.ipv6),
             Transport::Tcp(_) => tcp_wire(response, setup.ipv6),
         };
         let in_flight = (setup.flows as u64 * outstanding) as f64;
         let slowest = [setup.line, setup.path.and_then(|path| path.rate)].into_iter().flatten().fold(10e9, f64::min);
-        let serial = 8.0 * (wire + answers) as f64 / slowest;
+        let serial = 8.0 * (wire + response_wire) as f64 / slowest;
         let round_trip = 2.0 * setup.delay() + serial;
         let fastest = in_flight / (round_trip + 1e-6) * bits;
-        // What is lost waits for a timeout of TCP or of the requests.
-        let packets = (wire + answers) as f64 / frame.max(64.0);
+        // A lost packet waits for a timeout of TCP or of the requests.
+        let packets = (wire + response_wire) as f64 / frame.max(64.0);
         let repeats = setup.loss() * packets.max(2.0) * TIMEOUT;
         self.add(
             &["latency"],
@@ -280,7 +286,7 @@ impl Expected {
         self.processors(setup, calls.times(bits));
         self.add(&["server", "receiver-buffer"], &[], calls.widened(0.1, 4.0).times(bits));
         if request > 20_000 || outstanding > 1 {
-            let buffer = buffers();
+            let buffer = socket_buffers();
             let window = Range { low: 0.1 * buffer.low, high: buffer.high };
             self.add(
                 &["window", "send-buffer", "start-up"],
@@ -289,7 +295,7 @@ impl Expected {
             );
         }
         if setup.loss() > 0.0 || setup.path.is_some_and(|path| in_flight * wire as f64 > path.queue as f64) {
-            // A lost request waits for a timeout, so that any rate below the others is possible.
+            // A lost request waits for a timeout, so every rate below the other bounds is possible.
             let highest = self.highest();
             self.add(&["path-loss"], &[], Range { low: 0.0, high: highest });
         }
@@ -314,7 +320,7 @@ impl Expected {
         );
     }
 
-    /// NFS operations: nothing is planted in the server, so that almost anything may bind.
+    /// Adds the bounds of NFS operations. Almost every limit may bind, since nothing is planted in the server.
     fn nfs(&mut self) {
         let any = Range { low: 0.0, high: f64::INFINITY };
         self.add(&["server", "latency", "storage-read", "storage-write", "offered-load", "wire"], &[], any);
@@ -323,54 +329,57 @@ impl Expected {
     }
 }
 
-/// Largest buffers of a TCP socket of this machine, bytes.
-fn buffers() -> Range {
-    let largest = |file: &str| {
-        let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{file}")).ok()?;
-        text.split_whitespace().nth(2)?.parse::<f64>().ok()
-    };
-    let [receive, send] = ["tcp_rmem", "tcp_wmem"].map(|file| largest(file).unwrap_or(4e6));
+/// Returns the range of the buffers of a TCP socket on this machine, in bytes.
+fn socket_buffers() -> Range {
+    let receive = largest_buffer("tcp_rmem").unwrap_or(4e6);
+    let send = largest_buffer("tcp_wmem").unwrap_or(4e6);
     Range { low: 0.2 * receive.min(send), high: receive.max(send) }
+}
+
+fn largest_buffer(setting: &str) -> Option<f64> {
+    let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{setting}")).ok()?;
+    text.split_whitespace().nth(2)?.parse().ok()
 }
 
 fn ip_header(ipv6: bool) -> u64 {
     if ipv6 { 40 } else { 20 }
 }
 
-/// Payload of a full TCP segment, bytes.
+/// Returns the payload of a full TCP segment in bytes.
 pub(super) fn segment(ipv6: bool) -> u64 {
     MTU - ip_header(ipv6) - TCP_HEADER
 }
 
-/// Shortest retransmission timeout of TCP under Linux, and of requests over UDP, seconds.
+/// Shortest retransmission timeout of TCP on Linux and of requests over UDP, in seconds.
 const TIMEOUT: f64 = 0.2;
 
 fn frame(packet: u64) -> u64 {
     packet.max(SHORTEST_PACKET) + AROUND_PACKET
 }
 
-/// Whether a datagram of `size` bytes leaves in fragments.
+/// Returns whether a datagram of `size` bytes is fragmented.
 pub(super) fn has_fragments(size: u64, ipv6: bool) -> bool {
     size + 8 + ip_header(ipv6) > MTU
 }
 
-/// Bytes on the wire of a datagram of `size` bytes, in fragments if need be.
+/// Returns the bytes on the wire of a datagram of `size` bytes, with its fragments.
 pub(super) fn udp_wire(size: u64, ipv6: bool) -> u64 {
-    let (header, data) = (ip_header(ipv6), size + 8);
+    let header = ip_header(ipv6);
+    let data = size + 8;
     if !has_fragments(size, ipv6) {
         return frame(data + header);
     }
     let fragment_header = if ipv6 { header + 8 } else { header };
-    let most = (MTU - fragment_header) / 8 * 8;
-    let (full, rest) = (data / most, data % most);
-    full * frame(most + fragment_header) + if rest > 0 { frame(rest + fragment_header) } else { 0 }
+    let fragment = (MTU - fragment_header) / 8 * 8;
+    let last = data % fragment;
+    data / fragment * frame(fragment + fragment_header) + if last > 0 { frame(last + fragment_header) } else { 0 }
 }
 
-/// Bytes on the wire of a message over TCP that begins a segment.
+/// Returns the bytes on the wire of a message over TCP that starts a segment.
 fn tcp_wire(size: u64, ipv6: bool) -> u64 {
-    let (full, rest) = (size / segment(ipv6), size % segment(ipv6));
+    let last = size % segment(ipv6);
     let headers = ip_header(ipv6) + TCP_HEADER;
-    full * frame(MTU) + if rest > 0 { frame(rest + headers) } else { 0 }
+    size / segment(ipv6) * frame(MTU) + if last > 0 { frame(last + headers) } else { 0 }
 }
 
 fn udp_share(size: u64, ipv6: bool) -> f64 {
@@ -381,19 +390,19 @@ fn tcp_share(ipv6: bool) -> f64 {
     segment(ipv6) as f64 / frame(MTU) as f64
 }
 
-/// About how long a set-up takes to measure, seconds.
+/// Estimates the time that a set-up takes to measure, in seconds.
 pub(super) fn duration(setup: &Setup) -> f64 {
     let round_trip = 2.0 * setup.delay();
     let queue =
         setup.path.map_or(0.0, |Path { rate, queue, .. }| 8.0 * queue as f64 / rate.unwrap_or(PATH_RATE_MAXIMUM));
     let warm_up = (10.0 * (round_trip + queue)).max(0.5);
-    let (own_rate, own_queue) = match setup.plant {
+    let (sender_rate, sender_queue) = match setup.plant {
         Plant::SenderQueue { rate, bytes } => (Some(rate), 8.0 * bytes as f64 / rate),
         _ => (None, 0.0),
     };
-    let settle = 4.0 * round_trip + queue + own_queue + 1.0;
+    let settle = 4.0 * round_trip + queue + sender_queue + 1.0;
     let highest = Expected::of(setup).highest();
-    let slowest = [setup.line, setup.path.map(|path| path.rate.unwrap_or(PATH_RATE_MAXIMUM)), own_rate]
+    let slowest = [setup.line, setup.path.map(|path| path.rate.unwrap_or(PATH_RATE_MAXIMUM)), sender_rate]
         .into_iter()
         .flatten()
         .fold(PATH_RATE_MAXIMUM, f64::min);
@@ -401,13 +410,13 @@ pub(super) fn duration(setup: &Setup) -> f64 {
         + match &setup.task {
             Task::Stream { extent: Extent::Seconds(time), .. } => warm_up + time,
             Task::Stream { extent: Extent::Bytes(bytes), .. } => {
-                // Loss and a long start let a volume take several times as long as its bound says.
+                // With loss and a long start, a volume takes several times as long as its bound implies.
                 let slow = if setup.loss() > 0.0 { 10.0 } else { 2.0 };
                 slow * 8.0 * *bytes as f64 / highest + 10.0 * round_trip
             }
             Task::Transact { time, .. } | Task::Rpc { time, .. } => warm_up + time,
             Task::Nfs { time } => {
-                // A short queue loses what TCP sends at once.
+                // A short queue drops packets of TCP's bursts.
                 let loses = setup.loss() > 0.0 || setup.path.is_some_and(|path| path.queue < SHORT_QUEUE);
                 let slow = if loses { 20.0 } else { 2.0 };
                 warm_up + time + slow * 8.0 * FILE_SET / slowest + FILE_SET_FILES * round_trip
@@ -435,7 +444,7 @@ mod tests {
 
     /// docs/bench-files.md: at 100 Mbit/s 95.7 Mbit/s in datagrams of 1,472 bytes, 49.2 Mbit/s in datagrams of 64.
     #[test]
-    fn full_line_has_the_payload_of_ethernet() {
+    fn full_line_carries_the_payload_of_ethernet() {
         let payload = |size| Expected::of(&setup(stream(Transport::Udp, size, None), Some(100e6), None)).highest();
         assert!((payload(1_472) / 95.7e6 - 1.0).abs() < 0.001);
         assert!((payload(64) / 49.2e6 - 1.0).abs() < 0.001);
@@ -450,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn slower_link_alone_may_be_named() {
+    fn only_the_slower_link_may_be_named() {
         let expected = Expected::of(&setup(stream(Transport::Udp, 1_472, None), Some(100e6), Some(PATH)));
         assert!(expected.allows("shaper", Some("forward-path")));
         assert!(!expected.allows("shaper", Some("sender-queue")));
@@ -462,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn load_that_the_path_carries_is_the_limit() {
+    fn offered_load_below_the_path_rate_is_the_limit() {
         let expected = Expected::of(&setup(stream(Transport::Udp, 1_472, Some(2e6)), None, Some(PATH)));
         assert!(expected.allows("offered-load", None) && !expected.allows("shaper", Some("forward-path")));
         let lossy = Path { loss: 0.1, ..PATH };
@@ -471,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn request_at_a_time_waits_for_the_path() {
+    fn single_request_in_flight_is_limited_by_latency() {
         let task = Task::Transact { transport: Transport::Udp, request: 100, response: 100, time: 2.0 };
         let long = Path { delay: 20e-3, rate: None, ..PATH };
         let expected = Expected::of(&setup(task, None, Some(long)));

@@ -1,6 +1,6 @@
-//! The space of set-ups: what is measured, over what, and what is planted.
+//! The space of set-ups: task, links, path and planted fault.
 //!
-//! Every choice is a hash of the seed, the draw's number and the choice's name. A draw therefore stays the same when another
+//! Every choice is a hash of the seed, the draw's number and the choice's name. A draw therefore stays the same when a
 //! choice is added.
 
 use super::super::split::hash;
@@ -8,37 +8,36 @@ use super::model;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Longest time that a draw may take, without the time to build its lab.
-const LONGEST: Duration = Duration::from_secs(15);
+/// Maximum time of a draw, without the time to build its lab.
+const MAX_DURATION: Duration = Duration::from_secs(15);
 
 /// Largest IP packet of every link in the lab, bytes.
 pub(super) const MTU: u64 = 1_500;
 
-/// Highest rate of a path in the lab, bit/s on the wire. A path without a rate has this one.
+/// Highest rate of a path in the lab, in bit/s on the wire. It applies to a path without a rate.
 pub(super) const PATH_RATE_MAXIMUM: f64 = 1e9;
 
-/// A set-up.
 #[derive(Debug, Clone)]
 pub(super) struct Setup {
     pub(super) number: u32,
     pub(super) task: Task,
     pub(super) ipv6: bool,
     pub(super) flows: u32,
-    /// Speed of both links, which the hosts know, bit/s on the wire.
+    /// Speed of both links, in bit/s on the wire. The interfaces report it.
     pub(super) line: Option<f64>,
-    /// What stands between the hosts, a bridge if `None`.
+    /// Path between the hosts. `None` is a bridge.
     pub(super) path: Option<Path>,
     pub(super) plant: Plant,
 }
 
-/// What is measured. All data go from host `a` to host `b`.
+/// Measured task. All data go from host `a` to host `b`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Task {
     Stream {
         transport: Transport,
-        /// Bytes of a datagram or of a TCP write.
+        /// Size in bytes of a datagram or of a TCP write.
         size: u64,
-        /// Payload offered, bit/s, not limited if `None`.
+        /// Offered payload in bit/s. `None` is no limit.
         rate: Option<f64>,
         extent: Extent,
     },
@@ -52,7 +51,7 @@ pub(super) enum Task {
     Nfs { time: f64 },
 }
 
-/// How long a stream lasts.
+/// Length of a stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Extent {
     Seconds(f64),
@@ -62,18 +61,18 @@ pub(super) enum Extent {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Transport {
     Udp,
-    /// The congestion control.
+    /// TCP with this congestion control.
     Tcp(&'static str),
 }
 
-/// What a path does to the frames of either direction.
+/// Properties of a path, the same in both directions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Path {
-    /// Time that it adds in each direction, seconds.
+    /// One-way delay in seconds.
     pub(super) delay: f64,
-    /// Bit/s on the wire; the highest of the lab if `None`.
+    /// Rate in bit/s on the wire. `None` is [`PATH_RATE_MAXIMUM`].
     pub(super) rate: Option<f64>,
-    /// Bytes of frames that may wait.
+    /// Queue length in bytes.
     pub(super) queue: u64,
     /// Share of the frames lost, 0 to 1.
     pub(super) loss: f64,
@@ -81,11 +80,11 @@ pub(super) struct Path {
     pub(super) burst: u64,
 }
 
-/// What is planted in a host.
+/// Fault planted in a host.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Plant {
     Nothing,
-    /// The sender's own queueing discipline sends at `rate`, bit/s on the wire.
+    /// The sender's queueing discipline sends at `rate`, in bit/s on the wire.
     SenderQueue {
         rate: f64,
         bytes: u64,
@@ -95,7 +94,7 @@ pub(super) enum Plant {
         at_sender: bool,
         share: f64,
     },
-    /// Another program keeps so many cores of the machine busy.
+    /// Another program keeps this number of cores busy.
     BusyLoops(u32),
 }
 
@@ -107,7 +106,7 @@ struct Choices {
 }
 
 impl Choices {
-    /// Returns a number from 0 (included) to 1.
+    /// Returns a number from 0 (included) to 1 (excluded).
     fn unit(&self, name: &str) -> f64 {
         let [seed, number, attempt] = [self.seed.to_string(), self.number.to_string(), self.attempt.to_string()];
         let hash = hash(&["random", &seed, &number, &attempt, name]);
@@ -137,10 +136,9 @@ impl Choices {
 impl Setup {
     /// Draws set-up `number` of a seed. Set-ups that would take too long are drawn again.
     pub(super) fn draw(seed: u64, number: u32) -> Self {
-        let attempts = (0..).map(|attempt| Self::attempt(&Choices { seed, number, attempt }));
-        attempts
-            .into_iter()
-            .find(|setup| model::duration(setup) <= LONGEST.as_secs_f64())
+        (0..)
+            .map(|attempt| Self::attempt(&Choices { seed, number, attempt }))
+            .find(|setup| model::duration(setup) <= MAX_DURATION.as_secs_f64())
             .expect("the attempts never end")
     }
 
@@ -158,7 +156,7 @@ impl Setup {
         }
     }
 
-    /// The arguments of linerate.
+    /// Returns the arguments of linerate.
     pub(super) fn command(&self) -> String {
         let mut command = self.task.command();
         if !matches!(self.task, Task::Copy { .. }) {
@@ -170,7 +168,7 @@ impl Setup {
         command + " -r 1"
     }
 
-    /// The bench, as in a bench file.
+    /// Returns the bench, as in a bench file.
     pub(super) fn bench(&self) -> toml::Table {
         let mut text = "name = 'random'\nhosts = ['a', 'b']\n".to_owned();
         if let Some(rate) = self.line {
@@ -194,17 +192,17 @@ impl Setup {
         text.parse().expect("the text above is TOML")
     }
 
-    /// How many busy loops run meanwhile.
+    /// Returns the number of busy loops that run meanwhile.
     pub(super) fn busy_loops(&self) -> u32 {
         if let Plant::BusyLoops(count) = self.plant { count } else { 0 }
     }
 
-    /// One-way delay of the path, seconds.
+    /// Returns the one-way delay of the path in seconds.
     pub(super) fn delay(&self) -> f64 {
         self.path.map_or(0.0, |path| path.delay)
     }
 
-    /// Bytes of the datagrams of a UDP stream that leave in fragments.
+    /// Returns the size of a UDP stream's datagrams in bytes, or `None` if they are not fragmented.
     pub(super) fn fragmented(&self) -> Option<u64> {
         match self.task {
             Task::Stream { transport: Transport::Udp, size, .. } => {
@@ -214,12 +212,12 @@ impl Setup {
         }
     }
 
-    /// Whether no link of the lab shapes or delays: veth hands frames over with their Ethernet header then.
+    /// Returns whether no link of the lab shapes or delays. The receiver's interface then counts the Ethernet header.
     pub(super) fn is_plain(&self) -> bool {
         self.line.is_none() && self.path.is_none()
     }
 
-    /// Share of the frames lost by chance, 0 to 1.
+    /// Returns the share of frames lost at random, from 0 to 1.
     pub(super) fn loss(&self) -> f64 {
         self.path.map_or(0.0, |path| path.loss)
     }
@@ -241,12 +239,12 @@ impl Transport {
         }
     }
 
-    /// Smallest message of a stream: a datagram carries its number and time.
+    /// Returns the smallest message of a stream. A datagram carries its number and time.
     fn smallest(&self) -> u64 {
         if *self == Self::Udp { 16 } else { 1 }
     }
 
-    /// Largest message: a UDP datagram over IPv6, or what is common over TCP.
+    /// Returns the largest message: a UDP datagram over IPv6, or a common size of TCP writes.
     fn largest(&self) -> u64 {
         if *self == Self::Udp { 65_487 } else { 65_536 }
     }
@@ -315,11 +313,11 @@ impl Path {
     fn draw(choices: &Choices) -> Self {
         let rate = choices.happens("path rate", 0.7).then(|| choices.log("path bit/s", 64e3, PATH_RATE_MAXIMUM));
         // A queue of at least a few packets, and of at most two seconds.
-        let most = (rate.unwrap_or(PATH_RATE_MAXIMUM) / 4.0).clamp(8_000.0, 4e6);
+        let max_queue = (rate.unwrap_or(PATH_RATE_MAXIMUM) / 4.0).clamp(8_000.0, 4e6);
         Self {
             delay: if choices.happens("short", 0.3) { 50e-6 } else { choices.log("delay", 0.5e-3, 0.3) },
             rate,
-            queue: choices.log("queue", 6_000.0, most) as u64,
+            queue: choices.log("queue", 6_000.0, max_queue) as u64,
             loss: if choices.happens("loss", 0.3) { choices.log("loss share", 0.001, 0.3) } else { 0.0 },
             burst: if choices.happens("bursts", 0.3) { choices.count("burst", 2, 20) } else { 1 },
         }
@@ -344,13 +342,13 @@ impl Plant {
     fn draw(choices: &Choices, line: Option<f64>) -> Self {
         match choices.unit("plant") {
             ..0.6 => Self::Nothing,
-            // The bench wants a link that is faster than the queue.
+            // The bench needs a link that is faster than the queue.
             ..0.75 => {
-                let most = line.map_or(500e6, |rate| (rate / 2.0).min(500e6));
-                if most <= 64e3 {
+                let max_rate = line.map_or(500e6, |rate| (rate / 2.0).min(500e6));
+                if max_rate <= 64e3 {
                     return Self::Nothing;
                 }
-                let rate = choices.log("queue rate", 64e3, most);
+                let rate = choices.log("queue rate", 64e3, max_rate);
                 Self::SenderQueue {
                     rate,
                     bytes: choices.log("queue bytes", 6_000.0, (rate / 4.0).clamp(8_000.0, 1e6)) as u64,
