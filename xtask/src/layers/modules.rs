@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Crates whose modules import each other in circles, and how many modules the largest circle has. The list only gets shorter.
 const CIRCLES: &[(&str, usize)] = &[
-    ("linerate", 18),
+    ("linerate", 3),
     ("linerate-lab", 9),
     ("linerate-method", 15),
     ("linerate-model", 14),
