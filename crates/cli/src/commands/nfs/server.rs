@@ -1,6 +1,5 @@
 //! How an NFS server that is there already is reached.
 
-use super::target;
 use crate::server_address::resolve;
 use linerate_model::{IpVersion, NfsServer};
 use std::os::unix::fs::MetadataExt as _;
