@@ -73,8 +73,7 @@ needs() {
         package)
             echo "clang clang"
             echo "llvm-ar llvm"
-            echo "dpkg-deb dpkg"
-            echo "rpmbuild rpm"
+            echo "rpm rpm"
             # The headers of musl, for C; `:` names another processor's package.
             echo "/usr/include/x86_64-linux-musl/stdio.h musl-dev:amd64"
             echo "/usr/include/aarch64-linux-musl/stdio.h musl-dev:arm64"

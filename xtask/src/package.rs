@@ -26,6 +26,9 @@ use tree::Tree;
 /// Commands that only copy and compress end within this time.
 const LIMIT: Duration = Duration::from_secs(300);
 
+/// The version of nfpm that packages were tried with.
+const NFPM_VERSION: &str = "v2.43.0";
+
 /// What to build.
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -137,8 +140,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut files = Vec::new();
     for tree in &trees {
         files.push(formats::archive(&release, tree)?);
-        files.push(formats::deb(&release, tree)?);
-        files.push(formats::rpm(&release, tree)?);
+        files.extend(formats::packages(&release, tree)?);
         files.push(sbom::write(&release, tree.architecture)?);
     }
     files.push(image::write(&release, &trees)?);
@@ -159,7 +161,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// Names at once all tools that are missing: a build takes minutes.
 fn check_tools(architectures: &[Architecture]) -> Result<()> {
-    let mut missing: Vec<String> = ["clang", "llvm-ar", "dpkg-deb", "rpmbuild", "tar", "gzip", "git"]
+    let mut missing: Vec<String> = ["clang", "llvm-ar", "tar", "gzip", "git"]
         .into_iter()
         .filter(|tool| !runs(tool))
         .map(|tool| format!("the command {tool}"))
@@ -176,6 +178,11 @@ fn check_tools(architectures: &[Architecture]) -> Result<()> {
         if !architecture.is_ours() && !runs(emulator) {
             missing.push(format!("the command {emulator}, for the program writes its manual pages itself"));
         }
+    }
+    if !runs("nfpm") {
+        bail!(
+            "missing: the command nfpm; `go install github.com/goreleaser/nfpm/v2/cmd/nfpm@{NFPM_VERSION}` installs it"
+        );
     }
     if !missing.is_empty() {
         bail!("missing: {}; `scripts/install-packages.sh build package` installs them", missing.join(", "));

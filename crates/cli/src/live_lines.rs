@@ -5,7 +5,7 @@
 use console::{Alignment, pad_str};
 use linerate_method::Progress;
 use linerate_model::{Direction, IntervalReport, StreamEvent, Task, TaskKind, Transport};
-use linerate_report::{Language, said};
+use linerate_report::{Language, LiveColumn, live, said};
 use linerate_runner::{Event, Telling};
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate, grouped};
 
@@ -23,7 +23,7 @@ pub(crate) struct LiveLines {
     lang: Language,
     telling: Telling,
     every: Nanos,
-    columns: &'static [Column],
+    columns: Vec<&'static Column>,
     /// The trial's name and its column heads, until they are printed with its first line.
     heads: Option<[String; 2]>,
     /// A line was printed.
@@ -69,32 +69,46 @@ const SENT_RATE: Column = Column { head: "live-head-sent", width: 11, cell: |rep
 const RECEIVED_RATE: Column =
     Column { head: "live-head-received", width: 11, cell: |report| known(report, report.received_bps, bits) };
 
-/// The columns of a task, the interval before them and the busiest thread behind them left out.
-fn columns(task: TaskKind, transport: Option<Transport>) -> &'static [Column] {
-    match (task, transport) {
-        (TaskKind::Stream, Some(Transport::Udp)) => &[RECEIVED, RATE, LOST],
-        (TaskKind::Stream, _) => &[RECEIVED, RATE, RETRANSMITS, SRTT],
-        (TaskKind::Transact, Some(Transport::Udp)) => &[TRANSACTIONS, P50, P99],
-        (TaskKind::Transact, _) => &[TRANSACTIONS, P50, P99, RETRANSMITS],
-        (TaskKind::Rpc, _) => &[CALLS, P50, P99, RETRANSMITS],
-        (TaskKind::Nfs, _) => &[OPERATIONS, P50, P99, RETRANSMITS],
-        (TaskKind::Copy, _) => &[FILES, COPIED, RATE, ALL_FILES],
-        (TaskKind::Frames, _) => &[FRAMES, FRAME_RATE, SENT_RATE, RECEIVED_RATE],
+/// Returns the columns of a task, without the interval and the busiest thread.
+fn columns(task: TaskKind, transport: Option<Transport>) -> Vec<&'static Column> {
+    live(task).columns(transport).iter().map(|column| drawn(*column)).collect()
+}
+
+/// Returns how a column is printed.
+fn drawn(column: LiveColumn) -> &'static Column {
+    match column {
+        LiveColumn::Received => &RECEIVED,
+        LiveColumn::Rate => &RATE,
+        LiveColumn::Retransmits => &RETRANSMITS,
+        LiveColumn::Lost => &LOST,
+        LiveColumn::Srtt => &SRTT,
+        LiveColumn::P50 => &P50,
+        LiveColumn::P99 => &P99,
+        LiveColumn::Transactions => &TRANSACTIONS,
+        LiveColumn::Calls => &CALLS,
+        LiveColumn::Operations => &OPERATIONS,
+        LiveColumn::Files => &FILES,
+        LiveColumn::Copied => &COPIED,
+        LiveColumn::AllFiles => &ALL_FILES,
+        LiveColumn::Frames => &FRAMES,
+        LiveColumn::FrameRate => &FRAME_RATE,
+        LiveColumn::SentRate => &SENT_RATE,
+        LiveColumn::ReceivedRate => &RECEIVED_RATE,
     }
 }
 
 /// The columns of a stream whose receiver runs no agent, and says what arrived only at the end.
-fn sent_columns(transport: Transport) -> &'static [Column] {
+fn sent_columns(transport: Transport) -> Vec<&'static Column> {
     match transport {
-        Transport::Tcp => &[SENT, RATE_OF_SENT, RETRANSMITS, SRTT],
-        Transport::Udp => &[SENT, RATE_OF_SENT],
+        Transport::Tcp => vec![&SENT, &RATE_OF_SENT, &RETRANSMITS, &SRTT],
+        Transport::Udp => vec![&SENT, &RATE_OF_SENT],
     }
 }
 
 impl LiveLines {
     /// Lines of intervals of `every`.
     pub(crate) fn new(lang: Language, every: Nanos) -> Self {
-        Self { lang, telling: Telling::new(Some(every)), every, columns: &[], heads: None, has_begun: false }
+        Self { lang, telling: Telling::new(Some(every)), every, columns: Vec::new(), heads: None, has_begun: false }
     }
 
     /// Takes an event. Returns the lines there are to print, each at most `width` columns wide.
@@ -106,7 +120,7 @@ impl LiveLines {
                 }
                 task => columns(task.kind(), trial.net().map(|net| net.transport)),
             };
-            self.heads = Some([title(self.lang, &trial.name, *attempt, progress), heads(self.lang, self.columns)]);
+            self.heads = Some([title(self.lang, &trial.name, *attempt, progress), heads(self.lang, &self.columns)]);
         }
         let told = self.telling.take(event);
         let reports = told.iter().filter_map(|told| match told {
@@ -117,7 +131,7 @@ impl LiveLines {
             (report.to - report.from).as_secs_f64() >= self.every.as_secs_f64() * SHORTEST_SHARE
         };
         let rows: Vec<String> =
-            reports.filter(long_enough).map(|report| row(self.lang, self.columns, report)).collect();
+            reports.filter(long_enough).map(|report| row(self.lang, &self.columns, report)).collect();
         let mut lines = Vec::new();
         if !rows.is_empty() {
             lines.extend(self.heads.take().into_iter().flatten());
@@ -132,8 +146,8 @@ impl LiveLines {
 }
 
 /// The column heads.
-fn heads(lang: Language, columns: &[Column]) -> String {
-    let head = |column: &Column| {
+fn heads(lang: Language, columns: &[&Column]) -> String {
+    let head = |column: &&Column| {
         let head = lang.tell(column.head, &[]);
         format!("{GAP}{}", pad_str(&head, column.width, Alignment::Right, None))
     };
@@ -144,9 +158,9 @@ fn heads(lang: Language, columns: &[Column]) -> String {
 }
 
 /// The line of an interval.
-fn row(lang: Language, columns: &[Column], report: &IntervalReport) -> String {
+fn row(lang: Language, columns: &[&Column], report: &IntervalReport) -> String {
     let interval = format!("{:>6.2}-{:<6.2}", report.from.as_secs_f64(), report.to.as_secs_f64());
-    let cell = |column: &Column| format!("{GAP}{:>width$}", (column.cell)(report), width = column.width);
+    let cell = |column: &&Column| format!("{GAP}{:>width$}", (column.cell)(report), width = column.width);
     let cells: String = columns.iter().map(cell).collect();
     let mut remark = if report.warmup { format!(" ({})", said!(lang, "live-in-warm-up")) } else { String::new() };
     if let Some(silent) = report.silent.first() {
@@ -261,11 +275,11 @@ pub(crate) mod tests {
                 let columns = columns(task, *transport);
                 let over = transport.map_or_else(String::new, |transport| format!(" {transport}"));
                 lines.push(format!("{}{over}", task.name()));
-                lines.push(heads(lang, columns));
+                lines.push(heads(lang, &columns));
                 // These have no warm-up.
                 let whole = matches!(task, TaskKind::Frames | TaskKind::Copy);
-                lines.push(row(lang, columns, &IntervalReport { warmup: !whole, ..report.clone() }));
-                lines.push(row(lang, columns, &counted));
+                lines.push(row(lang, &columns, &IntervalReport { warmup: !whole, ..report.clone() }));
+                lines.push(row(lang, &columns, &counted));
             }
         }
         lines.join("\n")
@@ -355,9 +369,9 @@ pub(crate) mod tests {
     fn host_without_reports_is_no_zero() {
         let report = IntervalReport { to: Nanos::from_secs(1), ..IntervalReport::default() };
         let columns = columns(TaskKind::Stream, Some(Transport::Tcp));
-        assert!(row(Language::English, columns, &report).contains("0 bit/s"));
+        assert!(row(Language::English, &columns, &report).contains("0 bit/s"));
         let silent = IntervalReport { silent: vec!["b".into()], ..report };
-        let row = row(Language::English, columns, &silent);
+        let row = row(Language::English, &columns, &silent);
         assert!(!row.contains("bit/s") && row.contains("no report: b"), "{row}");
     }
 

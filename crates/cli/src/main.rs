@@ -25,7 +25,6 @@ mod prompt;
 mod report_file;
 mod result_lines;
 mod resume;
-mod rig;
 mod run_display;
 mod saved_hosts;
 mod secrets;
@@ -34,6 +33,7 @@ mod session;
 #[cfg(test)]
 mod snapshots;
 mod study_file;
+mod study_setup;
 mod tui;
 
 use commands::help;

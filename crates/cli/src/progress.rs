@@ -5,7 +5,7 @@ mod time_left;
 use crate::output::{language, say_of_run, stderr_width};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use linerate_model::{Direction, FramesTask, HostName, Message, Meter, Path, SessionProgress, Task, Trial};
-use linerate_report::{Language, said};
+use linerate_report::{Language, LiveRate, live, said};
 use linerate_runner::Event;
 use linerate_units::{BitRate, ByteCount, FrameRate, OpRate};
 use std::collections::BTreeMap;
@@ -33,7 +33,8 @@ pub(crate) struct Bar {
     lang: Language,
     /// What runs: the trial's name, and what is known so far.
     doing: String,
-    shown: Shown,
+    /// What is shown of the meters.
+    shown: LiveRate,
     /// When the run began, and what its trials take.
     start: Instant,
     time: TimeLeft,
@@ -50,26 +51,6 @@ pub(crate) struct Bar {
     told: BTreeMap<HostName, SessionProgress>,
     /// When the next line of a search is due; `None` if none is written.
     next_line: Option<Duration>,
-}
-
-/// What is shown of the meters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
-    Received,
-    Operations,
-    Frames,
-    Copied,
-}
-
-impl Shown {
-    fn of(task: &Task) -> Self {
-        match task {
-            Task::Stream(_) => Self::Received,
-            Task::Transact(_) | Task::Rpc(_) | Task::Nfs(_) => Self::Operations,
-            Task::Frames(_) => Self::Frames,
-            Task::Copy(_) => Self::Copied,
-        }
-    }
 }
 
 impl Bar {
@@ -97,7 +78,7 @@ impl Bar {
             bar: ProgressBar::with_draw_target(Some(STEPS), target),
             lang: language(),
             doing: String::new(),
-            shown: Shown::Received,
+            shown: LiveRate::Payload,
             start: Instant::now(),
             time: TimeLeft::default(),
             repeats: 0,
@@ -120,7 +101,7 @@ impl Bar {
     fn note_at(&mut self, now: Duration, event: &Event<'_>) {
         match event {
             Event::Begins { trial, progress, .. } => {
-                self.shown = Shown::of(trial.task());
+                self.shown = live(trial.task().kind()).rate;
                 self.time.begins(now, trial);
                 (self.done, self.at_most) = (progress.done, progress.at_most);
                 (self.files, self.bytes, self.volume) = (0, 0, volume(trial));
@@ -186,7 +167,7 @@ impl Bar {
 
     /// Returns the line that is due at `now` where there is no terminal: streams print their intervals, searches for frame rates do not.
     fn line(&mut self, now: Duration) -> Option<String> {
-        let is_due = self.shown == Shown::Frames && now >= self.next_line?;
+        let is_due = self.shown == LiveRate::Frames && now >= self.next_line?;
         is_due.then(|| {
             self.next_line = Some(now + BETWEEN_LINES);
             self.bar.message()
@@ -203,10 +184,10 @@ impl Bar {
         let bits = |bytes| BitRate::of(ByteCount::new(bytes), time).map(|rate| rate.to_string());
         let (bytes, operations) = (self.sum(|meter| meter.received_bytes), self.sum(|meter| meter.operations));
         match self.shown {
-            Shown::Received => bits(bytes).unwrap_or_default(),
-            Shown::Operations => OpRate::of(operations, time).map(|rate| rate.to_string()).unwrap_or_default(),
-            Shown::Frames => FrameRate::of(operations, time).map(|rate| rate.to_string()).unwrap_or_default(),
-            Shown::Copied => {
+            LiveRate::Payload => bits(bytes).unwrap_or_default(),
+            LiveRate::Requests => OpRate::of(operations, time).map(|rate| rate.to_string()).unwrap_or_default(),
+            LiveRate::Frames => FrameRate::of(operations, time).map(|rate| rate.to_string()).unwrap_or_default(),
+            LiveRate::Files => {
                 let copied = said!(
                     self.lang,
                     "bar-copied",
@@ -336,10 +317,10 @@ mod tests {
             (line, bar.line(Duration::from_secs(seconds)))
         };
         let due = Some(BETWEEN_LINES);
-        assert_eq!(line(due, Shown::Frames, 10), (Some("throughput 64".to_owned()), None));
-        assert_eq!(line(due, Shown::Frames, 9), (None, None), "it is not due");
-        assert_eq!(line(due, Shown::Received, 10), (None, None), "streams have intervals");
-        assert_eq!(line(None, Shown::Frames, 10), (None, None), "there is a terminal");
+        assert_eq!(line(due, LiveRate::Frames, 10), (Some("throughput 64".to_owned()), None));
+        assert_eq!(line(due, LiveRate::Frames, 9), (None, None), "it is not due");
+        assert_eq!(line(due, LiveRate::Payload, 10), (None, None), "streams have intervals");
+        assert_eq!(line(None, LiveRate::Frames, 10), (None, None), "there is a terminal");
     }
 
     #[test]
@@ -356,7 +337,7 @@ mod tests {
             bar.note_at(Duration::ZERO, &Event::Repeating { reason: &reason });
             let repeated = bar.bar.message();
             bar.note_at(Duration::ZERO, &Event::Preparing { host: &"b".into(), doing: "connecting" });
-            (bar.shown, bar.files, bar.bytes) = (Shown::Copied, 2_000, 3_000_000);
+            (bar.shown, bar.files, bar.bytes) = (LiveRate::Files, 2_000, 3_000_000);
             let meter = Meter { received_bytes: 1_000_000, operations: 1_000, ..Meter::default() };
             bar.told.insert("b".into(), SessionProgress { meter, ..SessionProgress::default() });
             [bar.bar.prefix(), repeated, bar.bar.message(), bar.rate()]

@@ -1,4 +1,4 @@
-//! A study's files: the TOML file by its path, and the data that it names beside it.
+//! The files of a study: the TOML file by its path, and the data file that it names.
 
 use crate::commands::run::runs;
 use crate::exit::Failure;
@@ -7,25 +7,25 @@ use linerate_store::Store;
 use linerate_study::{Measured, PlannedRun, Study, StudyFile, StudyReport};
 use std::path::{Path, PathBuf};
 
-/// More is no file that a person wrote, or a spreadsheet of results.
-const MOST_BYTES: u64 = 64 << 20;
+/// Maximum size of a file. Nobody writes a larger one, and no spreadsheet of results is larger.
+const MAX_BYTES: u64 = 64 << 20;
 
-/// The file that `name` names, if it names a study: a path that ends in `.toml`, or that is one without this ending.
+/// Returns the file of a study by its name: a path that ends in `.toml`, or the path without this extension.
 pub(crate) fn path(name: &str) -> Option<PathBuf> {
-    let given = Path::new(name);
-    if given.extension().is_some_and(|extension| extension == "toml") {
-        return Some(given.to_owned());
+    let path = Path::new(name);
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        return Some(path.to_owned());
     }
     let with_ending = PathBuf::from(format!("{name}.toml"));
     (name.contains('/') || with_ending.is_file()).then_some(with_ending).filter(|_| !name.ends_with(".json"))
 }
 
-/// The study's file.
+/// Parses the file of a study.
 pub(crate) fn parse(path: &Path) -> Result<StudyFile, Failure> {
     StudyFile::parse(path, &text(path, "the study")?).map_err(Failure::usage)
 }
 
-/// The study with its data, of its file or of the store, and what these say.
+/// Reads a study with its data, from its file or from the store, and returns its report.
 pub(crate) fn read(path: &Path, store: &StorePath) -> Result<StudyReport, Failure> {
     let study = match parse(path)? {
         StudyFile::Imported(file) => {
@@ -48,8 +48,8 @@ pub(crate) fn read(path: &Path, store: &StorePath) -> Result<StudyReport, Failur
     Ok(linerate_study::studied(study))
 }
 
-/// Where the data of the study in the file `study` are. They are its own: another file of the user's would be shown in the
-/// report, which may be passed on.
+/// Returns the path of the data of the study in the file `study`. Data outside its folder are refused: the report, which may be
+/// passed on, would show another file of the user.
 fn inside(study: &Path, data: &Path) -> Result<PathBuf, Failure> {
     let folder = study.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let path = folder.join(data);
@@ -60,12 +60,12 @@ fn inside(study: &Path, data: &Path) -> Result<PathBuf, Failure> {
             study.display(),
             path.display()
         ))),
-        // What is missing is told by who reads it.
+        // Reading reports a missing file.
         _ => Ok(path),
     }
 }
 
-/// A study with what the store has of its runs.
+/// Returns a study with the results of its runs in the store.
 pub(crate) fn gathered(study: &Measured, runs: &[PlannedRun], store: &Store) -> Result<Study, Failure> {
     let mut records = store.of_study(study.name(), usize::MAX).map_err(Failure::measure)?;
     records.reverse();
@@ -75,8 +75,8 @@ pub(crate) fn gathered(study: &Measured, runs: &[PlannedRun], store: &Store) -> 
 fn text(path: &Path, what: &str) -> Result<String, Failure> {
     let fail = |problem: String| Failure::usage(format!("cannot read {what}, {}: {problem}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| fail(error.to_string()))?;
-    if !size.is_file() || size.len() > MOST_BYTES {
-        return Err(fail(format!("expected a text file of at most {} MB", MOST_BYTES >> 20)));
+    if !size.is_file() || size.len() > MAX_BYTES {
+        return Err(fail(format!("expected a text file of at most {} MB", MAX_BYTES >> 20)));
     }
     std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))
 }

@@ -1,9 +1,9 @@
-//! What an agent answers when it does not do as asked.
+//! Error answers of an agent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why an agent did not do as asked.
+/// Kind of a failed request to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorKind {
@@ -13,7 +13,7 @@ pub enum ErrorKind {
     Protocol,
     /// One of the agent's limits forbids it.
     Limit,
-    /// There is no such route or session.
+    /// The route or session does not exist.
     NotFound,
     /// The route has other methods only.
     Method,
@@ -28,7 +28,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The HTTP status that goes with it.
+    /// Returns the HTTP status of the error.
     pub fn status(self) -> u16 {
         match self {
             Self::Unauthorized => 401,
@@ -44,17 +44,17 @@ impl ErrorKind {
     }
 }
 
-/// The body of every answer that is not a success.
+/// Body of every answer that is not a success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApiError {
-    /// Why, for programs.
+    /// Kind of the error, for programs.
     pub error: ErrorKind,
-    /// Why and what to do about it, for people.
+    /// Cause and remedy, for people.
     pub message: String,
 }
 
 impl ApiError {
-    /// An error of kind `error` that says `message`.
+    /// Creates an error of kind `error` with this message.
     pub fn new(error: ErrorKind, message: impl Into<String>) -> Self {
         Self { error, message: message.into() }
     }

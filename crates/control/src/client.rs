@@ -1,4 +1,4 @@
-//! The agent as its caller sees it.
+//! Client of an agent's API.
 
 use crate::dial::{Dialer, Route, Unreached};
 use crate::http::{Ask, Http, HttpError, json};
@@ -30,30 +30,30 @@ use std::time::{Duration, Instant};
 /// Longest wait for the beginning of an answer, and between two parts of it.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A request that meets no answer is repeated for this long: agents keep a session that nobody follows for 40 s (`Timeouts` of
-/// the agent), so that a cut of 30 s is survived.
+/// Time for which an unanswered request is repeated. Agents keep a session without followers for 40 s (`Timeouts` of
+/// the agent), so sessions survive a cut of 30 s.
 const RETRY_FOR: Duration = Duration::from_secs(40);
 /// The same for counts, which agents keep for 120 s.
 const RETRY_COUNTS_FOR: Duration = Duration::from_secs(110);
-/// The same for the orders that take effect at all hosts together: one that comes later than this would set their windows apart.
+/// The same for orders that take effect at all hosts together. A later order would shift the windows apart.
 const RETRY_TOGETHER_FOR: Duration = Duration::from_secs(1);
 
-/// An agent that has not answered a first request by then has stalled; whether large packets are lost is looked at.
+/// Time without an answer to the first request after which the client checks for a loss of large packets.
 const STALL: Duration = Duration::from_secs(4);
 
-/// Bytes that the first request is longer, so that it does not fit into one packet of Ethernet.
+/// Padding of the first request in bytes, so that it does not fit into one Ethernet packet.
 const LARGE: usize = 1_500;
 
-/// Bytes of the longest answer that is read. The counts of a session with a full series are a tenth of it.
+/// Longest accepted answer in bytes. The counts of a session with a full series are a tenth of it.
 const LONGEST_ANSWER: usize = 64 << 20;
 
-/// How long an agent may take to end a session and remove what it made.
+/// Time limit for ending a session and removing its objects.
 const CLOSING: Duration = Duration::from_secs(3_600);
 
-/// Agents send something this often while events are awaited, three times over.
+/// Longest silence while waiting for events. Agents send something three times as often.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// A connection to one agent. Clones share it.
+/// Client of one agent. Clones share its connections.
 #[derive(Debug, Clone)]
 pub struct Client {
     shared: Arc<Shared>,
@@ -62,26 +62,26 @@ pub struct Client {
 #[derive(Debug)]
 struct Shared {
     http: Http,
-    /// host:port, for messages.
+    /// Address as host:port, for messages.
     address: String,
-    /// The host alone, for messages.
+    /// Host alone, for messages.
     host: String,
-    /// The agent has answered before. Until then no request is repeated.
+    /// Whether the agent has answered before. Until then no request is repeated.
     was_reached: AtomicBool,
 }
 
-/// Why an attempt at a request failed.
+/// Failure of an attempt at a request.
 enum Failed {
     /// The connection could not be made, or it broke.
     Broken(HttpError),
-    /// Nothing came in time.
+    /// No answer came in time.
     Late(String),
-    /// Anything that another attempt would meet too.
+    /// Any failure that another attempt would repeat.
     Final(AgentError),
 }
 
 impl Failed {
-    /// Returns how it went unanswered. `None` if there was an answer.
+    /// Returns the kind of missing answer. Returns `None` if there was an answer.
     fn unanswered(&self) -> Option<Unanswered> {
         match self {
             Self::Broken(error) if find::<rustls::Error>(&**error).is_some() => None,
@@ -96,60 +96,57 @@ impl Failed {
 }
 
 impl Client {
-    /// Reaches the agent and makes sure that it is the one the URL means, that it accepts the token, and that both speak the
-    /// same protocol.
+    /// Connects to the agent and checks its identity, that it accepts the token, and that both speak the same protocol.
     ///
     /// # Errors
-    /// It cannot be reached, is no agent or another one, does not accept the token, or speaks another protocol.
+    /// The address cannot be reached, is not this agent, does not accept the token, or speaks another protocol.
     pub async fn connect(url: &AgentUrl) -> Result<Self, AgentError> {
         let client = Self::new(url, &Pinned::known(&url.fingerprint), Some(&url.token))?;
-        // It had not answered before, so it was not lost.
+        // An agent that has never answered is unreachable, not lost.
         client.reach().await.map_err(not_reached)?;
         Ok(client)
     }
 
-    /// A client without a token, for the agent that shows the pinned certificate at the host and port of `url`.
+    /// Creates a client without a token, for the agent with the pinned certificate at the host and port of `url`.
     ///
     /// # Errors
-    /// TLS is not to be had.
+    /// TLS is not available.
     pub(crate) fn unadmitted(url: &AgentUrl, pinned: &Pinned) -> Result<Self, AgentError> {
         Self::new(url, pinned, None)
     }
 
     fn new(url: &AgentUrl, pinned: &Pinned, token: Option<&str>) -> Result<Self, AgentError> {
         let address = url.address();
-        let unusable = |error: &(dyn StdError + 'static)| AgentError::Unreachable {
-            address: address.clone(),
-            reason: cause(error),
-        };
         let name = HeaderValue::from_static(concat!("linerate/", env!("CARGO_PKG_VERSION")));
         let protocol = PROTOCOL_HEADER.parse().expect("plain");
         let mut headers = HeaderMap::from_iter([(protocol, PROTOCOL.into()), (USER_AGENT, name)]);
         if let Some(token) = token {
-            let mut token = HeaderValue::try_from(format!("Bearer {token}")).map_err(|error| unusable(&error))?;
+            let mut token =
+                HeaderValue::try_from(format!("Bearer {token}")).map_err(|error| unusable(&address, &error))?;
             token.set_sensitive(true);
             headers.insert(AUTHORIZATION, token);
         }
         let dialer = Dialer::new(url.host.clone(), url.port);
-        let http = Http::new(dialer, pinned, headers).map_err(|error| unusable(&error))?;
+        let http = Http::new(dialer, pinned, headers).map_err(|error| unusable(&address, &error))?;
         let host = url.host.clone();
         Ok(Self { shared: Arc::new(Shared { http, address, host, was_reached: AtomicBool::new(false) }) })
     }
 
-    /// Has the agent answer, on a connection whose segments its path carries. The request and the answer are longer than a packet.
+    /// Waits for an answer of the agent, on a connection with segments that fit the path. Request and answer are longer
+    /// than a packet.
     async fn reach(&self) -> Result<(), AgentError> {
         let http = &self.shared.http;
         let ask = Ask { padding: LARGE, ..Ask::new(Method::GET, &["host"], "describe its host") };
         loop {
             let watched = http.dialer().prepare().await.map_err(|error| self.unreachable(error.to_string()))?;
-            let mut asked = pin!(self.json::<Host>(ask.clone(), RETRY_FOR));
-            let answer = within(STALL, asked.as_mut()).await;
-            // An agent closes a connection whose handshake does not go on.
+            let mut request = pin!(self.json::<Host>(ask.clone(), RETRY_FOR));
+            let answer = within(STALL, request.as_mut()).await;
+            // An agent closes a connection with a stalled handshake.
             let has_stalled = answer.as_ref().is_none_or(|answer| matches!(answer, Err(AgentError::Lost { .. })));
             if !has_stalled || !watched.loses_large_segments() {
                 return match answer {
                     Some(answer) => answer.map(drop),
-                    None => asked.await.map(drop),
+                    None => request.await.map(drop),
                 };
             }
             if !http.dialer().limit_segments() {
@@ -163,15 +160,15 @@ impl Client {
         }
     }
 
-    /// Returns the way that connections to the agent take. `None` before the first.
+    /// Returns the route of connections to the agent. Returns `None` before the first connection.
     pub fn route(&self) -> Option<Route> {
         self.shared.http.dialer().route()
     }
 
-    /// Posts a request to an agent that may not be there.
+    /// Posts a request to an agent that has not answered yet.
     ///
     /// # Errors
-    /// It cannot be reached, or does not do as asked.
+    /// The agent cannot be reached, or the request fails.
     pub(crate) async fn first<T: DeserializeOwned>(
         &self,
         path: &[&str],
@@ -184,12 +181,12 @@ impl Client {
         self.post(path, body, task).await.map_err(not_reached)
     }
 
-    /// host:port of the agent, for messages.
+    /// Returns host:port of the agent, for messages.
     pub fn address(&self) -> &str {
         &self.shared.address
     }
 
-    /// What the host is and what it can do.
+    /// Returns the description of the host and its capabilities.
     ///
     /// # Errors
     /// The agent is lost, or cannot describe its host.
@@ -197,7 +194,7 @@ impl Client {
         self.get(&["host"], "describe its host").await
     }
 
-    /// What the host has counted since it was started.
+    /// Returns the counters of the host since it was started.
     ///
     /// # Errors
     /// The agent is lost, or cannot read its counters.
@@ -205,7 +202,7 @@ impl Client {
         self.get(&["counters"], "tell its counters").await
     }
 
-    /// Exchanges times with the agent. Setting up a connection is not in them.
+    /// Exchanges times with the agent. They do not include the set-up of a connection.
     ///
     /// # Errors
     /// The agent is lost.
@@ -215,7 +212,7 @@ impl Client {
             .repeated(&ask, RETRY_FOR, async |response| {
                 let times = response.extensions().get::<WireTimes>().expect("every connection keeps its times").clone();
                 let bytes = read(response).await?;
-                // Nothing else goes over a connection until the answer is read, so these are the times of this exchange.
+                // A connection carries nothing else until the answer is read, so these are the times of this exchange.
                 Ok((bytes, times.wrote(), times.read()))
             })
             .await?;
@@ -223,7 +220,7 @@ impl Client {
         Ok(ClockExchange { origin_ns, receive_ns, transmit_ns, destination_ns })
     }
 
-    /// What is known of the host's interfaces, for tasks with raw frames.
+    /// Returns the properties of the host's interfaces, for tasks with raw frames.
     ///
     /// # Errors
     /// The agent is lost, allows no raw frames, or has no such interface.
@@ -239,10 +236,10 @@ impl Client {
         self.post(&["resolve"], ask, "ask a neighbour").await
     }
 
-    /// Opens a session. It begins at once; its stages are told by the handle.
+    /// Opens a session, which begins at once. The handle reports its stages.
     ///
     /// # Errors
-    /// The agent is lost, its limits forbid the assignment, or it cannot be meant.
+    /// The agent is lost, its limits forbid the assignment, or the assignment is invalid.
     pub async fn open(&self, assignment: &Assignment) -> Result<SessionHandle, AgentError> {
         let mut ask = Ask::new(Method::POST, &["sessions"], "do its part of the trial");
         ask.body = Some(self.body(assignment, ask.task)?);
@@ -255,7 +252,7 @@ impl Client {
         Ok(SessionHandle::new(assignment.id.clone(), stages.boxed()))
     }
 
-    /// Orders the next step of a session. The agent answers at once; what comes of it is told by the session's stages.
+    /// Orders the next step of a session. The agent answers at once; the session's stages report the result.
     ///
     /// # Errors
     /// The agent is lost, or the session is at another stage.
@@ -269,7 +266,7 @@ impl Client {
         self.repeated(&ask, retries, async |response| read(response).await).await.map(drop)
     }
 
-    /// Fetches what the host counted in a session that is done.
+    /// Fetches the counts of a finished session.
     ///
     /// # Errors
     /// The agent is lost, the session failed or is not done, or its counts were dropped.
@@ -278,15 +275,17 @@ impl Client {
         self.json(ask, RETRY_COUNTS_FOR).await
     }
 
-    /// Ends a session at whatever stage, waits until it has let go of everything, and returns what could not be removed. Fine
-    /// if there is no such session.
+    /// Ends a session at any stage, waits until it has released everything, and returns the objects that could not be
+    /// removed.
+    ///
+    /// Succeeds if there is no such session.
     ///
     /// # Errors
     /// The agent is lost, or the session does not end.
     pub async fn close(&self, session: &SessionId) -> Result<Vec<String>, AgentError> {
         let since = Instant::now();
         while since.elapsed() < CLOSING {
-            // The agent answers within seconds, and waits before it says "not yet".
+            // The agent answers within seconds, and delays the answer "not yet".
             let ask = Ask::new(Method::DELETE, &["sessions", &session.0], "end the trial");
             let closed: Closed = self.json(ask, RETRY_FOR).await?;
             if closed.over {
@@ -322,8 +321,8 @@ impl Client {
         self.parse(&bytes)
     }
 
-    /// Sends a request that may be repeated, and takes the answer. One that meets no answer is sent again for `retries`, on a new
-    /// connection.
+    /// Sends a request that may be repeated, and passes the answer to `take`. An unanswered request is sent again for
+    /// `retries`, on a new connection.
     async fn repeated<T>(
         &self,
         ask: &Ask,
@@ -335,7 +334,7 @@ impl Client {
         loop {
             let attempt = async { take(self.send(&ask).await?).await };
             let failed = match attempt.await {
-                Ok(taken) => return Ok(taken),
+                Ok(value) => return Ok(value),
                 Err(failed) => failed,
             };
             let was_reached = self.shared.was_reached.load(Ordering::Relaxed);
@@ -350,18 +349,20 @@ impl Client {
     }
 
     fn parse<T: DeserializeOwned>(&self, answer: &[u8]) -> Result<T, AgentError> {
-        let unread = |error: &dyn std::error::Error| self.not_an_agent(format!("its answer cannot be read: {error}"));
-        let text = std::str::from_utf8(answer).map_err(|error| unread(&error))?;
-        serde_json::from_str(text).map_err(|error| unread(&error))
+        let value = match std::str::from_utf8(answer) {
+            Ok(text) => serde_json::from_str(text).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        value.map_err(|error| self.not_an_agent(format!("its answer cannot be read: {error}")))
     }
 
-    /// Sends a request once; an answer that is no success becomes its error.
+    /// Sends a request once. An error answer becomes an error.
     async fn send(&self, ask: &Ask) -> Result<Response<Incoming>, Failed> {
-        let sent = self.shared.http.send(ask);
-        let response = within(REQUEST_TIMEOUT, sent).await.ok_or_else(|| Failed::Late(no_answer()))?;
+        let answer = self.shared.http.send(ask);
+        let response = within(REQUEST_TIMEOUT, answer).await.ok_or_else(|| Failed::Late(no_answer()))?;
         let response = response.map_err(Failed::Broken)?;
         self.shared.was_reached.store(true, Ordering::Relaxed);
-        // Whatever else another version answers, this header is where it was.
+        // All versions of the protocol have this header.
         let theirs = response.headers().get(PROTOCOL_HEADER).map(|value| String::from_utf8_lossy(value.as_bytes()));
         if let Some(theirs) = theirs.filter(|theirs| *theirs != PROTOCOL.to_string()) {
             let theirs = theirs.chars().filter(char::is_ascii_graphic).take(20).collect();
@@ -387,9 +388,10 @@ impl Client {
         }
     }
 
-    /// What the agent says went wrong, as an error here.
+    /// Converts an error answer of the agent.
     fn refused(&self, error: ApiError) -> AgentError {
-        let (address, message) = (self.shared.address.clone(), error.message);
+        let address = self.shared.address.clone();
+        let message = error.message;
         match error.error {
             ErrorKind::Unauthorized => AgentError::WrongToken { address, message },
             ErrorKind::Limit => AgentError::Refused { address, message },
@@ -403,7 +405,7 @@ impl Client {
         }
     }
 
-    /// A connection that could not be made or that broke.
+    /// Returns the error of a connection that could not be made or that broke.
     fn broken(&self, task: &'static str, error: HttpError) -> AgentError {
         let address = self.shared.address.clone();
         if let Some(unreached) = find::<Unreached>(&*error) {
@@ -416,7 +418,7 @@ impl Client {
         }
     }
 
-    /// Returns what a connection to the agent met.
+    /// Describes the failure of a connection to the agent.
     fn how_broken(&self, system: Option<std::io::ErrorKind>) -> String {
         use std::io::ErrorKind::{ConnectionReset, HostUnreachable, NetworkUnreachable, TimedOut};
         let agent = self.route().map_or_else(|| self.shared.address.clone(), |route| route.agent.to_string());
@@ -441,7 +443,7 @@ impl Client {
     }
 }
 
-/// An agent that has yet to answer for the first time is not lost.
+/// Turns the loss of an agent that has never answered into an unreachable agent.
 fn not_reached(error: AgentError) -> AgentError {
     const REMEDY: &str = "check that an agent runs there (`linerate serve`), that it is not stopped or overloaded, and that its \
                           `--allow-peer`, if any, lists this host";
@@ -453,7 +455,7 @@ fn not_reached(error: AgentError) -> AgentError {
     }
 }
 
-/// Why an agent counts as lost that did not answer.
+/// Describes a missing answer.
 fn no_answer() -> String {
     format!("there is no answer for {} s", REQUEST_TIMEOUT.as_secs())
 }
@@ -463,16 +465,17 @@ async fn read(response: Response<Incoming>) -> Result<Bytes, Failed> {
     whole(response.into_body(), LONGEST_ANSWER, REQUEST_TIMEOUT).await
 }
 
-/// Reads a body to its end. A slow path may carry it for as long as some of it comes.
+/// Reads a body to its end. A slow path may take any time as long as pieces arrive.
 ///
 /// # Errors
-/// It breaks, nothing came for `silence`, or it is longer than `most` bytes: a hostile agent must not fill the memory here.
-async fn whole<B>(body: B, most: usize, silence: Duration) -> Result<Bytes, Failed>
+/// The body breaks, nothing arrived for `silence`, or it is longer than `limit` bytes, which protects against a hostile
+/// agent.
+async fn whole<B>(body: B, limit: usize, silence: Duration) -> Result<Bytes, Failed>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<HttpError>,
 {
-    let mut pieces = Limited::new(body, most).into_data_stream();
+    let mut pieces = Limited::new(body, limit).into_data_stream();
     let mut bytes = Vec::new();
     while let Some(piece) = within(silence, pieces.next()).await.ok_or_else(|| Failed::Late(no_answer()))? {
         bytes.extend_from_slice(&piece.map_err(Failed::Broken)?);
@@ -480,15 +483,15 @@ where
     Ok(bytes.into())
 }
 
-/// The stages of a session being read, on one connection after another.
+/// Stages of a session, read on one connection after another.
 struct Following {
     client: Client,
-    /// Opens the session, and goes on with it when it is repeated.
+    /// Request that opens the session, and continues it when it is repeated.
     ask: Ask,
     pieces: BodyDataStream<Incoming>,
     events: Events,
     ready: VecDeque<String>,
-    /// The session has been ready, so that it prepares nothing any more.
+    /// Whether the session has been ready, after which it prepares nothing any more.
     was_ready: bool,
     ended: bool,
 }
@@ -496,11 +499,18 @@ struct Following {
 impl Following {
     async fn begin(client: Client, ask: Ask) -> Result<Self, AgentError> {
         let pieces = follow(&client, &ask).await?;
-        let (events, ready) = (Events::default(), VecDeque::new());
-        Ok(Self { client, ask, pieces, events, ready, was_ready: false, ended: false })
+        Ok(Self {
+            client,
+            ask,
+            pieces,
+            events: Events::default(),
+            ready: VecDeque::new(),
+            was_ready: false,
+            ended: false,
+        })
     }
 
-    /// The next stage; none after the last.
+    /// Returns the next stage, or `None` after the last.
     async fn next(&mut self) -> Option<Result<Stage, AgentError>> {
         if self.ended {
             return None;
@@ -527,8 +537,11 @@ impl Following {
             self.ask.is_repeated = true;
             self.client.shared.http.renew();
             match follow(&self.client, &self.ask).await {
-                Ok(pieces) => (self.pieces, self.events) = (pieces, Events::default()),
-                // The first reason says more than that of the attempts to come back.
+                Ok(pieces) => {
+                    self.pieces = pieces;
+                    self.events = Events::default();
+                }
+                // The first reason is more specific than that of the later attempts.
                 Err(AgentError::Lost { .. }) => return Some(Err(self.client.error(self.ask.task, failed))),
                 Err(error) => return Some(Err(error)),
             }
@@ -536,8 +549,8 @@ impl Following {
     }
 
     fn stage(&mut self, data: &str) -> Result<Stage, AgentError> {
-        let unread = |error| self.client.not_an_agent(format!("its events: {error}"));
-        let stage = serde_json::from_str(data).map_err(unread)?;
+        let stage =
+            serde_json::from_str(data).map_err(|error| self.client.not_an_agent(format!("its events: {error}")))?;
         let prepares = matches!(stage, Stage::Preparing { .. } | Stage::Listening { .. });
         if self.was_ready && prepares {
             return Err(self.client.lost(self.ask.task, "it was started again, and has lost the session".to_owned()));
@@ -547,12 +560,16 @@ impl Following {
     }
 }
 
-/// Opens or goes on with the session of `ask`. Returns its events.
+/// Opens or continues the session of `ask`. Returns its events.
 async fn follow(client: &Client, ask: &Ask) -> Result<BodyDataStream<Incoming>, AgentError> {
     client.repeated(ask, RETRY_FOR, async |response| Ok(response.into_body().into_data_stream())).await
 }
 
-/// An error and its causes, outermost first. An [`std::io::Error`] hides the error it was made of from `source`.
+fn unusable(address: &str, error: &(dyn StdError + 'static)) -> AgentError {
+    AgentError::Unreachable { address: address.to_owned(), reason: cause(error) }
+}
+
+/// Iterates over an error and its causes, outermost first. `source` of an [`std::io::Error`] skips the inner error.
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| {
         let hidden = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
@@ -560,12 +577,12 @@ fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (
     })
 }
 
-/// The first cause of type `T`.
+/// Returns the first cause of type `T`.
 fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
     causes(error).find_map(|cause| cause.downcast_ref())
 }
 
-/// The innermost cause in words: what the system said.
+/// Returns the text of the innermost cause, which is the error of the system.
 fn cause(error: &(dyn StdError + 'static)) -> String {
     causes(error).last().map_or_else(String::new, ToString::to_string)
 }
@@ -576,10 +593,10 @@ mod tests {
     use http_body_util::Full;
 
     #[tokio::test]
-    async fn an_endless_answer_of_a_hostile_agent_is_cut_off() {
+    async fn length_of_an_answer_is_limited() {
         let answer = Bytes::from_static(b"ten bytes.");
-        let read = async |most| whole(Full::new(answer.clone()), most, REQUEST_TIMEOUT).await.ok();
-        assert_eq!(read(10).await, Some(answer.clone()), "as long as may be");
-        assert_eq!(read(9).await, None, "one byte more than may be");
+        for (limit, expected) in [(10, Some(answer.clone())), (9, None)] {
+            assert_eq!(whole(Full::new(answer.clone()), limit, REQUEST_TIMEOUT).await.ok(), expected, "{limit}");
+        }
     }
 }

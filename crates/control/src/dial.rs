@@ -1,7 +1,7 @@
 //! TCP connections to an agent's API.
 //!
-//! All addresses of the agent's host are tried, as RFC 8305 describes. The one that answered is used for all later connections, and
-//! trial data go there too. On a path that loses large packets without a word the segments are limited.
+//! All addresses of the agent's host are tried, as RFC 8305 describes. The one that answered is used for all later
+//! connections and for trial data. On a path that silently loses large packets the segments are limited.
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -16,30 +16,30 @@ use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::time::{sleep, timeout};
 
-/// How long TCP may take to connect to one address.
+/// Time limit for connecting to one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// An idle connection is probed this often: NATs and firewalls forget connections that carry nothing, some of them within 20 s.
+/// Interval of probing idle connections. NATs and firewalls forget idle connections, some of them within 20 s.
 const KEEPALIVE: Duration = Duration::from_secs(5);
-/// A connection is closed when nothing was acknowledged for this long, so that the next request opens another.
+/// Time without acknowledgement that closes a connection, so that the next request opens another.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(5);
-/// The next address is tried after this, or as soon as one has failed (RFC 8305 section 5).
+/// Time until the next address is tried, unless one fails sooner (RFC 8305 section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
-/// Limits of segments that are tried in turn. With headers they fit into 1,280 bytes, which every path of IPv6 carries (RFC 8200), and
-/// into 576, which every host of IPv4 accepts (RFC 1122).
+/// Segment limits that are tried in turn. With headers they fit into 1,280 bytes, which every IPv6 path carries (RFC
+/// 8200), and into 576, which every IPv4 host accepts (RFC 1122).
 const SEGMENT_LIMITS: [u16; 2] = [1_200, 512];
 
-/// The way to an agent that a connection has taken.
+/// Route of a connection to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
     /// Address and port of the agent.
     pub agent: SocketAddr,
-    /// Own address and port.
+    /// Local address and port.
     pub own: SocketAddr,
     /// Largest segment. `None` is the default of the system; a limit means that a connection with larger ones stalled.
     pub segment_limit: Option<u16>,
 }
 
-/// Opens connections to one agent.
+/// Opener of connections to one agent.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     host: String,
@@ -49,12 +49,12 @@ pub(crate) struct Dialer {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The address that answered.
+    /// Address that answered.
     answered: Option<SocketAddr>,
     route: Option<Route>,
     /// Index in [`SEGMENT_LIMITS`] plus one; 0 sets no limit.
     limit: usize,
-    /// A connection that nothing was sent on yet.
+    /// Connection on which nothing was sent yet.
     unused: Option<TcpStream>,
 }
 
@@ -65,15 +65,15 @@ impl State {
 }
 
 impl Dialer {
-    /// Connects to `host`, a name or an address (RFC 4007: with its zone, as in `fe80::1%eth0`).
+    /// Creates a dialer for `host`, a name or an address (RFC 4007: with its zone, as in `fe80::1%eth0`).
     pub(crate) fn new(host: String, port: u16) -> Self {
         Self { host, port, state: Mutex::default() }
     }
 
-    /// Opens a connection for the next request, and watches it.
+    /// Opens a connection for the next request, and returns a watch on it.
     ///
     /// # Errors
-    /// The name has no address, or none of the addresses answers.
+    /// The name has no address, or no address answers.
     pub(crate) async fn prepare(&self) -> Result<Watched, Unreached> {
         let stream = self.connect().await?;
         let watched = Watched(stream.as_fd().try_clone_to_owned().ok());
@@ -84,7 +84,7 @@ impl Dialer {
     /// Returns the prepared connection, or a new one.
     ///
     /// # Errors
-    /// The name has no address, or none of the addresses answers.
+    /// The name has no address, or no address answers.
     pub(crate) async fn take(&self) -> Result<TcpStream, Unreached> {
         let unused = self.state().unused.take();
         match unused {
@@ -93,7 +93,7 @@ impl Dialer {
         }
     }
 
-    /// Limits the segments of further connections a step more. Returns false if no smaller limit is left.
+    /// Reduces the segments of further connections by a step. Returns false if no smaller limit is left.
     pub(crate) fn limit_segments(&self) -> bool {
         let mut state = self.state();
         let more = state.limit < SEGMENT_LIMITS.len();
@@ -101,7 +101,7 @@ impl Dialer {
         more
     }
 
-    /// Returns the way that the latest connection took. `None` before the first.
+    /// Returns the route of the latest connection. Returns `None` before the first.
     pub(crate) fn route(&self) -> Option<Route> {
         self.state().route
     }
@@ -128,15 +128,11 @@ impl Dialer {
 
     /// Returns the addresses of the host, the families in turn.
     async fn addresses(&self) -> Result<Vec<SocketAddr>, Unreached> {
-        let unknown = || match self.host.split_once('%') {
-            Some((_, zone)) => Unreached::NoInterface(zone.to_owned()),
-            None => Unreached::UnknownName(self.host.clone()),
-        };
-        let found: Vec<SocketAddr> =
-            lookup_host((self.host.as_str(), self.port)).await.map_err(|_| unknown())?.collect();
-        let preferred = found.first().ok_or_else(unknown)?.is_ipv6();
+        let addresses: Vec<SocketAddr> =
+            lookup_host((self.host.as_str(), self.port)).await.map_err(|_| self.unknown())?.collect();
+        let preferred = addresses.first().ok_or_else(|| self.unknown())?.is_ipv6();
         let (mut first, mut second): (Vec<_>, Vec<_>) =
-            found.into_iter().partition(|address| address.is_ipv6() == preferred);
+            addresses.into_iter().partition(|address| address.is_ipv6() == preferred);
         first.reverse();
         second.reverse();
         let mut addresses = Vec::new();
@@ -147,17 +143,25 @@ impl Dialer {
         Ok(addresses)
     }
 
+    /// Returns the error of a host without an address.
+    fn unknown(&self) -> Unreached {
+        match self.host.split_once('%') {
+            Some((_, zone)) => Unreached::NoInterface(zone.to_owned()),
+            None => Unreached::UnknownName(self.host.clone()),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A connection whose segments are watched. The connection stays open as long as this value exists.
+/// Watch on the segments of a connection, which keeps the connection open.
 pub(crate) struct Watched(Option<OwnedFd>);
 
 impl Watched {
-    /// Returns whether the connection, which has stalled, shows that large segments are lost: a small one after them has arrived,
-    /// or nothing acknowledges what was sent again and again. The handshake of TCP, all of it small, had passed.
+    /// Returns whether the stalled connection shows a loss of large segments: a small one after them has arrived, or
+    /// repeated retransmissions are not acknowledged. The small segments of the TCP handshake had passed.
     pub(crate) fn loses_large_segments(&self) -> bool {
         const SENT_AGAIN: u8 = 2;
         let info = self.0.as_ref().and_then(|socket| tcp::info(socket.as_fd()).ok());
@@ -165,7 +169,7 @@ impl Watched {
     }
 }
 
-/// Returns the first connection that comes about, or why none did.
+/// Returns the first connection that succeeds, or the failures of all.
 async fn first_connected(
     addresses: &[SocketAddr],
     segment_limit: Option<u16>,
@@ -187,7 +191,7 @@ async fn first_connected(
 }
 
 async fn attempt(address: SocketAddr, segment_limit: Option<u16>) -> (SocketAddr, io::Result<TcpStream>) {
-    let connected = async {
+    let connecting = async {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         let options = SockRef::from(&socket);
         options.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE))?;
@@ -198,18 +202,18 @@ async fn attempt(address: SocketAddr, segment_limit: Option<u16>) -> (SocketAddr
         }
         socket.connect(address).await
     };
-    let outcome = timeout(CONNECT_TIMEOUT, connected).await;
+    let outcome = timeout(CONNECT_TIMEOUT, connecting).await;
     (address, outcome.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into())))
 }
 
-/// Why no TCP connection came about, and what to do.
+/// Failure of all TCP connections, with its remedy.
 #[derive(Debug)]
 pub(crate) enum Unreached {
-    /// Nothing is known of a host's name.
+    /// The name of the host is unknown.
     UnknownName(String),
-    /// This host has no interface of that name, which an address names as its zone.
+    /// The interface in the zone of the address does not exist on this host.
     NoInterface(String),
-    /// The addresses that were tried, and what became of each.
+    /// Failure of each tried address.
     Tried(Vec<(SocketAddr, io::Error)>),
 }
 
@@ -236,7 +240,7 @@ impl fmt::Display for Unreached {
             Self::Tried(attempts) => {
                 for (index, (address, error)) in attempts.iter().enumerate() {
                     let separator = if index == 0 { "" } else { ", " };
-                    write!(f, "{separator}TCP to {}: {}", shown(*address), what_happened(*address, error))?;
+                    write!(f, "{separator}TCP to {}: {}", formatted(*address), what_happened(*address, error))?;
                 }
                 write!(f, "; {}", remedy(attempts))
             }
@@ -244,13 +248,13 @@ impl fmt::Display for Unreached {
     }
 }
 
-/// Returns whether `address` is one of IPv6 that is unique on one link only (RFC 4291 section 2.5.6).
+/// Returns whether `address` is a link-local IPv6 address (RFC 4291 section 2.5.6).
 fn is_link_local(address: SocketAddr) -> bool {
     matches!(address.ip(), IpAddr::V6(v6) if v6.is_unicast_link_local())
 }
 
-/// Returns an address as an engineer writes it; the system's number of a zone says nothing to a reader.
-fn shown(address: SocketAddr) -> String {
+/// Formats an address without the system's number of its zone.
+fn formatted(address: SocketAddr) -> String {
     match address {
         SocketAddr::V4(v4) => v4.to_string(),
         SocketAddr::V6(v6) => format!("[{}]:{}", v6.ip(), v6.port()),
@@ -291,13 +295,13 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 
     fn refused(address: impl Into<IpAddr>) -> SocketAddr {
-        // Nobody listens at a port whose listener is gone.
+        // Nobody listens at the port after its listener is gone.
         let listener = TcpListener::bind((address.into(), 0)).expect("a port");
         listener.local_addr().expect("bound")
     }
 
     #[tokio::test]
-    async fn the_address_that_answers_is_kept() {
+    async fn address_that_answers_is_kept() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let living = listener.local_addr().expect("bound");
         let dead = SocketAddr::from((Ipv6Addr::LOCALHOST, living.port()));
@@ -308,8 +312,8 @@ mod tests {
         dialer.prepare().await.expect("it answers");
         let route = dialer.route().expect("connected");
         assert_eq!((route.agent, route.segment_limit), (living, None));
-        let own = dialer.take().await.expect("it was prepared").local_addr().expect("connected");
-        assert_eq!(own, route.own, "the prepared connection is the one that is used");
+        let local = dialer.take().await.expect("it was prepared").local_addr().expect("connected");
+        assert_eq!(local, route.own, "the prepared connection is used");
     }
 
     #[tokio::test]
@@ -327,7 +331,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn refused_silent_and_senseless_addresses_have_their_remedies() {
+    async fn errors_of_addresses_name_the_remedy() {
         let address = refused(Ipv4Addr::LOCALHOST);
         let text = Dialer::new("127.0.0.1".to_owned(), address.port()).take().await.expect_err("nobody").to_string();
         assert!(text.contains(&format!("TCP to {address}: refused")) && text.contains("linerate serve"), "{text}");

@@ -1,50 +1,50 @@
-//! What can go wrong between a client and an agent, told apart by what its reader has to do.
+//! Errors between a client and an agent, one variant per remedy.
 
 use crate::PROTOCOL;
 
-/// An agent that could not be reached, or did not do as asked. Messages name the agent by its address.
+/// Failure to reach an agent, or of a request to it. Messages name the agent by its address.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AgentError {
-    /// Nobody answers.
+    /// No agent answers.
     #[error("no agent answers at {address}: {reason}")]
     Unreachable {
-        /// Where the agent should be.
+        /// Expected address of the agent.
         address: String,
         /// The attempts, their results, and the remedy.
         reason: String,
     },
-    /// Something answers, but it is no agent.
+    /// The answering program is not an agent.
     #[error("what answers at {address} is not a linerate agent: {reason}; check the port in the agent URL")]
     NotAnAgent {
-        /// Where the agent should be.
+        /// Expected address of the agent.
         address: String,
-        /// What it said.
+        /// Description of its answer.
         reason: String,
     },
-    /// What answers did not prove that it has the pairing code.
+    /// The answering program did not prove that it has the pairing code.
     #[error(
         "what answers at {address} did not prove that it has the pairing code: someone may stand in between; copy the agent \
          URL that `linerate serve` prints instead"
     )]
     PairingNotProved {
-        /// Where the agent should be.
+        /// Expected address of the agent.
         address: String,
     },
-    /// The agent shows another certificate than the agent URL says.
+    /// The agent's certificate differs from that of the agent URL.
     #[error(
         "the agent at {address} shows another certificate than the agent URL says: it was started anew with a new \
          identity (copy the agent URL it prints now), or someone stands in between"
     )]
     WrongFingerprint {
-        /// The agent.
+        /// Address of the agent.
         address: String,
     },
     /// The agent does not accept the token.
     #[error("the agent at {address} does not accept the agent URL: {message}")]
     WrongToken {
-        /// The agent.
+        /// Address of the agent.
         address: String,
-        /// Why, and what to do about it.
+        /// Cause and remedy.
         message: String,
     },
     /// The agent speaks another version of the protocol.
@@ -54,43 +54,43 @@ pub enum AgentError {
         env!("CARGO_PKG_VERSION")
     )]
     WrongProtocol {
-        /// The agent.
+        /// Address of the agent.
         address: String,
-        /// The version that it speaks.
+        /// Version of the agent's protocol.
         theirs: String,
     },
-    /// The agent's limits forbid what was asked.
+    /// The agent's limits forbid the request.
     #[error("the agent at {address} refuses: {message}")]
     Refused {
-        /// The agent.
+        /// Address of the agent.
         address: String,
-        /// Which limit, and how to raise it.
+        /// Limit, and how to raise it.
         message: String,
     },
     /// The agent did not understand the request, or the session is at another stage.
     #[error("the agent at {address} cannot do that: {message}")]
     Rejected {
-        /// The agent.
+        /// Address of the agent.
         address: String,
-        /// Why.
+        /// Cause.
         message: String,
     },
     /// The session or the host failed at it.
     #[error("failed at {address}: {message}")]
     Failed {
-        /// The agent.
+        /// Address of the agent.
         address: String,
-        /// What failed there.
+        /// Description of the failure.
         message: String,
     },
     /// An agent that had answered before is gone.
     #[error("lost the agent at {address} while it was to {task}: {reason}; it was stopped, or the network to it broke")]
     Lost {
-        /// The agent.
+        /// Address of the agent.
         address: String,
-        /// What it was asked for.
+        /// Requested task.
         task: &'static str,
-        /// What the connection met.
+        /// Failure of the connection.
         reason: String,
     },
 }

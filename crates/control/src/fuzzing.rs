@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: what an agent that may be hostile answers a runner.
+//! Entry points for fuzzing: answers of a hostile agent.
 
 use crate::pairing::{Paired, PairingMessage};
 use crate::sse::Events;
@@ -6,8 +6,8 @@ use crate::{ApiError, ClockReading, Closed};
 use linerate_model::{Host, HostCounters, HostCounts, Mac, PortInfo, Stage};
 use serde::de::DeserializeOwned;
 
-/// Reads bytes as every body that an agent answers with, and as a stream of events. Their first byte says in pieces of how many
-/// bytes events come.
+/// Reads bytes as every body of an agent's answers, and as a stream of events. The first byte is the size of the pieces
+/// of events.
 pub fn answer(bytes: &[u8]) {
     let Some((piece, bytes)) = bytes.split_first() else { return };
     read::<Host>(bytes);
@@ -27,9 +27,9 @@ pub fn answer(bytes: &[u8]) {
     }
 }
 
-/// Reads a body. What is read can be written again, since it is kept.
+/// Reads a body, and asserts that the value can be written again.
 fn read<T: DeserializeOwned + serde::Serialize>(bytes: &[u8]) {
     if let Ok(value) = serde_json::from_slice::<T>(bytes) {
-        assert!(serde_json::to_string(&value).is_ok(), "what was read can be kept");
+        assert!(serde_json::to_string(&value).is_ok(), "the value can be kept");
     }
 }

@@ -22,30 +22,30 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tower_service::Service;
 
-/// Before the path of each request. The dialer says where a request goes, so the name means nothing.
+/// Prefix of each request's path. The dialer decides the destination, so the name has no meaning.
 const BASE: &str = "https://linerate/v1";
 
-/// Shorter than agents keep idle connections, so that no request meets one that is being closed.
+/// Lifetime of idle connections, shorter than that of agents, so that no request uses a closing connection.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// A header that only makes a request longer.
+/// Header that only makes a request longer.
 const PADDING: HeaderName = HeaderName::from_static("linerate-padding");
 
-/// Why a request was not answered.
+/// Cause of an unanswered request.
 pub(crate) type HttpError = Box<dyn StdError + Send + Sync>;
 
-/// A request, which may be sent more than once.
+/// Request that may be sent more than once.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) method: Method,
     /// Segments of the path.
     pub(crate) path: Vec<String>,
     pub(crate) body: Option<Bytes>,
-    /// The agent may have got it before, unanswered.
+    /// Whether the agent may have received it before.
     pub(crate) is_repeated: bool,
     /// Bytes of a header that only makes the request longer.
     pub(crate) padding: usize,
-    /// The task of the agent, for messages.
+    /// Task of the agent, for messages.
     pub(crate) task: &'static str,
 }
 
@@ -56,22 +56,22 @@ impl Ask {
     }
 }
 
-/// Requests to one agent. They follow no redirection and no proxy.
+/// HTTP client for one agent, without redirections and proxies.
 #[derive(Debug)]
 pub(crate) struct Http {
     connector: Connector,
-    /// Connections that are kept for the next request.
+    /// Connections kept for the next request.
     pool: Mutex<Pool<Connector, Full<Bytes>>>,
-    /// Sent with every request.
+    /// Headers of every request.
     headers: HeaderMap,
     dialer: Arc<Dialer>,
 }
 
 impl Http {
-    /// Requests to the holder of the pinned certificate that `dialer` connects to.
+    /// Creates a client for the agent with the pinned certificate, connected by `dialer`.
     ///
     /// # Errors
-    /// TLS 1.3 is not to be had from this build's cryptography.
+    /// TLS 1.3 is not available in this build's cryptography.
     pub(crate) fn new(dialer: Dialer, pinned: &Pinned, headers: HeaderMap) -> Result<Self, rustls::Error> {
         let dialer = Arc::new(dialer);
         let connector = Connector { dialer: Arc::clone(&dialer), tls: Arc::new(pin::pinned_config(pinned)?) };
@@ -79,20 +79,20 @@ impl Http {
         Ok(Self { connector, pool, headers, dialer })
     }
 
-    /// Opens new connections for all requests from now on. Those under way keep theirs.
+    /// Opens new connections for all requests from now on. Running requests keep theirs.
     pub(crate) fn renew(&self) {
         *self.pool.lock().unwrap_or_else(PoisonError::into_inner) = new_pool(&self.connector);
     }
 
-    /// Opens the connections.
+    /// Returns the opener of the connections.
     pub(crate) fn dialer(&self) -> &Dialer {
         &self.dialer
     }
 
-    /// Sends `ask` and returns the answer as soon as its head is there.
+    /// Sends `ask` and returns the answer as soon as its head has arrived.
     ///
     /// # Errors
-    /// No connection, or one that broke. The caller limits the time.
+    /// The connection could not be made, or it broke. The caller limits the time.
     pub(crate) async fn send(&self, ask: &Ask) -> Result<Response<Incoming>, HttpError> {
         let mut uri = BASE.to_owned();
         for segment in &ask.path {
@@ -120,7 +120,7 @@ fn new_pool(connector: &Connector) -> Pool<Connector, Full<Bytes>> {
     Pool::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).build(connector.clone())
 }
 
-/// Connects by TCP and TLS. The caller limits the time.
+/// Connector for TCP and TLS. The caller limits the time.
 #[derive(Debug, Clone)]
 struct Connector {
     dialer: Arc<Dialer>,
@@ -137,7 +137,8 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let (dialer, tls) = (Arc::clone(&self.dialer), Arc::clone(&self.tls));
+        let dialer = Arc::clone(&self.dialer);
+        let tls = Arc::clone(&self.tls);
         Box::pin(async move {
             let stream = TimedStream::new(dialer.take().await?);
             HttpsConnector::from((Connected(Some(stream)), tls)).call(uri).await
@@ -145,7 +146,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// A TCP connection that is there already, for TLS on top of it.
+/// Existing TCP connection, for TLS on top of it.
 struct Connected(Option<TimedStream>);
 
 impl Service<Uri> for Connected {
@@ -162,10 +163,10 @@ impl Service<Uri> for Connected {
     }
 }
 
-/// The body of a request.
+/// Encodes the body of a request.
 ///
 /// # Errors
-/// The value has no form in JSON.
+/// The value cannot be represented in JSON.
 pub(crate) fn json(value: &(impl Serialize + ?Sized)) -> Result<Bytes, HttpError> {
     Ok(serde_json::to_vec(value)?.into())
 }

@@ -1,7 +1,7 @@
-//! The client of an agent's API, and what both say to each other.
+//! The client of an agent's API, and the types of the protocol.
 //!
-//! A runner opens a session on each agent of a trial ([`Client::open`]), follows its stages, and orders the next step when all
-//! sessions have reached one. Nothing here knows an engine, or how a trial is put together.
+//! A runner opens a session on each agent of a trial ([`Client::open`]), follows its stages, and orders the next step
+//! when all sessions have reached one. Nothing here knows an engine, or how a trial is put together.
 //!
 //! The client pins the agent's certificate by its fingerprint and shows the token; an
 //! [`AgentUrl`](linerate_model::AgentUrl) carries both with the address.
@@ -35,8 +35,8 @@ pub use session::{ClockReading, Closed, SessionHandle};
 /// Version of the API. Both sides send it with each request and answer, and refuse to work with another.
 pub const PROTOCOL: u32 = 7;
 
-/// The header of a request that may have come before, unanswered. A session that it opened then goes on.
+/// Header of a request that may have arrived before. A session that it opened continues.
 pub const REPEATED_HEADER: &str = "linerate-repeated";
 
-/// The header that carries [`PROTOCOL`].
+/// Header that carries [`PROTOCOL`].
 pub const PROTOCOL_HEADER: &str = "linerate-protocol";

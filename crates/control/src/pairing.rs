@@ -1,14 +1,15 @@
-//! Pairing: a short code that is read on one machine and typed on another becomes an agent URL there, which nobody types or sees.
+//! Pairing: a short code, read on one machine and typed on another, yields an agent URL that nobody types or sees.
 //!
 //! ```text
 //! POST /v1/pair          message of the client                -> message of the agent
 //! POST /v1/pair/confirm  proof of the client                  -> proof of the agent, and its token
 //! ```
 //!
-//! The messages are those of SPAKE2 (Abdalla and Pointcheval, "Simple Password-Based Encrypted Key Exchange Protocols", 2005) with
-//! the code as the password. Both ends have the same key afterwards if they had the same code; who listens, or has no code, learns
-//! nothing by which codes could be tried elsewhere. Each exchange is one guess, and the agent counts them. The proofs are over the
-//! fingerprint of the certificate that each end sees, so that nobody can stand in between with a certificate of his own.
+//! The messages are those of SPAKE2 (Abdalla and Pointcheval, "Simple Password-Based Encrypted Key Exchange Protocols",
+//! 2005) with the code as the password. Both ends have the same key afterwards if they had the same code. An
+//! eavesdropper, or a peer without the code, learns nothing for trying codes offline. Each exchange is one guess, and
+//! the agent counts them. The proofs cover the fingerprint of the certificate that each end sees, so that a man in the
+//! middle cannot use another certificate.
 
 use crate::client::Client;
 use crate::{AgentError, pin};
@@ -21,55 +22,55 @@ use spake2::{Ed25519Group, Identity, Password, Spake2};
 use std::fmt;
 use std::str::FromStr;
 
-/// Digits of a code.
+/// Number of digits of a code.
 const DIGITS: usize = 6;
 const OF_CLIENT: &[u8] = b"linerate pairing: client";
 const OF_AGENT: &[u8] = b"linerate pairing: agent";
 const TASK: &str = "pair";
 
-/// What both people have: six digits.
+/// Pairing code of six digits that both people have.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PairingCode(String);
 
-/// A text that is no pairing code.
+/// Error for a text that is not a pairing code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a pairing code has 6 digits, as in 417-293; `linerate serve --pair` shows it")]
 pub struct BadPairingCode;
 
-/// What one end sends first.
+/// First message of an end.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PairingMessage {
-    /// Of SPAKE2.
+    /// Message of SPAKE2.
     pub message: Vec<u8>,
 }
 
-/// That an end found the same key, for the certificate that it sees.
+/// Proof that an end has the same key, for the certificate that it sees.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PairingProof {
     /// HMAC-SHA256 (RFC 2104).
     pub proof: Vec<u8>,
 }
 
-/// What a client gets that had the code.
+/// Answer to a client with the code.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Paired {
-    /// The agent's proof.
+    /// Proof of the agent.
     pub proof: Vec<u8>,
-    /// The secret of the agent URL.
+    /// Secret of the agent URL.
     pub token: String,
 }
 
-/// An end of a pairing that waits for the other's message.
+/// End of a pairing that waits for the message of the other end.
 pub struct PairingEnd(Spake2<Ed25519Group>);
 
-/// What both ends have in common, if their codes were the same.
+/// Key of both ends, the same if their codes were the same.
 pub struct PairingKey(hmac::Key);
 
 impl PairingCode {
-    /// A new one.
+    /// Generates a random code.
     ///
     /// # Panics
-    /// The system gives no random bytes.
+    /// The system has no random bytes.
     pub fn generate() -> Self {
         let mut bytes = [0; 8];
         SystemRandom::new().fill(&mut bytes).expect("getrandom(2) does not fail");
@@ -88,7 +89,7 @@ impl FromStr for PairingCode {
     }
 }
 
-/// In two groups, as people read it.
+/// Formats the code in two groups.
 impl fmt::Display for PairingCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, second) = self.0.split_at(DIGITS / 2);
@@ -139,7 +140,7 @@ impl PairingEnd {
         (Self(end), message)
     }
 
-    /// The key, from the other end's message; none if that is no message of the other end.
+    /// Returns the key, from the other end's message. Returns `None` if the message is invalid.
     pub fn finish(self, message: &[u8]) -> Option<PairingKey> {
         let key = self.0.finish(message).ok()?;
         Some(PairingKey(hmac::Key::new(hmac::HMAC_SHA256, &key)))
@@ -151,17 +152,17 @@ fn identities() -> (Identity, Identity) {
 }
 
 impl PairingKey {
-    /// The client's proof for a certificate of this fingerprint.
+    /// Returns the client's proof for a certificate of this fingerprint.
     pub fn of_client(&self, fingerprint: &str) -> Vec<u8> {
         self.proof(OF_CLIENT, fingerprint)
     }
 
-    /// The agent's proof for a certificate of this fingerprint.
+    /// Returns the agent's proof for a certificate of this fingerprint.
     pub fn of_agent(&self, fingerprint: &str) -> Vec<u8> {
         self.proof(OF_AGENT, fingerprint)
     }
 
-    /// Whether `proof` is the client's for a certificate of this fingerprint.
+    /// Returns whether `proof` is the client's for a certificate of this fingerprint.
     pub fn is_of_client(&self, proof: &[u8], fingerprint: &str) -> bool {
         hmac::verify(&self.0, &signed(OF_CLIENT, fingerprint), proof).is_ok()
     }
@@ -175,7 +176,8 @@ impl PairingKey {
     }
 }
 
-/// The ends' names are no beginnings of each other, and a fingerprint has a fixed length.
+/// Returns the signed bytes. They are unambiguous: no name of an end is a prefix of another, and a fingerprint has a
+/// fixed length.
 fn signed(end: &[u8], fingerprint: &str) -> Vec<u8> {
     [end, fingerprint.as_bytes()].concat()
 }
@@ -183,16 +185,17 @@ fn signed(end: &[u8], fingerprint: &str) -> Vec<u8> {
 /// Pairs with the agent at `host` and `port` that shows `code`. Returns its URL.
 ///
 /// # Errors
-/// It cannot be reached, pairs with nobody, shows another code, or somebody stands in between.
+/// The agent cannot be reached, does not pair, shows another code, or there is a man in the middle.
 pub async fn pair(host: &str, port: u16, code: &PairingCode) -> Result<AgentUrl, AgentError> {
     let mut url = AgentUrl { host: host.to_owned(), port, token: String::new(), fingerprint: String::new() };
-    let (address, seen) = (url.address(), pin::Pinned::first_seen());
-    let client = Client::unadmitted(&url, &seen)?;
+    let address = url.address();
+    let pinned = pin::Pinned::first_seen();
+    let client = Client::unadmitted(&url, &pinned)?;
     let (end, message) = PairingEnd::client(code);
     let theirs: PairingMessage = client.first(&["pair"], &PairingMessage { message }, TASK).await?;
-    let stranger = |reason: &str| AgentError::NotAnAgent { address: address.clone(), reason: reason.to_owned() };
-    let key = end.finish(&theirs.message).ok_or_else(|| stranger("its pairing message cannot be read"))?;
-    let fingerprint = seen.get().ok_or_else(|| stranger("it showed no certificate"))?.to_owned();
+    let not_an_agent = |reason: &str| AgentError::NotAnAgent { address: address.clone(), reason: reason.to_owned() };
+    let key = end.finish(&theirs.message).ok_or_else(|| not_an_agent("its pairing message cannot be read"))?;
+    let fingerprint = pinned.get().ok_or_else(|| not_an_agent("it showed no certificate"))?.to_owned();
     let proof = PairingProof { proof: key.of_client(&fingerprint) };
     let paired: Paired = client.first(&["pair", "confirm"], &proof, TASK).await?;
     if !key.is_of_agent(&paired.proof, &fingerprint) {
@@ -200,8 +203,8 @@ pub async fn pair(host: &str, port: u16, code: &PairingCode) -> Result<AgentUrl,
     }
     url.token = paired.token;
     url.fingerprint = fingerprint;
-    // As if it had been read: a hostile agent's token is checked like any other.
-    url.to_string().parse().map_err(|_| stranger("its token cannot be read"))
+    // Parsed again, so that a hostile agent's token is checked like any other.
+    url.to_string().parse().map_err(|_| not_an_agent("its token cannot be read"))
 }
 
 #[cfg(test)]
@@ -212,7 +215,7 @@ mod tests {
         text.parse().expect("a code")
     }
 
-    /// The keys of both ends.
+    /// Returns the keys of both ends.
     fn keys(of_client: &str, of_agent: &str) -> (PairingKey, PairingKey) {
         let (client, to_agent) = PairingEnd::client(&code(of_client));
         let (agent, to_client) = PairingEnd::agent(&code(of_agent));

@@ -7,7 +7,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, Signa
 use std::sync::{Arc, OnceLock};
 use subtle::ConstantTimeEq as _;
 
-/// The SHA-256 of a certificate, in hexadecimal digits.
+/// Returns the SHA-256 of a certificate, in hexadecimal digits.
 pub fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
@@ -18,34 +18,34 @@ pub fn fingerprint(certificate: &CertificateDer<'_>) -> String {
 pub(crate) struct Pinned(Arc<OnceLock<String>>);
 
 impl Pinned {
-    /// The certificate of this fingerprint.
+    /// Trusts the certificate with this fingerprint.
     pub(crate) fn known(fingerprint: &str) -> Self {
         Self(Arc::new(OnceLock::from(fingerprint.to_ascii_lowercase())))
     }
 
-    /// The first certificate that is seen.
+    /// Trusts the first certificate that a peer presents.
     pub(crate) fn first_seen() -> Self {
         Self::default()
     }
 
-    /// The fingerprint; none before a certificate was seen.
+    /// Returns the fingerprint. `None` before the first certificate.
     pub(crate) fn get(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
     }
 }
 
-/// TLS that talks to the holder of the certificate with that SHA-256 fingerprint only.
+/// Returns a TLS configuration that accepts only the certificate with this SHA-256 fingerprint.
 ///
 /// # Errors
-/// TLS 1.3 is not to be had from this build's cryptography.
+/// The cryptography of this build does not support TLS 1.3.
 pub fn client_config(fingerprint: &str) -> Result<ClientConfig, Error> {
     pinned_config(&Pinned::known(fingerprint))
 }
 
-/// TLS that talks to the holder of the pinned certificate only.
+/// Returns a TLS configuration that accepts only the pinned certificate.
 ///
 /// # Errors
-/// TLS 1.3 is not to be had from this build's cryptography.
+/// The cryptography of this build does not support TLS 1.3.
 pub(crate) fn pinned_config(pinned: &Pinned) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let pin = Pin { pinned: pinned.clone(), provider: Arc::clone(&provider) };
@@ -58,12 +58,12 @@ pub(crate) fn pinned_config(pinned: &Pinned) -> Result<ClientConfig, Error> {
     Ok(config)
 }
 
-/// The error a wrong certificate is refused with.
+/// Returns whether a certificate was refused because of its fingerprint.
 pub(crate) fn is_wrong_fingerprint(error: &Error) -> bool {
     matches!(error, Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
 }
 
-/// Returns what an error of TLS says of the other end.
+/// Describes the fault of the peer that caused a TLS error.
 pub(crate) fn what_is_wrong(error: &Error) -> &'static str {
     match error {
         Error::InvalidMessage(_) | Error::InappropriateMessage { .. } | Error::InappropriateHandshakeMessage { .. } => {
@@ -78,7 +78,7 @@ pub(crate) fn what_is_wrong(error: &Error) -> &'static str {
 }
 
 /// Compares the certificate with the fingerprint, and has the handshake prove that the peer holds its key. Names and
-/// dates are not looked at: the fingerprint says more than they do.
+/// dates are ignored: the fingerprint identifies the certificate.
 #[derive(Debug)]
 struct Pin {
     pinned: Pinned,
@@ -94,9 +94,9 @@ impl ServerCertVerifier for Pin {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let shown = fingerprint(end_entity);
-        let pinned = self.pinned.0.get_or_init(|| shown.clone());
-        if shown.as_bytes().ct_eq(pinned.as_bytes()).into() {
+        let presented = fingerprint(end_entity);
+        let pinned = self.pinned.0.get_or_init(|| presented.clone());
+        if presented.as_bytes().ct_eq(pinned.as_bytes()).into() {
             Ok(ServerCertVerified::assertion())
         } else {
             Err(CertificateError::ApplicationVerificationFailure.into())

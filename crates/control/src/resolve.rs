@@ -1,4 +1,4 @@
-//! A question to a neighbour of one of the host's ports.
+//! Requests for the Ethernet address of a neighbour.
 
 use linerate_model::Mac;
 use schemars::JsonSchema;
@@ -8,12 +8,12 @@ use std::net::IpAddr;
 /// Asks for the Ethernet address of a neighbour (ARP or neighbour discovery).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resolve {
-    /// The port that asks.
+    /// Port that sends the request.
     pub interface: String,
-    /// The port's address.
+    /// Address of the port.
     pub mac: Mac,
-    /// The IP address that asks.
+    /// Sender's IP address.
     pub own: IpAddr,
-    /// The neighbour, as a rule a router.
+    /// Address of the neighbour, usually a router.
     pub target: IpAddr,
 }

@@ -1,14 +1,14 @@
-//! When a request that met no answer is repeated on a new connection, and until when.
+//! Decides when and how long a request without an answer is repeated on a new connection.
 //!
-//! The network under test may be the one that carries requests: it may be cut for a while, drop the connections that a NAT has
-//! forgotten, or give the controller another address. An agent keeps sessions and counts meanwhile.
+//! The network under test may carry the requests too: it may be down for a while, a NAT may forget connections, or the
+//! controller may get another address. The agent keeps sessions and counts meanwhile.
 
 use std::time::{Duration, Instant};
 
 /// Pause after the first failure. It doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// A host that refuses connections for this long has no agent any more: one that starts again has lost its sessions.
+/// A host that refuses connections for this long has no agent any more. An agent that restarts has lost its sessions.
 const REFUSED: Duration = Duration::from_secs(1);
 
 /// How a request failed without an answer.
@@ -16,11 +16,11 @@ const REFUSED: Duration = Duration::from_secs(1);
 pub(crate) enum Unanswered {
     /// The host refused the connection.
     Refused,
-    /// The connection broke, or nothing came in time.
+    /// The connection broke, or no answer arrived in time.
     Silent,
 }
 
-/// Decides whether one request is repeated.
+/// The state of one request that may be repeated.
 #[derive(Debug)]
 pub(crate) struct Retries {
     until: Instant,
@@ -59,7 +59,8 @@ mod tests {
     /// Returns how long a request is repeated whose attempts take `attempt` each and fail as `why` says.
     fn repeated(why: impl Fn(Duration) -> Unanswered, attempt: Duration) -> Duration {
         let begin = Instant::now();
-        let (mut retries, mut now) = (Retries::new(LONGEST, begin), begin);
+        let mut retries = Retries::new(LONGEST, begin);
+        let mut now = begin;
         loop {
             now += attempt;
             match retries.pause(why(now - begin), now) {

@@ -1,4 +1,4 @@
-//! A session that was opened on an agent, as its stages are told.
+//! Handles to sessions that were opened on an agent.
 
 use crate::AgentError;
 use futures_util::Stream;
@@ -10,8 +10,8 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The stages of one session, as the agent tells them; the last is [`Stage::Done`] or [`Stage::Failed`]. A stage that passes
-/// without an order may be left out. Dropping the handle stops the session.
+/// The stream of stages that one session enters. The last is [`Stage::Done`] or [`Stage::Failed`]. A stage that needs
+/// no order may be omitted. Dropping the handle stops the session.
 pub struct SessionHandle {
     id: SessionId,
     stages: BoxStream<'static, Result<Stage, AgentError>>,
@@ -22,7 +22,7 @@ impl SessionHandle {
         Self { id, stages }
     }
 
-    /// The session's name.
+    /// Returns the name of the session.
     pub fn id(&self) -> &SessionId {
         &self.id
     }
@@ -42,20 +42,20 @@ impl fmt::Debug for SessionHandle {
     }
 }
 
-/// What an agent answers when it is asked for its clock: CLOCK_MONOTONIC of its host, nanoseconds.
+/// An agent's answer to a request for its clock: `CLOCK_MONOTONIC` of its host, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockReading {
-    /// When the request arrived.
+    /// Time at which the request arrived.
     pub receive_ns: u64,
-    /// When the answer left.
+    /// Time at which the answer left.
     pub transmit_ns: u64,
 }
 
-/// What an agent answers when it is asked to close a session.
+/// An agent's answer to a request to close a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Closed {
-    /// Whether the session has let go of everything. If not, it is still at it: ask again.
+    /// Whether the session has released everything. If not, ask again: it is still closing.
     pub over: bool,
-    /// What could not be removed, and must be by hand.
+    /// Descriptions of what the agent could not remove and the user must remove.
     pub remains: Vec<String>,
 }

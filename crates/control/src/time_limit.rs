@@ -1,7 +1,8 @@
-//! How long another host is waited for: only time in which this program runs counts.
+//! Time limits for answers of other hosts. Only time in which this program runs counts.
 //!
-//! After a pause of this program or of its machine (SIGSTOP, a virtual machine that is held) a timer has run out, although the answer
-//! may wait in its socket: the task that reads the connection had no turn. So time is counted in short steps, and a pause is one.
+//! After this program or its machine was stopped (SIGSTOP, a paused virtual machine), a timer has expired although the
+//! answer may be in the socket: the task that reads the connection has not run. So time is counted in short steps, and
+//! a pause lasts one step.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -9,23 +10,23 @@ use tokio::time::timeout;
 
 const STEP: Duration = Duration::from_secs(1);
 
-/// Returns what comes of `awaited` within `longest`; none if nothing does.
-pub(crate) async fn within<T>(longest: Duration, awaited: impl Future<Output = T>) -> Option<T> {
-    in_steps(longest, STEP, awaited).await
+/// Returns the output of `future` if it completes within `longest`.
+pub(crate) async fn within<T>(longest: Duration, future: impl Future<Output = T>) -> Option<T> {
+    in_steps(longest, STEP, future).await
 }
 
-async fn in_steps<T>(longest: Duration, step: Duration, awaited: impl Future<Output = T>) -> Option<T> {
-    let mut awaited = pin!(awaited);
+async fn in_steps<T>(longest: Duration, step: Duration, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
     let mut left = longest;
     while !left.is_zero() {
-        let now = left.min(step);
-        if let Ok(came) = timeout(now, awaited.as_mut()).await {
-            return Some(came);
+        let current = left.min(step);
+        if let Ok(output) = timeout(current, future.as_mut()).await {
+            return Some(output);
         }
-        left -= now;
+        left -= current;
     }
-    // A pause may have been the last step: what it left in the socket is heard in one more.
-    timeout(step, awaited).await.ok()
+    // The last step may have been a pause. One more step reads what is in the socket.
+    timeout(step, future).await.ok()
 }
 
 #[cfg(test)]
@@ -38,23 +39,23 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(20);
 
     #[tokio::test]
-    async fn what_came_while_this_program_was_held_is_heard() {
+    async fn answer_that_arrives_during_a_pause_is_received() {
         let (ours, theirs) = UnixStream::pair().expect("a pair");
-        let (heard, hears) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         tokio::spawn(async move {
             ours.readable().await.expect("readable");
-            heard.send(()).expect("somebody waits");
+            sender.send(()).expect("the receiver waits");
         });
         tokio::spawn(async move {
-            // Only what the runtime has found writable is written to.
+            // `try_write` writes only after the runtime has seen the socket writable.
             theirs.writable().await.expect("writable");
-            // The whole program has one thread, and sleeps.
+            // Stops the whole program, which has one thread.
             std::thread::sleep(3 * LONGEST);
             theirs.try_write(&[1]).expect("there is room");
-            // It stays open.
+            // Keeps the socket open.
             std::future::pending::<()>().await;
         });
-        in_steps(LONGEST, SHORT, hears).await.expect("heard").expect("sent");
+        in_steps(LONGEST, SHORT, receiver).await.expect("in time").expect("sent");
     }
 
     #[tokio::test]

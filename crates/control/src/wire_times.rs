@@ -1,4 +1,5 @@
-//! When a connection last wrote and read, below TLS: the times of a request and its answer without what HTTP and TLS take here.
+//! Times of the last write and read of a connection, below TLS. They do not contain the time that HTTP and TLS take in
+//! this program.
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use tokio::net::TcpStream;
 
-/// The latest times of one connection, on the clock of [`clock::now`]. Every response carries those of its connection.
+/// The latest times of one connection, on the clock of [`clock::now`]. Every response contains those of its connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WireTimes(Arc<Times>);
 
@@ -22,22 +23,22 @@ struct Times {
 }
 
 impl WireTimes {
-    /// When the connection last began to write.
+    /// Returns the time at which the connection last began to write.
     pub(crate) fn wrote(&self) -> u64 {
         self.0.wrote.load(Ordering::Relaxed)
     }
 
-    /// When it last had read.
+    /// Returns the time at which it last finished a read.
     pub(crate) fn read(&self) -> u64 {
         self.0.read.load(Ordering::Relaxed)
     }
 
-    fn writes(&self) {
+    fn note_write(&self) {
         self.0.wrote.store(clock::now(), Ordering::Relaxed);
     }
 }
 
-/// A TCP connection that keeps its times.
+/// A TCP connection that notes its times.
 #[derive(Debug)]
 pub(crate) struct TimedStream {
     stream: TokioIo<TcpStream>,
@@ -68,7 +69,7 @@ impl Read for TimedStream {
 
 impl Write for TimedStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.times.writes();
+        self.times.note_write();
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -77,7 +78,7 @@ impl Write for TimedStream {
         context: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.times.writes();
+        self.times.note_write();
         Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
     }
 

@@ -1,7 +1,8 @@
 //! Folders of this host that copies may use.
 //!
-//! Others may rename folders and make links while a copy begins. So a path is only ever used to find out which names to open:
-//! each of them is then opened from the allowed folder's descriptor, no symbolic link is followed, and what comes after uses that descriptor.
+//! Others may rename folders and make links while a copy begins. So a path is only ever used to find out which names to
+//! open: each of them is then opened from the allowed folder's descriptor, no symbolic link is followed, and what comes
+//! after uses that descriptor.
 
 use crate::CopyError;
 use crate::control::Control;
@@ -29,9 +30,9 @@ const NEW_FOLDER: Mode = Mode::S_IRWXU.union(Mode::S_IRWXG).union(Mode::S_IRWXO)
 /// Folders below which copies may read and write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedFolders {
-    /// As the agent's owner named them; empty allows no copy from or to files.
+    /// Folders that the agent's owner allows; empty allows no copy from or to files.
     pub allowed: Vec<PathBuf>,
-    /// Where copies make scratch folders; `None` takes the first allowed folder.
+    /// Folder for scratch folders of copies; `None` takes the first allowed folder.
     pub scratch: Option<PathBuf>,
 }
 
@@ -52,7 +53,8 @@ impl AllowedFolders {
         Ok((folder, found.path))
     }
 
-    /// Opens a folder to be written and makes it if it is missing; its parent must exist. Returns it with its real path.
+    /// Opens a folder to be written and makes it if it is missing; its parent must exist. Returns it with its real
+    /// path.
     pub(crate) fn destination(&self, path: &str) -> Result<(LocalFolder, PathBuf), CopyError> {
         let found = self.locate(path)?;
         found.make().map_err(CopyError::at("mkdir", &found.path))?;
@@ -66,13 +68,14 @@ impl AllowedFolders {
         Scratch::new(home, bytes)
     }
 
-    /// Where `path` is below an allowed folder.
+    /// Finds the allowed folder that contains `path`.
     fn locate(&self, path: &str) -> Result<FolderPath, CopyError> {
         let path = absolute(path)?;
         if self.allowed.is_empty() {
             return Err(CopyError::NoFolder);
         }
-        // A path that cannot be followed is opened name by name as it is written, if at all: its error must not tell what exists elsewhere.
+        // A path that cannot be resolved is opened name by name as it is written, if at all: its error must not reveal
+        // what exists elsewhere.
         let real = real(&path).unwrap_or_else(|_| path.clone());
         for allowed in &self.allowed {
             let Ok(top) = allowed.canonicalize() else { continue };
@@ -115,7 +118,7 @@ fn real(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// The names of a path with `/` between them; none if one of them leads up.
+/// Returns the names of a path with `/` between them, or `None` if one of them leads up.
 fn names(path: &Path) -> Option<Vec<u8>> {
     let name = |part| match part {
         Component::Normal(name) => Some(name.as_bytes()),
@@ -152,9 +155,10 @@ pub(crate) fn check_empty(folder: &dyn Storage, path: &Path, existing: CopyExist
     }
 }
 
-/// Files and bytes below a folder; what cannot be listed is told when it is to be copied.
+/// Counts files and bytes below a folder. A part that cannot be listed is reported when it is to be copied.
 pub(crate) fn count(folder: &dyn Storage, path: &Path, control: &Control) -> Result<(u64, u64), CopyError> {
-    let (mut files, mut bytes) = (0, 0_u64);
+    let mut files = 0;
+    let mut bytes = 0_u64;
     for found in Walk::new(folder).map_err(CopyError::at("list", path))? {
         if control.is_stopped() {
             return Err(CopyError::Stopped);
@@ -172,7 +176,7 @@ pub(crate) fn below(root: &dyn Storage, name: &str, path: &Path) -> Result<Box<d
     root.below(name).map_err(CopyError::at("open", &path.join(name)))
 }
 
-/// The same of a folder of this host.
+/// Opens the folder `name` below a folder of this host.
 pub(crate) fn local_below(root: &LocalFolder, name: &str, path: &Path) -> Result<LocalFolder, CopyError> {
     check_name(name)?;
     root.folder(name).map_err(CopyError::at("open", &path.join(name)))
@@ -225,7 +229,8 @@ mod tests {
 
     #[test]
     fn nothing_outside_is_opened() {
-        let (allowed, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let allowed = tempfile::tempdir().expect("a folder");
+        let other = tempfile::tempdir().expect("a folder");
         let folders = allowing(&allowed);
         symlink(other.path(), allowed.path().join("way")).expect("a link");
         let up = allowed.path().join("..");

@@ -1,7 +1,8 @@
-//! What flows from the reading to the writing end: blocks of records, in memory as on the wire.
+//! Blocks of records, which flow from the reading to the writing end, in memory as on the wire.
 //!
-//! A block holds many small files or a part of a large one, so that neither a file nor a byte costs a step of its own. A lane's
-//! records are in order: a file's data follow its head, and its end follows the data, some blocks later perhaps.
+//! A block holds many small files or a part of a large one, so that neither a file nor a byte costs a step of its own.
+//! A lane's records are in order: a file's data follow its head, and its end follows the data, some blocks later
+//! perhaps.
 
 use crate::entry::{LONGEST_PATH, is_inside};
 use crossbeam_channel::{Receiver, Sender};
@@ -31,7 +32,7 @@ const LAST: u8 = 8;
 /// Head of a data record.
 const DATA_HEAD: usize = 1 + 4;
 
-/// One record.
+/// Record of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Record<'a> {
     Folder {
@@ -53,7 +54,7 @@ pub(crate) enum Record<'a> {
     },
     /// The next bytes of the file.
     Data(&'a [u8]),
-    /// So many zeros that need no storage.
+    /// Zeros that need no storage, and their number.
     Hole(u64),
     /// The file is whole, and this is its hash.
     End {
@@ -81,7 +82,7 @@ pub(crate) struct Block {
     home: Sender<Box<[u8]>>,
 }
 
-/// Where blocks come from.
+/// Pool of blocks.
 #[derive(Clone)]
 pub(crate) struct Blocks {
     free: Receiver<Box<[u8]>>,
@@ -89,7 +90,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// So many, a lane's.
+    /// Makes a pool of `count` blocks, for one lane.
     pub(crate) fn new(count: usize) -> Self {
         let (home, free) = crossbeam_channel::bounded(count);
         for _ in 0..count {
@@ -130,7 +131,7 @@ impl Block {
         self.used == 0
     }
 
-    /// The whole buffer, to be filled from the wire with `used` bytes; none if that is no block's length.
+    /// Returns the whole buffer, to be filled from the wire with `used` bytes, or `None` if no block has that length.
     pub(crate) fn expect(&mut self, used: usize) -> Option<&mut [u8]> {
         self.used = used;
         self.buffer.as_deref_mut()?.get_mut(..used)
@@ -140,13 +141,13 @@ impl Block {
         BLOCK - self.used
     }
 
-    /// Whether any head, and a worthwhile part of `data` bytes behind it, have room.
+    /// Returns whether there is room for any head and for a worthwhile part of `data` bytes after it.
     pub(crate) fn has_room(&self, data: u64) -> bool {
         let data = usize::try_from(data).unwrap_or(usize::MAX).min(WORTHWHILE);
         self.files < FILES && self.room() >= LONGEST_HEAD + DATA_HEAD + data + 1 + DIGEST
     }
 
-    /// Bytes of data for which there is room behind a head, with the file's end.
+    /// Returns the room for data after a head, in bytes, with the file's end taken off.
     pub(crate) fn data_room(&self) -> usize {
         self.room().saturating_sub(DATA_HEAD + 1 + DIGEST)
     }
@@ -259,7 +260,8 @@ impl<'a> Records<'a> {
         let [kind] = *self.array()?;
         Ok(match kind {
             FOLDER => {
-                let (mode, modified) = (u32::from_le_bytes(*self.array()?), i64::from_le_bytes(*self.array()?));
+                let mode = u32::from_le_bytes(*self.array()?);
+                let modified = i64::from_le_bytes(*self.array()?);
                 Record::Folder { path: self.path()?, mode, modified }
             }
             LINK => {
@@ -267,7 +269,8 @@ impl<'a> Records<'a> {
                 Record::Link { path: self.path()?, target: self.text()?, modified }
             }
             FILE => {
-                let (mode, modified) = (u32::from_le_bytes(*self.array()?), i64::from_le_bytes(*self.array()?));
+                let mode = u32::from_le_bytes(*self.array()?);
+                let modified = i64::from_le_bytes(*self.array()?);
                 let size = u64::from_le_bytes(*self.array()?);
                 Record::File { path: self.path()?, mode, modified, size }
             }

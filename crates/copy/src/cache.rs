@@ -1,4 +1,4 @@
-//! What the host's caches hold before a copy starts.
+//! State of the host's caches before a copy starts.
 
 use crate::CopyError;
 use crate::control::Control;
@@ -10,7 +10,7 @@ use linerate_sys::HeldFile;
 use std::io;
 use std::path::Path;
 
-/// Where a write of 3 drops pages, names and inodes that are not in use (proc_sys_vm(5)).
+/// File of the setting that drops unused pages, names and inodes when 3 is written to it (proc_sys_vm(5)).
 static DROP_CACHES: HeldFile = HeldFile::new("/proc/sys/vm/drop_caches");
 
 /// Opens what drops the host's caches before cold copies: for a process that soon may open it no more.
@@ -29,7 +29,7 @@ pub(crate) fn prepare(
         (CopyCache::Warm, Some((folder, path))) => {
             each_file(folder, path, control, |file| {
                 let (mut piece, mut offset) = (vec![0; 256 << 10], 0);
-                // A file that cannot be read is told when it is to be copied.
+                // A file that cannot be read is reported when it is to be copied.
                 while let Ok(read @ 1..) = file.read(offset, &mut piece)
                     && !control.is_stopped()
                 {
@@ -53,7 +53,8 @@ pub(crate) fn prepare(
 
 /// Says that the caches could not be dropped, and whether advice for each file stood in for that.
 fn not_dropped(error: &io::Error, advised: bool) -> Caveat {
-    let (path, error) = (DROP_CACHES.path(), error.to_string());
+    let path = DROP_CACHES.path();
+    let error = error.to_string();
     let text = match advised {
         true => message!(
             "caveat-cache-advice",

@@ -1,7 +1,7 @@
 //! The connections of a copy between two agents: who may open one, and blocks on them.
 //!
-//! The source opens them. Both ends prove on each that they hold the trial's key: see [`linerate_engine::greeting`]. Then blocks
-//! flow one way, each behind its length. One byte comes back and says how it ended.
+//! The source opens them. Both ends prove on each that they hold the trial's key: see [`linerate_engine::greeting`].
+//! Then blocks flow one way, each after its length. One byte comes back and reports how it ended.
 
 use crate::CopyError;
 use crate::block::{BLOCK, Block};
@@ -21,26 +21,27 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-/// What a connection begins with, and what answers it.
+/// First bytes of a connection, in both directions.
 const HELLO: [u8; 8] = *b"lnrt-cp2";
 const ANSWER: [u8; 8] = *b"lnrt-co2";
 /// The lane of the connection on which the source asks what is there already.
 pub(crate) const ASKS: u16 = u16::MAX;
-/// All is in place.
+/// Reply after a complete copy.
 pub(crate) const DONE: u8 = b'D';
 /// The destination gives up.
 pub(crate) const GAVE_UP: u8 = b'S';
 
-/// How long connecting and greeting may take.
+/// Time for connecting and greeting.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);
-/// A host that does not answer for so long is lost.
+/// Time without an answer after which a host is lost.
 pub(crate) const LOST: Duration = PEER_GONE;
 /// Connections that have yet to show the key. A source opens its lanes one after the other.
 pub(crate) const STRANGERS: StrangerLimits =
     StrangerLimits { places: 64, places_each: 16, time_ns: CONNECT.as_nanos() as u64 };
-/// Connections accepted before those that came earlier are heard: fewer than one address has places, so that none goes unheard.
+/// Connections accepted before those that came earlier are heard: fewer than one address has places, so that none goes
+/// unheard.
 const ACCEPTED_AT_ONCE: usize = 8;
-/// How often a listener looks around.
+/// Interval at which a listener looks at its connections.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Opens the connection for `lane` and has it accepted.
@@ -74,14 +75,16 @@ fn fields(lane: u16) -> [u8; FIELDS] {
     fields
 }
 
-/// Sets what every connection of a copy has. A host that is lost while nothing is under way to it is noticed by the kernel.
+/// Sets what every connection of a copy has. A host that is lost while nothing is under way to it is noticed by the
+/// kernel.
 pub(crate) fn set_up(connection: &TcpStream) -> io::Result<()> {
     let socket = SockRef::from(connection);
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_keepalive(
         &TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE).with_retries(KEEPALIVE_RETRIES),
     )?;
-    // It would end the connection to a live host that takes nothing for a while, as while its disk flushes: see PeerSilence.
+    // It would end the connection to a live host that takes nothing for a while, as while its disk flushes: see
+    // PeerSilence.
     socket.set_tcp_user_timeout(None)
 }
 
@@ -96,18 +99,21 @@ pub(crate) struct LaneListener {
 impl LaneListener {
     /// Listens at `address` as `listening` says, for a source that shows `key`.
     pub(crate) fn open(address: IpAddr, key: SessionKey, listening: &ListenOptions) -> Result<Self, CopyError> {
-        let (plain, v6) = (SocketOptions::default(), address.is_ipv6());
+        let plain = SocketOptions::default();
+        let v6 = address.is_ipv6();
         let spec = SocketSpec { transport: Transport::Tcp, v6, options: &plain, bind: None, device: false };
         let greets = Box::new(move |bytes: &[u8]| greeting::unseal(&key, HELLO, bytes).is_some());
         let listener = listening.connections(spec, address, greets)?;
-        let (peers, address) = (listening.peers.clone(), listener.address());
+        let peers = listening.peers.clone();
+        let address = listener.address();
         Ok(Self { listener, key, peers, address })
     }
 
-    /// Waits for a connection for each lane, and with `asks` for the one on which the source asks. Returns the lanes in order.
+    /// Waits for a connection for each lane, and with `asks` for the one on which the source asks. Returns the lanes in
+    /// order.
     ///
     /// # Errors
-    /// It was stopped.
+    /// Fails if it was stopped.
     pub(crate) fn accept(
         self,
         lanes: u16,
@@ -191,7 +197,7 @@ impl Stranger {
     }
 }
 
-/// Sends a block behind its length.
+/// Sends a block after its length.
 pub(crate) fn send(connection: &mut TcpStream, block: &Block) -> io::Result<()> {
     let bytes = block.bytes();
     let length = (bytes.len() as u32).to_le_bytes();
@@ -263,7 +269,7 @@ mod tests {
         });
     }
 
-    /// All that waited in the queue was once accepted before any of it was heard, so that strangers behind a lane took its place.
+    /// A regression: strangers in the queue took a lane's place, since all were accepted before any of them was heard.
     #[test]
     fn strangers_behind_a_lane_in_the_queue_do_not_take_its_place() {
         let control = Control::new(CopyOnError::Continue, Arc::default());
@@ -285,8 +291,8 @@ mod tests {
         drop(strangers);
     }
 
-    /// The attack: a copy's key holds a command for a server that is no part of the copy, and whose address is given for the
-    /// destination's.
+    /// The attack: a copy's key holds a command for a server that is no part of the copy, and its address is given as
+    /// the destination's.
     #[test]
     fn requests_forged_at_third_parties_hold_no_byte_of_the_callers_choice() {
         let key = SessionKey(*b"\r\nFLUSHALL\r\nEXIT");

@@ -1,4 +1,4 @@
-//! What all threads of a role share on a host: the stop, what went wrong, how far it is.
+//! State that all threads of a role share on a host: stop, faults, progress.
 
 use crate::progress::Progress;
 use crate::stage_meter::StageMeters;
@@ -8,7 +8,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Faults that are told one by one; the rest are counted.
+/// Faults that are reported one by one; others are counted.
 const FAULTS_KEPT: usize = 100;
 /// Bytes of a fault's path, and of its reason, that are kept: both may be a peer's choice.
 const FAULT_TEXT: usize = 2 << 10;
@@ -67,7 +67,7 @@ impl Control {
         self.progress.add_sent(bytes);
     }
 
-    /// Where the times of stages are told while they work.
+    /// Returns the running times of the stages.
     pub(crate) fn stages(&self) -> &Arc<StageMeters> {
         self.progress.stages()
     }
@@ -76,7 +76,7 @@ impl Control {
     pub(crate) fn keep(&self, connection: &TcpStream) -> io::Result<()> {
         let kept = connection.try_clone()?;
         self.connections().push(kept);
-        // It may have been told to stop just before.
+        // The stop may have come just before.
         if self.is_stopped() {
             self.stop();
         }
@@ -94,8 +94,8 @@ impl Control {
         self.faults_total.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Notes what could not be copied because of `error`. Where that says that a server is lost, all of the copy ends, and what
-    /// could not be copied because of that is not told one by one.
+    /// Notes what could not be copied because of `error`. Where that says that a server is lost, all of the copy ends,
+    /// and what fails because of that is not reported one by one.
     pub(crate) fn failed(&self, path: &[u8], stage: CopyStage, error: &io::Error) {
         let lost = error.kind() == io::ErrorKind::NotConnected;
         if !(lost && (self.lost.swap(true, Ordering::AcqRel) || self.is_stopped())) {
@@ -134,7 +134,7 @@ fn shortened(mut text: String) -> String {
 mod tests {
     use super::*;
 
-    /// The attack: a peer sends files whose paths are as long as can be, and none of them can be made.
+    /// The attack: a peer sends files with paths of the greatest length, and no file can be created.
     #[test]
     fn faults_keep_little_of_long_paths() {
         let control = Control::new(CopyOnError::Continue, Arc::default());

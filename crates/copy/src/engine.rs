@@ -17,11 +17,11 @@ use std::thread;
 
 /// From the last host hearing of the start to the first byte.
 const LEAD: Nanos = Nanos::from_millis(50);
-/// Making, counting or reading a large tree beforehand, and removing it afterwards, may take so long.
+/// Time for making, counting or reading a large tree before the copy, and for removing it afterwards.
 const TREE_TIME: Nanos = Nanos::from_secs(3600);
 
-/// The engine of copies of folder trees. A session may have several roles: a host that copies to itself has a source and a
-/// destination.
+/// The engine of copies of folder trees. A session may have several roles: a host that copies to itself has a source
+/// and a destination.
 #[derive(Debug, Clone, Default)]
 pub struct Copy {
     folders: AllowedFolders,
@@ -84,7 +84,7 @@ impl Copy {
             .map(|_| Arc::new(Control::new(task.options.on_error, Arc::clone(&progress))))
             .collect();
         for control in &controls {
-            // The stop may outlive the copy, whose connections are to be closed at its end.
+            // The stop may outlive the copy, and the copy's connections are to be closed at its end.
             let control = Arc::downgrade(control);
             host.stop().on_stop(move || {
                 if let Some(control) = control.upgrade() {
@@ -93,8 +93,10 @@ impl Copy {
             });
         }
 
-        let (mut parts, mut here) = (Vec::with_capacity(controls.len()), Endpoints::new());
-        let (mut disks, mut caveats) = (BTreeSet::new(), Vec::new());
+        let mut parts = Vec::with_capacity(controls.len());
+        let mut here = Endpoints::new();
+        let mut disks = BTreeSet::new();
+        let mut caveats = Vec::new();
         let listening = host.listen_options();
         for (role, control) in assignment.roles.iter().zip(&controls) {
             let say = |doing: &str| host.preparing(doing);

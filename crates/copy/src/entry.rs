@@ -1,6 +1,6 @@
 //! A file, folder or link of a tree.
 
-/// One thing in a tree.
+/// Entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Below the tree's root, with `/` between the names.
@@ -9,7 +9,7 @@ pub(crate) struct Entry {
     pub(crate) mode: u32,
     /// When it was last changed, nanoseconds since 1970.
     pub(crate) modified: i64,
-    /// What it is.
+    /// Kind of the entry.
     pub(crate) kind: Kind,
 }
 

@@ -1,4 +1,4 @@
-//! What keeps a copy from being made at all. A file that cannot be copied is a fault, not an error.
+//! Errors that prevent a copy. A file that cannot be copied is a fault, not an error.
 
 use linerate_engine::SocketError;
 use linerate_units::ByteCount;
@@ -11,11 +11,9 @@ pub(crate) enum CopyError {
     /// The system refused something.
     #[error("{call} {object}: {source}")]
     System {
-        /// What was called.
         call: &'static str,
         /// On what.
         object: String,
-        /// What the system said.
         source: io::Error,
     },
     /// A socket could not be made or used.
@@ -26,12 +24,7 @@ pub(crate) enum CopyError {
         "{path}: this agent copies from and to {allowed} only; name a folder below, or start it with `linerate serve \
          --copy-directory DIR`"
     )]
-    NotAllowed {
-        /// What was asked for.
-        path: String,
-        /// What is allowed.
-        allowed: String,
-    },
+    NotAllowed { path: String, allowed: String },
     /// The agent's owner allowed no folder at all.
     #[error(
         "this agent has no folder to copy from or to; start it with `linerate serve --copy-directory DIR`, or use \
@@ -56,7 +49,7 @@ pub(crate) enum CopyError {
         /// Bytes free.
         free: ByteCount,
     },
-    /// What was asked for does not go together.
+    /// The options do not go together.
     #[error("{0}")]
     Impossible(String),
     /// The made tree could not be written.
@@ -68,7 +61,7 @@ pub(crate) enum CopyError {
     /// A file server, or serving files, failed.
     #[error(transparent)]
     Nfs(#[from] linerate_oncrpc::RpcError),
-    /// This build has no SMB.
+    /// The build does not include SMB.
     #[cfg(not(feature = "smb"))]
     #[error("this linerate was built without SMB: build it with `--features smb`")]
     NoSmb,
@@ -76,7 +69,7 @@ pub(crate) enum CopyError {
     #[cfg(feature = "smb")]
     #[error("{0}{remedy}", remedy = smb_remedy(.0))]
     Smb(#[from] linerate_smb::SmbError),
-    /// Told to stop.
+    /// The copy was stopped.
     #[error("stopped before the copy began")]
     Stopped,
 }
@@ -89,7 +82,7 @@ impl CopyError {
     }
 }
 
-/// What to try, as the end of the sentence that says what went wrong.
+/// Returns the remedy, as the end of the sentence that reports the error.
 #[cfg(feature = "smb")]
 fn smb_remedy(error: &linerate_smb::SmbError) -> &'static str {
     use linerate_smb::{LoginError, SmbError};

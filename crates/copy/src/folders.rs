@@ -1,5 +1,5 @@
-//! Folders by their open handles, name by name and never through a symbolic link: no path is too long, and nothing leads out
-//! of the root.
+//! Folders by their open handles, name by name and never through a symbolic link: no path is too long, and nothing
+//! leads out of the root.
 
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, mkdirat};
@@ -17,7 +17,7 @@ pub(crate) struct Folders {
     make: bool,
 }
 
-/// Where a folder is only passed through.
+/// Flags for a folder that is only passed through.
 const PASS: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
 impl Folders {

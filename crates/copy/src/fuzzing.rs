@@ -18,8 +18,8 @@ const BLOCKS: usize = 4;
 /// Bytes of holes that are hashed and compared; inputs with more take long and show nothing new.
 const MOST_HOLES: u64 = 4 << 20;
 
-/// Receives blocks as a destination does, into the folder at `into`: the first byte says what is done with them, and each block comes after
-/// two bytes that tell its length.
+/// Receives blocks as a destination does, into the folder at `into`. The first byte selects the options, and each block
+/// comes after two bytes with its length.
 pub fn blocks(bytes: &[u8], into: &Path) {
     let Some((&how, mut rest)) = bytes.split_first() else { return };
     let pool = Blocks::new(BLOCKS);

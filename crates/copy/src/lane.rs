@@ -19,7 +19,7 @@ use crossbeam_channel::{Receiver, bounded};
 use linerate_model::{CopyOptions, CopyStage, CopySync, CopyVerify};
 use std::thread::{Scope, ScopedJoinHandle};
 
-/// What all threads of an end share.
+/// State that all threads of an end share.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a> {
     pub(crate) options: &'a CopyOptions,
@@ -88,7 +88,7 @@ pub(crate) fn reading_end<'s>(
     }
 }
 
-/// Creates, writes and names, each in a thread; tells how it ended.
+/// Creates, writes and names, each in a thread. Returns how the lane ended.
 pub(crate) fn writing_end<'s>(
     scope: &'s Scope<'s, '_>,
     root: Option<&'s Root>,
@@ -132,11 +132,11 @@ pub(crate) fn written_here(root: Option<&Root>, blocks: &Receiver<Block>, shared
     ending
 }
 
-/// A whole lane in one thread: no byte leaves the core's cache between its stages, and no thread is woken for it. That is for
-/// storage of this host, which answers at once or, where it does not, to other lanes too.
+/// A whole lane in one thread: no byte leaves the core's cache between its stages, and no thread is woken for it. That
+/// is for storage of this host, which answers at once or, where it does not, to other lanes too.
 ///
-/// What was read is still there when it is read back, so that the two are compared and neither is hashed; but not where a file is to be
-/// read from the storage itself, after all of it was made durable.
+/// Data that was read is still there when it is read back, so that the two are compared and neither is hashed. This is
+/// not possible if a file is to be read from the storage itself, after it was made durable.
 pub(crate) fn in_one_thread<'s>(
     scope: &'s Scope<'s, '_>,
     (origin, root): (&'s Origin, Option<&'s Root>),

@@ -27,16 +27,16 @@ pub(crate) enum Prepared {
     FileServer { shares: Vec<(LinkId, NfsShare)> },
 }
 
-/// How the connections of a link come about.
+/// Origin of the connections of a link.
 pub(crate) enum Opens {
-    /// This host opens them.
+    /// This host connects.
     Here,
-    /// They are accepted.
+    /// This host accepts.
     There(LaneListener),
 }
 
 impl Opens {
-    /// Where they are accepted; none if not on this host.
+    /// Returns the listening address, or `None` if this host does not listen.
     fn address(&self) -> Option<SocketAddr> {
         match self {
             Self::Here => None,
@@ -45,9 +45,9 @@ impl Opens {
     }
 }
 
-/// Where a host that has both ends of a copy writes to.
+/// Destination of a host that has both ends of a copy.
 pub(crate) enum Into {
-    /// What it reaches by itself; none drops the bytes.
+    /// Root that it reaches by itself; `None` drops the bytes.
     Root(Option<Root>),
     /// File servers of other hosts.
     Servers(Vec<LinkId>),
@@ -65,7 +65,8 @@ impl Prepared {
     /// Makes ready what `role` needs.
     ///
     /// # Errors
-    /// A folder is not allowed, not empty or not there, a tree does not fit, a server does not answer, or the session was stopped.
+    /// A folder is not allowed, not empty or not there, a tree does not fit, a server does not answer, or the session
+    /// was stopped.
     pub(crate) fn new(role: &Role, preparing: &mut Preparing<'_>) -> Result<Self, CopyError> {
         let existing = preparing.task.options.existing;
         let session_key = preparing.assignment.key;
@@ -139,7 +140,7 @@ impl Prepared {
         if preparing.control.is_stopped() { Err(CopyError::Stopped) } else { Ok(prepared) }
     }
 
-    /// Where its links are listened on.
+    /// Returns the listening address of each of its links.
     pub(crate) fn endpoints(&self) -> Vec<(LinkId, SocketAddr)> {
         match self {
             Self::Copier { .. } => Vec::new(),
@@ -252,7 +253,7 @@ impl Connected {
     }
 }
 
-/// What a side counted. One that panicked counts as a fault, and its counts are lost.
+/// Returns the counts of a side. A side that panicked counts as a fault, and its counts are lost.
 fn counted(side: ScopedJoinHandle<'_, CopySide>, stage: CopyStage, control: &Control) -> CopySide {
     side.join().unwrap_or_else(|_| {
         let why =

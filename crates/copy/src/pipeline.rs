@@ -1,5 +1,5 @@
-//! How stages follow each other: each in a thread of its own, with a short queue between, or all of a lane in one thread, each
-//! calling the next. A stage does its work ([`Work`]) and knows nothing of the difference.
+//! Stages of a lane: each in a thread of its own, with a short queue between, or all in one thread, each calling the
+//! next. A stage does its work ([`Work`]) and does not depend on the difference.
 
 use crate::stage::{Board, Clock};
 use crossbeam_channel::{Receiver, Sender};
@@ -9,12 +9,12 @@ use linerate_model::CopyStage;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gone;
 
-/// What takes things: a stage, or the queue of one in another thread.
+/// Receiver of items: a stage, or the queue of a stage in another thread.
 pub(crate) trait Stage<T> {
     /// Takes the next one.
     fn take(&mut self, item: T) -> Result<(), Gone>;
 
-    /// It may be a while until the next one comes: what is kept back goes on.
+    /// Passes on what was kept back, since the next item may take a while.
     fn idle(&mut self) -> Result<(), Gone> {
         Ok(())
     }
@@ -25,12 +25,12 @@ pub(crate) trait Stage<T> {
     }
 }
 
-/// What comes after a stage.
+/// Stage that follows.
 pub(crate) type Next<'c, T> = Box<dyn Stage<T> + 'c>;
 
-/// What a stage does. It is told what comes, one after the other, and passes on what comes of it.
+/// Work of a stage. It takes items one after the other and passes on its results.
 pub(crate) trait Work<T> {
-    /// What it makes.
+    /// Result of the work.
     type Made;
 
     /// Works on the next one.
@@ -60,13 +60,13 @@ impl<T> Onward<'_, '_, T> {
         clock.await_next(|| next.take(item))
     }
 
-    /// Waits until there is something that those behind have to be done with first.
+    /// Waits for an event before which the following stages must have finished.
     pub(crate) fn wait<W>(&mut self, wait: impl FnOnce() -> W) -> W {
         self.clock.await_next(wait)
     }
 }
 
-/// A stage whose time is taken.
+/// Stage with a clock.
 pub(crate) struct Timed<'c, W, M> {
     clock: Clock<'c>,
     work: W,
@@ -112,7 +112,7 @@ impl<T> Stage<T> for Sender<T> {
     }
 }
 
-/// What comes after the last stage: nothing.
+/// Receiver after the last stage.
 pub(crate) struct Nowhere;
 
 impl Stage<()> for Nowhere {
@@ -140,7 +140,7 @@ pub(crate) fn run<T>(from: &Receiver<T>, mut stage: impl Stage<T>) {
             return;
         }
     }
-    // Whoever does not take the rest has a reason, and tells it.
+    // A stage that refuses the rest has a reason, and reports it.
     let _ = stage.end();
 }
 
@@ -192,7 +192,8 @@ mod tests {
         run(&numbers, pairs(&board, CopyStage::Read, 2, Box::new(second)));
         assert_eq!(sums.iter().collect::<Vec<_>>(), [10, 5]);
         let stages = board.finish(linerate_units::Nanos::default());
-        let (first, second) = (stages[&CopyStage::Read], stages[&CopyStage::Write]);
+        let first = stages[&CopyStage::Read];
+        let second = stages[&CopyStage::Write];
         let ms = |nanos: linerate_units::Nanos| nanos.get() / 1_000_000;
         assert!(ms(first.busy) >= 10 && ms(first.waiting_for_next) >= 60, "{first:?}");
         assert!(ms(second.busy) >= 60 && ms(second.waiting_for_previous) >= 10, "{second:?}");

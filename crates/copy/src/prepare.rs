@@ -1,4 +1,4 @@
-//! What a role needs before it can begin: its tree, its folder, its caches.
+//! Preparation of a role: its tree, its folder, its caches.
 
 use crate::allowed_folders::{self, AllowedFolders};
 use crate::cache;
@@ -39,9 +39,9 @@ pub(crate) struct Preparing<'a> {
     pub(crate) assignment: &'a Assignment,
     pub(crate) folders: &'a AllowedFolders,
     pub(crate) control: &'a Arc<Control>,
-    /// Who may connect to its links.
+    /// Peers that may connect to its links.
     pub(crate) listening: &'a ListenOptions,
-    /// Is told what takes a while.
+    /// Takes reports of lengthy preparations.
     pub(crate) say: &'a dyn Fn(&str),
     /// Numbers of the devices that its folders are on, as their files have them (`st_dev`).
     pub(crate) disks: &'a mut BTreeSet<u64>,
@@ -141,7 +141,7 @@ impl Preparing<'_> {
         }
     }
 
-    /// The folder to write; none if the bytes are dropped.
+    /// Returns the folder to write, or `None` if the bytes are dropped.
     pub(crate) fn folder(&mut self) -> Result<Option<Folder>, CopyError> {
         if let CopyInto::Server(server) = &self.task.into {
             return self.connect(server, true).map(Some);
@@ -155,7 +155,7 @@ impl Preparing<'_> {
         self.local()?.ok_or_else(unfit)
     }
 
-    /// The folder of this host to write; none if there is none.
+    /// Returns the folder of this host to write, if there is one.
     fn local(&mut self) -> Result<Option<(LocalFolder, PathBuf)>, CopyError> {
         let folder = match &self.task.into {
             CopyInto::Discard | CopyInto::Server(_) => None,
@@ -171,7 +171,7 @@ impl Preparing<'_> {
         Ok(folder)
     }
 
-    /// Where a tree is put: `folder`, or one below it called `name`.
+    /// Returns the root of a tree: `folder`, or one below it called `name`.
     pub(crate) fn root(&self, folder: Option<&Folder>, name: Option<&str>) -> Result<Option<Root>, CopyError> {
         let Some((storage, path)) = folder else { return Ok(None) };
         let storage = match name {

@@ -1,4 +1,4 @@
-//! How far a session's copies are, all its roles together.
+//! Progress of a session's copies, all its roles together.
 
 use crate::stage_meter::StageMeters;
 use linerate_engine::Meters;
@@ -22,7 +22,7 @@ impl Progress {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Adds bytes that a source handed to the network: content of files and what tells of them.
+    /// Adds bytes that a source handed to the network: content and metadata of files.
     pub(crate) fn add_sent(&self, bytes: u64) {
         self.sent_bytes.fetch_add(bytes, Ordering::Relaxed);
     }

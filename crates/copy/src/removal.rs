@@ -24,7 +24,8 @@ struct Level {
 /// Names of a folder that are read at a time.
 const NAMES: usize = 4_096;
 
-/// Removes all that is in `folder`, read-only folders included, and leaves the folder itself. There is one open descriptor for each level.
+/// Removes all that is in `folder`, read-only folders included, and leaves the folder itself. There is one open
+/// descriptor for each level.
 ///
 /// # Errors
 /// Something could not be opened or removed; what is left stays.
@@ -76,8 +77,8 @@ impl Level {
     }
 }
 
-/// Reads the first names in `folder`. Those read before must be removed. The folder is opened anew: file systems in user space may list
-/// what it held when it was opened.
+/// Reads the first names in `folder`. Those read before must be removed. The folder is opened anew: file systems in
+/// user space may list what it held when it was opened.
 fn next_names(folder: &OwnedFd) -> io::Result<vec::IntoIter<OsString>> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let mut folder = Dir::openat(folder, ".", flags, Mode::empty())?;

@@ -15,7 +15,7 @@ use linerate_nfsd::NfsShare;
 /// Checks that `role` can do its part of `task`.
 ///
 /// # Errors
-/// What does not go together.
+/// Names the options that do not go together.
 pub(crate) fn check(task: &CopyTask, role: &Role) -> Result<(), CopyError> {
     let impossible = |why: &str| Err(CopyError::Impossible(why.to_owned()));
     let CopyOptions { verify, existing, .. } = task.options;
@@ -57,13 +57,14 @@ pub(crate) fn flows(task: &CopyTask, role: &Role) -> u64 {
     others * u64::from(task.options.lanes)
 }
 
-/// Returns how many connections a copier has to a host's NFS server at the most: each lane's stages have some, and so have its drafts.
+/// Returns how many connections a copier has to a host's NFS server at the most: each lane's stages have some, and so
+/// have its drafts.
 pub(crate) fn nfs_callers(task: &CopyTask) -> usize {
     16 * usize::from(task.options.lanes) + 16
 }
 
-/// What `roles` of `task` need. A copy needs leave to work on files also where all it does is to make them up: it is the host's
-/// storage and processor that it may use.
+/// Returns the needs of `roles` of `task`. A copy needs leave to work on files even if it only generates them: it uses
+/// the host's storage and processor.
 pub(crate) fn needs(task: &CopyTask, roles: &[Role]) -> Needs {
     /// Stages of a reading and of a writing end side by side, and those that ask and answer.
     const THREADS: u64 = 10;
@@ -119,8 +120,8 @@ pub(crate) fn needs(task: &CopyTask, roles: &[Role]) -> Needs {
     }
 }
 
-/// What of a server the task uses. An agent's own server is told of by the order to connect; one that stands in the task is as foreign as
-/// any.
+/// Returns the use of a foreign server. The connect order names an agent's own server; a server that the task names is
+/// foreign.
 fn foreign(server: &FileServer) -> ForeignServer {
     match server {
         FileServer::Nfs(nfs) => {

@@ -1,6 +1,6 @@
 //! Scratch folders: made for one copy, and removed with all that is in them when it ends.
 //!
-//! All is done by descriptors, so that a link that takes a folder's place leads nowhere.
+//! Descriptors are used for everything, so that a link that takes a folder's place leads nowhere.
 
 use crate::CopyError;
 use crate::removal;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the names of scratch folders begin with.
+/// Beginning of the names of scratch folders.
 const PREFIX: &str = "linerate-copy-";
 /// A folder of a copy that is this old has its lock, if it is to have one.
 const SETTLED: Duration = Duration::from_secs(60);
@@ -33,9 +33,9 @@ pub(crate) struct Scratch {
     pub(crate) storage: LocalFolder,
     home: OwnedFd,
     name: OsString,
-    /// Where it was made, for messages.
+    /// Path, for messages.
     path: PathBuf,
-    /// The folder. Its lock tells that its copy still goes on.
+    /// Scratch folder. Its lock shows that its copy still runs.
     folder: File,
     removed: bool,
 }
@@ -61,7 +61,7 @@ impl Scratch {
         Ok(Self { storage, home: opened, name, path, folder, removed: false })
     }
 
-    /// Removes it. Returns what stays behind and why; none if all is gone.
+    /// Removes the folder. Returns what remains and why, or `None` if all is gone.
     pub(crate) fn remove(mut self) -> Option<String> {
         self.clear().err().map(|error| format!("the folder {}: {error}", self.path.display()))
     }
@@ -81,7 +81,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.removed {
-            // The copy has failed already, and its error is told. The next copy sweeps what stays.
+            // The copy has failed already, and its error is reported. The next copy sweeps the remains.
             let _ = self.clear();
         }
     }
@@ -106,8 +106,8 @@ fn make(home: &OwnedFd) -> io::Result<(OsString, OwnedFd)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Removes folders of copies whose agent was killed: nobody holds their locks any more. What cannot be removed now is tried again by
-/// the next copy.
+/// Removes folders of copies with a killed agent: nobody holds their locks any more. What cannot be removed now is
+/// tried again by the next copy.
 fn sweep(home: &OwnedFd) {
     let names = open_folder(home, OsStr::new(".")).map_err(io::Error::from).and_then(|home| Ok(Dir::from_fd(home)?));
     for entry in names.into_iter().flatten().flatten() {
@@ -187,7 +187,8 @@ mod tests {
     fn a_scratch_folder_that_was_moved_is_emptied_and_told() {
         let home = tempfile::tempdir().expect("a folder");
         let scratch = Scratch::new(home.path(), ByteCount::new(1)).expect("a folder");
-        let (made, moved) = (scratch.path.clone(), home.path().join("moved"));
+        let made = scratch.path.clone();
+        let moved = home.path().join("moved");
         fs::rename(&made, &moved).expect("moved");
         fs::write(moved.join("file"), "x").expect("written");
         fs::create_dir(&made).expect("another");

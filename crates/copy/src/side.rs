@@ -1,4 +1,4 @@
-//! One side of a copy towards one other host: its stages' times and what it counted.
+//! One side of a copy towards one other host: times of its stages and counts.
 
 use crate::control::Control;
 use crate::stage::Board;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The smallest file of each size class.
 const CLASSES: [u64; 6] = [0, 1, 4 << 10, 64 << 10, 1 << 20, 16 << 20];
 
-/// What a side's threads share.
+/// State that a side's threads share.
 #[derive(Debug, Default)]
 pub(crate) struct Side {
     pub(crate) board: Board,
@@ -20,7 +20,7 @@ pub(crate) struct Side {
     pub(crate) ended: AtomicBool,
     /// Times by size class.
     sizes: Mutex<BTreeMap<u64, SizeClassTimes>>,
-    /// What TCP says of each connection.
+    /// TCP counters of each connection.
     tcp: Mutex<Vec<TcpFlow>>,
 }
 
@@ -86,7 +86,7 @@ impl Side {
         self.tcp.lock().unwrap_or_else(PoisonError::into_inner).push(account);
     }
 
-    /// All that was counted, after `time`.
+    /// Returns the counts after `time`.
     pub(crate) fn result(&self, time: Nanos, complete: bool) -> CopySide {
         let Tally { files, folders, links, links_skipped, bytes, hole_bytes, verified, kept } = &self.tally;
         CopySide {

@@ -1,4 +1,4 @@
-//! Where the time goes: each stage keeps a clock, in each thread that it is in. It is at work, or waits for one of its neighbours.
+//! Times of stages: each stage keeps a clock in each of its threads. It is at work, or waits for one of its neighbours.
 
 use crate::stage_meter::{StageMeter, StageMeters};
 use linerate_model::{CopyStage, StageTime, WorkTime};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     times: Mutex<BTreeMap<CopyStage, StageTime>>,
-    /// Tells the time at work meanwhile.
+    /// Running times at work.
     meters: Arc<StageMeters>,
 }
 
@@ -32,15 +32,15 @@ pub(crate) struct Clock<'a> {
     time: StageTime,
     /// Since when the stage has been doing what it does.
     since: u64,
-    /// What the thread had taken of a core by then.
+    /// CPU time of the thread at that moment.
     cpu: u64,
-    /// It is at work.
+    /// Whether it is at work.
     works: bool,
     meter: StageMeter,
 }
 
 impl Board {
-    /// A board whose clocks tell `meters` the time at work so far.
+    /// Makes a board with clocks that report their time at work to `meters`.
     pub(crate) fn new(meters: Arc<StageMeters>) -> Self {
         Self { times: Mutex::default(), meters }
     }
@@ -49,19 +49,21 @@ impl Board {
     pub(crate) fn clock(&self, stage: CopyStage) -> Clock<'_> {
         let time = StageTime { threads: 1, ..StageTime::default() };
         QUEUED.with(|_| ());
-        let (since, cpu, meter) = (clock::now(), clock::thread_cpu(), self.meters.begin(stage));
+        let since = clock::now();
+        let cpu = clock::thread_cpu();
+        let meter = self.meters.begin(stage);
         meter.works(since, 0);
         Clock { board: self, stage, time, since, cpu, works: true, meter }
     }
 
-    /// Tells the meters, as long as what it returns is kept, that so many threads of a stage are at work since `since`.
+    /// Reports, as long as the result is kept, that `threads` threads of a stage are at work since `since`.
     pub(crate) fn each_works(&self, stage: CopyStage, threads: usize, since: u64) -> Vec<StageMeter> {
         let meters: Vec<_> = (0..threads).map(|_| self.meters.begin(stage)).collect();
         meters.iter().for_each(|meter| meter.works(since, 0));
         meters
     }
 
-    /// All stages after `wall`: a thread that had nothing more to do waited for what did not come.
+    /// Returns the times of all stages after `wall`: a thread without further work counts as waiting.
     pub(crate) fn finish(&self, wall: Nanos) -> BTreeMap<CopyStage, StageTime> {
         let mut stages = self.times.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for time in stages.values_mut() {
@@ -72,7 +74,7 @@ impl Board {
         stages
     }
 
-    /// Adds `work` to the time of each of so many threads of a stage.
+    /// Adds `work` to the time of each of `threads` threads of a stage.
     pub(crate) fn add_to_each(&self, stage: CopyStage, threads: usize, work: WorkTime) {
         let of_all = |time: Nanos| Nanos::new(time.get().saturating_mul(threads as u64));
         let mut stages = self.times.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,7 +103,7 @@ impl Clock<'_> {
         self.works();
     }
 
-    /// What came is done.
+    /// Ends the time at work.
     pub(crate) fn rests(&mut self) {
         let (busy, cpu) = self.turn();
         self.time.busy = self.time.busy + busy;
@@ -110,7 +112,7 @@ impl Clock<'_> {
         self.meter.rests(self.time.busy.get());
     }
 
-    /// It is at work from the latest turn on.
+    /// Begins the time at work at the latest turn.
     fn works(&mut self) {
         self.works = true;
         self.meter.works(self.since, self.time.busy.get());
@@ -134,9 +136,11 @@ impl Clock<'_> {
         got
     }
 
-    /// Time since the last turn, and how much of it the thread was on a core. What it was ready to run besides is added up.
+    /// Time since the last turn, and how much of it the thread was on a core. What it was ready to run besides is added
+    /// up.
     fn turn(&mut self) -> (Nanos, Nanos) {
-        let (now, cpu) = (clock::now(), clock::thread_cpu());
+        let now = clock::now();
+        let cpu = clock::thread_cpu();
         let passed = Nanos::new(now.saturating_sub(self.since));
         let on_core = Nanos::new(cpu.saturating_sub(self.cpu));
         (self.since, self.cpu) = (now, cpu);
@@ -145,7 +149,7 @@ impl Clock<'_> {
     }
 }
 
-/// How much of the time that the calling thread was off its core just now it was ready to run. Each moment is told once.
+/// Returns how much of the calling thread's latest time off its core it was runnable. Each moment is counted once.
 fn queued(off: Nanos) -> Nanos {
     if off.get() < SHORT {
         return Nanos::default();

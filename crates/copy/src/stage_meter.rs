@@ -1,4 +1,4 @@
-//! How long a session's stages have been at work so far, for whoever watches a copy under way.
+//! Running times at work of a session's stages, for observers of a copy under way.
 
 use linerate_model::CopyStage;
 use linerate_sys::clock;
@@ -17,7 +17,7 @@ struct Stage {
     running: Vec<Arc<AtWork>>,
 }
 
-/// One thread's time in one stage. Dropping it ends that.
+/// Time of one thread in one stage. Dropping it ends that time.
 #[derive(Debug)]
 pub(crate) struct StageMeter {
     all: Arc<StageMeters>,
@@ -25,8 +25,8 @@ pub(crate) struct StageMeter {
     time: Arc<AtWork>,
 }
 
-/// While at rest, the time at work so far, nanoseconds; while at work, [`AtWork::NOW`] and the moment that is so long before the present.
-/// As it is one number, who reads it sees no half of a change. It has a cache line (pair) of its own.
+/// Time at work so far, nanoseconds, while at rest. While at work: [`AtWork::NOW`] and the present less the time at
+/// work. It is one number, so that no reader sees half of a change. It has a cache line (pair) of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct AtWork(AtomicU64);
@@ -62,12 +62,12 @@ impl StageMeters {
 }
 
 impl StageMeter {
-    /// It has been at work since `since`, and `before` that for so many nanoseconds.
+    /// Notes that the stage is at work since `since`, after `before` nanoseconds at work before that.
     pub(crate) fn works(&self, since: u64, before: u64) {
         self.time.0.store(AtWork::NOW | since.saturating_sub(before), Ordering::Release);
     }
 
-    /// It rests, and was at work for so many nanoseconds.
+    /// Notes that the stage rests, after `nanos` nanoseconds at work.
     pub(crate) fn rests(&self, nanos: u64) {
         self.time.0.store(nanos, Ordering::Release);
     }

@@ -18,7 +18,7 @@ pub(crate) fn service() -> Name {
     Name::new(["_linerate", "_tcp", "local"])
 }
 
-/// What an agent announces.
+/// The announced properties of an agent.
 #[derive(Debug, Clone)]
 pub struct AnnouncedAgent {
     /// Name of its host.
@@ -51,8 +51,8 @@ impl AnnouncedAgent {
         cut(&self.fingerprint, UNIQUE)
     }
 
-    /// The name of this agent's service. It contains the fingerprint, so that agents of one name do not collide and no probing for
-    /// conflicts (RFC 6762 section 8.1) is needed.
+    /// The name of this agent's service. It contains the fingerprint, so that agents of one name do not collide and no
+    /// probing for conflicts (RFC 6762 section 8.1) is needed.
     fn instance(&self) -> Name {
         let suffix = format!(" {}", self.unique());
         let label = format!("{}{suffix}", cut(&self.name, MAX_LABEL - suffix.len()));
@@ -64,10 +64,11 @@ impl AnnouncedAgent {
         Name::new([&*format!("linerate-{}", self.unique()), "local"])
     }
 
-    /// Returns the message that announces it on a link where it has `addresses`; with `is_over` the one that withdraws it.
+    /// Returns the message that announces it on a link where it has `addresses`. With `is_over`, the one that withdraws
+    /// it.
     pub(crate) fn announcement(&self, addresses: &[IpAddr], is_over: bool) -> Vec<u8> {
-        let record = |name: Name, ttl, data| Record { name, ttl: if is_over { 0 } else { ttl }, data };
-        let (instance, host) = (self.instance(), self.host());
+        let instance = self.instance();
+        let host = self.host();
         let texts = [
             format!("name={}", cut(&self.name, MAX_LABEL)),
             format!("version={}", self.version),
@@ -75,13 +76,17 @@ impl AnnouncedAgent {
         ];
         let texts = texts.map(String::into_bytes).to_vec();
         let port = self.listening.port();
+        let service_data = RecordData::Service { port, host: host.clone() };
         let mut records = vec![
-            record(service(), OTHER_TTL, RecordData::Pointer(instance.clone())),
-            record(instance.clone(), HOST_TTL, RecordData::Service { port, host: host.clone() }),
-            record(instance, OTHER_TTL, RecordData::Text(texts)),
+            Record { name: service(), ttl: OTHER_TTL, data: RecordData::Pointer(instance.clone()) },
+            Record { name: instance.clone(), ttl: HOST_TTL, data: service_data },
+            Record { name: instance, ttl: OTHER_TTL, data: RecordData::Text(texts) },
         ];
         for address in addresses.iter().take(MAX_ADDRESSES) {
-            records.push(record(host.clone(), HOST_TTL, RecordData::Address(*address)));
+            records.push(Record { name: host.clone(), ttl: HOST_TTL, data: RecordData::Address(*address) });
+        }
+        if is_over {
+            records.iter_mut().for_each(|record| record.ttl = 0);
         }
         Message { is_response: true, questions: Vec::new(), records }.encode()
     }
@@ -91,7 +96,8 @@ impl AnnouncedAgent {
         if message.is_response {
             return false;
         }
-        let (instance, host) = (self.instance(), self.host());
+        let instance = self.instance();
+        let host = self.host();
         // RFC 6762 section 7.1.
         let is_known = message.records.iter().any(|record| {
             record.ttl >= OTHER_TTL / 2
@@ -107,7 +113,8 @@ impl AnnouncedAgent {
         })
     }
 
-    /// Returns the addresses out of `addresses` at which it listens. Link-local IPv6 addresses are left out: they need an interface's name.
+    /// Returns the addresses out of `addresses` at which it listens. Link-local IPv6 addresses are left out: they need
+    /// an interface's name.
     pub(crate) fn addresses(&self, addresses: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
         let listening = self.listening.ip().to_canonical();
         let listens_at = |address: &IpAddr| match listening {
@@ -123,8 +130,8 @@ impl AnnouncedAgent {
 }
 
 impl FoundAgent {
-    /// Returns the agents that a message announces, each with the address that others use most easily. An agent sends all of its records in
-    /// one message.
+    /// Returns the agents that a message announces, each with the address that others use most easily. An agent sends
+    /// all of its records in one message.
     pub(crate) fn read(message: &Message) -> Vec<Self> {
         if !message.is_response {
             return Vec::new();

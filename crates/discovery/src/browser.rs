@@ -16,7 +16,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Reports each agent that announces itself within `time` once. Returns how many there were.
 ///
 /// # Errors
-/// This host cannot ask; the text says why.
+/// This host cannot ask. The text says why.
 pub fn discover(time: Duration, mut found: impl FnMut(&FoundAgent)) -> Result<usize, String> {
     let links = Link::all().map_err(|error| format!("cannot ask by multicast DNS: {error}"))?;
     let sockets: Vec<GroupSocket> = links.iter().flat_map(GroupSocket::join).collect();
@@ -31,7 +31,8 @@ pub fn discover(time: Duration, mut found: impl FnMut(&FoundAgent)) -> Result<us
     let mut agents = BTreeSet::new();
     let mut buffer = [0; MAX_MESSAGE];
     let end = Instant::now() + time;
-    let (mut asks_at, mut pause) = (Instant::now(), FIRST_PAUSE);
+    let mut asks_at = Instant::now();
+    let mut pause = FIRST_PAUSE;
     loop {
         let now = Instant::now();
         if now >= end {
@@ -70,7 +71,8 @@ mod tests {
 
     #[test]
     fn each_agent_is_reported_once_and_a_flood_is_bounded() {
-        let (mut agents, mut reported) = (BTreeSet::new(), 0);
+        let mut agents = BTreeSet::new();
+        let mut reported = 0;
         for number in 0..5_000 {
             let agent = AnnouncedAgent { name: format!("rack-{number}"), ..rack("192.0.2.1:4747") };
             let message = agent.announcement(&[Ipv4Addr::new(192, 0, 2, 1).into()], false);

@@ -13,7 +13,8 @@ const AUTHORITATIVE: u16 = 0x0400;
 const CODES: u16 = 0x780f;
 /// The class of the Internet.
 const INTERNET: u16 = 1;
-/// The record is the only one of its name and type (RFC 6762 section 10.2); in a question: a unicast response is wanted.
+/// The record is the only one of its name and type (RFC 6762 section 10.2); in a question: a unicast response is
+/// wanted.
 const TOP_BIT: u16 = 0x8000;
 
 /// Types of records, and `ANY` of questions.
@@ -177,7 +178,8 @@ impl<'a> Reader<'a> {
     }
 
     fn question(&mut self) -> Option<Question> {
-        let (name, kind) = (self.name()?, self.u16()?);
+        let name = self.name()?;
+        let kind = self.u16()?;
         self.u16()?;
         Some(Question { name, kind })
     }

@@ -18,7 +18,7 @@ const ANSWER_INTERVAL: Duration = Duration::from_secs(1);
 const ANSWER_DELAY_MS: std::ops::RangeInclusive<u64> = 20..=120;
 /// Unsolicited announcements on a new link (RFC 6762 section 8.3).
 const ANNOUNCEMENTS: u32 = 2;
-/// How often the host's links are listed.
+/// Interval of listing the host's links.
 const LINK_INTERVAL: Duration = Duration::from_secs(5);
 /// Messages of one link that are read before a pause. The rest waits, or is lost once the socket is full.
 const MESSAGES_AT_A_TIME: usize = 32;
@@ -34,7 +34,7 @@ pub struct Announcement {
 /// Announces `agent` on every link on which it listens until the returned value is dropped.
 ///
 /// # Errors
-/// It listens at a loopback address, or this host cannot announce it. The text says why and what to do.
+/// The agent listens at a loopback address, or this host cannot announce it. The text says why and what to do.
 pub fn announce(agent: AnnouncedAgent) -> Result<Announcement, String> {
     let address = agent.listening.ip().to_canonical();
     if address.is_loopback() {
@@ -150,7 +150,7 @@ impl Responder {
     }
 }
 
-/// When answers are sent on one link: at most one in [`ANSWER_INTERVAL`], however many questions arrive.
+/// Schedule of answers on one link: at most one in each [`ANSWER_INTERVAL`], however many questions arrive.
 #[derive(Debug)]
 struct Answers {
     due: Option<Instant>,

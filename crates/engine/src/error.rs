@@ -1,14 +1,14 @@
-//! Why a socket could not be made or used.
+//! Errors of sockets and of requests that this host cannot carry out.
 
 use linerate_model::Transport;
 use linerate_sys::socket::{EMFILE, ENFILE};
 use std::io;
 use std::net::SocketAddr;
 
-/// Why a socket could not be made or used.
+/// Failure on this host: an invalid request, or a socket that could not be made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// The request cannot be carried out; the text says what can.
+    /// The request cannot be carried out. The text names an alternative.
     #[error("{0}")]
     InvalidRequest(String),
     /// A system call failed.
@@ -17,28 +17,28 @@ pub enum SocketError {
     /// A socket operation failed.
     #[error("{what}: {source}")]
     Socket {
-        /// The operation and its object.
+        /// Operation and its object.
         what: String,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
 }
 
-/// A trial was started before all its flows had arrived.
+/// Start of a trial before all its flows had arrived.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "path {path}: {arrived} of {expected} flows had connected when the trial started; check that the client reached this host"
 )]
 pub struct FlowsMissing {
-    /// The path's index.
+    /// Index of the path.
     pub path: u16,
-    /// Flows that had arrived.
+    /// Number of flows that had arrived.
     pub arrived: usize,
-    /// Flows the trial needs.
+    /// Number of flows of the trial.
     pub expected: usize,
 }
 
-/// `what` failed with the error that follows; where that is a limit of this host, its remedy is told.
+/// Creates the error of the operation `what` from its cause. Names the remedy if the cause is a limit of this host.
 pub fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> SocketError {
     let what = what.into();
     move |source| match remedy(&source) {
@@ -48,8 +48,8 @@ pub fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> SocketError 
 }
 
 impl SocketError {
-    /// Listening on `address` failed with the error that follows. `remedy` is what to do if another program has a port that was asked for
-    /// by its number.
+    /// Creates the error of listening on `address` from its cause. `remedy` applies if another program has the port
+    /// that was requested by its number.
     pub fn listening(address: SocketAddr, transport: Transport, remedy: &str) -> impl FnOnce(io::Error) -> Self {
         move |source| {
             if source.kind() != io::ErrorKind::AddrInUse || address.port() == 0 {
@@ -63,7 +63,8 @@ impl SocketError {
         }
     }
 
-    /// Connecting to `peer` failed with `source`: an error if that is this host's fault, `source` again if the peer's.
+    /// Creates the error of connecting to `peer` if `source` is a fault of this host. Returns `source` if it is one of
+    /// the peer.
     pub fn connecting(peer: SocketAddr, source: io::Error) -> Result<Self, io::Error> {
         // connect(2): "all port numbers in the ephemeral port range are currently in use".
         if source.kind() != io::ErrorKind::AddrNotAvailable {
@@ -80,7 +81,7 @@ impl SocketError {
 const NO_PORT: &str =
     "this host has no port free for it: widen its range, sysctl net.ipv4.ip_local_port_range, or use fewer connections";
 
-/// How to lift the limit of this host that `error` speaks of.
+/// Returns how to raise the limit of this host that caused `error`.
 fn remedy(error: &io::Error) -> Option<&'static str> {
     match error.raw_os_error()? {
         EMFILE => Some("this process has as many files open as it may: raise the limit, ulimit -n"),
@@ -95,29 +96,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_that_is_taken_is_no_lack_of_ports() {
-        let listening = |port| {
+    fn used_port_differs_from_lack_of_ports() {
+        for (port, text) in [
+            (5_201, "another program has port 5201 (UDP) of 198.18.0.1: stop it"),
+            (0, "listening on 198.18.0.1:0 (UDP)"),
+        ] {
             let address = SocketAddr::from(([198, 18, 0, 1], port));
-            SocketError::listening(address, Transport::Udp, "stop it")(io::ErrorKind::AddrInUse.into()).to_string()
-        };
-        assert_eq!(listening(5_201), "another program has port 5201 (UDP) of 198.18.0.1: stop it");
-        assert!(listening(0).starts_with("listening on 198.18.0.1:0 (UDP)"), "{}", listening(0));
+            let error = SocketError::listening(address, Transport::Udp, "stop it")(io::ErrorKind::AddrInUse.into());
+            assert!(error.to_string().starts_with(text), "{error}");
+        }
     }
 
     #[test]
-    fn this_hosts_faults_are_not_the_peers() {
+    fn faults_of_this_host_differ_from_those_of_the_peer() {
         let peer = SocketAddr::from(([198, 18, 0, 1], 7));
-        let connecting = |error: io::Error| SocketError::connecting(peer, error).map(|error| error.to_string());
         for (error, remedy) in [
             (io::Error::from_raw_os_error(EMFILE), "ulimit -n"),
             (io::Error::from_raw_os_error(ENFILE), "fs.file-max"),
             (io::ErrorKind::AddrNotAvailable.into(), "ip_local_port_range"),
         ] {
-            let own = connecting(error).expect("this host's fault");
-            assert!(own.contains(remedy) && own.contains("198.18.0.1:7"), "{own}");
+            let error = SocketError::connecting(peer, error).expect("this host's fault").to_string();
+            assert!(error.contains(remedy) && error.contains("198.18.0.1:7"), "{error}");
         }
-        connecting(io::ErrorKind::ConnectionRefused.into()).expect_err("the peer's fault");
-        connecting(io::ErrorKind::TimedOut.into()).expect_err("the peer's fault");
+        for kind in [io::ErrorKind::ConnectionRefused, io::ErrorKind::TimedOut] {
+            SocketError::connecting(peer, kind.into()).expect_err("the peer's fault");
+        }
         let accept = failed("accept")(io::Error::from_raw_os_error(EMFILE)).to_string();
         assert!(accept.contains("ulimit -n"), "{accept}");
     }

@@ -1,13 +1,13 @@
-//! The greeting that opens a data connection, and its answer: a few fields that only holders of the session's key can make, read
-//! or answer. Both have 56 bytes, so that the answer to a datagram is never longer than what asked for it.
+//! The greeting that opens a data connection, and its answer: a few fields that only holders of the session's key can
+//! make, read or answer. Both have 56 bytes, so that the answer to a datagram is never longer than the datagram.
 //!
 //! ```text
 //! 0       8               24              40              56
 //! | kind  | salt          | fields, masked | proof         |
 //! ```
 //!
-//! The fields are masked because whoever asks for the session chooses some of them. Beyond the fixed kind, no byte that an
-//! opener sends can be chosen by anybody: see [`crate::proof`].
+//! The fields are masked because the requester of the session chooses some of them. After the fixed kind, nobody can
+//! choose a byte that an opener sends: see [`crate::proof`].
 
 use crate::proof::{PROOF, SALT, Salt, is_same, proof};
 use linerate_model::SessionKey;
@@ -18,7 +18,7 @@ pub const FIELDS: usize = 16;
 pub const GREETING: usize = KIND + SALT + FIELDS + PROOF;
 
 const KIND: usize = 8;
-/// What the mask of the fields is a proof for.
+/// Purpose of the proof that masks the fields.
 const MASK: [u8; 8] = *b"lnrtmask";
 
 /// Returns the greeting or answer of `kind` with these fields. An answer repeats the salt of its greeting.
@@ -32,7 +32,7 @@ pub fn seal(key: &SessionKey, kind: [u8; 8], salt: &Salt, fields: [u8; FIELDS]) 
     bytes
 }
 
-/// Reads a greeting or answer of `kind`; `None` if it is anything else or was made without the key.
+/// Reads a greeting or answer of `kind`. Returns `None` if it is anything else or was made without the key.
 pub fn unseal(key: &SessionKey, kind: [u8; 8], bytes: &[u8]) -> Option<(Salt, [u8; FIELDS])> {
     let bytes: &[u8; GREETING] = bytes.try_into().ok()?;
     let salt: Salt = bytes[8..24].try_into().expect("16 bytes");
@@ -55,7 +55,9 @@ mod tests {
 
     #[test]
     fn only_the_key_makes_and_reads_a_greeting() {
-        let (key, salt, fields) = (SessionKey([7; 16]), [3; SALT], *b"sixteen bytes...");
+        let key = SessionKey([7; 16]);
+        let salt = [3; SALT];
+        let fields = *b"sixteen bytes...";
         let sealed = seal(&key, KIND, &salt, fields);
         assert_eq!(unseal(&key, KIND, &sealed), Some((salt, fields)));
         assert_eq!(unseal(&SessionKey([8; 16]), KIND, &sealed), None);
@@ -68,13 +70,13 @@ mod tests {
         }
     }
 
-    /// The attack: a session's key and fields hold a command for a server that is no part of the trial.
+    /// Attack: a session's key and fields contain a command for a server that is not part of the trial.
     #[test]
-    fn requests_cannot_be_forged_at_third_parties_by_the_choice_of_a_key() {
+    fn chosen_key_cannot_forge_requests_to_third_parties() {
         let command = *b"\r\nFLUSHALL\r\nEXIT";
         let sealed = seal(&SessionKey(command), KIND, &[9; SALT], command);
         for part in command.windows(4) {
-            assert!(!sealed.windows(4).any(|sent| sent == part), "{}", sealed.escape_ascii());
+            assert!(!sealed.windows(4).any(|window| window == part), "{}", sealed.escape_ascii());
         }
         let again = seal(&SessionKey(command), KIND, &[10; SALT], command);
         let same = sealed[8..].iter().zip(&again[8..]).filter(|(one, other)| one == other).count();

@@ -1,4 +1,4 @@
-//! What one thread takes in for a listener of another: connections or datagrams whose greetings are the listener's.
+//! Connections or datagrams that one thread accepts for the listener of another, by their greetings.
 
 use linerate_sys::event::Event;
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Whether the bytes that begin a connection, or make a datagram, are a greeting with the key of a listener.
+/// Test of the first bytes of a connection, or of a datagram, for a greeting with the key of a listener.
 pub type Greets = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// Connections or datagrams for one listener. It can be read, in the sense of poll(2), while there are some.
@@ -20,17 +20,17 @@ pub(crate) struct Inbox<T> {
 }
 
 impl<T> Inbox<T> {
-    /// Takes what `greets` knows, `maximum` at a time.
+    /// Creates an inbox for greetings accepted by `greets`, with at most `maximum` items.
     pub(crate) fn new(greets: Greets, maximum: usize) -> io::Result<Self> {
         Ok(Self { greets, items: Mutex::default(), event: Event::new()?, maximum })
     }
 
-    /// Whether `bytes` are a greeting for this listener.
+    /// Returns whether `bytes` are a greeting for this listener.
     pub(crate) fn is_greeted_by(&self, bytes: &[u8]) -> bool {
         (self.greets)(bytes)
     }
 
-    /// Adds what came from `peer`; drops it if there is no room.
+    /// Adds an item from `peer`, or drops it if the inbox is full.
     pub(crate) fn add(&self, item: T, peer: SocketAddr) {
         let mut items = self.items();
         if items.len() < self.maximum {
@@ -39,7 +39,7 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Takes the oldest; none if there is nothing.
+    /// Takes the oldest item. Returns `None` if the inbox is empty.
     pub(crate) fn take(&self) -> Option<(T, SocketAddr)> {
         let mut items = self.items();
         let item = items.pop_front()?;

@@ -1,5 +1,6 @@
-//! What engines share: the contract between an engine and its agent, sockets with a trial's options, checks of these options,
-//! worker threads, the flag that stops them, when each message or request is due, and how ends of a session know each other from strangers.
+//! Common parts of engines: the contract between an engine and its agent, sockets with a trial's options, checks of
+//! these options, worker threads, the flag that stops them, schedules of messages and requests, and the authentication
+//! of data connections.
 #![forbid(unsafe_code)]
 
 mod check;

@@ -1,4 +1,4 @@
-//! How a host's ends listen for a trial's data: for whom, and at which ports.
+//! Listeners of a host's ends for a trial's data: allowed peers and ports.
 
 use crate::error::{SocketError, failed};
 use crate::inbox::{Greets, Inbox};
@@ -16,7 +16,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Listens at `address`. All addresses of IPv6 are those of IPv4 too, whatever `net.ipv6.bindv6only` says.
+/// Listens at `address`. The unspecified IPv6 address includes IPv4, whatever the value of `net.ipv6.bindv6only`.
 ///
 /// # Errors
 /// See bind(2).
@@ -25,15 +25,15 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
     }
-    // As the standard library does: a port whose last connections have just closed can be had.
+    // As in the standard library: a port stays usable after its last connections have closed.
     socket.set_reuse_address(true)?;
     socket.bind(&SockAddr::from(address))?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
 }
 
-/// Opens what takes connections at `address`, and with it what takes datagrams at the same port. Where the kernel chooses the port, it is
-/// one that UDP has free too.
+/// Opens a listener for connections at `address`, and a socket for datagrams at the same port. If the kernel chooses
+/// the port, it is free for both.
 ///
 /// # Errors
 /// Those of `connections` and `datagrams`.
@@ -42,40 +42,40 @@ pub fn at_one_port<C, D, E>(
     connections: impl Fn(SocketAddr) -> Result<C, E>,
     datagrams: impl Fn(&C) -> Result<D, E>,
 ) -> Result<(C, D), E> {
-    const MOST: usize = 100;
-    // Held meanwhile, so that the kernel chooses another one.
-    let mut taken = Vec::new();
+    const MAX_ATTEMPTS: usize = 100;
+    // Kept open, so that the kernel chooses another port.
+    let mut rejected = Vec::new();
     loop {
         let opened = connections(address)?;
         match datagrams(&opened) {
             Ok(both) => return Ok((opened, both)),
-            Err(_) if address.port() == 0 && taken.len() < MOST => taken.push(opened),
+            Err(_) if address.port() == 0 && rejected.len() < MAX_ATTEMPTS => rejected.push(opened),
             Err(error) => return Err(error),
         }
     }
 }
 
-/// How the ends of a session listen.
+/// Listening options of the ends of a session.
 #[derive(Debug, Clone, Default)]
 pub struct ListenOptions {
-    /// Who may open data connections.
+    /// Peers that may open data connections.
     pub peers: AllowedPeers,
-    /// The port of the agent, if sessions listen there. Where it is no port of a session's address, `ports` are used.
+    /// Port of the agent, if sessions listen there. If it is not at a session's address, `ports` are used.
     pub shared: Option<SharedPort>,
-    /// The ports that are listened at otherwise.
+    /// Ports of other listeners.
     pub ports: DataPorts,
-    /// What strangers may be sent.
+    /// Allowance for replies to callers without a key.
     pub replies: Arc<StrangerReplies>,
 }
 
 impl ListenOptions {
-    /// Listens at `address` for connections to sockets as `spec` says. Where others listen at the same port, only those come
-    /// whose first bytes are a greeting by `greets`.
+    /// Listens at `address` for connections, with sockets of `spec`. At a shared port, only connections arrive here
+    /// that begin with a greeting accepted by `greets`.
     ///
     /// # Errors
-    /// A socket cannot have its options, the address is none of this host, or all ports are taken.
+    /// A socket cannot have its options, the address does not belong to this host, or all ports are in use.
     pub fn connections(&self, spec: SocketSpec<'_>, address: IpAddr, greets: Greets) -> Result<Listener, SocketError> {
-        // Also where another listener accepts: it finds out what cannot be had.
+        // Created even if another listener accepts, to check the options.
         let socket = socket(spec)?;
         let shared = self.shared.as_ref().and_then(|port| Some((port, port.at(address)?)));
         let Some((port, address)) = shared else {
@@ -92,19 +92,20 @@ impl ListenOptions {
         })
     }
 
-    /// Listens at `address` for datagrams to sockets as `spec` says. Where others listen at the same port, only those come that
-    /// are a greeting by `greets`.
+    /// Listens at `address` for datagrams, with sockets of `spec`. At a shared port, only greetings accepted by
+    /// `greets` arrive here.
     ///
     /// # Errors
-    /// As [`ListenOptions::connections`].
+    /// See [`ListenOptions::connections`].
     pub fn datagrams(
         &self,
         spec: SocketSpec<'_>,
         address: IpAddr,
         greets: Greets,
     ) -> Result<DatagramListener, SocketError> {
-        let (v6, options) = (spec.v6, spec.options.clone());
-        // Also where each flow gets a socket of its own later: it finds out what cannot be had.
+        let v6 = spec.v6;
+        let options = spec.options.clone();
+        // Created even if each flow gets its own socket later, to check the options.
         let socket = socket(spec)?;
         let Some((port, address)) = self.shared.as_ref().and_then(|port| Some((port, port.at(address)?))) else {
             self.ports.bind_in(&socket, address)?;
@@ -118,7 +119,7 @@ impl ListenOptions {
         Ok(DatagramListener { address, v6, options, way: DatagramWay::Shared(port.clone(), inbox) })
     }
 
-    /// Checks that there are as many ports as `sockets` for datagrams of one session.
+    /// Checks that there are enough ports for `sockets` for datagrams of one session.
     ///
     /// # Errors
     /// There are fewer.
@@ -127,7 +128,7 @@ impl ListenOptions {
     }
 }
 
-/// Accepts connections of one end of a session. Clones accept the same ones.
+/// Listener for connections of one end of a session. Clones share its connections.
 #[derive(Debug, Clone)]
 pub struct Listener {
     address: SocketAddr,
@@ -140,18 +141,18 @@ enum Way {
     Shared(SharedConnections),
 }
 
-/// Connections that come to the port of the agent.
+/// Connections at the port of the agent.
 #[derive(Debug, Clone)]
 struct SharedConnections {
     port: SharedPort,
     inbox: Arc<Inbox<TcpStream>>,
-    /// None if they are the plain ones, which the port's own listener hands down.
+    /// `None` for the default options, which connections inherit from the port's listener.
     options: Option<Arc<SocketOptions>>,
-    /// Its threads accept by themselves, for as long as one of them has this.
+    /// Guard of threads that accept by themselves.
     accepts: Option<Arc<Accepting>>,
 }
 
-/// Told to the port while it lives.
+/// Guard that registers a listener at the port whose threads accept by themselves.
 #[derive(Debug)]
 struct Accepting(SharedPort);
 
@@ -162,21 +163,21 @@ impl Drop for Accepting {
 }
 
 impl Listener {
-    /// Accepts the connections to `listener`, whoever opens them.
+    /// Creates a listener for all connections to `listener`.
     ///
     /// # Errors
-    /// It does not listen.
+    /// The socket does not listen.
     pub fn of(listener: TcpListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Ok(Self { address: listener.local_addr()?, way: Way::Own(Arc::new(listener)) })
     }
 
-    /// Where it listens.
+    /// Returns the address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What to wait for before [`Listener::accept`].
+    /// Returns the sockets to wait for before [`Listener::accept`].
     pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let (first, second) = match &self.way {
             Way::Own(listener) => (listener.as_fd(), None),
@@ -185,7 +186,7 @@ impl Listener {
         [first].into_iter().chain(second)
     }
 
-    /// Takes a connection, which has the options of the session, without waiting.
+    /// Accepts a connection with the options of the session, without waiting.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if there is none; otherwise see accept(2).
@@ -196,8 +197,8 @@ impl Listener {
         }
     }
 
-    /// The same for threads that accept very many connections: at a port that is shared they accept by themselves, where
-    /// otherwise another thread hands each over.
+    /// Returns the same listener for threads with very many connections. At a shared port they accept by themselves,
+    /// instead of receiving each connection from another thread.
     #[must_use]
     pub fn for_many(mut self) -> Self {
         if let Way::Shared(shared) = &mut self.way {
@@ -217,19 +218,19 @@ impl SharedConnections {
         };
         let (stream, peer) = accepted?;
         if let Some(options) = &self.options {
-            // A listener of its own would have handed them down.
-            let set = set_options(&SockRef::from(&stream), Transport::Tcp, peer.is_ipv6(), options);
-            set.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error))?;
+            // A separate listener would have passed them on.
+            let result = set_options(&SockRef::from(&stream), Transport::Tcp, peer.is_ipv6(), options);
+            result.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error))?;
         }
         if self.options.as_ref().is_none_or(|options| options.congestion.is_none()) {
-            let given = self.port.congestion().give(&SockRef::from(&stream));
-            given.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error))?;
+            let result = self.port.congestion().give(&SockRef::from(&stream));
+            result.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error))?;
         }
         Ok((stream, peer))
     }
 }
 
-/// Takes the greetings of one end of a session, and makes sockets for those that greeted.
+/// Listener for greetings of one end of a session, which creates sockets for peers that greeted.
 #[derive(Debug)]
 pub struct DatagramListener {
     address: SocketAddr,
@@ -245,12 +246,12 @@ enum DatagramWay {
 }
 
 impl DatagramListener {
-    /// Where it listens.
+    /// Returns the address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What to wait for before [`DatagramListener::receive`].
+    /// Returns the socket to wait for before [`DatagramListener::receive`].
     pub fn socket(&self) -> BorrowedFd<'_> {
         match &self.way {
             DatagramWay::Own(socket, _) => socket.as_fd(),
@@ -258,7 +259,7 @@ impl DatagramListener {
         }
     }
 
-    /// Takes a datagram without waiting. Returns its length and its sender.
+    /// Receives a datagram without waiting. Returns its length and its sender.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if there is none; otherwise see recvfrom(2).
@@ -274,10 +275,10 @@ impl DatagramListener {
         }
     }
 
-    /// Returns the socket that hears of everybody.
+    /// Returns the socket that receives from all peers.
     ///
     /// # Errors
-    /// The listener itself: others listen at its port, so that there is no such socket.
+    /// Returns the listener itself if its port is shared.
     pub fn into_socket(self) -> Result<UdpSocket, Box<Self>> {
         match self.way {
             DatagramWay::Own(socket, _) => Ok(socket),
@@ -285,44 +286,45 @@ impl DatagramListener {
         }
     }
 
-    /// Makes a socket that hears of `peer` only, and does not block: at the same port if that is shared, else at one of its own.
+    /// Creates a non-blocking socket connected to `peer`: at the same port if that is shared, otherwise at another one.
     ///
     /// # Errors
-    /// It cannot be had.
+    /// The socket cannot be created, bound or connected.
     pub fn connected_to(&self, peer: SocketAddr) -> Result<UdpSocket, SocketError> {
-        let (options, v6) = (&self.options, self.v6);
-        let own = socket(SocketSpec { transport: Transport::Udp, v6, options, bind: None, device: false })?;
-        own.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
+        let spec =
+            SocketSpec { transport: Transport::Udp, v6: self.v6, options: &self.options, bind: None, device: false };
+        let socket = socket(spec)?;
+        socket.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         match &self.way {
-            DatagramWay::Own(_, ports) => ports.bind_in(&own, self.address.ip())?,
-            DatagramWay::Shared(..) => self.share(&own)?,
+            DatagramWay::Own(_, ports) => ports.bind_in(&socket, self.address.ip())?,
+            DatagramWay::Shared(..) => self.share(&socket)?,
         }
-        let own = UdpSocket::from(own);
+        let socket = UdpSocket::from(socket);
         match &self.way {
-            DatagramWay::Own(..) => own.connect(peer),
-            DatagramWay::Shared(port, _) => port.give_to(&own, peer),
+            DatagramWay::Own(..) => socket.connect(peer),
+            DatagramWay::Shared(port, _) => port.connect(&socket, peer),
         }
         .map_err(failed(format!("connecting to {peer}")))?;
-        Ok(own)
+        Ok(socket)
     }
 
-    /// Binds `socket` at the port that is shared. Behind a translation of addresses clients name this host by one that it does not have:
-    /// then the route to the client says which of its own it is.
+    /// Binds `socket` at the shared port. Behind a NAT, clients may use an address that this host does not have. Then
+    /// the route to the client decides the local address.
     fn share(&self, socket: &Socket) -> Result<(), SocketError> {
-        let any = || match self.address.ip() {
-            IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let bound = share(socket, self.address).or_else(|error| match error.kind() {
-            io::ErrorKind::AddrNotAvailable => share(socket, SocketAddr::new(any(), self.address.port())),
-            _ => Err(error),
-        });
-        bound.map_err(failed(format!("binding to {}", self.address)))
+        let mut result = share(socket, self.address);
+        if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable) {
+            let any = match self.address.ip() {
+                IpAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+                IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+            };
+            result = share(socket, SocketAddr::new(any, self.address.port()));
+        }
+        result.map_err(failed(format!("binding to {}", self.address)))
     }
 
-    /// Answers a datagram of `peer`, for which `connected` was made: from where the datagram was sent to.
+    /// Answers a datagram of `peer` from the address that it was sent to. `connected` is the socket created for `peer`.
     pub fn answer(&self, connected: &UdpSocket, bytes: &[u8], peer: SocketAddr) {
-        // A lost answer is asked for again.
+        // The peer repeats its request after a lost answer.
         let _ = match &self.way {
             DatagramWay::Own(socket, _) => socket.send_to(bytes, peer),
             DatagramWay::Shared(..) => connected.send(bytes),
@@ -330,44 +332,45 @@ impl DatagramListener {
     }
 }
 
-/// The ports that trials listen at; the kernel's choice by default.
+/// Ports of trials' listeners, by default the kernel's choice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DataPorts(Option<(u16, u16)>);
 
 impl DataPorts {
-    /// Ports below this are those of system services.
+    /// First port above those of system services.
     const FIRST: u16 = 1_024;
 
-    /// Binds `socket` at `address` to a free port. One of TCP listens afterwards.
+    /// Binds `socket` at `address` to a free port. A TCP socket listens afterwards.
     ///
     /// # Errors
-    /// The address is none of this host, or all ports are taken.
+    /// The address does not belong to this host, or all ports are in use.
     fn bind_in(self, socket: &Socket, address: IpAddr) -> Result<(), SocketError> {
         let is_tcp = socket.r#type().map_err(failed("getsockopt(SO_TYPE)"))? == Type::STREAM;
-        let own = own_with_zone(SocketAddr::new(address, 0));
-        let bind = |port| {
-            let mut own = own;
-            own.set_port(port);
-            socket.bind(&SockAddr::from(own))
-        };
-        let binding = || failed(format!("binding to {address} (it must be an address of this host: see `ip address`)"));
-        let listen = || if is_tcp { socket.listen(BACKLOG) } else { Ok(()) };
+        let mut local = own_with_zone(SocketAddr::new(address, 0));
+        let binding = format!("binding to {address} (it must be an address of this host: see `ip address`)");
         let Some((first, last)) = self.0 else {
-            bind(0).map_err(binding())?;
-            return listen().map_err(failed(format!("listening on {address}")));
+            socket.bind(&SockAddr::from(local)).map_err(failed(binding))?;
+            if is_tcp {
+                socket.listen(BACKLOG).map_err(failed(format!("listening on {address}")))?;
+            }
+            return Ok(());
         };
-        // Connections of the trial before may still close: a port is free as soon as nobody listens there. Sockets that may share a
-        // port so are found out only when they listen, and then it is too late for another port.
+        // Connections of the previous trial may still be closing, so a port is free as soon as nobody listens there.
+        // With this option, a conflict of two sockets shows only in listen(2), too late for another port.
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         if is_tcp {
             socket.set_reuse_address(true).map_err(failed("setsockopt(SO_REUSEADDR)"))?;
         }
         for port in first..=last {
-            match bind(port) {
-                Ok(()) => return listen().map_err(failed(format!("listening on {address}, port {port}"))),
+            local.set_port(port);
+            match socket.bind(&SockAddr::from(local)) {
+                Ok(()) if is_tcp => {
+                    return socket.listen(BACKLOG).map_err(failed(format!("listening on {address}, port {port}")));
+                }
+                Ok(()) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => (),
-                Err(error) => return Err(binding()(error)),
+                Err(error) => return Err(failed(binding)(error)),
             }
         }
         let transport = if is_tcp { Transport::Tcp } else { Transport::Udp };
@@ -376,7 +379,7 @@ impl DataPorts {
         )))
     }
 
-    /// Checks that there are as many ports as `sockets` of one session.
+    /// Checks that there are enough ports for `sockets` of one session.
     ///
     /// # Errors
     /// There are fewer.
@@ -395,10 +398,9 @@ impl FromStr for DataPorts {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let ends = text.split_once('-').unwrap_or((text, text));
-        let port = |text: &str| text.parse().ok().filter(|port| *port >= Self::FIRST);
-        match (port(ends.0), port(ends.1)) {
-            (Some(first), Some(last)) if first <= last => Ok(Self(Some((first, last)))),
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match (first.parse(), last.parse()) {
+            (Ok(first), Ok(last)) if Self::FIRST <= first && first <= last => Ok(Self(Some((first, last)))),
             _ => Err(format!("expected ports from {} on, the lower one first, as in 5000-5010", Self::FIRST)),
         }
     }
@@ -418,7 +420,7 @@ mod tests {
     use super::*;
     use socket2::Protocol;
 
-    /// An address of loopback at which nobody else takes a port.
+    /// Returns a loopback address that no other process uses.
     fn here() -> IpAddr {
         let [.., high, low] = std::process::id().to_be_bytes();
         Ipv4Addr::new(127, 99, high, low).into()
@@ -436,29 +438,29 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_used_up_and_given_back() {
+    fn ports_of_a_range_are_used_and_freed() {
         for transport in [Transport::Tcp, Transport::Udp] {
-            // A port that was free a moment ago, and is the test's own while this socket has it.
-            let (held, port) = bound(DataPorts::default(), transport).expect("a port");
+            // The port belongs to this test while the socket is open.
+            let (socket, port) = bound(DataPorts::default(), transport).expect("a port");
             let one = DataPorts(Some((port, port)));
-            let error = bound(one, transport).expect_err("it is taken");
+            let error = bound(one, transport).expect_err("it is in use");
             assert!(
                 error.contains(&format!("{port}-{port} ({transport})")) && error.contains("--data-ports"),
                 "{error}"
             );
-            drop(held);
-            let (_own, again) = bound(one, transport).expect("free again");
-            assert_eq!(again, port);
+            drop(socket);
+            let (_socket, free_port) = bound(one, transport).expect("free again");
+            assert_eq!(free_port, port);
         }
     }
 
     #[test]
-    fn a_port_whose_last_connection_has_just_closed_is_free() {
+    fn port_is_free_right_after_its_last_connection() {
         let (_, port) = bound(DataPorts::default(), Transport::Tcp).expect("a port");
         let one = DataPorts(Some((port, port)));
         let (listener, _) = bound(one, Transport::Tcp).expect("a port");
         let client = std::net::TcpStream::connect((here(), port)).expect("connects");
-        // Who closes first keeps the port for a minute (TIME_WAIT).
+        // The side that closes first keeps the port for a minute (TIME_WAIT).
         drop(listener.accept().expect("accepts"));
         drop((client, listener));
         bound(one, Transport::Tcp).expect("free");
@@ -466,14 +468,14 @@ mod tests {
 
     #[test]
     fn ranges_are_read_and_checked() {
-        for (text, read) in [("5000-5010", "5000-5010"), ("1024", "1024-1024"), ("1024-65535", "1024-65535")] {
-            assert_eq!(text.parse().map(|ports: DataPorts| ports.to_string()), Ok(read.to_owned()));
+        for (text, ports) in [("5000-5010", "5000-5010"), ("1024", "1024-1024"), ("1024-65535", "1024-65535")] {
+            assert_eq!(text.parse().map(|ports: DataPorts| ports.to_string()), Ok(ports.to_owned()));
         }
         for wrong in ["", "-", "5010-5000", "80-90", "5000-", "5000-70000", "5000:5010", "0"] {
             assert!(wrong.parse::<DataPorts>().is_err_and(|error| error.contains("5000-5010")), "{wrong}");
         }
         let ports: DataPorts = "5000-5010".parse().expect("valid");
-        ports.check(11).expect("as many");
+        ports.check(11).expect("enough");
         let error = ports.check(12).expect_err("one more").to_string();
         assert!(error.contains("12 UDP ports") && error.contains("has 11"), "{error}");
         DataPorts::default().check(60_000).expect("the kernel has more");

@@ -1,12 +1,12 @@
-//! When each message of a flow is due: an absolute schedule, so that lateness does not add up.
+//! Due times of a flow's messages: an absolute schedule, so that lateness does not add up.
 
 use linerate_model::Offered;
 
-/// Evenly spaced messages of one of several flows that share a rate.
+/// Schedule of evenly spaced messages of one of several flows that share a rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     start_ns: u64,
-    /// The time between two messages over all flows is `nanos / per`.
+    /// Time between two messages over all flows is `nanos / per`.
     nanos: u128,
     per: u128,
     flow: u64,
@@ -14,7 +14,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Messages of `message_bytes` from `start_ns` on; this is the `flow`th of `flows`, which take turns.
+    /// Creates the schedule of messages of `message_bytes` from `start_ns` on. Flow number `flow` takes turns with all
+    /// `flows`.
     pub fn new(offered: Offered, message_bytes: u64, start_ns: u64, flow: u16, flows: u16) -> Self {
         let (nanos, per) = match offered {
             Offered::PayloadBps(rate) => (u128::from(message_bytes) * 8_000_000_000, rate.get()),
@@ -23,21 +24,21 @@ impl Pace {
         Self { start_ns, nanos, per: u128::from(per.max(1)), flow: flow.into(), flows: flows.max(1).into() }
     }
 
-    /// The same messages one turn later: each is due when the rate has earned all of its bits. So what is sent never exceeds the rate, however
-    /// short the load.
+    /// Delays the messages by one turn, so that each is due when the rate has earned all of its bits. Then the load
+    /// never exceeds the rate, however short it is.
     #[must_use]
     pub fn earned(self) -> Self {
         let turn = u64::try_from(self.nanos.div_ceil(self.per)).unwrap_or(u64::MAX);
         Self { start_ns: self.start_ns.saturating_add(turn), ..self }
     }
 
-    /// When message `index` (from 0) is due.
+    /// Returns the due time of message `index` (from 0).
     pub fn due(&self, index: u64) -> u64 {
         let turn = u128::from(index) * u128::from(self.flows) + u128::from(self.flow);
         self.start_ns + (turn * self.nanos / self.per) as u64
     }
 
-    /// How many messages are due at `now` or before.
+    /// Returns the number of messages that are due at `now` or before.
     pub fn due_by(&self, now: u64) -> u64 {
         let Some(elapsed) = now.checked_sub(self.start_ns) else { return 0 };
         // The turns whose due time, rounded down, is at most `elapsed`.
@@ -45,7 +46,7 @@ impl Pace {
         turns.saturating_sub(self.flow).div_ceil(self.flows)
     }
 
-    /// How many messages come within `nanos`, at least one.
+    /// Returns the number of messages within `nanos`, at least one.
     pub fn within(&self, nanos: u64) -> u64 {
         ((u128::from(nanos) * self.per / self.nanos / u128::from(self.flows)) as u64).max(1)
     }
@@ -75,7 +76,7 @@ mod tests {
         }
     }
 
-    /// The attack: tests of one datagram each, one after another, send far more than the rate of any of them.
+    /// Attack: consecutive tests of one datagram each send far more than the rate of any of them.
     #[test]
     fn earned_messages_never_exceed_the_rate() {
         let offered = Offered::PayloadBps(BitRate::per_second(8_000));

@@ -2,43 +2,43 @@
 
 use crate::SocketError;
 use crate::proof::link_key;
-use linerate_model::{Assignment, LinkId, Role, RoleKind, SessionKey};
+use linerate_model::{Assignment, LinkId, RoleKind, SessionKey};
 use std::net::IpAddr;
 
-/// One end of a path at this host.
+/// End of a path at this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathEnd {
-    /// The path's index in the task.
+    /// Index of the path in the task.
     pub path: u16,
-    /// Which end it is.
+    /// Side of the path.
     pub side: Side,
 }
 
-/// Which end of a path.
+/// Side of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// Opens the path's connections.
     Client {
-        /// The link it connects to; none if the server runs no agent.
+        /// Link that it connects to. `None` if the server runs no agent.
         link: Option<LinkId>,
     },
     /// Accepts them.
     Server {
-        /// The link it listens on.
+        /// Link that it listens on.
         link: LinkId,
-        /// The local address it listens at.
+        /// Local address of the listener.
         address: IpAddr,
     },
 }
 
 impl PathEnd {
-    /// Whether this end opens the connections.
+    /// Returns whether this end opens the connections.
     pub fn is_client(self) -> bool {
         matches!(self.side, Side::Client { .. })
     }
 
-    /// Returns the key that both ends of its link prove, in the session of key `session`. Without a link nobody proves a key, so it
-    /// is the session's own.
+    /// Returns the key that both ends of its link prove, in the session of key `session`. Without a link nobody proves
+    /// a key, so it is the session's own.
     pub fn key(self, session: &SessionKey) -> SessionKey {
         match self.side {
             Side::Client { link: None } => *session,
@@ -50,10 +50,11 @@ impl PathEnd {
 /// Returns the end that each role of `assignment` is, in their order.
 ///
 /// # Errors
-/// [`SocketError::InvalidRequest`] names a role that is no end of a path of the task, or has not the link it needs.
+/// [`SocketError::InvalidRequest`] names a role that is not an end of a path of the task, or lacks its link.
 pub fn path_ends(assignment: &Assignment) -> Result<Vec<PathEnd>, SocketError> {
     let paths = assignment.task.paths().len();
-    let end = |role: &Role| {
+    let mut ends = Vec::new();
+    for role in &assignment.roles {
         let (path, side) = match (&role.kind, &role.connects[..], &role.listens[..]) {
             (RoleKind::Client { path }, [], []) => (*path, Side::Client { link: None }),
             (RoleKind::Client { path }, [link], []) => (*path, Side::Client { link: Some(*link) }),
@@ -76,15 +77,15 @@ pub fn path_ends(assignment: &Assignment) -> Result<Vec<PathEnd>, SocketError> {
                 "path {path}: the task has {paths} paths, counted from 0"
             )));
         }
-        Ok(PathEnd { path, side })
-    };
-    assignment.roles.iter().map(end).collect()
+        ends.push(PathEnd { path, side });
+    }
+    Ok(ends)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_model::{Listen, Path, RpcCall, RpcTask, SessionId, SessionKey, Task, Timing, Transport};
+    use linerate_model::{Listen, Path, Role, RpcCall, RpcTask, SessionId, SessionKey, Task, Timing, Transport};
     use linerate_units::ByteCount;
     use std::net::Ipv4Addr;
 
@@ -113,11 +114,15 @@ mod tests {
 
     #[test]
     fn roles_are_ends_of_the_tasks_paths() {
-        let (client, server) = (RoleKind::Client { path: 0 }, RoleKind::Server { path: 0 });
-        let side = |side| Ok(vec![PathEnd { path: 0, side }]);
-        assert_eq!(ends(client.clone(), &[7], &[]), side(Side::Client { link: Some(LinkId(7)) }));
-        assert_eq!(ends(client.clone(), &[], &[]), side(Side::Client { link: None }));
-        assert_eq!(ends(server.clone(), &[], &[7]), side(Side::Server { link: LinkId(7), address: ADDRESS }));
+        let client = RoleKind::Client { path: 0 };
+        let server = RoleKind::Server { path: 0 };
+        for (kind, connects, listens, side) in [
+            (&client, &[7][..], &[][..], Side::Client { link: Some(LinkId(7)) }),
+            (&client, &[], &[], Side::Client { link: None }),
+            (&server, &[], &[7], Side::Server { link: LinkId(7), address: ADDRESS }),
+        ] {
+            assert_eq!(ends(kind.clone(), connects, listens), Ok(vec![PathEnd { path: 0, side }]));
+        }
         for (kind, connects, listens, needle) in [
             (client.clone(), &[1, 2][..], &[][..], "one link at the most"),
             (client, &[], &[1], "one link at the most"),

@@ -1,25 +1,26 @@
-//! What ends of paths ask of their host, from the rates of one path.
+//! Demand of path ends on their host, from the rates of one path.
 
 use crate::{Demand, Needs, PathEnd};
 use linerate_model::{Assignment, Window};
 use linerate_units::BitRate;
 
-/// Payload bits per second of one path; none has no bound.
+/// Payload bits per second of one path. `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathRates {
-    /// From client to server.
+    /// Rate from client to server.
     pub forward: Option<u64>,
-    /// From server to client.
+    /// Rate from server to client.
     pub backward: Option<u64>,
 }
 
-/// Returns the bits per second of messages of `bytes`; the largest number there is if it is larger.
+/// Returns the bits per second of messages of `bytes`, saturating.
 pub fn bits_per_second(messages_per_second: u64, bytes: u64) -> u64 {
     messages_per_second.saturating_mul(bytes).saturating_mul(8)
 }
 
 impl PathRates {
-    /// Returns what the `ends` of paths ask of this host in `assignment`, each with so many flows, beside their `needs`.
+    /// Returns the demand of the `ends` in `assignment` on this host. Each end has `flows_each` flows; `needs` are
+    /// those of all ends.
     pub fn demand(
         self,
         assignment: &Assignment,
@@ -30,14 +31,9 @@ impl PathRates {
     ) -> Demand {
         let clients = ends.iter().filter(|end| end.is_client()).count() as u64;
         let servers = ends.len() as u64 - clients;
-        let sum = |of_clients: Option<u64>, of_servers: Option<u64>| {
-            let times =
-                |rate: Option<u64>, ends: u64| if ends == 0 { Some(0) } else { Some(rate?.saturating_mul(ends)) };
-            Some(BitRate::per_second(times(of_clients, clients)?.saturating_add(times(of_servers, servers)?)))
-        };
         Demand {
-            sends: sum(self.forward, self.backward),
-            receives: sum(self.backward, self.forward),
+            sends: sum([(self.forward, clients), (self.backward, servers)]),
+            receives: sum([(self.backward, clients), (self.forward, servers)]),
             time: Some(window.longest()),
             flows: flows_each.saturating_mul(ends.len() as u64),
             needs,
@@ -45,4 +41,15 @@ impl PathRates {
             set_up: assignment.task.set_up(),
         }
     }
+}
+
+/// Returns the sum of rates times numbers of ends. Returns `None` if the rate of any end is unlimited.
+fn sum(rates: [(Option<u64>, u64); 2]) -> Option<BitRate> {
+    let mut sum: u64 = 0;
+    for (rate, ends) in rates {
+        if ends > 0 {
+            sum = sum.saturating_add(rate?.saturating_mul(ends));
+        }
+    }
+    Some(BitRate::per_second(sum))
 }

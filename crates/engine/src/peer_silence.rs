@@ -1,33 +1,34 @@
-//! How long the other end of a TCP connection has acknowledged nothing of what was sent to it.
+//! Silence of the peer of a TCP connection: the time without acknowledgement of sent data.
 //!
-//! TCP_USER_TIMEOUT (RFC 5482) is no measure of that: Linux counts the time in which a live peer takes nothing too, and ends a connection
-//! whose window stays closed for so long although every probe is acknowledged (tcp_probe_timer of net/ipv4/tcp_timer.c).
+//! TCP_USER_TIMEOUT (RFC 5482) does not measure that: Linux also ends a connection with a closed window after this
+//! time, although the peer acknowledges every probe (tcp_probe_timer of net/ipv4/tcp_timer.c).
 
 use linerate_sys::{Error, clock, tcp};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// A peer that shows no sign for this long is gone. A shorter silence is an outage of the path, which a trial goes on after: a cut of
-/// 30 s ends for TCP up to 64 s after its beginning, as its back-off doubles (RFC 6298 section 5.5).
+/// Silence after which a peer counts as gone. A trial continues after a shorter outage of the path: a cut of 30 s ends
+/// for TCP up to 64 s after its beginning, because the back-off doubles (RFC 6298 section 5.5).
 pub const PEER_GONE: Duration = Duration::from_secs(90);
 
-/// Idle connections are probed this often: NATs and firewalls forget connections that carry nothing, some of them within 20 s.
+/// Interval of probing idle connections. NATs and firewalls forget idle connections, some of them within 20 s.
 pub const KEEPALIVE: Duration = Duration::from_secs(5);
-/// Probes that meet no answer before a peer is gone.
+/// Number of unanswered probes after which a peer is gone.
 pub const KEEPALIVE_RETRIES: u32 = (PEER_GONE.as_secs() / KEEPALIVE.as_secs()) as u32;
 
-/// The kernel is asked no more often.
+/// Shortest interval of readings.
 const PERIOD_NS: u64 = 500_000_000;
-/// After a longer pause between two looks nothing is known of the time in between.
+/// Longest interval of readings that still shows the time between them.
 const PAUSE_NS: u64 = 5_000_000_000;
 
-/// Watches one connection.
+/// Silence of the peer of one connection.
 #[derive(Debug)]
 pub struct PeerSilence {
-    /// The last sign of the peer, or the last time at which none was due.
+    /// Last sign of the peer, or last time at which none was due.
     since: u64,
+    /// Time of the last reading.
     looked: u64,
-    /// What the last look returned.
+    /// Result of the last reading.
     silent: u64,
 }
 
@@ -39,11 +40,12 @@ impl Default for PeerSilence {
 }
 
 impl PeerSilence {
-    /// Looks at the connection, which should be done every second or more often. Returns how long the peer has been silent, nanoseconds: zero
-    /// where it has acknowledged all that it has room for.
+    /// Reads the state of the connection. It should be called every second or more often.
+    ///
+    /// Returns the silence of the peer in nanoseconds: zero if it has acknowledged everything that it has room for.
     ///
     /// # Errors
-    /// It is no TCP connection.
+    /// The descriptor is not a TCP connection.
     pub fn look(&mut self, connection: BorrowedFd<'_>) -> Result<u64, Error> {
         let now = clock::now();
         if now >= self.looked + PERIOD_NS {
@@ -74,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_under_way_and_not_acknowledged_is_silence() {
+    fn silence_needs_unacknowledged_data() {
         let begin = 100 * SECOND;
         let mut silence = PeerSilence { since: begin, looked: begin, silent: 0 };
         let mut after =
@@ -82,11 +84,11 @@ mod tests {
         assert_eq!(after(1, 3, 1), SECOND, "nothing was acknowledged since the beginning");
         assert_eq!(after(2, 3, 0), 0, "an acknowledgement");
         assert_eq!(after(4, 3, 2), 2 * SECOND);
-        // A closed window: all that was sent is acknowledged, and probes are rare.
+        // With a closed window, all sent data are acknowledged, and probes are rare.
         for second in 5..60 {
             assert_eq!(after(second, 0, second as u32), 0);
         }
-        assert_eq!(after(60, 1, 58), SECOND, "what was sent after a long rest has its own time");
+        assert_eq!(after(60, 1, 58), SECOND, "data sent after a long pause have their own time");
         assert_eq!(after(64, 1, 62), 5 * SECOND);
         assert_eq!(after(80, 1, 78), 0, "nobody looked for a while");
     }

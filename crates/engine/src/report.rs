@@ -1,4 +1,4 @@
-//! Where a server writes lines about the tests, trials and requests of others.
+//! Log lines of a server about the tests, trials and requests of its clients.
 
 use linerate_sys::clock;
 use std::fmt;
@@ -14,11 +14,11 @@ const LINE_NS: u64 = 1_000_000_000;
 const MAX_DAY: usize = 1 << 20;
 const DAY_NS: u64 = 86_400 * 1_000_000_000;
 
-/// Writes lines about what others asked of this host. They contain text of others, who also choose how many there are. So each is one line
-/// whatever it contains, and length, rate and sum are bounded. Lines that are left out are counted, and the next line that is written says
-/// how many there were.
+/// Writer of lines about the requests of clients, on the calling thread.
 ///
-/// It writes on the thread that calls it.
+/// Clients choose a part of the text and the number of lines. So each line stays one line whatever it contains, and
+/// length, rate and sum are limited. Lines that are left out are counted, and the next written line reports their
+/// number.
 #[derive(Clone, Default)]
 pub struct Report(Option<Arc<Shared>>);
 
@@ -28,7 +28,7 @@ struct Shared {
 }
 
 impl Report {
-    /// Makes a report that writes its lines by `write`. The default one writes none.
+    /// Creates a report that writes its lines by `write`. The default report writes nothing.
     pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
         let allowance = Mutex::new(Allowance::new(clock::now()));
         Self(Some(Arc::new(Shared { write: Box::new(write), allowance })))
@@ -56,8 +56,8 @@ impl fmt::Debug for Report {
     }
 }
 
-/// Returns the text as one line of at most [`MAX_LINE`] bytes. Line breaks and other control characters are written as `\n` and the like:
-/// they could make two lines of one, and the second look like one of this program's own.
+/// Returns the text as one line of at most [`MAX_LINE`] bytes. Line breaks and other control characters are written as
+/// `\n` and the like: they could make two lines of one, and the second look like one of this program's own.
 fn one_line(text: &str) -> String {
     let mut line = String::new();
     for character in text.chars() {
@@ -76,12 +76,12 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// How much may be written.
+/// Allowance of lines and bytes.
 struct Allowance {
     /// Lines that may be written at once, at `counted_at`.
     lines: u32,
     counted_at: u64,
-    /// Bytes that were written since `day`.
+    /// Bytes written since `day`.
     bytes: usize,
     day: u64,
     left_out: u64,
@@ -92,13 +92,15 @@ impl Allowance {
         Self { lines: BURST, counted_at: now, bytes: 0, day: now, left_out: 0 }
     }
 
-    /// Takes room for a line of `bytes` bytes. Returns how many lines were left out before it, or `None` if it is left out as well.
+    /// Reserves a line of `bytes` bytes. Returns the number of lines left out before it, or `None` if it is left out as
+    /// well.
     fn take(&mut self, bytes: usize, now: u64) -> Option<u64> {
         let earned = now.saturating_sub(self.counted_at) / LINE_NS;
         self.counted_at += earned * LINE_NS;
         self.lines = self.lines.saturating_add(u32::try_from(earned).unwrap_or(u32::MAX)).min(BURST);
         if now.saturating_sub(self.day) >= DAY_NS {
-            (self.day, self.bytes) = (now, 0);
+            self.day = now;
+            self.bytes = 0;
         }
         if self.lines == 0 || self.bytes + bytes > MAX_DAY {
             self.left_out += 1;
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_text_forges_no_second_line() {
+    fn foreign_text_cannot_forge_a_second_line() {
         for breaking in ['\n', '\r', '\u{b}', '\u{85}', '\u{2028}', '\u{2029}'] {
             let lines = written(&[&format!("eth0{breaking}linerate: 192.0.2.1 has paired")]);
             let [line] = &lines[..] else { panic!("one line") };
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_a_longest_length() {
+    fn line_length_is_limited() {
         for text in ["x".repeat(200_000), "ö".repeat(100_000), "\n".repeat(100_000)] {
             let lines = written(&[&text]);
             assert!(lines[0].len() <= MAX_LINE + '…'.len_utf8() && lines[0].ends_with('…'), "{}", lines[0].len());
@@ -143,17 +145,17 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_a_rate_and_those_left_out_are_counted() {
+    fn rate_of_lines_is_limited_and_omitted_lines_are_counted() {
         let mut allowance = Allowance::new(0);
-        let taken = (0..10_000).filter(|_| allowance.take(100, 0).is_some()).count();
-        assert_eq!(taken, BURST as usize);
+        let lines = (0..10_000).filter(|_| allowance.take(100, 0).is_some()).count();
+        assert_eq!(lines, BURST as usize);
         assert_eq!(allowance.take(100, LINE_NS), Some(10_000 - u64::from(BURST)));
         assert_eq!(allowance.take(100, LINE_NS), None);
         assert_eq!(allowance.take(100, 2 * LINE_NS), Some(1));
     }
 
     #[test]
-    fn a_day_has_a_sum() {
+    fn bytes_per_day_are_limited() {
         let mut allowance = Allowance::new(0);
         let seconds = DAY_NS / LINE_NS;
         let bytes =

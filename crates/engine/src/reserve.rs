@@ -1,11 +1,11 @@
-//! Parts of a host's budget for work that is no session of its agent.
+//! Parts of a host's budget for work outside the sessions of its agent.
 
 use crate::Needs;
 use std::fmt;
 use std::sync::Arc;
 
-/// Takes memory, threads and descriptors of what an agent's sessions leave of its budget, until the returned value is dropped. The error
-/// says what would be too much, and the remedy.
+/// Function that reserves memory, threads and descriptors from an agent's budget, until the returned value is dropped.
+/// The error names the exceeded limit, and the remedy.
 #[derive(Clone)]
 pub struct Reserve(pub Arc<dyn Fn(Needs) -> Result<Arc<Needs>, String> + Send + Sync>);
 

@@ -1,4 +1,4 @@
-//! When an open loop's requests are due.
+//! Due times of an open loop's requests.
 
 use crate::pace::Pace;
 use linerate_model::{Arrivals, Offered};
@@ -6,15 +6,16 @@ use linerate_units::{FrameRate, OpRate};
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// So long after the window an open loop still sends what was due within it: requests that a pause of this host held up at
-/// the window's end are late, not left out. The answering end waits longer.
+/// Time after the window in which an open loop still sends requests that were due within it. Requests that a stall of
+/// this host delayed at the window's end are late, not left out. The server waits longer.
 const LATE_NS: u64 = 50_000_000;
 
-/// So many random arrivals come in exactly the time that so many take at the rate: a Poisson process of a known count, which within
-/// is as irregular as one of any count (its arrivals are uniform), while a window of thousands meets the rate asked for.
+/// Number of random arrivals in a block, which takes exactly its time at the rate: a Poisson process of a known count.
+/// Within a block it is as irregular as any Poisson process (arrivals are uniform), while a window of thousands of
+/// arrivals meets the rate.
 const BLOCK: usize = 1_000;
 
-/// The due times of one flow, one after another.
+/// Due times of one flow, one after another.
 #[derive(Debug)]
 pub struct Schedule {
     due: u64,
@@ -28,12 +29,14 @@ enum Kind {
 }
 
 impl Schedule {
-    /// When the requests of a load at `rate` that begins at `start_ns` may begin under a limit of rate: not before the first was earned.
+    /// Returns the start of a load at `rate` from `start_ns` on under a rate limit, when the rate has earned the first
+    /// request.
     pub fn earned_start(rate: OpRate, start_ns: u64) -> u64 {
         start_ns.saturating_add(1_000_000_000_u64.div_ceil(rate.get().max(1)))
     }
 
-    /// The share of flow `flow` of `flows`, which take turns, in `rate` from `start_ns` on. `seed` makes the random arrivals.
+    /// Creates the share of flow `flow` of `flows`, which take turns, in `rate` from `start_ns` on. `seed` is for
+    /// random arrivals.
     pub fn new(rate: OpRate, arrivals: Arrivals, start_ns: u64, (flow, flows): (u16, u16), seed: u64) -> Self {
         let rate = rate.get().max(1);
         let kind = match arrivals {
@@ -56,19 +59,19 @@ impl Schedule {
         schedule
     }
 
-    /// When the next request is due.
+    /// Returns the due time of the next request.
     #[inline]
     pub fn due(&self) -> u64 {
         self.due
     }
 
-    /// Whether there is more to send at `now` in a window that closes at `close`.
+    /// Returns whether more requests are to be sent at `now` in a window that closes at `close`.
     #[inline]
     pub fn goes_on(&self, now: u64, close: u64) -> bool {
         self.due < close && now < close + LATE_NS
     }
 
-    /// Goes on to the one after.
+    /// Advances to the next request.
     #[inline]
     pub fn advance(&mut self) {
         self.due = match &mut self.kind {
@@ -80,8 +83,8 @@ impl Schedule {
         };
     }
 
-    /// How many of the requests still held are due in `from..until`. Counted by arithmetic, for they may be billions; of
-    /// random arrivals that were never drawn, the mean counts.
+    /// Returns the number of remaining requests that are due in `from..until`. It is computed, because there may be
+    /// billions. For random arrivals that were never drawn, it is the mean.
     pub fn left_within(&self, from: u64, until: u64) -> u64 {
         match &self.kind {
             Kind::Even { pace, index } => {
@@ -101,9 +104,9 @@ impl Schedule {
 #[derive(Debug)]
 struct Random {
     mean_ns: f64,
-    /// When the block that is drawn next begins.
+    /// Begin of the next block.
     block_ns: f64,
-    /// What is left of the block drawn last, the latest first.
+    /// Remaining arrivals of the current block, the latest first.
     block: Vec<u64>,
     random: SmallRng,
 }
@@ -117,7 +120,7 @@ impl Random {
         self.block.pop().expect("a block holds arrivals")
     }
 
-    /// Given their count, the arrivals of a Poisson process are uniform over the time.
+    /// Draws a block. Given their count, the arrivals of a Poisson process are uniform over the time.
     fn draw(&mut self) {
         let length = self.mean_ns * BLOCK as f64;
         let Self { block_ns, block, random, .. } = self;
@@ -136,26 +139,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_counted_without_being_drawn() {
+    fn remaining_requests_are_computed() {
         for (from, until) in [(5, 1_000_000_005), (300_000_000, 1_000_000_000), (300_000_001, 1_000_000_001)] {
             for (arrivals, tolerance) in [(Arrivals::Even, 0), (Arrivals::Poisson, 1_000)] {
-                for taken in [0, 1, 5_000, 20_000] {
+                for steps in [0, 1, 5_000, 20_000] {
                     let mut schedule = schedule(arrivals, 1);
-                    (0..taken).for_each(|_| schedule.advance());
+                    (0..steps).for_each(|_| schedule.advance());
                     let counted = schedule.left_within(from, until);
                     let mut walked = 0;
                     while schedule.due() < until {
                         walked += u64::from(schedule.due() >= from);
                         schedule.advance();
                     }
-                    assert!(counted.abs_diff(walked) <= tolerance, "{arrivals:?} {taken}: {counted}, {walked}");
+                    assert!(counted.abs_diff(walked) <= tolerance, "{arrivals:?} {steps}: {counted}, {walked}");
                 }
             }
         }
     }
 
     #[test]
-    fn what_a_pause_held_up_at_the_end_is_sent_for_a_moment_after_the_window() {
+    fn requests_delayed_at_the_end_are_sent_shortly_after_the_window() {
         let close = 1_000_000_000;
         let mut schedule = schedule(Arrivals::Even, 0);
         assert!(schedule.due() < close);
@@ -175,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn both_kinds_keep_the_rate() {
+    fn even_and_random_arrivals_keep_the_rate() {
         for (arrivals, tolerance) in [(Arrivals::Even, 0), (Arrivals::Poisson, 1)] {
             let mut schedule = schedule(arrivals, 0);
             let mut gaps = Vec::new();

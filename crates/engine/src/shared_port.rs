@@ -1,11 +1,11 @@
-//! One port for all: an agent's API and the data of its sessions, over TCP and UDP.
+//! One port for an agent's API and the data of its sessions, over TCP and UDP.
 //!
-//! A thread looks at the first bytes of each connection and leaves them where they are. A greeting with the key of a listener goes
-//! to that listener, and what begins as TLS to the API. Then the connection is theirs: nothing stands between them and the kernel.
-//! A datagram with a greeting goes to its listener too, which makes a socket at the same port that is connected to the sender. The
-//! kernel hands further datagrams of that sender to that socket (Linux: the lookup prefers connected sockets).
+//! A thread peeks at the first bytes of each connection. A connection that begins with a greeting of a listener is
+//! passed to that listener, one that begins as TLS to the API. A datagram with a greeting is passed to its listener
+//! too, which creates a socket at the same port, connected to the sender. The kernel delivers further datagrams of that
+//! sender to that socket (Linux prefers connected sockets in its lookup).
 //!
-//! Strangers have few places and little time, and are told nothing: see [`crate::Strangers`].
+//! Unauthenticated peers have few places and little time, and get no answer: see [`crate::Strangers`].
 
 use crate::default_congestion::DefaultCongestion;
 use crate::error::{SocketError, failed};
@@ -28,42 +28,42 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 
-/// Connections that wait to be accepted.
+/// Most connections that wait to be accepted.
 pub(crate) const BACKLOG: i32 = 4_096;
-/// Connections that have yet to show what they are. A client opens 32 flows of a path at a time.
+/// Limits for connections without a whole greeting. A client opens 32 flows of a path at a time.
 const STRANGERS: StrangerLimits = StrangerLimits { places: 256, places_each: 128, time_ns: 2_000_000_000 };
-/// Connections of a listener that wait to be taken.
+/// Most connections that wait in the inbox of a listener.
 pub(crate) const WAITING_CONNECTIONS: usize = 4_096;
-/// Datagrams of a listener that wait to be taken: greetings, which are repeated.
+/// Most datagrams that wait in the inbox of a listener: greetings, which are repeated.
 pub(crate) const WAITING_DATAGRAMS: usize = 256;
-/// How soon a connection is looked at again that has sent half of a greeting, or that another thread was to accept.
+/// Interval of checking connections with a partial greeting, or that another thread was to accept.
 const TICK_NS: u64 = 20_000_000;
-/// How soon the thread looks around when nothing is to come but what wakes it.
+/// Longest wait of the thread while it is idle.
 const IDLE_NS: u64 = 1_000_000_000;
-/// Connections, or datagrams, taken before the others are looked at.
-const AT_ONCE: usize = 64;
-/// After a call that failed for want of descriptors or memory: others may give some back.
+/// Connections, or datagrams, accepted before the others are read.
+const ACCEPT_BATCH: usize = 64;
+/// Pause after a call that failed for lack of descriptors or memory, which others may free meanwhile.
 const EXHAUSTED_NS: u64 = 1_000_000;
 
-/// The first byte of TLS: a record of a handshake (RFC 8446 section 5.1).
+/// First byte of TLS: a record of a handshake (RFC 8446 section 5.1).
 const TLS: u8 = 22;
-/// How greetings of linerate's own protocols begin: see [`crate::greeting`].
-const OWN: [u8; 4] = *b"lnrt";
-/// Bytes of the mark before a call of ONC RPC over TCP (RFC 5531 section 11).
+/// First bytes of greetings: see [`crate::greeting`].
+const GREETING_MAGIC: [u8; 4] = *b"lnrt";
+/// Bytes of the record mark of ONC RPC over TCP (RFC 5531 section 11).
 const MARK: usize = 4;
-/// Bytes of a call that greets: the longest greeting there is.
+/// Bytes of an RPC call with a greeting.
 const CALL: usize = 72;
-/// No greeting is longer.
+/// Bytes of the longest greeting.
 const LONGEST: usize = MARK + CALL;
 
-/// What takes connections to the API.
+/// Handler of connections to the API.
 pub type TakesApiConnection = Box<dyn FnMut(TcpStream) + Send>;
 
-/// The port of an agent, TCP and UDP, at which sessions may listen as well.
+/// Port of an agent, TCP and UDP, at which sessions may listen as well.
 #[derive(Debug, Clone)]
 pub struct SharedPort(Arc<Inner>);
 
-/// Serves a [`SharedPort`] for as long as it lives.
+/// Server of a [`SharedPort`]. Dropping it ends the service.
 #[derive(Debug)]
 pub struct PortServer {
     port: SharedPort,
@@ -72,25 +72,25 @@ pub struct PortServer {
 
 #[derive(Debug)]
 struct Inner {
-    /// Where it listens; IPv4 addresses are not mapped to IPv6.
+    /// Address of the listener. IPv4 addresses are not mapped to IPv6.
     address: SocketAddr,
-    /// The listener at all IPv6 addresses listens at those of IPv4 too.
+    /// Whether the listener at the unspecified IPv6 address includes IPv4.
     takes_v4: bool,
     listener: TcpListener,
     congestion: DefaultCongestion,
     datagrams: UdpSocket,
     connection_inboxes: Inboxes<TcpStream>,
     datagram_inboxes: Inboxes<Vec<u8>>,
-    /// Connections that threads of sessions accepted and that are none of theirs.
+    /// Connections that threads of sessions accepted and that belong to others.
     passed_on: Mutex<Vec<(TcpStream, SocketAddr)>>,
-    /// Listeners whose threads accept by themselves.
+    /// Number of listeners with threads that accept by themselves.
     accepting: AtomicUsize,
     stopped: AtomicBool,
-    /// Wakes the thread.
+    /// Event that wakes the thread.
     event: Event,
 }
 
-/// The listeners of sessions. A session that is over leaves nothing but a weak reference, which goes when another begins.
+/// Inboxes of sessions' listeners. A finished session leaves a weak reference, which is removed when another begins.
 #[derive(Debug)]
 struct Inboxes<T>(Mutex<Vec<Weak<Inbox<T>>>>);
 
@@ -101,13 +101,13 @@ impl<T> Inboxes<T> {
         all.push(Arc::downgrade(inbox));
     }
 
-    /// Whether no other listener is there: `inbox` is told of each greeting then, and reads it anyway. Listeners are added before anybody
-    /// knows where to greet them.
+    /// Returns whether `inbox` is the only one. Then it gets each greeting without a check here, because its listener
+    /// checks it anyway. Listeners are added before their address is announced.
     fn has_only(&self, inbox: &Inbox<T>) -> bool {
-        self.all().iter().all(|known| known.strong_count() == 0 || std::ptr::eq(known.as_ptr(), inbox))
+        self.all().iter().all(|other| other.strong_count() == 0 || std::ptr::eq(other.as_ptr(), inbox))
     }
 
-    /// The listener that is greeted by `bytes`.
+    /// Returns the inbox that is greeted by `bytes`.
     fn find(&self, bytes: &[u8]) -> Option<Arc<Inbox<T>>> {
         let all: Vec<_> = self.all().iter().filter_map(Weak::upgrade).collect();
         all.into_iter().find(|inbox| inbox.is_greeted_by(bytes))
@@ -118,22 +118,22 @@ impl<T> Inboxes<T> {
     }
 }
 
-/// What the first bytes of a connection show.
-enum Shown {
-    /// Too few of them to tell.
-    Nothing,
+/// Kind of a connection by its first bytes.
+enum Beginning {
+    /// Too few bytes to decide.
+    Incomplete,
     Tls,
-    /// A whole greeting for somebody, of so many bytes.
+    /// Whole greeting with this number of bytes.
     Greeting(usize),
-    Nonsense,
+    Invalid,
 }
 
 impl PortServer {
-    /// Keeps the port of `listener` for datagrams until a server is started, which shares it. Drop it as soon as the server is
-    /// started, because the kernel gives it a part of the datagrams.
+    /// Reserves the port of `listener` for datagrams until a server is started, which shares it. The returned socket
+    /// should be dropped then, because the kernel delivers a part of the datagrams to it.
     ///
     /// # Errors
-    /// `AddrInUse`: another socket has the port of UDP.
+    /// `AddrInUse`: another socket has the UDP port.
     pub fn keep_datagram_port(listener: &TcpListener) -> io::Result<UdpSocket> {
         let address = listener.local_addr()?;
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
@@ -141,25 +141,26 @@ impl PortServer {
             socket.set_only_v6(!takes_v4(listener)?)?;
         }
         socket.bind(&SockAddr::from(address))?;
-        // Only now: one that shares its port would be given that of another program of this user which shares its own.
+        // Set only after bind, which would otherwise share the port of another program of this user.
         socket.set_reuse_port(true)?;
         Ok(socket.into())
     }
 
-    /// Takes connections to `listener`, and datagrams at its port, until dropped. `api` is given those that begin as TLS. They block.
+    /// Serves connections to `listener`, and datagrams at its port, until dropped. `api` gets blocking connections that
+    /// begin as TLS.
     ///
     /// # Errors
-    /// Another program has the port of UDP, or no thread can be started.
+    /// Another program has the UDP port, or no thread can be started.
     pub fn start(listener: TcpListener, api: TakesApiConnection) -> Result<Self, SocketError> {
         let local = listener.local_addr().map_err(failed("getsockname"))?;
         let takes_v4 = takes_v4(&listener).map_err(failed("getsockopt"))?;
         listener.set_nonblocking(true).map_err(failed("fcntl(O_NONBLOCK)"))?;
         SockRef::from(&listener).listen(BACKLOG).map_err(failed(format!("listening on {local}")))?;
-        // Handed down to each connection of a session, which costs no call of the kernel then.
+        // Connections of sessions inherit the options without another system call.
         set_options(&SockRef::from(&listener), Transport::Tcp, local.is_ipv6(), &SocketOptions::default())?;
         let congestion = DefaultCongestion::of(&listener).map_err(failed("TCP_CONGESTION"))?;
-        // Without TCP_DEFER_ACCEPT: the kernel would make the socket of each connection when its first data come, and transactions
-        // with a connection each would be a tenth slower (docs/benchmarks.md).
+        // Without TCP_DEFER_ACCEPT, with which the kernel would create sockets when the first data arrive, and
+        // transactions with a connection each would be a tenth slower (docs/benchmarks.md).
         let remedy = "stop it, choose another port, or name ports of their own for data with --data-ports";
         let datagrams =
             sharing(local, takes_v4).map_err(|error| SocketError::listening(local, Transport::Udp, remedy)(error))?;
@@ -181,7 +182,7 @@ impl PortServer {
         Ok(Self { port, thread: Some(thread.map_err(failed("starting a thread"))?) })
     }
 
-    /// The port that it serves.
+    /// Returns the served port.
     pub fn port(&self) -> &SharedPort {
         &self.port
     }
@@ -192,40 +193,44 @@ impl Drop for PortServer {
         self.port.0.stopped.store(true, Ordering::Release);
         self.port.0.event.add();
         if let Some(thread) = self.thread.take() {
-            // Its own panic has been printed.
+            // A panic has been printed by the thread.
             let _ = thread.join();
         }
     }
 }
 
-/// Returns whether this host has `address`. It has it if its addresses cannot be read.
-fn is_own(address: IpAddr) -> bool {
+/// Returns whether this host has `address`, or its addresses cannot be read.
+fn is_local(address: IpAddr) -> bool {
     let addresses = Route::open().and_then(|mut route| route.addresses());
-    address.is_loopback() || addresses.map_or(true, |all| all.iter().any(|own| own.address == address))
+    address.is_loopback() || addresses.map_or(true, |all| all.iter().any(|local| local.address == address))
 }
 
 impl SharedPort {
-    /// Returns where a listener at `address` is reached, or `None` if the port is at other addresses of this host.
+    /// Returns the address at which a listener at `address` is reached, or `None` if the port is at other addresses of
+    /// this host.
     ///
-    /// An address that this host does not have is translated on the way to the port, or the connection would not have come.
+    /// An address that this host does not have must be translated on the way to the port, because the request arrived
+    /// here.
     pub(crate) fn at(&self, address: IpAddr) -> Option<SocketAddr> {
-        let (own, address) = (self.0.address, address.to_canonical());
-        let is_any = own.ip().is_unspecified() && (own.is_ipv4() == address.is_ipv4() || self.0.takes_v4);
-        let is_here = own.ip() == address || is_any || !is_own(address);
-        is_here.then(|| own_with_zone(SocketAddr::new(address, own.port())))
+        let port_address = self.0.address;
+        let address = address.to_canonical();
+        let has_family = port_address.is_ipv4() == address.is_ipv4() || self.0.takes_v4;
+        let is_any = port_address.ip().is_unspecified() && has_family;
+        let is_here = port_address.ip() == address || is_any || !is_local(address);
+        is_here.then(|| own_with_zone(SocketAddr::new(address, port_address.port())))
     }
 
-    /// Gives `inbox` the connections that greet it, from now on.
+    /// Passes connections that greet `inbox` to it, from now on.
     pub(crate) fn add_connections(&self, inbox: &Arc<Inbox<TcpStream>>) {
         self.0.connection_inboxes.add(inbox);
     }
 
-    /// Gives `inbox` the datagrams that greet it, from now on.
+    /// Passes datagrams that greet `inbox` to it, from now on.
     pub(crate) fn add_datagrams(&self, inbox: &Arc<Inbox<Vec<u8>>>) {
         self.0.datagram_inboxes.add(inbox);
     }
 
-    /// The threads of one more listener accept by themselves, until [`SharedPort::stops_accepting`].
+    /// Registers a listener with threads that accept by themselves, until [`SharedPort::stops_accepting`].
     pub(crate) fn starts_accepting(&self) {
         self.0.accepting.fetch_add(1, Ordering::Relaxed);
         self.0.event.add();
@@ -237,21 +242,22 @@ impl SharedPort {
         self.0.event.add();
     }
 
-    /// What its connections get that ask for no congestion control.
+    /// Returns the congestion control of connections that request none.
     pub(crate) fn congestion(&self) -> &DefaultCongestion {
         &self.0.congestion
     }
 
-    /// What to wait for before [`SharedPort::accept`].
+    /// Returns the socket to wait for before [`SharedPort::accept`].
     pub(crate) fn listener(&self) -> BorrowedFd<'_> {
         self.0.listener.as_fd()
     }
 
-    /// Accepts a connection that greets `inbox`, or anybody if no other listener is there. Any other is left to the thread of the port.
+    /// Accepts a connection that greets `inbox`, or any listener if there is no other. Other connections are left to
+    /// the thread of the port.
     pub(crate) fn accept(&self, inbox: &Inbox<TcpStream>) -> io::Result<(TcpStream, SocketAddr)> {
         let (stream, peer) = self.0.listener.accept()?;
         let mut bytes = [0; LONGEST];
-        if let Shown::Greeting(length) = shown(&stream, &mut bytes)
+        if let Beginning::Greeting(length) = beginning(&stream, &mut bytes)
             && (self.0.connection_inboxes.has_only(inbox) || inbox.is_greeted_by(&bytes[..length]))
         {
             return Ok((stream, canonical(peer)));
@@ -263,21 +269,21 @@ impl SharedPort {
 
     /// Connects `socket`, which shares the port and does not block, to `peer`.
     ///
-    /// Until it is connected, the kernel gives it datagrams of those that have no socket of theirs. They go where they belong;
-    /// those of peers that have one never come here.
-    pub(crate) fn give_to(&self, socket: &UdpSocket, peer: SocketAddr) -> io::Result<()> {
+    /// Until it is connected, the kernel delivers datagrams of peers without a connected socket to it. These are passed
+    /// to their listeners.
+    pub(crate) fn connect(&self, socket: &UdpSocket, peer: SocketAddr) -> io::Result<()> {
         socket.connect(peer)?;
         let mut bytes = [0; LONGEST + 1];
         while let Ok((length, from)) = socket.recv_from(&mut bytes) {
-            self.sort_datagram(&bytes[..length], canonical(from));
+            self.dispatch_datagram(&bytes[..length], canonical(from));
         }
         Ok(())
     }
 
-    /// Hands a datagram from `peer` to the listener that it greets.
-    fn sort_datagram(&self, bytes: &[u8], peer: SocketAddr) {
+    /// Passes a datagram from `peer` to the listener that it greets.
+    fn dispatch_datagram(&self, bytes: &[u8], peer: SocketAddr) {
         let is_greeting = match bytes.len() {
-            GREETING => bytes.starts_with(&OWN),
+            GREETING => bytes.starts_with(&GREETING_MAGIC),
             length => length == CALL,
         };
         if let Some(inbox) = is_greeting.then(|| self.0.datagram_inboxes.find(bytes)).flatten() {
@@ -286,15 +292,15 @@ impl SharedPort {
     }
 
     fn serve(&self, mut api: TakesApiConnection) {
-        let mut strangers: Strangers<Unsorted> = Strangers::new(STRANGERS);
+        let mut strangers: Strangers<PendingConnection> = Strangers::new(STRANGERS);
         let inner = &*self.0;
         while !inner.stopped.load(Ordering::Acquire) {
-            // Threads that accept by themselves are first, and this one sees that nobody waits for long.
+            // Threads that accept by themselves have priority; this one accepts connections that they leave.
             let accepts = inner.accepting.load(Ordering::Relaxed) == 0;
             let sockets: Vec<_> = [inner.event.as_fd(), inner.datagrams.as_fd()]
                 .into_iter()
                 .chain(accepts.then(|| inner.listener.as_fd()))
-                .chain(strangers.iter().filter(|stranger| !stranger.has_spoken).map(|stranger| stranger.stream.as_fd()))
+                .chain(strangers.iter().filter(|pending| !pending.is_partial).map(|pending| pending.stream.as_fd()))
                 .collect();
             let time = if accepts && strangers.is_empty() { IDLE_NS } else { TICK_NS };
             if wait_readable(&sockets, time).is_err() {
@@ -302,68 +308,68 @@ impl SharedPort {
             }
             while inner.event.take() {}
             let passed_on = std::mem::take(&mut *inner.passed_on());
-            let accepted = (0..AT_ONCE).map_while(|_| match inner.listener.accept() {
+            let accepted = (0..ACCEPT_BATCH).map_while(|_| match inner.listener.accept() {
                 Ok(accepted) => Some(accepted),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-                // It went away again, or there is no descriptor for it: others may give some back.
+                // The connection is gone, or descriptors are lacking, which others may free.
                 Err(_) => {
                     clock::sleep_until(clock::now() + EXHAUSTED_NS);
                     None
                 }
             });
-            let mut sort = |unsorted| inner.sort(unsorted, &mut api);
             for (stream, peer) in passed_on.into_iter().chain(accepted) {
-                if let Some(unsorted) = sort(Unsorted { stream, peer, has_spoken: false }) {
-                    strangers.take(peer, clock::now(), unsorted);
+                let connection = PendingConnection { stream, peer, is_partial: false };
+                if let Some(pending) = inner.dispatch(connection, &mut api) {
+                    strangers.take(peer, clock::now(), pending);
                 }
             }
-            strangers.attend(clock::now(), sort);
+            strangers.attend(clock::now(), |pending| inner.dispatch(pending, &mut api));
             self.take_datagrams();
         }
     }
 
     fn take_datagrams(&self) {
         let mut bytes = [0; LONGEST + 1];
-        for _ in 0..AT_ONCE {
+        for _ in 0..ACCEPT_BATCH {
             match self.0.datagrams.recv_from(&mut bytes) {
-                Ok((length, peer)) => self.sort_datagram(&bytes[..length], canonical(peer)),
+                Ok((length, peer)) => self.dispatch_datagram(&bytes[..length], canonical(peer)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // Word of ICMP about an answer.
+                // An ICMP error of an answer.
                 Err(_) => {}
             }
         }
     }
 }
 
-/// A connection of which nobody knows yet whose it is.
-struct Unsorted {
+/// Connection without a whole greeting.
+struct PendingConnection {
     stream: TcpStream,
     peer: SocketAddr,
-    /// Something came, and it is no whole greeting.
-    has_spoken: bool,
+    /// Whether a part of a greeting has arrived.
+    is_partial: bool,
 }
 
 impl Inner {
-    /// Hands a connection to whom it is for; closes one that is for nobody. Returns it while that cannot be told.
-    fn sort(&self, unsorted: Unsorted, api: &mut TakesApiConnection) -> Option<Unsorted> {
+    /// Passes a connection to its listener or the API, or closes it. Returns it while its greeting is incomplete.
+    fn dispatch(&self, connection: PendingConnection, api: &mut TakesApiConnection) -> Option<PendingConnection> {
         let mut bytes = [0; LONGEST];
-        match shown(&unsorted.stream, &mut bytes) {
-            Shown::Nothing => {
-                // What is there already would end each wait at once.
-                let has_spoken = tcp::peek(&unsorted.stream, &mut bytes).is_ok();
-                return Some(Unsorted { has_spoken, ..unsorted });
+        match beginning(&connection.stream, &mut bytes) {
+            Beginning::Incomplete => {
+                // Bytes in the socket buffer would end each wait at once.
+                let is_partial = tcp::peek(&connection.stream, &mut bytes).is_ok();
+                return Some(PendingConnection { is_partial, ..connection });
             }
-            Shown::Tls => {
-                // Requests may wait behind the load of a trial. It cannot fail.
-                let _ = end_if_vanished(&unsorted.stream);
-                api(unsorted.stream);
+            Beginning::Tls => {
+                // Requests may be delayed by the load of a trial. The call cannot fail.
+                let _ = end_if_vanished(&connection.stream);
+                api(connection.stream);
             }
-            Shown::Greeting(length) => {
+            Beginning::Greeting(length) => {
                 if let Some(inbox) = self.connection_inboxes.find(&bytes[..length]) {
-                    inbox.add(unsorted.stream, canonical(unsorted.peer));
+                    inbox.add(connection.stream, canonical(connection.peer));
                 }
             }
-            Shown::Nonsense => {}
+            Beginning::Invalid => {}
         }
         None
     }
@@ -373,34 +379,34 @@ impl Inner {
     }
 }
 
-/// Reads what `stream` begins with, and leaves it there.
-fn shown(stream: &TcpStream, bytes: &mut [u8; LONGEST]) -> Shown {
+/// Peeks at the first bytes of `stream`.
+fn beginning(stream: &TcpStream, bytes: &mut [u8; LONGEST]) -> Beginning {
     let length = match tcp::peek(stream, bytes) {
-        Ok(0) => return Shown::Nonsense,
+        Ok(0) => return Beginning::Invalid,
         Ok(length) => length,
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Shown::Nothing,
-        Err(_) => return Shown::Nonsense,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Beginning::Incomplete,
+        Err(_) => return Beginning::Invalid,
     };
-    let said = &bytes[..length];
-    if said[0] == TLS {
-        return Shown::Tls;
+    let bytes = &bytes[..length];
+    if bytes[0] == TLS {
+        return Beginning::Tls;
     }
-    let Some(begin) = said.first_chunk::<MARK>() else { return Shown::Nothing };
-    let whole = match *begin {
-        OWN => GREETING,
-        // One fragment, which is the last.
+    let Some(mark) = bytes.first_chunk::<MARK>() else { return Beginning::Incomplete };
+    let whole = match *mark {
+        GREETING_MAGIC => GREETING,
+        // A single fragment.
         mark if mark == (1_u32 << 31 | CALL as u32).to_be_bytes() => MARK + CALL,
-        _ => return Shown::Nonsense,
+        _ => return Beginning::Invalid,
     };
-    if length < whole { Shown::Nothing } else { Shown::Greeting(whole) }
+    if length < whole { Beginning::Incomplete } else { Beginning::Greeting(whole) }
 }
 
-/// Whether `listener` is one of IPv6 that takes connections of IPv4 too.
+/// Returns whether `listener` is an IPv6 listener that accepts IPv4 connections too.
 fn takes_v4(listener: &TcpListener) -> io::Result<bool> {
     Ok(listener.local_addr()?.is_ipv6() && !SockRef::from(listener).only_v6()?)
 }
 
-/// A socket for datagrams at `address` that shares the port with others of this process.
+/// Creates a socket for datagrams at `address` that shares the port with others of this process.
 pub(crate) fn sharing(address: SocketAddr, takes_v4: bool) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {
@@ -411,17 +417,17 @@ pub(crate) fn sharing(address: SocketAddr, takes_v4: bool) -> io::Result<Socket>
     Ok(socket)
 }
 
-/// Binds `socket` at `address`, where this process has others.
+/// Binds `socket` at `address`, which it shares with others of this process.
 pub(crate) fn share(socket: &Socket, address: SocketAddr) -> io::Result<()> {
     socket.set_reuse_port(true)?;
     socket.bind(&SockAddr::from(address))
 }
 
-/// The same address and port; an IPv4 address that is mapped to IPv6 is one of IPv4.
+/// Converts an IPv4-mapped IPv6 address to IPv4. Other addresses stay as they are.
 pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         v4 @ IpAddr::V4(_) => SocketAddr::new(v4, address.port()),
-        // With its scope.
+        // Keeps the scope.
         IpAddr::V6(_) => address,
     }
 }

@@ -1,7 +1,7 @@
 //! Sockets with a trial's options.
 //!
-//! Buffers and segment size must be set before a connection is made, for the window scale and the MSS are told in its first
-//! packet.
+//! Buffers and segment size must be set before a connection is made, because its first packet carries the window scale
+//! and the MSS.
 
 use crate::PEER_GONE;
 use crate::congestion::set_congestion;
@@ -13,28 +13,29 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 
-/// A UDP receiver's buffer unless another is asked for: what arrives within a few milliseconds of a busy core. The
-/// system's default of 208 KiB overflows at a few Gbit/s whenever the thread waits for a core.
+/// Default receive buffer of UDP: the datagrams of a few milliseconds, for a busy core. The system's default of 208 KiB
+/// overflows at a few Gbit/s whenever the thread waits for a core.
 const UDP_RECEIVE_BUFFER: usize = 4 << 20;
-/// The properties of a socket.
+
+/// Properties of a socket.
 #[derive(Debug, Clone, Copy)]
 pub struct SocketSpec<'a> {
-    /// TCP or UDP.
+    /// Transport protocol.
     pub transport: Transport,
-    /// IPv6; otherwise IPv4.
+    /// Whether it uses IPv6, not IPv4.
     pub v6: bool,
-    /// The trial's options.
+    /// Options of the trial.
     pub options: &'a SocketOptions,
-    /// The local address; `None` leaves it to the kernel.
+    /// Local address. `None` leaves it to the kernel.
     pub bind: Option<SocketAddr>,
-    /// Whether to bind to the interface that the options name. A connecting end does, a listening end does not.
+    /// Whether to bind to the interface of the options. Connecting ends do, listening ends do not.
     pub device: bool,
 }
 
-/// Opens a socket with the options set.
+/// Opens a socket with its options.
 ///
 /// # Errors
-/// Fails if this host cannot do what an option asks for; the text says what can be done about it.
+/// Fails if this host cannot set an option. The text names the remedy.
 pub fn socket(spec: SocketSpec<'_>) -> Result<Socket, SocketError> {
     let SocketSpec { transport, v6, options, .. } = spec;
     let (kind, protocol) = match transport {
@@ -63,10 +64,10 @@ pub fn socket(spec: SocketSpec<'_>) -> Result<Socket, SocketError> {
     Ok(socket)
 }
 
-/// Sets the options that ends of all kinds have.
+/// Sets the options of all kinds of ends.
 ///
 /// # Errors
-/// As [`socket`].
+/// See [`socket`].
 pub(crate) fn set_options(
     socket: &Socket,
     transport: Transport,
@@ -87,7 +88,7 @@ pub(crate) fn set_options(
         let set = receive_buffer(socket, bytes.get() as usize)?;
         check_met("receive", "rmem_max", bytes.get(), set)?;
     } else if transport == Transport::Udp {
-        // What the system grants of it will do.
+        // A smaller buffer, by the system's limit, is acceptable.
         receive_buffer(socket, UDP_RECEIVE_BUFFER)?;
     }
     if transport == Transport::Tcp {
@@ -96,23 +97,27 @@ pub(crate) fn set_options(
     Ok(())
 }
 
-/// Checks that a connection that another listener accepts can have its receive buffer: the scale of the window is told before, in the
-/// SYN-ACK, by what the system allows (tcp(7), `tcp_rmem`).
+/// Checks that a connection accepted by another listener can have its receive buffer. The SYN-ACK has announced the
+/// window scale before, from the system's limit (tcp(7), `tcp_rmem`).
 ///
 /// # Errors
 /// The buffer is larger.
 pub(crate) fn check_receive_buffer(options: &SocketOptions) -> Result<(), SocketError> {
-    let Some(wanted) = options.receive_buffer else { return Ok(()) };
-    let limit = |path: &str| std::fs::read_to_string(path).ok()?.split_whitespace().last()?.parse().ok();
-    let limits = ["/proc/sys/net/core/rmem_max", "/proc/sys/net/ipv4/tcp_rmem"].map(limit);
+    let Some(size) = options.receive_buffer else { return Ok(()) };
+    let limits = ["/proc/sys/net/core/rmem_max", "/proc/sys/net/ipv4/tcp_rmem"].map(last_number);
     match limits.into_iter().flatten().max() {
-        Some(most) if wanted.get() > most => Err(SocketError::InvalidRequest(format!(
-            "a receive buffer of {wanted} bytes at a port that others share: this host's connections get {most}; raise the limit \
+        Some(limit) if size.get() > limit => Err(SocketError::InvalidRequest(format!(
+            "a receive buffer of {size} bytes at a port that others share: this host's connections get {limit}; raise the limit \
              (sysctl -w net.core.rmem_max={}), or give the agent --data-ports",
-            wanted.get()
+            size.get()
         ))),
         _ => Ok(()),
     }
+}
+
+/// Reads the last number in a file.
+fn last_number(path: &str) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.split_whitespace().last()?.parse().ok()
 }
 
 fn tcp_options(options: &SocketOptions, socket: &Socket) -> Result<(), SocketError> {
@@ -128,26 +133,32 @@ fn tcp_options(options: &SocketOptions, socket: &Socket) -> Result<(), SocketErr
         .map_err(failed("setting TCP options"))
 }
 
-/// Beyond the system's limit where permitted, up to it otherwise; returns what was set.
+/// Sets a send buffer, beyond the system's limit if permitted. Returns the actual size.
 fn send_buffer(socket: &Socket, bytes: usize) -> Result<usize, SocketError> {
-    let setting = || failed(format!("setting a send buffer of {bytes} bytes"));
+    let mut result = Ok(());
     if force_send_buffer(socket.as_fd(), bytes as i32).is_err() {
-        socket.set_send_buffer_size(bytes).map_err(setting())?;
+        result = socket.set_send_buffer_size(bytes);
     }
-    // The kernel doubles what is asked for, to have room for its own records (socket(7)), and tells the double.
-    Ok(socket.send_buffer_size().map_err(setting())? / 2)
+    let size = result
+        .and_then(|()| socket.send_buffer_size())
+        .map_err(failed(format!("setting a send buffer of {bytes} bytes")))?;
+    // The kernel doubles the value for its own records (socket(7)), and reports the double.
+    Ok(size / 2)
 }
 
-/// As [`send_buffer`].
+/// Sets a receive buffer, beyond the system's limit if permitted. Returns the actual size.
 fn receive_buffer(socket: &Socket, bytes: usize) -> Result<usize, SocketError> {
-    let setting = || failed(format!("setting a receive buffer of {bytes} bytes"));
+    let mut result = Ok(());
     if force_receive_buffer(socket.as_fd(), bytes as i32).is_err() {
-        socket.set_recv_buffer_size(bytes).map_err(setting())?;
+        result = socket.set_recv_buffer_size(bytes);
     }
-    Ok(socket.recv_buffer_size().map_err(setting())? / 2)
+    let size = result
+        .and_then(|()| socket.recv_buffer_size())
+        .map_err(failed(format!("setting a receive buffer of {bytes} bytes")))?;
+    Ok(size / 2)
 }
 
-/// A size that was asked for must be had: the kernel cuts it to its limit without a word.
+/// Checks the actual size of a buffer, which the kernel silently cuts to its limit.
 fn check_met(name: &str, limit: &str, wanted: u64, set: usize) -> Result<(), SocketError> {
     if set as u64 >= wanted {
         return Ok(());
@@ -166,12 +177,12 @@ mod tests {
         let limit: usize = limit.trim().parse().expect("a number");
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("socket");
         for wanted in [4_000, 100_000, limit, limit + 4_096] {
-            let got = set(&socket, wanted).expect("sets");
-            match check_met(name, sysctl, wanted as u64, got) {
-                Ok(()) => assert!(got >= wanted, "{name}: {got} of {wanted}"),
+            let size = set(&socket, wanted).expect("sets");
+            match check_met(name, sysctl, wanted as u64, size) {
+                Ok(()) => assert!(size >= wanted, "{name}: {size} of {wanted}"),
                 // Without privilege.
                 Err(error) => {
-                    assert!(wanted > limit && got == limit, "{name}: {got} of {wanted}, limit {limit}");
+                    assert!(wanted > limit && size == limit, "{name}: {size} of {wanted}, limit {limit}");
                     assert!(error.to_string().contains(&format!("net.core.{sysctl}={wanted}")), "{error}");
                 }
             }
@@ -179,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_as_large_as_asked_for_or_the_limit_is_named() {
+    fn buffer_has_the_requested_size_or_the_limit_is_named() {
         check("send", "wmem_max", send_buffer);
         check("receive", "rmem_max", receive_buffer);
         check_met("send", "wmem_max", 5_000, 4_999).expect_err("one byte is missing");

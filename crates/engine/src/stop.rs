@@ -1,20 +1,20 @@
-//! How the threads of a session are ended before their time, and why.
+//! Stop flag of a session's threads, with the reason.
 
 use linerate_sys::clock;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Stop flag shared by a trial's threads; keeps the first reason, and wakes those that wait on something else.
+/// Stop flag shared by a trial's threads. It keeps the first reason, and wakes threads that wait on something else.
 pub struct Stop<E = String> {
     stopped: AtomicBool,
     inner: Mutex<Inner<E>>,
 }
 
 struct Inner<E> {
-    /// The first reason; what follows from it is not recorded.
+    /// First reason. Later ones follow from it and are not recorded.
     reason: Option<E>,
-    /// What wakes threads that wait on sockets, queues or kernel calls.
+    /// Functions that wake threads waiting on sockets, queues or kernel calls.
     wakers: Vec<Box<dyn FnOnce() + Send>>,
 }
 
@@ -25,13 +25,13 @@ impl<E> Default for Stop<E> {
 }
 
 impl<E> Stop<E> {
-    /// Whether the threads are to end now.
+    /// Returns whether the threads are to end now.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// The flag itself, for loops that take no other form of it. It is only read there.
+    /// Returns the flag itself, only for reading.
     pub fn flag(&self) -> &AtomicBool {
         &self.stopped
     }
@@ -41,7 +41,7 @@ impl<E> Stop<E> {
         let wakers = {
             let mut inner = self.inner();
             inner.reason.get_or_insert(reason);
-            // Set under the lock: a waker that comes later sees it.
+            // Set under the lock, so that a later waker sees it.
             self.stopped.store(true, Ordering::Release);
             std::mem::take(&mut inner.wakers)
         };
@@ -59,7 +59,7 @@ impl<E> Stop<E> {
         }
     }
 
-    /// Takes the reason the threads were stopped for; none if they were not, or it was taken.
+    /// Takes the reason of the stop. Returns `None` if the threads were not stopped, or the reason was taken before.
     pub fn take_reason(&self) -> Option<E> {
         self.inner().reason.take()
     }
@@ -108,18 +108,19 @@ mod tests {
     }
 
     #[test]
-    fn runs_each_waker_once_also_one_that_comes_late() {
-        let (stop, woken) = (Stop::default(), Arc::new(AtomicU32::new(0)));
-        let wake = || {
-            let woken = Arc::clone(&woken);
+    fn runs_each_waker_once_also_a_late_one() {
+        let stop = Stop::default();
+        let wakes = Arc::new(AtomicU32::new(0));
+        let [early, late] = [0, 1].map(|_| {
+            let wakes = Arc::clone(&wakes);
             move || {
-                woken.fetch_add(1, Ordering::Relaxed);
+                wakes.fetch_add(1, Ordering::Relaxed);
             }
-        };
-        stop.on_stop(wake());
+        });
+        stop.on_stop(early);
         stop.set("first");
         stop.set("second");
-        stop.on_stop(wake());
-        assert_eq!(woken.load(Ordering::Relaxed), 2);
+        stop.on_stop(late);
+        assert_eq!(wakes.load(Ordering::Relaxed), 2);
     }
 }

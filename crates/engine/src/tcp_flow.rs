@@ -6,13 +6,10 @@ use linerate_units::Nanos;
 use socket2::SockRef;
 use std::net::TcpStream;
 
-/// Returns what `stream` did between two readings of its TCP_INFO.
+/// Returns the counters of `stream` between two readings of its TCP_INFO.
 pub fn tcp_flow(stream: &TcpStream, before: &Info, after: &Info) -> TcpFlow {
     let congestion = SockRef::from(stream).tcp_congestion().unwrap_or_default();
     let name: Vec<u8> = congestion.into_iter().take_while(|byte| *byte != 0).collect();
-    let micros = |micros: u64| Nanos::new(micros * 1_000);
-    // The kernel's 32-bit counters wrap.
-    let count = |after: u32, before: u32| u64::from(after.wrapping_sub(before));
     TcpFlow {
         congestion: String::from_utf8_lossy(&name).into_owned(),
         retransmits: count(after.total_retrans, before.total_retrans),
@@ -25,11 +22,20 @@ pub fn tcp_flow(stream: &TcpStream, before: &Info, after: &Info) -> TcpFlow {
         receive_window_limited: micros(after.rwnd_limited.saturating_sub(before.rwnd_limited)),
         send_buffer_limited: micros(after.sndbuf_limited.saturating_sub(before.sndbuf_limited)),
         rtt: micros(after.rtt.into()),
-        // All ones: none seen yet.
+        // All ones before the first sample.
         min_rtt: micros(if after.min_rtt == u32::MAX { 0 } else { after.min_rtt.into() }),
         delivery_rate_bps: after.delivery_rate.saturating_mul(8),
         congestion_window: after.snd_cwnd,
         peer_window: after.snd_wnd,
         mss: after.snd_mss,
     }
+}
+
+fn micros(micros: u64) -> Nanos {
+    Nanos::new(micros * 1_000)
+}
+
+/// Returns the difference of two readings of a 32-bit counter of the kernel, which may wrap.
+fn count(after: u32, before: u32) -> u64 {
+    u64::from(after.wrapping_sub(before))
 }

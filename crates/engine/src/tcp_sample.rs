@@ -1,23 +1,23 @@
-//! TCP's own account of running connections, for the series of a trial.
+//! TCP_INFO samples of running connections, for the series of a trial.
 
 use linerate_model::{Readings, SeriesQuantity as Quantity};
 use linerate_sys::tcp::{self, Info};
 use std::os::fd::BorrowedFd;
 
-/// Connections that are sampled at the most: to read one takes its lock for about a microsecond, which its thread may wait for.
+/// Most connections that are sampled. A reading holds the lock of its connection for about a microsecond.
 pub const SAMPLED_CONNECTIONS: usize = 64;
 
-/// `TCP_INFINITE_SSTHRESH` of <net/tcp.h>: no segment was lost yet.
+/// Value of `TCP_INFINITE_SSTHRESH` of <net/tcp.h>, before the first lost segment.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
-/// Adds what TCP says of `sockets` to `readings`: of the first [`SAMPLED_CONNECTIONS`], less those that cannot be read. Times are
-/// microseconds, rates kbit/s. Of windows and round-trip times it is the mean, of all else the sum.
+/// Adds samples of `sockets` to `readings`, from at most [`SAMPLED_CONNECTIONS`] that can be read. Times are
+/// microseconds, rates kbit/s. Windows and round-trip times are means, all others sums.
 pub fn sample_tcp<'a>(sockets: impl Iterator<Item = BorrowedFd<'a>>, readings: &mut Readings) {
     let infos: Vec<Info> = sockets.take(SAMPLED_CONNECTIONS).filter_map(|socket| tcp::info(socket).ok()).collect();
     add(&infos, readings);
 }
 
-/// Segments that `sockets` sent again since they were connected.
+/// Returns the number of segments that `sockets` sent again since they were connected.
 pub fn retransmits<'a>(sockets: impl Iterator<Item = BorrowedFd<'a>>) -> u64 {
     sockets.filter_map(|socket| tcp::info(socket).ok()).map(|info| u64::from(info.total_retrans)).sum()
 }
@@ -26,37 +26,46 @@ fn add(infos: &[Info], readings: &mut Readings) {
     if infos.is_empty() {
         return;
     }
-    let sum = |of: fn(&Info) -> u64| infos.iter().map(of).fold(0, u64::saturating_add);
-    // Where a connection has no value yet, it has no part in the mean.
-    let mean = |of: fn(&Info) -> u32| {
-        let known = infos.iter().map(|info| u64::from(of(info))).filter(|value| *value > 0);
-        known.clone().sum::<u64>() / (known.count() as u64).max(1)
-    };
     for (quantity, value) in [
-        (Quantity::Timeouts, sum(|info| info.total_rto.into())),
-        (Quantity::Srtt, mean(|info| info.rtt)),
-        (Quantity::RttVar, mean(|info| info.rttvar)),
-        (Quantity::CongestionWindow, mean(|info| info.snd_cwnd)),
-        (Quantity::SlowStartThreshold, mean(|info| finite(info.snd_ssthresh))),
-        (Quantity::PacingRate, sum(|info| kilobits(info.pacing_rate))),
-        (Quantity::DeliveryRate, sum(|info| kilobits(info.delivery_rate))),
-        (Quantity::PeerWindow, mean(|info| info.snd_wnd)),
-        (Quantity::TransmittedBytes, sum(|info| info.bytes_sent.saturating_sub(info.bytes_retrans))),
+        (Quantity::Timeouts, sum(infos, |info| info.total_rto.into())),
+        (Quantity::Srtt, mean(infos, |info| info.rtt)),
+        (Quantity::RttVar, mean(infos, |info| info.rttvar)),
+        (Quantity::CongestionWindow, mean(infos, |info| info.snd_cwnd)),
+        (Quantity::SlowStartThreshold, mean(infos, |info| finite(info.snd_ssthresh))),
+        (Quantity::PacingRate, sum(infos, |info| kilobits(info.pacing_rate))),
+        (Quantity::DeliveryRate, sum(infos, |info| kilobits(info.delivery_rate))),
+        (Quantity::PeerWindow, mean(infos, |info| info.snd_wnd)),
+        (Quantity::TransmittedBytes, sum(infos, |info| info.bytes_sent.saturating_sub(info.bytes_retrans))),
         (Quantity::Unsent, infos.iter().map(|info| u64::from(info.notsent_bytes)).sum::<u64>() / infos.len() as u64),
-        (Quantity::Busy, sum(|info| info.busy_time)),
-        (Quantity::ReceiveWindowLimited, sum(|info| info.rwnd_limited)),
-        (Quantity::SendBufferLimited, sum(|info| info.sndbuf_limited)),
-        (Quantity::DeliveredCe, sum(|info| info.delivered_ce.into())),
+        (Quantity::Busy, sum(infos, |info| info.busy_time)),
+        (Quantity::ReceiveWindowLimited, sum(infos, |info| info.rwnd_limited)),
+        (Quantity::SendBufferLimited, sum(infos, |info| info.sndbuf_limited)),
+        (Quantity::DeliveredCe, sum(infos, |info| info.delivered_ce.into())),
     ] {
         readings.add(quantity, "", value);
     }
+}
+
+fn sum(infos: &[Info], value: fn(&Info) -> u64) -> u64 {
+    infos.iter().map(value).fold(0, u64::saturating_add)
+}
+
+/// Returns the mean of all values above zero. Connections without a value yet do not count.
+fn mean(infos: &[Info], value: fn(&Info) -> u32) -> u64 {
+    let mut sum = 0;
+    let mut count = 0;
+    for value in infos.iter().map(value).filter(|value| *value > 0) {
+        sum += u64::from(value);
+        count += 1;
+    }
+    sum / count.max(1)
 }
 
 fn finite(threshold: u32) -> u32 {
     if threshold >= NO_THRESHOLD { 0 } else { threshold }
 }
 
-/// Of bytes a second; all ones say that there is no limit.
+/// Converts bytes per second to kbit/s. All ones (no limit) become zero.
 fn kilobits(rate: u64) -> u64 {
     if rate == u64::MAX { 0 } else { (u128::from(rate) * 8 / 1_000) as u64 }
 }
@@ -69,7 +78,7 @@ mod tests {
     use std::os::fd::AsFd as _;
 
     #[test]
-    fn a_connection_at_work_has_a_round_trip_time_and_windows() {
+    fn busy_connection_has_a_round_trip_time_and_windows() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
         let mut sender = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");
         let (mut receiver, _) = listener.accept().expect("accepts");
@@ -91,20 +100,20 @@ mod tests {
 
     #[test]
     fn windows_are_averaged_and_rates_are_added() {
-        let info = |rtt, cwnd, threshold, pacing_rate, busy_time| Info {
+        let infos = [
+            (100, 10, NO_THRESHOLD, 1_000_000, 5),
+            (300, 30, 20, 500_000, 6),
+            (0, 20, 30, u64::MAX, u64::from(u32::MAX)),
+        ]
+        .map(|(rtt, snd_cwnd, snd_ssthresh, pacing_rate, busy_time)| Info {
             rtt,
-            snd_cwnd: cwnd,
-            snd_ssthresh: threshold,
+            snd_cwnd,
+            snd_ssthresh,
             pacing_rate,
             busy_time,
             total_rto: 2,
             ..Info::default()
-        };
-        let infos = [
-            info(100, 10, NO_THRESHOLD, 1_000_000, 5),
-            info(300, 30, 20, 500_000, 6),
-            info(0, 20, 30, u64::MAX, u64::from(u32::MAX)),
-        ];
+        });
         let mut readings = Readings::default();
         add(&infos, &mut readings);
         for (quantity, value) in [

@@ -1,4 +1,4 @@
-//! Sessions led within one process, for tests of engines: what runner and agents do for the hosts of a load.
+//! Sessions in one process, for tests of engines. They do what runner and agents do for the hosts of a load.
 
 pub mod one_path;
 
@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-/// Returns what one host does in a load, sampled as usual.
+/// Returns the assignment of one host of a load, with the default sampling.
 pub fn assignment(task: Task, timing: Timing, roles: Vec<Role>) -> Assignment {
     Assignment {
         id: SessionId("test".into()),
@@ -26,34 +26,34 @@ pub fn assignment(task: Task, timing: Timing, roles: Vec<Role>) -> Assignment {
     }
 }
 
-/// How far a session is, in this order.
+/// Stages of a session, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reached {
-    /// It makes what it needs.
+    /// Creates what it needs.
     Preparing,
-    /// Its links are listened on.
+    /// Listens on its links.
     Listening,
-    /// It could begin.
+    /// Waits for the start.
     Ready,
-    /// It is at work.
+    /// Carries load.
     Running,
-    /// It has sent all it had to.
+    /// Has sent everything.
     Sent,
     /// The engine has returned.
     Ended,
 }
 
-/// One host's session of a load whose hosts are all in this process. It conducts its engine.
+/// One host's session of a load with all hosts in this process. It controls its engine.
 pub struct Session {
     assignment: Assignment,
-    /// Its place among the sessions of the load.
+    /// Index among the sessions of the load.
     index: usize,
     load: Arc<Load>,
     stop: Arc<Stop>,
     rate_limited: bool,
 }
 
-/// What the sessions of a load share.
+/// State that the sessions of a load share.
 struct Load {
     state: Mutex<State>,
     changed: Condvar,
@@ -62,11 +62,11 @@ struct Load {
 struct State {
     sessions: Vec<Progress>,
     endpoints: Endpoints,
-    /// The last barrier that all have come to. One that is woken late may pass it, whatever has happened since.
+    /// Last barrier that all have reached. A session that wakes late passes it in any case.
     passed: Reached,
-    /// When all begin.
+    /// Time at which all begin.
     start: Option<u64>,
-    /// A session ended before that: no barrier is passed any more.
+    /// Whether a session ended before the start. Then nobody passes a barrier any more.
     broken: bool,
 }
 
@@ -78,12 +78,12 @@ struct Progress {
 }
 
 thread_local! {
-    /// The loads whose sessions were made by this thread.
+/// Loads of this thread's sessions.
     static LOADS: RefCell<Vec<Weak<Load>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Does what [`thread::scope`] does. If `work` panics, the sessions that this thread has made are stopped, so that their threads
-/// end and the test tells what was wrong.
+/// Does what [`thread::scope`] does. If `work` panics, the sessions that this thread has made are stopped, so that
+/// their threads end and the test reports the panic.
 pub fn scope<'env, T>(work: impl for<'scope> FnOnce(&'scope thread::Scope<'scope, 'env>) -> T) -> T {
     struct StopsOnPanic;
     impl Drop for StopsOnPanic {
@@ -99,55 +99,64 @@ pub fn scope<'env, T>(work: impl for<'scope> FnOnce(&'scope thread::Scope<'scope
     })
 }
 
-/// Makes a session for each assignment of one load. None passes a barrier before all have come to it. One that fails before
-/// the start stops the others; one that ends later is not waited for.
+/// Makes a session for each assignment of one load. All pass each barrier together. A session that fails before the
+/// start stops the others. The others do not wait for a session that ends later.
 pub fn sessions(assignments: impl IntoIterator<Item = Assignment>) -> Vec<Session> {
-    let (passed, endpoints) = (Reached::Preparing, Endpoints::new());
-    let state = State { sessions: Vec::new(), endpoints, passed, start: None, broken: false };
+    let state = State {
+        sessions: Vec::new(),
+        endpoints: Endpoints::new(),
+        passed: Reached::Preparing,
+        start: None,
+        broken: false,
+    };
     let load = Arc::new(Load { state: Mutex::new(state), changed: Condvar::new() });
     LOADS.with_borrow_mut(|loads| loads.push(Arc::downgrade(&load)));
-    let session = |(index, assignment)| {
-        let (stop, ready) = (Arc::<Stop>::default(), Ready::default());
-        let (reached, stopped) = (Reached::Preparing, Arc::clone(&stop));
-        load.state().sessions.push(Progress { reached, ready, work: None, stop: stopped });
-        // A session that waits for the others is woken.
-        let waiting = Arc::clone(&load);
-        stop.on_stop(move || {
-            let _state = waiting.state();
-            waiting.changed.notify_all();
-        });
-        Session { assignment, index, load: Arc::clone(&load), stop, rate_limited: false }
-    };
-    assignments.into_iter().enumerate().map(session).collect()
+    assignments.into_iter().enumerate().map(|(index, assignment)| session(&load, index, assignment)).collect()
 }
 
-/// Runs the sessions of one load side by side. Returns how each ended, in the order of `assignments`.
+fn session(load: &Arc<Load>, index: usize, assignment: Assignment) -> Session {
+    let stop = Arc::<Stop>::default();
+    let progress =
+        Progress { reached: Reached::Preparing, ready: Ready::default(), work: None, stop: Arc::clone(&stop) };
+    load.state().sessions.push(progress);
+    // Wakes the session if it waits for the others.
+    let waiting = Arc::clone(load);
+    stop.on_stop(move || {
+        let _state = waiting.state();
+        waiting.changed.notify_all();
+    });
+    Session { assignment, index, load: Arc::clone(load), stop, rate_limited: false }
+}
+
+/// Runs the sessions of one load concurrently. Returns their results, in the order of `assignments`.
 ///
 /// # Panics
-/// If the engine does.
+/// The engine panicked.
 pub fn run(
     engine: &dyn Engine,
     assignments: impl IntoIterator<Item = Assignment>,
 ) -> Vec<Result<Counted, EngineFailure>> {
     let sessions = sessions(assignments);
     thread::scope(|scope| {
-        let ended: Vec<_> = sessions.iter().map(|session| scope.spawn(|| session.run(engine))).collect();
-        ended.into_iter().map(|end| end.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        let threads: Vec<_> = sessions.iter().map(|session| scope.spawn(|| session.run(engine))).collect();
+        let results =
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        results.collect()
     })
 }
 
 impl Session {
-    /// The same session on a host with a limit of rate.
+    /// Limits the rate of the session's host.
     pub fn rate_limited(self) -> Self {
         Self { rate_limited: true, ..self }
     }
 
-    /// Runs `engine` to its end, on the calling thread.
+    /// Runs `engine` on this thread until it returns.
     ///
     /// # Errors
-    /// The engine's.
+    /// The engine failed.
     pub fn run(&self, engine: &dyn Engine) -> Result<Counted, EngineFailure> {
-        /// Marks the end also where the engine panics.
+        /// Notes the end, also if the engine panics.
         struct Ending<'a>(&'a Session);
         impl Drop for Ending<'_> {
             fn drop(&mut self) {
@@ -158,12 +167,12 @@ impl Session {
         engine.run(&self.assignment, self)
     }
 
-    /// Stops the session, as an agent does when its runner goes away.
+    /// Stops the session, as an agent does when its runner disappears.
     pub fn stop(&self, reason: &str) {
         self.stop.set(reason.to_owned());
     }
 
-    /// Waits until the session has come to `stage` or beyond. Returns false if that took longer than `timeout`.
+    /// Waits until the session has reached `stage`. Returns false if that takes longer than `timeout`.
     pub fn wait_for(&self, stage: Reached, timeout: Duration) -> bool {
         let before = |state: &mut State| state.sessions[self.index].reached < stage;
         let (state, _) = self
@@ -174,22 +183,22 @@ impl Session {
         state.sessions[self.index].reached >= stage
     }
 
-    /// How far it is.
+    /// Returns the current stage.
     pub fn reached(&self) -> Reached {
         self.load.state().sessions[self.index].reached
     }
 
-    /// What it said when it was ready.
+    /// Returns what the session reported when it was ready.
     pub fn ready_said(&self) -> Ready {
         self.load.state().sessions[self.index].ready
     }
 
-    /// What it has done so far; none before its work began.
+    /// Returns the work done so far. `None` before the work began.
     pub fn meter(&self) -> Option<Meter> {
         self.load.state().sessions[self.index].work.as_ref().map(|work| work.meters.read())
     }
 
-    /// What is sampled of it now beside its meter; none before its work began.
+    /// Returns a sample of everything but the meter. `None` before the work began.
     pub fn readings(&self) -> Option<Readings> {
         let meters = self.load.state().sessions[self.index].work.as_ref().map(|work| Arc::clone(&work.meters))?;
         let mut readings = Readings::default();
@@ -197,29 +206,29 @@ impl Session {
         Some(readings)
     }
 
-    /// When its work begins, as it said last; none before that.
+    /// Returns the start of the work. `None` before the session reported it.
     pub fn begins(&self) -> Option<u64> {
         self.load.state().sessions[self.index].work.as_ref().map(|work| work.start)
     }
 
-    /// The measured window; none before its work began, or if it has none.
+    /// Returns the measured window. `None` before the work began, or if the work has none.
     pub fn window(&self) -> Option<Timeline> {
         self.load.state().sessions[self.index].work.as_ref().and_then(|work| work.window.clone())
     }
 
-    /// Opens the window of a session whose warm-up ends when the load is steady at `at`, as an agent does on the runner's order.
-    /// Returns false if it was open, or if its work has not begun.
+    /// Opens the window at `at` if the warm-up ends when the load is steady, as an agent does on the
+    /// runner's order. Returns false if it was open, or if its work has not begun.
     pub fn open_window(&self, at: u64) -> bool {
         self.window().is_some_and(|window| window.set_open(at))
     }
 
-    /// The threads that do its work; empty before it began.
+    /// Returns the threads of the work. Empty before it began.
     pub fn threads(&self) -> Vec<EngineThread> {
         let state = self.load.state();
         state.sessions[self.index].work.as_ref().map(|work| work.threads.clone()).unwrap_or_default()
     }
 
-    /// Whether all its threads have ended; false before its work began.
+    /// Returns whether all threads have ended. False before the work began.
     pub fn has_ended(&self) -> bool {
         self.load.state().sessions[self.index].work.as_ref().is_some_and(|work| work.meters.has_ended())
     }
@@ -236,7 +245,7 @@ impl Session {
         }
     }
 
-    /// Notes that it came to `stage`, and waits until all others have.
+    /// Notes that the session has reached `stage`, and waits until all have.
     fn meet(&self, stage: Reached, note: impl FnOnce(&mut State)) -> Result<MutexGuard<'_, State>, Stopped> {
         let mut state = self.load.state();
         let own = &mut state.sessions[self.index].reached;
@@ -293,7 +302,7 @@ impl Conductor for Session {
 
 impl Load {
     fn stop(&self, reason: &str) {
-        // What a stop wakes takes the lock.
+        // The lock is free while the sessions stop: whatever they wake takes it.
         let stops: Vec<_> = self.state().sessions.iter().map(|session| Arc::clone(&session.stop)).collect();
         stops.iter().for_each(|stop| stop.set(reason.to_owned()));
     }
@@ -313,12 +322,12 @@ mod tests {
     use linerate_units::Nanos;
     use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-    /// Passes all waiting points, or fails after it was ready.
-    struct Walks;
+    /// Passes all barriers, or fails if the session is called so.
+    struct Walker;
 
-    struct Still;
+    struct NoMeters;
 
-    impl Meters for Still {
+    impl Meters for NoMeters {
         fn read(&self) -> Meter {
             Meter::default()
         }
@@ -326,7 +335,7 @@ mod tests {
 
     const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    impl Engine for Walks {
+    impl Engine for Walker {
         fn name(&self) -> &'static str {
             "walks"
         }
@@ -357,7 +366,7 @@ mod tests {
             let start = host.ready(Ready { lead: Nanos::from_millis(10), ..Ready::default() })?;
             assert_eq!(host.ready(Ready::default())?, start, "asked again, it is the same");
             assert!(host.stop().sleep_until(start));
-            host.runs(Work { start, window: None, threads: Vec::new(), disks: Vec::new(), meters: Arc::new(Still) });
+            host.runs(Work { start, window: None, threads: Vec::new(), disks: Vec::new(), meters: Arc::new(NoMeters) });
             host.sent()?;
             Ok(Counted { roles: Vec::new(), started_unix_ns: start, caveats: Vec::new(), remains: Vec::new() })
         }
@@ -392,14 +401,14 @@ mod tests {
     #[test]
     fn all_pass_each_barrier_together() {
         let assignments = [("a", &[1, 2][..], &[][..]), ("b", &[], &[1]), ("c", &[], &[2])];
-        let counted = run(&Walks, assignments.map(|(id, listens, connects)| assignment(id, listens, connects)));
+        let counted = run(&Walker, assignments.map(|(id, listens, connects)| assignment(id, listens, connects)));
         let starts: Vec<_> = counted.into_iter().map(|counted| counted.expect("it walks").started_unix_ns).collect();
         assert!(starts.len() == 3 && starts.iter().all(|start| *start == starts[0]), "{starts:?}");
     }
 
     #[test]
     fn one_that_fails_before_the_start_stops_the_others() {
-        let mut ended = run(&Walks, ["walks", "fails"].map(|id| assignment(id, &[], &[])));
+        let mut ended = run(&Walker, ["walks", "fails"].map(|id| assignment(id, &[], &[])));
         assert_eq!(ended.pop().and_then(Result::err).expect("it fails").to_string(), "planted");
         assert_eq!(ended.pop().and_then(Result::err).expect("stopped").to_string(), Stopped.to_string());
     }
@@ -408,7 +417,7 @@ mod tests {
     fn a_stop_ends_the_waiting() {
         let sessions = sessions(["a", "b"].map(|id| assignment(id, &[], &[])));
         let ended = scope(|scope| {
-            let running = scope.spawn(|| sessions[0].run(&Walks));
+            let running = scope.spawn(|| sessions[0].run(&Walker));
             assert!(sessions[0].wait_for(Reached::Listening, Duration::from_secs(60)));
             assert_eq!((sessions[0].reached(), sessions[0].meter()), (Reached::Listening, None));
             sessions[0].stop("enough");
@@ -416,7 +425,8 @@ mod tests {
         });
         assert_eq!(ended.expect_err("stopped").to_string(), Stopped.to_string());
     }
-    /// The other one may fail as soon as both are through, before this one is woken.
+
+    /// The other session may fail as soon as both have passed, before this one wakes.
     #[test]
     fn one_that_is_woken_late_passes_a_barrier_that_all_have_come_to() {
         let [late, other] = sessions(["a", "b"].map(|id| assignment(id, &[], &[]))).try_into().ok().expect("two");
@@ -435,7 +445,7 @@ mod tests {
         let failed = std::panic::catch_unwind(|| {
             let sessions = sessions(["a", "b"].map(|id| assignment(id, &[], &[])));
             scope(|scope| {
-                scope.spawn(|| sessions[0].run(&Walks));
+                scope.spawn(|| sessions[0].run(&Walker));
                 assert!(sessions[0].wait_for(Reached::Ended, Duration::ZERO), "planted");
             });
         });

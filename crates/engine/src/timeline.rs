@@ -1,4 +1,4 @@
-//! When a load begins, is measured and ends.
+//! Times of a load: begin, measured window and end.
 
 use crate::Stop;
 use linerate_model::{Warmup, Window};
@@ -6,13 +6,15 @@ use linerate_units::Nanos;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A load's times by this host's clock, nanoseconds of [`linerate_sys::clock::now`]. Clones share the edges of the window: where the
-/// warm-up ends when the load is steady, the opening is set while the load runs, and where the load ends by itself, so is the close.
+/// Times of a load by this host's clock, nanoseconds of [`linerate_sys::clock::now`].
+///
+/// Clones share the edges of the window. If the warm-up ends when the load is steady, the opening is set while the load
+/// runs. If the load ends by itself, so is the close.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     start: u64,
     measure: u64,
-    /// How much later than ordered the window opens.
+    /// Delay of the opening after its order.
     later: u64,
     edges: Arc<Edges>,
 }
@@ -20,13 +22,13 @@ pub struct Timeline {
 #[derive(Debug)]
 struct Edges {
     open: AtomicU64,
-    /// When the load ended by itself; beyond any clock while it has not.
+    /// Time when the load ended by itself; beyond any clock before that.
     end: AtomicU64,
-    /// Who waits for that.
+    /// Threads that wait for this end.
     ended: Stop<()>,
 }
 
-/// The opening that is not known yet: beyond any clock, and far enough from the largest number that times can be added to it.
+/// Opening that is not known yet: beyond any clock, and far enough from the largest number for additions.
 const OPEN_LATER: u64 = u64::MAX / 4;
 
 impl Timeline {
@@ -40,41 +42,41 @@ impl Timeline {
         Self { start, measure: window.measure.get(), later, edges: Arc::new(edges) }
     }
 
-    /// When the load begins.
+    /// Returns the begin of the load.
     #[inline]
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// When the window opens; beyond any clock while that is not known.
+    /// Returns the opening of the window; beyond any clock while it is not known.
     #[inline]
     pub fn open(&self) -> u64 {
         self.edges.open.load(Ordering::Acquire)
     }
 
-    /// When the window closes; beyond any clock while that is not known.
+    /// Returns the close of the window; beyond any clock while it is not known.
     #[inline]
     pub fn close(&self) -> u64 {
         self.open().saturating_add(self.measure).min(self.edges.end.load(Ordering::Acquire))
     }
 
-    /// The window's length; the longest where the load may end by itself.
+    /// Returns the length of the window, or its longest length if the load may end by itself.
     pub fn measure(&self) -> Nanos {
         Nanos::new(self.measure)
     }
 
-    /// Whether it is known when the window opens.
+    /// Returns whether the opening of the window is known.
     pub fn is_set(&self) -> bool {
         self.open() != OPEN_LATER
     }
 
-    /// Opens the window at `at`. Returns false if that had been set before.
+    /// Opens the window at `at`. Returns false if the opening was set before.
     pub fn set_open(&self, at: u64) -> bool {
         let at = at.saturating_add(self.later).min(OPEN_LATER - 1);
         self.edges.open.compare_exchange(OPEN_LATER, at, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Closes the window at `at`: the load has ended by itself. Changes nothing if it closes before that.
+    /// Closes the window at `at`, because the load has ended by itself. An earlier close stays.
     pub fn set_close(&self, at: u64) {
         self.edges.end.fetch_min(at, Ordering::AcqRel);
         self.edges.ended.set(());
@@ -91,7 +93,7 @@ impl Timeline {
         (self.open()..self.close()).contains(&at)
     }
 
-    /// Says where `now` is, in words.
+    /// Describes `now` in relation to the window.
     pub fn describe(&self, now: u64) -> String {
         let open = self.open();
         if !self.is_set() {
@@ -109,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fixed_warm_up_opens_the_window_by_itself() {
+    fn fixed_warm_up_opens_the_window_by_itself() {
         let window = Window { warmup: Warmup::Fixed(Nanos::new(100)), measure: Nanos::new(1_000) };
         let timeline = Timeline::new(50, window);
         assert_eq!((timeline.start(), timeline.open(), timeline.close()), (50, 150, 1_150));
@@ -118,21 +120,22 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_ends_by_itself_closes_the_window_for_all_clones() {
+    fn load_that_ends_by_itself_closes_the_window_for_all_clones() {
         let timeline = Timeline::new(50, Window { warmup: Warmup::default(), measure: Nanos::new(1_000) });
-        let (seen, woken) = (timeline.clone(), Arc::new(AtomicU64::new(0)));
-        let wake = || {
-            let woken = Arc::clone(&woken);
+        let clone = timeline.clone();
+        let wakes = Arc::new(AtomicU64::new(0));
+        let [early, after_close] = [0, 1].map(|_| {
+            let wakes = Arc::clone(&wakes);
             move || {
-                woken.fetch_add(1, Ordering::Relaxed);
+                wakes.fetch_add(1, Ordering::Relaxed);
             }
-        };
-        timeline.on_close(wake());
-        assert_eq!((seen.close(), woken.load(Ordering::Relaxed)), (1_050, 0));
-        seen.set_close(300);
+        });
+        timeline.on_close(early);
+        assert_eq!((clone.close(), wakes.load(Ordering::Relaxed)), (1_050, 0));
+        clone.set_close(300);
         timeline.set_close(400);
-        timeline.on_close(wake());
-        assert_eq!((timeline.close(), seen.measure(), woken.load(Ordering::Relaxed)), (300, Nanos::new(1_000), 2));
+        timeline.on_close(after_close);
+        assert_eq!((timeline.close(), clone.measure(), wakes.load(Ordering::Relaxed)), (300, Nanos::new(1_000), 2));
         assert_eq!([49, 50, 299, 300].map(|at| timeline.in_window(at)), [false, true, true, false]);
         let late = Timeline::new(50, Window { warmup: Warmup::default(), measure: Nanos::new(1_000) });
         late.set_close(2_000);
@@ -140,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn clones_hear_when_the_window_opens() {
+    fn clones_share_the_opening_of_the_window() {
         let warmup = Warmup::STEADY.and(Nanos::new(30));
         let timeline = Timeline::new(50, Window { warmup, measure: Nanos::new(1_000) });
-        let seen = timeline.clone();
-        assert!(!seen.is_set() && !seen.in_window(1 << 60) && seen.close() > 1 << 61);
-        assert_eq!(seen.describe(60), "10 ns into the warm-up");
+        let clone = timeline.clone();
+        assert!(!clone.is_set() && !clone.in_window(1 << 60) && clone.close() > 1 << 61);
+        assert_eq!(clone.describe(60), "10 ns into the warm-up");
         assert!(timeline.set_open(500));
-        assert_eq!((seen.open(), seen.close()), (530, 1_530));
-        assert_eq!(seen.describe(540), "10 ns into the window of 1 us");
+        assert_eq!((clone.open(), clone.close()), (530, 1_530));
+        assert_eq!(clone.describe(540), "10 ns into the window of 1 us");
     }
 }

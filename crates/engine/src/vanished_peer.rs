@@ -1,12 +1,12 @@
-//! Connections whose peers may vanish without a word: a host loses power, or its network.
+//! Connections of peers that may vanish without closing them: a host loses power, or its network.
 
 use crate::{KEEPALIVE, KEEPALIVE_RETRIES, PEER_GONE};
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::os::fd::AsFd;
 
-/// Has the kernel end a control connection when its peer has vanished: an idle one by keepalive probes, one with data on their way by its
-/// user timeout. Datagrams are sent for a peer only as long as its control connection lasts.
+/// Makes the kernel end a control connection when its peer has vanished: by keepalive probes if it is idle, otherwise
+/// by its user timeout. Datagrams are sent to a peer only as long as its control connection lasts.
 ///
 /// # Errors
 /// Fails if the socket is no TCP socket.

@@ -1,4 +1,4 @@
-//! Worker threads, one for each flow.
+//! Worker threads of flows.
 
 use linerate_sys::thread::{EngineThread, current_tid, sharpen_timers};
 use std::io;
@@ -7,18 +7,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
-/// One worker thread before it is started.
+/// Worker thread before its start.
 #[derive(Debug)]
 pub struct Worker<W> {
-    /// The thread's name.
+    /// Name of the thread.
     pub name: String,
-    /// Whether it sends; of transactions, whether it asks.
+    /// Whether it sends; in transactions, whether it sends the requests.
     pub sends: bool,
-    /// What it runs.
+    /// Function that it runs.
     pub work: W,
 }
 
-/// Running worker threads in the order of their flows, each of which returns a `T`. Dropping it waits for them: stop them first.
+/// Running worker threads in the order of their flows, each of which returns a `T`. Dropping it waits for them: stop
+/// them first.
 #[derive(Debug)]
 pub struct Workers<T> {
     work: Vec<JoinHandle<T>>,
@@ -43,15 +44,17 @@ impl<T: Send + 'static> Workers<T> {
     {
         let (report, reports) = mpsc::channel();
         for Worker { name, sends, work } in workers {
-            let (report, finished, own_name) = (report.clone(), Arc::clone(&self.finished), name.clone());
+            let report = report.clone();
+            let finished = Arc::clone(&self.finished);
+            let thread_name = name.clone();
             self.work.push(thread::Builder::new().name(name).spawn(move || {
                 // The receiver is there until all threads have reported.
-                let _ = report.send(EngineThread { name: own_name, tid: current_tid(), sends });
+                let _ = report.send(EngineThread { name: thread_name, tid: current_tid(), sends });
                 drop(report);
                 sharpen_timers();
-                let given = work();
+                let result = work();
                 finished.fetch_add(1, Ordering::Release);
-                given
+                result
             })?);
         }
         drop(report);
@@ -67,17 +70,17 @@ impl<T> Workers<T> {
         &self.threads
     }
 
-    /// Returns what tells whether those that were started have ended, also when they have been joined.
+    /// Returns an observer of the end of the started workers, which also works after they have been joined.
     pub fn ended(&self) -> Ended {
         Ended { finished: Arc::clone(&self.finished), all: self.work.len() }
     }
 
-    /// Returns whether any was started and not joined.
+    /// Returns whether any worker was started and not joined.
     pub fn is_running(&self) -> bool {
         !self.work.is_empty()
     }
 
-    /// Waits for all and returns their results in order.
+    /// Waits for all workers and returns their results in order.
     ///
     /// # Panics
     /// Panics if a worker did.
@@ -87,7 +90,7 @@ impl<T> Workers<T> {
     }
 }
 
-/// Tells whether worker threads have ended.
+/// Observer of the end of worker threads.
 #[derive(Debug, Clone)]
 pub struct Ended {
     finished: Arc<AtomicUsize>,
@@ -95,7 +98,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Returns whether all have ended.
+    /// Returns whether all workers have ended.
     pub fn all(&self) -> bool {
         self.finished.load(Ordering::Acquire) >= self.all
     }
@@ -116,14 +119,17 @@ mod tests {
     use std::sync::Mutex;
 
     #[test]
-    fn returns_results_in_order_and_knows_threads_by_name() {
+    fn returns_results_in_order_and_threads_by_name() {
         let mut workers = Workers::default();
-        let worker =
-            |number: usize| Worker { name: format!("send {number}"), sends: number == 0, work: move || number };
-        workers.start((0..3).map(worker)).expect("three threads");
-        let mut known: Vec<_> = workers.threads().iter().map(|thread| (thread.name.clone(), thread.sends)).collect();
-        known.sort();
-        assert_eq!(known, [("send 0".into(), true), ("send 1".into(), false), ("send 2".into(), false)]);
+        let three = (0..3).map(|number: usize| Worker {
+            name: format!("send {number}"),
+            sends: number == 0,
+            work: move || number,
+        });
+        workers.start(three).expect("three threads");
+        let mut threads: Vec<_> = workers.threads().iter().map(|thread| (thread.name.clone(), thread.sends)).collect();
+        threads.sort();
+        assert_eq!(threads, [("send 0".into(), true), ("send 1".into(), false), ("send 2".into(), false)]);
         assert!(workers.is_running());
         assert_eq!(workers.join(), [0, 1, 2]);
         assert!(!workers.is_running());
@@ -131,25 +137,26 @@ mod tests {
 
     #[test]
     fn dropping_waits_for_all() {
-        let done = Arc::new(AtomicUsize::new(0));
+        let count = Arc::new(AtomicUsize::new(0));
         let mut workers = Workers::default();
-        let (let_go, held) = mpsc::channel::<()>();
-        let held = Arc::new(Mutex::new(held));
-        let worker = |_| {
-            let (done, held) = (Arc::clone(&done), Arc::clone(&held));
+        let (release, blocked) = mpsc::channel::<()>();
+        let blocked = Arc::new(Mutex::new(blocked));
+        let two = (0..2).map(|_| {
+            let count = Arc::clone(&count);
+            let blocked = Arc::clone(&blocked);
             let work = move || {
-                // Until the sender is dropped.
-                let _ = held.lock().expect("no holder panics").recv();
-                done.fetch_add(1, Ordering::Relaxed)
+                // Returns when the sender is dropped.
+                let _ = blocked.lock().expect("no holder panics").recv();
+                count.fetch_add(1, Ordering::Relaxed)
             };
             Worker { name: String::from("late"), sends: false, work }
-        };
-        workers.start((0..2).map(worker)).expect("two threads");
+        });
+        workers.start(two).expect("two threads");
         let ended = workers.ended();
         assert!(!ended.all());
-        drop(let_go);
+        drop(release);
         drop(workers);
         assert!(ended.all());
-        assert_eq!(done.load(Ordering::Relaxed), 2);
+        assert_eq!(count.load(Ordering::Relaxed), 2);
     }
 }

@@ -1,17 +1,17 @@
-//! Zones of link-local IPv6 addresses (RFC 4007): the interface of this host that an address belongs to.
+//! Zones of link-local IPv6 addresses (RFC 4007): the interface of this host to which an address belongs.
 
 use linerate_sys::netlink::Route;
 use std::net::{IpAddr, SocketAddr};
 
-/// Returns an own `address` with its interface, if it is a link-local one of IPv6 without. Any other address is returned as it is.
+/// Adds the interface to a link-local IPv6 `address` of this host without one. Other addresses stay as they are.
 pub fn own_with_zone(address: SocketAddr) -> SocketAddr {
     with_zone(address, || {
-        let own = Route::open().and_then(|mut route| route.addresses()).unwrap_or_default();
-        own.into_iter().find(|own| own.address == address.ip()).map(|own| own.link)
+        let addresses = Route::open().and_then(|mut route| route.addresses()).unwrap_or_default();
+        addresses.into_iter().find(|local| local.address == address.ip()).map(|local| local.link)
     })
 }
 
-/// Returns `address` with `zone`, if it is a link-local one of IPv6 without a zone. Any other address is returned as it is.
+/// Adds `zone` to a link-local IPv6 `address` without one. Other addresses stay as they are.
 pub fn with_zone(address: SocketAddr, zone: impl FnOnce() -> Option<u32>) -> SocketAddr {
     let SocketAddr::V6(mut v6) = address else { return address };
     if v6.ip().is_unicast_link_local()
@@ -23,14 +23,15 @@ pub fn with_zone(address: SocketAddr, zone: impl FnOnce() -> Option<u32>) -> Soc
     v6.into()
 }
 
-/// Returns the interface by which this host alone can mean link-local addresses: the only one besides loopback that has one.
-/// `None` if there are several, or none.
+/// Returns the only interface of this host with a link-local address, without loopback.
+///
+/// Returns `None` if there are several or no such interfaces.
 pub fn only_zone() -> Option<u32> {
-    let own = Route::open().and_then(|mut route| route.addresses()).ok()?;
-    let mut links = own
+    let addresses = Route::open().and_then(|mut route| route.addresses()).ok()?;
+    let mut links = addresses
         .into_iter()
-        .filter(|own| matches!(own.address, IpAddr::V6(v6) if v6.is_unicast_link_local()))
-        .map(|own| own.link);
+        .filter(|local| matches!(local.address, IpAddr::V6(v6) if v6.is_unicast_link_local()))
+        .map(|local| local.link);
     let first = links.next()?;
     links.all(|link| link == first).then_some(first)
 }
@@ -41,10 +42,14 @@ mod tests {
 
     #[test]
     fn only_link_local_addresses_get_a_zone() {
-        let of = |text: &str| with_zone(text.parse().expect("an address"), || Some(7)).to_string();
-        assert_eq!(of("[fe80::1]:5"), "[fe80::1%7]:5");
-        for text in ["[fe80::1%3]:5", "[2001:db8::1]:5", "[::1]:5", "169.254.0.1:5"] {
-            assert_eq!(of(text), text, "it has one, or needs none");
+        for (text, expected) in [
+            ("[fe80::1]:5", "[fe80::1%7]:5"),
+            ("[fe80::1%3]:5", "[fe80::1%3]:5"),
+            ("[2001:db8::1]:5", "[2001:db8::1]:5"),
+            ("[::1]:5", "[::1]:5"),
+            ("169.254.0.1:5", "169.254.0.1:5"),
+        ] {
+            assert_eq!(with_zone(text.parse().expect("an address"), || Some(7)).to_string(), expected);
         }
         assert_eq!(with_zone("[fe80::1]:5".parse().expect("an address"), || None).to_string(), "[fe80::1]:5");
     }

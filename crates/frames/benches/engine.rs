@@ -1,5 +1,5 @@
-//! One run of one way to send frames over a virtual cable, for `cargo xtask bench frames`, which calls it again and again
-//! and compares. Each run makes a network namespace of its own, which ends with it.
+//! Sends frames over a virtual cable in one of several ways, for `cargo xtask bench frames`, which compares many runs.
+//! Each run makes a temporary network namespace.
 //!
 //! Called as `engine WAY SECONDS [RATE]`, it writes one figure a line, name and value.
 
@@ -30,7 +30,7 @@ static OBJECT: &[u8] = include_bytes_aligned!("../bpf/bench.bpf.o");
 
 const SENDING: &str = "bench-tx";
 const RECEIVING: &str = "bench-rx";
-/// The ends of the tap between them.
+/// Ends of the tap between the two ports.
 const TAP_IN: &str = "bench-in";
 const TAP_OUT: &str = "bench-out";
 
@@ -39,16 +39,16 @@ const RECEIVER_CORE: u32 = 1;
 
 /// Bytes of a frame of 64 without its FCS.
 const FRAME_BYTES: usize = 60;
-/// As the engine has them at full speed.
+/// The engine uses these numbers at full speed.
 const TURNS: u32 = 1 << 18;
 const BATCH: u32 = 64;
-/// More than any core sends: the sender always has a frame due, and its pacing always has something to decide.
+/// Rate above that of any core. The sender always has a due frame, and its pacing always has to decide.
 const BEYOND_REACH: u64 = 50_000_000;
-/// For trafgen to get going.
+/// Time that trafgen takes to start.
 const WARM_UP: Duration = Duration::from_millis(700);
 
 fn main() -> Result<()> {
-    // `cargo bench` adds a word of its own.
+    // `cargo bench` adds this word.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let usage = "usage: engine bare|bare-two|xdp|xdp-two|packet|trafgen|pace|gaps SECONDS [RATE]";
     let (Some(way), Some(seconds)) = (words.first(), words.get(1)) else {
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
     let rate = words.get(2).map(|rate| rate.parse::<u64>()).transpose()?;
     let namespace = NetNamespace::new()?;
     namespace.enter(|| {
-        // The kernel's own frames would be counted.
+        // Frames of the kernel would be counted.
         for interfaces in ["all", "default"] {
             set_network_setting(&format!("ipv6/conf/{interfaces}/disable_ipv6"), "1")?;
         }
@@ -77,7 +77,7 @@ fn main() -> Result<()> {
     })?
 }
 
-/// The sending and the receiving port, joined by a cable.
+/// Makes the sending and the receiving port, joined by a cable.
 fn cable(namespace: &NetNamespace) -> Result<()> {
     join(namespace, SENDING, RECEIVING)
 }
@@ -92,26 +92,26 @@ fn join(namespace: &NetNamespace, near: &str, far: &str) -> Result<()> {
     Ok(())
 }
 
-/// Lets an interface receive in a kernel thread of its own on another core than the sender's.
+/// Lets an interface receive in a kernel thread on another core than the sender's.
 fn receive_elsewhere(interface: &str) -> Result<()> {
-    // A virtual port has something to give a thread to only once it joins packets or has an XDP program.
+    // A virtual port has work for a thread only if it joins packets or has an XDP program.
     succeed(Command::new("ethtool").args(["-K", interface, "gro", "on"]))?;
     // /sys shows the interfaces of the namespace that it was mounted in.
     let script = format!("mount -t sysfs sysfs /sys && echo 1 >/sys/class/net/{interface}/threaded");
     succeed(Command::new("unshare").args(["--mount", "sh", "-c", &script]))?;
     let prefix = format!("napi/{interface}-");
-    let mut found = false;
+    let mut has_thread = false;
     for entry in fs::read_dir("/proc")?.flatten() {
         let pid = entry.file_name().to_string_lossy().into_owned();
         if fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with(&prefix)) {
             let core = RECEIVER_CORE.to_string();
-            // One that ends meanwhile is the last run's.
-            let moved = succeed(Command::new("taskset").args(["-pc", &core, &pid]).stdout(Stdio::null()));
-            let first = succeed(Command::new("renice").args(["-n", "-20", "-p", &pid]).stdout(Stdio::null()));
-            found |= moved.and(first).is_ok();
+            // A thread of the previous run may end at this time.
+            let pinned = succeed(Command::new("taskset").args(["-pc", &core, &pid]).stdout(Stdio::null()));
+            let raised = succeed(Command::new("renice").args(["-n", "-20", "-p", &pid]).stdout(Stdio::null()));
+            has_thread |= pinned.and(raised).is_ok();
         }
     }
-    if found { Ok(()) } else { Err(format!("{interface} has no kernel thread that receives").into()) }
+    if has_thread { Ok(()) } else { Err(format!("{interface} has no kernel thread that receives").into()) }
 }
 
 fn succeed(command: &mut Command) -> Result<()> {
@@ -119,7 +119,7 @@ fn succeed(command: &mut Command) -> Result<()> {
     if status.success() { Ok(()) } else { Err(format!("{command:?} failed: {status}").into()) }
 }
 
-/// Loads `bench.bpf.c` for frames that go on by `onward`.
+/// Loads `bench.bpf.c`, which sends frames to the interface `onward`.
 fn load(onward: u32, meant: u64) -> Result<Ebpf> {
     Ok(EbpfLoader::new()
         .override_global("onward", &onward, true)
@@ -134,7 +134,7 @@ fn attach(programs: &mut Ebpf, name: &str, link: u32, mode: XdpMode) -> Result<(
     Ok(())
 }
 
-/// Frames that came out of the cable, by the driver's count.
+/// Returns the driver's count of frames that arrived through the cable.
 fn frames_received() -> Result<u64> {
     let counters = fs::read_to_string("/proc/thread-self/net/dev")?;
     let line = counters.lines().find_map(|line| line.trim_start().strip_prefix(&format!("{RECEIVING}:")));
@@ -143,17 +143,18 @@ fn frames_received() -> Result<u64> {
     Ok(packets.parse()?)
 }
 
-/// The barest loop: every turn is a frame, nothing is written into it, and it is dropped where it arrives.
+/// Measures the barest loop. Every turn sends an unchanged frame, which is dropped on arrival.
 fn bare(namespace: &NetNamespace, seconds: u64, elsewhere: bool) -> Result<()> {
     cable(namespace)?;
     let mut route = Route::open()?;
-    let (sending, receiving) = (route.index_of(SENDING)?, route.index_of(RECEIVING)?);
+    let sending = route.index_of(SENDING)?;
+    let receiving = route.index_of(RECEIVING)?;
     let mut programs = load(sending, 0)?;
     attach(&mut programs, "bare_drop", receiving, XdpMode::Driver)?;
     if elsewhere {
         receive_elsewhere(RECEIVING)?;
     }
-    // As the engine's: what is attached nowhere costs 25 ms a call.
+    // As in the engine: a call of a program that is not attached takes 25 ms.
     let aside = NetNamespace::new()?;
     aside.enter(|| attach(&mut programs, "bare_send", 1, XdpMode::Skb))??;
     let program: &Xdp = programs.program("bare_send").ok_or("no such program")?.try_into()?;
@@ -162,8 +163,8 @@ fn bare(namespace: &NetNamespace, seconds: u64, elsewhere: bool) -> Result<()> {
     let frame = [0u8; FRAME_BYTES];
     pin(SENDER_CORE)?;
     let before = frames_received()?;
-    let began = clock::now();
-    while clock::now() < began + seconds * 1_000_000_000 {
+    let begin = clock::now();
+    while clock::now() < begin + seconds * 1_000_000_000 {
         program.test_run(TestRunOptions {
             data_in: Some(&frame),
             ctx_in: Some(&context),
@@ -172,12 +173,12 @@ fn bare(namespace: &NetNamespace, seconds: u64, elsewhere: bool) -> Result<()> {
             ..TestRunOptions::default()
         })?;
     }
-    let elapsed = Duration::from_nanos(clock::now() - began);
+    let elapsed = Duration::from_nanos(clock::now() - begin);
     println!("frames_per_s {}", (frames_received()? - before) as f64 / elapsed.as_secs_f64());
     Ok(())
 }
 
-/// A trial of the engine, as a device test runs it.
+/// Runs a trial of the engine as a device test does.
 fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<FrameStreamCounts> {
     let [source_mac, destination_mac] = [port(SENDING)?.mac, port(RECEIVING)?.mac];
     let headers = FrameHeaders {
@@ -228,7 +229,7 @@ fn trial(engine: FrameEngine, seconds: u64, rate: u64) -> Result<FrameStreamCoun
     Ok(FrameStreamCounts::joined(stream.sent.unwrap_or_default(), stream.arrived.unwrap_or_default(), stream.flooded))
 }
 
-/// The engine at full speed.
+/// Measures the engine at full speed.
 fn full_speed(namespace: &NetNamespace, seconds: u64, engine: FrameEngine, elsewhere: bool) -> Result<()> {
     cable(namespace)?;
     if elsewhere {
@@ -239,7 +240,7 @@ fn full_speed(namespace: &NetNamespace, seconds: u64, engine: FrameEngine, elsew
     Ok(())
 }
 
-/// How far the mean rate is off, by the receiver's clock.
+/// Measures the error of the mean rate, by the receiver's clock.
 fn pace(namespace: &NetNamespace, seconds: u64, rate: u64) -> Result<()> {
     cable(namespace)?;
     receive_elsewhere(RECEIVING)?;
@@ -251,12 +252,13 @@ fn pace(namespace: &NetNamespace, seconds: u64, rate: u64) -> Result<()> {
     Ok(())
 }
 
-/// How far the gaps between frames are off where they arrive, seen by a tap on the cable.
+/// Measures the errors of the gaps between frames with a tap on the cable.
 fn gaps(namespace: &NetNamespace, seconds: u64, rate: u64) -> Result<()> {
     join(namespace, SENDING, TAP_IN)?;
     join(namespace, TAP_OUT, RECEIVING)?;
     let mut route = Route::open()?;
-    let (tap_in, tap_out) = (route.index_of(TAP_IN)?, route.index_of(TAP_OUT)?);
+    let tap_in = route.index_of(TAP_IN)?;
+    let tap_out = route.index_of(TAP_OUT)?;
     let mut programs = load(tap_out, 1_000_000_000 / rate)?;
     attach(&mut programs, "tap", tap_in, XdpMode::Driver)?;
     let stream = trial(FrameEngine::Xdp, seconds, rate)?;
@@ -278,16 +280,17 @@ fn gaps(namespace: &NetNamespace, seconds: u64, rate: u64) -> Result<()> {
     Ok(())
 }
 
-/// trafgen (netsniff-ng), a generator on packet sockets, with the same frame at full speed.
+/// Measures trafgen (netsniff-ng), which uses packet sockets, with the same frame at full speed.
 fn trafgen(namespace: &NetNamespace, seconds: u64) -> Result<()> {
     cable(namespace)?;
     let mut route = Route::open()?;
-    let (sending, receiving) = (route.index_of(SENDING)?, route.index_of(RECEIVING)?);
+    let sending = route.index_of(SENDING)?;
+    let receiving = route.index_of(RECEIVING)?;
     let mut programs = load(sending, 0)?;
     attach(&mut programs, "bare_drop", receiving, XdpMode::Driver)?;
     let mut file = tempfile::NamedTempFile::new()?;
     write!(file, "{{ fill(0xff, 12), c16(0x0800), fill(0, {}) }}", FRAME_BYTES - 14)?;
-    // It starts a process for each core, which a signal to itself would leave behind; timeout(1) signals all of them.
+    // trafgen starts a process for each core. timeout(1) signals all of them, and a signal to trafgen alone does not.
     let limit = (Duration::from_secs(seconds) + 2 * WARM_UP).as_secs_f64().to_string();
     let mut child = Command::new("timeout")
         .args([
@@ -310,9 +313,11 @@ fn trafgen(namespace: &NetNamespace, seconds: u64) -> Result<()> {
         .spawn()
         .map_err(|error| format!("starting timeout(1): {error}"))?;
     thread::sleep(WARM_UP);
-    let (before, began) = (frames_received()?, clock::now());
+    let before = frames_received()?;
+    let begin = clock::now();
     thread::sleep(Duration::from_secs(seconds));
-    let (frames, elapsed) = (frames_received()? - before, Duration::from_nanos(clock::now() - began));
+    let frames = frames_received()? - before;
+    let elapsed = Duration::from_nanos(clock::now() - begin);
     let ended_early = child.try_wait()?;
     child.wait()?;
     match ended_early {

@@ -1,26 +1,26 @@
-//! The account of what arrived of one stream at one port, as packet sockets keep it. bpf/receive.bpf.c does the same.
+//! Account of the arrivals of one stream at one port, for packet sockets. bpf/receive.bpf.c does the same.
 
 use linerate_model::Histogram;
 
-/// Numbers among which a duplicate is recognised.
+/// Number of sequence numbers in which duplicates are recognised.
 const REMEMBERED: usize = 1024;
 
-/// What arrived of a stream at a port.
+/// Arrivals of a stream at a port.
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
     pub(crate) received: u64,
-    /// Of the frames received, FCS not counted.
+    /// Bytes of the received frames, without FCS.
     pub(crate) bytes: u64,
     pub(crate) duplicates: u64,
     pub(crate) reordered: u64,
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) latency: Histogram,
-    /// One above the highest number so far.
+    /// Highest number so far plus one.
     pub(crate) expected: u64,
-    /// When the last frame was sent before which numbers were missing.
+    /// Sending time of the last frame that followed a gap in the numbers.
     pub(crate) last_gap: Option<u64>,
-    /// One above the number last seen in each place.
+    /// Number last seen in each place, plus one.
     seen: Vec<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Account {
         }
     }
 
-    /// A frame of `bytes` that carries these lower 32 bits of its number, sent at `sent`, arrived at `at`.
+    /// Counts a frame of `bytes`, sent at `sent`, that arrived at `at`. `carried` are the lower 32 bits of its number.
     pub(crate) fn arrived(&mut self, carried: u32, sent: u64, at: u64, bytes: u64) {
         let next = self.number_of(carried) + 1;
         if std::mem::replace(&mut self.seen[carried as usize % REMEMBERED], next) == next {
@@ -64,7 +64,7 @@ impl Account {
         self.latency.record(at.saturating_sub(sent));
     }
 
-    /// The number nearest to the one that is expected: a long trial has more frames than 32 bits can count.
+    /// Returns the number nearest to the expected one. A long trial has more frames than 32 bits can count.
     fn number_of(&self, carried: u32) -> u64 {
         let ahead = carried.wrapping_sub(self.expected as u32) as i32;
         self.expected.checked_add_signed(ahead.into()).unwrap_or_else(|| carried.into())
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_on_where_32_bits_end() {
+    fn numbers_continue_beyond_32_bits() {
         let mut account = Account::new();
         for (carried, at) in [(u32::MAX - 1, 100), (u32::MAX, 200), (1, 300), (0, 400), (1, 500), (4, 600)] {
             account.arrived(carried, at - 50, at, 60);

@@ -1,7 +1,7 @@
-//! Answers ARP, neighbour discovery and echo requests while a trial runs, for the addresses behind its ports that are not the
-//! kernel's own.
+//! Answers ARP, neighbour discovery and echo requests while a trial runs, for the addresses behind its ports that the
+//! kernel does not have.
 //!
-//! One thread for each port, on a packet socket that receives only such requests. Frames with VLAN tags are ignored.
+//! Each port has a thread, on a packet socket that receives only such requests. Frames with VLAN tags are ignored.
 
 use crate::FrameError;
 use crate::headers::find_signature;
@@ -18,16 +18,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// Questions taken at once.
+/// Requests received at once.
 const BATCH: usize = 64;
-/// The longest question that is read whole, bytes.
+/// Longest request that is read completely, bytes.
 const LONGEST: usize = 9_216;
-/// Wanted for questions that wait, bytes: a router may ask for thousands of hosts at once.
+/// Requested receive buffer, bytes. A router may ask for thousands of hosts at once.
 const BUFFER: i32 = 8 << 20;
-/// How soon an end is noticed, milliseconds.
+/// Longest time until the end is noticed, milliseconds.
 const LOOK: u16 = 20;
 
-/// The threads that answer, until this is dropped.
+/// Answering threads, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Answering {
     over: Arc<AtomicBool>,
@@ -35,7 +35,7 @@ pub(crate) struct Answering {
 }
 
 impl Answering {
-    /// Begins to answer, once the sockets are open.
+    /// Opens the sockets and starts to answer.
     pub(crate) fn begin(plan: &Plan, simulated: &[SimulatedHosts]) -> Result<Self, FrameError> {
         let mut answering = Self { over: Arc::default(), threads: Vec::new() };
         for (port, link) in links(plan, simulated)?.into_iter().enumerate() {
@@ -46,7 +46,8 @@ impl Answering {
             let socket = PacketSocket::open(interface.link, Some(ALL_PROTOCOLS))?;
             socket.hear_questions_only()?;
             socket.stamp_and_hold(BUFFER)?;
-            let (over, tag) = (Arc::clone(&answering.over), plan.tag);
+            let over = Arc::clone(&answering.over);
+            let tag = plan.tag;
             let work = move || answer(&socket, &link, tag, &over);
             let thread = thread::Builder::new().name(format!("answer {port}")).spawn(work);
             answering
@@ -61,15 +62,15 @@ impl Drop for Answering {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // Had it panicked, there would be fewer answers, and frames that do not arrive say so.
+            // A panic shows as missing answers, and so as missing frames.
             let _ = thread.join();
         }
     }
 }
 
-/// Who is behind each port: the simulated hosts, and the ends of the streams that the kernel does not answer for.
+/// Returns the hosts behind each port: simulated hosts, and ends of streams for which the kernel does not answer.
 fn links(plan: &Plan, simulated: &[SimulatedHosts]) -> Result<Vec<Link>, Error> {
-    let kernels: BTreeSet<(u32, IpAddr)> =
+    let kernel_addresses: BTreeSet<(u32, IpAddr)> =
         Route::open()?.addresses()?.into_iter().map(|address| (address.link, address.address)).collect();
     let mut links = vec![Link::default(); plan.ports.len()];
     for hosts in simulated {
@@ -79,13 +80,13 @@ fn links(plan: &Plan, simulated: &[SimulatedHosts]) -> Result<Vec<Link>, Error> 
     for stream in &plan.streams {
         let headers = &stream.wish.headers;
         let sender = stream.from.map(|port| (port, headers.source, headers.source_mac));
-        // What comes back to its own port was sent to the device itself.
+        // A stream back to its own port is addressed to the device itself.
         let receiver = stream.to.filter(|to| stream.from != Some(*to));
         let receiver = receiver.map(|port| (port, headers.destination, plan.ports[port].mac));
         for (port, address, mac) in sender.into_iter().chain(receiver) {
             let host = Hosts::one(address, mac);
-            let kernels = kernels.contains(&(plan.ports[port].link, address));
-            if headers.vlans.is_empty() && !kernels && !links[port].0.contains(&host) {
+            let is_kernel_address = kernel_addresses.contains(&(plan.ports[port].link, address));
+            if headers.vlans.is_empty() && !is_kernel_address && !links[port].0.contains(&host) {
                 links[port].0.push(host);
             }
         }
@@ -94,11 +95,12 @@ fn links(plan: &Plan, simulated: &[SimulatedHosts]) -> Result<Vec<Link>, Error> 
 }
 
 fn answer(socket: &PacketSocket, link: &Link, tag: u16, over: &AtomicBool) {
-    // A device that waits for an answer may drop frames meanwhile. Without the privilege it is as fast as other programs let it be.
+    // A device that waits for an answer may drop frames meanwhile. Without the privilege, other programs may delay the
+    // thread.
     let _ = go_first(SELF);
     let mut incoming = Incoming::with_room(BATCH, LONGEST);
     while !over.load(Ordering::Relaxed) {
-        // Who asks in vain asks again, so an error costs no more than time.
+        // Requests are repeated, so an error only costs time.
         if !socket.wait(LOOK) || incoming.take(socket).is_err() {
             clock::sleep_until(clock::now() + 100_000);
             continue;

@@ -1,4 +1,4 @@
-//! An attempt at a trial, as XDP or packet sockets make it.
+//! An attempt at a trial, by XDP or by packet sockets.
 
 use crate::FrameError;
 use crate::carrier::Carrier;
@@ -14,53 +14,54 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Between looks at the ports' links.
+/// Interval of checking the ports' links.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
-/// From the start being known to the first frame: for the threads to be ready, nanoseconds.
+/// Time from knowing the start to the first frame, for starting threads, nanoseconds.
 pub(crate) const LEAD: u64 = 20_000_000;
 
-/// For this thread to hear of the start, nanoseconds.
-const HEARING: u64 = 50_000_000;
+/// Time for this thread to receive the start, nanoseconds.
+const START_DELIVERY: u64 = 50_000_000;
 
-/// Bytes of a frame's check sequence, which no port hands over.
+/// Bytes of a frame's check sequence, which ports remove.
 pub(crate) const FCS: u64 = 4;
 
-/// What this host counted of a trial.
+/// Counts of a trial on this host.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    /// The engine that was used; never `auto`.
+    /// Engine that was used, never `auto`.
     pub(crate) engine: FrameEngine,
-    /// When sending began, nanoseconds since 1970.
+    /// Begin of sending, nanoseconds since 1970.
     pub(crate) started_unix_ns: u64,
-    /// Each stream, in the task's order.
+    /// Counts of each stream, in the task's order.
     pub(crate) streams: Vec<FrameStreamPart>,
-    /// Doubts.
+    /// Caveats of the measurement.
     pub(crate) caveats: Vec<Caveat>,
 }
 
-/// A trial as XDP or packet sockets run it.
+/// Trial as run by XDP or packet sockets.
 pub(crate) struct Attempt<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) progress: Arc<Progress>,
     pub(crate) host: &'a dyn Conductor,
     pub(crate) carrier: &'a Carrier,
-    /// The trial is over when no frame has arrived for this long, nanoseconds.
+    /// Time without arrivals that ends the trial, nanoseconds.
     pub(crate) settle: u64,
 }
 
-/// A port at which nothing has arrived yet may be at the end of a long path: RFC 2544 section 23 waits this long.
+/// Wait for the first arrival at a port, which may be at the end of a long path (RFC 2544 section 23).
 const FIRST_ARRIVAL: u64 = 2_000_000_000;
 
-/// Longest wait for frames that keep arriving: some devices send frames round in circles.
+/// Longest wait for frames that keep arriving: some devices forward frames in loops.
 const LONGEST: u64 = 10_000_000_000;
 
-/// The wait for frames that are still on their way after the last one was sent.
+/// Wait for frames that are still on their way after the last one was sent.
 struct Settling {
     settle: u64,
     sent: u64,
-    /// Frames at each port, and when one of them changed.
+    /// Number of frames at each port.
     received: Vec<u64>,
+    /// Time of the last change of these numbers.
     changed: u64,
 }
 
@@ -69,7 +70,8 @@ impl Settling {
         Self { settle, sent, received: Vec::new(), changed: sent }
     }
 
-    /// Returns until when the trial waits, given the frames at each port so far. `None` if it is over at `now`.
+    /// Returns the end of the wait, for the frames `received` at each port so far. Returns `None` if the trial is over
+    /// at `now`.
     fn until(&mut self, received: &[u64], now: u64) -> Option<u64> {
         if self.received != received {
             self.received = received.to_vec();
@@ -82,47 +84,54 @@ impl Settling {
 }
 
 impl Attempt<'_> {
-    /// The session's stop flag.
+    /// Returns the session's stop flag.
     pub(crate) fn stop(&self) -> &AtomicBool {
         self.host.stop().flag()
     }
 
-    /// Says that the ports count, and waits for the start. Returns when the first frame is due, on [`clock::now`]'s clock, which
-    /// is at least `lead` from now: packet sockets that take the place of XDP begin later than the other hosts.
+    /// Reports that the ports count, and waits for the start. Returns the due time of the first frame, on
+    /// [`clock::now`]'s clock.
+    ///
+    /// The time is at least `lead` from now, because packet sockets that replace XDP begin later than the other hosts.
     ///
     /// # Errors
     /// The session was stopped.
     pub(crate) fn begin(&self, lead: u64) -> Result<u64, FrameError> {
-        let start = self.host.ready(Ready { lead: Nanos::new(lead + HEARING), ..Ready::default() })?;
+        let start = self.host.ready(Ready { lead: Nanos::new(lead + START_DELIVERY), ..Ready::default() })?;
         let start = start.max(clock::now() + lead);
         self.progress.begin();
-        // Where packet sockets take the place of XDP, the course of the trial begins anew.
-        let (meters, threads, disks) = (Arc::clone(&self.progress) as _, Vec::new(), Vec::new());
-        self.host.runs(Work { start, window: None, threads, disks, meters });
+        // If packet sockets replace XDP, the series of the trial begins anew.
+        self.host.runs(Work {
+            start,
+            window: None,
+            threads: Vec::new(),
+            disks: Vec::new(),
+            meters: Arc::clone(&self.progress) as _,
+        });
         Ok(start)
     }
 
-    /// Stops the session where a port lost its link.
+    /// Stops the session if a port lost its link.
     pub(crate) fn look(&self) {
         if let Some(interface) = self.carrier.look() {
             self.host.stop().set(format!("port {interface} lost its link"));
         }
     }
 
-    /// Once all is sent: waits until the other hosts have sent too, then for stragglers. Looks at the links meanwhile.
+    /// Waits until the other hosts have sent everything too, then for stragglers. Checks the links meanwhile.
     ///
     /// # Errors
     /// The session was stopped.
     pub(crate) fn settle(&self) -> Result<(), FrameError> {
         let host = self.host;
         thread::scope(|scope| {
-            let (told, heard) = mpsc::channel();
+            let (sender, receiver) = mpsc::channel();
             thread::Builder::new()
                 .name(String::from("drain"))
-                .spawn_scoped(scope, move || told.send(host.sent()))
+                .spawn_scoped(scope, move || sender.send(host.sent()))
                 .map_err(|error| Error::new("pthread_create", "the thread that waits for other hosts", error))?;
             loop {
-                match heard.recv_timeout(LOOK) {
+                match receiver.recv_timeout(LOOK) {
                     Ok(all_sent) => return Ok::<_, FrameError>(all_sent?),
                     Err(RecvTimeoutError::Timeout) => self.look(),
                     Err(RecvTimeoutError::Disconnected) => return Err(Stopped.into()),
@@ -140,7 +149,7 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// Frames that have arrived so far at each port of this host that receives signed streams.
+    /// Returns the number of frames so far at each port of this host that receives signed streams.
     fn received(&self) -> Vec<u64> {
         let mut ports: Vec<usize> = self
             .plan
@@ -154,7 +163,7 @@ impl Attempt<'_> {
         ports.into_iter().map(|port| self.progress.received(port)).collect()
     }
 
-    /// Frames of the stream that were due; without a rate and a count, those that were `sent`.
+    /// Returns the number of frames of the stream that were due, or that were `sent` if it has neither rate nor count.
     pub(crate) fn intended(&self, stream: usize, sent: u64) -> u64 {
         match &self.plan.streams[stream] {
             stream if stream.wish.rate.is_some() => stream.due.unwrap_or(sent).max(sent),
@@ -169,14 +178,14 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Returns when a trial with `settle` is over at whose two ports frames arrive as `received` says, in milliseconds.
+    /// Returns the end of a trial with `settle`, in milliseconds. `received` returns the frames at two ports by time.
     fn over(settle: u64, received: impl Fn(u64) -> [u64; 2]) -> u64 {
         let mut settling = Settling::new(settle * MS, 0);
         (0..).find(|now| settling.until(&received(*now), now * MS).is_none()).expect("it ends")
     }
 
     #[test]
-    fn frames_on_a_long_path_are_awaited() {
+    fn trial_waits_for_frames_on_a_long_path() {
         assert_eq!(over(100, |_| [5, 5]), 100, "all had arrived");
         assert_eq!(over(100, |now| [u64::from(now >= 600), 9]), 700, "the first one arrives after 600 ms");
         assert_eq!(over(100, |now| [now.min(800), 9]), 900, "they arrive for 800 ms");

@@ -1,5 +1,5 @@
-//! The first frame of a capture file: pcap (draft-ietf-opsawg-pcap) and pcapng (draft-ietf-opsawg-pcapng), in either byte
-//! order. No file is opened here; the bytes may be anybody's.
+//! The first frame of a capture file: pcap (draft-ietf-opsawg-pcap) and pcapng (draft-ietf-opsawg-pcapng), in either
+//! byte order. Only bytes are parsed here, which may come from an untrusted source.
 
 /// LINKTYPE_ETHERNET.
 const ETHERNET: u16 = 1;
@@ -13,16 +13,16 @@ const ENHANCED_PACKET: u32 = 6;
 /// The byte-order magic in a section's header.
 const ORDER: u32 = 0x1a2b_3c4d;
 
-/// A file without a frame that can be sent.
+/// Reason that a file has no frame that can be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadCapture {
-    /// Neither pcap nor pcapng.
+    /// The file is neither pcap nor pcapng.
     #[error("not a capture file: it begins neither as pcap nor as pcapng does")]
     Unknown,
-    /// It ends within a frame, or before the first.
+    /// The file ends within the first frame, or before it.
     #[error("the capture file ends before its first frame does: capture again, or give a file with a frame in it")]
     Short,
-    /// Of another kind of link.
+    /// The frame is of another link type.
     #[error("the first frame was captured on a link of type {0}, not on Ethernet (type 1)")]
     NotEthernet(u16),
     /// The capture kept only a part of each frame.
@@ -35,7 +35,7 @@ pub enum BadCapture {
     },
 }
 
-/// Numbers in the file's byte order.
+/// Reader of numbers in the file's byte order.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
     bytes: &'a [u8],
@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
         Ok(if self.big { u16::from_be_bytes(*short) } else { u16::from_le_bytes(*short) })
     }
 
-    /// A frame of `whole` bytes, of which the file says that it has `kept`.
+    /// Returns a frame of `whole` bytes. By its header, the file has `kept` of them.
     fn frame(&self, at: usize, kept: u32, whole: u32) -> Result<&'a [u8], BadCapture> {
         if kept < whole {
             return Err(BadCapture::Cut { kept, whole });
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The first frame in the capture file `bytes`.
+/// Returns the first frame in the capture file `bytes`.
 pub fn first_frame(bytes: &[u8]) -> Result<&[u8], BadCapture> {
     for big in [false, true] {
         let file = Reader { bytes, big };
@@ -75,17 +75,17 @@ pub fn first_frame(bytes: &[u8]) -> Result<&[u8], BadCapture> {
     Err(BadCapture::Unknown)
 }
 
-/// A header of 24 bytes with the link type in its last word, then a frame behind 16 bytes of its own.
+/// Reads the file header of 24 bytes with the link type in its last word, the packet header of 16 bytes, and the frame.
 fn of_pcap(file: Reader<'_>) -> Result<&[u8], BadCapture> {
-    // The upper bits say what the end of the frames is like.
+    // The upper bits describe the check sequence of the frames.
     link_type(file.word(20)? as u16)?;
     file.frame(40, file.word(32)?, file.word(36)?)
 }
 
-/// Blocks, each with its type and length in front, until there is one with a frame.
+/// Reads blocks, each after its type and length, up to one with a frame.
 fn of_pcapng(bytes: &[u8]) -> Result<&[u8], BadCapture> {
     let mut section = Reader { bytes, big: false };
-    // Each interface's link type, and the most it keeps of a frame.
+    // Link type and snapshot length of each interface.
     let mut links: Vec<(u16, u32)> = Vec::new();
     let mut at = 0;
     loop {
@@ -97,19 +97,19 @@ fn of_pcapng(bytes: &[u8]) -> Result<&[u8], BadCapture> {
         if length < 12 {
             return Err(BadCapture::Short);
         }
-        let link = |index: u32| links.get(index as usize).copied().ok_or(BadCapture::Short);
         match section.word(at)? {
             INTERFACE => links.push((section.short(at + 8)?, section.word(at + 12)?)),
             ENHANCED_PACKET => {
-                link_type(link(section.word(at + 8)?)?.0)?;
+                let interface = section.word(at + 8)? as usize;
+                link_type(links.get(interface).ok_or(BadCapture::Short)?.0)?;
                 return section.frame(at + 28, section.word(at + 20)?, section.word(at + 24)?);
             }
             SIMPLE_PACKET => {
-                let (kind, most) = link(0)?;
+                let (kind, snapshot) = *links.first().ok_or(BadCapture::Short)?;
                 link_type(kind)?;
                 let whole = section.word(at + 8)?;
-                // Zero keeps all.
-                let kept = if most == 0 { whole } else { whole.min(most) };
+                // Zero is unlimited.
+                let kept = if snapshot == 0 { whole } else { whole.min(snapshot) };
                 return section.frame(at + 12, kept, whole);
             }
             _ => {}
@@ -143,7 +143,7 @@ mod tests {
     fn pcapng(big: bool, packet: &[u32]) -> Vec<u8> {
         let kind = if big { 1 << 16 } else { 1 };
         let mut file = words(big, &[SECTION, 28, ORDER, 1, u32::MAX, u32::MAX, 28, INTERFACE, 20, kind, 0, 20]);
-        // A block of another kind is passed over.
+        // A block of another type is skipped.
         file.extend(words(big, &[5, 16, 0, 16]));
         file.extend(words(big, packet));
         file.extend(FRAME);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_frame_is_found() {
+    fn first_frame_is_found() {
         for big in [false, true] {
             assert_eq!(first_frame(&pcap(big, 1, 20)), Ok(&FRAME[..]));
             assert_eq!(first_frame(&pcap(big, 1 | 0x1000_0000, 20)), Ok(&FRAME[..]));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_said() {
+    fn unusable_captures_are_refused() {
         assert_eq!(first_frame(b"GET "), Err(BadCapture::Unknown));
         assert_eq!(first_frame(&[]), Err(BadCapture::Unknown));
         assert_eq!(first_frame(&pcap(false, 113, 20)), Err(BadCapture::NotEthernet(113)));

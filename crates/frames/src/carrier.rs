@@ -1,12 +1,12 @@
-//! Whether the ports keep their links while a trial runs.
+//! Watch over the links of the ports while a trial runs.
 //!
-//! Frames that a dead link swallowed are not the device's loss: such a trial fails, and says which port it was.
+//! Frames lost on a dead link are not a loss of the device: such a trial fails, and names the port.
 
 use crate::plan::Plan;
 use linerate_sys::netlink::{Link, Route};
 use std::cell::RefCell;
 
-/// Looks after the ports of a trial.
+/// Links of the ports of a trial.
 pub(crate) struct Carrier {
     state: RefCell<State>,
 }
@@ -14,8 +14,8 @@ pub(crate) struct Carrier {
 struct State {
     route: Route,
     ports: Vec<(u32, String)>,
-    /// How often each port's carrier had come or gone when it was first looked at. Attaching a program may take it away for
-    /// a while, so that is not before the trial has begun.
+    /// Carrier changes of each port at the first check, which is after the start: attaching a program may take the
+    /// carrier away for a while.
     changes: Vec<Option<u32>>,
     lost: Option<String>,
 }
@@ -27,7 +27,7 @@ impl Carrier {
         Ok(Self { state: RefCell::new(State { route: Route::open()?, ports, changes, lost: None }) })
     }
 
-    /// Looks at the links. Returns the port that lost its link, now or before.
+    /// Checks the links. Returns the port that lost its link, now or before.
     pub(crate) fn look(&self) -> Option<String> {
         let state = &mut *self.state.borrow_mut();
         if state.lost.is_none()
@@ -38,7 +38,7 @@ impl Carrier {
         state.lost.clone()
     }
 
-    /// The port that lost its link.
+    /// Returns the port that lost its link, if any.
     pub(crate) fn lost(self) -> Option<String> {
         self.state.into_inner().lost
     }
@@ -64,23 +64,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_that_went_and_came_back_was_lost() {
-        let link = |index, up, carrier_changes| Link { index, up, carrier_changes, ..Link::default() };
-        let lost_after = |looks: &[[Link; 2]]| {
-            let ports = vec![(1, "p0".to_owned()), (2, "p1".to_owned())];
-            let mut state = State {
-                route: Route::open().expect("a netlink socket needs no privilege"),
-                ports,
-                changes: vec![None; 2],
-                lost: None,
-            };
-            looks.iter().for_each(|links| state.note(links));
-            state.lost
-        };
+    fn link_that_was_down_meanwhile_is_lost() {
         let fine = [link(1, true, 2), link(2, true, 7)];
         assert_eq!(lost_after(&[fine.clone(), fine.clone()]), None);
         assert_eq!(lost_after(&[fine.clone(), [link(1, true, 2), link(2, false, 8)]]), Some("p1".to_owned()));
         assert_eq!(lost_after(&[fine.clone(), [link(1, true, 4), link(2, true, 7)]]), Some("p0".to_owned()));
         assert_eq!(lost_after(&[fine, [link(3, true, 2), link(2, true, 7)]]), Some("p0".to_owned()));
+    }
+
+    fn link(index: u32, up: bool, carrier_changes: u32) -> Link {
+        Link { index, up, carrier_changes, ..Link::default() }
+    }
+
+    /// Returns the lost port of two ports after these readings of their links.
+    fn lost_after(readings: &[[Link; 2]]) -> Option<String> {
+        let mut state = State {
+            route: Route::open().expect("a netlink socket needs no privilege"),
+            ports: vec![(1, "p0".to_owned()), (2, "p1".to_owned())],
+            changes: vec![None; 2],
+            lost: None,
+        };
+        readings.iter().for_each(|links| state.note(links));
+        state.lost
     }
 }

@@ -1,4 +1,4 @@
-//! Raw frames as an engine: what a session asks of its host, and how it goes.
+//! The engine of raw frames: the demand of a session on its host, and its run.
 
 use crate::plan::{self, Plan};
 use crate::{FrameError, trial, xdp};
@@ -10,7 +10,7 @@ use linerate_units::{BitRate, Nanos};
 use std::collections::BTreeSet;
 use std::thread;
 
-/// The engine of raw frames between ports. A trial goes the same way with all ports on one host and with ports on several.
+/// The engine of raw frames between ports. A trial works the same with all ports on one host and with ports on several.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Frames;
 
@@ -34,8 +34,8 @@ impl Engine for Frames {
             flows: 0,
             needs: ports.needs(),
             exclusive: Some("raw frames"),
-            // A host that only receives waits from the start until the others have sent. Where XDP finds that nothing was taken,
-            // packet sockets send all of it again.
+            // A host that only receives waits from the start until the others have sent. If the other end of a link
+            // drops the frames of XDP, packet sockets send all of them again.
             set_up: sending + sending,
         })
     }
@@ -69,7 +69,7 @@ struct Ports<'a> {
     task: &'a FramesTask,
     /// Indices of this host's ports.
     own: &'a [u16],
-    /// Marks the trial's frames.
+    /// Tag of the trial's frames.
     tag: u16,
 }
 
@@ -86,32 +86,35 @@ impl<'a> Ports<'a> {
         Ok(Self { task, own, tag: *tag })
     }
 
-    /// A thread for each port and for each core that sends.
+    /// Returns the needs, with a thread for each port and for each sending core.
     fn needs(&self) -> Needs {
         /// Rings and tables of a port.
         const PORT: u64 = 4 << 20;
-        /// A batch of the longest frames, its forms, and what is remembered of what arrived.
+        /// A batch of the longest frames, its forms, and the record of arrivals.
         const STREAM: u64 = 1 << 20;
-        let own = self.own.iter().collect::<BTreeSet<_>>();
-        let ports = own.len() as u64;
+        let numbers = self.own.iter().collect::<BTreeSet<_>>();
+        let ports = numbers.len() as u64;
         let cores = thread::available_parallelism().map_or(1, usize::from) as u64;
-        let (threads, streams) = (2 * ports + cores + 2, self.task.streams.len() as u64);
+        let threads = 2 * ports + cores + 2;
+        let streams = self.task.streams.len() as u64;
         Needs {
-            interfaces: own.into_iter().filter_map(|port| self.interface(*port)).collect(),
+            interfaces: numbers.into_iter().filter_map(|port| self.interface(*port)).collect(),
             memory: ports * PORT + streams.saturating_mul(STREAM) + threads * Needs::THREAD,
             threads,
-            // Packet sockets, or the programs and maps of each lane.
+            // For packet sockets, or the programs and maps of each lane.
             descriptors: 16 * (ports + cores),
             ..Needs::of(Power::Frames)
         }
     }
 
-    /// None where the task has no such port, which is told when it is planned.
+    /// Returns the interface of a port. Returns `None` if the task has no such port, which the plan reports.
     fn interface(&self, port: u16) -> Option<String> {
         self.task.ports.get(usize::from(port)).map(|port| port.interface.clone())
     }
 
-    /// Bits of frames per second, FCS counted, of the streams whose `end` is a port of this host; none where one has no rate.
+    /// Returns the bits of frames per second, with FCS, of the streams with their `end` at this host.
+    ///
+    /// Returns `None` if a stream has no rate.
     fn rate(&self, end: impl Fn(&FrameStream) -> u16) -> Result<Option<BitRate>, EngineError> {
         let mut bits = Some(0_u64);
         for stream in self.task.streams.iter().filter(|stream| self.own.contains(&end(stream))) {
@@ -125,9 +128,9 @@ impl<'a> Ports<'a> {
     }
 }
 
-/// Bits of the frames of `stream` at `rate` frames per second, FCS counted.
+/// Returns the bits of the frames of `stream` at `rate` frames per second, with FCS.
 fn bits_per_second(stream: &FrameStream, rate: u64) -> u64 {
-    // Beyond so many frames the shares of a mix hold, and their bytes stay within 64 bits.
+    // This number of frames keeps the shares of a mix, and their bytes within 64 bits.
     let some = rate.clamp(1, 1_000_000_000);
     let bits = u128::from(stream.bytes(some)) * 8 * u128::from(rate) / u128::from(some);
     u64::try_from(bits).unwrap_or(u64::MAX)
@@ -188,10 +191,9 @@ mod tests {
     }
 
     #[test]
-    fn a_demand_is_what_leaves_and_arrives_at_this_hosts_ports() {
-        let demand = |streams, own: &[u16]| Frames.demand(&assignment(streams, own)).expect("it can be meant");
-        let both = || vec![stream(0, 1, 125, Some(1_000)), stream(1, 0, 250, Some(100))];
-        let here = demand(both(), &[0]);
+    fn demand_counts_traffic_at_this_hosts_ports() {
+        let both = vec![stream(0, 1, 125, Some(1_000)), stream(1, 0, 250, Some(100))];
+        let here = demand(both.clone(), &[0]);
         assert_eq!(
             (here.sends, here.receives),
             (Some(BitRate::per_second(1_000_000)), Some(BitRate::per_second(200_000)))
@@ -200,7 +202,7 @@ mod tests {
         assert!(here.needs.powers.has(Power::Frames));
         assert_eq!(here.needs.interfaces, BTreeSet::from(["p0".to_owned()]));
         assert!(here.set_up > Nanos::from_secs(20), "packet sockets may have to send all again");
-        let whole = demand(both(), &[0, 1]);
+        let whole = demand(both, &[0, 1]);
         assert_eq!(
             (whole.sends, whole.receives),
             (Some(BitRate::per_second(1_200_000)), Some(BitRate::per_second(1_200_000)))
@@ -218,13 +220,21 @@ mod tests {
         assert_eq!(demand(absurd, &[0]).sends, Some(BitRate::per_second(u64::MAX)), "it does not wrap");
     }
 
+    fn demand(streams: Vec<FrameStream>, own: &[u16]) -> Demand {
+        Frames.demand(&assignment(streams, own)).expect("valid")
+    }
+
     #[test]
-    fn what_cannot_be_meant_is_refused() {
-        let refused = |assignment: Assignment| Frames.demand(&assignment).expect_err("refused").message;
-        assert!(refused(assignment(vec![stream(0, 1, 64, Some(0))], &[0])).contains("rate 0"));
-        assert!(refused(assignment(vec![stream(0, 1, 64, Some(1))], &[])).contains("names none"));
+    fn invalid_assignments_are_refused() {
         let mut source = assignment(vec![stream(0, 1, 64, Some(1))], &[0]);
         source.roles[0].kind = RoleKind::Source;
-        assert!(refused(source).contains("one role"));
+        for (assignment, needle) in [
+            (assignment(vec![stream(0, 1, 64, Some(0))], &[0]), "rate 0"),
+            (assignment(vec![stream(0, 1, 64, Some(1))], &[]), "names none"),
+            (source, "one role"),
+        ] {
+            let error = Frames.demand(&assignment).expect_err(needle).message;
+            assert!(error.contains(needle), "{error}");
+        }
     }
 }

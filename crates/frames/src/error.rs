@@ -1,26 +1,26 @@
-//! What can go wrong with ports and frames.
+//! Errors of ports and frames.
 
 use linerate_engine::Stopped;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// A port that cannot be used, a trial that cannot be run.
+/// Port that cannot be used, or trial that cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// No such interface.
+    /// The interface does not exist.
     #[error("there is no port {interface} here; there are: {present}")]
     NoSuchPort {
-        /// What was asked for.
+        /// Requested interface.
         interface: String,
-        /// What there is.
+        /// Existing interfaces.
         present: String,
     },
-    /// It is down, or nothing is plugged in.
+    /// The port is down, or nothing is plugged in.
     #[error(
         "port {0} is down or has no carrier: `ip link set {0} up`, and see that its cable and its other end are there"
     )]
     Down(String),
-    /// It went down while frames were sent.
+    /// The port went down while frames were sent.
     #[error(
         "port {interface} lost its link during the trial: check its cable and the device's end of it, then measure again"
     )]
@@ -31,19 +31,19 @@ pub enum FrameError {
     /// The session was stopped.
     #[error(transparent)]
     Stopped(#[from] Stopped),
-    /// It is no Ethernet interface.
+    /// The port is not an Ethernet interface.
     #[error("port {0} has no Ethernet address: take an Ethernet interface")]
     NotEthernet(String),
-    /// Nobody has the address, or does not say so.
+    /// No host answered for the address.
     #[error(
         "nobody on port {interface} answered for {target} within {timeout:?}: is the address right, and the device up?"
     )]
     NoAnswer {
-        /// Where was asked.
+        /// Interface of the requests.
         interface: String,
-        /// Whose Ethernet address was asked for.
+        /// Address in the requests.
         target: IpAddr,
-        /// How long.
+        /// Time limit for the answer.
         timeout: Duration,
     },
     /// The trial contradicts itself.
@@ -55,26 +55,26 @@ pub enum FrameError {
     /// XDP fills all frames of a trial alike.
     #[error("a raw frame and others that differ behind their headers cannot share a trial by XDP: use packet sockets")]
     FillingsDiffer,
-    /// The kernel does not let us load programs.
+    /// The kernel does not let this process load programs.
     #[error("XDP is not permitted here: {0}; run as root, or use packet sockets")]
     NoXdp(linerate_sys::Error),
-    /// The frames that XDP sent went nowhere.
+    /// The other end of the link dropped the frames of XDP.
     #[error(
         "port {0}: the other end of this virtual link takes no frames from XDP; give it a program or let it join what it \
          receives (`ethtool -K OTHER-END gro on`, while it is up), or use packet sockets"
     )]
     NotTaken(String),
-    /// Somebody else's program is there.
+    /// Another program is attached to the port.
     #[error(
         "port {interface}: another XDP program is attached ({source}): `ip link set {interface} xdp off` takes it away"
     )]
     PortTaken {
         /// The port.
         interface: String,
-        /// The kernel's word.
+        /// Error of the kernel.
         source: linerate_sys::Error,
     },
-    /// A call failed.
+    /// A system call failed.
     #[error(transparent)]
     System(#[from] linerate_sys::Error),
 }

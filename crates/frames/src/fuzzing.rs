@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: what comes to a port from whoever is on its link.
+//! Entry points for fuzzing: frames that arrive at a port from any host on its link.
 
 use crate::headers::find_signature;
 use crate::neighbours::{Hosts, Link, Macs};
@@ -13,7 +13,7 @@ pub fn frame(bytes: &[u8]) {
     {
         for mac in [Macs::One(mac), Macs::From(mac)] {
             let Some(answer) = Link(vec![Hosts { first, count: 4, mac }]).answer(bytes) else { continue };
-            // A solicitation without the address of who asks (72 bytes) is answered with one (86).
+            // A solicitation without a source link-layer address (72 bytes) is answered with one (86).
             assert!(answer.len() <= bytes.len().max(86), "{} bytes draw {}", bytes.len(), answer.len());
         }
     }

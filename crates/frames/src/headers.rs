@@ -1,4 +1,4 @@
-//! Frames from their headers, and the way back to the signature.
+//! Frames built from their headers, and the signature of a received frame.
 
 use crate::layout::{ICMP, ICMPV6, IPV4, IPV6, Layout, OUTER_VLAN, TCP, UDP, VLAN};
 use crate::signature::{BYTES, Signature, sum};
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 /// The ACK flag (RFC 9293 section 3.1).
 const ACK: u8 = 0x10;
 
-/// A whole frame of `length` bytes (FCS not counted) with `signature`; filled with zeros. Both addresses must be of one
+/// Builds a frame of `length` bytes (without FCS) with `signature`, filled with zeros. Both addresses must be of one
 /// family, and `length` must have room for headers and signature.
 pub(crate) fn frame(headers: &FrameHeaders, length: usize, signature: Signature) -> Vec<u8> {
     let mut frame = ethernet(headers);
@@ -74,7 +74,7 @@ pub(crate) fn frame(headers: &FrameHeaders, length: usize, signature: Signature)
     }
     covered.extend(&frame[transport..]);
     let checksum = match !sum(&covered) {
-        // To UDP zero says that there is none (RFC 768).
+        // In UDP, zero means no checksum (RFC 768).
         0 if protocol == UDP => 0xffff,
         checksum => checksum,
     };
@@ -88,7 +88,7 @@ pub(crate) fn frame(headers: &FrameHeaders, length: usize, signature: Signature)
     frame
 }
 
-/// Ethernet's header with its tags and the type that the addresses ask for.
+/// Builds the Ethernet header with its tags and the type of the addresses.
 fn ethernet(headers: &FrameHeaders) -> Vec<u8> {
     link_header(
         headers.destination_mac.0,
@@ -101,7 +101,7 @@ fn ethernet(headers: &FrameHeaders) -> Vec<u8> {
     )
 }
 
-/// Ethernet's header.
+/// Builds an Ethernet header.
 pub(crate) fn link_header(destination: [u8; 6], source: [u8; 6], vlans: &[u16], kind: u16) -> Vec<u8> {
     let mut header = Vec::with_capacity(64);
     header.extend(destination);
@@ -115,13 +115,13 @@ pub(crate) fn link_header(destination: [u8; 6], source: [u8; 6], vlans: &[u16], 
     header
 }
 
-/// Where the signature is in a frame that might be one of ours.
+/// Returns the signature of a frame, if it has one.
 pub(crate) fn find_signature(frame: &[u8]) -> Option<Signature> {
     let at = Layout::of(frame).signature_at(frame)?;
     Signature::read(frame.get(at..at + BYTES)?)
 }
 
-/// An address's bytes.
+/// Returns the bytes of an address.
 pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(v4) => v4.octets().to_vec(),
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// Every combination, judged by another implementation; the signature changes and the checksum stays right.
+    /// Checks every combination by another implementation. The signature changes, and the checksum stays correct.
     #[test]
     fn frames_are_valid() {
         for (source, destination) in [("198.18.0.1", "198.18.1.2"), ("2001:2::1", "2001:2:0:1::2")] {
@@ -217,15 +217,15 @@ mod tests {
         assert!(correct, "{headers:?} at {length}");
     }
 
-    /// The outer of two tags is the provider's (IEEE 802.1ad).
+    /// Checks the outer of two tags, which is the provider's (IEEE 802.1ad).
     #[test]
-    fn the_outer_of_two_tags_has_a_type_of_its_own() {
-        let tags = |vlans: &[u16]| {
+    fn outer_of_two_tags_has_its_own_type() {
+        for (vlans, tags) in
+            [(&[7, 4094][..], &[0x88, 0xa8, 0, 7, 0x81, 0, 0x0f, 0xfe, 8, 0][..]), (&[5], &[0x81, 0, 0, 5, 8, 0])]
+        {
             let frame = ethernet(&headers("198.18.0.1", "198.18.0.2", vlans, UDP_7));
-            frame[12..].to_vec()
-        };
-        assert_eq!(tags(&[7, 4094]), [0x88, 0xa8, 0, 7, 0x81, 0, 0x0f, 0xfe, 8, 0]);
-        assert_eq!(tags(&[5]), [0x81, 0, 0, 5, 8, 0]);
+            assert_eq!(&frame[12..], tags);
+        }
     }
 
     #[test]
@@ -242,20 +242,20 @@ mod tests {
         assert_eq!(find_signature(&[0x81; 10]), None);
     }
 
-    /// Whatever arrives, looking at it does no harm, and a frame is taken for ours only if its signature is whole.
+    /// Parsing arbitrary bytes does not panic, and a signature is found only if it is whole.
     #[test]
     fn foreign_bytes_have_no_signature() {
         let signature = Signature { tag: 0x1234, stream: 1, number: 5, time: 6 };
         let seeds = [("198.18.0.1", "198.18.0.2", &[][..]), ("2001:2::1", "2001:2::2", &[7, 8])]
             .map(|(source, destination, vlans)| frame(&headers(source, destination, vlans, UDP_7), 100, signature));
-        let mut found = 0;
+        let mut count = 0;
         for frame in mutated(&seeds).take(200_000) {
             if let Some(signature) = find_signature(&frame) {
-                found += 1;
+                count += 1;
                 let whole = signature.to_bytes();
                 assert!(frame.windows(BYTES).any(|bytes| bytes == whole), "{frame:?}");
             }
         }
-        assert!(found > 50_000, "{found}: the frames are hardly ever whole");
+        assert!(count > 50_000, "{count}: the frames are hardly ever whole");
     }
 }

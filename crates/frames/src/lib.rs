@@ -1,7 +1,7 @@
-//! Raw frames between ports: sent, counted and timed by XDP programs, or by packet sockets where those are not permitted.
+//! Raw frames between ports: sent, counted and timed by XDP programs, or by packet sockets if those are not permitted.
 //!
-//! Everything works in the calling thread's network namespace. Nothing stays behind: programs are attached by links and
-//! sockets that the kernel takes away with the process.
+//! Everything works in the calling thread's network namespace. Nothing is left afterwards: programs are attached by
+//! links and sockets that the kernel removes with the process.
 
 mod account;
 mod answering;

@@ -1,10 +1,10 @@
-//! Frames as a broken or hostile sender would make them, for tests.
+//! Frames of a broken or hostile sender, for tests.
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-/// The frames given, over and over, each time with up to three bytes changed and now and then cut short. They look random
-/// and are the same each time.
+/// Repeats `frames` endlessly, each with up to three changed bytes, and some truncated. The sequence is random but
+/// reproducible.
 pub(crate) fn mutated(frames: &[Vec<u8>]) -> impl Iterator<Item = Vec<u8>> {
     let mut random = SmallRng::seed_from_u64(2544);
     frames.iter().cycle().map(move |frame| {

@@ -1,7 +1,7 @@
-//! What a host answers to others on its link: ARP (RFC 826), neighbour discovery (RFC 4861), echo (RFC 792, RFC 4443).
+//! Answers of a host to others on its link: ARP (RFC 826), neighbour discovery (RFC 4861), echo (RFC 792, RFC 4443).
 //!
-//! Pure: a frame in, a frame out. A frame that is not fully in order gets no answer, and an answer is never longer than
-//! what was asked, nor sent to more than who asked, but for the defence of an address (RFC 4862 section 5.4.3).
+//! Pure: a frame in, a frame out. An invalid frame gets no answer. An answer is never longer than its request, and goes
+//! to the asking host only, except in the defence of an address (RFC 4862 section 5.4.3).
 
 use crate::headers::{link_header, octets};
 use crate::signature::sum;
@@ -14,30 +14,30 @@ const IPV6: u16 = 0x86dd;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 const ETHERNET: usize = 14;
-/// Neighbour discovery that crossed a router would have less (RFC 4861 section 7.1.1).
+/// Hop limit of neighbour discovery, which is lower after a router (RFC 4861 section 7.1.1).
 const FROM_THE_LINK: u8 = 255;
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-/// Hosts in a row behind one port.
+/// Hosts with consecutive addresses behind one port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hosts {
     pub(crate) first: IpAddr,
     pub(crate) count: u32,
-    /// The address of the host at an index.
+    /// Rule for the Ethernet addresses.
     pub(crate) mac: Macs,
 }
 
-/// Whose Ethernet addresses the hosts have.
+/// Ethernet addresses of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Macs {
-    /// All the same.
+    /// The same address for all hosts.
     One(Mac),
-    /// Each its own, counting from here.
+    /// Consecutive addresses from this one.
     From(Mac),
 }
 
 impl Hosts {
-    /// The hosts of a trial, behind a port with the address `port`.
+    /// Returns the simulated hosts of a trial, behind a port with the address `port`.
     pub(crate) fn of(hosts: &SimulatedHosts, port: Mac) -> Self {
         let mac = match hosts.mac {
             MacRule::Port => Macs::One(port),
@@ -46,12 +46,12 @@ impl Hosts {
         Self { first: hosts.first, count: hosts.count, mac }
     }
 
-    /// One host.
+    /// Returns a single host.
     pub(crate) fn one(address: IpAddr, mac: Mac) -> Self {
         Self { first: address, count: 1, mac: Macs::One(mac) }
     }
 
-    /// The Ethernet address of the host with that IP address; none if there is no such host.
+    /// Returns the Ethernet address of the host with this IP address, if there is one.
     fn mac_of(&self, address: IpAddr) -> Option<Mac> {
         let index = match (self.first, address) {
             (IpAddr::V4(first), IpAddr::V4(address)) => u128::from(address.to_bits().checked_sub(first.to_bits())?),
@@ -66,12 +66,12 @@ impl Hosts {
     }
 }
 
-/// The hosts behind one port.
+/// Hosts behind one port.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Link(pub(crate) Vec<Hosts>);
 
 impl Link {
-    /// What the host that `frame` is for answers to it; none if it is for none of them, or asks nothing.
+    /// Returns the answer to `frame`. Returns `None` if it is not a request, or not for these hosts.
     pub(crate) fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
         match u16::from_be_bytes(frame.get(12..ETHERNET)?.try_into().ok()?) {
             ARP => self.answer_arp(frame),
@@ -95,14 +95,14 @@ impl Link {
         let sender_mac: [u8; 6] = request[8..14].try_into().ok()?;
         let sender: [u8; 4] = request[14..18].try_into().ok()?;
         let target: [u8; 4] = request[24..28].try_into().ok()?;
-        // Who asks for its own address announces it, or defends it, and wants no answer.
+        // A request for the sender's own address announces or defends it, and gets no answer.
         if sender == target || sender_mac[0] & 1 != 0 {
             return None;
         }
-        let own = self.mac_of(Ipv4Addr::from(target))?;
-        let mut reply = link_header(sender_mac, own.0, &[], ARP);
+        let mac = self.mac_of(Ipv4Addr::from(target))?;
+        let mut reply = link_header(sender_mac, mac.0, &[], ARP);
         reply.extend([0, 1, 8, 0, 6, 4, 0, 2]);
-        reply.extend(own.0);
+        reply.extend(mac.0);
         reply.extend(target);
         reply.extend(sender_mac);
         reply.extend(sender);
@@ -121,12 +121,12 @@ impl Link {
         let message = packet.get(20..length)?;
         let source = Ipv4Addr::from(<[u8; 4]>::try_from(&header[12..16]).ok()?);
         let destination = Ipv4Addr::from(<[u8; 4]>::try_from(&header[16..20]).ok()?);
-        let own = self.mac_of(destination)?;
-        // To a group, or from what is no host, nothing is said (RFC 1122 section 3.2.2.6).
-        if frame[..6] != own.0 || !is_host(source.into()) || message.get(..2)? != [8, 0] || sum(message) != 0xffff {
+        let mac = self.mac_of(destination)?;
+        // Requests to a group, or from an address that is no host's, get no answer (RFC 1122 section 3.2.2.6).
+        if frame[..6] != mac.0 || !is_host(source.into()) || message.get(..2)? != [8, 0] || sum(message) != 0xffff {
             return None;
         }
-        let mut reply = link_header(frame[6..12].try_into().ok()?, own.0, &[], IPV4);
+        let mut reply = link_header(frame[6..12].try_into().ok()?, mac.0, &[], IPV4);
         reply.extend(&header[..8]);
         reply.extend([64, ICMP, 0, 0]);
         reply.extend(destination.octets());
@@ -158,19 +158,19 @@ impl Link {
         match message.get(..2)? {
             [135, 0] if header[7] == FROM_THE_LINK => self.answer_solicitation(frame, message, source, destination),
             [128, 0] => {
-                let own = self.mac_of(destination)?;
-                if frame[..6] != own.0 || !is_host(source.into()) {
+                let mac = self.mac_of(destination)?;
+                if frame[..6] != mac.0 || !is_host(source.into()) {
                     return None;
                 }
                 let mut reply = vec![129, 0, 0, 0];
                 reply.extend(message.get(4..)?);
-                Some(icmpv6(own, frame[6..12].try_into().ok()?, (destination, source), 64, reply))
+                Some(icmpv6(mac, frame[6..12].try_into().ok()?, (destination, source), 64, reply))
             }
             _ => None,
         }
     }
 
-    /// RFC 4861 sections 7.1.1 and 7.2.4.
+    /// Answers a neighbour solicitation (RFC 4861 sections 7.1.1 and 7.2.4).
     fn answer_solicitation(
         &self,
         frame: &[u8],
@@ -179,25 +179,25 @@ impl Link {
         destination: Ipv6Addr,
     ) -> Option<Vec<u8>> {
         let target = Ipv6Addr::from(<[u8; 16]>::try_from(message.get(8..24)?).ok()?);
-        let own = self.mac_of(target)?;
+        let mac = self.mac_of(target)?;
         let asker = source_mac_option(message.get(24..)?)?;
-        // Somebody looks whether the address is free: all are told that it is not.
+        // Duplicate address detection: the answer goes to all nodes.
         if source.is_unspecified() {
             if asker.is_some() || !destination.is_multicast() {
                 return None;
             }
-            return Some(advertisement(own, target, ALL_NODES, [0x33, 0x33, 0, 0, 0, 1], 0x20));
+            return Some(advertisement(mac, target, ALL_NODES, [0x33, 0x33, 0, 0, 0, 1], 0x20));
         }
         let asker = asker.unwrap_or(frame[6..12].try_into().ok()?);
-        // Solicited, and to override what was known before.
-        (is_host(source.into()) && asker[0] & 1 == 0).then(|| advertisement(own, target, source, asker, 0x60))
+        // Flags: solicited, override.
+        (is_host(source.into()) && asker[0] & 1 == 0).then(|| advertisement(mac, target, source, asker, 0x60))
     }
 }
 
-/// The source link-layer address among the options of a solicitation; nothing at all if the options are out of order.
+/// Returns the source link-layer address among the options of a solicitation. The outer `None` means invalid options.
 #[allow(clippy::option_option)]
 fn source_mac_option(mut options: &[u8]) -> Option<Option<[u8; 6]>> {
-    let mut found = None;
+    let mut source = None;
     while let [kind, eights, ..] = *options {
         let length = usize::from(eights) * 8;
         // A length of zero makes the whole message void (RFC 4861 section 4.6).
@@ -206,11 +206,11 @@ fn source_mac_option(mut options: &[u8]) -> Option<Option<[u8; 6]>> {
         }
         let option = options.get(..length)?;
         if (kind, eights) == (1, 1) {
-            found = option[2..8].try_into().ok();
+            source = option[2..8].try_into().ok();
         }
         options = &options[length..];
     }
-    options.is_empty().then_some(found)
+    options.is_empty().then_some(source)
 }
 
 fn advertisement(own: Mac, target: Ipv6Addr, to: Ipv6Addr, to_mac: [u8; 6], flags: u8) -> Vec<u8> {
@@ -222,7 +222,7 @@ fn advertisement(own: Mac, target: Ipv6Addr, to: Ipv6Addr, to_mac: [u8; 6], flag
     icmpv6(own, to_mac, (target, to), FROM_THE_LINK, message)
 }
 
-/// A frame with an ICMPv6 message, whose checksum is put in.
+/// Builds a frame with an ICMPv6 message, and sets its checksum.
 fn icmpv6(own: Mac, to_mac: [u8; 6], (from, to): (Ipv6Addr, Ipv6Addr), hops: u8, mut message: Vec<u8>) -> Vec<u8> {
     let checksum = !sum(&covered(from, to, &message));
     message[2..4].copy_from_slice(&checksum.to_be_bytes());
@@ -236,7 +236,7 @@ fn icmpv6(own: Mac, to_mac: [u8; 6], (from, to): (Ipv6Addr, Ipv6Addr), hops: u8,
     frame
 }
 
-/// What the checksum of ICMPv6 covers (RFC 8200 section 8.1).
+/// Returns the bytes that the checksum of ICMPv6 covers (RFC 8200 section 8.1).
 fn covered(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> Vec<u8> {
     let mut covered = octets(from.into());
     covered.extend(to.octets());

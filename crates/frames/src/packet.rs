@@ -1,4 +1,4 @@
-//! Frames by packet sockets: slower than XDP, but permitted wherever network namespaces are.
+//! Frames by packet sockets: slower than XDP, but permitted in every network namespace.
 
 use crate::FrameError;
 use crate::account::Account;
@@ -14,47 +14,48 @@ use linerate_units::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// Frames in one call.
+/// Frames of one call.
 const BATCH: usize = 64;
-/// Delay that is made up for; beyond it the schedule moves.
+/// Largest delay that is caught up. Beyond it the schedule moves.
 const CATCH_UP: u64 = 10_000_000;
-/// Below this a pause is not slept through.
+/// Shortest pause that is slept.
 const SHORT: u64 = 200_000;
-/// Wanted for frames that wait for their receiver, bytes; the system may grant less.
+/// Requested receive buffer, bytes. The system may grant less.
 const BUFFER: i32 = 64 << 20;
-/// A port whose driver takes no more frames is tried for so long after the end.
+/// Time after the end for a port whose driver accepts no more frames.
 const GRACE: u64 = 1_000_000_000;
 
 /// Runs the trial.
 pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
-    let (plan, stop, progress) = (attempt.plan, attempt.stop(), &*attempt.progress);
-    let mut ears = Vec::with_capacity(plan.ports.len());
+    let plan = attempt.plan;
+    let stop = attempt.stop();
+    let progress = &*attempt.progress;
+    let mut sockets = Vec::with_capacity(plan.ports.len());
     for port in &plan.ports {
         let socket = PacketSocket::open(port.link, Some(ALL_PROTOCOLS))?;
         socket.stamp_and_hold(BUFFER)?;
-        ears.push(socket);
+        sockets.push(socket);
     }
     let mut cores = affinity::allowed();
-    // A control group may have the time of fewer.
+    // A control group may limit the CPU time to fewer cores.
     cores.truncate(thread::available_parallelism().map_or(1, usize::from));
-    let dealt = deal(&plan.sent_here(), cores.len());
+    let lanes = deal(&plan.sent_here(), cores.len());
     let over = AtomicBool::new(false);
     let start = attempt.begin(LEAD)?;
     let started_unix_ns = clock::unix_at(start);
     let (sent, accounts) = thread::scope(|scope| -> Result<_, FrameError> {
-        let started = |error| Error::new("pthread_create", "a thread of the trial", error);
-        let mut receivers = Vec::with_capacity(ears.len());
-        for (port, socket) in ears.iter().enumerate() {
+        let mut receivers = Vec::with_capacity(sockets.len());
+        for (port, socket) in sockets.iter().enumerate() {
             let over = &over;
             let work = move || receive(plan, port, socket, over, progress);
             let thread = thread::Builder::new().name(format!("port {port}")).spawn_scoped(scope, work);
-            receivers.push(thread.map_err(started)?);
+            receivers.push(thread.map_err(spawn_error)?);
         }
-        let mut senders = Vec::with_capacity(dealt.len());
-        for (number, (streams, core)) in dealt.iter().zip(&cores).enumerate() {
+        let mut senders = Vec::with_capacity(lanes.len());
+        for (number, (streams, core)) in lanes.iter().zip(&cores).enumerate() {
             let work = move || send(plan, stop, *core, streams, start, progress);
             let thread = thread::Builder::new().name(format!("frames {number}")).spawn_scoped(scope, work);
-            senders.push(thread.map_err(started)?);
+            senders.push(thread.map_err(spawn_error)?);
         }
         while senders.iter().any(|thread| !thread.is_finished()) {
             thread::sleep(LOOK);
@@ -104,7 +105,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
         }
     }
     let mut caveats = Vec::new();
-    for (socket, port) in ears.iter().zip(&plan.ports) {
+    for (socket, port) in sockets.iter().zip(&plan.ports) {
         let missed = socket.overflowed()?;
         if missed > 0 {
             let text = message!(
@@ -120,17 +121,21 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     Ok(Counts { engine: FrameEngine::PacketSocket, started_unix_ns, streams, caveats })
 }
 
-/// A stream on its way out.
+fn spawn_error(error: std::io::Error) -> Error {
+    Error::new("pthread_create", "a thread of the trial", error)
+}
+
+/// Stream that is being sent.
 struct Outgoing {
     stream: usize,
-    /// Frames of one call, and which of the stream's each is.
+    /// Frames of one call, and the index of each in the stream's forms.
     frames: Vec<(usize, Vec<u8>)>,
-    /// When the next frame is due, in 2^-32 ns.
+    /// Due time of the next frame, in 2^-32 ns.
     next: u128,
     sent: u64,
     first: u64,
     last: u64,
-    /// Nanoseconds by which the schedule moved because the sender was held up.
+    /// Nanoseconds by which the schedule moved because the sender was delayed.
     held_up: u64,
 }
 
@@ -143,14 +148,14 @@ fn send(
     start: u64,
     progress: &Progress,
 ) -> Result<Vec<Outgoing>, Error> {
-    // A thread that may not choose its core sends all the same, only less evenly.
+    // A thread that cannot choose its core still sends, only less evenly.
     let _ = affinity::pin(core);
     linerate_sys::thread::sharpen_timers();
     let mut lane = Vec::with_capacity(streams.len());
     for &stream in streams {
         let Some(from) = plan.streams[stream].from else { continue };
         let socket = PacketSocket::open(plan.ports[from].link, None)?;
-        // Without it frames only take longer.
+        // Without the bypass, frames only take longer.
         let _ = socket.bypass_queue();
         let frames = vec![(0, plan.streams[stream].frames[0].clone()); BATCH];
         let next = u128::from(plan.streams[stream].begin(start)) << 32;
@@ -162,7 +167,7 @@ fn send(
             let stream = &plan.streams[outgoing.stream];
             let now = clock::now();
             let end = plan.end(stream, start);
-            // Also of a thread that comes too late: for how long it was held up is to be known.
+            // Also computed for a late thread, to count its delay.
             let due = outgoing.due(plan, now, end);
             if stop.load(Ordering::Relaxed) || now > start + plan.time + plan.late_time() + GRACE {
                 break;
@@ -188,7 +193,7 @@ fn send(
 }
 
 impl Outgoing {
-    /// Frames that are due now, at most a batch.
+    /// Returns the number of frames that are due now, at most a batch.
     fn due(&mut self, plan: &Plan, now: u64, end: u64) -> u64 {
         let stream = &plan.streams[self.stream];
         let now = u128::from(now) << 32;
@@ -200,7 +205,8 @@ impl Outgoing {
         }
         let earliest = now.saturating_sub(u128::from(CATCH_UP) << 32);
         if self.next < earliest {
-            // Behind while frames leave one after the other: the rate is beyond it. Otherwise something held it up.
+            // A sender that is late while frames leave continuously cannot keep the rate. Otherwise something delayed
+            // it.
             if u128::from(self.last) << 32 < earliest {
                 self.held_up += ((earliest - self.next) >> 32) as u64;
             }
@@ -209,23 +215,23 @@ impl Outgoing {
         if now >= u128::from(end) << 32 {
             return 0;
         }
-        let most = match stream.gap {
+        let due = match stream.gap {
             0 => BATCH as u64,
             gap => (((now - self.next) / gap) as u64 + 1).min(BATCH as u64),
         };
-        stream.due.map_or(most, |limit| most.min(limit - self.sent))
+        stream.due.map_or(due, |limit| due.min(limit - self.sent))
     }
 
-    /// Numbers and stamps `count` frames and hands them over; what the port refuses keeps its number for the next time.
+    /// Numbers, stamps and sends `count` frames. Frames that the port refuses keep their numbers for the next call.
     fn send(&mut self, plan: &Plan, socket: &PacketSocket, count: usize, progress: &Progress) -> Result<(), Error> {
         let stream = &plan.streams[self.stream];
         let time = clock::now();
         for (number, (kind, frame)) in (self.sent as u32..=u32::MAX).chain(0..).zip(self.frames.iter_mut().take(count))
         {
-            let wanted = stream.frame_of(number);
-            if *kind != wanted {
-                *kind = wanted;
-                frame.clone_from(&stream.frames[wanted]);
+            let frame_kind = stream.frame_of(number);
+            if *kind != frame_kind {
+                *kind = frame_kind;
+                frame.clone_from(&stream.frames[frame_kind]);
             }
             stream.changes.iter().for_each(|change| change.apply(frame, number));
             if let Some(at) = stream.signature_at {
@@ -258,12 +264,12 @@ impl Outgoing {
     }
 }
 
-/// ENOBUFS: the driver has no room now.
+/// Returns ENOBUFS: the driver has no room now.
 const fn nobufs() -> i32 {
     105
 }
 
-/// Counts what arrives at `port`, stream by stream.
+/// Counts the arrivals at `port`, stream by stream.
 fn receive(
     plan: &Plan,
     port: usize,
@@ -282,16 +288,17 @@ fn receive(
         if ended {
             end.get_or_insert_with(clock::unix_now);
         }
-        let failed = |error| Error::new("recvmmsg", format!("port {}", plan.ports[port].interface), error);
-        let taken = incoming.take(socket).map_err(failed)?;
-        // Frames may circulate, and never cease to come: those that came after the end are not waited for.
-        let is_after_end = |stamp: u64| end.is_some_and(|end| stamp > end);
-        if ended && (taken == 0 || incoming.frames().any(|(_, stamp)| is_after_end(stamp))) {
+        let count = incoming
+            .take(socket)
+            .map_err(|error| Error::new("recvmmsg", format!("port {}", plan.ports[port].interface), error))?;
+        // Frames may circulate forever, so frames after the end are not waited for.
+        if ended && (count == 0 || incoming.frames().any(|(_, stamp)| end.is_some_and(|end| stamp > end))) {
             return Ok(accounts);
         }
-        // The kernel stamps with the time since 1970.
+        // The kernel's timestamps count from 1970.
         let offset = clock::unix_now().saturating_sub(clock::now());
-        let (mut received, mut received_bytes) = (0, 0);
+        let mut received = 0;
+        let mut received_bytes = 0;
         for (frame, stamp) in incoming.frames() {
             let Some(signature) = find_signature(frame).filter(|signature| signature.tag == plan.tag) else { continue };
             let Some(account) = accounts.get_mut(usize::from(signature.stream)) else { continue };

@@ -1,4 +1,4 @@
-//! A trial made ready: its ports found, its frames built, its times computed.
+//! The plan of a trial: its ports, its frames and its times.
 
 use crate::FrameError;
 use crate::headers::frame;
@@ -11,66 +11,69 @@ use linerate_sys::netlink::Route;
 use linerate_units::Nanos;
 use std::net::IpAddr;
 
-/// A port of this host.
+/// Port of this host.
 #[derive(Debug, Clone)]
 pub(crate) struct Port {
-    /// Its index in the trial.
+    /// Index in the trial.
     pub(crate) number: u16,
     pub(crate) interface: String,
     pub(crate) link: u32,
     pub(crate) mac: Mac,
-    /// It receives in polls of the kernel (NAPI), as all do but those of `tun`.
+    /// Whether the kernel polls it (NAPI), as all interfaces except those of `tun`.
     pub(crate) polled: bool,
 }
 
-/// A stream of the trial.
+/// Stream of the trial.
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
     pub(crate) wish: FrameStream,
-    /// Which of this host's ports sends; none if another host's does.
+    /// Sending port of this host. `None` if another host sends.
     pub(crate) from: Option<usize>,
-    /// Which of this host's ports is to receive; none if another host's is.
+    /// Receiving port of this host. `None` if another host receives.
     pub(crate) to: Option<usize>,
-    /// Its frame, with number 0; of a mix one for each size.
+    /// Frame with number 0, or one frame for each size of a mix.
     pub(crate) frames: Vec<Vec<u8>>,
-    /// Which of them comes when; then again from the first.
+    /// Order of the frames in a round.
     pub(crate) round: Vec<u8>,
     /// Fields that vary.
     pub(crate) changes: Vec<Change>,
-    /// Where the signature begins; none in frames without one.
+    /// Offset of the signature. `None` for frames without one.
     pub(crate) signature_at: Option<usize>,
-    /// Between frames, in 2^-32 ns; 0 sends without pause.
+    /// Time between frames, in 2^-32 ns. Zero sends without pause.
     pub(crate) gap: u128,
-    /// Frames that are due in the trial's time; none without a rate or a count.
+    /// Number of frames that are due in the trial's time. `None` without a rate or a count.
     pub(crate) due: Option<u64>,
 }
 
-/// A trial ready to run.
+/// Plan of a trial.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) tag: u16,
     pub(crate) ports: Vec<Port>,
     pub(crate) streams: Vec<Stream>,
-    /// How long is sent, nanoseconds.
+    /// Sending time, nanoseconds.
     pub(crate) time: u64,
 }
 
 impl Plan {
-    /// Checks a task against itself and against this host, which has the ports with the indices `own`. The frames carry `tag`.
+    /// Creates the plan of a task on this host, which has the ports with the indices `own`. The frames carry `tag`.
     pub(crate) fn new(task: &FramesTask, own: &[u16], tag: u16) -> Result<Self, FrameError> {
         let bad = FrameError::BadTrial;
         if let Some(port) = own.iter().find(|port| usize::from(**port) >= task.ports.len()) {
             return Err(bad(format!("this host is to have port {port}, but there are {}", task.ports.len())));
         }
         let links = Route::open()?.links()?;
-        let here = (0..).zip(&task.ports).filter(|(number, _)| own.contains(number));
-        let ports = here.map(|(number, name)| {
+        let mut ports = Vec::new();
+        for (number, name) in (0..).zip(&task.ports).filter(|(number, _)| own.contains(number)) {
             let link = usable(&links, &name.interface)?;
-            let polled = link.kind != "tun";
-            Ok(Port { number, interface: name.interface.clone(), link: link.index, mac: mac(&link)?, polled })
-        });
-        let ports = ports.collect::<Result<Vec<_>, FrameError>>()?;
-        let place = |number: u16| ports.iter().position(|port| port.number == number);
+            ports.push(Port {
+                number,
+                interface: name.interface.clone(),
+                link: link.index,
+                mac: mac(&link)?,
+                polled: link.kind != "tun",
+            });
+        }
         if task.streams.is_empty() || task.streams.len() > usize::from(u16::MAX) {
             return Err(bad(format!("it has {} streams: 1 to 65535 can be told apart", task.streams.len())));
         }
@@ -80,8 +83,8 @@ impl Plan {
         let mut streams = Vec::with_capacity(task.streams.len());
         for (index, wish) in (0u16..).zip(&task.streams) {
             if usize::from(wish.from.max(wish.to)) >= task.ports.len() {
-                let (from, to, of) = (wish.from, wish.to, task.ports.len());
-                return Err(bad(format!("stream {index} goes from port {from} to {to} of {of}")));
+                let ports = task.ports.len();
+                return Err(bad(format!("stream {index} goes from port {} to {} of {ports}", wish.from, wish.to)));
             }
             let signature = Signature { tag, stream: index, number: 0, time: 0 };
             let frames = frames(wish, signature).map_err(|why| bad(format!("stream {index}: {why}")))?;
@@ -96,18 +99,18 @@ impl Plan {
             if rate == Some(0) {
                 return Err(bad(format!("stream {index} has rate 0: leave the stream out")));
             }
-            let lasts = wish.length(task.time);
-            if wish.after + lasts > task.time || lasts.get() == 0 {
+            let length = wish.length(task.time);
+            if wish.after + length > task.time || length.get() == 0 {
                 return Err(bad(format!(
-                    "stream {index} begins after {} and is sent for {lasts}, but the trial takes {}",
+                    "stream {index} begins after {} and is sent for {length}, but the trial takes {}",
                     wish.after, task.time
                 )));
             }
-            let in_time = rate.map(|rate| in_time(rate, lasts.get()));
+            let in_time = rate.map(|rate| in_time(rate, length.get()));
             streams.push(Stream {
                 wish: wish.clone(),
-                from: place(wish.from),
-                to: place(wish.to),
+                from: ports.iter().position(|port| port.number == wish.from),
+                to: ports.iter().position(|port| port.number == wish.to),
                 frames,
                 round: wish.form.mix.as_ref().map_or_else(|| vec![0], |mix| mix.round()),
                 changes,
@@ -119,8 +122,7 @@ impl Plan {
                 },
             });
         }
-        let unsigned = |stream: &&Stream| stream.signature_at.is_none();
-        for stream in streams.iter().filter(unsigned) {
+        for stream in streams.iter().filter(|stream| stream.signature_at.is_none()) {
             if streams.iter().filter(|other| other.wish.to == stream.wish.to).count() > 1 {
                 return Err(bad(format!(
                     "frames without a signature and other frames go to port {}: its counter cannot tell them apart",
@@ -133,40 +135,40 @@ impl Plan {
 }
 
 impl Plan {
-    /// The streams that this host sends.
+    /// Returns the streams that this host sends.
     pub(crate) fn sent_here(&self) -> Vec<usize> {
         (0..self.streams.len()).filter(|index| self.streams[*index].from.is_some()).collect()
     }
 
-    /// How long after its time the trial may still send what was due.
+    /// Returns the time after the end in which the trial may still send late frames.
     pub(crate) fn late_time(&self) -> u64 {
         late_time(self.time)
     }
 
-    /// When the last frame of `stream` may leave in a trial that began at `start`.
+    /// Returns the latest sending time of `stream` in a trial that began at `start`.
     pub(crate) fn end(&self, stream: &Stream, start: u64) -> u64 {
         stream.begin(start) + stream.length(self.time) + if stream.gap == 0 { 0 } else { self.late_time() }
     }
 }
 
 impl Stream {
-    /// When its first frame is due in a trial that began at `start`.
+    /// Returns the due time of its first frame in a trial that began at `start`.
     pub(crate) fn begin(&self, start: u64) -> u64 {
         start + self.wish.after.get()
     }
 
-    /// How long it is sent in a trial of `time` nanoseconds.
+    /// Returns its sending time in a trial of `time` nanoseconds.
     pub(crate) fn length(&self, time: u64) -> u64 {
         self.wish.length(Nanos::new(time)).get()
     }
 
-    /// Which of its frames has `number`.
+    /// Returns the index of the frame with `number`.
     pub(crate) fn frame_of(&self, number: u32) -> usize {
         usize::from(self.round[number as usize % self.round.len()])
     }
 }
 
-/// The frames of a stream: one, or one for each size of a mix. The error says what is wrong with the stream.
+/// Builds the frames of a stream: one, or one for each size of a mix. The error names the fault of the stream.
 fn frames(wish: &FrameStream, signature: Signature) -> Result<Vec<Vec<u8>>, String> {
     if let Some(raw) = &wish.form.raw {
         if wish.form.mix.is_some() || wish.size != raw.bytes.size() {
@@ -200,8 +202,8 @@ fn frames(wish: &FrameStream, signature: Signature) -> Result<Vec<Vec<u8>>, Stri
     Ok(sizes.iter().map(|size| frame(headers, size.without_fcs() as usize, signature)).collect())
 }
 
-/// A raw frame, filled up to Ethernet's minimum. With a signature it carries one in the place of its payload's beginning,
-/// and its checksum is brought up to date.
+/// Builds a raw frame, filled up to Ethernet's minimum. A signature replaces the beginning of its payload, and its
+/// checksum is updated.
 fn raw_frame(raw: &RawFrame, signature: Signature) -> Result<Vec<u8>, String> {
     let mut frame = raw.bytes.get().to_vec();
     frame.resize(frame.len().max(raw.bytes.size().without_fcs() as usize), 0);
@@ -221,9 +223,10 @@ fn raw_frame(raw: &RawFrame, signature: Signature) -> Result<Vec<u8>, String> {
     Ok(frame)
 }
 
-/// Simulated hosts must be hosts, each with addresses of its own.
+/// Checks that the addresses of simulated hosts are unicast and within their range.
 fn check_hosts(hosts: &SimulatedHosts, ports: usize) -> Result<(), String> {
-    let (first, steps) = (hosts.first, hosts.count.saturating_sub(1));
+    let first = hosts.first;
+    let steps = hosts.count.saturating_sub(1);
     if usize::from(hosts.port) >= ports {
         return Err(format!("hosts from {first} on are behind port {} of {ports}", hosts.port));
     }
@@ -243,21 +246,20 @@ fn check_hosts(hosts: &SimulatedHosts, ports: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// How long after its time a trial of `time` nanoseconds may still send what was due: a sender that was held up sends the
-/// rest later, at the trial's rate.
+/// Returns the time after the end in which a trial of `time` nanoseconds may still send: a delayed sender sends the
+/// remaining frames later, at the trial's rate.
 pub(crate) fn late_time(time: u64) -> u64 {
     time / 8 + 20_000_000
 }
 
-/// Frames that are due within `time` nanoseconds at `rate`, the first at once.
+/// Returns the number of frames that are due within `time` nanoseconds at `rate`, the first at once.
 pub(crate) fn in_time(rate: u64, time: u64) -> u64 {
     (u128::from(rate) * u128::from(time)).div_ceil(1_000_000_000) as u64
 }
 
-/// Which of the `streams` each of `lanes` serves, in turn.
+/// Distributes the `streams` over `lanes`, in turn.
 pub(crate) fn deal(streams: &[usize], lanes: usize) -> Vec<Vec<usize>> {
-    let dealt = |lane| streams.iter().copied().skip(lane).step_by(lanes).collect();
-    (0..lanes.min(streams.len())).map(dealt).collect()
+    (0..lanes.min(streams.len())).map(|lane| streams.iter().copied().skip(lane).step_by(lanes).collect()).collect()
 }
 
 #[cfg(test)]

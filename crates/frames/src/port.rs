@@ -1,4 +1,4 @@
-//! The ports that a trial can use.
+//! Ports that a trial can use.
 
 use crate::FrameError;
 use crate::meets::meets;
@@ -6,7 +6,7 @@ use linerate_model::{Mac, PortInfo};
 use linerate_sys::netlink::{Link, Route};
 use std::net::IpAddr;
 
-/// What the port `interface` is. It must be an Ethernet interface, up, with a carrier.
+/// Returns the properties of the port `interface`, which must be an Ethernet interface, up, with a carrier.
 pub fn port(interface: &str) -> Result<PortInfo, FrameError> {
     let mut route = Route::open()?;
     let links = route.links()?;
@@ -28,7 +28,7 @@ pub fn port(interface: &str) -> Result<PortInfo, FrameError> {
     Ok(port)
 }
 
-/// The interface, if it can carry frames.
+/// Returns the interface, if it can carry frames.
 pub(crate) fn usable(links: &[Link], interface: &str) -> Result<Link, FrameError> {
     let Some(link) = links.iter().find(|link| link.name == interface) else {
         let present: Vec<&str> = links.iter().filter(|link| !link.loopback).map(|link| link.name.as_str()).collect();
@@ -42,7 +42,7 @@ pub(crate) fn usable(links: &[Link], interface: &str) -> Result<Link, FrameError
     Ok(link.clone())
 }
 
-/// Its Ethernet address.
+/// Returns its Ethernet address.
 pub(crate) fn mac(link: &Link) -> Result<Mac, FrameError> {
     match <[u8; 6]>::try_from(link.mac.as_slice()) {
         Ok(mac) if !link.loopback => Ok(Mac(mac)),

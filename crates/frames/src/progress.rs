@@ -1,4 +1,4 @@
-//! What each port has sent and received so far of a trial.
+//! Progress of a trial: frames sent and received by each port.
 
 use linerate_engine::Meters;
 use linerate_model::{Meter, Readings, SeriesQuantity};
@@ -6,16 +6,16 @@ use linerate_sys::clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// To read the kernel's counts takes a call or two for each stream: of the reader's time this share at the most.
+/// Divisor of the reader's time for reading the kernel's counts, which takes a call or two per stream.
 const SHARE: u64 = 32;
 
-/// Counts of a trial under way, port by port.
+/// Counts of a running trial, port by port.
 pub(crate) struct Progress {
     ports: Vec<PortMeter>,
     kernel: Mutex<Kernel>,
 }
 
-/// Frames of the trial that a port sent, and that arrived at it where they were meant to; their bytes, FCS counted.
+/// Frames of the trial that a port sent, and frames for it that arrived; their bytes, with FCS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PortCounts {
     pub(crate) sent: u64,
@@ -24,7 +24,7 @@ pub(crate) struct PortCounts {
     pub(crate) received_bytes: u64,
 }
 
-/// A port's counts, on a cache line (pair) of its own.
+/// Counts of a port, on a cache line (pair) of its own.
 #[derive(Debug)]
 #[repr(align(128))]
 struct PortMeter {
@@ -35,21 +35,21 @@ struct PortMeter {
     received_bytes: AtomicU64,
 }
 
-/// Where the kernel counts.
+/// Counters in the kernel.
 pub(crate) trait KernelCounts: Send + Sync {
-    /// Adds what was counted so far to its ports.
+    /// Adds the counts so far to their ports.
     fn add_to(&self, ports: &mut [PortCounts]);
 }
 
 #[derive(Default)]
 struct Kernel {
-    /// What counts at the moment; none where the engine's threads do.
+    /// Current counters. `None` if the engine's threads count.
     counts: Option<Arc<dyn KernelCounts>>,
-    /// It is not read again before this.
+    /// Time of the next reading.
     due: u64,
 }
 
-/// As long as it lives, the kernel's counts are the progress. Progress may be kept longer than the trial lasts, and its programs must not.
+/// Guard that makes the kernel's counts the progress. Progress may outlive the trial, but its programs must not.
 pub(crate) struct Counting<'a>(&'a Progress);
 
 impl Drop for Counting<'_> {
@@ -61,31 +61,30 @@ impl Drop for Counting<'_> {
 }
 
 impl Progress {
-    /// Counts of the ports with these names.
+    /// Creates the counts of the ports with these names.
     pub(crate) fn of(names: impl Iterator<Item = String>) -> Self {
-        let zero = || AtomicU64::new(0);
         let ports = names.map(|name| PortMeter {
             name,
-            sent: zero(),
-            sent_bytes: zero(),
-            received: zero(),
-            received_bytes: zero(),
+            sent: AtomicU64::new(0),
+            sent_bytes: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            received_bytes: AtomicU64::new(0),
         });
         Self { ports: ports.collect(), kernel: Mutex::default() }
     }
 
-    /// Counts from zero.
+    /// Resets the counts to zero.
     pub(crate) fn begin(&self) {
         self.ports.iter().for_each(|port| port.set(PortCounts::default()));
     }
 
-    /// Adds `frames` of `bytes` in all, FCS counted, that `port` sent.
+    /// Adds `frames` of `bytes` in all, with FCS, that `port` sent.
     pub(crate) fn add_sent(&self, port: usize, frames: u64, bytes: u64) {
         self.ports[port].sent.fetch_add(frames, Ordering::Relaxed);
         self.ports[port].sent_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Adds `frames` of `bytes` in all, FCS counted, that were meant for `port` and arrived there.
+    /// Adds `frames` of `bytes` in all, with FCS, that were addressed to `port` and arrived there.
     pub(crate) fn add_received(&self, port: usize, frames: u64, bytes: u64) {
         self.ports[port].received.fetch_add(frames, Ordering::Relaxed);
         self.ports[port].received_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -97,20 +96,20 @@ impl Progress {
         self.ports[port].received.load(Ordering::Relaxed)
     }
 
-    /// Takes progress from `counts` from now on.
+    /// Reads progress from `counts` from now on.
     pub(crate) fn counted_by(&self, counts: Arc<dyn KernelCounts>) -> Counting<'_> {
         *self.kernel() = Kernel { counts: Some(counts), due: 0 };
         Counting(self)
     }
 
-    /// Reads what the kernel counts, unless that was done just now.
+    /// Reads the kernel's counts, unless they were read just now.
     fn refresh(&self) {
         let mut kernel = self.kernel();
         if clock::now() >= kernel.due {
-            // What the thread worked, not how long it was kept from its core meanwhile.
-            let begun = clock::thread_cpu();
+            // CPU time of the thread, without the time in which it was descheduled.
+            let start = clock::thread_cpu();
             self.take_over(&kernel);
-            kernel.due = clock::now() + (clock::thread_cpu() - begun) * SHARE;
+            kernel.due = clock::now() + (clock::thread_cpu() - start) * SHARE;
         }
     }
 
@@ -138,14 +137,13 @@ impl PortMeter {
 impl Meters for Progress {
     fn read(&self) -> Meter {
         self.refresh();
-        let sum =
-            |of: fn(&PortMeter) -> &AtomicU64| self.ports.iter().map(|port| of(port).load(Ordering::Relaxed)).sum();
-        Meter {
-            sent_bytes: sum(|port| &port.sent_bytes),
-            received_bytes: sum(|port| &port.received_bytes),
-            operations: sum(|port| &port.sent),
-            ..Meter::default()
+        let mut meter = Meter::default();
+        for port in &self.ports {
+            meter.sent_bytes += port.sent_bytes.load(Ordering::Relaxed);
+            meter.received_bytes += port.received_bytes.load(Ordering::Relaxed);
+            meter.operations += port.sent.load(Ordering::Relaxed);
         }
+        meter
     }
 
     fn sample(&self, readings: &mut Readings) {
@@ -177,19 +175,20 @@ mod tests {
     fn sampled(progress: &Progress) -> [Option<u64>; 4] {
         let mut readings = Readings::default();
         progress.sample(&mut readings);
-        let of = |quantity, name| readings.of(quantity).find(|(subject, _)| *subject == name).map(|(_, count)| count);
+        let value =
+            |quantity, name| readings.of(quantity).find(|(subject, _)| *subject == name).map(|(_, count)| count);
         let [sent, received] = [SeriesQuantity::FramesSent, SeriesQuantity::FramesReceived];
-        [of(sent, "left"), of(received, "left"), of(sent, "right"), of(received, "right")]
+        [value(sent, "left"), value(received, "left"), value(sent, "right"), value(received, "right")]
     }
 
     #[test]
-    fn what_the_kernel_counts_is_read_when_it_is_asked_for_and_not_kept() {
+    fn kernel_counts_are_read_on_demand_and_released() {
         let progress = Progress::of(["left", "right"].map(String::from).into_iter());
         let counted = Arc::<Counted>::default();
         let counting = progress.counted_by(Arc::clone(&counted) as Arc<dyn KernelCounts>);
         for sent in [7, 9] {
             counted.0.store(sent, Ordering::Relaxed);
-            // What was read just now serves for a moment.
+            // The previous reading is used for a moment.
             wait_until("it is read", || (progress.read().operations == sent).then_some(()));
             assert_eq!(progress.read().sent_bytes, 64 * sent);
             assert_eq!(sampled(&progress), [Some(0), Some(sent), Some(sent), Some(0)]);

@@ -1,5 +1,5 @@
-//! Whose Ethernet address an IP address is: ARP (RFC 826) and neighbour discovery (RFC 4861), asked on a port of our own
-//! choice and in the name of an address that the kernel need not know.
+//! Ethernet address of an IP address, by ARP (RFC 826) and neighbour discovery (RFC 4861), on a chosen port and from an
+//! address that the kernel need not have.
 
 use crate::FrameError;
 use crate::headers::{link_header, octets};
@@ -16,10 +16,10 @@ const IPV6: u16 = 0x86dd;
 const ICMPV6: u8 = 58;
 const NEIGHBOUR_SOLICITATION: u8 = 135;
 const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
-/// The question is repeated this often (RFC 4861 section 10 has one second; a tester need not be that shy).
+/// Interval of repeating the request (RFC 4861 section 10 has one second; a tester may ask more often).
 const ASK_AGAIN: Duration = Duration::from_millis(250);
 
-/// Asks on `interface`, in the name of `own`, for the Ethernet address of `target`, for as long as `timeout`.
+/// Requests the Ethernet address of `target` on `interface`, from the addresses `own`, until `timeout`.
 pub fn resolve(interface: &str, own: (Mac, IpAddr), target: IpAddr, timeout: Duration) -> Result<Mac, FrameError> {
     let link = usable(&Route::open()?.links()?, interface)?;
     let question = match (own.1, target) {
@@ -33,11 +33,12 @@ pub fn resolve(interface: &str, own: (Mac, IpAddr), target: IpAddr, timeout: Dur
     let socket = PacketSocket::open(link.index, Some(ALL_PROTOCOLS))?;
     socket.hear_all()?;
     let mut incoming = Incoming::new(16);
-    let (began, mut asked) = (Instant::now(), None::<Instant>);
-    while began.elapsed() < timeout {
-        if asked.is_none_or(|asked| asked.elapsed() >= ASK_AGAIN) {
+    let start = Instant::now();
+    let mut last_request = None::<Instant>;
+    while start.elapsed() < timeout {
+        if last_request.is_none_or(|time| time.elapsed() >= ASK_AGAIN) {
             socket.send(&question)?;
-            asked = Some(Instant::now());
+            last_request = Some(Instant::now());
         }
         if !socket.wait(10) {
             continue;
@@ -106,7 +107,7 @@ fn read_advertisement(frame: &[u8], target: Ipv6Addr) -> Option<Mac> {
         && frame[20] == ICMPV6
         && *message.first()? == NEIGHBOUR_ADVERTISEMENT
         && *message.get(8..24)? == target.octets();
-    // The option is left out where the frame's own source says it.
+    // Without the option, the source of the frame is the address.
     let option = message.get(24..32).filter(|option| option[..2] == [2, 1]).map(|option| &option[2..]);
     ours.then(|| option.unwrap_or(&frame[6..12]).try_into().ok().map(Mac)).flatten()
 }
@@ -120,7 +121,7 @@ mod tests {
     const PEER: Mac = Mac([2, 0, 0, 0, 0, 9]);
 
     #[test]
-    fn arp_is_asked_and_read() {
+    fn arp_request_and_reply_are_valid() {
         let target = Ipv4Addr::new(198, 18, 0, 9);
         let mut frame = arp_request(OWN, Ipv4Addr::new(198, 18, 0, 1), target);
         assert_eq!(read_arp_reply(&frame, target), None, "a question is no answer");
@@ -133,11 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_asked_and_read() {
-        let (source, target): (Ipv6Addr, Ipv6Addr) = ("2001:2::1".parse().unwrap(), "2001:2::9".parse().unwrap());
+    fn solicitation_and_advertisement_are_valid() {
+        let source: Ipv6Addr = "2001:2::1".parse().unwrap();
+        let target: Ipv6Addr = "2001:2::9".parse().unwrap();
         let mut frame = solicitation(OWN, source, target);
-        let sent = frame.clone();
-        let packet = SlicedPacket::from_ethernet(&sent).unwrap();
+        let request = frame.clone();
+        let packet = SlicedPacket::from_ethernet(&request).unwrap();
         let Some(TransportSlice::Icmpv6(icmp)) = packet.transport else { panic!("not ICMPv6") };
         let header = packet.net.as_ref().and_then(|net| net.ipv6_ref()).unwrap().header();
         assert!(icmp.is_checksum_valid(header.source(), header.destination()));

@@ -1,28 +1,28 @@
-//! The signature in every test frame: check word, trial tag, stream, number, time of sending; all in network order.
+//! Signature in every test frame: check word, trial tag, stream, number, time of sending; all in network order.
 //!
-//! The check word makes the 16-bit words of the signature add up to 0xffff, which a UDP or ICMP checksum over them takes
-//! for zero: numbers and times may change without the checksum changing. The layout is known to bpf/*.bpf.c too.
+//! The check word makes the 16-bit words of the signature add up to 0xffff, which counts as zero in a UDP or ICMP
+//! checksum: numbers and times may change without the checksum. bpf/*.bpf.c uses the same layout.
 
 use linerate_model::SIGNATURE_BYTES;
 
-/// Its bytes.
+/// Length of a signature in bytes.
 pub(crate) const BYTES: usize = SIGNATURE_BYTES as usize;
 
-/// What a signature says.
+/// Fields of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signature {
-    /// The trial.
+    /// Tag of the trial.
     pub(crate) tag: u16,
-    /// The index of the stream in it.
+    /// Index of the stream in the trial.
     pub(crate) stream: u16,
-    /// The frame's number in its stream.
+    /// Number of the frame in its stream.
     pub(crate) number: u32,
-    /// When it was sent, on the sending host's monotonic clock.
+    /// Sending time, on the sending host's monotonic clock.
     pub(crate) time: u64,
 }
 
 impl Signature {
-    /// Its bytes, check word included.
+    /// Encodes the signature with its check word.
     pub(crate) fn to_bytes(self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[2..4].copy_from_slice(&self.tag.to_be_bytes());
@@ -34,21 +34,20 @@ impl Signature {
         bytes
     }
 
-    /// Reads one; none if the check word does not fit.
+    /// Reads a signature. Returns `None` if the check word is wrong.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; BYTES] = bytes.get(..BYTES)?.try_into().ok()?;
-        let short = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-        let (number, time) = (bytes[6..10].try_into().ok()?, bytes[10..].try_into().ok()?);
-        (sum(bytes) == 0xffff).then(|| Self {
-            tag: short(2),
-            stream: short(4),
-            number: u32::from_be_bytes(number),
-            time: u64::from_be_bytes(time),
-        })
+        let signature = Self {
+            tag: u16::from_be_bytes([bytes[2], bytes[3]]),
+            stream: u16::from_be_bytes([bytes[4], bytes[5]]),
+            number: u32::from_be_bytes(bytes[6..10].try_into().ok()?),
+            time: u64::from_be_bytes(bytes[10..].try_into().ok()?),
+        };
+        (sum(bytes) == 0xffff).then_some(signature)
     }
 }
 
-/// The Internet checksum's sum (RFC 1071), not complemented.
+/// Returns the sum of the Internet checksum (RFC 1071), not complemented.
 pub(crate) fn sum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | u64::from(pair.get(1).copied().unwrap_or(0)));
     let mut sum: u64 = words.sum();
@@ -65,14 +64,14 @@ mod tests {
     const SIGNATURE: Signature = Signature { tag: 0xbeef, stream: 3, number: 70_000, time: 0x0123_4567_89ab_cdef };
 
     #[test]
-    fn what_was_written_is_read() {
+    fn signature_is_read_back() {
         let bytes = SIGNATURE.to_bytes();
         assert_eq!(sum(&bytes), 0xffff);
         assert_eq!(Signature::read(&bytes), Some(SIGNATURE));
     }
 
     #[test]
-    fn a_changed_bit_is_noticed() {
+    fn changed_bit_is_noticed() {
         let bytes = SIGNATURE.to_bytes();
         for bit in 0..BYTES * 8 {
             let mut changed = bytes;

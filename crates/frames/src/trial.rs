@@ -12,21 +12,21 @@ use linerate_sys::netlink::{Link, Route};
 use linerate_sys::packet::PacketSocket;
 use std::sync::Arc;
 
-/// Runs this host's part of a trial and returns when it is over: attaches the receivers, lets the ports be learned, waits for the
-/// start, sends, waits for the other hosts and for stragglers, reads, detaches.
+/// Runs this host's part of a trial to its end: attaches the receivers, sends learning frames, waits for the start,
+/// sends, waits for the other hosts and for stragglers, reads, detaches.
 ///
 /// # Errors
 /// The trial cannot be run, a port lost its link, or the session was stopped.
 pub(crate) fn run(plan: &Plan, task: &FramesTask, host: &dyn Conductor) -> Result<Counts, FrameError> {
-    // Frames may go to addresses that are not the ports' own; the ports hear them while these sockets are open. To close a
-    // socket takes the kernel 15 ms, so that all that a port has to say goes through the one.
-    let mut ears = Vec::with_capacity(plan.ports.len());
+    // Frames may be addressed to other hosts than the ports, which receive them while these sockets are open. Closing a
+    // socket takes the kernel 15 ms, so each port has only one.
+    let mut sockets = Vec::with_capacity(plan.ports.len());
     for port in &plan.ports {
         let socket = PacketSocket::open(port.link, None)?;
         socket.hear_all()?;
-        ears.push(socket);
+        sockets.push(socket);
     }
-    learning::send(plan, &ears)?;
+    learning::send(plan, &sockets)?;
     let _answering = Answering::begin(plan, &task.hosts)?;
     let carrier = Carrier::of(plan)?;
     let attempt = Attempt {
@@ -49,7 +49,7 @@ pub(crate) fn run(plan: &Plan, task: &FramesTask, host: &dyn Conductor) -> Resul
     Ok(counts)
 }
 
-/// Runs it by the engine asked for.
+/// Runs the trial by the requested engine.
 fn by_engine(engine: FrameEngine, attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
     match engine {
         FrameEngine::Xdp => xdp::run(attempt),
@@ -71,17 +71,17 @@ fn by_engine(engine: FrameEngine, attempt: &Attempt<'_>) -> Result<Counts, Frame
     }
 }
 
-/// What arrived of frames without a signature: all that their port received since `before`. No other frames of the trial go
-/// there.
+/// Counts the arrivals of frames without a signature: everything that their port received since `before`. The trial
+/// sends no other frames there.
 fn count_by_ports(plan: &Plan, before: &[Link], counts: &mut Counts) -> Result<(), FrameError> {
     let after = Route::open()?.links()?;
     for (stream, part) in plan.streams.iter().zip(&mut counts.streams).filter(|(s, _)| s.signature_at.is_none()) {
         let (Some(to), Some(result)) = (stream.to, &mut part.arrived) else { continue };
         let port = &plan.ports[to];
-        let of = |links: &[Link]| links.iter().find(|link| link.index == port.link).map(|link| link.counters);
-        let (Some(now), Some(then)) = (of(&after), of(before)) else { continue };
-        result.received = now.rx_packets.saturating_sub(then.rx_packets);
-        // Some drivers count no Ethernet header in their bytes.
+        let Some(then) = before.iter().find(|link| link.index == port.link) else { continue };
+        let Some(now) = after.iter().find(|link| link.index == port.link) else { continue };
+        result.received = now.counters.rx_packets.saturating_sub(then.counters.rx_packets);
+        // Some drivers do not count the Ethernet header in their bytes.
         result.bytes = stream.wish.bytes(result.received);
         result.by_port_counters = true;
         let text = message!(
@@ -95,7 +95,7 @@ fn count_by_ports(plan: &Plan, before: &[Link], counts: &mut Counts) -> Result<(
     Ok(())
 }
 
-/// Packet sockets may do what XDP could not.
+/// Returns whether packet sockets may succeed after this error of XDP.
 fn falls_back(error: &FrameError) -> bool {
     matches!(
         error,

@@ -1,28 +1,28 @@
-//! Fields that change from frame to frame. The value is a function of the frame's number alone, so that packet sockets and
+//! Fields that change from frame to frame. The value depends on the frame's number alone, so that packet sockets and
 //! bpf/transmit.bpf.c, which does the same as [`Change::apply`], send the same frames.
 
 use crate::layout::{Layout, mend};
 use linerate_model::{Vary, VaryField, VaryOrder};
 use linerate_sys::xdp::FieldChange;
 
-/// A field of one stream's frames that varies.
+/// Varying field of one stream's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Change(FieldChange);
 
 impl Change {
-    /// The change that `vary` means in frames like `frame`; the error says what is wrong with it.
+    /// Creates the change of `vary` in frames like `frame`. The error names its fault.
     pub(crate) fn new(vary: &Vary, layout: &Layout, frame: &[u8]) -> Result<Self, String> {
         let Vary { field, count, order } = *vary;
         let (at, bytes) = layout.field(field).ok_or_else(|| format!("its frames have no {field} that could vary"))?;
         let word = frame[at..at + bytes].iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte));
-        let (own, highest) = match (field, bytes) {
-            // Identifiers 0 and 4095 are no VLAN's (IEEE 802.1Q, table 9-2).
+        let (first, highest) = match (field, bytes) {
+            // Identifiers 0 and 4095 are reserved (IEEE 802.1Q, table 9-2).
             (VaryField::Vlan, _) => (word & 0xfff, 0xffe),
             (_, 2) => (word, 0xffff),
             _ => (word, u32::MAX),
         };
-        if u64::from(own) + u64::from(count) > u64::from(highest) + 1 {
-            let room = u64::from(highest) + 1 - u64::from(own);
+        if u64::from(first) + u64::from(count) > u64::from(highest) + 1 {
+            let room = u64::from(highest) + 1 - u64::from(first);
             return Err(format!("{field} has room for {room} values from its own up, not {count}"));
         }
         let is_ip = matches!(field, VaryField::SourceIp | VaryField::DestinationIp);
@@ -40,22 +40,22 @@ impl Change {
         }))
     }
 
-    /// As the sending program takes it.
+    /// Returns the change in the form of the sending program.
     pub(crate) fn for_xdp(&self) -> FieldChange {
         self.0
     }
 
-    /// Gives the field in `frame` the value of frame `number`.
+    /// Sets the field in `frame` to its value in frame `number`.
     pub(crate) fn apply(&self, frame: &mut [u8], number: u32) {
         let change = &self.0;
         let value = change.base.wrapping_add(self.index(number)).to_be_bytes();
-        let (at, new) = (change.at as usize, if change.wide { &value[..] } else { &value[2..] });
-        let word = |bytes: &[u8]| u16::from_be_bytes([bytes[0], bytes[1]]);
-        let difference = frame[at..]
-            .chunks_exact(2)
-            .zip(new.chunks_exact(2))
-            .map(|(old, new)| u64::from(!word(old)) + u64::from(word(new)));
-        let difference = difference.sum();
+        let at = change.at as usize;
+        let new = if change.wide { &value[..] } else { &value[2..] };
+        let mut difference = 0;
+        for (old, new) in frame[at..].chunks_exact(2).zip(new.chunks_exact(2)) {
+            difference += u64::from(!u16::from_be_bytes([old[0], old[1]]));
+            difference += u64::from(u16::from_be_bytes([new[0], new[1]]));
+        }
         frame[at..at + new.len()].copy_from_slice(new);
         if change.ip_checksum > 0 {
             mend(frame, change.ip_checksum as usize, difference, false);
@@ -65,13 +65,13 @@ impl Change {
         }
     }
 
-    /// Which of its values the field has in frame `number`.
+    /// Returns the index of the field's value in frame `number`.
     fn index(&self, number: u32) -> u32 {
         let change = &self.0;
         if !change.random {
             return number % change.count;
         }
-        // Two rounds of multiply and fold; fields at other places draw other numbers.
+        // Two rounds of multiply and fold. Fields at other offsets draw other numbers.
         let mut draw = (u64::from(number) + 1 + (u64::from(change.at) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         draw ^= draw >> 32;
         draw = draw.wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -86,7 +86,7 @@ mod tests {
     use crate::signature::Signature;
     use linerate_model::{FrameHeaders, FramePayload, Mac};
 
-    /// A frame in two VLANs.
+    /// Returns a frame in two VLANs.
     fn tagged() -> Vec<u8> {
         let headers = FrameHeaders {
             source_mac: Mac([2, 0, 0, 0, 0, 1]),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_outer_tag_varies_and_keeps_its_priority() {
+    fn outer_tag_varies_and_keeps_its_priority() {
         let mut frame = tagged();
         frame[14] |= 0xa0;
         let change = change("vlan:3", &frame).unwrap();
@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn a_carry_reaches_the_upper_bytes() {
+    fn carry_reaches_the_upper_bytes() {
         let mut frame = tagged();
         change("dst-mac:2", &frame).unwrap().apply(&mut frame, 1);
         assert_eq!(frame[..6], [2, 0, 0, 1, 0, 0]);
     }
 
     #[test]
-    fn a_range_ends_with_its_field() {
+    fn range_ends_with_its_field() {
         let frame = tagged();
         for (fits, too_many) in [("src-port:536", "src-port:537"), ("vlan:3995", "vlan:3996")] {
             assert!(change(fits, &frame).is_ok(), "{fits}");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_that_is_not_there_stays_so() {
+    fn absent_checksum_stays_absent() {
         let mut frame = tagged();
         frame[48..50].fill(0);
         change("src-ip:9", &frame).unwrap().apply(&mut frame, 5);

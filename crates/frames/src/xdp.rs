@@ -23,51 +23,52 @@ use std::thread;
 static TRANSMIT: &[u8] = include_bytes_aligned!("../bpf/transmit.bpf.o");
 static RECEIVE: &[u8] = include_bytes_aligned!("../bpf/receive.bpf.o");
 
-/// The kernel refuses live frames that do not fit a page with its own data around them; this is below that limit.
+/// Largest frame. The kernel refuses live frames that do not fit a page together with its own data.
 const LARGEST: u32 = 3400;
-/// For the sending programs to be loaded, nanoseconds.
+/// Time for loading the sending programs, nanoseconds.
 pub(crate) const LOADING: u64 = 200_000_000;
-/// Frames may be due until the very end, and the last of them may be late.
+/// Time after the end for the last frames, which may be late.
 pub(crate) const GRACE: u64 = 1_000_000_000;
 
-/// Whether the kernel lets this process load XDP programs.
+/// Checks that the kernel lets this process load XDP programs.
 pub fn xdp_possible() -> Result<(), FrameError> {
     bpf::try_loading().map_err(NoXdp)
 }
 
-/// Whether XDP can run this trial.
+/// Checks that XDP can run this trial.
 pub(crate) fn possible_for(plan: &Plan) -> Result<(), FrameError> {
     if let Some(stream) = plan.streams.iter().find(|stream| stream.wish.size.without_fcs() > LARGEST) {
         return Err(FrameError::TooLargeForXdp(stream.wish.size.get()));
     }
     let filling = filling(plan);
-    let fits = |frame: &Vec<u8>| frame.get(HEAD..).is_none_or(|tail| filling[HEAD..].starts_with(tail));
-    if !plan.streams.iter().flat_map(|stream| &stream.frames).all(fits) {
-        return Err(FrameError::FillingsDiffer);
+    for frame in plan.streams.iter().flat_map(|stream| &stream.frames) {
+        if frame.get(HEAD..).is_some_and(|tail| !filling[HEAD..].starts_with(tail)) {
+            return Err(FrameError::FillingsDiffer);
+        }
     }
     xdp_possible()
 }
 
-/// The longest frame: all others are as it is behind their heads.
+/// Returns the longest frame. After their heads, all other frames are prefixes of it.
 fn filling(plan: &Plan) -> &[u8] {
     let frames = plan.streams.iter().flat_map(|stream| &stream.frames);
     frames.max_by_key(|frame| frame.len()).map_or(&[], Vec::as_slice)
 }
 
-/// The programs at work.
+/// Running programs.
 struct Programs {
     lanes: Vec<Lane>,
-    /// Which streams each lane sends.
-    dealt: Vec<Vec<usize>>,
+    /// Streams of each lane.
+    lane_streams: Vec<Vec<usize>>,
     receiver: Receiver,
-    /// Each stream, and which of this host's ports sends and is to receive it.
+    /// Each stream, with its sending and its receiving port on this host.
     streams: Vec<(FrameStream, Option<usize>, Option<usize>)>,
 }
 
 impl Programs {
-    /// Each lane with the streams that it sends: their places there and in the plan.
+    /// Iterates over the lanes with their streams: their indices in the lane and in the plan.
     fn sending(&self) -> impl Iterator<Item = (&Lane, u32, usize)> {
-        let lanes = self.lanes.iter().zip(&self.dealt);
+        let lanes = self.lanes.iter().zip(&self.lane_streams);
         lanes.flat_map(|(lane, streams)| (0..).zip(streams).map(move |(at, &index)| (lane, at, index)))
     }
 }
@@ -90,28 +91,29 @@ impl KernelCounts for Programs {
 
 /// Runs the trial.
 pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
-    let (plan, stop) = (attempt.plan, attempt.stop());
+    let plan = attempt.plan;
+    let stop = attempt.stop();
     possible_for(plan)?;
     let receiver = attach(plan)?;
-    // The last core is left for what arrives.
+    // The last core is left for receiving.
     let mut cores = allowed_unless_cleared();
-    // A control group may have the time of fewer.
+    // A control group may limit the CPU time to fewer cores.
     cores.truncate(thread::available_parallelism().map_or(1, usize::from));
-    let dealt = deal(&plan.sent_here(), cores.len().saturating_sub(1).max(1));
+    let lane_streams = deal(&plan.sent_here(), cores.len().saturating_sub(1).max(1));
     let start = attempt.begin(LOADING)?;
     let virtual_links = VirtualLinks::of(plan)?;
-    let mut lanes = Vec::with_capacity(dealt.len());
-    for streams in &dealt {
+    let mut lanes = Vec::with_capacity(lane_streams.len());
+    for streams in &lane_streams {
         let wishes: Vec<TransmitStream> = streams.iter().filter_map(|&index| wish(plan, index, start)).collect();
         lanes.push(Lane::load(TRANSMIT, &wishes, filling(plan), batch(plan, streams))?);
     }
     let started_unix_ns = clock::unix_at(start);
     let deadline = start + plan.time + plan.late_time() + GRACE;
     let streams = plan.streams.iter().map(|stream| (stream.wish.clone(), stream.from, stream.to)).collect();
-    let programs = Arc::new(Programs { lanes, dealt, receiver, streams });
+    let programs = Arc::new(Programs { lanes, lane_streams, receiver, streams });
     let Programs { lanes, receiver, .. } = &*programs;
     let _counting = attempt.progress.counted_by(Arc::clone(&programs) as _);
-    // Those of this process that only look on would hold up a sender for milliseconds, however it is put first.
+    // Observing threads of this process would delay a sender for milliseconds, whatever its priority.
     let _clear = ClearCores::of(cores.iter().copied().take(lanes.len()));
     thread::scope(|scope| {
         let mut threads = Vec::with_capacity(lanes.len());
@@ -119,7 +121,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
             let thread = thread::Builder::new()
                 .name(format!("frames {number}"))
                 .spawn_scoped(scope, move || {
-                    // Without these it sends all the same, only less evenly.
+                    // Without core and priority it still sends, only less evenly.
                     let _ = pin(*core);
                     let _first = SessionFirst::new();
                     clock::sleep_until(start.saturating_sub(LEAD / 10));
@@ -137,16 +139,16 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
             .into_iter()
             .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })?;
-    let mut given = BTreeMap::<u32, u64>::new();
+    let mut sent_by_link = BTreeMap::<u32, u64>::new();
     for (lane, at, index) in programs.sending() {
         if let Some(port) = plan.streams[index].from {
-            *given.entry(plan.ports[port].link).or_default() += lane.sent(at)?.sent;
+            *sent_by_link.entry(plan.ports[port].link).or_default() += lane.sent(at)?.sent;
         }
     }
     if stop.load(Ordering::Relaxed) {
         return Err(Stopped.into());
     }
-    virtual_links.check(|link| given.get(&link).copied().unwrap_or_default())?;
+    virtual_links.check(|link| sent_by_link.get(&link).copied().unwrap_or_default())?;
     attempt.settle()?;
 
     let mut streams = vec![FrameStreamPart::default(); plan.streams.len()];
@@ -193,7 +195,7 @@ pub(crate) fn run(attempt: &Attempt<'_>) -> Result<Counts, FrameError> {
 }
 
 fn attach(plan: &Plan) -> Result<Receiver, FrameError> {
-    // What is to arrive at another host arrives at no interface of this one; where it does, it flooded.
+    // Frames for another host have no destination interface here. If they arrive, they flooded.
     let destinations: Vec<u32> =
         plan.streams.iter().map(|stream| stream.to.map_or(0, |to| plan.ports[to].link)).collect();
     let ports: Vec<u32> = plan.ports.iter().map(|port| port.link).collect();
@@ -201,26 +203,27 @@ fn attach(plan: &Plan) -> Result<Receiver, FrameError> {
     let polled = plan.ports.iter().all(|port| port.polled);
     let reception = Reception { tag: plan.tag, sized, polled, destinations: &destinations, ports: &ports };
     Receiver::attach(RECEIVE, reception).map_err(|source| {
-        let taken = source.source.kind() == std::io::ErrorKind::ResourceBusy;
+        let is_busy = source.source.kind() == std::io::ErrorKind::ResourceBusy;
         match plan.ports.iter().find(|port| source.object == format!("interface {}", port.link)) {
-            Some(port) if taken => FrameError::PortTaken { interface: port.interface.clone(), source },
+            Some(port) if is_busy => FrameError::PortTaken { interface: port.interface.clone(), source },
             Some(_) => NoXdp(source),
             None => FrameError::System(source),
         }
     })
 }
 
-/// The order for a stream that this host sends.
+/// Returns the stream for the sending program, if this host sends it.
 fn wish(plan: &Plan, index: usize, start: u64) -> Option<TransmitStream> {
     let stream = &plan.streams[index];
-    let transmit = |frame: &Vec<u8>| {
+    let mut frames = Vec::new();
+    for frame in &stream.frames {
         let mut head = [0; HEAD];
-        let known = frame.len().min(HEAD);
-        head[..known].copy_from_slice(&frame[..known]);
-        TransmitFrame { head, length: frame.len() as u32 }
-    };
+        let length = frame.len().min(HEAD);
+        head[..length].copy_from_slice(&frame[..length]);
+        frames.push(TransmitFrame { head, length: frame.len() as u32 });
+    }
     Some(TransmitStream {
-        frames: stream.frames.iter().map(transmit).collect(),
+        frames,
         round: stream.round.clone(),
         changes: stream.changes.iter().map(|change| change.for_xdp()).collect(),
         signature_at: stream.signature_at.map(|at| at as u32),
@@ -232,7 +235,7 @@ fn wish(plan: &Plan, index: usize, start: u64) -> Option<TransmitStream> {
     })
 }
 
-/// Turns between two deliveries: many are fast, few are exact.
+/// Returns the number of turns between two deliveries: many are fast, few are exact.
 fn batch(plan: &Plan, streams: &[usize]) -> u32 {
     let rates = streams.iter().map(|&index| plan.streams[index].wish.rate.map(|rate| rate.get()));
     match rates.sum::<Option<u64>>() {

@@ -31,10 +31,11 @@ const THREADS_NS: u64 = 2_000_000;
 const BETWEEN_TESTS_NS: u64 = 2_000_000_000;
 /// Interval of asking a busy server again.
 const RETRY_NS: u64 = 50_000_000;
-/// Delay of the end of the test after the window. The server closes the data flows at the end of the test; calls at the window's
-/// edge have returned by then, and senders go on for longer.
+/// Delay of the end of the test after the window. The server closes the data flows at the end of the test; calls at the
+/// window's edge have returned by then, and senders go on for longer.
 const END_DELAY_NS: u64 = 20_000_000;
-/// The same for a test that ends by bytes. All of them have been acknowledged, but the server may still have to read some.
+/// The same for a test that ends by bytes. All of them have been acknowledged, but the server may still have to read
+/// some.
 const END_DELAY_AFTER_BYTES_NS: u64 = 5_000_000;
 /// Step of the test until the server has agreed to it.
 const ASKING: &str = "asking for a test";
@@ -97,11 +98,11 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
     }
     let counts = bulk.join()?;
     control.expect(State::ExchangeResults, "the test was to end")?;
-    control.send(&client_results(&job, &counts, CpuTime::now(), cpu).encode(), "results were told")?;
-    let text = control.receive("results were told")?;
-    let results =
-        TestResults::decode(&text, directions.len()).map_err(|reason| control.foreign(reason, "results were told"))?;
-    control.expect(State::DisplayResults, "results were told")?;
+    control.send(&client_results(&job, &counts, CpuTime::now(), cpu).encode(), "results were exchanged")?;
+    let text = control.receive("results were exchanged")?;
+    let results = TestResults::decode(&text, directions.len())
+        .map_err(|reason| control.foreign(reason, "results were exchanged"))?;
+    control.expect(State::DisplayResults, "results were exchanged")?;
     control.send_state(State::Done, "the test ended")?;
     let (server, caveats) = server_end(&job, &counts, &results, text);
     Ok(Counted {
@@ -115,9 +116,9 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
 /// Returns a control connection on which the server has agreed to the test of `job`.
 fn agreed<'a>(job: &Job, cookie: &Cookie, stop: &'a AtomicBool) -> Result<Control<'a>, Iperf3Error> {
     let Some(login) = &job.login else { return request_test(job, cookie, None, stop) };
-    // Servers do not report which padding they read: PKCS#1 v1.5 alone before 3.17, OAEP since, unless an option changes it. PKCS#1
-    // v1.5 is weak: the answers of a server that reads it, or their timing, help to decrypt a recorded login. So a server that reads
-    // OAEP and accepts the login never gets the weak padding.
+    // Servers do not report which padding they read: PKCS#1 v1.5 alone before 3.17, OAEP since, unless an option
+    // changes it. PKCS#1 v1.5 is weak: the answers of a server that reads it, or their timing, help to decrypt a
+    // recorded login. So a server that reads OAEP and accepts the login never gets the weak padding.
     match request_test(job, cookie, Some((login, Padding::Oaep)), stop) {
         Err(Iperf3Error::LoginWanted(_) | Iperf3Error::ClosedWhenAsked(_)) => (),
         control => return control,
@@ -237,7 +238,8 @@ fn server_end(job: &Job, counts: &BulkCounts, results: &TestResults, text: Value
     (end, caveats)
 }
 
-/// Returns a caveat if the server sent with another congestion control than requested. The server only prints a warning itself.
+/// Returns a caveat if the server sent with another congestion control than requested. The server only prints a warning
+/// itself.
 fn other_congestion(job: &Job, results: &TestResults) -> Option<Caveat> {
     let asked = job.task.net.socket.congestion.as_ref()?;
     let used = results.congestion.as_ref()?;

@@ -72,7 +72,8 @@ impl<'a> Control<'a> {
         let stream = socket.into();
         let by_bytes = job.task.volume.is_some();
         let mut control = Self { stream, server, stop, by_bytes, answer_ns: ANSWER_NS, is_over: false };
-        // The server is silent during the test. It may vanish while datagrams are sent, and a NAT may forget the connection.
+        // The server is silent during the test. It may vanish while datagrams are sent, and a NAT may forget the
+        // connection.
         let stream = &control.stream;
         stream
             .set_read_timeout(Some(TICK))
@@ -83,7 +84,8 @@ impl<'a> Control<'a> {
         Ok(control)
     }
 
-    /// Waits for the server to announce `state`. `doing` names the step of the test for errors, as in "starting the test".
+    /// Waits for the server to announce `state`. `doing` names the step of the test for errors, as in "starting the
+    /// test".
     pub(crate) fn expect(&mut self, state: State, doing: &'static str) -> Result<(), Iperf3Error> {
         let mut byte = [0];
         self.fill(&mut byte, doing)?;

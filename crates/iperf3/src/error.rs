@@ -1,4 +1,4 @@
-//! What can go wrong with a test of an iperf3 server.
+//! Errors of tests with an iperf3 server.
 
 use linerate_engine::{EngineError, FailedBy, SocketError, Stopped, WorkError};
 use std::io;

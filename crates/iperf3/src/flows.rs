@@ -14,7 +14,8 @@ use std::net::{TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// First datagram of a flow, from the client. iperf3 sends it as a number in the byte order of its host; any datagram will do.
+/// First datagram of a flow, from the client. iperf3 sends it as a number in the byte order of its host; any datagram
+/// will do.
 pub(crate) const GREETING: [u8; 4] = *b"9876";
 /// Answer of a server on a little-endian host.
 pub(crate) const ANSWER: [u8; 4] = *b"6789";

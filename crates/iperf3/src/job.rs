@@ -81,7 +81,8 @@ impl Job {
         self.window.measure.get().div_ceil(SECOND_NS)
     }
 
-    /// Returns number and direction of each flow, in iperf3's order of opening: flows from the client first. True is backward.
+    /// Returns number and direction of each flow, in iperf3's order of opening: flows from the client first. True is
+    /// backward.
     pub(crate) fn flows(&self) -> Vec<(u16, bool)> {
         let directions: &[bool] = match self.task.direction {
             Direction::Send => &[false],

@@ -1,7 +1,7 @@
 //! The protocol of iperf3: streams to its servers, and a server for its clients.
 //!
-//! A test has one control connection over TCP, and separate data flows to the same port. Bytes on the control connection move both
-//! ends from state to state; twice each end sends a JSON text, with its length before it:
+//! A test has one control connection over TCP, and separate data flows to the same port. Bytes on the control
+//! connection move both ends from state to state; twice each end sends a JSON text, with its length before it:
 //!
 //! ```text
 //! client                                             server
@@ -19,10 +19,11 @@
 //!   |--- IPERF_DONE ----------------------------------->|
 //! ```
 //!
-//! If the server requires a login, the parameters contain one: user name, password and time, encrypted with the server's public key
-//! (`login.rs`).
+//! If the server requires a login, the parameters contain one: user name, password and time, encrypted with the
+//! server's public key (`login.rs`).
 //!
-//! The client ends the test, also when the server sends. The data move in the loops of `linerate-streams`. Checked against iperf3 3.12.
+//! The client ends the test, also when the server sends. The data move in the loops of `linerate-streams`. Checked
+//! against iperf3 3.12.
 
 mod client;
 mod control;

@@ -12,8 +12,8 @@ pub(crate) fn parameters(job: &Job, token: Option<String>) -> Value {
     let task = &job.task;
     let net = &task.net;
     let socket = &net.socket;
-    // In a test that ends by bytes, the server gets no time. If it sends, it does not get the bytes either: it would stop after them,
-    // and bytes that are lost, or sent before this end counts, would never arrive.
+    // In a test that ends by bytes, the server gets no time. If it sends, it does not get the bytes either: it would
+    // stop after them, and bytes that are lost, or sent before this end counts, would never arrive.
     let volume = task.whole_volume().filter(|_| task.direction == Direction::Send);
     let flow_rate =
         task.offered.map_or(0, |offered| bits_per_s(offered, task.message_bytes.get()).div_ceil(net.flows.into()));

@@ -21,7 +21,8 @@ pub(crate) struct PeerEnd<'a> {
 const IO_METHOD: &str = "iperf3";
 
 impl PeerEnd<'_> {
-    /// Returns the counts of the other end from its `results`, and caveats about them. `text` is the JSON of the results.
+    /// Returns the counts of the other end from its `results`, and caveats about them. `text` is the JSON of the
+    /// results.
     pub(crate) fn counts(&self, results: &TestResults, text: Value) -> (EndCounts, Vec<Caveat>) {
         let mut caveats = Vec::new();
         let received = self.local.sent.as_ref().map(|sent| self.received(results, sent, &mut caveats));
@@ -80,7 +81,8 @@ impl PeerEnd<'_> {
     /// Returns the counts of the other end as the sender of data that this end `received`.
     fn sent(&self, results: &TestResults, received: &Received) -> Sent {
         if self.transport == Transport::Udp {
-            // The numbers of the datagrams show the count in this end's window. The count of another window would show no loss.
+            // The numbers of the datagrams show the count in this end's window. The count of another window would show
+            // no loss.
             return Sent {
                 window: received.window,
                 payload_bytes: self.numbered * self.message_bytes,
@@ -101,9 +103,11 @@ impl PeerEnd<'_> {
     }
 }
 
-/// Returns the number of datagrams of the window after the last one that arrived, which the other end cannot count as lost.
+/// Returns the number of datagrams of the window after the last one that arrived, which the other end cannot count as
+/// lost.
 ///
-/// The test may end while datagrams are still in a queue, so the datagrams of up to one second count as still on their way.
+/// The test may end while datagrams are still in a queue, so the datagrams of up to one second count as still on their
+/// way.
 fn never_seen(flows: &[&FlowResult], sent: &Sent, has_warmup: bool) -> u64 {
     if flows.iter().all(|flow| flow.bytes == 0) {
         return sent.messages.saturating_sub(flows.iter().map(|flow| flow.lost).sum());
@@ -126,7 +130,8 @@ mod tests {
     use super::*;
     use linerate_units::Nanos;
 
-    /// Returns the arrived datagrams of 10,000 in 10 s, at a server that received `bytes`, and numbers up to `datagrams`.
+    /// Returns the arrived datagrams of 10,000 in 10 s, at a server that received `bytes`, and numbers up to
+    /// `datagrams`.
     fn arrived(bytes: u64, datagrams: u64, lost: u64) -> u64 {
         let sent = Sent { messages: 10_000, window: Nanos::from_secs(10), ..Sent::default() };
         let local = EndCounts { sent: Some(sent), ..EndCounts::default() };

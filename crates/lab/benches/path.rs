@@ -1,8 +1,8 @@
 //! How well a path keeps up: `path SECONDS FRAMES-PER-SECOND BYTES`.
 //!
-//! A host sends frames at a pace on the first core, the path forwards them on the last, and another host notes when the kernel has
-//! them. Writes a name and a value a line: frames sent, received, and how far the delay was from the planted one.
-//! Run with the words of an agent or of a path it is one, so that the lab can start it.
+//! A host sends frames at a pace on the first core, the path forwards them on the last, and another host notes when the
+//! kernel has them. Writes a name and a value a line: frames sent, received, and how far the delay was from the planted
+//! one. Run with the words of an agent or of a path it is one, so that the lab can start it.
 
 use linerate_lab::{Bench, Lab, LabOptions, path};
 use linerate_model::HostName;
@@ -79,7 +79,8 @@ fn measure(seconds: u64, rate: u64, bytes: usize) -> Result<(), Box<dyn Error>> 
     // A frame has its time on the path's own line, where it may wait for those before it, and then the delay.
     let wire = (bytes as u64 + 24) * 8;
     // The latter in parts of a second by so many frames: rounded, it would be 0.1 ms off after 300,000 of them.
-    let (mut line_free, mut frames_free) = (0, 0);
+    let mut line_free = 0;
+    let mut frames_free = 0;
     let mut errors = Vec::with_capacity(count as usize);
     while let Some(error) = ring.take(|frame| {
         let ours = frame.bytes.get(12..14) == Some(&TEST.to_be_bytes());
@@ -125,11 +126,11 @@ fn port() -> Result<PacketSocket, linerate_sys::Error> {
     Ok(socket)
 }
 
-/// Sends what is due every few microseconds, after a pause of this thread no more than [`AT_ONCE`] at a time. Returns how long it
-/// took, nanoseconds.
+/// Sends what is due every few microseconds, after a pause of this thread no more than [`AT_ONCE`] at a time. Returns
+/// how long it took, nanoseconds.
 fn send(socket: &PacketSocket, begun: u64, count: u64, rate: u64, bytes: usize) -> u64 {
-    // A refusal costs precision only. Ahead of all others the pace holds also where the machine has other work. It sleeps in
-    // between, for the kernel may leave the receiving of what it sends to a thread of its own on this core.
+    // A refusal costs precision only. Ahead of all others the pace holds also where the machine has other work. It
+    // sleeps in between, for the kernel may leave the receiving of what it sends to a thread of its own on this core.
     let _ = affinity::pin(0).and_then(|()| go_before_all());
     sharpen_timers();
     let mut frame = [&MACS[1][..], &MACS[0], &TEST.to_be_bytes()].concat();

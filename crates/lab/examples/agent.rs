@@ -1,6 +1,7 @@
 //! Stands for the program of a lab in tests: as an agent it says where it is and waits; as a path it is one.
 //!
-//! An agent that is asked to end (SIGTERM) says so in a file of its name in the folder of `--copy-directory`, if it has one.
+//! An agent that is asked to end (SIGTERM) says so in a file of its name in the folder of `--copy-directory`, if it has
+//! one.
 
 use linerate_lab::path;
 use nix::sys::signal::{SigSet, Signal};

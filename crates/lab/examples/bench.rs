@@ -1,7 +1,7 @@
 //! A bench alone, for tests and for trying other tools on it: `bench AGENT-PROGRAM BENCH [keep]`.
 //!
-//! Says `up`, then takes lines `HOST COMMAND`, runs each by a shell in that host and says its exit status. At the end of
-//! its input the bench comes down, or stays with `keep`.
+//! Says `up`, then takes lines `HOST COMMAND`, runs each by a shell in that host and says its exit status. At the end
+//! of its input the bench comes down, or stays with `keep`.
 
 use linerate_lab::{Bench, Lab, LabOptions, enter_user_namespace};
 use linerate_model::HostName;

@@ -1,5 +1,5 @@
-//! Which host has which address: those set aside for benchmarks, 198.18.0.0/15 (RFC 2544 appendix C.2.2) and 2001:2::/48
-//! (RFC 5180 section 8), which no other network uses.
+//! Addresses of hosts, from the ranges for benchmarks that no other network uses: 198.18.0.0/15 (RFC 2544 appendix
+//! C.2.2) and 2001:2::/48 (RFC 5180 section 8).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -15,7 +15,7 @@ pub(crate) struct Addresses {
     pub(crate) gateway: Option<[IpAddr; 2]>,
 }
 
-/// Bits of the network's part. Behind a port of the tester there is room for thousands of simulated hosts.
+/// Returns the prefix length of the network. A port of the tester has room for thousands of simulated hosts.
 pub(crate) fn prefix(address: IpAddr) -> u8 {
     match address {
         IpAddr::V4(v4) if v4.octets()[1] == TESTERS => 20,
@@ -24,19 +24,20 @@ pub(crate) fn prefix(address: IpAddr) -> u8 {
     }
 }
 
-/// Of the host at `index` (from zero) in the one network of a switch or a cable.
+/// Returns the addresses of the host at `index` (from zero) in the one network of a switch or a cable.
 pub(crate) fn in_one_network(index: usize) -> Addresses {
     let number = index as u8 + 1;
     Addresses { host: [v4(0, number), v6(0, number)], gateway: None }
 }
 
-/// Of the host at `index` (from zero) in a network of its own.
+/// Returns the addresses of the host at `index` (from zero) in a network of its own.
 pub(crate) fn behind_router(index: usize) -> Addresses {
     let network = index as u8 + 1;
     Addresses { host: [v4(network, 2), v6(network, 2)], gateway: Some([v4(network, 1), v6(network, 1)]) }
 }
 
-/// Of the tester's port of that number behind a router, where the hosts and ports before it have `index` networks.
+/// Returns the addresses of the tester's port `port` on a router, where the hosts and ports before it have `index`
+/// networks.
 pub(crate) fn port_behind_router(index: usize, port: usize) -> Addresses {
     let wide = |host| Ipv4Addr::new(198, TESTERS, port as u8 * 16, host).into();
     let Addresses { host: [_, host], gateway } = behind_router(index);

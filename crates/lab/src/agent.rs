@@ -1,7 +1,7 @@
-//! The agent in each host: `linerate serve` with a listening socket from outside, so that no control traffic crosses the
-//! lab's links.
+//! The agent in each host: `linerate serve` with a listening socket from outside, so that no control traffic crosses
+//! the lab's links.
 
-use crate::lab::LabOptions;
+use crate::options::LabOptions;
 use crate::wiring::WiredHost;
 use crate::{LabError, SlowServer};
 use linerate_model::AgentUrl;
@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long an agent may take to say where it is: the machine may be busy.
+/// Time for an agent to print its URL: the machine may be busy.
 const START: Duration = Duration::from_secs(60);
-/// How long an agent may take to end by itself.
+/// Time for an agent to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
 /// The longest agent URL.
 const LINE_MAXIMUM: usize = 1024;
@@ -28,12 +28,12 @@ const LINE_MAXIMUM: usize = 1024;
 pub(crate) struct Agent {
     child: Child,
     words: File,
-    /// Where its agent URL comes from; kept open so that the agent may go on writing.
+    /// Source of the agent URL; kept open so that the agent may go on writing.
     output: UnixStream,
 }
 
 impl Agent {
-    /// Starts the agent of `host`, whose NFS server may be `slow`, and whose folders may be those of a mount namespace, its
+    /// Starts the agent of `host`, with a `slow` NFS server and the folders of a mount namespace, its
     /// `disk`. One that is `kept` outlives the lab and holds `held` open.
     pub(crate) fn start(
         host: &WiredHost,
@@ -101,7 +101,7 @@ impl Agent {
         self.child.id()
     }
 
-    /// Which process it is; none if it has ended.
+    /// Returns the process, or `None` if it has ended.
     pub(crate) fn process(&self) -> Option<ProcessId> {
         ProcessId::of(self.child.id())
     }
@@ -125,8 +125,8 @@ impl Agent {
                 return Err(late());
             }
             let mut byte = [0];
-            let read = self.output.set_read_timeout(Some(left)).and_then(|()| self.output.read(&mut byte));
-            match read {
+            let result = self.output.set_read_timeout(Some(left)).and_then(|()| self.output.read(&mut byte));
+            match result {
                 Ok(0) => {
                     let status = self.child.wait().map_err(|error| error.to_string())?;
                     return Err(format!("it ended without an agent URL ({status})"));
@@ -151,7 +151,7 @@ impl Agent {
     }
 }
 
-/// Where the copies of a lab's hosts make folders of their own.
+/// Returns the folder in which copies of a lab's hosts make theirs.
 pub(crate) fn scratch() -> PathBuf {
     std::env::temp_dir()
 }

@@ -1,14 +1,19 @@
-//! What to build: hosts, links, the device, planted faults. docs/bench-files.md describes the file format.
+//! Description of a lab: hosts, links, the device, planted faults. docs/bench-files.md describes the file format.
 
 mod check;
+mod cross_traffic;
 mod device;
-
-pub use device::{Device, DeviceKind};
+mod fault;
 
 pub(crate) use check::RATE_MINIMUM;
+pub use cross_traffic::CrossTraffic;
+pub use device::{Device, DeviceKind};
+pub(crate) use fault::HostInterface;
+pub use fault::{
+    BusyCore, Congestion, CpuQuota, DropFilter, Fault, FaultPlace, FilterKind, HostQueue, Loss, NoOffload, OneCore,
+    SoftirqLoad, TcpMemory, WrongSpeed,
+};
 
-use crate::cross::CrossTraffic;
-use crate::fault::{Fault, FaultPlace};
 use crate::path::PathLimits;
 use crate::{LabError, SlowDisk, SlowServer};
 use linerate_model::HostName;
@@ -28,6 +33,8 @@ const BUILT_IN: [(&str, &str); 5] = [
     ("testers", include_str!("../benches/testers.toml")),
 ];
 
+/// MTU of a link without one in the bench file.
+pub(crate) const MTU: u32 = 1500;
 /// The tester of a bench that has one.
 pub const TESTER: &str = "tester";
 /// The device, where it has an agent.
@@ -39,22 +46,22 @@ pub const DEVICE: &str = "device";
 pub struct Bench {
     /// Its name.
     pub name: String,
-    /// Its hosts, in the order of their addresses; unless said `a` to `d`, or none where there is a tester.
+    /// Names of the hosts, in the order of their addresses; by default `a` to `d`, or no hosts if there is a tester.
     #[serde(default = "four_hosts")]
     pub hosts: Vec<HostName>,
-    /// What stands between them.
+    /// Device between the hosts.
     #[serde(default)]
     pub device: Device,
     /// Ports of the tester, `p0`, `p1` and so on, after the hosts in the order of their addresses; zero is no tester.
     #[serde(default, rename = "tester", deserialize_with = "ports")]
     pub tester_ports: u8,
-    /// Hosts whose interface tests the device with raw frames, as the tester's ports do.
+    /// Hosts that test the device with raw frames from their interface, as the tester's ports do.
     #[serde(default)]
     pub testers: Vec<HostName>,
-    /// What holds for every link.
+    /// Properties of every link.
     #[serde(default)]
     pub link: Link,
-    /// What holds for the link of one host, field by field over `link`.
+    /// Properties of the link of one host, field by field over `link`.
     #[serde(default)]
     pub links: BTreeMap<HostName, Link>,
     /// Planted faults.
@@ -63,10 +70,10 @@ pub struct Bench {
     /// Traffic between hosts that nobody measures.
     #[serde(default, rename = "cross")]
     pub cross_traffic: Vec<CrossTraffic>,
-    /// Hosts whose NFS server is slow.
+    /// Planted slow NFS servers.
     #[serde(default, rename = "slow-server")]
     pub slow_servers: Vec<SlowServer>,
-    /// Hosts whose disk is slow.
+    /// Planted slow disks.
     #[serde(default, rename = "slow-disk")]
     pub slow_disks: Vec<SlowDisk>,
 }
@@ -75,7 +82,7 @@ pub struct Bench {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// It behaves as Ethernet of this rate; without one it is as fast as the machine.
+    /// Rate of Ethernet that the link behaves as; without one it is as fast as the machine.
     #[serde(default, deserialize_with = "text")]
     pub rate: Option<BitRate>,
     /// Largest IP packet, bytes; 1500 unless said.
@@ -83,13 +90,13 @@ pub struct Link {
     /// Share of the frames that this link loses, either way.
     #[serde(default, deserialize_with = "text")]
     pub loss: Option<Ratio>,
-    /// What the device's port to the host lets through, unknown to the agents: a shaper.
+    /// Rate of a shaper at the device's port to the host, unknown to the agents.
     #[serde(default, deserialize_with = "text")]
     pub shape: Option<BitRate>,
     /// The rate above which the device's port to the host drops what it is to send, unknown to the agents: a policer.
     #[serde(default, deserialize_with = "text")]
     pub police: Option<BitRate>,
-    /// What a path does to the frames for this host, field by field over the device's.
+    /// Limits of a path for the frames to this host, field by field over the device's.
     #[serde(default, deserialize_with = "device::path")]
     pub path: Option<PathLimits>,
 }
@@ -98,8 +105,8 @@ impl Bench {
     /// A bench that comes with the program.
     pub fn named(name: &str) -> Result<Self, LabError> {
         let (name, text) = BUILT_IN.into_iter().find(|(built_in, _)| *built_in == name).ok_or_else(|| {
-            let known = BUILT_IN.map(|(name, _)| name).join(", ");
-            LabError::UnknownBench { name: name.to_owned(), known }
+            let names = BUILT_IN.map(|(name, _)| name).join(", ");
+            LabError::UnknownBench { name: name.to_owned(), known: names }
         })?;
         Self::parse(text, name)
     }
@@ -117,13 +124,12 @@ impl Bench {
 
     /// A bench from the text of a file; `origin` names it in errors.
     pub fn parse(text: &str, origin: &str) -> Result<Self, LabError> {
-        let malformed = |error: toml::de::Error| LabError::Malformed {
+        let mut bench: Self = toml::from_str(text).map_err(|error| LabError::Malformed {
             origin: origin.to_owned(),
             problem: error.to_string().trim_end().to_owned(),
-        };
-        let mut bench: Self = toml::from_str(text).map_err(malformed)?;
-        let said = toml::from_str::<toml::Table>(text).is_ok_and(|fields| fields.contains_key("hosts"));
-        if bench.tester_ports > 0 && !said {
+        })?;
+        let has_hosts = toml::from_str::<toml::Table>(text).is_ok_and(|fields| fields.contains_key("hosts"));
+        if bench.tester_ports > 0 && !has_hosts {
             bench.hosts.clear();
         }
         bench.check().map_err(|error| match error {
@@ -213,7 +219,8 @@ impl Bench {
         self
     }
 
-    /// With another device; without one, only the tester's first two ports stay, or the hosts that test, or the first two.
+    /// With another device; without one, only the tester's first two ports stay, or the hosts that test, or the first
+    /// two.
     pub fn with_device(mut self, kind: DeviceKind) -> Self {
         self.device.kind = kind;
         match kind {
@@ -228,7 +235,7 @@ impl Bench {
         }
     }
 
-    /// With a tester of so many ports; zero is none.
+    /// Returns the bench with a tester of `ports` ports; zero removes the tester.
     pub fn with_tester(mut self, ports: u8) -> Self {
         self.tester_ports = ports;
         self
@@ -261,22 +268,27 @@ impl Bench {
 
     /// The link of `host`, every field filled in but those that nothing is said about.
     pub(crate) fn link_of(&self, host: &HostName) -> Link {
-        let own = self.links.get(host).cloned().unwrap_or_default();
+        let link = self.links.get(host).cloned().unwrap_or_default();
         Link {
-            rate: own.rate.or(self.link.rate),
-            mtu: own.mtu.or(self.link.mtu),
-            loss: own.loss.or(self.link.loss),
-            shape: own.shape.or(self.link.shape),
-            police: own.police.or(self.link.police),
-            path: own.path,
+            rate: link.rate.or(self.link.rate),
+            mtu: link.mtu.or(self.link.mtu),
+            loss: link.loss.or(self.link.loss),
+            shape: link.shape.or(self.link.shape),
+            police: link.police.or(self.link.police),
+            path: link.path,
         }
     }
 
-    /// What a path does to the frames for `host`; none if the device is no path.
+    /// Returns the largest IP packet of the link of `host`, in bytes.
+    pub(crate) fn mtu_of(&self, host: &HostName) -> u32 {
+        self.link_of(host).mtu.unwrap_or(MTU)
+    }
+
+    /// Returns the limits of the path to `host`, or `None` if the device is no path.
     pub(crate) fn path_to(&self, host: &HostName) -> Option<PathLimits> {
         let DeviceKind::Path(both) = self.device.kind else { return None };
-        let own = self.links.get(host).and_then(|link| link.path);
-        Some(own.map_or(both, |own| own.over(both)))
+        let limits = self.links.get(host).and_then(|link| link.path);
+        Some(limits.map_or(both, |limits| limits.over(both)))
     }
 
     /// Whether a path loses or spoils frames by chance.
@@ -299,20 +311,15 @@ impl Bench {
         losses
     }
 
-    /// How slow a host's NFS server is; none if it is not.
+    /// Returns the slow NFS server of a host, if it has one.
     pub(crate) fn slow_server(&self, host: &HostName) -> Option<&SlowServer> {
         self.slow_servers.iter().find(|server| server.host == *host)
     }
 
-    /// How slow a host's disk is; none if it is not.
+    /// Returns the slow disk of a host, if it has one.
     pub(crate) fn slow_disk(&self, host: &HostName) -> Option<&SlowDisk> {
         self.slow_disks.iter().find(|disk| disk.host == *host)
     }
-}
-
-/// Names in one line.
-pub(crate) fn join<'a>(hosts: impl IntoIterator<Item = &'a HostName>) -> String {
-    hosts.into_iter().map(|host| host.0.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn four_hosts() -> Vec<HostName> {
@@ -405,8 +412,8 @@ mod tests {
         let bench = Bench::parse(text, "lab.toml").expect("good");
         let to = |host: &str| bench.path_to(&host.into()).expect("a path").to_string();
         assert_eq!(to("a"), "delay=20000000ns,rate=50000000bit/s");
-        let own = "delay=20000000ns,rate=1000000bit/s,loss=1/100,loss-burst=8,mtu=1400,mtu-silent=true";
-        assert_eq!(to("b"), own);
+        let limits = "delay=20000000ns,rate=1000000bit/s,loss=1/100,loss-burst=8,mtu=1400,mtu-silent=true";
+        assert_eq!(to("b"), limits);
         assert!(bench.path_loses() && !bench.clone().without_faults().path_loses());
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// A lab that could not be built, found or taken down.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// No bench of that name comes with the program.
+    /// The program has no built-in bench of that name.
     #[error(
         "there is no bench `{name}`; built in are {known}, or give a bench file with its path, as in ./{name}.toml"
     )]
@@ -43,9 +43,8 @@ pub enum LabError {
     /// The user may not make networks.
     #[error("a lab needs to make network namespaces, and this user may not: {problem}; {remedy}")]
     NotPermitted {
-        /// What was refused.
         problem: String,
-        /// What would change that.
+        /// Remedy.
         remedy: String,
     },
     /// A step of building failed.
@@ -61,10 +60,10 @@ pub enum LabError {
     Agent {
         /// The host.
         host: HostName,
-        /// What happened, with the agent's own last words.
+        /// Problem, with the end of the agent's standard error.
         problem: String,
     },
-    /// No such host in the lab.
+    /// The lab has no such host.
     #[error("the lab has no host `{host}`; it has {known}")]
     UnknownHost {
         /// The name asked for.
@@ -108,4 +107,9 @@ impl LabError {
     pub(crate) fn at(step: impl Into<String>) -> impl FnOnce(linerate_sys::Error) -> Self {
         |source| Self::Build { step: step.into(), source }
     }
+}
+
+/// Lists host names for an error text, as in `a, b`.
+pub(crate) fn host_list<'a>(hosts: impl IntoIterator<Item = &'a HostName>) -> String {
+    hosts.into_iter().map(|host| host.0.as_str()).collect::<Vec<_>>().join(", ")
 }

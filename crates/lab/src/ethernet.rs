@@ -5,21 +5,21 @@ use linerate_units::BitRate;
 
 /// Ethernet header and one VLAN tag, bytes.
 const HEADERS: u16 = 14 + 4;
-/// What an end may catch up on, milliseconds of its rate, and two frames at the least, which a bucket passes without a wait
-/// inside a frame. A NIC is never late, an end of the bench is whenever its core is, and line time that passed unused does
-/// not come back: on two busy cores 1 ms cost TCP up to 1.7 % of 1 Gbit/s, 2 ms 1.1 %, 3 ms 0.4 %, 4 ms 0.1 %. It is also
-/// what a link carries on top after a rest: 0.2 % of 2 s.
+/// Burst that an end may send after a delay, in milliseconds of its rate; at least two frames, which a bucket passes
+/// without a wait inside a frame. A NIC is never late, an end of the bench is whenever its core is, and line time that
+/// passed unused does not come back: on two busy cores 1 ms cost TCP up to 1.7 % of 1 Gbit/s, 2 ms 1.1 %, 3 ms 0.4 %, 4
+/// ms 0.1 %. It is also what a link carries on top after a rest: 0.2 % of 2 s.
 const BURST_MS: u64 = 4;
-/// What a small switch holds for a port, bytes.
+/// Queue of a small switch's port, bytes.
 const DEVICE_QUEUE: u32 = 256 << 10;
-/// A faster port holds what passes it in a hundredth of a second: a real one never stops sending, this one does whenever
-/// its core is late, and what it had no room for then would be loss that no switch would have caused.
+/// A faster port holds what passes it in a hundredth of a second: a real one never stops sending, this one does
+/// whenever its core is late, and what it had no room for then would be loss that no switch would have caused.
 const DEVICE_QUEUE_SHARE: u64 = 100;
-/// What a host holds, bytes: so much that the sending sockets' buffers fill first and their senders wait, as they do
-/// ahead of a NIC, instead of losing datagrams in their own host.
+/// Queue of a host, bytes. It is so large that the buffers of the sending sockets fill first and their senders wait, as
+/// they do with a NIC, instead of losing datagrams in their own host.
 const HOST_QUEUE: u32 = 64 << 20;
 
-/// Which end of a link.
+/// End of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// A host's.
@@ -28,7 +28,7 @@ pub(crate) enum End {
     Device,
 }
 
-/// How an end sends at `rate` with packets of at most `mtu` bytes.
+/// Returns the shape of an end that sends at `rate` with packets of at most `mtu` bytes.
 pub(crate) fn shape(end: End, rate: BitRate, mtu: u32) -> EthernetShape {
     let longest_frame = u16::try_from(mtu).unwrap_or(u16::MAX - HEADERS - 1) + HEADERS;
     let late = rate.get() / 8 * BURST_MS / 1_000;

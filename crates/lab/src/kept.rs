@@ -17,7 +17,7 @@ use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
-/// How long a kept agent may take to end by itself.
+/// Time for a kept agent to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A kept lab.
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Kept {
     /// The bench it was built from.
     bench: String,
-    /// This boot of the machine: after another, other processes have the same numbers.
+    /// Boot of the machine: after another boot, other processes have the same numbers.
     boot_id: String,
     agents: BTreeMap<HostName, KeptAgent>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct KeptAgent {
     url: AgentUrl,
 }
 
-/// The kept lab, if there is one. A file whose processes are gone is removed.
+/// Returns the kept lab, if there is one. A file of a lab without running processes is removed.
 pub fn kept() -> Result<Option<Kept>, LabError> {
     let path = file();
     let failed = |source| LabError::State { path: path.clone(), source };
@@ -61,7 +61,7 @@ pub fn kept() -> Result<Option<Kept>, LabError> {
     Ok(None)
 }
 
-/// There is no kept lab yet.
+/// Checks that there is no kept lab yet.
 pub(crate) fn none_yet() -> Result<(), LabError> {
     match kept()? {
         Some(other) => Err(LabError::AlreadyKept { bench: other.bench }),
@@ -92,7 +92,7 @@ pub(crate) fn save(bench: &str, agents: BTreeMap<HostName, KeptAgent>) -> Result
 }
 
 impl Kept {
-    /// How to reach the agent of each host.
+    /// Returns the agent URL of each host.
     pub fn hosts(&self) -> BTreeMap<HostName, AgentUrl> {
         self.agents.iter().map(|(name, agent)| (name.clone(), agent.url.clone())).collect()
     }
@@ -101,12 +101,12 @@ impl Kept {
     pub fn enter(&self, host: &HostName, mut command: Command) -> Result<ExitStatus, LabError> {
         let agent = self.agents.get(host).ok_or_else(|| LabError::UnknownHost {
             host: host.clone(),
-            known: crate::bench::join(self.agents.keys()),
+            known: crate::error::host_list(self.agents.keys()),
         })?;
         let failed = || LabError::at(format!("enter host {host}"));
         let user = UserNamespace::of_process(agent.pid).map_err(failed())?;
         let net = NetNamespace::of_process(agent.pid).map_err(failed())?;
-        // Only now is it certain whose namespaces those are.
+        // Only now is it certain that the namespaces are those of the agent.
         if !agent.process().lives() {
             let problem = String::from("it has ended; take the rest down with `linerate lab down`");
             return Err(LabError::Agent { host: host.clone(), problem });
@@ -185,11 +185,11 @@ fn check_directory() -> Result<(), LabError> {
         _ => {}
     }
     let metadata = fs::symlink_metadata(&path).map_err(failed)?;
-    let own = metadata.is_dir() && metadata.uid() == effective_user() && metadata.mode() & 0o077 == 0;
-    if own { Ok(()) } else { Err(LabError::UnsafeDirectory { path }) }
+    let is_private = metadata.is_dir() && metadata.uid() == effective_user() && metadata.mode() & 0o077 == 0;
+    if is_private { Ok(()) } else { Err(LabError::UnsafeDirectory { path }) }
 }
 
-/// Tells this boot from all others; empty where the kernel does not say, which then is always the same.
+/// Returns the identifier of this boot; empty, and always the same, if the kernel has none.
 fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
 }

@@ -3,8 +3,10 @@
 use crate::LabError;
 use crate::agent::{Agent, end_all, scratch};
 use crate::bench::Bench;
-use crate::beside::Beside;
+use crate::child_processes::ChildProcesses;
+use crate::cross;
 use crate::kept::{self, Kept, KeptAgent};
+use crate::options::LabOptions;
 use crate::path::{PathCounts, PathWatch};
 use crate::reference::ReferenceWatch;
 use crate::wiring::Wiring;
@@ -18,17 +20,6 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
 
-/// How to run a lab.
-#[derive(Debug, Clone)]
-pub struct LabOptions {
-    /// The program whose `agent` command runs in each host.
-    pub program: PathBuf,
-    /// The lab may outlive this program ([`Lab::keep`]).
-    pub keep: bool,
-    /// Folders of this machine that copies in the lab may read and write.
-    pub folders: Vec<PathBuf>,
-}
-
 /// A running lab. It is taken down when dropped; if the program is killed, the kernel takes it down.
 pub struct Lab {
     hosts: BTreeMap<HostName, AgentUrl>,
@@ -41,7 +32,7 @@ pub struct Lab {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the lab's thread is asked to do. It takes the lab down when nobody can ask any more.
+/// Orders to the lab's thread. It takes the lab down when no more orders can come.
 enum Order {
     /// Start a program in a host.
     Run { host: HostName, command: Box<Command>, answer: mpsc::Sender<Result<Child, LabError>> },
@@ -49,7 +40,7 @@ enum Order {
     Keep,
 }
 
-/// What the lab's thread hands out once all is up.
+/// Result of building a lab.
 struct Built {
     hosts: BTreeMap<HostName, AgentUrl>,
     wiring: Arc<Wiring>,
@@ -64,7 +55,8 @@ impl Lab {
         let (orders, to_do) = mpsc::channel();
         let (built, ready) = oneshot::channel();
         let (end, ended) = oneshot::channel();
-        let (bench, options) = (bench.clone(), options.clone());
+        let bench = bench.clone();
+        let options = options.clone();
         let thread = thread::Builder::new().name(String::from("lab")).spawn(move || {
             hold(&bench, &options, built, &to_do);
             let _ = end.send(());
@@ -76,7 +68,7 @@ impl Lab {
         Ok(Self { hosts, wiring, kept, path, orders: Some(orders), ended: Some(ended), thread: Some(thread) })
     }
 
-    /// How to reach the agent of each host.
+    /// Returns the agent URL of each host.
     pub fn hosts(&self) -> &BTreeMap<HostName, AgentUrl> {
         &self.hosts
     }
@@ -100,7 +92,7 @@ impl Lab {
         self.wiring.dropped()
     }
 
-    /// What the path has done since the lab was up; none if the device is no path.
+    /// Returns the path's counts since the lab was up, or `None` if the device is no path.
     ///
     /// # Errors
     ///
@@ -109,15 +101,15 @@ impl Lab {
         self.path.as_ref().map(|path| path.counts()).transpose()
     }
 
-    /// The path between the hosts, to be asked how it keeps up; none if the device is no path.
+    /// Returns the watch of the path between the hosts, or `None` if the device is no path.
     pub fn path(&self) -> Option<Arc<PathWatch>> {
         self.path.clone()
     }
 
-    /// The reference device between the hosts, to be asked whether it kept its limits; none if the device is another, or has no
+    /// Returns the watch of the reference device between the hosts, or `None` if the device is another, or has no
     /// limits.
     pub fn reference(&self) -> Option<ReferenceWatch> {
-        ReferenceWatch::of(&self.wiring)
+        self.wiring.reference().map(ReferenceWatch::new)
     }
 
     /// Takes the lab down; returns when its agents are gone.
@@ -154,8 +146,9 @@ fn hold(
     built: oneshot::Sender<Result<Built, LabError>>,
     orders: &mpsc::Receiver<Order>,
 ) {
-    let (mut agents, mut beside) = (Vec::new(), None);
-    let up = build(bench, options, &mut agents, &mut beside);
+    let mut agents = Vec::new();
+    let mut children = None;
+    let up = build(bench, options, &mut agents, &mut children);
     let wiring = up.as_ref().ok().map(|up| Arc::clone(&up.wiring));
     let kept = up.as_ref().ok().and_then(|up| up.kept.clone());
     // If nobody waits any more, nobody can give orders either.
@@ -172,8 +165,8 @@ fn hold(
         }
     }
     end_all(agents);
-    if let Some(beside) = beside {
-        beside.end();
+    if let Some(children) = children {
+        children.end();
     }
     if let Some(kept) = kept {
         // The agents it names are gone: if it stays, it is found to be stale.
@@ -185,26 +178,26 @@ fn build(
     bench: &Bench,
     options: &LabOptions,
     agents: &mut Vec<Agent>,
-    beside: &mut Option<Beside>,
+    children: &mut Option<ChildProcesses>,
 ) -> Result<Built, LabError> {
     if options.keep {
         kept::none_yet()?;
     }
     let wiring = Wiring::build(bench)?;
-    let beside = beside.insert(Beside::new(&options.program)?);
-    // The device of a kept lab, and what stands beside it, live as long as the agents hold them.
-    let life = beside.life()?;
-    let path = wiring.path(bench).map(|(plan, device)| beside.path(&plan, device)).transpose()?;
+    let children = children.insert(ChildProcesses::new(&options.program)?);
+    // The device of a kept lab, and its child processes live as long as the agents hold them.
+    let life = children.life()?;
+    let path = wiring.path(bench).map(|(plan, device)| children.path(&plan, device)).transpose()?;
     let held: Vec<_> =
         if options.keep { wiring.held().into_iter().chain([life.as_fd()]).collect() } else { Vec::new() };
     let folders: Vec<PathBuf> = options.folders.iter().cloned().chain([scratch()]).collect();
     for host in wiring.with_agent() {
-        let disk = bench.slow_disk(&host.name).map(|disk| beside.slow_disk(disk, &folders)).transpose()?;
+        let disk = bench.slow_disk(&host.name).map(|disk| children.slow_disk(disk, &folders)).transpose()?;
         agents.push(Agent::start(host, bench.slow_server(&host.name), disk.as_ref(), options, &held)?);
     }
     drop(held);
     for (host, agent) in wiring.with_agent().zip(agents.iter()) {
-        bench.plant_beside(&host.name, beside, agent.number())?;
+        bench.plant_in_process(&host.name, children, agent.number())?;
     }
     let mut hosts = BTreeMap::new();
     for (host, agent) in wiring.with_agent().zip(agents.iter_mut()) {
@@ -212,9 +205,9 @@ fn build(
     }
     // A device that delays does so by its agent, so only now.
     wiring.ring_through(bench)?;
-    for cross in &bench.cross_traffic {
-        let [from, to] = [&cross.from, &cross.to].map(|name| wiring.host(name));
-        cross.start(from?, to?, beside)?;
+    for traffic in &bench.cross_traffic {
+        let [from, to] = [&traffic.from, &traffic.to].map(|name| wiring.host(name));
+        cross::start(traffic, from?, to?, children)?;
     }
     let mut path = path;
     path.as_mut().map_or(Ok(()), PathWatch::begin)?;

@@ -1,8 +1,8 @@
 //! Benches out of network namespaces: hosts, links and a device between them, on one Linux machine.
 //!
 //! A [`Bench`] says what to build, [`Lab::up`] builds it and starts a real agent in each host. Everything is held by
-//! descriptors and processes of the lab and nothing has a name outside it, so that the kernel removes all of it when the
-//! lab ends, however it ends. [`Lab::keep`] leaves a lab to itself; [`kept`] finds it again.
+//! descriptors and processes of the lab and nothing has a name outside it, so that the kernel removes all of it when
+//! the lab ends, however it ends. [`Lab::keep`] leaves a lab to itself; [`kept`] finds it again.
 //!
 //! The lab makes virtual links behave as Ethernet of a set rate and plants faults; it measures nothing.
 #![forbid(unsafe_code)]
@@ -10,37 +10,38 @@
 mod address;
 mod agent;
 mod bench;
-pub mod beside;
+pub mod child_processes;
 pub mod cross;
 mod error;
 mod ethernet;
-mod fault;
 mod kept;
 mod lab;
-mod limits;
+mod lifeline;
+mod limit_field;
 mod load_failure;
+mod options;
 pub mod path;
 mod policer;
 mod receiving;
 mod reference;
+mod reference_limits;
 pub mod slow_disk;
 mod slow_server;
 mod user;
 mod wiring;
 mod written;
 
-pub use bench::{Bench, DEVICE, Device, DeviceKind, Link, TESTER};
-pub use cross::CrossTraffic;
-pub use error::LabError;
-pub use fault::{
-    BusyCore, Congestion, CpuQuota, DropFilter, Fault, FaultPlace, FilterKind, HostQueue, Loss, NoOffload, OneCore,
-    SoftirqLoad, TcpMemory, WrongSpeed,
+pub use bench::{
+    Bench, BusyCore, Congestion, CpuQuota, CrossTraffic, DEVICE, Device, DeviceKind, DropFilter, Fault, FaultPlace,
+    FilterKind, HostQueue, Link, Loss, NoOffload, OneCore, SoftirqLoad, TESTER, TcpMemory, WrongSpeed,
 };
+pub use error::LabError;
 pub use kept::{Kept, kept};
-pub use lab::{Lab, LabOptions};
-pub use limits::ReferenceLimits;
+pub use lab::Lab;
+pub use options::LabOptions;
 pub use path::{DirectionCounts, PathCounts, PathLimits, PathPlan, PathWatch};
 pub use reference::{ReferenceCounts, ReferenceWatch};
+pub use reference_limits::ReferenceLimits;
 pub use slow_disk::SlowDisk;
 pub use slow_server::SlowServer;
 pub use user::enter_user_namespace;

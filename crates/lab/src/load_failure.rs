@@ -44,7 +44,8 @@ pub(crate) fn program_failed(what: &'static str) -> impl Fn(ProgramError) -> Err
 /// An error with all that led to it. The kernel's own word, if there is one, is the last.
 fn cause(error: &(dyn StdError + 'static)) -> io::Error {
     let mut words = error.to_string();
-    let (mut kind, mut next) = (io::ErrorKind::Other, error.source());
+    let mut kind = io::ErrorKind::Other;
+    let mut next = error.source();
     while let Some(error) = next {
         kind = error.downcast_ref::<io::Error>().map_or(kind, io::Error::kind);
         words = format!("{words}: {error}");

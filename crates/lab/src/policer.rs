@@ -13,12 +13,12 @@ use std::os::fd::AsFd as _;
 
 /// The compiled program.
 const OBJECT: &[u8] = include_bytes_aligned!("../bpf/police.bpf.o");
-/// What errors call it.
+/// Name in errors.
 const WHAT: &str = "the policer";
-/// What may pass at once after a pause, as time at the rate: TCP needs some of it, and a tenth of a second would pass for a
-/// higher rate in a short trial.
+/// Burst after a pause, as time at the rate: TCP needs some of it, and a tenth of a second would pass for a higher rate
+/// in a short trial.
 const BURST_NS: u64 = 10_000_000;
-/// So many of the longest frames may pass at once however slow it is.
+/// Smallest burst, in longest frames.
 const BURST_FRAMES: u64 = 2;
 /// Ethernet header, FCS, preamble and gap.
 const AROUND: u64 = 14 + 24;
@@ -27,7 +27,7 @@ const BYTE_PARTS: u128 = 1 << 28;
 const MOMENT_PARTS: u64 = 1 << 12;
 const SECOND: u128 = 1_000_000_000;
 
-/// What passes, by the program's names for it.
+/// Limits, by the program's names for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limit {
     byte_cost: u64,

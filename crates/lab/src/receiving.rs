@@ -1,7 +1,7 @@
-//! Where an interface's receiving is done: on the last core, in kernel threads of its own, or in soft interrupts.
+//! Placement of an interface's receiving: on the last core, in kernel threads of its own, or in soft interrupts.
 //!
-//! Otherwise a frame is received on the core that sends it: a device would take the tester's time and push back instead of
-//! dropping.
+//! Otherwise a frame is received on the core that sends it: a device would take the tester's time and push back instead
+//! of dropping.
 
 use linerate_sys::Error;
 use linerate_sys::namespace::NetNamespace;
@@ -14,7 +14,7 @@ use std::io;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-/// Where the kernel has the settings of the interfaces of a namespace.
+/// Folder of the settings of a namespace's interfaces.
 const INTERFACES: &str = "/sys/class/net";
 
 /// The number of the last core of the machine.
@@ -22,9 +22,9 @@ pub(crate) fn last_core() -> u32 {
     available_parallelism().map_or(0, |cores| cores.get() as u32 - 1)
 }
 
-/// Gives each of the `interfaces` of `owner` a kernel thread for what it receives, and keeps those threads on the last core,
-/// `first` among all that run there. Where the kernel does not let this user do so, frames go on being received where they
-/// come from.
+/// Gives each of the `interfaces` of `owner` a kernel thread for what it receives, and keeps those threads on the last
+/// core, `first` among all that run there. Where the kernel does not let this user do so, frames go on being received
+/// where they come from.
 pub(crate) fn move_to_last_core(owner: &NetNamespace, interfaces: &[String], first: bool) -> Result<(), Error> {
     let core = last_core();
     if core == 0 {
@@ -41,8 +41,8 @@ pub(crate) fn move_to_last_core(owner: &NetNamespace, interfaces: &[String], fir
     Ok(())
 }
 
-/// Has the last core do the soft interrupts of all that an interface of `owner` receives, by receive packet steering (RPS,
-/// Documentation/networking/scaling.rst).
+/// Has the last core do the soft interrupts of all that an interface of `owner` receives, by receive packet steering
+/// (RPS, Documentation/networking/scaling.rst).
 ///
 /// # Errors
 /// Names the setting, which root of the machine may write only.
@@ -59,8 +59,8 @@ pub(crate) fn steer_to_last_core(owner: &NetNamespace, interface: &str) -> Resul
     })?
 }
 
-/// Gives the calling thread, which is to end soon, a /sys of its own namespace's interfaces: any other shows those of the
-/// namespace it was mounted in. Nobody else sees it.
+/// Gives the calling thread, which is to end soon, a /sys of its own namespace's interfaces: any other shows those of
+/// the namespace it was mounted in. Nobody else sees it.
 fn enter_own_sys() -> Result<(), Error> {
     let failed = |call: &'static str, object: &'static str| move |error| Error::new(call, object, error);
     unshare(CloneFlags::CLONE_NEWNS).map_err(failed("unshare(CLONE_NEWNS)", "a thread"))?;
@@ -78,7 +78,7 @@ fn write(file: &str, value: &str) -> Result<(), Error> {
     })
 }
 
-/// One core as the kernel writes sets of them: 32 cores a group, in hexadecimal, the highest group first.
+/// Returns the set of one core as the kernel writes it: 32 cores a group, in hexadecimal, the highest group first.
 fn mask(core: u32) -> String {
     format!("{:x}{}", 1u32 << (core % 32), ",00000000".repeat(core as usize / 32))
 }
@@ -97,7 +97,8 @@ fn pin(interfaces: &[String], core: usize, first: bool) {
             // One that ended meanwhile was another lab's.
             let _ = sched_setaffinity(Pid::from_raw(pid), &cores);
             if first {
-                // A port's queue holds 256 frames: a thread that waits a millisecond for its core loses what no device would.
+                // A port's queue holds 256 frames: a thread that waits a millisecond for its core loses what no device
+                // would.
                 let _ = go_first(pid.unsigned_abs());
             }
         }

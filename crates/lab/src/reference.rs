@@ -2,16 +2,16 @@
 //!
 //! The program is the interfaces' own and goes with them; no process holds it.
 //!
-//! Its limits follow from the clock alone, so a pause costs nothing as long as frames wait at its ports. `watch.rs` says when they
-//! could not.
+//! Its limits follow from the clock alone, so a pause costs nothing as long as frames wait at its ports. `watch.rs`
+//! says when they could not.
 
 mod watch;
 
 pub(crate) use watch::Counters;
 pub use watch::{ReferenceCounts, ReferenceWatch};
 
-use crate::limits::ReferenceLimits;
 use crate::load_failure::{incomplete, map_failed, object_failed, program_failed};
+use crate::reference_limits::ReferenceLimits;
 use aya::maps::{Array, DevMapHash, MapData};
 use aya::programs::Xdp;
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
@@ -21,14 +21,15 @@ use std::os::fd::AsFd;
 
 /// The compiled program.
 const OBJECT: &[u8] = include_bytes_aligned!("../bpf/reference.bpf.o");
-/// What errors call it.
+/// Name in errors.
 const WHAT: &str = "the reference device";
 /// Parts of a nanosecond in which the program keeps the cost of a frame.
 const FRAME_PARTS: u128 = 1 << 12;
 /// Parts of a nanosecond in which it keeps that of a byte.
 const BYTE_PARTS: u128 = 1 << 28;
 const SECOND: u128 = 1_000_000_000;
-/// Echoes may bunch by so much of a second, and by so many at least: more would pass for a higher limit in a short trial.
+/// Burst of echoes, as a part of a second, and its minimum: a longer burst would pass for a higher limit in a short
+/// trial.
 const ECHO_BUNCH_SHARE: u64 = 500;
 const ECHO_BUNCH_MINIMUM: u64 = 8;
 
@@ -66,11 +67,11 @@ impl Settings {
     }
 }
 
-/// Frames that the program of a reference device dropped because it was held up.
+/// Number of frames that the program of a reference device dropped because it was delayed.
 pub(crate) struct HeldUp(Array<MapData, u64>);
 
 impl HeldUp {
-    /// How many so far.
+    /// Returns the number so far.
     pub(crate) fn frames(&self) -> Result<u64, Error> {
         self.0.get(&0, 0).map_err(|error| map_failed("held_up", &error))
     }
@@ -86,8 +87,8 @@ pub(crate) fn install(limits: &ReferenceLimits) -> Result<HeldUp, Error> {
     for port in &ports {
         members.insert(*port, *port, None, 0).map_err(|error| map_failed("ports", &error))?;
     }
-    let found = loaded.program_mut("reference").ok_or_else(|| incomplete("reference"))?;
-    let xdp: &mut Xdp = found.try_into().map_err(program_failed(WHAT))?;
+    let xdp_program = loaded.program_mut("reference").ok_or_else(|| incomplete("reference"))?;
+    let xdp: &mut Xdp = xdp_program.try_into().map_err(program_failed(WHAT))?;
     xdp.load().map_err(program_failed(WHAT))?;
     let program = xdp.fd().map_err(program_failed(WHAT))?;
     for port in ports {

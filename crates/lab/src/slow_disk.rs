@@ -1,7 +1,8 @@
 //! A planted limit: all that a host's agent reads and writes for copies is on a slow disk.
 //!
-//! The disk is a file system in user space (FUSE) over the folders themselves, mounted in a mount namespace that only the
-//! agent shares. A process beside the lab serves it; when that ends, however it ends, the kernel removes the mount.
+//! The disk is a file system in user space (FUSE) over the folders themselves, mounted in a mount namespace that only
+//! the agent shares. A child process of the lab serves it; when that ends, however it ends, the kernel removes the
+//! mount.
 
 mod files;
 mod head;
@@ -16,31 +17,31 @@ use linerate_units::{BitRate, Nanos, ParseError};
 use serde::{Deserialize, Deserializer, de};
 use std::str::FromStr;
 
-/// A host whose disk is slow. It has one head and no cache: what is read or written has its time, one after the other.
+/// Slow disk of a host. It has one head and no cache: reads and writes take their time, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SlowDisk {
     /// The host.
     pub host: HostName,
-    /// What it reads, at the most.
+    /// Limit of the read rate.
     #[serde(default, deserialize_with = "text")]
     pub read_rate: Option<BitRate>,
-    /// What it writes, at the most.
+    /// Limit of the write rate.
     #[serde(default, deserialize_with = "text")]
     pub write_rate: Option<BitRate>,
-    /// What it takes to get to a file that is opened or made.
+    /// Time to access a file that is opened or created.
     #[serde(default, deserialize_with = "text")]
     pub access_time: Option<Nanos>,
 }
 
 impl SlowDisk {
-    /// It can be planted among `hosts`; says what is wrong.
+    /// Checks that it can be planted among `hosts`. Errors name the field.
     pub(crate) fn check(&self, hosts: &[HostName]) -> Result<(), String> {
         let fail = |problem: &str| Err(format!("slow-disk {}: {problem}", self.host));
         let rates = [self.read_rate, self.write_rate];
         match () {
             () if !hosts.contains(&self.host) => {
-                fail(&format!("there is no such host (hosts: {})", crate::bench::join(hosts)))
+                fail(&format!("there is no such host (hosts: {})", crate::error::host_list(hosts)))
             }
             () if rates == [None, None] && self.access_time.is_none() => {
                 fail("say what is slow: read-rate, write-rate, access-time")
@@ -52,7 +53,7 @@ impl SlowDisk {
     }
 }
 
-/// As on the command line: `b,write-rate=20MB/s,access-time=5ms`.
+/// Reads the form of the command line: `b,write-rate=20MB/s,access-time=5ms`.
 impl FromStr for SlowDisk {
     type Err = ParseError;
 
@@ -77,7 +78,7 @@ impl FromStr for SlowDisk {
     }
 }
 
-/// What [`FromStr`] reads.
+/// Writes the form that [`FromStr`] reads.
 impl std::fmt::Display for SlowDisk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.host)?;

@@ -5,16 +5,16 @@ use linerate_units::{Nanos, ParseError};
 use serde::{Deserialize, Deserializer, de};
 use std::str::FromStr;
 
-/// A host whose NFS server takes a set time for each call.
+/// NFS server of a host that takes a set time for each call.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SlowServer {
     /// The host.
     pub host: HostName,
-    /// What each call takes.
+    /// Time of each call.
     #[serde(default, deserialize_with = "time")]
     pub service_time: Option<Nanos>,
-    /// What a WRITE or COMMIT takes instead.
+    /// Time of a WRITE or COMMIT instead.
     #[serde(default, deserialize_with = "time")]
     pub write_time: Option<Nanos>,
     /// Calls served at a time; 8 unless said.
@@ -22,13 +22,13 @@ pub struct SlowServer {
 }
 
 impl SlowServer {
-    /// It can be planted among `hosts`; says what is wrong.
+    /// Checks that it can be planted among `hosts`. Errors name the field.
     pub(crate) fn check(&self, hosts: &[HostName]) -> Result<(), String> {
         let fail = |problem: &str| Err(format!("slow-server {}: {problem}", self.host));
         let times = [self.service_time, self.write_time];
         match () {
             () if !hosts.contains(&self.host) => {
-                fail(&format!("there is no such host (hosts: {})", crate::bench::join(hosts)))
+                fail(&format!("there is no such host (hosts: {})", crate::error::host_list(hosts)))
             }
             () if times == [None, None] => fail("say what takes how long: service-time, write-time, or both"),
             () if times.iter().flatten().any(|time| time.get() == 0) => fail("a time is above 0"),
@@ -37,7 +37,7 @@ impl SlowServer {
         }
     }
 
-    /// What makes an agent be like that.
+    /// Returns the agent's options for it.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let time = |option: &str, time: Option<Nanos>| time.map(|time| format!("{option}={}ns", time.get()));
         let times = [time("--nfs-service-time", self.service_time), time("--nfs-write-time", self.write_time)];
@@ -45,7 +45,7 @@ impl SlowServer {
     }
 }
 
-/// As on the command line: `b,service-time=2ms,at-once=1`.
+/// Reads the form of the command line: `b,service-time=2ms,at-once=1`.
 impl FromStr for SlowServer {
     type Err = ParseError;
 

@@ -5,11 +5,11 @@ use linerate_sys::namespace;
 use std::fs;
 use std::sync::OnceLock;
 
-/// Who the user was before this process moved into a user namespace, where it is root.
+/// User of this process before it moved into a user namespace, where it is root.
 static USER_OUTSIDE: OnceLock<u32> = OnceLock::new();
 
-/// Lets a user without privilege build labs: moves the process into a user namespace of its own. To be called first thing
-/// in `main`, while there is one thread. Does nothing for who may make networks already.
+/// Lets a user without privilege build labs: moves the process into a user namespace of its own. To be called first
+/// thing in `main`, while there is one thread. Does nothing for who may make networks already.
 ///
 /// A program that only enters or ends a kept lab must not call it: from inside, other user namespaces are out of reach.
 pub fn enter_user_namespace() -> Result<(), LabError> {
@@ -26,7 +26,7 @@ pub(crate) fn user_outside() -> u32 {
     *USER_OUTSIDE.get_or_init(namespace::effective_user)
 }
 
-/// What an administrator can do: the settings that forbid user namespaces, by what they say now.
+/// Returns the remedy for an administrator: the settings that forbid user namespaces, by their present values.
 fn remedy() -> String {
     let setting = |name: &str| fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/")));
     let settings = [

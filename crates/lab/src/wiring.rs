@@ -2,9 +2,8 @@
 
 use crate::LabError;
 use crate::address::{self, Addresses};
-use crate::bench::{Bench, DEVICE, DeviceKind, Link, TESTER};
+use crate::bench::{Bench, DEVICE, DeviceKind, FaultPlace, HostInterface, Link, MTU, TESTER};
 use crate::ethernet::{self, End};
-use crate::fault::{FaultPlace, HostInterface};
 use crate::path::{PathPlan, PlannedPort};
 use crate::policer::{self, Limit};
 use crate::receiving;
@@ -20,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,19 +27,17 @@ use std::time::{Duration, Instant};
 const INTERFACE: &str = "eth0";
 /// The bridge in the device's namespace.
 const BRIDGE: &str = "br0";
-/// MTU where nothing is said.
-const MTU: u32 = 1500;
 /// Ethernet header with two VLAN tags, bytes.
 const HEADERS: usize = 14 + 2 * 4;
-/// How long the kernel may take to see a carrier, and how soon that is noticed.
+/// Time for the kernel to see a carrier, and the interval of looking.
 const CARRIER: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(1);
-/// How long a new bench may take until every host hears every other: the machine may be busy.
+/// Time for every host of a new bench to hear every other: the machine may be busy.
 const RING_THROUGH: Duration = Duration::from_secs(60);
-/// How long that is tried where a link or a filter that loses may rightly stay silent.
+/// Limit of this time for a bench in which a link or a filter loses frames on purpose.
 const RING_THROUGH_LOSS: Duration = Duration::from_secs(5);
 
-/// What was built of a bench. Dropping it gives the descriptors back; what no process holds then, the kernel removes.
+/// Namespaces and links of a bench. Dropping it closes the descriptors; the kernel removes what no process uses then.
 pub(crate) struct Wiring {
     /// The hosts, in the order of the bench, and after them the tester.
     pub(crate) hosts: Vec<WiredHost>,
@@ -47,27 +45,27 @@ pub(crate) struct Wiring {
     device: Option<WiredHost>,
     /// Somebody tests the device with raw frames.
     tested: bool,
-    /// Where planted faults drop frames.
+    /// Interfaces at which planted faults drop frames.
     drop_points: Vec<DropPoint>,
-    /// What counts the losses of a reference device that has limits; none otherwise.
-    reference: Option<Counters>,
+    /// Counters of a reference device that has limits.
+    reference: Option<Arc<Counters>>,
 }
 
 /// A host without its agent.
 pub(crate) struct WiredHost {
     /// Its name.
     pub(crate) name: HostName,
-    /// Where it lives.
+    /// Network namespace.
     pub(crate) namespace: NetNamespace,
     /// Its addresses, IPv4 first; IPv6 only where the kernel has it.
     pub(crate) addresses: Vec<IpAddr>,
-    /// What its links are said to carry, by interface.
+    /// Declared rates of its links, by interface.
     pub(crate) rates: Vec<(String, BitRate)>,
-    /// It is the tester.
+    /// Whether it is the tester.
     tests: bool,
 }
 
-/// One link of a bench.
+/// Link of a bench.
 struct Port {
     /// The index of its host.
     host: usize,
@@ -82,12 +80,12 @@ struct Port {
 /// An interface that drops what the link of `host` loses.
 struct DropPoint {
     host: HostName,
-    /// The host in whose namespace it is; none for the device's.
+    /// Index of the host with the interface in its namespace; `None` for the device's.
     inside: Option<usize>,
     link: u32,
 }
 
-/// One end of a link while it is being built.
+/// End of a link while it is being built.
 struct LinkEnd<'a> {
     namespace: &'a NetNamespace,
     interface: String,
@@ -115,7 +113,8 @@ impl Wiring {
         Ok(wiring)
     }
 
-    /// Waits until the kernel has seen the carrier of each link that is up, which it does later: the first frames would be lost.
+    /// Waits until the kernel has seen the carrier of each link that is up, which it does later: the first frames would
+    /// be lost.
     fn until_links_run(&self) -> Result<(), LabError> {
         let deadline = Instant::now() + CARRIER;
         for host in self.hosts.iter().chain(&self.device) {
@@ -144,22 +143,22 @@ impl Wiring {
         let device = self.device.as_ref()?;
         let planned = |port: Port| {
             let host = &self.hosts[port.host];
-            // The tester's ports are told apart as its commands name them.
+            // The tester's ports go by the names of its commands.
             let to = if host.tests { HostName(format!("{TESTER}:{}", port.interface)) } else { host.name.clone() };
             Some(PlannedPort { limits: bench.path_to(&host.name)?, host: to, interface: port.far })
         };
         let ports = self.ports(bench).into_iter().map(planned).collect::<Option<Vec<_>>>()?;
-        let longest = self.hosts.iter().map(|host| mtu_of(bench, &host.name)).max().unwrap_or(MTU);
+        let longest = self.hosts.iter().map(|host| bench.mtu_of(&host.name)).max().unwrap_or(MTU);
         let plan = PathPlan { ports, longest: longest as usize + HEADERS, bypass_queues: !bench.has_rates() };
         Some((plan, &device.namespace))
     }
 
-    /// What counts the losses of a reference device that has limits; none otherwise.
-    pub(crate) fn reference(&self) -> Option<&Counters> {
+    /// Returns the counters of a reference device that has limits.
+    pub(crate) fn reference(&self) -> Option<&Arc<Counters>> {
         self.reference.as_ref()
     }
 
-    /// What must stay open for the device to live.
+    /// Returns the descriptors that must stay open for the device to live.
     pub(crate) fn held(&self) -> Vec<BorrowedFd<'_>> {
         self.device.iter().map(|device| device.namespace.as_fd()).collect()
     }
@@ -168,7 +167,7 @@ impl Wiring {
     pub(crate) fn host(&self, name: &HostName) -> Result<&WiredHost, LabError> {
         self.with_agent().find(|host| host.name == *name).ok_or_else(|| LabError::UnknownHost {
             host: name.clone(),
-            known: crate::bench::join(self.with_agent().map(|host| &host.name)),
+            known: crate::error::host_list(self.with_agent().map(|host| &host.name)),
         })
     }
 
@@ -193,13 +192,14 @@ impl Wiring {
     fn join_back_to_back(&mut self, bench: &Bench) -> Result<(), LabError> {
         let [first, second] = &self.hosts[..] else { return Ok(()) };
         // A link has one MTU: the smaller of what its ends say.
-        let mtu = [first, second].iter().map(|host| mtu_of(bench, &host.name)).min().unwrap_or(MTU);
+        let mtu = [first, second].iter().map(|host| bench.mtu_of(&host.name)).min().unwrap_or(MTU);
         inside(&first.namespace, Route::open)
             .and_then(|mut route| route.add_veth(INTERFACE, INTERFACE, &second.namespace, mtu))
             .map_err(LabError::at(format!("make the link {} - {}", first.name, second.name)))?;
         let losses = bench.losses();
         for (index, peer) in [(0, 1), (1, 0)] {
-            let (host, peer) = (&self.hosts[index], &self.hosts[peer]);
+            let host = &self.hosts[index];
+            let peer = &self.hosts[peer];
             let end = LinkEnd { namespace: &host.namespace, interface: INTERFACE.to_owned(), end: End::Host };
             // What the peer sends is lost where it comes in.
             let lost: Vec<_> = losses
@@ -233,7 +233,7 @@ impl Wiring {
     fn join_ports(&mut self, bench: &Bench) -> Result<(), LabError> {
         let [tester] = &mut self.hosts[..] else { return Ok(()) };
         let [first, second] = [port_name(0), port_name(1)];
-        let mtu = mtu_of(bench, &tester.name);
+        let mtu = bench.mtu_of(&tester.name);
         inside(&tester.namespace, Route::open)
             .and_then(|mut route| route.add_veth(&first, &second, &tester.namespace, mtu))
             .map_err(LabError::at(format!("make the link {first} - {second}")))?;
@@ -283,11 +283,11 @@ impl Wiring {
         let ports = self.ports(bench);
         for (index, port) in ports.iter().enumerate() {
             let host = &self.hosts[port.host];
-            let mtu = mtu_of(bench, &host.name);
+            let mtu = bench.mtu_of(&host.name);
             let link = bench.link_of(&host.name);
             let police = link.police;
             route.add_veth(&port.far, &port.interface, &host.namespace, mtu).map_err(host.building("the link"))?;
-            let own: Vec<_> = losses
+            let port_losses: Vec<_> = losses
                 .iter()
                 .filter_map(|(place, ratio)| match place {
                     FaultPlace::From(from) if *from == host.name => Some((Way::In, *ratio)),
@@ -298,7 +298,7 @@ impl Wiring {
             let far = LinkEnd { namespace: &device.namespace, interface: port.far.clone(), end: End::Device };
             let near = LinkEnd { namespace: &host.namespace, interface: port.interface.clone(), end: End::Host };
             let link = if port.tests {
-                let link = far.set_up_for_frames(&own).map_err(host.building("the device's port"))?;
+                let link = far.set_up_for_frames(&port_losses).map_err(host.building("the device's port"))?;
                 near.set_up_for_frames(&[]).map_err(host.building("the interface"))?;
                 link
             } else {
@@ -306,8 +306,10 @@ impl Wiring {
                 let lets_out = [rate, shape].into_iter().flatten().min();
                 let faults = bench.faults_need_frame_by_frame(&host.name);
                 let is_path = matches!(kind, DeviceKind::Path(_));
-                let by_itself = lets_out.is_some() || !own.is_empty() || faults || bench.has_policers() || is_path;
-                let link = far.set_up(lets_out, mtu, &own, by_itself).map_err(host.building("the device's port"))?;
+                let by_itself =
+                    lets_out.is_some() || !port_losses.is_empty() || faults || bench.has_policers() || is_path;
+                let link =
+                    far.set_up(lets_out, mtu, &port_losses, by_itself).map_err(host.building("the device's port"))?;
                 near.set_up(rate, mtu, &[], by_itself).map_err(host.building("the interface"))?;
                 link
             };
@@ -348,7 +350,7 @@ impl Wiring {
             if let Some(bridge) = bridge {
                 route.set_bridge(link, bridge).map_err(host.building("the bridge's port"))?;
             }
-            if !own.is_empty() || police.is_some() {
+            if !port_losses.is_empty() || police.is_some() {
                 self.drop_points.push(DropPoint { host: host.name.clone(), inside: None, link });
             }
             let had = host.give(&port.interface, &addresses).map_err(host.building("the addresses"))?;
@@ -364,11 +366,12 @@ impl Wiring {
                 };
                 let hosts = self.hosts.iter().enumerate();
                 let hosts = hosts.map(|(index, host)| (&host.namespace, interfaces(index))).collect();
-                self.reference = Some(Counters::new(held_up, &device.namespace, tested, hosts).map_err(failed())?);
+                let counters = Counters::new(held_up, &device.namespace, tested, hosts).map_err(failed())?;
+                self.reference = Some(Arc::new(counters));
             }
         }
-        // The reference device drops by its own account, so it may work on the tester's core. There its limits hold exactly:
-        // on another core, a pause of that core alone would lose frames that the limits would not.
+        // The reference device drops by its own account, so it may work on the tester's core. There its limits hold
+        // exactly: on another core, a pause of that core alone would lose frames that the limits would not.
         if ports.iter().any(|port| port.tests) && !matches!(kind, DeviceKind::Reference(_)) {
             let interfaces: Vec<_> = ports.into_iter().map(|port| port.far).collect();
             receiving::move_to_last_core(&device.namespace, &interfaces, true)
@@ -421,16 +424,16 @@ impl WiredHost {
     fn give(&self, interface: &str, addresses: &Addresses) -> Result<Vec<IpAddr>, linerate_sys::Error> {
         let mut route = inside(&self.namespace, Route::open)?;
         let link = route.index_of(interface)?;
-        let mut given = Vec::new();
+        let mut configured = Vec::new();
         for (position, address) in addresses.host.into_iter().enumerate() {
             if give(&mut route, link, address)? {
-                given.push(address);
+                configured.push(address);
                 if let Some(gateways) = addresses.gateway {
                     route.add_default_route(gateways[position])?;
                 }
             }
         }
-        Ok(given)
+        Ok(configured)
     }
 
     fn building(&self, what: &str) -> impl FnOnce(linerate_sys::Error) -> LabError + use<> {
@@ -438,8 +441,8 @@ impl WiredHost {
     }
 }
 
-/// The tester without its links. Each of its ports answers for its own addresses only, and speaks of nothing by itself as
-/// far as the kernel can be kept from that.
+/// The tester without its links. Each of its ports answers for its own addresses only, and speaks of nothing by itself
+/// as far as the kernel can be kept from that.
 fn tester(bench: &Bench) -> Result<WiredHost, LabError> {
     let name = HostName::from(TESTER);
     let rate = bench.link_of(&name).rate;
@@ -467,8 +470,8 @@ fn port_name(number: u8) -> String {
 }
 
 impl LinkEnd<'_> {
-    /// Brings this end up for raw frames, which pass no queueing discipline: only an end that joins what it receives takes
-    /// them where it has no XDP program. Plants its losses; gives its number.
+    /// Brings this end up for raw frames, which pass no queueing discipline: only an end that joins what it receives
+    /// takes them where it has no XDP program. Plants its losses; gives its number.
     fn set_up_for_frames(&self, losses: &[(Way, Ratio)]) -> Result<u32, linerate_sys::Error> {
         let (mut route, ethtool) = inside(self.namespace, || Ok((Route::open()?, Ethtool::open()?)))?;
         let link = route.index_of(&self.interface)?;
@@ -505,8 +508,8 @@ impl LinkEnd<'_> {
             route.drop_by_chance(link, losses)?;
         }
         route.set_up(link)?;
-        // Every frame is to pass by itself where frames are timed or lost. Not before the end is up: one that is down notes the
-        // wish to join what it receives, and takes nothing from XDP programs later all the same.
+        // Every frame is to pass by itself where frames are timed or lost. Not before the end is up: one that is down
+        // notes the wish to join what it receives, and takes nothing from XDP programs later all the same.
         if by_itself {
             ethtool.send_frame_by_frame(&self.interface)?;
         }
@@ -516,7 +519,7 @@ impl LinkEnd<'_> {
 
 /// An empty namespace with loopback up, whose interfaces use IPv6 addresses at once and ask nobody for more.
 fn namespace_of(owner: &str) -> Result<NetNamespace, LabError> {
-    let made = NetNamespace::new().and_then(|namespace| {
+    let namespace_or_error = NetNamespace::new().and_then(|namespace| {
         inside(&namespace, || {
             for (setting, value) in [("disable_ipv6", "0"), ("accept_dad", "0"), ("accept_ra", "0")] {
                 for interfaces in ["all", "default"] {
@@ -530,7 +533,7 @@ fn namespace_of(owner: &str) -> Result<NetNamespace, LabError> {
         })?;
         Ok(namespace)
     });
-    made.map_err(LabError::at(format!("make the network namespace of {owner}")))
+    namespace_or_error.map_err(LabError::at(format!("make the network namespace of {owner}")))
 }
 
 /// Makes the calling thread's namespace that of a device.
@@ -591,11 +594,6 @@ fn hear_all(ends: &[(&WiredHost, UdpSocket, SocketAddr)], longest: Duration) -> 
         }
     }
     silent
-}
-
-/// The largest IP packet of a host's link, bytes.
-pub(crate) fn mtu_of(bench: &Bench, host: &HostName) -> u32 {
-    bench.link_of(host).mtu.unwrap_or(MTU)
 }
 
 /// Runs `work` inside a namespace.

@@ -1,7 +1,7 @@
 //! The ladder: what each layer of one path delivers, in one unit, so that the layer that loses the most can be named.
 
 use crate::checked::{OutOfRange, check_when_read, within};
-use crate::plan::check_names;
+use crate::trial::check_names;
 use crate::{Firmness, IpVersion, Message, Path, Repeats, Summary, Transport, Trial, Verdict};
 use linerate_units::BitRate;
 use schemars::JsonSchema;

@@ -15,11 +15,9 @@ mod comparison;
 mod counts;
 mod curve;
 mod device;
-mod device_found;
 mod device_load;
 mod encapsulation;
 mod figures;
-mod file_server;
 mod firmness;
 mod header_field;
 mod histogram;
@@ -27,23 +25,27 @@ mod host;
 mod host_name;
 mod ip_packet;
 mod ladder;
-mod limits;
-mod loaded_latency;
+mod limit;
+mod link_id;
 mod loss;
 mod measure_unit;
 mod measurement;
 mod medium;
 mod message;
+mod named;
 mod neighbours;
 mod network_counters;
 mod observation;
 mod outage;
 mod outcome;
+mod path_limit;
 mod plan;
 mod port_name;
 mod power;
 mod proof;
 mod record;
+mod record_id;
+mod repeats;
 mod result;
 mod run_summary;
 mod series;
@@ -53,6 +55,8 @@ mod stream_event;
 mod study_run;
 mod summary;
 mod task;
+mod timing;
+mod transport;
 mod trial;
 mod verdict;
 
@@ -71,26 +75,25 @@ pub use counts::{
 };
 pub use curve::{ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint};
 pub use device::{
-    DeviceFound, DevicePlan, DeviceTest, DirectionCounts, FrameLatency, FrameTesterLimit, LossCurve, LossPoint,
-    PortPair, Throughput,
+    BackToBack, BufferTime, BurstLengths, DeviceFound, DevicePlan, DeviceTest, DirectionCounts, EchoRate, FrameLatency,
+    FrameTesterLimit, GoalBounds, LossCurve, LossPoint, PortPair, Recovery, SearchGoal, Throughput,
 };
-pub use device_found::{BackToBack, BufferTime, BurstLengths, EchoRate, GoalBounds, Recovery, SearchGoal};
 pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use encapsulation::{Encapsulation, UnknownEncapsulation};
 pub use figures::{
-    AddressTable, CopyClient, CopyFigures, CpuCost, CpuCosts, FlowFigures, FlowRate, FrameFlow, Latency, LearningRate,
-    NfsFigures, OperationFigures, RateRange, ReceivedRates, RequestFigures, RpcFigures, SentRates, Share, SizeClass,
-    StageShare, StreamFigures, TcpSummary, TransactFigures, WorkShare,
+    AddedDelay, AddressTable, CopyClient, CopyFigures, CpuCost, CpuCosts, DelayGrade, FlowFigures, FlowRate, FrameFlow,
+    Latency, LearningRate, LoadedLatency, NfsFigures, OperationFigures, RateRange, ReceivedRates, RequestFigures,
+    RoundTripsPerMinute, RpcFigures, SentRates, Share, SizeClass, StageShare, StreamFigures, TcpSummary,
+    TransactFigures, WorkShare,
 };
-pub use file_server::{FileServer, Password, SMB_PORT, SmbServer, SmbVersion, UnknownSmbVersion};
 pub use firmness::{Firmness, Known};
 pub use header_field::{HeaderField, Layer, LayerBytes};
 pub use histogram::{BadHistogram, Histogram};
 pub use host::{Capability, Host, Nic};
 pub use host_name::HostName;
 pub use ladder::{Gap, Ladder, LadderLayer, LadderPlan, LayerLatency, LayerName, Planned};
-pub use limits::{IpVersion, PathLimit, Transport, ip_packets, layer_bytes, tcp_overhead, tcp_packet};
-pub use loaded_latency::{AddedDelay, DelayGrade, LoadedLatency, RoundTripsPerMinute};
+pub use limit::{Limit, LimitPlace};
+pub use link_id::LinkId;
 pub use loss::{Loss, LossPlaces};
 pub use measure_unit::MeasureUnit;
 pub use measurement::{Detail, Measurement, TesterLimit};
@@ -104,18 +107,21 @@ pub use observation::{
 };
 pub use outage::Outage;
 pub use outcome::Outcome;
-pub use plan::{Goal, Plan, Repeats, SweepPlan};
+pub use path_limit::{PathLimit, ip_packets, layer_bytes, tcp_overhead, tcp_packet};
+pub use plan::{Goal, Plan, SweepPlan};
 pub use port_name::PortName;
 pub use power::{Power, Powers, UnknownPower};
 pub use proof::{Counterproof, Expects, PairPart, Proof};
-pub use record::{Record, RecordId, SCHEMA, from_command_name, shell_command, shell_word, typed};
+pub use record::{Record, SCHEMA, from_command_name, shell_command, shell_word, typed};
+pub use record_id::RecordId;
+pub use repeats::Repeats;
 pub use result::{AttemptSpan, FramesRun, Standing, TrialResult};
 pub use run_summary::{Headline, HeadlineVerdict, RunSummary};
 pub use series::{
     LatencyBuckets, Readings, Sampling, Series, SeriesBuilder, SeriesQuantity, SeriesUnit, SessionSeries, Span, Track,
 };
 pub use session::{
-    Assignment, Endpoints, FailureKind, HostCounts, LinkId, Listen, Meter, Order, Ready, Role, RoleCounts, RoleKind,
+    Assignment, Endpoints, FailureKind, HostCounts, Listen, Meter, Order, Ready, Role, RoleCounts, RoleKind,
     SessionFailure, SessionId, SessionKey, SessionProgress, Stage,
 };
 pub use stack::{BadStack, Stack};
@@ -124,14 +130,15 @@ pub use study_run::StudyRun;
 pub use summary::{Interval, Summary};
 pub use task::{
     Arrivals, BadFrame, BadMac, BadMix, BadTree, BadVary, CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks,
-    CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree, CopyVerify, CopyWay, Direction, FileSet, FrameBytes,
-    FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameStream, FramesTask, IoSizes, Iperf3Client,
-    Iperf3End, Iperf3Login, Iperf3Server, MIX_PERIOD, MOST_VARIED, Mac, MacRule, MadeTree, MixError, MixPart, Net,
-    NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask, Offered, OperationCounts, Path, PortInfo, RawFrame, ReceiveBy,
-    RpcCall, RpcTask, SIGNATURE_BYTES, SendBy, Server, Service, SimulatedHosts, SocketOptions, StreamTask, Task,
-    TaskKind, TransactStyle, TransactTask, TreeKind, Vary, VaryField, VaryOrder,
+    CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree, CopyVerify, CopyWay, Direction, FileServer, FileSet,
+    FrameBytes, FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameStream, FramesTask, IoSizes,
+    Iperf3Client, Iperf3End, Iperf3Login, Iperf3Server, MIX_PERIOD, MOST_VARIED, Mac, MacRule, MadeTree, MixError,
+    MixPart, Net, NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask, Offered, OperationCounts, Password, Path,
+    PortInfo, RawFrame, ReceiveBy, RpcCall, RpcTask, SIGNATURE_BYTES, SMB_PORT, SendBy, Server, Service,
+    SimulatedHosts, SmbServer, SmbVersion, SocketOptions, StreamTask, Task, TaskKind, TransactStyle, TransactTask,
+    TreeKind, UnknownSmbVersion, Vary, VaryField, VaryOrder,
 };
-pub use trial::{Load, Timing, Trial, Warmup, Window};
-pub use verdict::{
-    Confidence, ConfidenceCheck, ConfidenceCondition, Limit, LimitPlace, Steadiness, Support, Verdict, Weighed,
-};
+pub use timing::{Timing, Warmup, Window};
+pub use transport::{IpVersion, Transport};
+pub use trial::{Load, Trial};
+pub use verdict::{Confidence, ConfidenceCheck, ConfidenceCondition, Steadiness, Support, Verdict, Weighed};

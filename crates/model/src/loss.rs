@@ -1,4 +1,4 @@
-//! What became of the datagrams that did not arrive.
+//! Datagrams that did not arrive, and where they were lost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,64 +19,55 @@ pub struct Loss {
     pub reordered: u64,
 }
 
-/// Where datagrams were lost, from the sending program to the receiving one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LossPlaces {
+/// Defines [`LossPlaces`]: a row is a place's field and its name in words.
+macro_rules! loss_places {
+    ($($(#[$documentation:meta])* $place:ident = $words:literal;)+) => {
+        /// Datagrams lost at each place, from the sending program to the receiving one.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub struct LossPlaces {
+            $($(#[$documentation])* pub $place: u64,)+
+        }
+
+        impl LossPlaces {
+            /// Returns all places, in the order of the path, each with its name in words.
+            pub fn named(&self) -> [(&'static str, u64); [$($words),+].len()] {
+                [$(($words, self.$place)),+]
+            }
+
+            /// Returns the sum over all places.
+            pub fn sum(&self) -> u64 {
+                0 $(+ self.$place)+
+            }
+        }
+
+        impl AddAssign for LossPlaces {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$place += other.$place;)+
+            }
+        }
+    };
+}
+
+loss_places! {
     /// Due at the offered rate, but the sender did not get to them.
-    pub not_sent: u64,
+    not_sent = "not sent";
     /// A filter of the sending host dropped them: tc on the way out.
-    pub sender_filter: u64,
+    sender_filter = "sender's filter";
     /// The sender's kernel refused them, or its queue (qdisc) or NIC dropped them.
-    pub sender_queue: u64,
+    sender_queue = "sender's queue or NIC";
     /// Left the sender's NIC and reached no counter of the receiving host: lost on a wire or in a device, or dropped where the
     /// kernel does not count.
-    pub unaccounted: u64,
+    unaccounted = "unaccounted";
     /// Damaged on the path: the receiving host found a wrong checksum or header.
-    pub corrupted: u64,
+    corrupted = "corrupted";
     /// The receiver's NIC ring or its kernel's input queue (softnet) dropped them.
-    pub receiver_queue: u64,
+    receiver_queue = "receiver's NIC or kernel queue";
     /// A filter of the receiving host dropped them: tc or XDP on the way in, netfilter, or the reverse path filter.
-    pub receiver_filter: u64,
+    receiver_filter = "receiver's filter";
     /// Some of their fragments arrived, but the receiving host could not put them together.
-    pub reassembly: u64,
+    reassembly = "receiver's IP reassembly";
     /// No room in the receiving socket's buffer: the program did not read fast enough.
-    pub socket_buffer: u64,
-}
-
-impl LossPlaces {
-    /// All places, in the order of the path, each with its name in words.
-    pub fn named(&self) -> [(&'static str, u64); 9] {
-        [
-            ("not sent", self.not_sent),
-            ("sender's filter", self.sender_filter),
-            ("sender's queue or NIC", self.sender_queue),
-            ("unaccounted", self.unaccounted),
-            ("corrupted", self.corrupted),
-            ("receiver's NIC or kernel queue", self.receiver_queue),
-            ("receiver's filter", self.receiver_filter),
-            ("receiver's IP reassembly", self.reassembly),
-            ("receiver's socket buffer", self.socket_buffer),
-        ]
-    }
-
-    /// The sum over all places.
-    pub fn sum(&self) -> u64 {
-        self.named().iter().map(|(_, count)| count).sum()
-    }
-}
-
-impl AddAssign for LossPlaces {
-    fn add_assign(&mut self, other: Self) {
-        self.not_sent += other.not_sent;
-        self.sender_filter += other.sender_filter;
-        self.sender_queue += other.sender_queue;
-        self.unaccounted += other.unaccounted;
-        self.corrupted += other.corrupted;
-        self.receiver_queue += other.receiver_queue;
-        self.receiver_filter += other.receiver_filter;
-        self.reassembly += other.reassembly;
-        self.socket_buffer += other.socket_buffer;
-    }
+    socket_buffer = "receiver's socket buffer";
 }
 
 impl AddAssign for Loss {

@@ -1,6 +1,6 @@
 //! Sentences of a record: kept with their values, so that a report tells them in its reader's language.
 
-use crate::{CopyStage, HostName, Limit};
+use crate::HostName;
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, grouped};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -273,8 +273,6 @@ values! {
     FrameRate: rate => Self::FramesPerS(rate.get());
     Nanos: time => Self::Ns(time.get());
     ByteCount: bytes => Self::Bytes(bytes.get());
-    Limit: limit => Self::term("limit", limit);
-    CopyStage: stage => Self::term("stage", stage.name());
     Message: message => Self::Message(message);
 }
 

@@ -1,10 +1,10 @@
 //! What a run is asked: fixed once the run has begun. What a method chooses as it goes stands in the trials.
 
-use crate::checked::{OutOfRange, check_when_read, within};
-use crate::{Calibrated, Calibration, CurvePlan, DevicePlan, DeviceTest, LadderPlan, Trial};
+use crate::checked::{OutOfRange, check_when_read};
+use crate::trial::check_names;
+use crate::{Calibrated, Calibration, CurvePlan, DevicePlan, DeviceTest, LadderPlan, Repeats, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// What a run is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -108,60 +108,10 @@ pub struct SweepPlan {
     pub repeats: Repeats,
 }
 
-/// How often a trial is run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", remote = "Self")]
-pub enum Repeats {
-    /// So many times.
-    Times(u32),
-    /// Until the confidence interval of the mean is narrow enough, within bounds.
-    Until {
-        /// Confidence in percent, as in 95.
-        confidence_percent: f64,
-        /// Half the interval's width as a share of the mean, as in 0.025.
-        within: f64,
-        /// At least so many times (no fewer than 5, unless `at_most` is).
-        at_least: u32,
-        /// At most so many times.
-        at_most: u32,
-    },
-}
-
 impl SweepPlan {
     fn check(&self) -> Result<(), OutOfRange> {
         check_names(&self.cells)
     }
 }
 
-/// Checks that no two of `cells` have one name: trials of one name are repeats of one cell, and the other would never be done.
-pub(crate) fn check_names(cells: &[Trial]) -> Result<(), OutOfRange> {
-    let mut names = BTreeSet::new();
-    match cells.iter().find(|cell| !names.insert(&cell.name)) {
-        Some(cell) => Err(OutOfRange(format!("two trials of the plan are called `{}`", cell.name))),
-        None => Ok(()),
-    }
-}
-
-impl Repeats {
-    /// No trial is run more often.
-    const MOST: u32 = 1_000_000;
-
-    fn check(&self) -> Result<(), OutOfRange> {
-        match *self {
-            Self::Times(times) => within("repeats", times, 1..=Self::MOST),
-            Self::Until { confidence_percent, within: share, at_least, at_most } => {
-                if !(50.0..100.0).contains(&confidence_percent) {
-                    let message = format!("a confidence of {confidence_percent} %: choose 50 to below 100");
-                    return Err(OutOfRange(message));
-                }
-                if !(share > 0.0 && share.is_finite()) {
-                    return Err(OutOfRange(format!("an interval within {share} of the mean: choose a share above 0")));
-                }
-                within("repeats", at_least, 1..=Self::MOST)?;
-                within("repeats", at_most, 1..=Self::MOST)
-            }
-        }
-    }
-}
-
-check_when_read!(SweepPlan, Repeats);
+check_when_read!(SweepPlan);

@@ -2,26 +2,14 @@
 
 use crate::{
     Caveat, CopyFigures, CurveFound, CurvePlan, DeviceFound, DevicePlan, Goal, Host, Ladder, Measurement, Outcome,
-    Plan, StudyRun, TrialResult,
+    Plan, RecordId, StudyRun, TrialResult,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
-use std::fmt;
 
 /// The format's name and version. Fields may be added within a version; none changes its meaning.
 pub const SCHEMA: &str = "linerate.record/2";
-
-/// Names a record: the time it began and a random tail, as in `20261121T093000-4f2a`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct RecordId(pub String);
-
-impl fmt::Display for RecordId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
 
 /// A run: what was asked, of whom, every attempt, and what they amount to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

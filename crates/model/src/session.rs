@@ -5,8 +5,8 @@
 
 use crate::checked::{OutOfRange, check_when_read};
 use crate::{
-    Caveat, CopyCounts, EndCounts, FramePartCounts, LatencyBuckets, Observation, Password, Sampling, Series, Task,
-    Timing,
+    Caveat, CopyCounts, EndCounts, FramePartCounts, LatencyBuckets, LinkId, Observation, Password, Sampling, Series,
+    Task, Timing,
 };
 use linerate_units::Nanos;
 use schemars::JsonSchema;
@@ -43,11 +43,6 @@ impl fmt::Display for SessionId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SessionKey(pub [u8; 16]);
-
-/// Names a connection between two roles of one load: one listens on it, the other connects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct LinkId(pub u16);
 
 /// Where links are listened on.
 pub type Endpoints = BTreeMap<LinkId, SocketAddr>;

@@ -4,19 +4,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Which run of a study a record is.
+/// The run of a study that a record keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StudyRun {
-    /// The study's name.
+    /// Name of the study.
     pub study: String,
-    /// The level of each factor, by the factor's column.
+    /// Level of each factor, by the factor's column.
     pub levels: BTreeMap<String, String>,
-    /// Which of the repeats, from 1.
+    /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// Which of the study's tests; none where it has one.
+    /// Name of the test; `None` if the study has only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
-    /// The commands that set its factors. A study that names others now, or another test, asks for another run.
+    /// Commands that set the factors. A study with other commands or another test needs a new run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
 }

@@ -1,6 +1,7 @@
 //! What limited a result.
 
-use crate::{Message, Proof};
+use crate::named::named;
+use crate::{Limit, LimitPlace, Message, Proof};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -73,81 +74,6 @@ impl Verdict {
     }
 }
 
-/// A place on the way from the sending program to the receiving one, or beside it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LimitPlace {
-    /// The program that sends, or asks, and its buffers.
-    SenderApplication,
-    /// The rest of the sending host: its processors and its kernel.
-    SenderHost,
-    /// The queue of the sending host's interface.
-    SenderQueue,
-    /// The path from the sender to the receiver.
-    ForwardPath,
-    /// The path on which acknowledgements and answers come back.
-    ReturnPath,
-    /// The rest of the receiving host: its interface, its processors and its kernel.
-    ReceiverHost,
-    /// The program that receives, and its buffers.
-    ReceiverApplication,
-    /// The server that answers calls.
-    Server,
-    /// The storage of a copy.
-    Storage,
-    /// The device under test.
-    Device,
-}
-
-impl LimitPlace {
-    /// All places, in the order of the path.
-    pub const ALL: [Self; 10] = [
-        Self::SenderApplication,
-        Self::SenderHost,
-        Self::SenderQueue,
-        Self::ForwardPath,
-        Self::ReturnPath,
-        Self::ReceiverHost,
-        Self::ReceiverApplication,
-        Self::Server,
-        Self::Storage,
-        Self::Device,
-    ];
-
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SenderApplication => "sender-application",
-            Self::SenderHost => "sender-host",
-            Self::SenderQueue => "sender-queue",
-            Self::ForwardPath => "forward-path",
-            Self::ReturnPath => "return-path",
-            Self::ReceiverHost => "receiver-host",
-            Self::ReceiverApplication => "receiver-application",
-            Self::Server => "server",
-            Self::Storage => "storage",
-            Self::Device => "device",
-        }
-    }
-}
-
-impl fmt::Display for LimitPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::SenderApplication => "sending program",
-            Self::SenderHost => "sending host",
-            Self::SenderQueue => "sending host's queue",
-            Self::ForwardPath => "forward path",
-            Self::ReturnPath => "return path",
-            Self::ReceiverHost => "receiving host",
-            Self::ReceiverApplication => "receiving program",
-            Self::Server => "server",
-            Self::Storage => "storage",
-            Self::Device => "device",
-        })
-    }
-}
-
 /// How steady a result was within the measured window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -192,52 +118,21 @@ pub struct ConfidenceCheck {
     pub text: Message,
 }
 
-/// Condition of high confidence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ConfidenceCondition {
-    /// Something was counted that accounts for the result: the limit is not the one left over when others are excluded.
-    PositiveEvidence,
-    /// The window was sampled often enough.
-    Sampled,
-    /// The counts of both ends add up.
-    CountsAgree,
-    /// No good sign points to another limit, and no other traffic used the interfaces.
-    NoOtherSign,
-    /// The two measurements of a comparison were interleaved.
-    Interleaved,
-    /// Sender and receiver ran, or were idle by choice.
-    LoadRan,
-}
-
-impl ConfidenceCondition {
-    /// All conditions, in the order in which they are checked.
-    pub const ALL: [Self; 6] =
-        [Self::PositiveEvidence, Self::Sampled, Self::CountsAgree, Self::NoOtherSign, Self::Interleaved, Self::LoadRan];
-
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PositiveEvidence => "positive-evidence",
-            Self::Sampled => "sampled",
-            Self::CountsAgree => "counts-agree",
-            Self::NoOtherSign => "no-other-sign",
-            Self::Interleaved => "interleaved",
-            Self::LoadRan => "load-ran",
-        }
-    }
-}
-
-impl fmt::Display for ConfidenceCondition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::PositiveEvidence => "positive evidence",
-            Self::Sampled => "sampled often",
-            Self::CountsAgree => "counts agree",
-            Self::NoOtherSign => "no other sign",
-            Self::Interleaved => "interleaved",
-            Self::LoadRan => "load ran",
-        })
+named! {
+    /// Condition of high confidence.
+    pub enum ConfidenceCondition {
+        /// Something was counted that accounts for the result: the limit is not the one left over when others are excluded.
+        PositiveEvidence = "positive-evidence", "positive evidence";
+        /// The window was sampled often enough.
+        Sampled = "sampled", "sampled often";
+        /// The counts of both ends add up.
+        CountsAgree = "counts-agree", "counts agree";
+        /// No good sign points to another limit, and no other traffic used the interfaces.
+        NoOtherSign = "no-other-sign", "no other sign";
+        /// The two measurements of a comparison were interleaved.
+        Interleaved = "interleaved", "interleaved";
+        /// Sender and receiver ran, or were idle by choice.
+        LoadRan = "load-ran", "load ran";
     }
 }
 
@@ -265,166 +160,6 @@ impl fmt::Display for Support {
             Self::Hint => "hint",
             Self::For => "for",
             Self::Strong => "strong",
-        })
-    }
-}
-
-/// What can limit a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Limit {
-    /// The load that was asked for: all of it arrived.
-    OfferedLoad,
-    /// A link of known speed is full.
-    Wire,
-    /// The bus of an interface's card: its slot carries less than its link.
-    HostBus,
-    /// The result equals what the tester reaches without the device.
-    Tester,
-    /// The server that answers calls (RPC, NFS): its storage, its threads or its processor.
-    Server,
-    /// The source's storage: what a copy reads from.
-    StorageRead,
-    /// The destination's storage: what a copy writes to and makes durable.
-    StorageWrite,
-    /// The sending host's processor.
-    SenderCpu,
-    /// The receiving host's processor.
-    ReceiverCpu,
-    /// A buffer of the receiving host: datagrams found no room in the socket's though the program that reads it had time, or their
-    /// fragments none in the memory for reassembly.
-    ReceiverBuffer,
-    /// The time that a host's kernel spends in soft interrupts: receiving and sending packets for whatever program.
-    SoftirqCpu,
-    /// The receiver's window: the data that it allows to be in flight at once.
-    Window,
-    /// The sender's buffer: it holds less than what would be in flight.
-    SendBuffer,
-    /// The beginning of a connection: TCP was still growing to its rate.
-    StartUp,
-    /// Loss on the path, which TCP takes for congestion, or which takes its share of datagrams.
-    PathLoss,
-    /// An outage: the path carried nothing for a part of the window.
-    Outage,
-    /// Large packets that the path drops without an ICMP message to their sender.
-    MtuBlackHole,
-    /// Payload that the path changed: the receiver's checksums fail, and it drops the packets.
-    Corruption,
-    /// The device under test: bypassed, the result rose.
-    Device,
-    /// Something on the path that lets through less than any link on it carries, as far as their speeds are known: a shaper,
-    /// a policer, a slower link.
-    Shaper,
-    /// The time that one request takes, as long as the next waits for it.
-    Latency,
-    /// Inconclusive: the evidence says what was missing.
-    CannotTell,
-}
-
-impl Limit {
-    /// All limits, in the order of the path.
-    pub const ALL: [Self; 22] = [
-        Self::OfferedLoad,
-        Self::Wire,
-        Self::HostBus,
-        Self::Tester,
-        Self::Server,
-        Self::StorageRead,
-        Self::StorageWrite,
-        Self::SenderCpu,
-        Self::ReceiverCpu,
-        Self::ReceiverBuffer,
-        Self::SoftirqCpu,
-        Self::Window,
-        Self::SendBuffer,
-        Self::StartUp,
-        Self::Outage,
-        Self::PathLoss,
-        Self::MtuBlackHole,
-        Self::Corruption,
-        Self::Device,
-        Self::Shaper,
-        Self::Latency,
-        Self::CannotTell,
-    ];
-
-    /// Where it is, if its kind alone says so.
-    pub fn usual_place(self) -> Option<LimitPlace> {
-        match self {
-            Self::SenderCpu | Self::StartUp => Some(LimitPlace::SenderHost),
-            Self::ReceiverCpu => Some(LimitPlace::ReceiverHost),
-            Self::SendBuffer => Some(LimitPlace::SenderApplication),
-            Self::Window | Self::ReceiverBuffer => Some(LimitPlace::ReceiverApplication),
-            Self::Outage | Self::PathLoss | Self::MtuBlackHole | Self::Corruption | Self::Shaper => {
-                Some(LimitPlace::ForwardPath)
-            }
-            Self::Server => Some(LimitPlace::Server),
-            Self::StorageRead | Self::StorageWrite => Some(LimitPlace::Storage),
-            Self::Device => Some(LimitPlace::Device),
-            Self::OfferedLoad
-            | Self::Wire
-            | Self::HostBus
-            | Self::Tester
-            | Self::SoftirqCpu
-            | Self::Latency
-            | Self::CannotTell => None,
-        }
-    }
-
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OfferedLoad => "offered-load",
-            Self::Wire => "wire",
-            Self::HostBus => "host-bus",
-            Self::Tester => "tester",
-            Self::Server => "server",
-            Self::StorageRead => "storage-read",
-            Self::StorageWrite => "storage-write",
-            Self::SenderCpu => "sender-cpu",
-            Self::ReceiverCpu => "receiver-cpu",
-            Self::ReceiverBuffer => "receiver-buffer",
-            Self::SoftirqCpu => "softirq-cpu",
-            Self::Window => "window",
-            Self::SendBuffer => "send-buffer",
-            Self::StartUp => "start-up",
-            Self::Outage => "outage",
-            Self::PathLoss => "path-loss",
-            Self::MtuBlackHole => "mtu-black-hole",
-            Self::Corruption => "corruption",
-            Self::Device => "device",
-            Self::Shaper => "shaper",
-            Self::Latency => "latency",
-            Self::CannotTell => "cannot-tell",
-        }
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::OfferedLoad => "offered load",
-            Self::Wire => "wire",
-            Self::HostBus => "host bus",
-            Self::Tester => "tester",
-            Self::Server => "server",
-            Self::StorageRead => "storage read",
-            Self::StorageWrite => "storage write",
-            Self::SenderCpu => "sender's CPU",
-            Self::ReceiverCpu => "receiver's CPU",
-            Self::ReceiverBuffer => "receiver's buffer",
-            Self::SoftirqCpu => "soft interrupts' CPU",
-            Self::Window => "window",
-            Self::SendBuffer => "sender's buffer",
-            Self::StartUp => "start-up",
-            Self::Outage => "outage",
-            Self::PathLoss => "loss on the path",
-            Self::MtuBlackHole => "path MTU black hole",
-            Self::Corruption => "corruption on the path",
-            Self::Device => "device",
-            Self::Shaper => "shaper",
-            Self::Latency => "latency",
-            Self::CannotTell => "cannot tell",
         })
     }
 }

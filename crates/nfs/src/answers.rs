@@ -1,7 +1,7 @@
 //! The results of NFS version 3 procedures as they come from a server that may be anyone's: RFC 1813 section 3.3.
 //!
-//! Reading never allocates and believes no length: what is read borrows from the reply. (nfs3_types, of which the calls are
-//! made, trusts the lengths it reads, and makes room for 4 GB if told to.)
+//! Reading never allocates and believes no length: what is read borrows from the reply. (nfs3_types, of which the calls
+//! are made, trusts the lengths it reads, and allocates 4 GB for a reply that claims as much.)
 
 use crate::status;
 use linerate_model::NfsOperation;
@@ -17,24 +17,24 @@ const NAME: usize = 4096;
 /// A verifier of writes: it changes when the server has lost what was not committed.
 pub(crate) type Verifier = [u8; 8];
 
-/// What a server answered.
+/// Answer of a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Answer<'a> {
-    /// It failed, with this status.
+    /// The call failed with this status.
     Failed(u32),
-    /// It succeeded, and there is nothing more to know.
+    /// The call succeeded, without further results.
     Done,
-    /// What was asked about.
+    /// Attributes of the object.
     Attributes(Attributes),
-    /// The handle of what was found or made, and what is known of it, where the server told it.
+    /// Handle of the object that was looked up or created, and its attributes, if the server sent them.
     Handle(Option<&'a [u8]>, Option<Attributes>),
-    /// What was read.
+    /// Data of a read.
     Data { bytes: &'a [u8], eof: bool },
-    /// So many bytes were written.
+    /// Number of bytes written.
     Written { count: u32, verifier: Verifier },
-    /// What was written before is stable.
+    /// Earlier writes are stable.
     Committed(Verifier),
-    /// Where a symbolic link leads.
+    /// Target of a symbolic link.
     Path(&'a [u8]),
     /// A part of a directory.
     Entries(Entries<'a>),
@@ -42,7 +42,7 @@ pub(crate) enum Answer<'a> {
     Limits { read: u32, write: u32, time_step: u64 },
 }
 
-/// What is known of a file, directory or link: the parts of a `fattr3` that are of use.
+/// Attributes of a file, directory or link: the used parts of a `fattr3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Attributes {
     /// An `ftype3`.
@@ -59,19 +59,19 @@ pub(crate) struct Attributes {
 pub(crate) struct Entries<'a> {
     rest: Rest<'a>,
     plus: bool,
-    /// What goes with the cookies.
+    /// Verifier that belongs to the cookies.
     pub(crate) verifier: Verifier,
-    /// There are no more.
+    /// Whether the listing is complete.
     pub(crate) end: bool,
 }
 
-/// One of them.
+/// Entry of a directory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a [u8],
-    /// Where the listing goes on after it.
+    /// Cookie with which the listing goes on after this entry.
     pub(crate) cookie: u64,
-    /// Only of READDIRPLUS, where the server told them.
+    /// Attributes; READDIRPLUS only, and only if the server sent them.
     pub(crate) attributes: Option<Attributes>,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// Reads the results of `operation`; none if they are not what the standard says.
+/// Reads the results of `operation`. Returns `None` if they do not follow the standard.
 pub(crate) fn read(operation: NfsOperation, results: &[u8]) -> Option<Answer<'_>> {
     let mut rest = Rest(results);
     if operation == NfsOperation::Null {
@@ -112,15 +112,15 @@ fn succeeded<'a>(operation: NfsOperation, rest: &mut Rest<'a>) -> Option<Answer<
         }
         NfsOperation::Lookup => {
             let handle = rest.opaque(HANDLE)?;
-            let known = attributes(rest)?;
+            let object_attributes = attributes(rest)?;
             attributes(rest)?;
-            Answer::Handle(Some(handle), known)
+            Answer::Handle(Some(handle), object_attributes)
         }
         NfsOperation::Create | NfsOperation::Mkdir | NfsOperation::Symlink => {
             let handle = if flag(rest)? { Some(rest.opaque(HANDLE)?) } else { None };
-            let known = attributes(rest)?;
+            let object_attributes = attributes(rest)?;
             consistency(rest)?;
-            Answer::Handle(handle, known)
+            Answer::Handle(handle, object_attributes)
         }
         NfsOperation::Access => {
             attributes(rest)?;
@@ -133,7 +133,8 @@ fn succeeded<'a>(operation: NfsOperation, rest: &mut Rest<'a>) -> Option<Answer<
         }
         NfsOperation::Read => {
             attributes(rest)?;
-            let (count, eof) = (rest.word()?, flag(rest)?);
+            let count = rest.word()?;
+            let eof = flag(rest)?;
             let bytes = rest.opaque(rest.0.len())?;
             // "count: the number of bytes of data returned".
             if count as usize != bytes.len() {
@@ -143,7 +144,8 @@ fn succeeded<'a>(operation: NfsOperation, rest: &mut Rest<'a>) -> Option<Answer<
         }
         NfsOperation::Write => {
             consistency(rest)?;
-            let (count, committed) = (rest.word()?, rest.word()?);
+            let count = rest.word()?;
+            let committed = rest.word()?;
             // stable_how is 0 to 2.
             if committed > 2 {
                 return None;
@@ -157,7 +159,8 @@ fn succeeded<'a>(operation: NfsOperation, rest: &mut Rest<'a>) -> Option<Answer<
         NfsOperation::Readdir | NfsOperation::Readdirplus => {
             attributes(rest)?;
             let verifier = verifier(rest)?;
-            let (plus, first) = (operation == NfsOperation::Readdirplus, *rest);
+            let plus = operation == NfsOperation::Readdirplus;
+            let first = *rest;
             while entry(rest, plus)?.is_some() {}
             let end = flag(rest)?;
             Answer::Entries(Entries { rest: first, plus, verifier, end })
@@ -170,7 +173,7 @@ fn succeeded<'a>(operation: NfsOperation, rest: &mut Rest<'a>) -> Option<Answer<
         }
         NfsOperation::Fsinfo => {
             attributes(rest)?;
-            let read = rest.word()?;
+            let max_read = rest.word()?;
             // rtpref and rtmult.
             skip(rest, 8)?;
             let write = rest.word()?;
@@ -179,7 +182,7 @@ fn succeeded<'a>(operation: NfsOperation, rest: &mut Rest<'a>) -> Option<Answer<
             let (seconds, nanos) = time(rest)?;
             // The properties.
             rest.word()?;
-            Answer::Limits { read, write, time_step: u64::from(seconds) * 1_000_000_000 + u64::from(nanos) }
+            Answer::Limits { read: max_read, write, time_step: u64::from(seconds) * 1_000_000_000 + u64::from(nanos) }
         }
         NfsOperation::Pathconf => {
             attributes(rest)?;
@@ -202,14 +205,14 @@ fn entry<'a>(rest: &mut Rest<'a>, plus: bool) -> Option<Option<Entry<'a>>> {
     skip(rest, 8)?;
     let name = rest.opaque(NAME)?;
     let cookie = long(rest)?;
-    let mut known = None;
+    let mut entry_attributes = None;
     if plus {
-        known = attributes(rest)?;
+        entry_attributes = attributes(rest)?;
         if flag(rest)? {
             rest.opaque(HANDLE)?;
         }
     }
-    Some(Some(Entry { name, cookie, attributes: known }))
+    Some(Some(Entry { name, cookie, attributes: entry_attributes }))
 }
 
 fn verifier(rest: &mut Rest<'_>) -> Option<Verifier> {
@@ -232,7 +235,8 @@ fn attributes(rest: &mut Rest<'_>) -> Option<Option<Attributes>> {
 /// A `fattr3`.
 fn known(rest: &mut Rest<'_>) -> Option<Attributes> {
     let mut rest = Rest(skip(rest, ATTRIBUTES)?);
-    let (kind, mode) = (rest.word()?, rest.word()?);
+    let kind = rest.word()?;
+    let mode = rest.word()?;
     // nlink, uid, gid.
     skip(&mut rest, 3 * 4)?;
     let size = long(&mut rest)?;
@@ -312,7 +316,7 @@ mod tests {
         (Nfs3Option::Some(handle()), attributes(), wcc())
     }
 
-    /// What another implementation packs for every operation.
+    /// Returns results of every operation as another implementation packs them.
     fn packed_by_another() -> Vec<(NfsOperation, Vec<u8>)> {
         type Ok<T> = Nfs3Result<T, nfs3_types::xdr_codec::Void>;
         let name = |bytes: &'static [u8]| filename3::from(bytes);
@@ -471,9 +475,9 @@ mod tests {
                 (NfsOperation::Readdir | NfsOperation::Readdirplus, Answer::Entries(entries)) => {
                     let plus = operation == NfsOperation::Readdirplus;
                     assert_eq!(entries.end, !plus);
-                    let found: Vec<_> = entries.map(|entry| (entry.name, entry.cookie, entry.attributes)).collect();
+                    let parsed: Vec<_> = entries.map(|entry| (entry.name, entry.cookie, entry.attributes)).collect();
                     let first = plus.then_some(expected);
-                    assert_eq!(found, [(&b"."[..], 1, first), (b"f12", 2, None)], "{operation}");
+                    assert_eq!(parsed, [(&b"."[..], 1, first), (b"f12", 2, None)], "{operation}");
                 }
                 (NfsOperation::Fsinfo, Answer::Limits { read, write, time_step }) => {
                     assert_eq!((read, write, time_step), (65_536, 32_768, 1));

@@ -10,19 +10,19 @@ use nfs3_types::nfs3::{
 };
 use nfs3_types::xdr_codec::{Opaque, Pack};
 
-/// What a server knows a file or directory by.
+/// Identifier of a file or directory at its server.
 pub(crate) type Handle = nfs_fh3;
 
 /// Bytes of a directory that one READDIR or READDIRPLUS asks for, as Linux's client does.
 const DIRECTORY_BYTES: u32 = 4096;
 const DIRECTORY_BYTES_PLUS: u32 = 32 << 10;
-/// What is made may be read and written by its owner only.
+/// Mode of new files: their owner may read and write them.
 const FILE_MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
-/// All that ACCESS can ask about.
+/// Every right that ACCESS can ask about.
 const ALL_ACCESS: u32 = 0x3f;
 
-/// What is to be changed of a file, directory or link.
+/// Attributes to set on a file, directory or link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Settings {
     pub(crate) mode: Option<u32>,
@@ -45,7 +45,7 @@ impl Settings {
     }
 }
 
-/// One call, ready to be packed.
+/// Call, ready to be packed.
 #[derive(Debug)]
 pub(crate) enum Ask<'a> {
     Null,
@@ -85,9 +85,9 @@ pub(crate) enum Ask<'a> {
     },
     /// The directory's beginning.
     Readdir(&'a Handle),
-    /// The same with attributes and handles.
+    /// Lists a directory with attributes and handles.
     Readdirplus(&'a Handle),
-    /// The same from behind the entry with this cookie.
+    /// Lists a directory with attributes and handles after the entry with this cookie.
     ReaddirplusFrom {
         directory: &'a Handle,
         cookie: u64,
@@ -102,7 +102,7 @@ pub(crate) enum Ask<'a> {
     Fsstat(&'a Handle),
     Fsinfo(&'a Handle),
     Pathconf(&'a Handle),
-    /// All of a file.
+    /// Makes a whole file stable.
     Commit(&'a Handle),
 }
 
@@ -143,7 +143,8 @@ impl Ask<'_> {
                 put(&SETATTR3args { object: object.clone(), new_attributes, guard: Nfs3Option::None }, into);
             }
             Self::Set(object, settings) => {
-                let (object, new_attributes) = (object.clone(), settings.packed());
+                let object = object.clone();
+                let new_attributes = settings.packed();
                 put(&SETATTR3args { object, new_attributes, guard: Nfs3Option::None }, into);
             }
             Self::Lookup(directory, name) => put(&LOOKUP3args { what: at(directory, name) }, into),
@@ -151,7 +152,9 @@ impl Ask<'_> {
             Self::Readlink(symlink) => put(&READLINK3args { symlink: symlink.clone() }, into),
             Self::Read { file, offset, count } => put(&READ3args { file: file.clone(), offset, count }, into),
             Self::Write { file, offset, data, stable } => {
-                let (file, count, data) = (file.clone(), data.len() as u32, Opaque::borrowed(data));
+                let file = file.clone();
+                let count = data.len() as u32;
+                let data = Opaque::borrowed(data);
                 let stable = if stable { stable_how::FILE_SYNC } else { stable_how::UNSTABLE };
                 put(&WRITE3args { file, offset, count, stable, data }, into);
             }
@@ -174,15 +177,18 @@ impl Ask<'_> {
                 Self::ReaddirFrom { directory, cookie: 0, verifier: [0; 8] }.pack(into);
             }
             Self::ReaddirFrom { directory, cookie, verifier } => {
-                let (dir, cookieverf) = (directory.clone(), cookieverf3(verifier));
+                let dir = directory.clone();
+                let cookieverf = cookieverf3(verifier);
                 put(&READDIR3args { dir, cookie, cookieverf, count: DIRECTORY_BYTES }, into);
             }
             Self::Readdirplus(directory) => {
                 Self::ReaddirplusFrom { directory, cookie: 0, verifier: [0; 8] }.pack(into);
             }
             Self::ReaddirplusFrom { directory, cookie, verifier } => {
-                let (dir, cookieverf) = (directory.clone(), cookieverf3(verifier));
-                let (dircount, maxcount) = (DIRECTORY_BYTES, DIRECTORY_BYTES_PLUS);
+                let dir = directory.clone();
+                let cookieverf = cookieverf3(verifier);
+                let dircount = DIRECTORY_BYTES;
+                let maxcount = DIRECTORY_BYTES_PLUS;
                 put(&READDIRPLUS3args { dir, cookie, cookieverf, dircount, maxcount }, into);
             }
             Self::Fsstat(fsroot) => put(&FSSTAT3args { fsroot: fsroot.clone() }, into),

@@ -1,4 +1,4 @@
-//! What of an NFS load can be checked without a server.
+//! Checks an NFS load as far as possible without a server.
 
 use linerate_model::{NfsOperation, NfsTask, Transport};
 use linerate_oncrpc::RpcError;
@@ -11,7 +11,9 @@ pub(crate) fn check(spec: &NfsTask) -> Result<(), RpcError> {
     if !spec.mix.needs_files() {
         return Ok(());
     }
-    let (unit, transfer, file) = (NfsTask::UNIT, spec.transfer_bytes.get(), spec.files.file_bytes.get());
+    let unit = NfsTask::UNIT;
+    let transfer = spec.transfer_bytes.get();
+    let file = spec.files.file_bytes.get();
     let (over, most) = match spec.net.transport {
         Transport::Tcp => ("TCP", NfsTask::TCP_MAXIMUM),
         Transport::Udp => ("UDP", NfsTask::UDP_MAXIMUM),

@@ -1,7 +1,7 @@
-//! What is written, such that whoever reads it can tell whether it is right.
+//! Content of files, made so that a reader can verify it.
 //!
-//! Files consist of blocks of 1 KiB. A block's bytes follow from the trial's seed, the file, the block's place in it and its
-//! version, which goes up by one with each write. Its first word tells the version; all others look random.
+//! Files consist of blocks of 1 KiB. A block's bytes follow from the trial's seed, the file, the block's place in it
+//! and its version, which goes up by one with each write. Its first word is the version; all others look random.
 
 use linerate_model::NfsTask;
 
@@ -12,7 +12,7 @@ const WORDS: usize = BLOCK / 8;
 /// The steps of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One block of one file.
+/// Block of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockId {
     pub(crate) seed: u64,
@@ -26,7 +26,7 @@ impl BlockId {
         (0..WORDS).for_each(|index| into.extend_from_slice(&self.word(version, index).to_le_bytes()));
     }
 
-    /// How many of `bytes`, which were read from the block's beginning, are wrong, if they may be of any version from
+    /// Counts the wrong bytes of `bytes`, read from the block's beginning, if the block may have any version from
     /// `least` to `most`.
     pub(crate) fn wrong(self, bytes: &[u8], least: u32, most: u32) -> usize {
         let (words, rest) = bytes.as_chunks::<8>();
@@ -53,7 +53,7 @@ impl BlockId {
         if index == 0 { first } else { mixed(first.wrapping_add(GOLDEN.wrapping_mul(index as u64))) }
     }
 
-    /// Tells this block from all others.
+    /// Returns the seed of this block's content.
     #[inline]
     fn mark(self) -> u64 {
         mixed(mixed(self.seed.wrapping_add(GOLDEN)) ^ (u64::from(self.file) << 32 | u64::from(self.block)))

@@ -57,19 +57,19 @@ impl Protocol for Nfs {
 
     fn needs(&self, job: &Job) -> Result<Needs, RpcError> {
         let task = nfs(&job.task)?;
-        // A server of linerate's own may serve a folder of this host, also beside calls to a server of others.
+        // A server of linerate's own may serve a folder of this host, also in a session that calls a foreign server.
         let serves = task.server.is_none() || job.servers() > 0;
         let powers = task.server.iter().map(|_| Power::Servers).chain(serves.then_some(Power::Files)).collect();
         let needs = linerate_oncrpc::calls_need(job, task.transfer_bytes.get(), task.outstanding.into());
         let served = if job.servers() > 0 { self.server.memory() } else { 0 };
-        let known = set_memory(&task.files).saturating_mul(job.clients());
+        let handles = set_memory(&task.files).saturating_mul(job.clients());
         let server = |server: &NfsServer| ForeignServer {
             address: server.address,
             export: server.export.clone(),
             user: Some((server.uid, server.gid)),
         };
         let servers = task.server.iter().map(server).collect();
-        Ok(Needs { memory: needs.memory.saturating_add(served).saturating_add(known), powers, servers, ..needs })
+        Ok(Needs { memory: needs.memory.saturating_add(served).saturating_add(handles), powers, servers, ..needs })
     }
 
     fn load(&self, job: &Job, opening: &Opening<'_>) -> Result<Arc<dyn Load>, RpcError> {
@@ -81,8 +81,8 @@ impl Protocol for Nfs {
     }
 }
 
-/// What a caller keeps of a set of files: a handle for each name, and what each kibibyte may hold, also of files that grew to
-/// twice their size.
+/// Returns the memory of a caller for a set of files: a handle for each name, and the versions of each kibibyte, also
+/// of files that grew to twice their size.
 fn set_memory(files: &FileSet) -> u64 {
     const NAME: u64 = 256;
     const BLOCK: u64 = 2 * 20;
@@ -143,7 +143,8 @@ mod tests {
         assert_eq!((closed.sends, closed.receives, closed.set_up), (None, None, Nanos::default()));
     }
 
-    /// The attack: who may reach a server of others has linerate's own server started beside, with a folder of this host.
+    /// The attack: a user who may call a foreign server has linerate's own server started too, with a folder of this
+    /// host.
     #[test]
     fn a_server_of_our_own_beside_one_of_others_needs_the_power_of_files() {
         let powers = |server: Option<NfsServer>, kind: RoleKind| {

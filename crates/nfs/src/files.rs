@@ -1,6 +1,6 @@
-//! One flow's share of the files: what it reads and writes next, and what it must find there.
+//! Files of one flow: the next reads and writes, and the content that reads must find.
 //!
-//! Every file belongs to one flow, which alone reads and writes its data: only so is it known what must be found in it.
+//! Every file belongs to one flow, and only this flow reads and writes its data, so that the right content is known.
 
 use crate::content::{BLOCK, BlockId};
 use crate::sizes;
@@ -17,7 +17,7 @@ pub(crate) struct Files {
     sizes: IoSizes,
     /// Blocks of one call at the most.
     transfer: u32,
-    own: Vec<File>,
+    files: Vec<File>,
     reading: Run,
     writing: Run,
 }
@@ -27,8 +27,8 @@ struct File {
     /// Its number in the set.
     number: u32,
     /// Blocks it had at first.
-    made: u32,
-    /// Where the next write appends.
+    initial: u32,
+    /// Block at which the next write appends.
     end: u32,
     versions: Versions,
 }
@@ -44,19 +44,19 @@ struct Run {
 /// The data of one call: a place among the flow's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// Which of the flow's files.
+    /// Index among the flow's files.
     file: usize,
     /// Blocks of it.
     blocks: Range<u32>,
 }
 
 impl Span {
-    /// Where it begins in its file.
+    /// Returns the offset in the file.
     pub(crate) fn offset(&self) -> u64 {
         u64::from(self.blocks.start) * BLOCK as u64
     }
 
-    /// How many bytes it has.
+    /// Returns the length in bytes.
     pub(crate) fn bytes(&self) -> u32 {
         (self.blocks.end - self.blocks.start) * BLOCK as u32
     }
@@ -65,15 +65,18 @@ impl Span {
 impl Files {
     /// The files of `flow`: every one of the set at its turn.
     pub(crate) fn new(spec: &NfsTask, flow: u16) -> Self {
-        let made = (spec.files.file_bytes.get() / BLOCK as u64) as u32;
+        let initial = (spec.files.file_bytes.get() / BLOCK as u64) as u32;
         // Appending doubles a file and then begins again where the original ended, so that the set keeps its size.
-        let room = if spec.mix.sizes == IoSizes::Laddis { made * 2 } else { made };
-        let file = |number| File { number, made, end: made, versions: Versions::new(made, room) };
+        let room = if spec.mix.sizes == IoSizes::Laddis { initial * 2 } else { initial };
+        let numbers = (u32::from(flow)..spec.files.files).step_by(spec.net.flows.into());
+        let files = numbers
+            .map(|number| File { number, initial, end: initial, versions: Versions::new(initial, room) })
+            .collect();
         Self {
             seed: spec.seed,
             sizes: spec.mix.sizes,
             transfer: (spec.transfer_bytes.get() / BLOCK as u64) as u32,
-            own: (u32::from(flow)..spec.files.files).step_by(spec.net.flows.into()).map(file).collect(),
+            files,
             reading: Run::default(),
             writing: Run::default(),
         }
@@ -81,22 +84,22 @@ impl Files {
 
     /// The number in the set of a span's file.
     pub(crate) fn number(&self, span: &Span) -> usize {
-        self.own[span.file].number as usize
+        self.files[span.file].number as usize
     }
 
     /// The number in the set of the file written last, or of any before the first write.
     pub(crate) fn last_written(&self) -> usize {
-        self.own[self.writing.file].number as usize
+        self.files[self.writing.file].number as usize
     }
 
-    /// What the next read call asks for.
+    /// Returns the span of the next read call.
     pub(crate) fn next_read(&mut self, random: &mut SmallRng) -> Span {
         if self.reading.left == 0 {
             self.reading = match self.sizes {
                 IoSizes::Whole => self.after(self.reading),
                 IoSizes::Laddis => {
-                    let file = random.random_range(0..self.own.len());
-                    let there = self.own[file].versions.there();
+                    let file = random.random_range(0..self.files.len());
+                    let there = self.files[file].versions.there();
                     let left = sizes::read(random).min(there);
                     Run { file, at: random.random_range(0..=there - left), left }
                 }
@@ -105,29 +108,30 @@ impl Files {
         take(&mut self.reading, self.transfer)
     }
 
-    /// What the next write call writes; appends its data to `into`.
+    /// Returns the span of the next write call, and appends its data to `into`.
     pub(crate) fn next_write(&mut self, random: &mut SmallRng, into: &mut Vec<u8>) -> Span {
         if self.writing.left == 0 {
             self.writing = match self.sizes {
                 IoSizes::Whole => self.after(self.writing),
                 IoSizes::Laddis => {
-                    let file = random.random_range(0..self.own.len());
-                    let File { made, end, .. } = &mut self.own[file];
-                    let left = sizes::write(random).min(*made);
+                    let file = random.random_range(0..self.files.len());
+                    let File { initial, end, .. } = &mut self.files[file];
+                    let left = sizes::write(random).min(*initial);
                     if sizes::appends(random) {
-                        if *end + left > *made * 2 {
-                            *end = *made;
+                        if *end + left > *initial * 2 {
+                            *end = *initial;
                         }
                         *end += left;
                         Run { file, at: *end - left, left }
                     } else {
-                        Run { file, at: random.random_range(0..=*made - left), left }
+                        Run { file, at: random.random_range(0..=*initial - left), left }
                     }
                 }
             };
         }
         let span = take(&mut self.writing, self.transfer);
-        let (seed, File { number, versions, .. }) = (self.seed, &mut self.own[span.file]);
+        let seed = self.seed;
+        let File { number, versions, .. } = &mut self.files[span.file];
         let file = *number;
         versions.write(span.blocks.clone(), |block, version| BlockId { seed, file, block }.write(version, into));
         span
@@ -137,19 +141,19 @@ impl Files {
     fn after(&self, run: Run) -> Run {
         // Before the first, `run` is no place at all.
         let first = run.at == 0;
-        let file = if first { run.file } else { (run.file + 1) % self.own.len() };
-        Run { file, at: 0, left: self.own[file].made }
+        let file = if first { run.file } else { (run.file + 1) % self.files.len() };
+        Run { file, at: 0, left: self.files[file].initial }
     }
 
     /// The oldest versions that a read of `span` may find from now on, appended to `into`.
     pub(crate) fn oldest(&self, span: &Span, into: &mut Vec<u32>) {
-        self.own[span.file].versions.oldest(span.blocks.clone(), into);
+        self.files[span.file].versions.oldest(span.blocks.clone(), into);
     }
 
-    /// How many bytes of `data` are not what a read of `span` must find; `oldest` was taken before it. Where the file ends
+    /// Counts the bytes of `data` that a read of `span` must not find; `oldest` was taken before it. If the file ends
     /// too early, what is missing is wrong.
     pub(crate) fn wrong(&self, span: &Span, data: &[u8], eof: bool, oldest: &[u32]) -> u64 {
-        let File { number, versions, .. } = &self.own[span.file];
+        let File { number, versions, .. } = &self.files[span.file];
         let mut wrong = 0;
         for ((block, piece), least) in span.blocks.clone().zip(data.chunks(BLOCK)).zip(oldest) {
             let place = BlockId { seed: self.seed, file: *number, block };
@@ -165,12 +169,12 @@ impl Files {
 
     /// The write of `span` was answered, or given up.
     pub(crate) fn written(&mut self, span: &Span, done: bool) {
-        self.own[span.file].versions.written(span.blocks.clone(), done);
+        self.files[span.file].versions.written(span.blocks.clone(), done);
     }
 
     /// The server has lost what it had not committed.
     pub(crate) fn doubt(&mut self) {
-        self.own.iter_mut().for_each(|file| file.versions.doubt());
+        self.files.iter_mut().for_each(|file| file.versions.doubt());
     }
 }
 
@@ -198,7 +202,7 @@ mod tests {
 
     #[test]
     fn flows_share_the_files_out() {
-        let numbers = |flow| files("read", 3, flow).0.own.iter().map(|file| file.number).collect::<Vec<_>>();
+        let numbers = |flow| files("read", 3, flow).0.files.iter().map(|file| file.number).collect::<Vec<_>>();
         assert_eq!([numbers(0), numbers(1), numbers(2)], [vec![0, 3, 6, 9], vec![1, 4, 7], vec![2, 5, 8]]);
     }
 
@@ -226,11 +230,12 @@ mod tests {
         // Ten files of at most twice 144 KiB.
         let mut server = vec![vec![0; 288 << 10]; 10];
         for (file, bytes) in server.iter_mut().enumerate() {
-            let mut made = Vec::new();
-            (0..144).for_each(|block| BlockId { seed: 1, file: file as u32, block }.write(0, &mut made));
-            bytes[..made.len()].copy_from_slice(&made);
+            let mut initial_content = Vec::new();
+            (0..144).for_each(|block| BlockId { seed: 1, file: file as u32, block }.write(0, &mut initial_content));
+            bytes[..initial_content.len()].copy_from_slice(&initial_content);
         }
-        let (mut appended, mut longest) = (0, 0);
+        let mut appended = 0;
+        let mut longest = 0;
         for turn in 0..20_000 {
             let mut data = Vec::new();
             let span = files.next_write(&mut random, &mut data);
@@ -240,16 +245,17 @@ mod tests {
             files.written(&span, true);
 
             let span = files.next_read(&mut random);
-            let (at, length) = (span.offset() as usize, span.bytes() as usize);
+            let at = span.offset() as usize;
+            let length = span.bytes() as usize;
             longest = longest.max(at + length);
-            let mut read = server[files.number(&span)][at..at + length].to_vec();
+            let mut data_read = server[files.number(&span)][at..at + length].to_vec();
             let mut oldest = Vec::new();
             files.oldest(&span, &mut oldest);
-            assert_eq!(files.wrong(&span, &read, false, &oldest), 0, "turn {turn}");
-            assert_eq!(files.wrong(&span, &read[..length - 1], true, &oldest), 1, "the file ends too early");
-            assert_eq!(files.wrong(&span, &read[..length - 1], false, &oldest), 0, "a short read");
-            read[length / 2] ^= 1;
-            assert!(files.wrong(&span, &read, false, &oldest) > 0);
+            assert_eq!(files.wrong(&span, &data_read, false, &oldest), 0, "turn {turn}");
+            assert_eq!(files.wrong(&span, &data_read[..length - 1], true, &oldest), 1, "the file ends too early");
+            assert_eq!(files.wrong(&span, &data_read[..length - 1], false, &oldest), 0, "a short read");
+            data_read[length / 2] ^= 1;
+            assert!(files.wrong(&span, &data_read, false, &oldest) > 0);
         }
         assert!(longest > 144 << 10, "what was appended is read");
         assert!(appended > 10_000, "{appended} of 20,000 writes appended");
@@ -259,7 +265,8 @@ mod tests {
     fn old_data_are_wrong() {
         let (mut files, mut random) = files("write", 1, 0);
         files.transfer = 8;
-        let (mut first, mut second) = (Vec::new(), Vec::new());
+        let mut first = Vec::new();
+        let mut second = Vec::new();
         let span = files.next_write(&mut random, &mut first);
         let mut oldest = Vec::new();
         files.oldest(&span, &mut oldest);

@@ -1,11 +1,11 @@
-//! What a caller shows of itself: to a server of linerate's own that it holds the session's key, to one of others a user.
+//! Identity of a caller: the session's key for linerate's own server, a user for a foreign one.
 
 use linerate_model::SessionKey;
 use linerate_oncrpc::RpcError;
 use linerate_oncrpc::client::Caller;
 use linerate_oncrpc::message::Credential;
 
-/// Who calls.
+/// Identity of a caller.
 #[derive(Debug, Clone)]
 pub(crate) enum CallerIdentity {
     /// A holder of the session's key.

@@ -1,15 +1,14 @@
-//! NFS version 3 (RFC 1813) as a caller: a load of operations on a server, linerate's own or any other, and folders of servers
-//! for whoever copies them ([`NfsFolder`]).
+//! NFS version 3 (RFC 1813) as a caller: a load of operations on a server, linerate's own or any other, and folders of
+//! servers for copies ([`NfsFolder`]).
 //!
-//! An operation is one call. Which comes next is dealt like cards (`deck`), so that a mix's shares hold exactly; long reads and
-//! writes are made of several calls, which take their turns. The files are made beforehand and removed afterwards (`set`). Each
-//! belongs to one flow, which knows what must be found in it (`files`, `versions`, `content`).
+//! An operation is one call. Operations come in shuffled batches (`operation_mix`), so that a mix's shares hold
+//! exactly; long reads and writes consist of several calls. The files are created before the load and removed after it
+//! (`set`). Each belongs to one flow, which knows its right content (`files`, `versions`, `content`).
 
 mod answers;
 mod calls;
 mod check;
 mod content;
-mod deck;
 mod engine;
 mod files;
 mod folder;
@@ -19,11 +18,12 @@ pub mod fuzzing;
 mod identity;
 mod load;
 mod mount;
+mod operation_mix;
 mod session;
 mod set;
 mod sizes;
-mod spares;
 mod status;
+mod transient_names;
 mod versions;
 mod work;
 

@@ -10,27 +10,27 @@ use linerate_model::{FlowCounts, NfsOperation, NfsTask, OperationCounts};
 use linerate_oncrpc::client::{Caller, TICK_NS, Waiting};
 use linerate_oncrpc::load::{Edges, Load, Tally};
 use linerate_oncrpc::message::Credential;
-use linerate_oncrpc::{Job, Opening, Outcome, RpcError, Shared, open};
+use linerate_oncrpc::{Job, LoadContext, Opening, Outcome, RpcError, connect_flow};
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-/// Connecting for set-up calls takes so long at the most, beside the calls themselves.
+/// Time that connecting for set-up calls may take, in addition to the calls themselves.
 const CONNECT_NS: u64 = 5_000_000_000;
 
 /// A server of others answers a null call within this.
 const NULL_CALL: Nanos = Nanos::from_secs(5);
-/// After the window, replies are waited for so long: a server that is asked too much answers late.
+/// Time after the window in which replies are still taken: an overloaded server answers late.
 const DRAIN_NS: u64 = 5_000_000_000;
 /// Operations packed before replies are looked for again.
 const BURST: usize = 32;
-/// The server is given so long to come back for the file set to be removed.
+/// Time for the server to come back, so that the file set can be removed.
 const RETURN_NS: u64 = 5_000_000_000;
 /// Between two attempts to reach it.
 const RETRY_NS: u64 = 250_000_000;
-/// What linerate's own server exports.
+/// Export of linerate's own server.
 const OWN_EXPORT: &str = "/";
 
 /// NFS operations on one path.
@@ -39,16 +39,16 @@ pub(crate) struct Operations {
     job: Job,
     spec: NfsTask,
     identity: CallerIdentity,
-    /// Where the server serves, and where it mounts.
+    /// Address of the NFS service.
     nfs: SocketAddr,
     mounting: SocketAddr,
-    /// What it exports; none where no operation works on files.
+    /// Root of the export; `None` if no operation works on files.
     export: Option<Handle>,
     /// The name of the file set's directory.
     name: String,
-    /// Bits a second that set-up sends at the most; none is as many as go.
+    /// Rate limit of set-up calls, in bit/s; `None` sets no limit.
     set_up_rate: Option<u64>,
-    /// What each flow does; taken by its thread.
+    /// Work of each flow, taken by its thread.
     works: Mutex<Vec<Option<Work>>>,
 }
 
@@ -60,8 +60,9 @@ impl Operations {
             None => CallerIdentity::KeyHolder(opening.key),
             Some(server) => CallerIdentity::User(Credential::sys("linerate", server.uid, server.gid)),
         };
-        let (stop, paced) = (opening.host.stop(), opening.host.is_rate_limited());
-        let dial = |server| open(job, server, stop).map(|(caller, _)| caller);
+        let stop = opening.host.stop();
+        let paced = opening.host.is_rate_limited();
+        let dial = |server| connect_flow(job, server, stop).map(|(caller, _)| caller);
         let (nfs, mounting) = match &spec.server {
             Some(server) => mount::ports(server, spec.net.transport, &dial)?,
             None => (opening.server()?, opening.server()?),
@@ -96,7 +97,7 @@ impl Operations {
 
     /// Takes the mount out of the list that the server keeps. Nothing depends on it.
     fn unmount(&self) {
-        if let Ok((mut caller, _)) = open(&self.job, self.mounting, &Arc::default())
+        if let Ok((mut caller, _)) = connect_flow(&self.job, self.mounting, &Arc::default())
             && let Ok(credential) = self.identity.credential(&mut caller)
         {
             let _ = mount::unmount(&mut caller, &credential, self.export_name());
@@ -138,7 +139,7 @@ impl Operations {
         stop: &Arc<Stop>,
         calls: impl FnOnce(&mut Session<'_>) -> Result<T, RpcError>,
     ) -> Result<T, RpcError> {
-        let (mut caller, _) = open(&self.job, self.nfs, stop)?;
+        let (mut caller, _) = connect_flow(&self.job, self.nfs, stop)?;
         let credential = self.identity.credential(&mut caller)?;
         calls(&mut Session {
             caller: &mut caller,
@@ -164,14 +165,15 @@ impl Load for Operations {
         Ok(credential)
     }
 
-    fn run(&self, shared: &Shared, index: usize, caller: &mut Caller) -> Result<Outcome, RpcError> {
-        let number = usize::from(shared.flows[index].number);
+    fn run(&self, context: &LoadContext, index: usize, caller: &mut Caller) -> Result<Outcome, RpcError> {
+        let number = usize::from(context.flows[index].number);
         let work = self.works.lock().expect("no holder panics")[number].take();
-        let mut operating = Operating::new(self, shared, index, work.expect("each flow runs once"));
+        let mut operating = RunningFlow::new(self, context, index, work.expect("each flow runs once"));
         match operating.run(caller) {
             Err(RpcError::Stopped) => return Err(RpcError::Stopped),
             Err(error) => {
-                let (path, when) = (shared.flows[index].path, shared.timeline.describe(clock::now()));
+                let path = context.flows[index].path;
+                let when = context.timeline.describe(clock::now());
                 operating.broken = Some(format!("path {path}: {error}, {when}"));
             }
             Ok(()) => {}
@@ -195,7 +197,9 @@ impl Load for Operations {
             };
             let away = matches!(error, RpcError::NoAnswer { .. } | RpcError::Gone { .. });
             if !away || clock::now() > until {
-                let (name, export, server) = (&self.name, self.export_name(), self.nfs.ip());
+                let name = &self.name;
+                let export = self.export_name();
+                let server = self.nfs.ip();
                 let remains = format!("the directory `{name}` in {export} of {server} is still there: remove it");
                 return Err(RpcError::Remains { remains, source: Box::new(error) });
             }
@@ -204,10 +208,10 @@ impl Load for Operations {
     }
 }
 
-/// One flow at work.
-struct Operating<'a> {
+/// State of a running flow.
+struct RunningFlow<'a> {
     load: &'a Operations,
-    shared: &'a Shared,
+    context: &'a LoadContext,
     credential: &'a Credential,
     schedule: Option<Schedule>,
     work: Work,
@@ -220,40 +224,41 @@ struct Operating<'a> {
     broken: Option<String>,
 }
 
-impl<'a> Operating<'a> {
-    fn new(load: &'a Operations, shared: &'a Shared, index: usize, work: Work) -> Self {
-        let (spec, flow) = (&load.spec, &shared.flows[index]);
+impl<'a> RunningFlow<'a> {
+    fn new(load: &'a Operations, context: &'a LoadContext, index: usize, work: Work) -> Self {
+        let spec = &load.spec;
+        let flow = &context.flows[index];
         let schedule = |rate| {
-            Schedule::new(rate, spec.arrivals, shared.first_due(rate), (flow.number, spec.net.flows), work.arrivals())
+            Schedule::new(rate, spec.arrivals, context.first_due(rate), (flow.number, spec.net.flows), work.arrivals())
         };
         Self {
             load,
-            shared,
+            context,
             credential: &flow.credential,
             schedule: spec.rate.map(schedule),
             work,
-            tally: Tally::new(shared, index),
+            tally: Tally::new(context, index),
             operations: BTreeMap::new(),
-            edges: Edges::new(shared, index),
+            edges: Edges::new(context, index),
             under_way: Waiting::default(),
             broken: None,
         }
     }
 
     fn run(&mut self, caller: &mut Caller) -> Result<(), RpcError> {
-        let shared = self.shared;
-        if !shared.stop.sleep_until(shared.timeline.start()) {
+        let context = self.context;
+        if !context.stop.sleep_until(context.timeline.start()) {
             return Err(RpcError::Stopped);
         }
         self.under_way = Waiting::starting_at(caller.next_xid());
-        let most = usize::from(self.load.spec.outstanding);
+        let maximum = usize::from(self.load.spec.outstanding);
         loop {
-            if shared.stop.is_set() {
+            if context.stop.is_set() {
                 return Err(RpcError::Stopped);
             }
             let now = clock::now();
             self.edges.sample(caller, now)?;
-            let close = shared.timeline.close();
+            let close = context.timeline.close();
             let asks = self.schedule.as_ref().map_or(now < close, |schedule| schedule.goes_on(now, close));
             if let Some(schedule) = self.schedule.as_ref().filter(|_| asks) {
                 self.tally.on_schedule(schedule, now);
@@ -261,11 +266,11 @@ impl<'a> Operating<'a> {
             if !asks && (caller.outstanding() == 0 || now > close + DRAIN_NS) {
                 return Ok(());
             }
-            let queued = if asks { self.ask(caller, most) } else { 0 };
+            let queued = if asks { self.ask(caller, maximum) } else { 0 };
             let wait_ns = match &self.schedule {
                 // More is due already.
                 _ if queued == BURST => 0,
-                Some(schedule) if asks && caller.outstanding() < most => schedule.due().saturating_sub(clock::now()),
+                Some(schedule) if asks && caller.outstanding() < maximum => schedule.due().saturating_sub(clock::now()),
                 _ => TICK_NS,
             };
             self.take(caller, wait_ns)?;
@@ -279,7 +284,7 @@ impl<'a> Operating<'a> {
             if caller.outstanding() >= most {
                 return queued;
             }
-            let close = self.shared.timeline.close();
+            let close = self.context.timeline.close();
             let now = clock::now();
             let since = match &mut self.schedule {
                 Some(schedule) if schedule.due() <= now && schedule.goes_on(now, close) => {
@@ -299,8 +304,10 @@ impl<'a> Operating<'a> {
 
     fn take(&mut self, caller: &mut Caller, wait_ns: u64) -> Result<(), RpcError> {
         let Self { work, tally, operations, under_way, .. } = self;
-        let (server, again) = (self.load.nfs, caller.retransmitted() > 0);
-        let (mut arrived, mut failure) = (None, None);
+        let server = self.load.nfs;
+        let again = caller.retransmitted() > 0;
+        let mut arrived = None;
+        let mut failure = None;
         caller.poll(Nanos::new(wait_ns.min(TICK_NS)), &mut |xid, reply| {
             let Some((since, pending)) = under_way.take(xid) else { return };
             // All that are handed out together were there together: what is done with one delays no other.
@@ -318,7 +325,7 @@ impl<'a> Operating<'a> {
                         if timed {
                             counts.latency.record(now.saturating_sub(since));
                         }
-                        // Wrong data are told of whenever they were read.
+                        // Wrong data count whenever they were read.
                         counts.corrupt_bytes += digest.corrupt;
                     }
                     Some(why) => {

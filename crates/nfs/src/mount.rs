@@ -15,7 +15,7 @@ use nfs3_types::portmap::{self, PMAP_PROG, mapping};
 use nfs3_types::xdr_codec::{Pack as _, Unpack as _};
 use std::net::SocketAddr;
 
-/// One call of setting up is given so long.
+/// Time limit of one set-up call.
 const CALL: Nanos = Nanos::from_secs(5);
 /// The most bytes of an exported directory's path: MNTPATHLEN.
 const PATH_MAXIMUM: usize = mount::MNTPATHLEN;
@@ -32,15 +32,16 @@ pub(crate) fn ports(
     let at = |port| SocketAddr::new(server.address, port);
     let mut portmapper = None;
     let mut ask = |program, version, name: &str| -> Result<u16, RpcError> {
-        let asked = at(portmap::PMAP_PORT);
+        let portmapper_address = at(portmap::PMAP_PORT);
         if portmapper.is_none() {
-            portmapper = Some(dial(asked).map_err(|error| no_portmapper(asked, error))?);
+            portmapper = Some(dial(portmapper_address).map_err(|error| no_portmapper(portmapper_address, error))?);
         }
         let caller = portmapper.as_mut().expect("it was made above");
-        let port = registered(caller, transport, program, version).map_err(|error| no_portmapper(asked, error))?;
+        let port = registered(caller, transport, program, version)
+            .map_err(|error| no_portmapper(portmapper_address, error))?;
         if port == 0 {
             return Err(RpcError::Refused {
-                server: asked,
+                server: portmapper_address,
                 what: format!("the port of {name} over {transport}"),
                 reason: "its portmapper knows of none; start the service, use another transport, or give the port"
                     .to_owned(),
@@ -99,7 +100,7 @@ pub(crate) fn mount(caller: &mut Caller, credential: &Credential, export: &str) 
     let mut rest = Rest(&results);
     let status = rest.word().ok_or_else(|| malformed(server, "MNT"))?;
     if status == mountstat3::MNT3_OK as u32 {
-        // The flavours that follow tell what it would like; a refusal will say so later.
+        // The flavours that follow are the server's preference; a refusal will come later.
         return rest.opaque(mount::FHSIZE3).map(handle).ok_or_else(|| malformed(server, "MNT"));
     }
     let name = mountstat3::unpack(&mut &status.to_be_bytes()[..])
@@ -108,7 +109,7 @@ pub(crate) fn mount(caller: &mut Caller, credential: &Credential, export: &str) 
     Err(RpcError::Refused { server, what: format!("to mount `{export}`"), reason: format!("{name}; {help}") })
 }
 
-/// Tells the MOUNT service that `export` is no longer in use. It keeps a list, and nothing else depends on it.
+/// Unregisters the mount of `export` at the MOUNT service. The service keeps a list only; nothing depends on it.
 pub(crate) fn unmount(caller: &mut Caller, credential: &Credential, export: &str) -> Result<(), RpcError> {
     let mut arguments = Vec::new();
     put_opaque(&mut arguments, export.as_bytes());
@@ -124,11 +125,11 @@ pub(crate) fn limits(session: &mut Session<'_>, export: &Handle, spec: &NfsTask)
         _ => Err(malformed(server, "FSINFO")),
     })?;
     let (read, write) = limits.map_err(|status| session.unfit("FSINFO", Answer::Failed(status)))?;
-    let asked = spec.transfer_bytes.get();
+    let requested = spec.transfer_bytes.get();
     for (operation, most) in [(NfsOperation::Read, read), (NfsOperation::Write, write)] {
-        if spec.mix.percent(operation) > 0.0 && asked > u64::from(most) {
+        if spec.mix.percent(operation) > 0.0 && requested > u64::from(most) {
             return Err(RpcError::InvalidRequest(format!(
-                "transfers of {asked} bytes: {server} takes a {operation} of {most} at the most; use `--transfer-size {most}`"
+                "transfers of {requested} bytes: {server} takes a {operation} of {most} at the most; use `--transfer-size {most}`"
             )));
         }
     }

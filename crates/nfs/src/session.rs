@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const WINDOW_TCP: usize = 64;
 /// Calls under way over UDP: few, so that a server with small buffers loses none.
 const WINDOW_UDP: usize = 8;
-/// How soon a stop is seen.
+/// Time within which a stop is noticed.
 const TICK_NS: u64 = 50_000_000;
-/// What a server cannot do yet (NFS3ERR_JUKEBOX) is asked again after this.
+/// Interval of retries while a server is not ready (NFS3ERR_JUKEBOX).
 const AGAIN_NS: u64 = 100_000_000;
 
 /// Makes calls until a deadline.
@@ -27,15 +27,15 @@ pub(crate) struct Session<'a> {
     pub(crate) transport: Transport,
     /// By [`clock::now`].
     pub(crate) deadline: u64,
-    /// Bits a second that calls may take at the most; none is as many as go.
+    /// Rate limit of calls, in bit/s; `None` sets no limit.
     pub(crate) rate: Option<u64>,
     /// Ends it at once.
     pub(crate) stop: &'a AtomicBool,
 }
 
 impl Session<'_> {
-    /// Makes calls 0 to `count`, in order but not one by one: `ask` packs the arguments of each, `take` gets its answer.
-    /// `what` says what it is all for.
+    /// Makes calls 0 to `count`, in order but not one by one: `ask` packs the arguments of each, `take` gets its
+    /// answer. `what` says what it is all for.
     pub(crate) fn run(
         &mut self,
         what: &str,
@@ -47,7 +47,9 @@ impl Session<'_> {
         let server = self.caller.server();
         let mut under_way: HashMap<u32, (usize, NfsOperation)> = HashMap::new();
         let mut again: VecDeque<(u64, usize)> = VecDeque::new();
-        let (mut next, mut done, mut arguments) = (0, 0, Vec::new());
+        let mut next = 0;
+        let mut done = 0;
+        let mut arguments = Vec::new();
         // When the rate allows the next call.
         let mut allowed = clock::now();
         while done < count {
@@ -97,7 +99,8 @@ impl Session<'_> {
                     },
                     Reply::Refused(why) => Err(RpcError::refused(server, format!("{operation} for {what}"), why)),
                     Reply::Lost => {
-                        let (what, reason) = (format!("{operation} for {what}"), "no reply".to_owned());
+                        let what = format!("{operation} for {what}");
+                        let reason = "no reply".to_owned();
                         Err(RpcError::NoAnswer { server, what, seconds: 15, reason })
                     }
                 };
@@ -111,7 +114,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// One call and what `take` makes of its answer.
+    /// Makes one call, and returns what `take` makes of its answer.
     pub(crate) fn one<T>(
         &mut self,
         what: &str,

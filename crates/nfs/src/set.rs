@@ -1,7 +1,7 @@
 //! The files that operations work on: made before the load, removed after it.
 //!
-//! All of it lies in one directory that bears the trial's name. Nothing outside is touched, and inside only what has a name
-//! that linerate gives: a file that someone else put there stays, and so do the directories above it.
+//! The set lies in one directory that is named after the trial. Nothing outside is touched, and inside only files with
+//! names that linerate gives: a file that someone else put there stays, and so do the directories above it.
 
 use crate::answers::Answer;
 use crate::calls::{Ask, Handle, handle};
@@ -21,11 +21,11 @@ const CHUNK_UDP: u32 = 8 << 10;
 pub(crate) struct Set {
     /// The exported directory.
     pub(crate) export: Handle,
-    /// What the set's own directory in it is called.
+    /// Name of the set's directory.
     pub(crate) name: String,
-    /// That directory.
+    /// Handle of the set's directory.
     pub(crate) top: Handle,
-    /// Those in it. File, link or name number `n` lies in the one at `n` modulo their number.
+    /// Directories in it. File, link or name number `n` lies in number `n` modulo their count.
     pub(crate) directories: Vec<Handle>,
     pub(crate) files: Vec<Handle>,
     pub(crate) links: Vec<Handle>,
@@ -53,7 +53,7 @@ fn link_name(n: usize, files: usize) -> (String, String) {
     (format!("l{n}"), link_target(n, files))
 }
 
-/// Where symbolic link number `n` leads.
+/// Returns the target of symbolic link number `n`.
 pub(crate) fn link_target(n: usize, files: usize) -> String {
     file_name(n % files.max(1))
 }
@@ -63,12 +63,12 @@ pub(crate) fn spare_name(flow: u16, n: u32) -> String {
     format!("x{flow}-{n}")
 }
 
-/// The same for a directory.
+/// Returns the name of transient directory number `n` of a flow.
 pub(crate) fn spare_directory_name(flow: u16, n: u32) -> String {
     format!("y{flow}-{n}")
 }
 
-/// What a name of linerate's own stands for.
+/// Kinds of names that linerate gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Own {
     Directory,
@@ -76,7 +76,7 @@ enum Own {
     File,
 }
 
-/// What `name` stands for; none if linerate does not give such names.
+/// Returns the kind of `name`, or `None` if linerate does not give such names.
 fn own(name: &[u8]) -> Option<Own> {
     let (kind, rest) = name.split_first()?;
     let plain = !rest.is_empty() && rest.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-');
@@ -157,7 +157,7 @@ fn made(
     ask: &Ask<'_>,
 ) -> Result<Handle, RpcError> {
     let mut status = 0;
-    let given = session.one(what, ask, |answer| {
+    let slot_result = session.one(what, ask, |answer| {
         let mut slot = None;
         keep(&mut slot, answer).unwrap_or_else(|failed| status = failed);
         Ok(slot)
@@ -165,8 +165,8 @@ fn made(
     if status != status::OK {
         return Err(session.unfit(format!("making `{name}`"), Answer::Failed(status)));
     }
-    match given {
-        Some(given) => Ok(given),
+    match slot_result {
+        Some(slot_result) => Ok(slot_result),
         None => look_up(session, what, directory, name)?.ok_or_else(|| {
             session.unfit(format!("the handle of `{name}`, which it has just made"), Answer::Failed(NOENT))
         }),
@@ -175,7 +175,7 @@ fn made(
 
 const NOENT: u32 = nfsstat3::NFS3ERR_NOENT as u32;
 
-/// The handle of `name`; none if there is no such name.
+/// Looks up the handle of `name`. Returns `None` if there is no such name.
 fn look_up(session: &mut Session<'_>, what: &str, directory: &Handle, name: &str) -> Result<Option<Handle>, RpcError> {
     let mut status = 0;
     let found = session.one(what, &Ask::Lookup(directory, name.as_bytes()), |answer| {
@@ -194,7 +194,7 @@ fn look_up(session: &mut Session<'_>, what: &str, directory: &Handle, name: &str
     }
 }
 
-/// Keeps the handle of what was made, if the server told it.
+/// Keeps the handle of a new object, if the server sent it.
 fn keep(slot: &mut Option<Handle>, answer: Answer<'_>) -> Result<(), u32> {
     match answer {
         Answer::Handle(given, _) => *slot = given.map(handle),
@@ -204,7 +204,7 @@ fn keep(slot: &mut Option<Handle>, answer: Answer<'_>) -> Result<(), u32> {
     Ok(())
 }
 
-/// All handles; those that the server did not tell are looked up (`post_op_fh3` is optional).
+/// Returns all handles. Handles that the server did not send are looked up (`post_op_fh3` is optional).
 fn found<'a>(
     session: &mut Session<'_>,
     what: &str,
@@ -227,9 +227,9 @@ fn found<'a>(
 /// Writes version 0 of every file.
 fn fill(session: &mut Session<'_>, set: &Set, spec: &NfsTask, write_maximum: u32, what: &str) -> Result<(), RpcError> {
     let server = session.caller.server();
-    let most = if session.transport == Transport::Udp { CHUNK_UDP } else { CHUNK_TCP };
+    let max_chunk = if session.transport == Transport::Udp { CHUNK_UDP } else { CHUNK_TCP };
     let block = BLOCK as u32;
-    let chunk = (most.min(write_maximum) / block).max(1);
+    let chunk = (max_chunk.min(write_maximum) / block).max(1);
     let blocks = (spec.files.file_bytes.get() / u64::from(block)) as u32;
     let chunks = blocks.div_ceil(chunk) as usize;
     let refused = |call: &str, n: usize, status| RpcError::Refused {
@@ -296,8 +296,8 @@ pub(crate) fn remove(session: &mut Session<'_>, export: &Handle, name: &str) -> 
                 empty(session, &what, &inside)?;
             }
         }
-        let rest: Vec<_> = listed.into_iter().map(|(name, kind)| (name, kind != Own::File)).collect();
-        take_away(session, &what, &top, &rest)?;
+        let removable: Vec<_> = listed.into_iter().map(|(name, kind)| (name, kind != Own::File)).collect();
+        take_away(session, &what, &top, &removable)?;
     }
     take_away(session, &what, export, &[(name.to_owned(), true)])
 }

@@ -1,4 +1,4 @@
-//! How much a read or write moves: the tables of LADDIS and SFS.
+//! Sizes of reads and writes: the tables of LADDIS and SFS.
 
 use rand::RngExt as _;
 use rand::rngs::SmallRng;

@@ -19,7 +19,7 @@ pub(crate) fn name(status: u32) -> String {
     }
 }
 
-/// What may help when the file set cannot be made because of `status`.
+/// Returns the remedy if the file set cannot be created because of `status`.
 pub(crate) fn remedy(status: u32) -> &'static str {
     const PERM: u32 = nfsstat3::NFS3ERR_PERM as u32;
     const ACCES: u32 = nfsstat3::NFS3ERR_ACCES as u32;

@@ -1,11 +1,11 @@
-//! Which versions of its blocks a file may hold, as far as the writes that were made and answered tell.
+//! Versions that the blocks of a file may hold, by the writes that were sent and answered.
 
 use std::ops::Range;
 
 /// The blocks of one file.
 ///
-/// The server may do writes that are under way together in any order. So a block holds, for certain, none older than the
-/// first write of the last group whose writes were all answered, and none newer than the last that was sent.
+/// The server may do writes that are under way together in any order. So a block holds, for certain, none older than
+/// the first write of the last group with all writes answered, and none newer than the last that was sent.
 #[derive(Debug)]
 pub(crate) struct Versions {
     blocks: Vec<Block>,
@@ -102,9 +102,9 @@ mod tests {
     fn writes_one_after_another_leave_no_doubt() {
         let mut versions = Versions::new(4, 8);
         assert_eq!(span(&versions, 1), (0, 0));
-        let mut told = Vec::new();
-        versions.write(1..3, |block, version| told.push((block, version)));
-        assert_eq!(told, [(1, 1), (2, 1)]);
+        let mut results = Vec::new();
+        versions.write(1..3, |block, version| results.push((block, version)));
+        assert_eq!(results, [(1, 1), (2, 1)]);
         assert_eq!(span(&versions, 1), (0, 1), "under way");
         versions.written(1..3, true);
         assert_eq!([span(&versions, 0), span(&versions, 1), span(&versions, 2)], [(0, 0), (1, 1), (1, 1)]);

@@ -1,14 +1,14 @@
-//! What one flow asks of the server next, and what it makes of the answers.
+//! Operations of one flow, and the results of its answers.
 
 use crate::answers::{self, Answer, Verifier};
 use crate::calls::{Ask, procedure};
 use crate::content::mixed;
-use crate::deck::Deck;
 use crate::files::{Files, Span};
+use crate::operation_mix::OperationMix;
 use crate::session::{Session, malformed};
 use crate::set::{self, Set};
-use crate::spares::Spares;
 use crate::status;
+use crate::transient_names::TransientNames;
 use linerate_model::{NfsOperation, NfsTask};
 use linerate_oncrpc::RpcError;
 use linerate_oncrpc::message::{Procedure, Refused, Reply};
@@ -18,22 +18,22 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// One flow's operations.
+/// Operations of one flow.
 #[derive(Debug)]
 pub(crate) struct Work {
     flow: u16,
     /// From which all that is drawn by chance follows.
     seed: u64,
-    /// None where no operation works on files.
+    /// File set; `None` if no operation works on files.
     set: Option<Arc<Set>>,
-    deck: Deck,
+    operations: OperationMix,
     random: SmallRng,
     files: Files,
-    names: Spares,
-    directories: Spares,
+    names: TransientNames,
+    directories: TransientNames,
     /// Writes are stable when they are answered.
     stable: bool,
-    /// Of the server's memory, once it told it.
+    /// Write verifier of the server, once it sent one.
     verifier: Option<Verifier>,
     arguments: Vec<u8>,
     data: Vec<u8>,
@@ -63,7 +63,7 @@ enum Subject {
     Link(usize),
 }
 
-/// What an answer amounts to.
+/// Result of an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Digest {
     /// Why it failed, by the name of a status.
@@ -83,18 +83,18 @@ impl Digest {
 }
 
 impl Work {
-    /// What `flow` does to the files of `set`.
+    /// Makes the operations of `flow` on the files of `set`.
     pub(crate) fn new(spec: &NfsTask, flow: u16, set: Option<Arc<Set>>) -> Self {
         let seed = mixed(spec.seed ^ mixed(u64::from(flow) + 1));
         Self {
             flow,
             seed,
             set,
-            deck: Deck::new(&spec.mix, seed),
+            operations: OperationMix::new(&spec.mix, seed),
             random: SmallRng::seed_from_u64(mixed(seed)),
             files: Files::new(spec, flow),
-            names: Spares::default(),
-            directories: Spares::default(),
+            names: TransientNames::default(),
+            directories: TransientNames::default(),
             stable: !spec.mix.commits(),
             verifier: None,
             arguments: Vec::new(),
@@ -108,13 +108,13 @@ impl Work {
         mixed(self.seed ^ 0x61)
     }
 
-    /// Makes the names that removals and renames will need before the load has made any: as many as two decks and all that
-    /// is under way could take.
+    /// Makes the names that removals and renames will need before the load has made any: as many as two batches and all
+    /// that is under way could take.
     pub(crate) fn stock(&mut self, session: &mut Session<'_>, outstanding: u16) -> Result<(), RpcError> {
         let Some(set) = self.set.clone() else { return Ok(()) };
         let need = |operations: &[NfsOperation]| {
-            let most: usize = operations.iter().map(|operation| self.deck.most(*operation)).sum();
-            if most == 0 { 0 } else { 2 * most + usize::from(outstanding) }
+            let max_names: usize = operations.iter().map(|operation| self.operations.max_per_batch(*operation)).sum();
+            if max_names == 0 { 0 } else { 2 * max_names + usize::from(outstanding) }
         };
         let names = need(&[NfsOperation::Remove, NfsOperation::Rename]);
         let directories = need(&[NfsOperation::Rmdir]);
@@ -129,7 +129,8 @@ impl Work {
                 _ => Ok(()),
             }
         };
-        let (flow, what) = (self.flow, "making names to remove");
+        let flow = self.flow;
+        let what = "making names to remove";
         session.run(
             what,
             names,
@@ -144,10 +145,10 @@ impl Work {
             },
             |n, answer| refused(set::spare_directory_name(flow, n as u32))(answer),
         )?;
-        for (spares, count) in [(&mut self.names, names), (&mut self.directories, directories)] {
+        for (names, count) in [(&mut self.names, names), (&mut self.directories, directories)] {
             for _ in 0..count {
-                let number = spares.fresh();
-                spares.made(number);
+                let number = names.fresh();
+                names.created(number);
             }
         }
         Ok(())
@@ -155,7 +156,7 @@ impl Work {
 
     /// Draws the next operation: what it is, and the call to make.
     pub(crate) fn next(&mut self) -> (PendingCall, Procedure, &[u8]) {
-        let operation = self.deck.draw();
+        let operation = self.operations.next();
         let subject = self.pack(operation);
         (PendingCall { operation, subject }, procedure(operation), &self.arguments)
     }
@@ -245,8 +246,8 @@ impl Work {
         Subject::None
     }
 
-    /// What the server's reply to `pending` amounts to. `again` says that calls have been sent twice (UDP): a late copy of a
-    /// write may have undone a newer one. An error is a reply that is none.
+    /// Digests the server's reply to `pending`. `again` means that calls have been sent twice (UDP): a late copy of a
+    /// write may have undone a newer one. Fails if the reply is malformed.
     pub(crate) fn digest(
         &mut self,
         pending: PendingCall,
@@ -282,8 +283,8 @@ impl Work {
             }
             (Subject::Write(span), Answer::Written { count, verifier }) => {
                 self.files.written(&span, count == span.bytes());
-                let kept = self.stable || self.remembers(verifier);
-                if kept { Digest { written: count.into(), ..Digest::default() } } else { Digest::failed(FORGOT) }
+                let is_stable = self.stable || self.remembers(verifier);
+                if is_stable { Digest { written: count.into(), ..Digest::default() } } else { Digest::failed(FORGOT) }
             }
             (_, Answer::Committed(verifier)) => {
                 if self.remembers(verifier) {
@@ -293,11 +294,11 @@ impl Work {
                 }
             }
             (Subject::Name(number), _) => {
-                self.names.made(number);
+                self.names.created(number);
                 Digest::default()
             }
             (Subject::Directory(number), _) => {
-                self.directories.made(number);
+                self.directories.created(number);
                 Digest::default()
             }
             (Subject::Link(link), Answer::Path(path)) => {
@@ -333,7 +334,7 @@ impl Work {
     }
 }
 
-/// What an operation failed by if the server was restarted meanwhile.
+/// Error of an operation during which the server was restarted.
 const FORGOT: &str = "the write verifier changed";
 
 /// The name of what a server that refuses a call says.

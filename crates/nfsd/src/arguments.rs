@@ -1,7 +1,7 @@
 //! Reads a call's arguments where they lie.
 //!
-//! The decoder of `nfs3_types` makes room for whatever length a caller claims, up to 4 GiB; here, opaque data is borrowed from the
-//! call, so that a claim costs nothing.
+//! The decoder of `nfs3_types` makes room for whatever length a caller claims, up to 4 GiB; here, opaque data is
+//! borrowed from the call, so that a claim costs nothing.
 
 use crate::handle::Handle;
 use linerate_oncrpc::message::{Refused, Rest};
@@ -11,7 +11,7 @@ use nfs3_types::xdr_codec::Unpack;
 /// The longest handle, bytes (RFC 1813 section 2.4).
 const HANDLE_MAXIMUM: usize = 64;
 
-/// What is left of a call's arguments. What cannot be read refuses the call (GARBAGE_ARGS).
+/// Unread arguments of a call. Arguments that cannot be read refuse the call (GARBAGE_ARGS).
 #[derive(Debug)]
 pub(super) struct Arguments<'a>(Rest<'a>);
 

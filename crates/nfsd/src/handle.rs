@@ -2,8 +2,8 @@
 
 use nfs3_types::nfs3::nfsstat3;
 
-/// A file handle. Numbers are never used twice within a store, and the store's own is drawn by chance: a handle of a removed
-/// file, or of a server that is gone, is known to be stale.
+/// A file handle. Numbers are never used twice within a store, and the store's own is drawn by chance: a handle of a
+/// removed file, or of a server that is gone, is known to be stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Handle {
     /// The store's number.
@@ -16,7 +16,7 @@ impl Handle {
     /// Its length in calls and replies, bytes.
     pub(crate) const BYTES: usize = 16;
 
-    /// As it stands in calls and replies.
+    /// Returns the form in calls and replies.
     pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.generation.to_be_bytes());

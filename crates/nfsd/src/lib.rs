@@ -1,7 +1,9 @@
-//! The embedded server: NFS version 3 and MOUNT version 3 (RFC 1813) on one port, of a tree of files in memory or of a directory.
+//! The embedded server: NFS version 3 and MOUNT version 3 (RFC 1813) on one port, of a tree of files in memory or of a
+//! directory.
 //!
-//! A trial's server is fresh, and is called only by those that hold the trial's key. All procedures are there; MKNOD and
-//! LINK answer NFS3ERR_NOTSUPP. Whoever holds the key may do with the tree what the store lets this process do: there are no users.
+//! A trial's server is fresh, and is called only by those that hold the trial's key. All procedures are there; MKNOD
+//! and LINK answer NFS3ERR_NOTSUPP. Whoever holds the key may do with the tree what the store lets this process do:
+//! there are no users.
 
 mod arguments;
 mod directory;
@@ -46,10 +48,10 @@ const TCP_MAXIMUM: u32 = 1 << 20;
 /// The most over UDP: what leaves room for the headers in a datagram of 65,507 bytes, in a round number.
 const UDP_MAXIMUM: u32 = 56 << 10;
 
-/// What the embedded NFS server serves, and how fast. It is for who starts an agent to say; plans know nothing of it.
+/// Content and speed of the embedded NFS server. The user who starts an agent sets them; plans have no such option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NfsService {
-    /// The directory to serve; none is a tree in memory, new for each trial.
+    /// Directory to serve; `None` serves a tree in memory, new for each trial.
     pub directory: Option<PathBuf>,
     /// The most memory that the trees of one session may take together, or what its callers learn of a directory.
     pub memory: ByteCount,
@@ -64,7 +66,7 @@ impl Default for NfsService {
 }
 
 impl NfsService {
-    /// It can be given: the directory, if it is one, can be served.
+    /// Checks that the directory, if there is one, can be served.
     pub fn check(&self) -> Result<(), RpcError> {
         self.open(self.memory.get()).map(drop)
     }

@@ -11,9 +11,9 @@ use nfs3_types::nfs3::{
 };
 use nfs3_types::xdr_codec::{List, Pack};
 
-/// What stands around the entries: attributes, verifier, end of the list, end of the directory.
+/// Size of the results without the entries: attributes, verifier, end of the list, end of the directory.
 const AROUND: usize = (4 + 84) + 8 + 4 + 4;
-/// What READDIRPLUS adds to an entry: attributes and a handle.
+/// Size that READDIRPLUS adds to an entry: attributes and a handle.
 const PLUS: usize = (4 + 84) + (4 + 4 + Handle::BYTES);
 
 /// READDIR.
@@ -58,14 +58,14 @@ pub(super) fn readdirplus(
     Ok(())
 }
 
-/// What both ask for first.
+/// First arguments of both procedures.
 struct ListingArguments {
     directory: Result<Handle>,
     cookie: u64,
     verifier: cookieverf3,
 }
 
-/// What is shown.
+/// Listed entries.
 struct Shown {
     attributes: fattr3,
     entries: Vec<entry3<'static>>,
@@ -77,23 +77,24 @@ impl ListingArguments {
         Ok(Self { directory: arguments.handle()?, cookie: arguments.take()?, verifier: arguments.take()? })
     }
 
-    /// As many entries as fit: their names and numbers into `names` bytes, and all of the results into `count`, where each
-    /// entry takes `more` than its name and numbers.
+    /// Lists as many entries as fit: names and numbers into `names` bytes, and all of the results into `count`, where
+    /// each entry takes `more` bytes in addition to its name and numbers.
     fn entries(&self, store: &dyn Store, names: usize, count: usize, more: usize) -> Result<Shown> {
         let directory = self.directory?;
         if self.cookie != 0 && self.verifier != cookieverf3(store.verifier()) {
             return Err(nfsstat3::NFS3ERR_BAD_COOKIE);
         }
         let mut entries = Vec::new();
-        let (mut named, mut total) = (0, AROUND);
+        let mut names_length = 0;
+        let mut total = AROUND;
         let (attributes, all) = store.list(directory, self.cookie, &mut |entry| {
             let entry = entry3 { fileid: entry.file_id, name: entry.name.to_vec().into(), cookie: entry.cookie };
             let bytes = entry.packed_size();
-            named += bytes;
+            names_length += bytes;
             // In the list there is a word before each entry.
             total += 4 + bytes + more;
             // What limits the names is a hint; one at least is shown if it fits at all.
-            let fits = total <= count && (named <= names || entries.is_empty());
+            let fits = total <= count && (names_length <= names || entries.is_empty());
             if fits {
                 entries.push(entry);
             }
@@ -108,12 +109,12 @@ impl ListingArguments {
 
 /// An entry with what it stands for. What was removed meanwhile has no attributes any more.
 fn with_attributes(store: &dyn Store, directory: Handle, entry: entry3<'static>) -> Result<entryplus3<'static>> {
-    let found = match entry.name.as_ref() {
+    let object = match entry.name.as_ref() {
         b"." => store.attributes(directory).map(|attributes| (directory, attributes)),
         b".." => store.parent(directory),
         name => Name::new(name).and_then(|name| store.lookup(DirOpArgs { directory, name })),
     };
-    let (name_handle, name_attributes) = match found {
+    let (name_handle, name_attributes) = match object {
         Ok((handle, attributes)) => (reply::made(handle), Nfs3Option::Some(attributes)),
         Err(_) => (Nfs3Option::None, Nfs3Option::None),
     };

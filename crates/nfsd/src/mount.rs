@@ -1,4 +1,5 @@
-//! The MOUNT protocol, version 3 (RFC 1813 appendix I): a caller's way to the first handle. One directory is exported, `/`.
+//! The MOUNT protocol, version 3 (RFC 1813 appendix I): a caller's way to the first handle. One directory is exported,
+//! `/`.
 
 use crate::arguments::Arguments;
 use crate::handle::Handle;
@@ -19,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Mounts remembered for DUMP; it is only for people to look at.
 const REMEMBERED: usize = 256;
-/// AUTH_NONE and AUTH_SYS: what a caller may show to a server without a key. With one, it was told so beforehand.
+/// AUTH_NONE and AUTH_SYS: the flavours for a server without a key. With a key, the caller learnt its flavour before.
 const FLAVOURS: [u32; 2] = [1, 0];
 
 /// The program.

@@ -1,5 +1,5 @@
-//! What must not be done twice: a call over UDP may come again because its reply was lost, and REMOVE would then say that there is
-//! nothing to remove. The last replies to such calls are kept and sent again.
+//! Replies to calls that must not be done twice. A call over UDP may come again because its reply was lost, and a
+//! second REMOVE would find nothing to remove. The last replies to such calls are kept and sent again.
 
 use linerate_oncrpc::server::Call;
 use std::collections::{HashMap, VecDeque};
@@ -7,9 +7,9 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 
-/// So many are kept: more than come by while a caller waits to send again.
+/// Number of replies kept: more than come while a caller waits to send again.
 const KEPT: usize = 4_096;
-/// Longer replies are not kept; none of these procedures has one.
+/// Largest reply that is kept; these procedures have no longer one.
 const REPLY_MAXIMUM: usize = 512;
 
 /// The replies kept.
@@ -25,7 +25,7 @@ struct Kept {
     order: VecDeque<Same>,
 }
 
-/// What makes two calls the same: who asks, the xid, and what is asked (as a number made of it).
+/// Identity of a call: caller, xid, and a hash of the arguments.
 type Same = (SocketAddr, u32, u64);
 
 impl Once {

@@ -7,19 +7,19 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Mutex, PoisonError};
 
-/// How slow a server is made. The default adds no delay.
+/// Planted slowness of a server. The default adds no delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ServiceTime {
-    /// What a call takes; zero adds no delay.
+    /// Time of a call; zero adds no delay.
     pub call: Nanos,
-    /// What a WRITE or COMMIT takes instead.
+    /// Time of a WRITE or COMMIT instead.
     pub write: Option<Nanos>,
-    /// Calls served at a time, where they take time; none is [`ServiceTime::AT_ONCE`].
+    /// Calls served at a time, if they take time; `None` is [`ServiceTime::AT_ONCE`].
     pub at_once: Option<u16>,
 }
 
 impl ServiceTime {
-    /// As many as the threads that Linux's own server starts with.
+    /// Default number of calls served at a time: the number of threads that Linux's own server starts with.
     pub const AT_ONCE: u16 = 8;
 
     fn of(&self, writes: bool) -> u64 {
@@ -27,7 +27,7 @@ impl ServiceTime {
     }
 }
 
-/// When replies are due: a queue in front of so many servers, first come, first served.
+/// Queue in front of the planted servers, first come, first served.
 #[derive(Debug)]
 pub(super) struct Pace {
     time: ServiceTime,
@@ -41,7 +41,7 @@ impl Pace {
         Self { time, free: Mutex::new((0..servers).map(|_| Reverse(0)).collect()) }
     }
 
-    /// When the reply to a call that arrived at `now` is due; none if it takes no time.
+    /// Returns when the reply to a call that arrived at `now` is due, or `None` if it takes no time.
     pub(super) fn due(&self, now: u64, writes: bool) -> Option<u64> {
         let time = self.time.of(writes);
         if time == 0 {

@@ -89,8 +89,8 @@ fn lookup(store: &dyn Store, arguments: &mut Arguments<'_>, reply: &mut Vec<u8>)
     Ok(())
 }
 
-/// ACCESS: whatever makes sense for the object. Who may call at all may do all that the store does, and a store that cannot
-/// says so when it comes to it.
+/// ACCESS: whatever makes sense for the object. Who may call at all may do all that the store does, and a store that
+/// cannot says so when it comes to it.
 fn access(store: &dyn Store, arguments: &mut Arguments<'_>, reply: &mut Vec<u8>) -> Parsed {
     let (object, wanted) = (arguments.handle()?, arguments.take::<u32>()?);
     let done = object.and_then(|object| store.attributes(object)).map(|attributes| {

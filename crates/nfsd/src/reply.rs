@@ -29,12 +29,12 @@ pub(super) fn made(made: Handle) -> post_op_fh3 {
     Nfs3Option::Some(handle(made))
 }
 
-/// What can be told of an object after an operation on it.
+/// Returns the attributes of an object after an operation on it, as far as they are known.
 pub(super) fn attributes(store: &dyn Store, object: Result<Handle>) -> post_op_attr {
     object.and_then(|object| store.attributes(object)).map_or(Nfs3Option::None, Nfs3Option::Some)
 }
 
-/// The same of an object that did not change, or of which it is not known what it was before.
+/// Returns the attributes of an object that did not change, or without known earlier attributes.
 pub(super) fn unchanged(store: &dyn Store, object: Result<Handle>) -> wcc_data {
     wcc_data { before: Nfs3Option::None, after: attributes(store, object) }
 }

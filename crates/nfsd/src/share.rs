@@ -21,16 +21,16 @@ const CONNECTION: u64 = 192 << 10;
 pub struct NfsShare(Server);
 
 impl NfsShare {
-    /// Returns the memory that it takes for so many `callers` at a time.
+    /// Returns its memory for `callers` callers at a time.
     pub fn memory(callers: usize) -> u64 {
         (callers as u64).saturating_mul(CONNECTION).saturating_add(KNOWN + CALLS)
     }
 
-    /// Serves the open `directory` over TCP at `address` as `listening` says, to as many `callers` at a time that hold `key`. It takes
-    /// no path: whoever may write around the directory could make a path lead elsewhere.
+    /// Serves the open `directory` over TCP at `address` as `listening` says, to as many `callers` at a time that hold
+    /// `key`. It takes no path: whoever may write around the directory could make a path lead elsewhere.
     ///
     /// # Errors
-    /// It is no directory, `openat2` is not there, or `address` cannot be listened on.
+    /// Fails if it is no directory, `openat2` is missing, or `address` cannot be listened on.
     pub fn start(
         directory: OwnedFd,
         key: SessionKey,
@@ -40,9 +40,11 @@ impl NfsShare {
     ) -> Result<Self, RpcError> {
         let opened = DirectoryStore::new(directory.into(), KNOWN);
         let store = opened.map_err(|error| cannot_serve("the folder", &error))?;
-        let (plain, v6) = (SocketOptions::default(), address.is_ipv6());
+        let plain = SocketOptions::default();
+        let v6 = address.is_ipv6();
         let spec = SocketSpec { transport: Transport::Tcp, v6, options: &plain, bind: None, device: false };
-        let (peers, replies) = (listening.peers.clone(), Arc::clone(&listening.replies));
+        let peers = listening.peers.clone();
+        let replies = Arc::clone(&listening.replies);
         let options = ServerOptions {
             key: Some(key),
             peers,
@@ -56,7 +58,7 @@ impl NfsShare {
         Server::in_session(spec, address, listening, programs, options).map(Self)
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     pub fn address(&self) -> SocketAddr {
         self.0.address()
     }

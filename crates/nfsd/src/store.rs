@@ -1,11 +1,11 @@
-//! What the server serves: a tree of files, wherever it lies.
+//! Storage of the server: a tree of files in memory or in a directory.
 //!
 //! A store knows files and directories and nothing of calls and replies. Its words are RFC 1813's.
 
 use crate::handle::Handle;
 use nfs3_types::nfs3::{createverf3, fattr3, nfsstat3, nfstime3, sattr3, stable_how, wcc_data};
 
-/// What became of an operation; an error is one that the protocol has for it.
+/// Result of an operation; errors are those of the protocol.
 pub(crate) type Result<T> = std::result::Result<T, nfsstat3>;
 
 /// The longest name of a file or directory, bytes.
@@ -41,7 +41,7 @@ pub(crate) struct DirOpArgs<'a> {
     pub(crate) name: Name<'a>,
 }
 
-/// What is to be made.
+/// Kind of object to create.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum New<'a> {
     /// A file, or the one that is there, which `attributes` then change (UNCHECKED).
@@ -56,7 +56,7 @@ pub(crate) enum New<'a> {
     Link { attributes: &'a sattr3, text: &'a [u8] },
 }
 
-/// What was made or found.
+/// Object that was created or looked up.
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(crate) handle: Handle,
@@ -65,7 +65,7 @@ pub(crate) struct Made {
     pub(crate) directory: wcc_data,
 }
 
-/// What a name to be removed stands for.
+/// Kind of object that a REMOVE or RMDIR expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Removed {
     /// Anything but a directory.
@@ -74,12 +74,12 @@ pub(crate) enum Removed {
     Directory,
 }
 
-/// One name in a directory.
+/// Entry of a directory.
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) file_id: u64,
-    /// Where to go on after it. It stays good whatever is made or removed meanwhile.
+    /// Cookie of the next entry. It stays valid when entries are created or removed.
     pub(crate) cookie: u64,
 }
 
@@ -97,7 +97,8 @@ pub(crate) trait Store: Send + Sync {
     /// The directory that is exported.
     fn root(&self) -> Handle;
 
-    /// The number that changes when unstable data may have been lost (RFC 1813 section 3.3.7), and that cookies and handles go with.
+    /// The number that changes when unstable data may have been lost (RFC 1813 section 3.3.7), and that cookies and
+    /// handles go with.
     fn verifier(&self) -> [u8; 8];
 
     /// Attributes of anything.
@@ -106,13 +107,13 @@ pub(crate) trait Store: Send + Sync {
     /// Changes attributes; with a `guard`, only if that was when the object changed last.
     fn set_attributes(&self, object: Handle, to: &sattr3, guard: Option<nfstime3>) -> Result<wcc_data>;
 
-    /// What a name stands for.
+    /// Looks up a name.
     fn lookup(&self, place: DirOpArgs<'_>) -> Result<(Handle, fattr3)>;
 
     /// The directory that holds a directory; the exported one holds itself.
     fn parent(&self, directory: Handle) -> Result<(Handle, fattr3)>;
 
-    /// What a symbolic link says.
+    /// Reads the target of a symbolic link.
     fn link_text(&self, link: Handle) -> Result<(Vec<u8>, fattr3)>;
 
     /// Appends at most `count` bytes of a file to `data`, and says whether they reach its end.
@@ -133,11 +134,11 @@ pub(crate) trait Store: Send + Sync {
     /// Moves a name, over another one if need be; both directories.
     fn rename(&self, from: DirOpArgs<'_>, to: DirOpArgs<'_>) -> Result<(wcc_data, wcc_data)>;
 
-    /// Shows the names of a directory from behind `cookie` (0: all, `.` and `..` first), until `each` has enough and says
-    /// false. Gives the directory's attributes, and whether all names were shown.
+    /// Lists the names of a directory after `cookie` (0: all, `.` and `..` first), until `each` returns false. Returns
+    /// the directory's attributes, and whether all names were listed.
     fn list(&self, directory: Handle, cookie: u64, each: &mut dyn FnMut(Entry<'_>) -> bool) -> Result<(fattr3, bool)>;
 
-    /// What there is room for.
+    /// Returns the total and free space.
     fn space(&self) -> Result<Space>;
 }
 

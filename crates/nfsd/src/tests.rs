@@ -1,4 +1,5 @@
-//! The server as a whole: both stores alike, over the wire with a client of others, with hostile bytes, and at a planted pace.
+//! The server as a whole: both stores alike, over the wire with a client of others, with hostile bytes, and at a
+//! planted pace.
 
 use super::*;
 use crate::store::{DirOpArgs, Name, New, Removed};
@@ -19,7 +20,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 
 const KEY: SessionKey = SessionKey([7; 16]);
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-/// No call of a test takes so long. Who waits for a reply goes on as soon as it comes.
+/// Longer than any call of a test takes; a reply ends the wait.
 const SOON: Nanos = Nanos::from_secs(60);
 
 /// An empty store of either kind, and what must live as long.
@@ -109,7 +110,8 @@ fn files_are_written_read_cut_and_removed() {
 fn names_move_and_what_holds_them_is_kept_in_order() {
     for (kind, store, _keep) in stores() {
         let (store, root) = (&*store, store.root());
-        let (a, b) = (directory(store, root, "a"), directory(store, root, "b"));
+        let a = directory(store, root, "a");
+        let b = directory(store, root, "b");
         let inner = directory(store, a, "inner");
         let moved = file(store, a, "f");
         store.write(moved, 0, b"data", stable_how::UNSTABLE).expect("is written");
@@ -194,7 +196,9 @@ fn a_listing_goes_on_where_it_stopped_whatever_happens_meanwhile() {
         for name in &all {
             file(store, root, name);
         }
-        let (mut seen, mut cookie, mut calls) = (BTreeSet::new(), 0, 0);
+        let mut seen = BTreeSet::new();
+        let mut cookie = 0;
+        let mut calls = 0;
         loop {
             let mut shown = Vec::new();
             let (_, end) = store
@@ -223,7 +227,7 @@ fn a_listing_goes_on_where_it_stopped_whatever_happens_meanwhile() {
     }
 }
 
-/// What the server answers to a call's arguments, or why it refuses.
+/// Returns the server's results for a call's arguments, or the refusal.
 fn answer(store: &dyn Store, procedure: NFS_PROGRAM, args: &[u8]) -> Result<Vec<u8>, Refused> {
     let mut reply = Vec::new();
     procedures::execute(store, UDP_MAXIMUM, procedure, &mut Arguments::new(args), &mut reply)?;
@@ -237,7 +241,7 @@ fn procedure(number: u32) -> NFS_PROGRAM {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Arguments of any bytes, behind the handle of the root or of anything, are garbage, an error or a result.
+    /// Arguments of any bytes, after the handle of the root or any handle, are garbage, an error or a result.
     #[test]
     fn no_arguments_are_too_bad(number in 1u32..22, known: bool, words in prop::collection::vec(prop_oneof![
         0u32..6, Just(u32::MAX), Just(16), any::<u32>()], 0..40), tail: Vec<u8>)
@@ -322,7 +326,9 @@ fn an_operation_over_udp_is_done_once() {
         programs[0].call(&call, &mut reply).expect("answers");
         reply
     };
-    let (udp, exist, gone) = (Transport::Udp, nfsstat3::NFS3ERR_EXIST as u32, nfsstat3::NFS3ERR_NOENT as u32);
+    let udp = Transport::Udp;
+    let exist = nfsstat3::NFS3ERR_EXIST as u32;
+    let gone = nfsstat3::NFS3ERR_NOENT as u32;
     let first = call(udp, 1, 8, &create);
     assert_eq!(status(&first), 0);
     assert_eq!(call(udp, 1, 8, &create), first, "it came again");
@@ -456,7 +462,7 @@ fn calls_wait_for_one_of_the_servers_there_are() {
     assert!(took >= 195_000_000, "{took} ns");
 }
 
-/// The attack: calls over UDP whose source is forged, with all that a holder of the key can know but the replies at that source.
+/// The attack: calls over UDP with a forged source, by a holder of the key who does not see the replies at that source.
 #[test]
 fn a_spoofed_source_is_sent_no_more_of_a_file_than_it_sent() {
     let programs = NfsService::default().programs(1).expect("serves");

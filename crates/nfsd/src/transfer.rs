@@ -10,7 +10,7 @@ use nfs3_types::nfs3::{
 };
 use nfs3_types::xdr_codec::{Opaque, Pack};
 
-/// What stands before the data in the results of a READ that succeeded: status, attributes, count, end of file, length.
+/// Size of the results of a successful READ before the data: status, attributes, count, end of file, length.
 const READ_HEAD: usize = 4 + (4 + 84) + 4 + 4 + 4;
 
 /// READ: the store appends the data to the reply, and what stands before them is filled in afterwards.

@@ -1,10 +1,10 @@
-//! Sessions of calls, from listening to counts: the same for every protocol over ONC RPC.
+//! Runs a session of calls, from listening to counts, for any protocol over ONC RPC.
 
 use crate::client::Caller;
+use crate::connect::connect_flow;
 use crate::error::RpcError;
-use crate::flow::{Flow, Shared, open};
 use crate::job::Job;
-use crate::load::{Calls, Load, most_under_way};
+use crate::load::{Calls, Flow, Load, LoadContext, max_outstanding};
 use crate::needs::calls_need;
 use crate::program::TestProgram;
 use crate::protocol::{Opening, Protocol};
@@ -20,7 +20,7 @@ use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::sync::Arc;
 
-/// From hearing of the start to the start: time to start the threads.
+/// Time between the start order and the start, in which the threads are started.
 const LEAD: Nanos = Nanos::from_millis(20);
 
 /// The engine of ONC RPC calls of one size to linerate's own program.
@@ -57,13 +57,14 @@ impl OncRpc {
 impl Protocol for OncRpc {
     fn check(&self, task: &Task) -> Result<(), RpcError> {
         let task = Self::task(task)?;
-        let (over, most) = match task.net.transport {
+        let (transport, maximum) = match task.net.transport {
             Transport::Tcp => ("TCP", RpcTask::TCP_MAXIMUM),
             Transport::Udp => ("UDP", RpcTask::UDP_MAXIMUM),
         };
         let unit = task.unit_bytes.get();
-        if unit > most {
-            return Err(RpcError::InvalidRequest(format!("a unit of {unit} bytes over {over}: choose at most {most}")));
+        if unit > maximum {
+            let text = format!("a unit of {unit} bytes over {transport}: choose at most {maximum}");
+            return Err(RpcError::InvalidRequest(text));
         }
         Ok(())
     }
@@ -71,16 +72,18 @@ impl Protocol for OncRpc {
     fn rates(&self, job: &Job) -> Result<PathRates, RpcError> {
         let task = Self::task(&job.task)?;
         let rate = task.rate.map(|rate| bits_per_second(rate.get(), task.unit_bytes.get()));
-        let way = |carries| if carries { rate } else { Some(0) };
-        Ok(PathRates { forward: way(task.call.carries_there()), backward: way(task.call.carries_back()) })
+        Ok(PathRates {
+            forward: if task.call.carries_there() { rate } else { Some(0) },
+            backward: if task.call.carries_back() { rate } else { Some(0) },
+        })
     }
 
     fn needs(&self, job: &Job) -> Result<Needs, RpcError> {
         let task = Self::task(&job.task)?;
-        // A server keeps the units that it answers with.
+        // A server keeps the data of its replies.
         let units = RpcTask::TCP_MAXIMUM.saturating_mul(job.servers());
-        // What waits to be sent may be kept twice over, sent and not sent, in a buffer that grows by doubling.
-        let needs = calls_need(job, task.unit_bytes.get().saturating_mul(4), most_under_way(task));
+        // Queued data may be in memory twice, sent and unsent, in a buffer that grows by doubling.
+        let needs = calls_need(job, task.unit_bytes.get().saturating_mul(4), max_outstanding(task));
         Ok(Needs { powers: Power::Rpc.into(), memory: needs.memory.saturating_add(units), ..needs })
     }
 
@@ -93,31 +96,31 @@ impl Protocol for OncRpc {
     }
 }
 
-/// Returns what `assignment` asks of its host, in whose task calls speak `protocol`.
+/// Returns the demand of `assignment`, a load of calls of `protocol`, on its host.
 ///
 /// # Errors
-/// The assignment cannot be meant.
+/// Fails if the assignment is not valid.
 pub fn demand(protocol: &dyn Protocol, assignment: &Assignment) -> Result<Demand, EngineError> {
-    let job = Job::check(assignment, protocol)?;
-    let (flows, needs) = (job.net().flows.into(), protocol.needs(&job)?);
-    Ok(protocol.rates(&job)?.demand(assignment, job.window, &job.ends, flows, needs))
+    let job = check(assignment, protocol)?;
+    let needs = protocol.needs(&job)?;
+    Ok(protocol.rates(&job)?.demand(assignment, job.window, &job.ends, job.net().flows.into(), needs))
 }
 
-/// Does `assignment`, in whose task calls speak `protocol`, from listening to counts.
+/// Runs `assignment`, a load of calls of `protocol`, from listening to counts.
 ///
 /// # Errors
 /// The task could not be done, or the session was stopped.
 pub fn run(protocol: &dyn Protocol, assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, EngineFailure> {
-    let job = Job::check(assignment, protocol)?;
+    let job = check(assignment, protocol)?;
     let servers = serve(&job, protocol, &host.listen_options())?;
-    let here = servers.iter().map(|server| (server.link, server.address())).collect();
-    let there = host.listening(here)?;
+    let local_endpoints = servers.iter().map(|server| (server.link, server.address())).collect();
+    let remote_endpoints = host.listening(local_endpoints)?;
     let mut loads = Loads::default();
-    let worked = work(&job, protocol, host, &there, &servers, &mut loads);
-    // Where it failed or was stopped, they are not finished yet.
+    let result = work(&job, protocol, host, &remote_endpoints, &servers, &mut loads);
+    // After a failure or a stop, the loads are not finished yet.
     loads.finish();
     let remains = std::mem::take(&mut loads.remains);
-    match worked {
+    match result {
         Ok((roles, opens)) => {
             Ok(Counted { roles, started_unix_ns: clock::unix_at(opens), caveats: Vec::new(), remains })
         }
@@ -128,13 +131,21 @@ pub fn run(protocol: &dyn Protocol, assignment: &Assignment, host: &dyn Conducto
     }
 }
 
-/// Starts the servers of this host's ends. They carry data for nobody but the session.
-fn serve(job: &Job, protocol: &dyn Protocol, listening: &ListenOptions) -> Result<Vec<RunningServer>, RpcError> {
-    let servers = job.ends.iter().enumerate().filter_map(|(index, end)| match end.side {
-        Side::Server { link, address } => Some(RunningServer::start(job, protocol, index, (link, address), listening)),
-        Side::Client { .. } => None,
-    });
-    servers.collect()
+/// Checks everything that can be checked without a peer.
+fn check(assignment: &Assignment, protocol: &dyn Protocol) -> Result<Job, RpcError> {
+    protocol.check(&assignment.task)?;
+    Job::check(assignment)
+}
+
+/// Starts the servers of this host's ends. They carry data for the session only.
+fn serve(job: &Job, protocol: &dyn Protocol, options: &ListenOptions) -> Result<Vec<RunningServer>, RpcError> {
+    let mut servers = Vec::new();
+    for (index, end) in job.ends.iter().enumerate() {
+        if let Side::Server { link, address } = end.side {
+            servers.push(RunningServer::start(job, protocol, index, (link, address), options)?);
+        }
+    }
+    Ok(servers)
 }
 
 /// Connects, waits for the start and the end of the load, and counts.
@@ -142,41 +153,43 @@ fn work(
     job: &Job,
     protocol: &dyn Protocol,
     host: &dyn Conductor,
-    there: &Endpoints,
+    remote_endpoints: &Endpoints,
     servers: &[RunningServer],
     loads: &mut Loads,
 ) -> Result<(Vec<RoleCounts>, u64), RpcError> {
-    let (flows, callers) = connect(job, protocol, host, there, loads)?;
+    let (flows, callers) = connect(job, protocol, host, remote_endpoints, loads)?;
     let start = host.ready(Ready { lead: LEAD, ..Ready::default() })?;
     let timeline = job.timeline(start);
     for server in servers {
         server.begin(job.net().flows.into(), &timeline)?;
     }
-    let shared = Shared { rate_limited: host.is_rate_limited(), ..Shared::new(job.clone(), timeline.clone(), flows) };
-    let mut running = Running::spawn(shared, callers, servers, host.stop())?;
+    let mut context = LoadContext::new(job.clone(), timeline.clone(), flows);
+    context.rate_limited = host.is_rate_limited();
+    let mut running = Running::spawn(context, callers, servers, host.stop())?;
     host.runs(running.work());
     let outcomes = running.wait();
-    // Servers stay until their callers have removed what they made.
+    // Servers stay until their callers have removed their files.
     loads.finish();
     Ok((running.counts(&outcomes)?, timeline.open()))
 }
 
-/// Makes what the calls of this host's clients need on their servers, and connects their flows.
+/// Prepares the loads of this host's clients on their servers, and connects their flows.
 fn connect(
     job: &Job,
     protocol: &dyn Protocol,
     host: &dyn Conductor,
-    there: &Endpoints,
+    remote_endpoints: &Endpoints,
     loads: &mut Loads,
 ) -> Result<(Vec<Flow>, Vec<Caller>), RpcError> {
-    let (mut flows, mut callers) = (Vec::new(), Vec::new());
+    let mut flows = Vec::new();
+    let mut callers = Vec::new();
     for (index, end) in job.ends.iter().enumerate() {
         let Side::Client { link } = end.side else { continue };
-        let server = link.and_then(|link| there.get(&link)).copied();
+        let server = link.and_then(|link| remote_endpoints.get(&link)).copied();
         let load = protocol.load(job, &Opening { path: end.path, key: end.key(&job.key), server, host })?;
         loads.unfinished.push(Arc::clone(&load));
         for number in 0..job.net().flows {
-            let (mut caller, local) = open(job, load.server(), host.stop())?;
+            let (mut caller, local) = connect_flow(job, load.server(), host.stop())?;
             let credential = load.greet(&mut caller)?;
             flows.push(Flow { end: index, path: end.path, number, local, credential, load: Arc::clone(&load) });
             callers.push(caller);
@@ -185,7 +198,7 @@ fn connect(
     Ok((flows, callers))
 }
 
-/// The loads of a session, and what they left on their servers. All are finished, also after a panic.
+/// Loads of a session, and the files that they left on their servers. Dropping it finishes them all.
 #[derive(Default)]
 struct Loads {
     unfinished: Vec<Arc<dyn Load>>,
@@ -193,10 +206,13 @@ struct Loads {
 }
 
 impl Loads {
-    /// Removes what the loads made. Counts stand all the same where something cannot be removed.
+    /// Removes the files of the loads. A file that cannot be removed does not spoil the counts.
     fn finish(&mut self) {
-        let finished = self.unfinished.drain(..).map(|load| load.finish());
-        self.remains.extend(finished.filter_map(|finished| Some(finished.err()?.to_string())));
+        for load in self.unfinished.drain(..) {
+            if let Err(error) = load.finish() {
+                self.remains.push(error.to_string());
+            }
+        }
     }
 }
 
@@ -213,7 +229,7 @@ mod tests {
     use linerate_units::{BitRate, ByteCount, OpRate};
 
     #[test]
-    fn calls_load_the_ways_that_carry_data() {
+    fn demand_covers_the_directions_that_carry_data() {
         let rate = Some(80_000);
         for (call, paced, expected) in [
             (RpcCall::Null, true, (Some(0), Some(0))),
@@ -234,7 +250,7 @@ mod tests {
                 password: None,
                 sampling: linerate_model::Sampling::default(),
             };
-            let demand = OncRpc.demand(&assignment).expect("it can be meant");
+            let demand = OncRpc.demand(&assignment).expect("a valid assignment");
             let rates = (demand.sends.map(BitRate::get), demand.receives.map(BitRate::get));
             assert_eq!(rates, expected, "{call}");
             assert_eq!((demand.time, demand.flows), (Some(Nanos::from_secs(11)), 1));

@@ -1,4 +1,4 @@
-//! What can go wrong with calls, servers and loads, grouped by whose fault it is.
+//! Errors of calls, servers and loads.
 
 use crate::message::Refused;
 use linerate_engine::{FlowsMissing, SocketError, Stopped, WorkError, failed};
@@ -19,48 +19,25 @@ pub enum RpcError {
     Socket(#[from] SocketError),
     /// The server did not answer.
     #[error("{server} did not answer {what} within {seconds} s: {reason}; check that it can be reached from here")]
-    NoAnswer {
-        /// Who should have.
-        server: SocketAddr,
-        /// What was asked.
-        what: String,
-        /// How long it was given.
-        seconds: u64,
-        /// What was seen instead.
-        reason: String,
-    },
+    NoAnswer { server: SocketAddr, what: String, seconds: u64, reason: String },
     /// The server answered that it will not.
     #[error("{server} refused {what}: {reason}")]
     Refused {
-        /// Who.
         server: SocketAddr,
-        /// What was asked.
         what: String,
         /// Why.
         reason: String,
     },
     /// The peer sent what is not ONC RPC.
     #[error("{peer} does not speak ONC RPC rightly: {what}")]
-    Malformed {
-        /// Who.
-        peer: SocketAddr,
-        /// What it sent.
-        what: String,
-    },
+    Malformed { peer: SocketAddr, what: String },
     /// The peer ended the connection, or its port is closed.
     #[error("{peer} went away: {what}")]
-    Gone {
-        /// Who.
-        peer: SocketAddr,
-        /// What was seen.
-        what: String,
-    },
+    Gone { peer: SocketAddr, what: String },
     /// A file set could not be made or removed in time.
     #[error("{server}: {what} takes too long, {done} of {count} calls are done; ask for fewer or smaller files")]
     TooLong {
-        /// Who serves it.
         server: SocketAddr,
-        /// What was done.
         what: String,
         /// Calls answered.
         done: usize,
@@ -70,7 +47,7 @@ pub enum RpcError {
     /// A file set could not be made, nor what there was of it be removed.
     #[error("{source}; {remains}")]
     Remains {
-        /// What remains, where, and what to do about it.
+        /// Names of the remaining files and the remedy.
         remains: String,
         /// Why it was not made.
         source: Box<RpcError>,
@@ -94,7 +71,7 @@ pub enum RpcError {
 }
 
 impl RpcError {
-    /// `what` failed with the error that follows; where that is a limit of this host, its remedy is told.
+    /// Returns a conversion from the I/O error of `what`. It adds the remedy if a limit of this host is the cause.
     pub fn socket(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let failed = failed(what);
         move |source| Self::Socket(failed(source))

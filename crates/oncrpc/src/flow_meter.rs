@@ -1,10 +1,10 @@
-//! What a flow of calls has done since its load began, for whoever watches it meanwhile.
+//! Running counts of a flow of calls.
 
 use linerate_model::LatencyBuckets;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A flow's running counts, warm-up included, on cache lines of its own so that no thread waits for another. Only the flow's thread
-/// writes them, which needs no locked instruction.
+/// A flow's running counts, warm-up included, on cache lines of its own so that no thread waits for another. Only the
+/// flow's thread writes them, which needs no locked instruction.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct FlowMeter {
@@ -12,7 +12,7 @@ pub struct FlowMeter {
     received_bytes: AtomicU64,
     calls: AtomicU64,
     retransmits: AtomicU64,
-    /// How far it was behind its schedule since that was last read, at most, nanoseconds.
+    /// Largest delay against the schedule since the last reading, in nanoseconds.
     behind: AtomicU64,
     /// Calls answered, by [`LatencyBuckets::bucket`] of their time.
     latency: [AtomicU64; LatencyBuckets::COUNT],
@@ -47,7 +47,7 @@ impl FlowMeter {
         self.retransmits.store(calls, Ordering::Relaxed);
     }
 
-    /// Notes that the flow is so many nanoseconds behind its schedule.
+    /// Notes that the flow is `nanos` nanoseconds late.
     #[inline]
     pub(crate) fn is_behind(&self, nanos: u64) {
         if nanos > self.behind.load(Ordering::Relaxed) {
@@ -71,7 +71,7 @@ impl FlowMeter {
         self.latency.iter().map(|count| count.load(Ordering::Relaxed))
     }
 
-    /// Returns how far the flow was behind its schedule since this was last asked, at most, nanoseconds.
+    /// Returns the largest delay against the schedule since the last call, in nanoseconds.
     pub(crate) fn take_behind(&self) -> u64 {
         self.behind.swap(0, Ordering::Relaxed)
     }

@@ -13,11 +13,11 @@ const MAXIMUM: usize = 1 << 16;
 
 /// linerate's own program in a session.
 static FOR_SESSION: LazyLock<TestProgram> = LazyLock::new(TestProgram::new);
-/// The same as it answers anyone: null calls only.
+/// linerate's own program outside a session: null calls only.
 static FOR_ANYONE: LazyLock<TestProgram> = LazyLock::new(TestProgram::without_data);
 
-/// Reads one message as a call and as a reply, and has linerate's own program execute the call. Bit 0 of the first byte: the
-/// caller holds the key. Bit 1: it calls over UDP.
+/// Reads one message as a call and as a reply, and has linerate's own program execute the call. Bit 0 of the first
+/// byte: the caller holds the key. Bit 1: it calls over UDP.
 pub fn message(bytes: &[u8]) {
     let Some((choice, bytes)) = bytes.split_first() else { return };
     if let Some((_, Reply::Accepted(results))) = read_reply(bytes) {

@@ -1,17 +1,18 @@
-//! How callers and servers of a session come to know each other: a call that only holders of the session's key can make, and
-//! results that only they can give.
+//! Mutual authentication of callers and servers of a session: a call that only holders of the session's key can make,
+//! and results that only they can give.
 //!
 //! ```text
 //! call LINERATE_GREET:  salt of 16 bytes | proof of the key over it
 //! its results:          ticket of 16 bytes | proof of the key over salt and ticket
 //! ```
 //!
-//! The key itself never travels, and nobody else can choose a byte of a call before the server has proved that it holds the key:
-//! see [`linerate_engine::proof`]. The ticket is the credential of all later calls (AUTH_SHORT, RFC 5531 section 8.2). It is
-//! good for one address and port only, so that a caller over UDP proves by it that it reads the replies there.
+//! The key itself never travels, and nobody else can choose a byte of a call before the server has proved that it holds
+//! the key: see [`linerate_engine::proof`]. The ticket is the credential of all later calls (AUTH_SHORT, RFC 5531
+//! section 8.2). It is good for one address and port only, so that a caller over UDP proves by it that it reads the
+//! replies there.
 //!
-//! A server takes each salt from one address and port only. Whoever has seen a greeting gets no ticket by sending it again from
-//! elsewhere; its own caller may, since over UDP the results can be lost.
+//! A server takes each salt from one address and port only. Whoever has seen a greeting gets no ticket by sending it
+//! again from elsewhere; its own caller may, since over UDP the results can be lost.
 
 use crate::message::{AUTH_SHORT, CallMessage, Credential, Presented, Procedure, Refused, read_call};
 use linerate_engine::proof::{PROOF, SALT, Salt, is_same, proof};
@@ -41,7 +42,8 @@ const TICKETS: [u8; 8] = *b"lnrt-rt1";
 /// Callers over UDP that one thread keeps in mind; others have their tickets made again to be compared.
 const KNOWN_MAXIMUM: usize = 4_096;
 
-/// Greetings that a server takes at the most for each caller that it expects. It never forgets one, since that one could be sent again.
+/// Greetings that a server takes at the most for each caller that it expects. It never forgets one, since that one
+/// could be sent again.
 const TAKEN_EACH: usize = 16;
 
 type Ticket = [u8; TICKET];
@@ -57,7 +59,7 @@ pub(crate) fn credential(key: &SessionKey, salt: &Salt, results: &[u8]) -> Optio
     is_same(proved, &proof(key, ANSWERS, &[salt, ticket])).then(|| Credential::short(ticket))
 }
 
-/// Whether `bytes` are a call that greets with `key`: in a datagram, or over TCP behind the mark of its record.
+/// Returns whether `bytes` are a call that greets with `key`: in a datagram, or over TCP after the mark of its record.
 pub(crate) fn is_greeting(key: &SessionKey, bytes: &[u8]) -> bool {
     const MARK: usize = 4;
     [bytes, bytes.get(MARK..).unwrap_or_default()].into_iter().any(|call| {
@@ -66,17 +68,17 @@ pub(crate) fn is_greeting(key: &SessionKey, bytes: &[u8]) -> bool {
     })
 }
 
-/// Tells callers that hold the session's key from others.
+/// Authenticates callers by the session's key.
 pub(crate) struct GreetingServer {
     key: SessionKey,
     /// Known to this server only: tickets are made with it.
     secret: SessionKey,
-    /// Who showed the key with which salt.
+    /// Salts of the greetings so far, with the address of the caller.
     taken: Mutex<TakenGreetings>,
 }
 
 impl GreetingServer {
-    /// One that expects `callers`.
+    /// Makes a server that expects `callers`.
     pub(crate) fn new(key: SessionKey, callers: usize) -> Self {
         let taken = Mutex::new(TakenGreetings::within(callers.saturating_mul(TAKEN_EACH)));
         Self { key, secret: SessionKey(rand::random()), taken }
@@ -85,7 +87,8 @@ impl GreetingServer {
     /// Returns the results of a greeting that came from `peer`.
     ///
     /// # Errors
-    /// AUTH_BADCRED if the caller does not hold the key, or sends the greeting of another; SYSTEM_ERR if no more are taken.
+    /// AUTH_BADCRED if the caller does not hold the key, or sends the greeting of another; SYSTEM_ERR if no more are
+    /// taken.
     pub(crate) fn answer(&self, arguments: &[u8], peer: SocketAddr) -> Result<[u8; GREETING], Refused> {
         let (salt, proved) = arguments.split_first_chunk::<SALT>().ok_or(Refused::BAD_CREDENTIAL)?;
         if !is_same(proved, &proof(&self.key, GREETS, &[salt])) {
@@ -105,7 +108,7 @@ impl GreetingServer {
     }
 }
 
-/// The greetings with the key that a server has taken, so that none is taken from two callers.
+/// Greetings that a server has accepted. Each belongs to one caller.
 #[derive(Debug)]
 struct TakenGreetings {
     callers: HashMap<Salt, SocketAddr>,
@@ -153,12 +156,12 @@ impl KnownCallers {
         if shown.flavour != AUTH_SHORT || shown.body.len() != TICKET {
             return false;
         }
-        let known = self.all.get(&peer).copied();
-        let ticket = known.unwrap_or_else(|| admission.ticket(peer));
+        let cached = self.all.get(&peer).copied();
+        let ticket = cached.unwrap_or_else(|| admission.ticket(peer));
         if !shown.is_short(&ticket) {
             return false;
         }
-        if known.is_none() {
+        if cached.is_none() {
             if self.all.len() >= KNOWN_MAXIMUM {
                 self.all.clear();
             }

@@ -1,27 +1,26 @@
-//! An assignment with its options checked: what cannot work is said before anything is opened.
+//! Checks an assignment before any socket is opened.
 
 use crate::error::RpcError;
-use crate::protocol::Protocol;
 use linerate_engine::{MOST_PER_SECOND, PathEnd, Timeline, check_assignment, check_rate, path_ends};
 use linerate_model::{Assignment, IpVersion, Net, SessionId, SessionKey, SocketOptions, Task, Transport, Window};
 use linerate_units::OpRate;
 
-/// What this host is to do.
+/// Checked assignment of one host in a load of calls.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// The session's name.
+    /// Session identifier.
     pub id: SessionId,
-    /// The session's secret; each link has a key of its own, made from it: see [`PathEnd::key`].
+    /// Secret of the session. The key of each link is derived from it: see [`PathEnd::key`].
     pub key: SessionKey,
-    /// Its load.
+    /// Task of the load.
     pub task: Task,
-    /// Its warm-up and window.
+    /// Warm-up and measured window.
     pub window: Window,
-    /// The ends of paths at this host, in the order of the assignment's roles.
+    /// Ends of paths at this host, in the order of the assignment's roles.
     pub ends: Vec<PathEnd>,
 }
 
-/// Calls under way at a time on each flow.
+/// Returns the number of calls under way on each flow, 0 for a task without calls.
 fn outstanding(task: &Task) -> u16 {
     match task {
         Task::Rpc(task) => task.outstanding,
@@ -31,13 +30,12 @@ fn outstanding(task: &Task) -> u16 {
 }
 
 impl Job {
-    /// Checks everything that can be checked without a peer.
+    /// Checks everything that can be checked without a peer and for every protocol.
     ///
     /// # Errors
     /// [`RpcError::InvalidRequest`] says what to ask for instead.
-    pub fn check(assignment: &Assignment, protocol: &dyn Protocol) -> Result<Self, RpcError> {
+    pub fn check(assignment: &Assignment) -> Result<Self, RpcError> {
         let task = &assignment.task;
-        protocol.check(task)?;
         if outstanding(task) == 0 {
             return Err(RpcError::InvalidRequest("0 calls under way: choose 1 or more".to_owned()));
         }
@@ -48,45 +46,44 @@ impl Job {
         Ok(Self { id: assignment.id.clone(), key: assignment.key, task: task.clone(), window, ends })
     }
 
-    /// Transport, flows and sockets.
+    /// Returns transport, flows and socket options of the task.
     ///
     /// # Panics
-    /// If the task has none; [`Job::check`] takes no such task.
+    /// Panics if the task has no sockets; [`Job::check`] refuses such a task.
     pub fn net(&self) -> &Net {
         self.task.net().expect("`Job::check` takes no task without sockets")
     }
 
-    /// The sockets' options.
     pub fn socket(&self) -> &SocketOptions {
         &self.net().socket
     }
 
-    /// TCP or UDP.
     pub fn transport(&self) -> Transport {
         self.net().transport
     }
 
-    /// IPv6.
+    /// Returns whether the path is IPv6.
     pub fn v6(&self) -> bool {
         self.net().ip == IpVersion::V6
     }
 
-    /// Ends at this host that serve.
+    /// Returns the number of servers at this host.
     pub fn servers(&self) -> u64 {
         self.ends.iter().filter(|end| !end.is_client()).count() as u64
     }
 
-    /// Ends at this host that call.
+    /// Returns the number of clients at this host.
     pub fn clients(&self) -> u64 {
         self.ends.len() as u64 - self.servers()
     }
 
-    /// Whether the server is not one of linerate's own.
+    /// Returns whether the server is no linerate agent.
     pub(crate) fn has_foreign_server(&self) -> bool {
         matches!(&self.task, Task::Nfs(task) if task.server.is_some())
     }
 
-    /// The times of a load that starts at `start`. Calls are timed one by one, so nothing has to drain before the window.
+    /// Returns the timeline of a load that starts at `start`. Calls are timed one by one, so nothing has to drain
+    /// before the window.
     pub fn timeline(&self, start: u64) -> Timeline {
         Timeline::new(start, self.window)
     }

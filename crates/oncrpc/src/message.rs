@@ -9,7 +9,7 @@ const CALL: u32 = 0;
 const REPLY: u32 = 1;
 /// The only version of the protocol.
 const RPC_VERSION: u32 = 2;
-/// Authentication flavours: RFC 5531 section 8.2 and appendix A, and the registry behind it.
+/// Authentication flavours: RFC 5531 section 8.2 and appendix A, and the IANA registry.
 pub(crate) const AUTH_NONE: u32 = 0;
 pub(crate) const AUTH_SYS: u32 = 1;
 /// A credential that the server gave out beforehand.
@@ -28,7 +28,7 @@ pub struct Procedure {
     pub procedure: u32,
 }
 
-/// What a caller shows of itself: a credential and the empty verifier that goes with it, ready to be sent.
+/// Authentication of a caller: a credential and the empty verifier that goes with it, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credential(Vec<u8>);
 
@@ -72,12 +72,12 @@ impl Credential {
 pub(crate) struct Presented<'a> {
     /// The authentication flavour, as in [`AUTH_SHORT`].
     pub(crate) flavour: u32,
-    /// What was shown.
+    /// Body of the credential.
     pub(crate) body: &'a [u8],
 }
 
 impl Presented<'_> {
-    /// It is what the server gave out.
+    /// Returns whether the credential is the one with `body` that the server issued.
     pub(crate) fn is_short(&self, body: &[u8]) -> bool {
         self.flavour == AUTH_SHORT && is_same(self.body, body)
     }
@@ -104,7 +104,7 @@ pub(crate) struct CallMessage<'a> {
 /// Why a call cannot be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BadCall {
-    /// It is no call, or not whole: nothing can be answered.
+    /// The bytes are no call, or not a whole one: nothing can be answered.
     NoCall,
     /// The call of this xid is of another version of the protocol.
     Version(u32),
@@ -113,7 +113,9 @@ pub(crate) enum BadCall {
 /// Reads a call.
 pub(crate) fn read_call(bytes: &[u8]) -> Result<CallMessage<'_>, BadCall> {
     let mut rest = Rest(bytes);
-    let (xid, kind, version) = (rest.word(), rest.word(), rest.word());
+    let xid = rest.word();
+    let kind = rest.word();
+    let version = rest.word();
     let (Some(xid), Some(CALL), Some(version)) = (xid, kind, version) else { return Err(BadCall::NoCall) };
     if version != RPC_VERSION {
         return Err(BadCall::Version(xid));
@@ -216,13 +218,13 @@ pub(crate) fn put_refused(into: &mut Vec<u8>, xid: u32, why: Refused) {
 pub enum Reply<'a> {
     /// The results, in XDR.
     Accepted(&'a [u8]),
-    /// It will not.
+    /// The server refused the call.
     Refused(Refused),
-    /// None came, however often the call was sent (UDP).
+    /// No reply came to any transmission of the call (UDP).
     Lost,
 }
 
-/// Reads a reply and the xid it belongs to; none if it is no reply, or not whole.
+/// Reads a reply and its xid. Returns `None` if it is no reply, or not whole.
 pub(crate) fn read_reply(bytes: &[u8]) -> Option<(u32, Reply<'_>)> {
     let mut rest = Rest(bytes);
     let xid = rest.word()?;
@@ -270,7 +272,7 @@ pub(crate) fn padding(length: usize) -> usize {
     length.wrapping_neg() % 4
 }
 
-/// What is left to be read of XDR data.
+/// Unread part of XDR data.
 #[derive(Debug, Clone, Copy)]
 pub struct Rest<'a>(pub &'a [u8]);
 
@@ -299,7 +301,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What an accepted reply takes before its results: xid, type, status, an empty verifier, and the acceptance's status.
+    /// Size of an accepted reply before its results: xid, type, status, an empty verifier, and the acceptance's status.
     const ACCEPTED_BYTES: usize = 24;
     const TO: Procedure = Procedure { program: 100_003, version: 3, procedure: 1 };
 

@@ -1,4 +1,4 @@
-//! What calls need of their host, whatever their protocol.
+//! Resources that calls take on their host, whatever their protocol.
 
 use crate::job::Job;
 use crate::running_server::set_up_callers;
@@ -6,17 +6,18 @@ use crate::server::{CONNECTION_MEMORY, STRANGERS};
 use linerate_engine::Needs;
 use linerate_model::Transport;
 
-/// What a server over UDP remembers of its calls, so that none is done twice.
+/// Memory in which a server over UDP keeps its calls, so that none is executed twice.
 const REMEMBERED: u64 = 4 << 20;
 
-/// A caller's buffers beside its calls: a reply of the largest kind, gathered from fragments.
+/// Buffers of a caller in addition to its calls: a reply of the largest kind, gathered from fragments.
 const REPLY: u64 = 4 << 20;
 
-/// Returns memory, threads and descriptors that the ends of `job` need here. Each flow has `outstanding` calls of `data` bytes under
-/// way.
+/// Returns memory, threads and descriptors that the ends of `job` need here. Each flow has `outstanding` calls of
+/// `data` bytes under way.
 pub fn calls_need(job: &Job, data: u64, outstanding: u64) -> Needs {
     let flows = u64::from(job.net().flows);
-    let (calling, serving) = (flows.saturating_mul(job.clients()), flows.saturating_mul(job.servers()));
+    let calling = flows.saturating_mul(job.clients());
+    let serving = flows.saturating_mul(job.servers());
     let under_way = data.saturating_mul(outstanding.saturating_add(1));
     let of_callers = calling.saturating_mul(under_way.saturating_add(REPLY + Needs::THREAD));
     let (set_up, remembered) = match job.transport() {

@@ -1,4 +1,4 @@
-//! Telling this host's portmapper which port a program is at: version 2 of its protocol (RFC 1833 section 3).
+//! Registers programs with this host's portmapper: version 2 of its protocol (RFC 1833 section 3).
 
 use crate::client::{Caller, Retransmission};
 use crate::error::RpcError;
@@ -12,7 +12,7 @@ use std::net::{SocketAddr, UdpSocket};
 /// Its own program and port.
 const PROGRAM: u32 = 100_000;
 pub(crate) const PORT: u16 = 111;
-/// It answers within this.
+/// Time that the portmapper has to answer.
 const TIMEOUT: Nanos = Nanos::from_secs(3);
 /// Ports that only a privileged program may bind: a portmapper believes those about who runs them.
 const PRIVILEGED: std::ops::RangeInclusive<u16> = 600..=1_023;
@@ -41,7 +41,7 @@ impl Mapping {
     }
 }
 
-/// Tells this host's portmapper that a program is there. What was registered under that number before stays: see
+/// Registers a program with this host's portmapper. An earlier registration of that number stays: see
 /// [`unregister`].
 pub(crate) fn register(portmapper: SocketAddr, mapping: Mapping) -> Result<(), RpcError> {
     let mut caller = caller(portmapper)?;
@@ -49,10 +49,10 @@ pub(crate) fn register(portmapper: SocketAddr, mapping: Mapping) -> Result<(), R
     agreed(portmapper, "to register a program", ask(&mut caller, 1, &mapping.arguments())?)
 }
 
-/// Tells this host's portmapper that a program's version is gone, over all transports (RFC 1833 section 3.2).
+/// Unregisters a program's version from this host's portmapper, over all transports (RFC 1833 section 3.2).
 pub(crate) fn unregister(portmapper: SocketAddr, mapping: Mapping) -> Result<(), RpcError> {
     let mut caller = caller(portmapper)?;
-    // PMAPPROC_UNSET. That there was none is all right.
+    // PMAPPROC_UNSET. Nothing to unregister is no error.
     ask(&mut caller, 2, &mapping.arguments()).map(drop)
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The ports tried: those below belong to services.
 const PORTS: RangeInclusive<u16> = 665..=1_023;
-/// So many are tried before any other will do.
+/// Number of privileged ports to try before any other port is taken.
 const ATTEMPTS: usize = 64;
 
 /// Opens a socket at a privileged port if this process may bind one, and otherwise at any port.
@@ -24,7 +24,8 @@ pub fn socket_from_privileged_port(spec: SocketSpec<'_>) -> Result<Socket, Socke
         let bind = Some(SocketAddr::new(address, rand::rng().random_range(PORTS)));
         match socket(SocketSpec { bind, ..spec }) {
             Ok(socket) => {
-                // There are few: a closed connection must not keep one for a minute (TIME_WAIT). Every reply has come by then.
+                // There are few: a closed connection must not keep one for a minute (TIME_WAIT). Every reply has come
+                // by then.
                 socket.set_linger(Some(Duration::ZERO)).map_err(failed("setsockopt(SO_LINGER)"))?;
                 return Ok(socket);
             }

@@ -34,7 +34,8 @@ pub(crate) fn arguments(call: RpcCall, data: &[u8]) -> Vec<u8> {
     args
 }
 
-/// The bytes of data in `results`; none if they are not those of a call that was to carry `expected` bytes.
+/// Returns the number of data bytes in `results`. Returns `None` if they do not carry `expected` bytes where they
+/// should.
 pub(crate) fn carried(call: RpcCall, results: &[u8], expected: usize) -> Option<usize> {
     let mut rest = Rest(results);
     let carried = match call {
@@ -47,14 +48,14 @@ pub(crate) fn carried(call: RpcCall, results: &[u8], expected: usize) -> Option<
 /// The program at work.
 #[derive(Debug)]
 pub(crate) struct TestProgram {
-    /// What is sent; empty carries no data for anyone.
+    /// Data of replies; empty if the program carries no data.
     data: Vec<u8>,
     counts: Mutex<Counts>,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// Whose window counts; none counts every call.
+    /// Load over whose window calls count; `None` counts every call.
     timeline: Option<Timeline>,
     /// Within the window.
     moved: Moved,
@@ -64,7 +65,7 @@ struct Counts {
 }
 
 impl TestProgram {
-    /// Carries data for whom its server lets call it.
+    /// Makes a program that carries data for every admitted caller.
     pub(crate) fn new() -> Self {
         let mut data = vec![0; RpcTask::TCP_MAXIMUM as usize];
         rand::fill(&mut data[..]);
@@ -151,7 +152,8 @@ impl Program for TestProgram {
 }
 
 impl Moved {
-    /// Counts a call and the bytes of data that it and its reply carried; a copy of an earlier call counts as a duplicate only.
+    /// Counts a call and the bytes of data that it and its reply carried; a copy of an earlier call counts as a
+    /// duplicate only.
     fn add(&mut self, is_copy: bool, received: Option<usize>, sent: Option<usize>) {
         if is_copy {
             self.duplicates += 1;

@@ -1,4 +1,4 @@
-//! How far a session's flows and servers are.
+//! Progress of a session's flows and servers.
 
 use crate::flow_meter::FlowMeter;
 use crate::server::ServerMeter;
@@ -9,8 +9,8 @@ use std::net::TcpStream;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Weak};
 
-/// Flows and servers at work, as whoever watches them sees them. It holds none of their sockets and files, as it may be kept longer
-/// than they live.
+/// Flows and servers at work, for observers. It holds none of their sockets and files, as it may be kept longer than
+/// they live.
 pub(crate) struct Progress {
     timeline: Timeline,
     flows: Arc<[FlowMeter]>,

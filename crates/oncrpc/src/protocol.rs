@@ -1,4 +1,4 @@
-//! What a session of calls speaks: the part of it that differs between linerate's own program and NFS.
+//! The part of a session of calls that differs between linerate's own program and NFS.
 
 use crate::error::RpcError;
 use crate::job::Job;
@@ -24,35 +24,35 @@ pub trait Protocol: Debug + Send + Sync {
     /// [`RpcError::InvalidRequest`] if the task is of another engine.
     fn rates(&self, job: &Job) -> Result<PathRates, RpcError>;
 
-    /// Returns what this host's ends need, those of [`calls_need`](crate::calls_need) and what the protocol adds.
+    /// Returns the resources for this host's ends: [`calls_need`](crate::calls_need) and the protocol's own.
     ///
     /// # Errors
     /// [`RpcError::InvalidRequest`] if the task is of another engine.
     fn needs(&self, job: &Job) -> Result<Needs, RpcError>;
 
-    /// Returns the load of one client, after making what its calls need on the server.
+    /// Creates the files that the calls of one client need on the server, and returns its load.
     ///
     /// # Errors
-    /// Fails if the server cannot be reached or refuses, or the session is stopped; what was made on it by then is removed.
+    /// Fails if the server cannot be reached or refuses, or the session is stopped; files created by then are removed.
     fn load(&self, job: &Job, opening: &Opening<'_>) -> Result<Arc<dyn Load>, RpcError>;
 
     /// Returns the programs of one server.
     ///
     /// # Errors
-    /// Fails if what they are to serve cannot be opened.
+    /// Fails if the storage to serve cannot be opened.
     fn programs(&self, job: &Job) -> Result<Vec<Arc<dyn Program>>, RpcError>;
 }
 
-/// The client whose load is wanted.
+/// Client to create a load for.
 #[derive(Clone, Copy)]
 pub struct Opening<'a> {
-    /// The path's index in the task.
+    /// Index of the path in the task.
     pub path: u16,
-    /// What the session's own server is to be shown.
+    /// Key that the client proves to the session's own server.
     pub key: SessionKey,
-    /// Where the session's own server listens; `None` if the server runs no agent.
+    /// Address of the session's own server; `None` if the server runs no agent.
     pub server: Option<SocketAddr>,
-    /// Leads the session: it is told what takes a while, and its stop ends that.
+    /// Control of the session: takes progress of long preparations, and stops them.
     pub host: &'a dyn Conductor,
 }
 
@@ -62,19 +62,19 @@ impl Opening<'_> {
     /// # Errors
     /// [`RpcError::InvalidRequest`] if none was given.
     pub fn server(&self) -> Result<SocketAddr, RpcError> {
-        let missing = || RpcError::InvalidRequest(format!("path {}: no server was given to connect to", self.path));
-        self.server.ok_or_else(missing)
+        self.server
+            .ok_or_else(|| RpcError::InvalidRequest(format!("path {}: no server was given to connect to", self.path)))
     }
 }
 
 /// Server programs that are fresh for each session.
 pub trait ProgramSource: Debug + Send + Sync {
-    /// The most memory that what they serve may take in one session, bytes.
+    /// Returns the memory limit of all served files in one session, in bytes.
     fn memory(&self) -> u64;
 
     /// Returns the programs of one of a session's `servers`, which share the session's memory evenly.
     ///
     /// # Errors
-    /// Fails if what they are to serve cannot be opened.
+    /// Fails if the storage to serve cannot be opened.
     fn programs(&self, servers: u64) -> Result<Vec<Arc<dyn Program>>, RpcError>;
 }

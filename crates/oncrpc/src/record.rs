@@ -1,16 +1,16 @@
 //! Record marking: how messages stand in a TCP stream (RFC 5531 section 11).
 //!
-//! A record is one message, sent as fragments: each has four bytes that tell its length, and by their highest bit whether it is
-//! the last. What is kept for a record grows with the bytes that have come, never with the length that is claimed.
+//! A record is one message, sent as fragments. Four bytes before each give its length, and by their highest bit whether
+//! it is the last. Memory for a record grows with the bytes that have come, never with the claimed length.
 
 /// The highest bit of a fragment's head: it is the record's last.
 const LAST: u32 = 1 << 31;
 /// Bytes of a fragment's head.
 const HEAD: usize = 4;
-/// Room at first, and at least so much is read in one call.
+/// Initial room, and the least that is read in one call.
 const CHUNK: usize = 64 << 10;
 
-/// Appends a record of one fragment whose message `write` appends.
+/// Appends a record of one fragment; `write` appends its message.
 pub(crate) fn put_record<T>(into: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     let head = into.len();
     into.extend_from_slice(&[0; HEAD]);
@@ -31,7 +31,7 @@ pub(crate) struct TooLong {
 /// Cuts a stream into records.
 #[derive(Debug)]
 pub(crate) struct Records {
-    /// What has come and has not been taken lies in `start..end`.
+    /// Received bytes; those in `start..end` have not been taken.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -50,8 +50,8 @@ impl Records {
         Self::within(CHUNK, maximum)
     }
 
-    /// For records of at most `maximum` bytes, with `chunk` bytes of room. The room does not grow if a record and its head take
-    /// less than half of it.
+    /// For records of at most `maximum` bytes, with `chunk` bytes of room. The room does not grow if a record and its
+    /// head take less than half of it.
     pub(crate) fn within(chunk: usize, maximum: usize) -> Self {
         Self { buffer: vec![0; chunk], start: 0, end: 0, chunk, gathered: Vec::new(), handed_out: false, maximum }
     }
@@ -66,7 +66,7 @@ impl Records {
         self.buffer.len() + self.gathered.capacity()
     }
 
-    /// Where to read into; [`Records::filled`] tells how much was read. Never empty.
+    /// Returns the room to read into, which is never empty; to be followed by [`Records::filled`].
     pub(crate) fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -81,7 +81,7 @@ impl Records {
         &mut self.buffer[self.end..]
     }
 
-    /// So many bytes were read into [`Records::room`].
+    /// Notes that `bytes` bytes were read into [`Records::room`].
     pub(crate) fn filled(&mut self, bytes: usize) {
         self.end = (self.end + bytes).min(self.buffer.len());
     }
@@ -126,7 +126,7 @@ mod tests {
     /// Feeds `stream` in pieces of `piece` bytes and gathers the records.
     fn cut(stream: &[u8], piece: usize, maximum: usize) -> (Result<Vec<Vec<u8>>, TooLong>, usize) {
         let mut records = Records::new(maximum);
-        let mut found = Vec::new();
+        let mut gathered = Vec::new();
         let mut stream = stream;
         while !stream.is_empty() {
             let room = records.room();
@@ -136,13 +136,13 @@ mod tests {
             stream = &stream[length..];
             loop {
                 match records.next() {
-                    Ok(Some(record)) => found.push(record.to_vec()),
+                    Ok(Some(record)) => gathered.push(record.to_vec()),
                     Ok(None) => break,
                     Err(error) => return (Err(error), records.buffer.len()),
                 }
             }
         }
-        (Ok(found), records.buffer.len())
+        (Ok(gathered), records.buffer.len())
     }
 
     #[test]

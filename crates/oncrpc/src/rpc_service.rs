@@ -16,7 +16,7 @@ const CALL_MAXIMUM: usize = 1_024;
 const MEMORY: u64 = 8 << 20;
 /// Strangers' connections at a time, and how long one may say nothing.
 const CONNECTIONS: usize = 64;
-/// Those of one address.
+/// Connections of one address.
 const CONNECTIONS_EACH: usize = 8;
 const IDLE_NS: u64 = 10_000_000_000;
 
@@ -29,7 +29,8 @@ pub struct RpcService {
 }
 
 impl RpcService {
-    /// Listens at `address` over both transports; port 0 lets the system choose. Calls over UDP get as many replies as `replies` allows.
+    /// Listens at `address` over both transports; port 0 lets the system choose. Calls over UDP get as many replies as
+    /// `replies` allows.
     ///
     /// # Errors
     /// Fails if the port is taken or cannot be bound.

@@ -2,7 +2,7 @@
 
 use crate::client::{Caller, TICK_NS};
 use crate::error::RpcError;
-use crate::flow::{Outcome, Shared};
+use crate::load::{LoadContext, Outcome};
 use crate::progress::Progress;
 use crate::running_server::RunningServer;
 use linerate_engine::{Stop, Work, Worker, Workers};
@@ -12,14 +12,15 @@ use linerate_sys::{affinity, clock};
 use std::net::TcpStream;
 use std::sync::{Arc, Weak};
 
-/// A flow and its connection live on for so long after the window: the kernel forgets what an ended thread cost, and whoever
-/// watches the hosts reads it at the window's close, by clocks that may differ. The server's thread ends with the connection.
+/// Time for which a flow and its connection live on after the window. The kernel forgets the CPU time of an ended
+/// thread, and observers of the hosts read it at the window's close, by clocks that may differ. The server's thread
+/// ends with the connection.
 const OBSERVED_NS: u64 = 200_000_000;
 
 /// Flows and servers at work. Dropping it stops the flows and waits for their threads.
 #[derive(Debug)]
 pub(crate) struct Running<'a> {
-    shared: Arc<Shared>,
+    context: Arc<LoadContext>,
     workers: Workers<Option<Outcome>>,
     /// The flows' connections.
     connections: Vec<Weak<TcpStream>>,
@@ -29,28 +30,28 @@ pub(crate) struct Running<'a> {
 impl<'a> Running<'a> {
     /// Starts the flows' threads. They end when `stop` is set.
     pub(crate) fn spawn(
-        shared: Shared,
+        context: LoadContext,
         callers: Vec<Caller>,
         servers: &'a [RunningServer],
         stop: &Stop,
     ) -> Result<Self, RpcError> {
         let connections = callers.iter().filter_map(|caller| Some(Arc::downgrade(caller.stream()?))).collect();
-        let mut running = Self { shared: Arc::new(shared), workers: Workers::default(), connections, servers };
-        let shared = &running.shared;
-        let flows = Arc::downgrade(shared);
+        let mut running = Self { context: Arc::new(context), workers: Workers::default(), connections, servers };
+        let context = &running.context;
+        let flows = Arc::downgrade(context);
         stop.on_stop(move || {
             if let Some(flows) = flows.upgrade() {
                 flows.stop.set(RpcError::Stopped);
             }
         });
         let workers = callers.into_iter().enumerate().map(|(index, mut caller)| {
-            let shared = Arc::clone(shared);
+            let context = Arc::clone(context);
             let work = move || {
-                let outcome = work(&shared, index, &mut caller);
+                let outcome = work(&context, index, &mut caller);
                 if outcome.is_ok() {
-                    outlast_window(&shared);
+                    outlast_window(&context);
                 }
-                outcome.map_err(|error| shared.stop.set(error)).ok()
+                outcome.map_err(|error| context.stop.set(error)).ok()
             };
             Worker { name: format!("call {index}"), sends: true, work }
         });
@@ -58,16 +59,16 @@ impl<'a> Running<'a> {
         Ok(running)
     }
 
-    /// What is under way, for whoever watches it: the threads of the flows and those of the servers.
+    /// Returns the work under way, for observers: the threads of the flows and those of the servers.
     pub(crate) fn work(&self) -> Work {
-        let timeline = self.shared.timeline.clone();
+        let timeline = self.context.timeline.clone();
         let mut threads = self.workers.threads().to_vec();
         threads.extend(self.servers.iter().flat_map(RunningServer::threads));
         threads.sort_by_key(|thread| thread.tid);
         let progress = Progress::new(
             timeline.clone(),
-            Arc::clone(&self.shared.meters),
-            self.shared.job.task.requests_per_s().is_some(),
+            Arc::clone(&self.context.meters),
+            self.context.job.task.requests_per_s().is_some(),
             self.connections.clone(),
             self.servers.iter().map(RunningServer::meter).collect(),
             self.workers.ended(),
@@ -84,12 +85,12 @@ impl<'a> Running<'a> {
     /// [`Running::wait`] gave.
     pub(crate) fn counts(&self, outcomes: &[Option<Outcome>]) -> Result<Vec<RoleCounts>, RpcError> {
         for server in self.servers {
-            server.stay(&self.shared.timeline, || self.shared.stop.is_set());
+            server.stay(&self.context.timeline, || self.context.stop.is_set());
         }
-        if let Some(error) = self.shared.stop.take_reason() {
+        if let Some(error) = self.context.stop.take_reason() {
             return Err(error);
         }
-        let ends = self.shared.job.ends.iter().enumerate();
+        let ends = self.context.job.ends.iter().enumerate();
         Ok(ends
             .map(|(end, path_end)| RoleCounts::Flows(Box::new(self.end_counts(end, path_end.path, outcomes))))
             .collect())
@@ -97,9 +98,9 @@ impl<'a> Running<'a> {
 
     fn end_counts(&self, end: usize, path: u16, outcomes: &[Option<Outcome>]) -> EndCounts {
         if let Some(server) = self.servers.iter().find(|server| server.end == end) {
-            return server.counts(&self.shared.job, &self.shared.timeline);
+            return server.counts(&self.context.job, &self.context.timeline);
         }
-        let flows = self.shared.flows.iter().zip(outcomes).filter(|(flow, _)| flow.end == end);
+        let flows = self.context.flows.iter().zip(outcomes).filter(|(flow, _)| flow.end == end);
         let local = flows.clone().map(|(flow, _)| flow.local.ip().to_canonical()).next();
         let mut counts = EndCounts { path, interface: local.and_then(interface_of), ..EndCounts::default() };
         for outcome in flows.filter_map(|(_, outcome)| outcome.as_ref()) {
@@ -112,25 +113,26 @@ impl<'a> Running<'a> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         if self.workers.is_running() {
-            self.shared.stop.set(RpcError::Stopped);
+            self.context.stop.set(RpcError::Stopped);
         }
     }
 }
 
-fn work(shared: &Shared, index: usize, caller: &mut Caller) -> Result<Outcome, RpcError> {
-    let cpus = &shared.job.socket().sender_cpus;
+fn work(context: &LoadContext, index: usize, caller: &mut Caller) -> Result<Outcome, RpcError> {
+    let cpus = &context.job.socket().sender_cpus;
     if !cpus.is_empty() {
         affinity::pin(cpus[index % cpus.len()])?;
     }
-    let flow = &shared.flows[index];
-    flow.load.run(shared, index, caller)
+    let flow = &context.flows[index];
+    flow.load.run(context, index, caller)
 }
 
 /// Waits until [`OBSERVED_NS`] after the window's close, which may still be unknown, or until a stop.
-fn outlast_window(shared: &Shared) {
+fn outlast_window(context: &LoadContext) {
     loop {
-        let (now, until) = (clock::now(), shared.timeline.close() + OBSERVED_NS);
-        if now >= until || !shared.stop.sleep_until(until.min(now + TICK_NS)) {
+        let now = clock::now();
+        let until = context.timeline.close() + OBSERVED_NS;
+        if now >= until || !context.stop.sleep_until(until.min(now + TICK_NS)) {
             return;
         }
     }

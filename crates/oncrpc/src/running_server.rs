@@ -15,14 +15,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-/// After the window the server stays for calls that are still under way: until nothing came for so long (UDP) ...
+/// Time without a call (UDP) after which a server ends, once the window has closed ...
 const QUIET_NS: u64 = 400_000_000;
-/// ... or until its callers have closed their connections (TCP), and have removed what they made, but no longer than this
-/// and the time that removing may take.
+/// ... or until its callers have closed their connections (TCP), and have removed what they made, but no longer than
+/// this and the time that removing may take.
 const STAY_NS: u64 = 10_000_000_000;
 
-/// Returns how many callers that set up and tidy up a server of `job` takes beside those of the load. Over UDP each keeps its place until
-/// the server ends, and each step is another.
+/// Returns how many callers set up and tidy up a server of `job`, in addition to those of the load. Over UDP each keeps
+/// its place until the server ends, and each step is another.
 pub(crate) fn set_up_callers(job: &Job) -> usize {
     match job.transport() {
         Transport::Udp => 64,
@@ -53,7 +53,8 @@ impl RunningServer {
         (link, address): (LinkId, IpAddr),
         listening: &ListenOptions,
     ) -> Result<Self, RpcError> {
-        let (transport, path) = (job.transport(), job.ends[end].path);
+        let transport = job.transport();
+        let path = job.ends[end].path;
         let spec = SocketSpec { transport, v6: job.v6(), options: job.socket(), bind: None, device: false };
         let flows = usize::from(job.net().flows);
         let options = ServerOptions {
@@ -96,7 +97,7 @@ impl RunningServer {
         Ok(())
     }
 
-    /// Returns what tells the data that it carried.
+    /// Returns the running counts of carried data.
     pub(crate) fn meter(&self) -> ServerMeter {
         self.server.meter()
     }
@@ -121,8 +122,8 @@ impl RunningServer {
     pub(crate) fn counts(&self, job: &Job, timeline: &Timeline) -> EndCounts {
         // A host that hears of the start when the window is open counts the rest of it.
         let begun = self.begun.get().copied().unwrap_or_default().max(timeline.open());
-        let rest = Nanos::new(timeline.close().saturating_sub(begun));
-        let window = if rest == Nanos::default() { timeline.measure() } else { rest };
+        let remaining = Nanos::new(timeline.close().saturating_sub(begun));
+        let window = if remaining == Nanos::default() { timeline.measure() } else { remaining };
         let mut result = EndCounts {
             path: self.path,
             interface: interface_of(self.address().ip().to_canonical()),
@@ -143,7 +144,8 @@ impl RunningServer {
             });
         }
         if spec.call.carries_back() {
-            let (payload_bytes, messages) = (moved.sent_bytes, moved.sent_calls);
+            let payload_bytes = moved.sent_bytes;
+            let messages = moved.sent_calls;
             result.sent = Some(Sent { window, payload_bytes, messages, io_method, ..Sent::default() });
         }
         result

@@ -29,8 +29,8 @@ fn pair(task: &RpcTask, measure: u64) -> [Session; 2] {
     one_path::pair(parts(task, measure))
 }
 
-/// What client and server counted, and whether the server was there for the whole window: one that hears late of the start counts from
-/// then on only.
+/// What client and server counted, and whether the server was there for the whole window: one that hears late of the
+/// start counts from then on only.
 fn run(task: &RpcTask) -> (EndCounts, EndCounts, bool) {
     let [client, server] = pair(task, MEASURE);
     testing::scope(|scope| {
@@ -62,19 +62,23 @@ fn each_call_moves_its_data_and_both_ends_count_the_same() {
             let done = client.transactions.expect("it asks");
             assert!(done.completed > 0, "{transport} {call}");
             assert_eq!(done.failed, 0, "{transport} {call}");
-            // Over UDP a call is sent again where an end waits for its core that long, and is timed from its first copy.
+            // Over UDP a call is sent again where an end waits for its core that long, and is timed from its first
+            // copy.
             let held_up = transport == Transport::Udp && done.latency.max() >= RETRANSMITTED_NS;
             assert!(done.retransmitted == 0 || held_up, "{transport} {call}: {done:?}");
             // Up to four calls of each flow are under way when the window closes.
             let timed = done.latency.count();
             assert!((done.completed..=done.completed + 8).contains(&timed), "{timed} of {}", done.completed);
-            // Calls in flight at the edges are in one count or the other, and a thread that waits for its core comes late to an edge.
+            // Calls in flight at the edges are in one count or the other, and a thread that waits for its core comes
+            // late to an edge.
             let near = |count: u64| {
                 let apart =
                     if is_whole { count.abs_diff(done.completed) } else { count.saturating_sub(done.completed) };
                 apart as f64 <= done.completed as f64 * 0.5 + 16.0
             };
-            let (served, there, back) = (server.service.expect("it serves"), server.received, client.received);
+            let served = server.service.expect("it serves");
+            let there = server.received;
+            let back = client.received;
             assert!(near(served.calls) && served.time.count() == served.calls, "{transport} {call}: {}", served.calls);
             assert_eq!((there.is_some(), back.is_some()), (call.carries_there(), call.carries_back()));
             for received in [there, back].into_iter().flatten() {
@@ -147,7 +151,8 @@ fn a_window_opens_late_and_progress_counts_what_came_before_it() {
                 ended.map(|ended| counts(ended.join().expect("no panic")))
             });
             let done = asked.transactions.expect("it asks");
-            let (all, moved) = (client.meter().expect("it ran"), server.meter());
+            let all = client.meter().expect("it ran");
+            let moved = server.meter();
             assert!(done.completed > 0 && done.completed + WARM_UP_CALLS <= all.operations, "{transport}: {done:?}");
             assert_eq!((all.sent_bytes, all.received_bytes), (all.operations * unit, all.operations * unit));
             assert_eq!(asked.received.expect("of replies").payload_bytes, done.completed * unit, "{transport}");
@@ -171,7 +176,8 @@ fn calls_sent_again_are_seen_while_they_are() {
         let calling = scope.spawn(|| client.run(&OncRpc));
         scope.spawn(|| {
             // It answers the greeting, and of each later call only the second copy.
-            let (mut call, mut seen) = ([0; 1_024], HashSet::new());
+            let mut call = [0; 1_024];
+            let mut seen = HashSet::new();
             let answer = |call: &[u8], to, results: &[u8]| {
                 // RFC 5531: xid, reply, accepted, a verifier of AUTH_NONE, success.
                 let reply = [&call[..4], &[0, 0, 0, 1], &[0; 16], results].concat();
@@ -179,7 +185,8 @@ fn calls_sent_again_are_seen_while_they_are() {
             };
             let (_, from) = server.recv_from(&mut call).expect("a greeting");
             // A ticket, and the proof of the key over it and the salt behind the head of the call.
-            let (key, ticket) = (link_key(&SessionKey([5; 16]), LINK), [0; 16]);
+            let key = link_key(&SessionKey([5; 16]), LINK);
+            let ticket = [0; 16];
             answer(&call, from, &[ticket, proof(&key, *b"lnrt-ra1", &[&call[40..56], &ticket])].concat());
             while client.reached() < Reached::Ended {
                 server.set_read_timeout(Some(std::time::Duration::from_millis(50))).expect("sets");

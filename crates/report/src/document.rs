@@ -1,22 +1,24 @@
 //! Records as a document: sections made of a few kinds of blocks.
 //!
-//! [`document`] has the one list of sections, each made by the module of its concept. Every form of report (terminal, Markdown,
+//! `FIRST` and `LAST` list the sections, each made by the module of its concept; those of subjects come between them. Every form of report (terminal, Markdown,
 //! HTML, pictures) walks the document and reads no record. CSV and JSON have the record itself.
 
+use crate::blocks::section::{Block, Section};
 use crate::language::Language;
-use crate::section::{Block, Section};
-use crate::{
-    attempts, caveats, charts, copy, device, figures, frames, hosts, ladder, measuring, nfs, over_time, parties, path,
-    results, said, tables, verdicts,
+use crate::sections::over_time::sparks::{self, Spark};
+use crate::sections::{
+    attempts, caveats, charts, hosts, measuring, over_time, parties, path, results, tables, verdicts,
 };
+use crate::subjects::{self, ladder};
+use crate::{figures, said};
 use linerate_model::Record;
 
 /// Makes a section of a record, if the record has anything for it.
 type Make = fn(Language, &Record) -> Option<Section>;
 
-/// All sections in the order of every form: the answer and its doubts, the path, its course over time and the figures, then
-/// why, and how it was measured.
-const SECTIONS: [Make; 19] = [
+/// Sections before those of subjects, in the order of every form: the answer and its caveats, the path, its course over
+/// time and the figures.
+const FIRST: [Make; 7] = [
     results::section,
     ladder::section,
     caveats::section,
@@ -24,10 +26,10 @@ const SECTIONS: [Make; 19] = [
     over_time::section,
     tables::section,
     tables::loaded_latency,
-    nfs::section,
-    copy::section,
-    frames::section,
-    device::section,
+];
+
+/// Sections after those of subjects: why, and how it was measured.
+const LAST: [Make; 8] = [
     charts::section,
     results::in_words,
     ladder::further,
@@ -38,23 +40,34 @@ const SECTIONS: [Make; 19] = [
     measuring::section,
 ];
 
-/// What a reader sees of one or several records. All texts are in its language and hold no character that steers a terminal,
+/// Document about one or several records. All texts are in its language and hold no character that steers a terminal,
 /// except for the texts of caveats, which are the record's own.
 pub struct Document {
     /// The language of all that is not a record's own words.
     pub language: Language,
-    /// Who measured with whom.
+    /// Parties of the measurement.
     pub title: String,
-    /// When, and the record's id.
+    /// Time of the measurement, and the record's id.
     pub about: String,
     /// In the order in which a reader wants them.
     pub sections: Vec<Section>,
+    /// Ids of the records.
+    pub(crate) ids: Vec<String>,
+    /// Course of each result, of a single record.
+    pub(crate) sparks: Vec<Spark>,
 }
 
 /// The document of records. Of several records, as of a demonstration's, the sections of one kind become one.
 pub fn document(language: Language, records: &[Record]) -> Document {
     let mut sections: Vec<Section> = Vec::new();
-    for make in SECTIONS {
+    for make in FIRST {
+        records.iter().filter_map(|record| make(language, record)).for_each(|section| add(&mut sections, section));
+    }
+    for subject in subjects::ALL {
+        let of_subject = records.iter().filter_map(|record| subject.section(language, record));
+        of_subject.for_each(|section| add(&mut sections, section));
+    }
+    for make in LAST {
         records.iter().filter_map(|record| make(language, record)).for_each(|section| add(&mut sections, section));
     }
     // Doubts of several records are counted together.
@@ -73,7 +86,14 @@ pub fn document(language: Language, records: &[Record]) -> Document {
         let moment = figures::moment(language, record.started_unix_ns);
         said!(language, "document-about", moment = moment, id = figures::plain(&record.id.0))
     });
-    Document { language, title: titles.join("; "), about: about.unwrap_or_default(), sections }
+    Document {
+        language,
+        title: titles.join("; "),
+        about: about.unwrap_or_default(),
+        sections,
+        ids: records.iter().map(|record| figures::plain(&record.id.0)).collect(),
+        sparks: if let [record] = records { sparks::sparks(language, record) } else { Vec::new() },
+    }
 }
 
 /// Adds a section, or its blocks to the one of its kind. Sentences and doubts of several records stand once.

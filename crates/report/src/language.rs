@@ -13,7 +13,8 @@ use unic_langid::LanguageIdentifier;
 
 const ENGLISH: &str = include_str!("../locales/en.ftl");
 const JAPANESE: &str = include_str!("../locales/ja.ftl");
-/// What records say, which has its English text beside its key, where it is made (`linerate_model::message!`).
+/// Japanese texts of records' messages. Their English stands next to the key where a message is made
+/// (`linerate_model::message!`).
 const MESSAGES_IN_JAPANESE: &str = include_str!("../locales/messages.ja.ftl");
 
 /// A language that reports come in.
@@ -26,7 +27,7 @@ pub enum Language {
     Japanese,
 }
 
-/// No report comes in this language.
+/// Name of a language that no report comes in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownLanguage(String);
 
@@ -48,10 +49,10 @@ impl FromStr for Language {
 }
 
 impl Language {
-    /// All of them.
+    /// All languages.
     pub const ALL: [Self; 2] = [Self::English, Self::Japanese];
 
-    /// Its tag (BCP 47), which is also what it is asked for by: `en`, `ja`.
+    /// Returns the tag (BCP 47), which is also its name as an option's value: `en`, `ja`.
     pub fn tag(self) -> &'static str {
         match self {
             Self::English => "en",
@@ -70,7 +71,7 @@ impl Language {
         self.pattern(key, None, held).unwrap_or_else(|| key.to_owned())
     }
 
-    /// What the column of `key` counts.
+    /// Returns a sentence on what the column of `key` counts.
     pub(crate) fn meaning(self, key: &str) -> String {
         self.pattern(key, Some("meaning"), &[]).unwrap_or_else(|| key.to_owned())
     }
@@ -78,10 +79,10 @@ impl Language {
     /// The name of a value of the model, which by itself is English: `limit` and `sender's CPU` have the key
     /// `limit-sender-s-cpu`.
     pub fn named(self, kind: &str, value: impl fmt::Display) -> String {
-        let own = value.to_string();
-        let letters = own.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+        let text = value.to_string();
+        let letters = text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
         let key: String = kind.chars().chain(['-']).chain(letters).collect();
-        self.pattern(&key, None, &[]).unwrap_or(own)
+        self.pattern(&key, None, &[]).unwrap_or(text)
     }
 
     /// Items of a list within a sentence.
@@ -89,7 +90,7 @@ impl Language {
         items.join(&crate::said!(self, "list-comma"))
     }
 
-    /// The tag of what is English on a page of this language, as commands are; none on an English page.
+    /// Returns the tag of English text, such as commands, on a page of this language; `None` on an English page.
     pub fn foreign_tag(self) -> Option<&'static str> {
         (self != Self::English).then(|| Self::English.tag())
     }
@@ -102,7 +103,8 @@ impl Language {
         }
         let is_japanese = |c: char| c >= '\u{2e80}';
         let is_word = |word: &&str| word.chars().filter(char::is_ascii_alphabetic).nth(1).is_some();
-        let (mut parts, mut rest) = (Vec::new(), text);
+        let mut parts = Vec::new();
+        let mut rest = text;
         while let Some(first) = rest.chars().next() {
             let end = rest.find(|c| is_japanese(c) != is_japanese(first)).unwrap_or(rest.len());
             let (part, further) = rest.split_at(end);
@@ -113,8 +115,8 @@ impl Language {
         parts
     }
 
-    /// What a record says. A text that this language does not have, as of a record that an older version wrote, is given in
-    /// English and marked as such.
+    /// Returns a record's message. A text that this language lacks, as of a record that an older version wrote, is
+    /// given in English and marked as such.
     pub fn message(self, message: &Message) -> String {
         let told: Option<Vec<String>> = message.parts.iter().map(|part| self.part(part)).collect();
         match (self, told) {
@@ -124,7 +126,7 @@ impl Language {
         }
     }
 
-    /// One part of a message; none if its key is not known, or its text holds what it does not have.
+    /// Returns a part of a message, `None` if its key is unknown or its text names a value that it lacks.
     fn part(self, part: &MessagePart) -> Option<String> {
         let held: Vec<(&str, Held)> =
             part.values.iter().map(|(name, value)| (name.as_str(), self.value(value).held())).collect();
@@ -184,7 +186,7 @@ fn bundle(language: Language, sources: &[&str]) -> FluentBundle<FluentResource> 
     bundle
 }
 
-/// What a message holds: a count, on which its words may depend, or text.
+/// Value of a message: a count, on which its words may depend, or text.
 #[derive(Debug, Clone)]
 pub struct Held(FluentValue<'static>);
 

@@ -1,14 +1,16 @@
 //! Parts of documents, for crates that write documents of their own.
 
-pub use crate::chart::{SERIES, lowest, rate_axis, size_ticks};
-pub use crate::heat_map::{HeatMap, Told};
-pub use crate::page::Page;
-pub use crate::page_shell::{Carried, Data, PageShell};
-pub use crate::svg::{Axis, Bars, GroupPanel, Member, Panel, Panels, Point, Scale, Segment, Series};
+pub use crate::blocks::axis::{Axis, Scale};
+pub use crate::blocks::axis::{lowest, rate_axis, size_ticks};
+pub use crate::blocks::chart::SERIES;
+pub use crate::blocks::drawing::{Bars, GroupPanel, Member, Panel, Panels, Point, Segment, Series};
+pub use crate::blocks::heat_map::{HeatMap, Told};
+pub use crate::forms::page::Page;
+pub use crate::forms::page_shell::{Carried, Data, PageShell};
 
 /// Fields and lines of comma-separated values.
 pub mod csv {
-    pub use crate::csv::{field, line};
+    pub use crate::forms::csv::{field, line};
 }
 
 /// Figures as text.
@@ -18,32 +20,32 @@ pub mod figures {
 
 /// Figures that are not firm.
 pub mod firmness {
-    pub use crate::firmness::{bounded, shown, told};
+    pub use crate::wording::firmness::{bounded, shown, told};
 }
 
 /// Markdown.
 pub mod markdown {
-    pub use crate::markdown::{escaped, push_heading, push_table};
+    pub use crate::forms::markdown::{escaped, push_heading, push_table};
 }
 
 /// HTML.
 pub mod markup {
-    pub use crate::markup::{figure, prose, scrolling};
+    pub use crate::forms::markup::{figure, prose, scrolling};
 }
 
 /// Charts as files.
 pub mod picture {
-    pub use crate::picture::numbered;
+    pub use crate::forms::picture::numbered;
 }
 
 /// Charts of single runs.
 pub mod runs {
-    pub use crate::runs::{Group, Runs, chart};
+    pub use crate::subjects::runs::{Group, Runs, chart};
 }
 
 /// Measured values with their units.
 pub mod values {
-    pub use crate::values::{decimals, extremes, range, unit_of, value};
+    pub use crate::figures::values::{decimals, extremes, range, unit_of, value};
 }
 
 /// Sentences.

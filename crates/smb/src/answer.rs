@@ -1,34 +1,34 @@
-//! What a server answers (MS-SMB2 2.2).
+//! Answers of a server (MS-SMB2 2.2).
 
 use crate::error::CallError;
+use crate::file_info::{FileInfo, Kind, unix_ns};
 use crate::request::{FileId, Protection};
 use crate::wire::{FLAGS, HEADER, SESSION, STATUS, TREE, from_utf16, part, u16_at, u32_at, u64_at};
-use crate::{About, Kind, unix_ns};
 use std::ops::Range;
 
 /// An answer, as it came.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) bytes: Vec<u8>,
-    /// Where its header begins: behind the head of one that was encrypted.
+    /// Offset of its header: after the transform header if it was encrypted.
     pub(crate) begins: usize,
     /// Encrypted, or not yet known to be protected.
     pub(crate) protection: Protection,
 }
 
-/// What a negotiation came to.
+/// Result of a negotiation.
 pub(crate) struct Negotiated {
-    /// What the server says of itself; a server of an earlier version than 3.1.1 is asked for it again, under a signature.
+    /// The server's values. Before 3.1.1 they are requested again under a signature.
     pub(crate) server: ServerInfo,
     /// Bytes that one message may read and write.
-    pub(crate) read_most: usize,
-    pub(crate) write_most: usize,
+    pub(crate) max_read: usize,
+    pub(crate) max_write: usize,
     /// Chosen of those offered, by the dialects that choose.
     pub(crate) cipher: Option<u16>,
     pub(crate) signing: Option<u16>,
 }
 
-/// What a server tells in its answer to a negotiation, and when it validates one (MS-SMB2 2.2.4, 2.2.32.6).
+/// Values of a server, in its answer to a negotiation and to its validation (MS-SMB2 2.2.4, 2.2.32.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServerInfo {
     pub(crate) capabilities: u32,
@@ -59,7 +59,7 @@ impl Answer {
         u32_at(self.message(), TREE).unwrap_or_default()
     }
 
-    /// It says that the answer comes later (MS-SMB2 3.2.5.1.5).
+    /// Returns whether the final answer comes later (MS-SMB2 3.2.5.1.5).
     pub(crate) fn is_interim(&self) -> bool {
         const PENDING: u32 = 0x103;
         const ASYNC: u32 = 2;
@@ -71,8 +71,10 @@ impl Answer {
     }
 
     fn try_negotiated(&self) -> Option<Negotiated> {
-        let (message, body) = (self.message(), self.body());
-        let (mut cipher, mut signing) = (None, None);
+        let message = self.message();
+        let body = self.body();
+        let mut cipher = None;
+        let mut signing = None;
         let dialect = u16_at(body, 4)?;
         if dialect == 0x311 {
             let mut at = u32_at(body, 60)? as usize;
@@ -94,8 +96,8 @@ impl Answer {
                 security_mode: u16_at(body, 2)?,
                 dialect,
             },
-            read_most: u32_at(body, 32)? as usize,
-            write_most: u32_at(body, 36)? as usize,
+            max_read: u32_at(body, 32)? as usize,
+            max_write: u32_at(body, 36)? as usize,
             cipher,
             signing,
         })
@@ -104,17 +106,17 @@ impl Answer {
     /// The flags of a session that is set up, or is being so, and the server's token.
     pub(crate) fn set_up(&self) -> Result<(u16, &[u8]), CallError> {
         let body = self.body();
-        let found = || {
+        let parse = || {
             let token = part(self.message(), u16_at(body, 4)?.into(), u16_at(body, 6)?.into())?;
             Some((u16_at(body, 2)?, token))
         };
-        found().ok_or(CallError::Malformed("its answer to the login"))
+        parse().ok_or(CallError::Malformed("its answer to the login"))
     }
 
-    /// What the server says that it negotiated.
+    /// Reads the values that the server confirms to have negotiated.
     pub(crate) fn validated(&self) -> Result<ServerInfo, CallError> {
         let body = self.body();
-        let found = || {
+        let parse = || {
             let info = part(self.message(), u32_at(body, 32)? as usize, u32_at(body, 36)? as usize)?;
             Some(ServerInfo {
                 capabilities: u32_at(info, 0)?,
@@ -123,7 +125,7 @@ impl Answer {
                 dialect: u16_at(info, 22)?,
             })
         };
-        found().ok_or(CallError::Malformed("its validation of the negotiation"))
+        parse().ok_or(CallError::Malformed("its validation of the negotiation"))
     }
 
     /// The flags of a share.
@@ -132,25 +134,29 @@ impl Answer {
     }
 
     /// A handle, and what is known of it.
-    pub(crate) fn created(&self) -> Result<(FileId, About), CallError> {
+    pub(crate) fn created(&self) -> Result<(FileId, FileInfo), CallError> {
         let body = self.body();
-        let found = || {
-            let about =
-                About { kind: kind(u32_at(body, 56)?), size: u64_at(body, 48)?, modified: unix_ns(u64_at(body, 24)?) };
+        let parse = || {
+            let about = FileInfo {
+                kind: kind(u32_at(body, 56)?),
+                size: u64_at(body, 48)?,
+                modified: unix_ns(u64_at(body, 24)?),
+            };
             Some((part(body, 64, 16)?.try_into().ok()?, about))
         };
-        found().ok_or(CallError::Malformed("its answer to an opening"))
+        parse().ok_or(CallError::Malformed("its answer to an opening"))
     }
 
-    /// Where in [`Self::bytes`] the data that was read is.
+    /// Returns the range of the read data in [`Self::bytes`].
     pub(crate) fn read(&self) -> Result<Range<usize>, CallError> {
         let body = self.body();
-        let found = || {
-            let (at, length) = (usize::from(*body.get(2)?), u32_at(body, 4)? as usize);
+        let parse = || {
+            let at = usize::from(*body.get(2)?);
+            let length = u32_at(body, 4)? as usize;
             part(self.message(), at, length)?;
             Some(self.begins + at..self.begins + at + length)
         };
-        found().ok_or(CallError::Malformed("its answer to a reading"))
+        parse().ok_or(CallError::Malformed("its answer to a reading"))
     }
 
     /// Bytes that were written.
@@ -158,24 +164,26 @@ impl Answer {
         u32_at(self.body(), 4).map(|bytes| bytes as usize).ok_or(CallError::Malformed("its answer to a writing"))
     }
 
-    /// What is known of a file (MS-FSCC 2.4.29).
-    pub(crate) fn about(&self) -> Result<About, CallError> {
-        let found = || {
+    /// Reads the attributes of a file (MS-FSCC 2.4.29).
+    pub(crate) fn about(&self) -> Result<FileInfo, CallError> {
+        let parse = || {
             let info = self.information()?;
-            let (size, modified) = (u64_at(info, 40)?, unix_ns(u64_at(info, 16)?));
-            Some(About { kind: kind(u32_at(info, 48)?), size, modified })
+            let size = u64_at(info, 40)?;
+            let modified = unix_ns(u64_at(info, 16)?);
+            Some(FileInfo { kind: kind(u32_at(info, 48)?), size, modified })
         };
-        found().ok_or(CallError::Malformed("what it knows of a file"))
+        parse().ok_or(CallError::Malformed("what it knows of a file"))
     }
 
     /// Names in a folder, in their order (MS-FSCC 2.4.14); one that is no UTF-16 is none.
-    pub(crate) fn names(&self) -> Result<Vec<(Option<String>, About)>, CallError> {
+    pub(crate) fn names(&self) -> Result<Vec<(Option<String>, FileInfo)>, CallError> {
         const NAME: usize = 68;
-        let found = || {
-            let (mut names, mut rest) = (Vec::new(), self.information()?);
+        let parse = || {
+            let mut names = Vec::new();
+            let mut rest = self.information()?;
             loop {
                 let length = u32_at(rest, 60)? as usize;
-                let about = About {
+                let about = FileInfo {
                     kind: listed(u32_at(rest, 56)?, u32_at(rest, 64)?),
                     size: u64_at(rest, 40)?,
                     modified: unix_ns(u64_at(rest, 24)?),
@@ -189,7 +197,7 @@ impl Answer {
                 }
             }
         };
-        found().ok_or(CallError::Malformed("what it lists"))
+        parse().ok_or(CallError::Malformed("what it lists"))
     }
 
     fn information(&self) -> Option<&[u8]> {
@@ -197,16 +205,16 @@ impl Answer {
     }
 }
 
-/// What is open, by its attributes (MS-FSCC 2.6): the server has followed what leads elsewhere.
+/// Returns the kind of an open object by its attributes (MS-FSCC 2.6). The server has followed reparse points.
 fn kind(attributes: u32) -> Kind {
     const FOLDER: u32 = 0x10;
     if attributes & FOLDER != 0 { Kind::Folder } else { Kind::File }
 }
 
-/// What is listed. Of a reparse point there is a tag, in place of the size of extended attributes.
+/// Returns the kind of a listed object. A reparse point has a tag in place of the size of extended attributes.
 fn listed(attributes: u32, tag: u32) -> Kind {
     const REPARSE: u32 = 0x400;
-    /// Of a tag that stands for another file (MS-FSCC 2.1.2.1).
+    /// Flag of a tag that stands for another file (MS-FSCC 2.1.2.1).
     const SURROGATE: u32 = 0x2000_0000;
     /// Links of a distributed file system, and its replication's.
     const DFS: [u32; 2] = [0x8000_000A, 0x8000_0012];
@@ -234,7 +242,9 @@ mod tests {
 
     #[test]
     fn what_leads_away_is_told_from_what_reads_as_a_file() {
-        let (file, folder, reparse) = (0x20, 0x10, 0x400);
+        let file = 0x20;
+        let folder = 0x10;
+        let reparse = 0x400;
         assert_eq!((listed(file, 7), listed(folder, 0)), (Kind::File, Kind::Folder));
         // A symbolic link, a mount point, a link of DFS, one without a tag.
         for tag in [0xA000_000C, 0xA000_0003, 0x8000_000A, 0] {

@@ -1,7 +1,8 @@
 //! A TCP connection over which several calls are under way at once, for threads that block.
 //!
-//! No thread belongs to it. Of those that wait for an answer one receives, for the others too, and hands that over to another one when it
-//! has its own; so a thread that calls alone sends and receives by itself, and is woken by nobody.
+//! The connection has no thread of its own. One of the threads that wait for an answer receives for all of them, and
+//! passes this on when it has its own answer. A thread that calls alone sends and receives by itself, without a
+//! wake-up.
 
 use crate::answer::Answer;
 use crate::crypto::{Sealer, Signer};
@@ -9,7 +10,8 @@ use crate::error::{CallError, status};
 use crate::receiver::Receiver;
 use crate::request::{Protection, ROOM, Request};
 use crate::wire::{
-    CHARGE, COMMAND, CREDITS, FLAGS, FROM_SERVER, HEADER, MESSAGE_ID, SESSION, TRANSFORM, TREE, u16_at, u32_at, u64_at,
+    CHARGE, COMMAND, CREDIT, CREDITS, FLAGS, FROM_SERVER, HEADER, MESSAGE_ID, SESSION, TRANSFORM, TREE, u16_at, u32_at,
+    u64_at,
 };
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -24,24 +26,23 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// A server that owes an answer, and from or to which nothing passes for so long, is taken for lost. How long one answer takes says
-/// nothing: behind others on a slow line it may be minutes.
+/// Time without a byte in either direction after which a server that owes an answer is lost. The time of one answer is
+/// no measure: after others on a slow line it may be minutes.
 pub(crate) const SILENCE: Duration = Duration::from_secs(20);
-/// How often to look whether it is.
+/// Interval of looking at the silence.
 const LOOK: Duration = Duration::from_secs(1);
-/// A server that is silent for this part of that is asked whether it is there: it may be at work on what takes long (MS-SMB2 2.2.28).
+/// A server that is silent for this part of that is asked whether it is there: it may be at work on what takes long
+/// (MS-SMB2 2.2.28).
 const DOUBT: u64 = 4;
-/// How long to wait for room to send while another thread receives.
+/// Time to wait for room to send while another thread receives, in milliseconds.
 const STEP: u16 = 50;
 /// Credits (MS-SMB2 1.3) to have: for all pieces that files have on their way.
 const ENOUGH: u32 = 512;
-/// Bytes that a credit is for.
-pub(crate) const CREDIT: usize = 64 << 10;
 /// Buffers of content that are kept for more of it: new ones come from the system page by page.
 const KEPT: usize = 4;
-/// Bytes that may wait to be sent in the system, beside those under way: what leaves it shows that too.
+/// Unsent bytes that may wait in the kernel: their leaving shows progress, too.
 const UNSENT: u32 = 128 << 10;
-/// Those who wait for credits, and no answer.
+/// Sleepers that wait for credits, not for an answer.
 const CREDIT_SEEKER: u64 = u64::MAX;
 
 /// A connection.
@@ -52,7 +53,7 @@ pub(crate) struct Connection {
     since: Instant,
     /// When bytes last passed, either way: milliseconds from `since` on.
     stirred: AtomicU64,
-    /// Whose messages these are; 0 before that is known.
+    /// Session of the messages; 0 before the login.
     session: AtomicU64,
     keys: OnceLock<Keys>,
     sending: Mutex<()>,
@@ -61,7 +62,7 @@ pub(crate) struct Connection {
     spare: Mutex<Vec<Vec<u8>>>,
 }
 
-/// What protects messages, as far as that was agreed on.
+/// Keys that protect messages, as far as they were agreed on.
 pub(crate) struct Keys {
     pub(crate) signer: Option<Signer>,
     pub(crate) sealer: Option<Sealer>,
@@ -73,7 +74,7 @@ struct State {
     calls: HashMap<u64, Call>,
     /// The last time that the server was asked whether it is there.
     echo: Option<u64>,
-    /// Those who sleep until their call is answered, or another one leaves off receiving.
+    /// Threads that sleep until their call is answered or the receiving thread stops.
     sleepers: Vec<(u64, Thread)>,
     lost: Option<Arc<str>>,
 }
@@ -136,7 +137,7 @@ impl Connection {
         self.submit_and(request, |_| ())
     }
 
-    /// Likewise; `note` is told the message as it is sent.
+    /// Sends a request like [`Self::submit`], and gives `note` the message as it is sent.
     pub(crate) fn submit_and(
         self: &Arc<Self>,
         request: Request<'_>,
@@ -177,8 +178,9 @@ impl Connection {
         Ok(ticket)
     }
 
-    /// Asks whether the server is there, unless it was asked before or something else is being sent. Nobody waits for the answer.
-    fn ask_for_life(&self) -> io::Result<()> {
+    /// Asks whether the server is there, unless it was asked before or something else is being sent. Nobody waits for
+    /// the answer.
+    fn probe_server(&self) -> io::Result<()> {
         let Ok(_turn) = self.sending.try_lock() else { return Ok(()) };
         let mut state = self.state();
         if state.echo.is_some_and(|id| state.calls.contains_key(&id)) {
@@ -230,7 +232,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits until more can be sent, and receives meanwhile: a server whose answers nobody takes may take no more requests.
+    /// Waits until more can be sent, and receives meanwhile: a server with unread answers may take no more requests.
     fn wait_for_room(&self) -> io::Result<()> {
         let wait = |events, time| {
             let mut ready = [PollFd::new(self.stream.as_fd(), events)];
@@ -277,11 +279,11 @@ impl Connection {
                 Ok(receiver) => receiver,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Err(TryLockError::WouldBlock) => {
-                    let own = thread::current();
-                    state.sleepers.push((id, own.clone()));
+                    let thread = thread::current();
+                    state.sleepers.push((id, thread.clone()));
                     drop(state);
                     thread::park_timeout(LOOK);
-                    self.state().sleepers.retain(|(_, sleeper)| sleeper.id() != own.id());
+                    self.state().sleepers.retain(|(_, sleeper)| sleeper.id() != thread.id());
                     slept = true;
                     continue;
                 }
@@ -307,12 +309,15 @@ impl Connection {
             Ok(message) => self.deliver(message),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                 let owes = self.state().owes();
-                match owes {
-                    true if self.is_quiet(1) => Err(io::ErrorKind::TimedOut.into()),
-                    true if self.is_quiet(DOUBT) => self.ask_for_life(),
-                    true => Ok(()),
-                    // Whoever waits then, waits for credits.
-                    false => Err(io::Error::other("the server lets nothing more be asked")),
+                if !owes {
+                    // The caller waits for credits, which only an answer could bring.
+                    Err(io::Error::other("the server lets nothing more be asked"))
+                } else if self.is_quiet(1) {
+                    Err(io::ErrorKind::TimedOut.into())
+                } else if self.is_quiet(DOUBT) {
+                    self.probe_server()
+                } else {
+                    Ok(())
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
@@ -323,7 +328,8 @@ impl Connection {
     /// Takes in a message that came.
     fn deliver(&self, mut bytes: Vec<u8>) -> io::Result<()> {
         let invalid = |why| io::Error::new(io::ErrorKind::InvalidData, why);
-        let (mut begins, mut protection) = (0, Protection::None);
+        let mut begins = 0;
+        let mut protection = Protection::None;
         if bytes.starts_with(b"\xfdSMB") {
             let sealer = self.keys.get().and_then(|keys| keys.sealer.as_ref());
             let opened = sealer.and_then(|sealer| sealer.open(&mut bytes));
@@ -339,7 +345,7 @@ impl Connection {
         ) else {
             return Err(invalid("it sent what is no message of SMB 2 or 3"));
         };
-        // What was sent must not come back as its own answer, whose signature would fit.
+        // A request must not come back as its own answer, since its signature would fit.
         if u32_at(message, FLAGS).unwrap_or_default() & FROM_SERVER == 0 {
             return Err(invalid("it sent a request; something on the way may have changed it"));
         }
@@ -362,13 +368,13 @@ impl Connection {
                 drop(state);
                 self.recycle(answer.bytes);
             }
-            // Nobody asked for it: a notification (MS-SMB2 3.2.5.19), or none of our business.
+            // An answer without a call: a notification (MS-SMB2 3.2.5.19), or of no concern here.
             Some(Call::Answered(_)) | None => {}
         }
         Ok(())
     }
 
-    /// It is of no more use; the first reason stays.
+    /// Gives up the connection; the first reason stays.
     fn lose(&self, why: &str) -> CallError {
         let mut state = self.state();
         let why = Arc::clone(state.lost.get_or_insert_with(|| why.into()));
@@ -395,7 +401,7 @@ impl Connection {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 
-    /// Room for a message of so many bytes.
+    /// Returns a buffer for a message of `bytes` bytes.
     fn room(&self, bytes: usize) -> Vec<u8> {
         let used = if bytes < CREDIT { None } else { self.spare().pop() };
         let mut room = used.unwrap_or_default();
@@ -433,10 +439,11 @@ impl Connection {
     /// The server has ended it, and nothing was under way.
     pub(crate) fn is_ended(&self) -> bool {
         let state = self.state();
-        let peeked = || recv(self.stream.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
-        state.lost.is_none()
-            && state.calls.is_empty()
-            && !matches!(peeked(), Ok(1..) | Err(Errno::EAGAIN | Errno::EINTR))
+        if state.lost.is_some() || !state.calls.is_empty() {
+            return false;
+        }
+        let peeked = recv(self.stream.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT);
+        !matches!(peeked, Ok(1..) | Err(Errno::EAGAIN | Errno::EINTR))
     }
 }
 
@@ -447,14 +454,16 @@ fn number(header: &mut [u8], id: u64, charge: u16, wanted: u16) {
     header[MESSAGE_ID..MESSAGE_ID + 8].copy_from_slice(&id.to_le_bytes());
 }
 
-/// Puts the length of a message in front of it, `more` bytes of which are elsewhere (MS-SMB2 2.1: a zero byte, and three of it).
+/// Puts the length of a message in front of it, `more` bytes of which are elsewhere (MS-SMB2 2.1: a zero byte, and
+/// three of it).
 fn frame(message: &mut [u8], more: usize) {
     let length = (message.len() - 4 + more) as u32;
     message[..4].copy_from_slice(&length.to_be_bytes());
 }
 
 impl State {
-    /// The number of a call that costs so many credits, and how many to ask for; none while there are too few.
+    /// Returns the number of a call of `charge` credits, and the credits to ask for. Returns `None` while there are too
+    /// few.
     fn begin(&mut self, charge: u16) -> Option<(u64, u16)> {
         if self.lost.is_some() {
             return None;
@@ -474,8 +483,8 @@ impl State {
 
     /// Nobody receives any more: one of those does who still wait.
     fn hand_over(&self) {
-        let waits = |id: &u64| !matches!(self.calls.get(id), Some(Call::Answered(_)));
-        if let Some((_, sleeper)) = self.sleepers.iter().find(|(id, _)| waits(id)) {
+        let waiting = self.sleepers.iter().find(|(id, _)| !matches!(self.calls.get(id), Some(Call::Answered(_))));
+        if let Some((_, sleeper)) = waiting {
             sleeper.unpark();
         }
     }
@@ -495,8 +504,8 @@ impl Ticket {
         }
     }
 
-    /// The answer, whatever its status. Where its request was protected it is known to be the server's, but for one that says that the
-    /// session is no more.
+    /// The answer, whatever its status. Where its request was protected it is known to be the server's, but for one
+    /// that says that the session is no more.
     pub(crate) fn wait_any(self) -> Result<Answer, CallError> {
         let mut answer = self.connection.wait_until(self.id, |state| match state.calls.get(&self.id) {
             Some(Call::Answered(_)) => match state.calls.remove(&self.id) {

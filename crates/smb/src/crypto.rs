@@ -1,6 +1,7 @@
 //! Signatures, encryption and their keys.
 //!
-//! MS-SMB2 3.1.4.1 (signing), 3.1.4.2 (keys: the counter mode of NIST SP 800-108 with HMAC-SHA256), 3.1.4.3 (encryption).
+//! MS-SMB2 3.1.4.1 (signing), 3.1.4.2 (keys: the counter mode of NIST SP 800-108 with HMAC-SHA256), 3.1.4.3
+//! (encryption).
 
 use crate::wire::{COMMAND, FLAGS, FROM_SERVER, HEADER, MESSAGE_ID, SIGNATURE, TRANSFORM, u16_at, u32_at, u64_at};
 use aes::Aes128;
@@ -13,17 +14,17 @@ use ring::{digest, hmac};
 use std::sync::atomic::{AtomicU64, Ordering};
 use subtle::ConstantTimeEq as _;
 
-/// Of a signed message.
+/// Flag of a signed message.
 const SIGNED: u32 = 8;
 const CANCEL: u16 = 12;
-/// Where the nonce of an encrypted message is, and what is authenticated with it (MS-SMB2 2.2.41).
+/// Offset of the nonce of an encrypted message; the authenticated data begins there (MS-SMB2 2.2.41).
 const NONCE: usize = 20;
 const SIZE: usize = 36;
 const SESSION: usize = 44;
 const CCM_NONCE: usize = 11;
 
-/// The hash that binds a session's keys to all that was said before there were any (MS-SMB2 3.2.5.2, dialect 3.1.1): SHA-512 of the
-/// hash so far and the next message.
+/// The hash that binds a session's keys to all that was said before there were any (MS-SMB2 3.2.5.2, dialect 3.1.1):
+/// SHA-512 of the hash so far and the next message.
 #[derive(Clone, Copy)]
 pub(crate) struct Transcript(pub(crate) [u8; 64]);
 
@@ -72,7 +73,7 @@ impl Signer {
         Self::Cmac(Box::new(Cmac::new(&(*key).into())))
     }
 
-    /// None where the system's cryptography has no such key.
+    /// Returns `None` if the cryptography library refuses the key.
     pub(crate) fn gmac(key: &[u8; 16]) -> Option<Self> {
         Some(Self::Gmac(Box::new(LessSafeKey::new(UnboundKey::new(&AES_128_GCM, key).ok()?))))
     }
@@ -204,7 +205,7 @@ impl Sealer {
         Some(())
     }
 
-    /// Decrypts what is behind the head of `sealed`, if the server encrypted it for this session.
+    /// Decrypts the message after the head of `sealed`, if the server encrypted it for this session.
     pub(crate) fn open(&self, sealed: &mut [u8]) -> Option<()> {
         let (head, message) = sealed.split_at_mut_checked(TRANSFORM)?;
         if u64_at(head, SESSION)? != self.session || u32_at(head, SIZE)? as usize != message.len() {
@@ -254,7 +255,8 @@ mod tests {
 
     #[test]
     fn what_is_sealed_opens_with_the_same_keys_only() {
-        let (one, other) = ([1; 16], [2; 16]);
+        let one = [1; 16];
+        let other = [2; 16];
         let pairs: [fn(&[u8; 16]) -> Cipher; 3] = [
             Cipher::ccm_128,
             |key| Cipher::gcm_128(key).expect("a key"),

@@ -1,6 +1,6 @@
-//! What went wrong, with the server's own status in its text.
+//! Errors, with the server's status in their text.
 
-use crate::Version;
+use crate::version::Version;
 use std::sync::Arc;
 use std::{fmt, io};
 
@@ -12,7 +12,7 @@ pub enum SmbError {
     NoServer {
         /// Its address.
         server: String,
-        /// What came instead.
+        /// Reason, such as the unexpected answer.
         why: String,
     },
     /// The login was refused.
@@ -20,14 +20,14 @@ pub enum SmbError {
     Refused {
         /// Its address.
         server: String,
-        /// Who was to be logged in.
+        /// User of the login.
         user: String,
         /// The server's status, or what is wrong with the user.
         why: String,
-        /// What is wrong with the login.
+        /// Cause, for remedies.
         cause: LoginError,
     },
-    /// The server speaks none of the versions that were offered.
+    /// The server speaks no offered version.
     #[error("{server} speaks no version of SMB from {minimum} on")]
     TooOld {
         /// Its address.
@@ -42,7 +42,7 @@ pub enum SmbError {
     Unverified {
         /// Its address.
         server: String,
-        /// What is wrong with it.
+        /// Reason.
         why: String,
     },
     /// The share is not there, or not for this user.
@@ -52,7 +52,7 @@ pub enum SmbError {
         server: String,
         /// The share.
         share: String,
-        /// Who is logged in.
+        /// User of the session.
         user: String,
         /// The server's status.
         why: String,
@@ -60,9 +60,9 @@ pub enum SmbError {
     /// The system refused something.
     #[error("{call}: {source}")]
     System {
-        /// What was called.
+        /// Name of the system call.
         call: &'static str,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }
@@ -86,9 +86,9 @@ pub enum LoginError {
 
 /// Statuses (MS-ERREF 2.3.1) that mean something here.
 pub(crate) mod status {
-    /// Of a login: one more step.
+    /// Status of a login with one more step.
     pub(crate) const MORE: u32 = 0xC000_0016;
-    /// Of a listing: there are no more names, or none that fit.
+    /// Status of a listing without further names, or without a match.
     pub(crate) const NO_MORE_FILES: u32 = 0x8000_0006;
     pub(crate) const NO_SUCH_FILE: u32 = 0xC000_000F;
     const NOT_FOUND: u32 = 0xC000_0034;
@@ -106,7 +106,7 @@ pub(crate) mod status {
     const DELETE_PENDING: u32 = 0xC000_0056;
     const NOT_A_DIRECTORY: u32 = 0xC000_0103;
     const IS_A_DIRECTORY: u32 = 0xC000_00BA;
-    /// Of a negotiation: no version is spoken by both (MS-SMB2 3.3.5.4).
+    /// Status of a negotiation without a common version (MS-SMB2 3.3.5.4).
     pub(crate) const NOT_SUPPORTED: u32 = 0xC000_00BB;
     pub(crate) const INVALID_DEVICE_REQUEST: u32 = 0xC000_0010;
     pub(crate) const FILE_CLOSED: u32 = 0xC000_0128;
@@ -114,7 +114,7 @@ pub(crate) mod status {
     const NAME_DELETED: u32 = 0xC000_00C9;
     const SESSION_EXPIRED: u32 = 0xC000_035C;
 
-    /// What it means to a copy, and its name.
+    /// Returns the kind of I/O error and the name of a status.
     pub(crate) fn meaning(status: u32) -> Option<(std::io::ErrorKind, &'static str)> {
         use std::io::ErrorKind;
         Some(match status {
@@ -147,14 +147,14 @@ pub(crate) mod status {
 pub(crate) enum CallError {
     /// The server says so.
     Status(u32),
-    /// It sent what is no answer: what of it is not understood.
+    /// The server sent an answer that cannot be understood; the text names the part.
     Malformed(&'static str),
     /// The connection is of no more use.
     Lost(Arc<str>),
 }
 
 impl CallError {
-    /// As the system's own errors are; `server` is whose connection it is.
+    /// Converts to an I/O error; `server` is the server of the connection.
     pub(crate) fn into_io(self, server: &str) -> io::Error {
         match &self {
             Self::Status(status) => match status::meaning(*status) {

@@ -1,4 +1,5 @@
-//! Entry points for fuzzing: what a server that may be anyone's sends. Whole conversations need none: [`crate::Session`] has them.
+//! Entry points for fuzzing: what a server that may be anyone's sends. Whole conversations need none:
+//! [`crate::Session`] has them.
 
 use crate::answer::Answer;
 use crate::ntlm::{Chosen, Credentials};

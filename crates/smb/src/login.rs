@@ -1,15 +1,15 @@
 //! From a connection to a session: who it is, and the keys (MS-SMB2 3.2.4.2.3).
 
-use crate::Version;
 use crate::answer::{Answer, Negotiated};
 use crate::connection::{Connection, Keys};
 use crate::crypto::{Cipher, Sealer, Signer, Transcript, derive};
 use crate::error::{CallError, LoginError, SmbError, status};
-use crate::file_time;
-use crate::negotiation::{GMAC, Negotiation};
-use crate::ntlm::{AuthenticationError, Chosen, Credentials};
+use crate::file_info::file_time;
+use crate::negotiation::{GMAC, Negotiation, Terms};
+use crate::ntlm::{Chosen, Credentials};
 use crate::request::Request;
 use crate::spnego;
+use crate::version::Version;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -32,21 +32,12 @@ impl std::fmt::Debug for Login {
     }
 }
 
-/// What a client insists on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Terms {
-    /// The earliest version that it speaks.
-    pub minimum: Version,
-    /// It signs every message, and takes none that is not signed.
-    pub sign: bool,
-}
-
-/// What a server is to whoever is logged in.
+/// Result of a login.
 pub(crate) struct Welcome {
     pub(crate) negotiation: Negotiation,
-    /// Of a guest nothing is signed: there are no keys.
+    /// Whether the user is a guest. A guest has no keys, so nothing is signed.
     pub(crate) guest: bool,
-    /// All is to be encrypted.
+    /// Whether the server demands encryption.
     pub(crate) sealed: bool,
 }
 
@@ -66,7 +57,6 @@ pub(crate) fn log_in(
 
     let credentials = Credentials::parse(&login.user, &login.password)
         .map_err(|error| refused(error.to_string(), LoginError::BadName))?;
-    let not_ours = |error: AuthenticationError| refused(error.to_string(), LoginError::NoNtlm);
     let client = spnego::Client::new(credentials);
     let mut token = client.begin();
     let mut proved = None;
@@ -90,7 +80,9 @@ pub(crate) fn log_in(
         if !more {
             break (answer, flags);
         }
-        let (answer_token, proof) = client.prove(server_token, &chosen()).map_err(not_ours)?;
+        let (answer_token, proof) = client
+            .prove(server_token, &random_values())
+            .map_err(|error| refused(error.to_string(), LoginError::NoNtlm))?;
         (token, proved) = (answer_token, Some(proof));
         transcript.add(answer.message());
     };
@@ -120,8 +112,8 @@ pub(crate) fn log_in(
     Ok(Welcome { negotiation, guest, sealed: flags & ENCRYPT != 0 })
 }
 
-/// The answer that ends a login is signed by the key that only a server has which knows the password. A server may leave the signature out
-/// before 3.1.1, and so could whoever is on the way: it is not taken then.
+/// The answer that ends a login is signed by the key that only a server has which knows the password. A server may
+/// leave the signature out before 3.1.1, and so could whoever is on the way: it is not taken then.
 fn verify(answer: &mut Answer, keys: &Keys) -> bool {
     let begins = answer.begins;
     keys.signer.as_ref().is_some_and(|signer| signer.verify(&mut answer.bytes[begins..]))
@@ -134,12 +126,13 @@ fn keys(negotiated: &Negotiated, key: &[u8; 16], transcript: &[u8; 64], session:
         return Keys { signer: Some(Signer::hmac(key)), sealer: None };
     }
     if dialect < Version::V3_1_1.number() {
-        let sealer = || {
+        let has_encryption = negotiated.server.capabilities & ENCRYPTION != 0;
+        let sealer = has_encryption.then(|| {
             let to_server = Cipher::ccm_128(&derive(key, b"SMB2AESCCM\0", b"ServerIn \0"));
             Sealer::new(session, to_server, Cipher::ccm_128(&derive(key, b"SMB2AESCCM\0", b"ServerOut\0")))
-        };
+        });
         let signer = Signer::cmac(&derive(key, b"SMB2AESCMAC\0", b"SmbSign\0"));
-        return Keys { signer: Some(signer), sealer: (negotiated.server.capabilities & ENCRYPTION != 0).then(sealer) };
+        return Keys { signer: Some(signer), sealer };
     }
     let signing = derive(key, b"SMBSigningKey\0", transcript);
     let signer = match negotiated.signing {
@@ -152,14 +145,15 @@ fn keys(negotiated: &Negotiated, key: &[u8; 16], transcript: &[u8; 64], session:
         4 => Cipher::gcm_256(&derive(key, label, transcript)),
         _ => None,
     };
-    let (to_server, from_server) = (cipher(b"SMBC2SCipherKey\0"), cipher(b"SMBS2CCipherKey\0"));
+    let to_server = cipher(b"SMBC2SCipherKey\0");
+    let from_server = cipher(b"SMBS2CCipherKey\0");
     let sealer =
         to_server.zip(from_server).map(|(to_server, from_server)| Sealer::new(session, to_server, from_server));
     Keys { signer, sealer }
 }
 
-/// What the client chooses for this login.
-fn chosen() -> Chosen {
+/// Returns the client's random values of this login.
+fn random_values() -> Chosen {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
     Chosen { challenge: rand::random(), session_key: rand::random(), time: file_time(now) }
 }

@@ -1,15 +1,15 @@
-//! Which version of SMB is spoken, and proof that nobody on the way lowered it.
+//! Negotiates the version of SMB, and verifies that nobody on the way lowered it.
 //!
-//! From 3.1.1 on the keys of a session follow from all that was negotiated (MS-SMB2 3.2.5.3.1), and a share is asked for under a
-//! signature. Before that, the server is asked under a signature what it was asked and what it answered (MS-SMB2 3.2.5.5).
+//! From 3.1.1 on the keys of a session follow from all that was negotiated (MS-SMB2 3.2.5.3.1), and a share is asked
+//! for under a signature. Before that, the server is asked under a signature what it was asked and what it answered
+//! (MS-SMB2 3.2.5.5).
 
-use crate::Version;
 use crate::answer::Negotiated;
 use crate::connection::{Connection, Ticket};
 use crate::crypto::Transcript;
 use crate::error::{CallError, SmbError, status};
-use crate::login::Terms;
 use crate::request::{Offer, Protection, Request, security_mode};
+use crate::version::Version;
 use std::sync::Arc;
 
 /// AES-GMAC (MS-SMB2 2.2.3.1.7).
@@ -21,7 +21,16 @@ const CIPHERS: [u16; 3] = [2, 4, 1];
 /// The client takes large messages, and can encrypt (MS-SMB2 2.2.3, Capabilities).
 const CAPABILITIES: u32 = 0x4 | 0x40;
 
-/// What was offered, and what the server made of it.
+/// Requirements of a client on a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// Earliest accepted version of SMB.
+    pub minimum: Version,
+    /// Whether every message must be signed.
+    pub sign: bool,
+}
+
+/// Offered and negotiated values.
 pub(crate) struct Negotiation {
     dialects: Vec<u16>,
     client: [u8; 16],
@@ -31,10 +40,10 @@ pub(crate) struct Negotiation {
 }
 
 impl Negotiation {
-    /// Offers the versions that `terms` allow. `transcript` is told all that is said.
+    /// Offers the versions that `terms` allow. `transcript` takes all messages.
     ///
     /// # Errors
-    /// The server speaks none of them, or is no SMB server.
+    /// Fails if the server speaks no offered version, or is no SMB server.
     pub(crate) fn new(
         connection: &Arc<Connection>,
         server: &str,
@@ -44,7 +53,8 @@ impl Negotiation {
         let allowed = Version::ALL.into_iter().filter(|version| *version >= terms.minimum);
         let dialects: Vec<u16> = allowed.map(Version::number).collect();
         let security_mode = if terms.sign { security_mode::REQUIRED } else { security_mode::ENABLED };
-        let (client, salt) = (rand::random(), rand::random());
+        let client = rand::random();
+        let salt = rand::random();
         let request = Request::negotiate(&offer(&dialects, client, salt, security_mode));
         let no_server = |error: CallError| SmbError::NoServer { server: server.to_owned(), why: error.to_string() };
         let asked = connection.submit_and(request, |sent| transcript.add(sent)).map_err(no_server)?;
@@ -56,10 +66,10 @@ impl Negotiation {
         })?;
         transcript.add(answer.message());
         let negotiated = answer.negotiated().map_err(no_server)?;
-        match dialects.contains(&negotiated.server.dialect) {
-            true => Ok(Self { dialects, client, salt, security_mode, negotiated }),
-            false => Err(no_server(CallError::Malformed("a version of SMB that was not offered"))),
+        if !dialects.contains(&negotiated.server.dialect) {
+            return Err(no_server(CallError::Malformed("a version of SMB that was not offered")));
         }
+        Ok(Self { dialects, client, salt, security_mode, negotiated })
     }
 
     /// Whether the login itself binds what was negotiated.
@@ -67,8 +77,8 @@ impl Negotiation {
         self.negotiated.server.dialect == Version::V3_1_1.number()
     }
 
-    /// Asks the server by FSCTL_VALIDATE_NEGOTIATE_INFO whether it negotiated what the client saw. `protection` signs or encrypts.
-    /// A server that does not know the question has not denied it.
+    /// Asks the server by FSCTL_VALIDATE_NEGOTIATE_INFO whether it negotiated what the client saw. `protection` signs
+    /// or encrypts. A server that does not know the question has not denied it.
     ///
     /// # Errors
     /// The question failed, or the answer is not protected.

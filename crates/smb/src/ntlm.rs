@@ -1,8 +1,8 @@
 //! NTLM version 2, the client's side (MS-NLMP).
 //!
-//! Three messages prove that the client knows the password, without telling it: what the client can do, the server's challenge, and
-//! the response to it. They also give both ends a session key. All three are covered by a message integrity code (MIC), so nothing
-//! on the way can weaken what the ends agree on.
+//! Three messages prove that the client knows the password, without sending it: the client's abilities, the server's
+//! challenge, and the response to it. They also give both ends a session key. A message integrity code (MIC) covers all
+//! three, so nothing on the way can weaken what the ends agree on.
 
 use crate::wire::{Put as _, part, u16_at, u32_at, u64_at, utf16};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -10,7 +10,7 @@ use md4::{Digest as _, Md4};
 use md5::Md5;
 use rc4::{Rc4, StreamCipher as _};
 
-/// What the client asks for (MS-NLMP 2.2.2.5).
+/// Flags that the client asks for (MS-NLMP 2.2.2.5).
 const FLAGS: u32 = REQUIRED
     | flag::REQUEST_TARGET
     | flag::SIGN
@@ -20,7 +20,7 @@ const FLAGS: u32 = REQUIRED
     | flag::VERSION
     | flag::KEY_EXCHANGE
     | flag::KEYS_OF_56_BITS;
-/// What the server must grant: without it, texts and keys would have another form.
+/// Flags that the server must grant: without them, texts and keys would have another form.
 const REQUIRED: u32 = flag::UNICODE | flag::EXTENDED_SESSION_SECURITY | flag::KEYS_OF_128_BITS;
 
 /// MS-NLMP 2.2.2.5.
@@ -42,10 +42,10 @@ mod flag {
 const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 /// Windows 10 and NTLM revision 15 (MS-NLMP 2.2.2.10). Servers use it for their logs only.
 const VERSION: [u8; 8] = [10, 0, 0, 0, 0, 0, 0, 15];
-/// Where the MIC and the variable fields of the third message begin (MS-NLMP 2.2.1.3).
+/// Offsets of the MIC and of the variable fields of the third message (MS-NLMP 2.2.1.3).
 const MIC: usize = 72;
 const PAYLOAD: usize = 88;
-/// Kinds of what a server tells about itself (MS-NLMP 2.2.2.1), and the flag which says that there is a MIC.
+/// Kinds of entries in the server's target information (MS-NLMP 2.2.2.1), and the flag for the MIC.
 const AV_END: u16 = 0;
 const AV_FLAGS: u16 = 6;
 const AV_TIMESTAMP: u16 = 7;
@@ -65,7 +65,8 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    /// Reads `NAME`, `DOMAIN\NAME` or `NAME@DOMAIN`. The last form is sent whole, and the server looks for the domain in it.
+    /// Reads `NAME`, `DOMAIN\NAME` or `NAME@DOMAIN`. The last form is sent whole, and the server looks for the domain
+    /// in it.
     ///
     /// # Errors
     /// The name is empty, or has both separators or one of them twice.
@@ -80,21 +81,21 @@ impl Credentials {
 
     /// NTOWFv2: the key of the user's responses (MS-NLMP 3.3.2).
     fn response_key(&self) -> [u8; 16] {
-        // Windows maps each letter to one letter: those without a single capital stay as they are.
-        let capital = |letter: char| {
+        // Windows maps each letter to one letter: a letter without a single capital stays.
+        let mut user = String::new();
+        for letter in self.user.chars() {
             let mut upper = letter.to_uppercase();
-            if upper.len() == 1 { upper.next().unwrap_or(letter) } else { letter }
-        };
-        let user: String = self.user.chars().map(capital).collect();
+            user.push(if upper.len() == 1 { upper.next().unwrap_or(letter) } else { letter });
+        }
         hmac_md5(&Md4::digest(utf16(&self.password)), &[&utf16(&user), &utf16(&self.domain)])
     }
 }
 
-/// What the client chooses at random for one login, and the time.
+/// Random values that the client chooses for one login, and the time.
 pub(crate) struct Chosen {
     pub(crate) challenge: [u8; 8],
     pub(crate) session_key: [u8; 16],
-    /// 100 ns since 1601, for servers that do not tell their own time.
+    /// Time in 100 ns since 1601, for servers that do not send theirs.
     pub(crate) time: u64,
 }
 
@@ -103,7 +104,7 @@ pub(crate) fn negotiate_message() -> Vec<u8> {
     let mut message = SIGNATURE.to_vec();
     message.u32(1);
     message.u32(FLAGS);
-    // Neither the domain nor the workstation is told.
+    // Neither domain nor workstation is sent.
     message.put(&[0; 16]);
     message.put(&VERSION);
     message
@@ -114,7 +115,7 @@ pub(crate) fn negotiate_message() -> Vec<u8> {
 struct Challenge<'a> {
     flags: u32,
     challenge: [u8; 8],
-    /// What the server tells about itself, in its own encoding and order, without the end and without flags.
+    /// Target information of the server, in its own encoding and order, without the end and without flags.
     target_info: Vec<u8>,
     target_flags: u32,
     time: Option<u64>,
@@ -125,7 +126,8 @@ impl<'a> Challenge<'a> {
     fn parse(message: &'a [u8]) -> Result<Self, AuthenticationError> {
         let read = || {
             let typed = message.starts_with(SIGNATURE) && u32_at(message, 8)? == 2;
-            let (flags, challenge) = (u32_at(message, 20)?, part(message, 24, 8)?.try_into().ok()?);
+            let flags = u32_at(message, 20)?;
+            let challenge = part(message, 24, 8)?.try_into().ok()?;
             let info = part(message, u32_at(message, 44)? as usize, u16_at(message, 40)?.into())?;
             let mut challenge =
                 Self { flags, challenge, target_info: Vec::new(), target_flags: 0, time: None, message };
@@ -139,10 +141,11 @@ impl<'a> Challenge<'a> {
         Ok(challenge)
     }
 
-    /// Takes the list of what the server tells about itself; none if it has no end.
+    /// Takes the list of target information. Returns `None` if it has no end.
     fn take_target_info(&mut self, mut list: &[u8]) -> Option<()> {
         loop {
-            let (kind, length) = (u16_at(list, 0)?, usize::from(u16_at(list, 2)?));
+            let kind = u16_at(list, 0)?;
+            let length = usize::from(u16_at(list, 2)?);
             let (pair, rest) = list.split_at_checked(4 + length)?;
             match kind {
                 AV_END => return Some(()),
@@ -169,7 +172,7 @@ impl Authenticate {
     /// Answers the server's `challenge` to the message `negotiate`.
     ///
     /// # Errors
-    /// It is no challenge, or does not grant what is needed.
+    /// Fails if the message is no challenge, or does not grant the required flags.
     pub(crate) fn to(
         challenge: &[u8],
         negotiate: &[u8],
@@ -185,20 +188,22 @@ impl Authenticate {
         target_info.put(&[0; 4]);
         let time = challenge.time.unwrap_or(chosen.time);
         let response = Response::new(&key, &challenge.challenge, &chosen.challenge, time, &target_info);
-        // A server that tells its time wants no LMv2 response (MS-NLMP 3.1.5.1.2).
+        // A server that sends its time wants no LMv2 response (MS-NLMP 3.1.5.1.2).
         let lm_response = match challenge.time {
             Some(_) => [0; 24],
             None => lm_response(&key, &challenge.challenge, &chosen.challenge),
         };
         let exchanges = challenge.flags & flag::KEY_EXCHANGE != 0;
-        let (session_key, encrypted) = match exchanges {
-            true => (chosen.session_key, rc4(&response.base_key, chosen.session_key).to_vec()),
-            false => (response.base_key, Vec::new()),
+        let (session_key, encrypted) = if exchanges {
+            (chosen.session_key, rc4(&response.base_key, chosen.session_key).to_vec())
+        } else {
+            (response.base_key, Vec::new())
         };
 
         let mut message = SIGNATURE.to_vec();
         message.u32(3);
-        let (user, domain) = (utf16(&credentials.user), utf16(&credentials.domain));
+        let user = utf16(&credentials.user);
+        let domain = utf16(&credentials.domain);
         let fields = [&lm_response[..], &response.bytes, &domain, &user, &[], &encrypted];
         let mut offset = PAYLOAD;
         for field in fields {
@@ -246,7 +251,7 @@ fn lm_response(key: &[u8; 16], server: &[u8; 8], client: &[u8; 8]) -> [u8; 24] {
     response
 }
 
-/// Who signs.
+/// End that signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,

@@ -1,7 +1,7 @@
 //! Names that a share can hold.
 //!
-//! MS-FSCC 2.1.5: a name has at most 255 units of UTF-16, no control character and none of `" \ / : | < > * ?`. Servers take names that
-//! end in a dot or a space, or mangle them, each in its own way, so those are refused too.
+//! MS-FSCC 2.1.5: a name has at most 255 units of UTF-16, no control character and none of `" \ / : | < > * ?`. Servers
+//! differ in how they treat names that end in a dot or a space, so these are refused too.
 
 use std::io;
 
@@ -13,7 +13,7 @@ const LONGEST: usize = 255;
 /// Refuses a path that no share can hold.
 ///
 /// # Errors
-/// It says which of its names cannot be, and what would do.
+/// Names the refused name and the remedy.
 pub fn check(path: &[u8]) -> io::Result<()> {
     wire(path).map(drop)
 }

@@ -1,18 +1,17 @@
 //! Bytes that come, until they are a message (MS-SMB2 2.1).
 
-use crate::connection::CREDIT;
-use crate::session::PIECE;
+use crate::wire::{CREDIT, MAX_PIECE};
 use std::io::{self, Read as _};
 use std::net::TcpStream;
 
 /// A small answer and its length come with one call to the system.
 const AHEAD: usize = 16 << 10;
-/// No answer is longer than the longest piece of content and what comes with it.
-const LONGEST: usize = PIECE + CREDIT;
+/// Length of the longest answer: the longest piece of content and its headers.
+const LONGEST: usize = MAX_PIECE + CREDIT;
 /// Bytes that are read at a time: that they come shows that the server is there.
 const GULP: usize = 256 << 10;
 
-/// What is received, as far as it has come.
+/// Received bytes that are not taken yet.
 pub(crate) struct Receiver {
     /// Bytes from `from` to `to` have come and were not taken.
     ahead: Vec<u8>,
@@ -29,8 +28,8 @@ impl Default for Receiver {
 }
 
 impl Receiver {
-    /// The next message. What has come of it stays where it is cut short, as by the stream's time limit. `stir` is told whenever something
-    /// comes; `room` gives a buffer for a message of so many bytes.
+    /// Receives the next message. A message that is cut short, as by the stream's time limit, stays until the next
+    /// call. `stir` is called when bytes come; `room` gives a buffer for a message of that many bytes.
     ///
     /// # Errors
     /// The stream's own; it ended (`UnexpectedEof`), or what comes is no message (`InvalidData`).
@@ -75,7 +74,8 @@ impl Receiver {
                 (self.from, self.to) = (0, some(stream.read(&mut self.ahead)?)?);
             } else {
                 // Its memory is not cleared before it is filled.
-                let (before, gulp) = (message.len(), missing.min(GULP));
+                let before = message.len();
+                let gulp = missing.min(GULP);
                 let read = stream.take(gulp as u64).read_to_end(message);
                 if message.len() > before {
                     stir();
@@ -90,7 +90,7 @@ impl Receiver {
     /// A whole message has come and was not taken.
     pub(crate) fn has_whole(&self) -> bool {
         let there = &self.ahead[self.from..self.to];
-        let whole = |head: &[u8; 4]| there.len() - 4 >= u32::from_be_bytes(*head) as usize;
-        self.message.is_none() && there.first_chunk().is_some_and(whole)
+        let Some(head) = there.first_chunk::<4>() else { return false };
+        self.message.is_none() && there.len() - 4 >= u32::from_be_bytes(*head) as usize
     }
 }

@@ -1,22 +1,22 @@
-//! What is asked of a server, message by message (MS-SMB2 2.2).
+//! Requests to a server, message by message (MS-SMB2 2.2).
 
 use crate::wire::{COMMAND, HEADER, Put, TRANSFORM, utf16};
 
 /// Room before a message: its length, and the head it has when it is encrypted.
 pub(crate) const ROOM: usize = 4 + TRANSFORM;
 
-/// A message that is to be sent: room, header and body, and content that goes behind it.
+/// A message to be sent: room, header and body, and content after it.
 pub(crate) struct Request<'d> {
     pub(crate) message: Vec<u8>,
     pub(crate) data: &'d [u8],
     /// The most bytes that it or its answer carries, which is what it costs.
     pub(crate) carries: usize,
-    /// Of which tree.
+    /// Tree of the request.
     pub(crate) tree: u32,
     pub(crate) protection: Protection,
 }
 
-/// How a message and its answer are kept from being changed or read by whoever is on the way.
+/// Protection of a message and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Protection {
     None,
@@ -24,7 +24,7 @@ pub(crate) enum Protection {
     Sealed,
 }
 
-/// What a handle is for (MS-SMB2 2.2.13.1).
+/// Access rights of a handle (MS-SMB2 2.2.13.1).
 pub(crate) mod access {
     pub(crate) const READ: u32 = 0x1;
     pub(crate) const WRITE: u32 = 0x2;
@@ -33,18 +33,18 @@ pub(crate) mod access {
     pub(crate) const DELETE: u32 = 0x1_0000;
 }
 
-/// What is to become of the name (MS-SMB2 2.2.13).
+/// Treatment of an existing or missing file (MS-SMB2 2.2.13).
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Disposition {
-    /// It must be there.
+    /// Opens an existing file.
     Open = 1,
-    /// It must not.
+    /// Creates a new file.
     Create = 2,
-    /// Either.
+    /// Opens or creates a file.
     OpenOrCreate = 3,
 }
 
-/// What is to be opened, and how (MS-SMB2 2.2.13, CreateOptions).
+/// Kind of object and way to open it (MS-SMB2 2.2.13, CreateOptions).
 pub(crate) mod options {
     pub(crate) const ANY: u32 = 0;
     pub(crate) const FOLDER: u32 = 0x1;
@@ -95,13 +95,13 @@ pub(crate) struct Offer<'a> {
     pub(crate) security_mode: u16,
 }
 
-/// What a client says of signatures (MS-SMB2 2.2.3, SecurityMode): it can sign, or it must.
+/// Signing modes of a client (MS-SMB2 2.2.3, SecurityMode): it can sign, or it requires signatures.
 pub(crate) mod security_mode {
     pub(crate) const ENABLED: u16 = 1;
     pub(crate) const REQUIRED: u16 = 2;
 }
 
-/// No open file: what is asked is about the connection (MS-SMB2 2.2.31).
+/// Placeholder for the file in requests about the connection (MS-SMB2 2.2.31).
 const NO_FILE: FileId = [0xff; 16];
 
 impl<'d> Request<'d> {
@@ -118,7 +118,7 @@ impl<'d> Request<'d> {
         self
     }
 
-    /// Which dialect is to be spoken, and with which protection.
+    /// Offers dialects and means of protection.
     pub(crate) fn negotiate(offer: &Offer<'_>) -> Self {
         let aligned = |length: usize| length.next_multiple_of(8);
         let contexts_at = aligned(HEADER + 36 + offer.dialects.len() * 2);
@@ -168,7 +168,7 @@ impl<'d> Request<'d> {
         })
     }
 
-    /// What was offered, for the server to compare with what it was asked (MS-SMB2 2.2.31.4).
+    /// Repeats the offer, for the server to compare with the one that it received (MS-SMB2 2.2.31.4).
     pub(crate) fn validate_negotiation(offer: &Offer<'_>) -> Self {
         const FSCTL_VALIDATE_NEGOTIATE_INFO: u32 = 0x0014_0204;
         const IS_FSCTL: u32 = 1;
@@ -265,7 +265,7 @@ impl<'d> Request<'d> {
 
     /// Bytes from `offset` on (MS-SMB2 2.2.19).
     pub(crate) fn read(file: &FileId, offset: u64, bytes: usize) -> Self {
-        /// Where the data is to begin in the answer: right behind its body.
+        /// Offset at which the data is to begin in the answer: right after its body.
         const DATA_AT: u8 = HEADER as u8 + 16;
         let request = Self::new(Command::Read).with(|body| {
             body.u16(49);
@@ -298,7 +298,7 @@ impl<'d> Request<'d> {
         Self { data, carries: data.len(), ..request }
     }
 
-    /// The next names in a folder that fit `pattern`, in so many bytes (MS-SMB2 2.2.33).
+    /// Requests the next names in a folder that fit `pattern`, in at most `bytes` bytes (MS-SMB2 2.2.33).
     pub(crate) fn query_directory(folder: &FileId, pattern: &str, bytes: usize) -> Self {
         let pattern = utf16(pattern);
         let request = Self::new(Command::QueryDirectory).with(|body| {
@@ -315,7 +315,7 @@ impl<'d> Request<'d> {
         Self { carries: bytes, ..request }
     }
 
-    /// What is known of an open file: size, time and what it is (MS-SMB2 2.2.37, MS-FSCC 2.4.29).
+    /// Requests the attributes of an open file (MS-SMB2 2.2.37, MS-FSCC 2.4.29).
     pub(crate) fn about(file: &FileId) -> Self {
         Self::new(Command::QueryInfo).with(|body| {
             body.u16(41);

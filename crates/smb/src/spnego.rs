@@ -1,7 +1,7 @@
 //! NTLM within SPNEGO (RFC 4178), as SMB has it: NTLM is the one mechanism that the client offers.
 //!
-//! The tokens are DER. The list of mechanisms is signed with the new session key, since servers that see a MIC in NTLM's messages
-//! expect that (MS-SPNG 3.2.5.1).
+//! The tokens are DER. The list of mechanisms is signed with the new session key, since servers that see a MIC in
+//! NTLM's messages expect that (MS-SPNG 3.2.5.1).
 
 use crate::ntlm::{Authenticate, AuthenticationError, Chosen, Credentials, SessionKey, Side, negotiate_message};
 use subtle::ConstantTimeEq as _;
@@ -74,7 +74,7 @@ impl Proved {
     /// Checks the server's last token, which may be empty and may have a signature.
     ///
     /// # Errors
-    /// It is no token, or its signature is wrong.
+    /// Fails if it is no token, or its signature is wrong.
     pub(crate) fn verify(&self, token: &[u8]) -> Result<(), AuthenticationError> {
         if token.is_empty() {
             return Ok(());

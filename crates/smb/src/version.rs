@@ -13,13 +13,13 @@ pub enum Version {
     V3_0,
     /// 3.0.2: Windows 8.1, Server 2012 R2.
     V3_0_2,
-    /// 3.1.1: Windows 10, Server 2016. The first one whose login binds all that was negotiated.
+    /// 3.1.1: Windows 10, Server 2016. The first version that binds the login to the negotiation.
     #[default]
     V3_1_1,
 }
 
 impl Version {
-    /// All of them.
+    /// Every version, earliest first.
     pub const ALL: [Self; 5] = [Self::V2_0_2, Self::V2_1, Self::V3_0, Self::V3_0_2, Self::V3_1_1];
 
     /// Its number in messages (MS-SMB2 2.2.3, Dialects).

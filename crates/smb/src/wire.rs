@@ -1,20 +1,24 @@
-//! Bytes of messages: where their header has what, and numbers in them (MS-SMB2 2.2.1; all little-endian).
+//! Layout of message headers, and little-endian numbers in messages (MS-SMB2 2.2.1).
 
-/// Bytes of a header.
+/// Size of a header, in bytes.
 pub(crate) const HEADER: usize = 64;
-/// Where it has what.
+/// Offsets of the fields of a header.
 pub(crate) const CHARGE: usize = 6;
 pub(crate) const STATUS: usize = 8;
 pub(crate) const COMMAND: usize = 12;
 pub(crate) const CREDITS: usize = 14;
 pub(crate) const FLAGS: usize = 16;
-/// Of what the server sends (MS-SMB2 2.2.1.2).
+/// Flag of messages that the server sends (MS-SMB2 2.2.1.2).
 pub(crate) const FROM_SERVER: u32 = 1;
 pub(crate) const MESSAGE_ID: usize = 24;
 pub(crate) const TREE: usize = 36;
 pub(crate) const SESSION: usize = 40;
 pub(crate) const SIGNATURE: usize = 48;
-/// Bytes of the head of an encrypted message (MS-SMB2 2.2.41).
+/// Content that one credit pays for, in bytes (MS-SMB2 3.1.5.2).
+pub(crate) const CREDIT: usize = 64 << 10;
+/// Largest content of one message, in bytes.
+pub(crate) const MAX_PIECE: usize = 1 << 20;
+/// Size of the header of an encrypted message, in bytes (MS-SMB2 2.2.41).
 pub(crate) const TRANSFORM: usize = 52;
 
 fn at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
@@ -33,26 +37,26 @@ pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     at(bytes, offset).map(u64::from_le_bytes)
 }
 
-/// The bytes of `message` from `offset` on, so many.
+/// Returns `length` bytes of `message` from `offset` on.
 pub(crate) fn part(message: &[u8], offset: usize, length: usize) -> Option<&[u8]> {
     message.get(offset..offset.checked_add(length)?)
 }
 
-/// A name, as UTF-16.
+/// Encodes a name in UTF-16.
 pub(crate) fn utf16(name: &str) -> Vec<u8> {
     name.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// A name from UTF-16; none if it is none.
+/// Decodes a name from UTF-16. Returns `None` if it is not UTF-16.
 pub(crate) fn from_utf16(bytes: &[u8]) -> Option<String> {
-    let units = bytes.as_chunks::<2>();
-    if !units.1.is_empty() {
+    let (units, remainder) = bytes.as_chunks::<2>();
+    if !remainder.is_empty() {
         return None;
     }
-    String::from_utf16(&units.0.iter().map(|unit| u16::from_le_bytes(*unit)).collect::<Vec<_>>()).ok()
+    String::from_utf16(&units.iter().map(|unit| u16::from_le_bytes(*unit)).collect::<Vec<_>>()).ok()
 }
 
-/// Numbers at the end of a message.
+/// Appends numbers to a message.
 pub(crate) trait Put {
     fn put(&mut self, bytes: &[u8]);
 

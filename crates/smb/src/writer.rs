@@ -2,11 +2,12 @@
 
 use crate::connection::Ticket;
 use crate::error::{CallError, status};
-use crate::file_time;
+use crate::file_info::file_time;
+use crate::listing::Listing;
 use crate::path::wire;
 use crate::pieces::Pieces;
 use crate::request::Request;
-use crate::session::Handle;
+use crate::tree::Handle;
 use std::collections::VecDeque;
 use std::io;
 
@@ -18,13 +19,13 @@ pub struct Writer {
     file: Handle,
     /// Pieces on their way, and their lengths.
     ahead: VecDeque<(Ticket, usize)>,
-    /// Where what was written ends.
+    /// End of the written content.
     end: u64,
     /// Its time of change, until it has it.
     modified: Option<i64>,
-    /// What is read back.
+    /// Content that is read back.
     pieces: Option<Pieces>,
-    /// It has its name, or was removed.
+    /// Whether it has its final name, or was removed.
     settled: bool,
 }
 
@@ -39,7 +40,7 @@ impl Writer {
     /// The server refuses, or is lost.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut at = offset;
-        for piece in data.chunks(self.file.session.shared.write_most) {
+        for piece in data.chunks(self.file.tree.max_write) {
             if self.ahead.len() >= AHEAD {
                 self.await_one()?;
             }
@@ -51,7 +52,8 @@ impl Writer {
         Ok(())
     }
 
-    /// All was written: waits for it, and gives the file its length. Its time of change it has as soon as it is durable or has its name.
+    /// Waits until all is written, and sets the length. The time of change follows with [`Self::sync`] or
+    /// [`Self::name`].
     ///
     /// # Errors
     /// The server refuses, has no room, or is lost.
@@ -60,7 +62,7 @@ impl Writer {
             self.await_one()?;
         }
         if self.end != length {
-            self.file.session.call(Request::set_length(&self.file.id, length))?;
+            self.file.tree.call(Request::set_length(&self.file.id, length))?;
             self.end = length;
         }
         self.modified = Some(modified);
@@ -73,18 +75,19 @@ impl Writer {
     /// The server refuses, has no room, or is lost.
     pub fn sync(&mut self) -> io::Result<()> {
         if let Some(modified) = self.modified.take() {
-            self.file.session.call(self.set_time(modified))?;
+            self.file.tree.call(self.set_time(modified))?;
         }
-        self.file.session.call(Request::flush(&self.file.id)).map(drop)
+        self.file.tree.call(Request::flush(&self.file.id)).map(drop)
     }
 
-    /// Some bytes of what was written, read back from `offset` on; none at the end. It is fast in the order of the file.
+    /// Some bytes of what was written, read back from `offset` on; none at the end. It is fast in the order of the
+    /// file.
     ///
     /// # Errors
     /// The server refuses, or is lost.
     pub fn read(&mut self, offset: u64) -> io::Result<&[u8]> {
         let pieces = self.pieces.get_or_insert_with(|| Pieces::new(self.end));
-        pieces.read(&self.file.session, &self.file.id, offset)
+        pieces.read(&self.file.tree, &self.file.id, offset)
     }
 
     /// Gives it the name at `path`, in place of the file that has it.
@@ -96,19 +99,19 @@ impl Writer {
         let to = wire(path)?;
         // Neither waits for the other: on a long or busy path that is a round trip for each file.
         let mut timed = self.modified.take().map(|modified| self.submit(self.set_time(modified))).transpose()?;
-        let named = self.submit(Request::rename(&self.file.id, &to, false))?.wait();
-        match named {
+        let renamed = self.submit(Request::rename(&self.file.id, &to, false))?.wait();
+        match renamed {
             Err(CallError::Status(status::COLLISION)) => {
                 self.check_twin(path)?;
                 // Nothing is replaced by what has gone wrong.
                 let timed = timed.take().map_or(Ok(()), |timed| timed.wait().map(drop));
-                timed.map_err(|error| self.file.session.failed(error))?;
-                self.file.session.call(Request::rename(&self.file.id, &to, true)).map(drop)?;
+                timed.map_err(|error| self.file.tree.failed(error))?;
+                self.file.tree.call(Request::rename(&self.file.id, &to, true)).map(drop)?;
             }
-            named => named.map(drop).map_err(|error| self.file.session.failed(error))?,
+            named => named.map(drop).map_err(|error| self.file.tree.failed(error))?,
         }
         self.settled = true;
-        timed.map_or(Ok(()), |timed| timed.wait().map(drop)).map_err(|error| self.file.session.failed(error))
+        timed.map_or(Ok(()), |timed| timed.wait().map(drop)).map_err(|error| self.file.tree.failed(error))
     }
 
     /// Removes it.
@@ -118,15 +121,15 @@ impl Writer {
     pub fn discard(&mut self) -> io::Result<()> {
         self.pieces = None;
         self.settled = true;
-        self.file.session.call(Request::remove(&self.file.id))?;
+        self.file.tree.call(Request::remove(&self.file.id))?;
         self.file.close()
     }
 
-    /// Refuses to replace what only looks the same to a server that does not tell upper from lower case.
+    /// Refuses to replace a name that equals the new one only to a server that ignores case.
     fn check_twin(&self, path: &[u8]) -> io::Result<()> {
         let cut = path.iter().rposition(|byte| *byte == b'/');
         let (folder, name) = cut.map_or((&[][..], path), |cut| (&path[..cut], &path[cut + 1..]));
-        for found in self.file.session.list(folder, &String::from_utf8_lossy(name))? {
+        for found in Listing::open(&self.file.tree, folder, &String::from_utf8_lossy(name))? {
             let (found, _) = found?;
             if found != name {
                 let found = String::from_utf8_lossy(&found);
@@ -142,13 +145,13 @@ impl Writer {
     }
 
     fn submit(&self, request: Request<'_>) -> io::Result<Ticket> {
-        self.file.session.submit(request).map_err(|error| self.file.session.failed(error))
+        self.file.tree.submit(request).map_err(|error| self.file.tree.failed(error))
     }
 
     fn await_one(&mut self) -> io::Result<()> {
         let Some((first, length)) = self.ahead.pop_front() else { return Ok(()) };
         let written = first.wait().and_then(|answer| answer.written());
-        match written.map_err(|error| self.file.session.failed(error))? {
+        match written.map_err(|error| self.file.tree.failed(error))? {
             all if all >= length => Ok(()),
             _ => Err(io::Error::new(io::ErrorKind::WriteZero, "the server wrote less than it was given")),
         }
@@ -158,7 +161,7 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if !self.settled {
-            // Nobody is there to be told.
+            // The error has no receiver.
             let _ = self.discard();
         }
     }

@@ -221,15 +221,17 @@ fn a_server_that_dies_is_lost_at_once() {
     assert!(since.elapsed() < Duration::from_secs(15), "{:?}", since.elapsed());
 }
 
-/// Where to connect to reach the server by way of a host that spoils the signature of its answer to the login, over the first `spoilt`
-/// connections.
+/// Where to connect to reach the server by way of a host that spoils the signature of its answer to the login, over the
+/// first `spoilt` connections.
 fn spoils(samba: &Samba, spoilt: usize) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let (address, server) = (listener.local_addr().expect("bound"), samba.address);
     std::thread::spawn(move || {
         for (connection, client) in listener.incoming().enumerate() {
-            let (mut client, mut server) = (client.expect("accepted"), TcpStream::connect(server).expect("it listens"));
-            let (mut asked, mut to_server) = (client.try_clone().expect("cloned"), server.try_clone().expect("cloned"));
+            let mut client = client.expect("accepted");
+            let mut server = TcpStream::connect(server).expect("it listens");
+            let mut asked = client.try_clone().expect("cloned");
+            let mut to_server = server.try_clone().expect("cloned");
             std::thread::spawn(move || {
                 let _ = std::io::copy(&mut asked, &mut to_server);
                 let _ = to_server.shutdown(Shutdown::Write);

@@ -24,7 +24,8 @@ use std::thread::{self, JoinHandle};
 
 /// Limits for connections that have yet to greet. A client opens 32 flows of a path at a time.
 pub(crate) const STRANGERS: StrangerLimits = StrangerLimits { places: 256, places_each: 64, time_ns: 2_000_000_000 };
-/// Lifetime of a flow's own UDP socket until its client proves that it reads the answers. The client tries for the same time.
+/// Lifetime of a flow's own UDP socket until its client proves that it reads the answers. The client tries for the same
+/// time.
 const PROOF_NS: u64 = 5_000_000_000;
 /// Most UDP sockets of flows whose clients have yet to prove that they read the answers.
 const PENDING_MAXIMUM: usize = 256;

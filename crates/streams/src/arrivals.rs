@@ -1,11 +1,12 @@
 //! Counts of a UDP receiver: the rate over its window, and the arrivals of the measured phase.
 //!
-//! The window of a single flow begins with the first measured datagram, or at a set time if the sender was stalled. If several flows
-//! take turns on a path, all windows begin and end at set times; otherwise each would begin with its turn. A window has the requested
-//! length, plus the time that its close waited until the socket was empty. A window that opened late ends with the sender.
+//! The window of a single flow begins with the first measured datagram, or at a set time if the sender was stalled. If
+//! several flows take turns on a path, all windows begin and end at set times; otherwise each would begin with its
+//! turn. A window has the requested length, plus the time that its close waited until the socket was empty. A window
+//! that opened late ends with the sender.
 //!
-//! The rate counts all datagrams that arrive in the window, of any phase, between two moments at which everything that had arrived
-//! was counted. So neither transit time nor a burst at an edge makes it higher than the rate of the path.
+//! The rate counts all datagrams that arrive in the window, of any phase, between two moments at which everything that
+//! had arrived was counted. So neither transit time nor a burst at an edge makes it higher than the rate of the path.
 //!
 //! In a volume all measured datagrams count, from the opening of the window to the last of them.
 
@@ -16,13 +17,14 @@ use linerate_model::{FlowCounts, Received};
 use linerate_sys::udp::Arrived;
 use linerate_units::Nanos;
 
-/// Longest reading time for which an edge waits until the socket is empty. Datagrams left in the socket after that had arrived before
-/// the edge and count after it.
+/// Longest reading time for which an edge waits until the socket is empty. Datagrams left in the socket after that had
+/// arrived before the edge and count after it.
 const EMPTY_NS: u64 = 20_000_000;
-/// Most reading time that one sample adds. A reader that was stalled longer finds more in its socket and reads on; a reader of many
-/// flows comes to each only every few milliseconds.
+/// Most reading time that one sample adds. A reader that was stalled longer finds more in its socket and reads on; a
+/// reader of many flows comes to each only every few milliseconds.
 const TURN_NS: u64 = EMPTY_NS / 4;
-/// Part of the window within which a datagram must close it. Otherwise the rate is too low, and the window ends at its set time.
+/// Part of the window within which a datagram must close it. Otherwise the rate is too low, and the window ends at its
+/// set time.
 const CLOSE_PART: u64 = 20;
 /// Upper limit of that time.
 const CLOSE_NS: u64 = 100_000_000;
@@ -239,9 +241,9 @@ impl Arrivals {
 
     /// Closes a window that no datagram closed.
     ///
-    /// It ends with the last datagram if the sender has ended already (the window opened late), if its close still waited for an empty
-    /// socket, or if the receiver ends it early, at `now`. Otherwise it ends at its set time, and begins before its first datagram
-    /// instead of after it.
+    /// It ends with the last datagram if the sender has ended already (the window opened late), if its close still
+    /// waited for an empty socket, or if the receiver ends it early, at `now`. Otherwise it ends at its set time, and
+    /// begins before its first datagram instead of after it.
     fn close_in_silence(&mut self, now: u64) {
         let (Some(first), Some((opened, _)), None) = (self.first, self.opened, self.closed) else { return };
         let end = opened + self.measure;
@@ -290,7 +292,8 @@ impl Arrivals {
         self.sequence.missing()
     }
 
-    /// Returns the mean deviation of transit times of measured datagrams, nanoseconds. Returns `None` before the second one.
+    /// Returns the mean deviation of transit times of measured datagrams, nanoseconds. Returns `None` before the second
+    /// one.
     #[inline]
     pub(crate) fn jitter_ns(&self) -> Option<u64> {
         self.jitter.mean_ns()
@@ -333,8 +336,8 @@ impl Arrivals {
     }
 }
 
-/// Mean deviation of transit times, RFC 3550 section 6.4.1 and appendix A.8. Datagrams taken in one call share an arrival
-/// time.
+/// Mean deviation of transit times, RFC 3550 section 6.4.1 and appendix A.8. Datagrams taken in one call share an
+/// arrival time.
 #[derive(Debug, Default)]
 struct Jitter {
     /// Last transit time, modulo 2^32. The difference of the clocks cancels out.
@@ -465,7 +468,8 @@ mod tests {
         assert_eq!((received.messages, received.window), (800, Nanos::new(799_999_000)));
     }
 
-    /// Measured datagrams wait in a queue after the warm-up, or their sender is stalled. The window still has its whole length.
+    /// Measured datagrams wait in a queue after the warm-up, or their sender is stalled. The window still has its whole
+    /// length.
     #[test]
     fn window_without_measured_datagrams_opens_at_its_set_time() {
         let mut arrivals = Arrivals::new(TAGGED, 1_000);
@@ -555,7 +559,8 @@ mod tests {
         assert_eq!((received.messages, received.window), (2, Nanos::new(800)));
     }
 
-    /// The first batch counts from the opening on. Marks after the last datagram do not count, late measured datagrams do.
+    /// The first batch counts from the opening on. Marks after the last datagram do not count, late measured datagrams
+    /// do.
     #[test]
     fn every_measured_datagram_of_a_volume_counts() {
         let mut arrivals = Arrivals::of_volume(TAGGED, 1_000_000, BYTES as u64);

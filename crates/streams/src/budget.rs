@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Remaining volume, in bytes (UDP: datagrams). Flows take from it before each call and settle after it, for a call may move less.
+/// Remaining volume, in bytes (UDP: datagrams). Flows take from it before each call and settle after it, for a call may
+/// move less.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: AtomicU64,

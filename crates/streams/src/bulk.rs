@@ -1,4 +1,5 @@
-//! Bulk streams over sockets that another protocol has connected (crate `linerate_iperf3`), with the loops of this engine.
+//! Bulk streams over sockets that another protocol has connected (crate `linerate_iperf3`), with the loops of this
+//! engine.
 
 use crate::error::StreamError;
 use crate::flow::{Flow, Link, Shared, Wire};
@@ -52,7 +53,8 @@ pub enum BulkSocket {
 pub struct BulkCounts {
     /// Sums of all flows.
     pub end: EndCounts,
-    /// UDP: number of datagrams that the senders of received flows numbered within this end's window, lost ones included.
+    /// UDP: number of datagrams that the senders of received flows numbered within this end's window, lost ones
+    /// included.
     pub numbered: u64,
 }
 

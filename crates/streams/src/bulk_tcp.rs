@@ -40,8 +40,8 @@ const READINGS: usize = 5;
 pub(crate) struct Account<'a> {
     pub(crate) total: u64,
     pub(crate) window: Window,
-    /// Receivers: bytes that TCP had received beyond the total when the account began. At an edge, TCP's count is the total, because
-    /// bytes in the socket buffer have arrived, however late their reader is.
+    /// Receivers: bytes that TCP had received beyond the total when the account began. At an edge, TCP's count is the
+    /// total, because bytes in the socket buffer have arrived, however late their reader is.
     received_before: Option<u64>,
     shared: &'a Shared,
     stream: &'a TcpStream,
@@ -122,8 +122,8 @@ impl<'a> Account<'a> {
 
     /// Returns the window's bytes, its length, and the TCP state of the flow.
     ///
-    /// TCP counts bytes received in order. Bytes that had arrived before the window and waited for a lost segment do not count in
-    /// the window.
+    /// TCP counts bytes received in order. Bytes that had arrived before the window and waited for a lost segment do
+    /// not count in the window.
     pub(crate) fn close(&self) -> Result<(u64, Nanos, TcpFlow), StreamError> {
         let (mut bytes, length) = self.window.counted().ok_or_else(|| {
             SocketError::InvalidRequest(format!(

@@ -16,7 +16,8 @@ const PLAIN_BATCH: usize = 64;
 const PLAIN_BATCH_BYTES: usize = 256 << 10;
 /// Time for which the sender goes on after its window, because the receiver's closes later.
 const COOL_DOWN_NS: u64 = 100_000_000;
-/// Fewest datagrams of the cool-down, which also mark the end of the measured ones. A slow sender goes on until it has sent them.
+/// Fewest datagrams of the cool-down, which also mark the end of the measured ones. A slow sender goes on until it has
+/// sent them.
 const MARKS: u64 = 3;
 /// Longest extension of the cool-down for these datagrams.
 const MARKS_NS: u64 = 1_000_000_000;

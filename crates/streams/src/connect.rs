@@ -181,8 +181,8 @@ impl Opening<'_> {
         let mut peer = self.server;
         peer.set_port(port);
         socket.connect(peer).map_err(failed(format!("connecting to {peer}")))?;
-        // Proves that the answer was read, and opens the way back through a stateful firewall. Answers to the greeting may still
-        // be in the socket buffer: they have a port.
+        // Proves that the answer was read, and opens the way back through a stateful firewall. Answers to the greeting
+        // may still be in the socket buffer: they have a port.
         let expected = Answer { port: 0, nonce };
         let start = clock::now();
         self.repeat(&socket, &self.hello.confirmation(&self.key, &self.salt, nonce), |answer| {

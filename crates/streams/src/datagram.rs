@@ -177,7 +177,8 @@ mod tests {
         assert_ne!(tag(&SessionKey([1; 16]), 0), tag(&SessionKey([1; 16]), 1));
     }
 
-    /// Captured from release 3.12 of the peer of `linerate_iperf3`: second 74082, the 251st with 32 bits, and the first with 64.
+    /// Captured from release 3.12 of the peer of `linerate_iperf3`: second 74082, the 251st with 32 bits, and the first
+    /// with 64.
     #[test]
     fn captured_timestamped_datagrams_are_read_and_written() {
         let narrow = [0, 1, 0x21, 0x62, 0, 7, 0xd1, 0xa6, 0, 0, 0, 251];

@@ -122,7 +122,8 @@ fn stream_rates(task: &StreamTask) -> PathRates {
     PathRates { forward, backward }
 }
 
-/// Returns the highest rates of transactions. The larger of the two messages counts both ways, because servers are not paced.
+/// Returns the highest rates of transactions. The larger of the two messages counts both ways, because servers are not
+/// paced.
 fn transact_rates(task: &TransactTask) -> PathRates {
     let bytes = task.request_bytes.max(task.response_bytes).get();
     let rate = task.rate.map(|rate| bits_per_second(rate.get(), bytes));
@@ -196,7 +197,8 @@ mod tests {
         );
     }
 
-    /// Attack: unauthenticated peers connect to every listener and use up descriptors that the agent has granted to sessions.
+    /// Attack: unauthenticated peers connect to every listener and use up descriptors that the agent has granted to
+    /// sessions.
     #[test]
     fn listening_end_reserves_descriptors_for_unauthenticated_peers() {
         let net = Net { flows: 4, ..Net::plain(Transport::Tcp) };

@@ -176,7 +176,8 @@ impl Shared {
 
     /// Returns the remaining volume of flow `index`'s end.
     ///
-    /// Returns `None` if the window ends by time, and for receivers whose sender marks the end: they take all that arrives.
+    /// Returns `None` if the window ends by time, and for receivers whose sender marks the end: they take all that
+    /// arrives.
     pub(crate) fn budget(&self, index: usize) -> Option<&Budget> {
         let flow = &self.flows[index];
         let budgets = self.budgets.get(flow.end)?;

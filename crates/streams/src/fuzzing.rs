@@ -12,9 +12,9 @@ const SALT: Salt = [5; 16];
 /// The window of a receiver, nanoseconds.
 const WINDOW_NS: u64 = 1_000_000;
 
-/// Reads a greeting and an answer: first the bytes as they are, then valid ones with the bits flipped that are set in `bytes`, so
-/// that the fuzzer need not find the key. That only valid ones are accepted is not asserted: the fuzzer watches comparisons, and so
-/// finds proofs that nobody else can.
+/// Reads a greeting and an answer: first the bytes as they are, then valid ones with the bits flipped that are set in
+/// `bytes`, so that the fuzzer need not find the key. That only valid ones are accepted is not asserted: the fuzzer
+/// watches comparisons, and so finds proofs that nobody else can.
 pub fn greeting(bytes: &[u8]) {
     let hello = Hello { path: 3, flow: 513, backward: true };
     let _ = Hello::decode(bytes, &KEY);

@@ -1,7 +1,7 @@
 //! The greeting that opens every data connection, and its answer: see [`linerate_engine::greeting`].
 //!
-//! A datagram's source can be forged. Over UDP the answer therefore carries a random nonce, which the client sends back to the
-//! flow's own port. So a flow is sent only to an address at which the answers are read.
+//! A datagram's source can be forged. Over UDP the answer therefore carries a random nonce, which the client sends back
+//! to the flow's own port. So a flow is sent only to an address at which the answers are read.
 
 use linerate_engine::greeting::{self, FIELDS};
 use linerate_engine::proof::Salt;

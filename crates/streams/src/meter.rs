@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Running counts of a flow, on a cache line (pair) of their own so that no thread waits for another.
 ///
-/// Only the flow's thread writes the counts of its work, so it needs no atomic addition. Work before the window counts as well.
+/// Only the flow's thread writes the counts of its work, so it needs no atomic addition. Work before the window counts
+/// as well.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Meter {

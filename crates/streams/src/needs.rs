@@ -51,7 +51,8 @@ pub(crate) fn needs(job: &Job) -> Needs {
     needs
 }
 
-/// Returns the memory of one flow. A sender's message exists twice while it is copied into a memory file for `sendfile`.
+/// Returns the memory of one flow. A sender's message exists twice while it is copied into a memory file for
+/// `sendfile`.
 fn stream_memory(task: &StreamTask) -> u64 {
     let copies = if task.net.transport == Transport::Tcp { 2 } else { 1 };
     task.message_bytes.get().saturating_mul(copies).saturating_add(BUFFERS)

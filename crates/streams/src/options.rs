@@ -1,5 +1,5 @@
-//! Sockets with the trial's options. Buffers and segment size must be set before a connection is made, because its first packet
-//! carries the window scale and the MSS.
+//! Sockets with the trial's options. Buffers and segment size must be set before a connection is made, because its
+//! first packet carries the window scale and the MSS.
 
 use crate::error::StreamError;
 use crate::job::Job;

@@ -9,7 +9,8 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-/// Connections whose retransmits are read at a time. Each reading holds the lock of a connection for about a microsecond.
+/// Connections whose retransmits are read at a time. Each reading holds the lock of a connection for about a
+/// microsecond.
 const CONNECTIONS_PER_READING: usize = 256;
 
 /// Progress of the flows. It keeps no socket open, because it may live longer than the flows.
@@ -42,7 +43,8 @@ impl Progress {
         self.meters.iter().map(of).sum()
     }
 
-    /// Records the retransmits of the connections, of many flows a part at each reading. The counts outlive the connections.
+    /// Records the retransmits of the connections, of many flows a part at each reading. The counts outlive the
+    /// connections.
     fn count_retransmits(&self) {
         let Some(shared) = self.shared.upgrade() else { return };
         let count = shared.flows.len();
@@ -98,7 +100,8 @@ fn connections(shared: &Shared) -> impl Iterator<Item = BorrowedFd<'_>> {
     shared.flows.iter().filter_map(|flow| connection(shared, flow))
 }
 
-/// Returns the persistent connection of `flow` if its TCP state describes the load: if it sends, or carries transactions.
+/// Returns the persistent connection of `flow` if its TCP state describes the load: if it sends, or carries
+/// transactions.
 fn connection<'a>(shared: &Shared, flow: &'a Flow) -> Option<BorrowedFd<'a>> {
     let stream = flow.tcp()?;
     (flow.sends() || shared.job.transacts()).then(|| stream.as_fd())

@@ -15,8 +15,8 @@ use linerate_units::{ByteCount, Nanos};
 use std::ops::AddAssign;
 use std::sync::Arc;
 
-/// Lifetime of a thread after its window. The kernel drops the CPU time of ended threads, and the agent reads it at the window's
-/// close.
+/// Lifetime of a thread after its window. The kernel drops the CPU time of ended threads, and the agent reads it at the
+/// window's close.
 const OBSERVED_NS: u64 = 100_000_000;
 /// Interval of looking whether the window has closed.
 const LOOK_NS: u64 = 20_000_000;
@@ -132,7 +132,8 @@ impl Drop for Running {
     }
 }
 
-/// Sleeps until the agent has read the CPU time of this thread. The close of a window that ends by volume is known late.
+/// Sleeps until the agent has read the CPU time of this thread. The close of a window that ends by volume is known
+/// late.
 fn sleep_until_observed(shared: &Shared) {
     loop {
         let now = clock::now();

@@ -1,7 +1,7 @@
 //! Sequence numbers of arrived datagrams: new ones, copies, and reordered ones.
 
-/// Number of remembered sequence numbers below the highest. A datagram with a lower number counts as new and reordered, because it
-/// can no longer be recognised as a copy.
+/// Number of remembered sequence numbers below the highest. A datagram with a lower number counts as new and reordered,
+/// because it can no longer be recognised as a copy.
 const REMEMBERED: u64 = 1 << 16;
 
 /// Relation of a datagram to those that arrived before.

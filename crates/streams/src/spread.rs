@@ -1,5 +1,5 @@
-//! Many flows of a stream on a few threads. Each thread serves its flows in turn with calls that do not block, and waits for all
-//! their sockets at once. Up to [`OWN_THREADS`] flows have a thread each instead.
+//! Many flows of a stream on a few threads. Each thread serves its flows in turn with calls that do not block, and
+//! waits for all their sockets at once. Up to [`OWN_THREADS`] flows have a thread each instead.
 
 use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
@@ -11,13 +11,14 @@ use std::collections::BinaryHeap;
 use std::os::fd::BorrowedFd;
 use std::thread::available_parallelism;
 
-/// Most flows of one direction that have a thread each. A thread costs memory, and a context switch per waiting call; with more
-/// flows the cores are busy in any case.
+/// Most flows of one direction that have a thread each. A thread costs memory, and a context switch per waiting call;
+/// with more flows the cores are busy in any case.
 pub(crate) const OWN_THREADS: usize = 128;
 /// Interval of checking all flows, also those whose sockets are not ready.
 const LOOK_NS: u64 = 50_000_000;
 
-/// Returns the number of threads for `flows` flows of one direction. They run on `cpus`, or on any core if that is empty.
+/// Returns the number of threads for `flows` flows of one direction. They run on `cpus`, or on any core if that is
+/// empty.
 pub(crate) fn threads(flows: usize, cpus: &[u32]) -> usize {
     if flows <= OWN_THREADS {
         return flows;

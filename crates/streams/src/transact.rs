@@ -17,7 +17,8 @@ const DRAIN_NS: u64 = 1_000_000_000;
 /// Longest wait for answers after the window, even with progress. 64 kbit/s carry 80 kB in this time.
 const LONGEST_DRAIN_NS: u64 = 10_000_000_000;
 
-/// Returns the time when a connection gives up outstanding answers after the window's `close`. It was last `heard` at that time.
+/// Returns the time when a connection gives up outstanding answers after the window's `close`. It was last `heard` at
+/// that time.
 fn drained(close: u64, heard: u64) -> u64 {
     heard.clamp(close, close + LONGEST_DRAIN_NS) + DRAIN_NS
 }
@@ -25,7 +26,8 @@ fn drained(close: u64, heard: u64) -> u64 {
 /// Silence after the window that ends the answering end.
 const QUIET_NS: u64 = 250_000_000;
 
-/// Returns that silence at a rate: at least twice the gap between requests of a flow, because the client may have started later.
+/// Returns that silence at a rate: at least twice the gap between requests of a flow, because the client may have
+/// started later.
 fn quiet_ns(spec: &TransactTask) -> u64 {
     let two_gaps = spec.rate.map_or(0, |rate| 2_000_000_000 * u64::from(spec.net.flows) / rate.get().max(1));
     two_gaps.clamp(QUIET_NS, SKEW_NS)
@@ -58,9 +60,9 @@ fn schedule(spec: &TransactTask, shared: &Shared, index: usize) -> Option<Schedu
 
 /// Counts of the client.
 ///
-/// A closed loop counts the requests answered within the window, and also times requests that were outstanding at its end. An open
-/// loop times every request that was due within the window, whenever its answer came. Leaving out requests that a stall delayed
-/// beyond the end would hide the stall.
+/// A closed loop counts the requests answered within the window, and also times requests that were outstanding at its
+/// end. An open loop times every request that was due within the window, whenever its answer came. Leaving out requests
+/// that a stall delayed beyond the end would hide the stall.
 struct Tally<'a> {
     shared: &'a Shared,
     meter: &'a Meter,

@@ -8,9 +8,10 @@ const LATE: u64 = 10;
 
 /// Counts a running total over the window.
 ///
-/// Each edge is the first sample on or after it, together with the sample's own time, so that count and length match however long
-/// the call at the edge lasted. If the first sample is late by more than a tenth of the window, the last sample before the window is
-/// the edge if it is nearer. So a call that outlasts the window counts completely, over its own time.
+/// Each edge is the first sample on or after it, together with the sample's own time, so that count and length match
+/// however long the call at the edge lasted. If the first sample is late by more than a tenth of the window, the last
+/// sample before the window is the edge if it is nearer. So a call that outlasts the window counts completely, over its
+/// own time.
 #[derive(Debug)]
 pub(crate) struct Window {
     timeline: Timeline,
@@ -70,8 +71,8 @@ impl Window {
         Some(Edge::Closed)
     }
 
-    /// Returns whether the last sample before the window, at `before`, is a better opening than the first one after it, at `now`. A
-    /// descheduled thread may take that one when the window is nearly over, or over.
+    /// Returns whether the last sample before the window, at `before`, is a better opening than the first one after it,
+    /// at `now`. A descheduled thread may take that one when the window is nearly over, or over.
     fn is_nearer(&self, before: u64, now: u64) -> bool {
         let open = self.timeline.open();
         let close = self.timeline.close();
@@ -105,8 +106,8 @@ impl Window {
 
     /// Closes the window of a volume whose `first` and `last` byte were moved at these times.
     ///
-    /// A window that had not opened begins with the last sample before it. Without a warm-up it begins with the first byte if that
-    /// arrived before this host had started.
+    /// A window that had not opened begins with the last sample before it. Without a warm-up it begins with the first
+    /// byte if that arrived before this host had started.
     pub(crate) fn end_at(&mut self, first: u64, last: u64, total: u64) {
         let (opened, before) = self.opened.get_or_insert(self.before);
         if *before == 0 {
@@ -129,7 +130,8 @@ impl Window {
     }
 }
 
-/// Returns the length over which a sum of counts has the sum of their rates. Flows close their windows microseconds apart.
+/// Returns the length over which a sum of counts has the sum of their rates. Flows close their windows microseconds
+/// apart.
 pub(crate) fn joint_length(counts: &mut dyn Iterator<Item = (u64, Nanos)>) -> Nanos {
     let mut longest = 0;
     let mut sum = 0.0;

@@ -1,13 +1,13 @@
-//! A sentence that the numbers of a study support, with what supports it.
+//! Findings: sentences that the numbers of a study support, with their evidence.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A sentence, and why it may be said.
+/// A sentence and its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// What kind of sentence.
+    /// Kind of finding.
     pub kind: FindingKind,
     /// The sentence.
     pub text: String,
@@ -21,7 +21,7 @@ pub struct Finding {
 pub enum FindingKind {
     /// At every level of a factor the medium is full: more of the factor cannot help.
     Saturated,
-    /// The more of a factor, the higher the result.
+    /// Results grow with a factor.
     Growth,
     /// The wire, or the hosts, limit a group of results; or something other than the wire does.
     Limiter,
@@ -29,37 +29,37 @@ pub enum FindingKind {
     Upgrade,
     /// Levels of a factor in order.
     Ranking,
-    /// One level is ahead here, another there.
+    /// Different levels are ahead under different conditions.
     Crossover,
     /// TCP against UDP.
     Transport,
-    /// How near a result comes to what its medium can carry.
+    /// Result as a share of the limit of its medium.
     LimitShare,
-    /// Beyond what the others can carry there is only this.
+    /// The only option that exceeds what the others can carry.
     Alone,
-    /// What speed costs, and whether the dearer option pays.
+    /// Price of speed, and whether the dearer option pays.
     Price,
-    /// Results at the tester's own limit, which say nothing of the device.
+    /// Results at the tester's own limit, which show nothing about the device.
     TesterLimit,
-    /// Results below it, which do.
+    /// Results below the tester's limit, which measure the device.
     BelowTesterLimit,
-    /// A rate that cannot count what it is said to count.
+    /// A rate above the limit of its layer, so that it must count another one.
     AboveLimit,
-    /// Rates that can.
+    /// Rates within the limit of their layer.
     WithinLimit,
-    /// Two measures of the same height: one part limits both.
+    /// Two equal measures: one part limits both.
     SamePart,
-    /// Two measures far apart: not one part limits both.
+    /// Two measures far apart: different parts limit them.
     DifferentParts,
-    /// What a larger message brings, and what of it the headers explain.
+    /// Effect of the message size, and the part of it that headers explain.
     MessageSize,
-    /// Levels without a pair of cells that agree in all else, of which one has all the higher results.
+    /// Levels without comparable pairs of cells, one of which has all the higher results.
     Unpaired,
     /// Levels whose results are equal, within the study's tolerance.
     NoDifference,
     /// Several clients at the same time against one.
     Clients,
-    /// What follows from ranges and bounds that the author states.
+    /// Conclusion from ranges and bounds that the author states.
     Stated,
 }
 
@@ -91,7 +91,7 @@ impl fmt::Display for FindingKind {
     }
 }
 
-/// What supports a sentence.
+/// A test or a bound that supports a finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "kebab-case")]
 pub enum Evidence {
@@ -99,20 +99,20 @@ pub enum Evidence {
     Test {
         /// The test.
         test: String,
-        /// How likely such numbers are without an effect; of several looked at, adjusted for that.
+        /// Probability of such numbers without an effect, adjusted for the number of tests.
         p: f64,
-        /// The statistic in words, with its numbers.
+        /// Statistic with its numbers, as a sentence.
         text: String,
     },
     /// A bound that cannot be passed, or is not.
     Bound {
-        /// The bound in words, with its numbers.
+        /// Bound with its numbers, as a sentence.
         text: String,
     },
 }
 
 impl Evidence {
-    /// The evidence in words.
+    /// Returns the evidence as a sentence.
     pub fn text(&self) -> &str {
         match self {
             Self::Test { text, .. } | Self::Bound { text } => text,

@@ -1,7 +1,7 @@
 //! Studies: one quantity or a few in every cell that factors and levels make, imported or measured.
 //!
-//! A study is read from its files ([`StudyFile`]), its runs are planned and gathered from records ([`Measured`]), and its
-//! report ([`StudyReport`]) holds what the numbers support: each finding with a test or a bound.
+//! A study is read from its files ([`StudyFile`]), its runs are planned and gathered from records ([`Measured`]), and
+//! its report ([`StudyReport`]) holds what the numbers support: each finding with a test or a bound.
 #![forbid(unsafe_code)]
 
 mod file;

@@ -9,70 +9,70 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the serialised form.
+/// Version of the serialised form.
 pub const STUDY_SCHEMA: &str = "linerate.study/1";
 
-/// A study and what its numbers say: what `linerate report STUDY --json` prints.
+/// A study and its findings, as `linerate report STUDY --json` prints them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StudyReport {
     /// [`STUDY_SCHEMA`].
     pub schema: String,
-    /// What was measured, and what came out.
+    /// Design and results.
     pub study: Study,
-    /// What the medium of a cell can carry, for each cell and measure of which that is known.
+    /// Limit of the medium, for each cell and measure with a known limit.
     pub limits: Vec<CellLimit>,
-    /// The sentences that the numbers support, each with its evidence.
+    /// Sentences that the numbers support, each with its evidence.
     pub findings: Vec<Finding>,
 }
 
-/// What was measured, how, and what came out.
+/// Design and results of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Study {
-    /// The name of its file.
+    /// Name of the file, without its extension.
     pub name: String,
-    /// What was compared.
+    /// Title: the subject of the comparison.
     pub title: String,
-    /// What its author wants to know.
+    /// The question of its author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<StudyQuestion>,
-    /// Who measured what, and why.
+    /// Author, subject and reason of the measurements.
     pub about: String,
-    /// How it was measured.
+    /// Method of the measurements.
     pub method: String,
-    /// Where the numbers come from.
+    /// Source of the numbers.
     pub source: Option<String>,
-    /// What a reader must know before believing the numbers.
+    /// Reservations about the numbers.
     pub caveats: Vec<String>,
-    /// The currency of prices.
+    /// Currency of prices.
     pub currency: Option<String>,
-    /// Results count as equal that differ by this share or less; none: only those that are the same.
+    /// Largest relative difference between results that count as equal. `None`: equal results are identical.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
-    /// What holds where no factor says otherwise.
+    /// Conditions of the path in cells whose levels set no others.
     pub path: Conditions,
-    /// What was varied.
+    /// Factors that were varied.
     pub factors: Vec<Factor>,
-    /// What was measured.
+    /// Quantities that were measured.
     pub measures: Vec<Measure>,
-    /// Pairs of measures that one part would make equal.
+    /// Pairs of measures that would be equal if one part limited both.
     pub comparisons: Vec<MeasurePair>,
-    /// What came out.
+    /// Results, cell by cell.
     pub cells: Vec<StudyCell>,
 }
 
-/// What a study asks. Its answer is a finding: nobody writes it.
+/// The question of a study. A finding answers it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyQuestion {
     /// The question.
     pub text: String,
-    /// The kinds of finding that answer it, the best first; none: any finding does.
+    /// Kinds of findings that answer it, the best first. Empty: any finding does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answered_by: Vec<FindingKind>,
 }
 
 impl StudyQuestion {
-    /// The finding that answers it: the first of the best kind that there is.
+    /// Returns the finding that answers it: the first finding of the best kind.
     pub fn answer<'a>(&self, findings: &'a [Finding]) -> Option<&'a Finding> {
         match &self.answered_by[..] {
             [] => findings.first(),
@@ -81,88 +81,88 @@ impl StudyQuestion {
     }
 }
 
-/// Something that was varied.
+/// A factor that was varied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Factor {
-    /// Its column in the data.
+    /// Column in the data.
     pub column: String,
-    /// Its name in sentences.
+    /// Name in sentences.
     pub title: String,
-    /// The unit of its levels, where they are numbers.
+    /// Unit of numeric levels.
     pub unit: Option<String>,
-    /// What it is a property of, where a finding depends on that.
+    /// Owner of the property that the factor varies, if a finding depends on it.
     pub of: Option<FactorOf>,
-    /// Its levels: numbers ascending, others in the order given.
+    /// Levels: numbers ascending, others in the order given.
     pub levels: Vec<Level>,
 }
 
-/// What a factor is a property of.
+/// Owner of the property that a factor varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactorOf {
-    /// The hosts: growth with it tells that they are the limit.
+    /// The hosts: growth with the factor shows that they are the limit.
     Host,
-    /// The messages: its levels are their bytes.
+    /// The messages: the levels are their sizes in bytes.
     Message,
 }
 
-/// One state of a factor.
+/// A level of a factor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
-    /// As the data have it.
+    /// Name in the data.
     pub name: String,
-    /// The number it is, in the factor's unit.
+    /// Numeric value, in the factor's unit.
     pub value: Option<f64>,
-    /// What it costs.
+    /// Price of this option.
     pub price: Option<Price>,
-    /// How many clients copy or ask at the same time.
+    /// Number of clients that copy or ask at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
-    /// What else differs at this level from those that say otherwise or nothing. Growth is sought among levels that agree in it.
+    /// Another difference from the other levels. Growth is sought only among levels with the same text here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub also: Option<String>,
-    /// It is the tester by itself: its cells are the tester's limit.
+    /// `true` if the level is the tester alone, so that its cells are the tester's limit.
     pub tester: bool,
-    /// What it says of the path.
+    /// Conditions of the path at this level.
     pub path: Conditions,
 }
 
-/// A price, or the range of prices.
+/// A price, or a range of prices.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Price {
-    /// The lowest.
+    /// Lowest price.
     pub low: f64,
-    /// The highest.
+    /// Highest price.
     pub high: f64,
 }
 
-/// What is known of the path in a cell, as far as it decides what the medium can carry.
+/// Known conditions of the path that decide what the medium can carry.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Conditions {
-    /// The slowest link.
+    /// Medium of the slowest link.
     pub medium: Option<Medium>,
     /// Encapsulations on it, outermost first.
     pub over: Vec<Encapsulation>,
-    /// TCP or UDP.
+    /// Transport protocol.
     pub transport: Option<Transport>,
-    /// IPv4 where nothing is said.
+    /// IP version; `None` stands for IPv4.
     pub ip: Option<IpVersion>,
-    /// Whether TCP sends timestamps. Where nothing is said the limit is counted without, so that nothing passes it wrongly.
+    /// Whether TCP sends timestamps. `None` counts the limit without them, so that no result exceeds it by mistake.
     pub tcp_timestamps: Option<bool>,
-    /// Whether both directions share the medium; not where nothing is said.
+    /// Whether both directions share the medium. `None` stands for no.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub half_duplex: Option<bool>,
-    /// Where it is not the medium's own, bytes.
+    /// MTU in bytes; `None` stands for the medium's own.
     pub mtu: Option<u32>,
-    /// Payload of a datagram, bytes; several where it is not known which of them it was.
+    /// Payload of a datagram in bytes. Several sizes if it is not known which one was used.
     pub message_bytes: Vec<u64>,
-    /// Size of a frame with its FCS, where frames are counted.
+    /// Size of a frame with its FCS, if frames are counted.
     pub frame_bytes: Option<FrameSize>,
 }
 
 impl Conditions {
-    /// These, and where `other` says something, that.
+    /// Returns these conditions, replaced by those of `other` where it sets any.
     fn overlaid(self, other: &Self) -> Self {
         Self {
             medium: other.medium.or(self.medium),
@@ -183,7 +183,8 @@ impl Conditions {
 }
 
 impl Conditions {
-    /// What the medium carries of the messages, one for each size that they may have had; nothing where too little is known.
+    /// Returns the load that the medium carries for each possible message size; empty if medium or transport is
+    /// unknown.
     pub fn carried(&self) -> Result<Vec<Carried>, BadStack> {
         let (Some(medium), Some(transport)) = (self.medium, self.transport) else { return Ok(Vec::new()) };
         let stack = Stack {
@@ -201,68 +202,68 @@ impl Conditions {
     }
 }
 
-/// Something that was measured.
+/// A quantity that was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measure {
-    /// Its column in the data.
+    /// Column in the data.
     pub column: String,
-    /// Its name in sentences.
+    /// Name in sentences.
     pub title: String,
-    /// The figure of a record that it is, as in `p99`; none where it is imported.
+    /// Metric of a record, such as `p99`; `None` if the values are imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
-    /// What the values are.
+    /// Unit of the values.
     pub unit: MeasureUnit,
-    /// The layer whose bits it counts; none where its author does not say.
+    /// Layer whose bits it counts; `None` if the author does not say.
     pub counts: Option<Layer>,
-    /// What it says of the path.
+    /// Conditions of the path for this measure.
     pub path: Conditions,
 }
 
-/// Two measures of which one part, if it were the limit of both, would make equals.
+/// Two measures that would be equal if one part limited both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasurePair {
     /// Indices into the study's measures.
     pub measures: [usize; 2],
-    /// The factor by whose levels the ratio is looked at, as an index into the study's factors.
+    /// Index of the factor by which ratios are grouped.
     pub by: usize,
 }
 
-/// One combination of levels, and what was measured in it.
+/// A combination of levels and its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StudyCell {
-    /// For each factor the index of its level; none where the factor does not apply.
+    /// Index of the level for each factor; `None` if the factor does not apply.
     pub levels: Vec<Option<usize>>,
-    /// For each measure its values, one for each repeat; none where it was not measured.
+    /// Values of each measure, one for each repeat; empty if it was not measured.
     pub values: Vec<Vec<f64>>,
-    /// By measure, what its author states where that is no number alone. The value is kept too where it is stated as `about`.
+    /// Ranges and bounds that the author states, by measure. A value stated as `about` is in `values` too.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stated: BTreeMap<usize, StatedValue>,
-    /// For each measure whether its values are firm; empty where all are. Rates that are not firm are lower bounds.
+    /// Firmness of the values of each measure; empty if all are firm. Rates that are not firm are lower bounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub firmness: Vec<Firmness>,
 }
 
-/// A value that its author gives as a range or a bound, in the unit of the measure.
+/// A range or a bound that the author states, in the unit of the measure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatedValue {
-    /// How it is stated.
+    /// Form of the statement.
     pub as_a: StatedAs,
-    /// The lowest it may be; none where nothing bounds it.
+    /// Lowest possible value; `None` if unbounded.
     pub low: Option<f64>,
-    /// The highest it may be; none where nothing bounds it.
+    /// Highest possible value; `None` if unbounded.
     pub high: Option<f64>,
 }
 
-/// How a value is stated that is no number alone.
+/// Form of a stated range or bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatedAs {
     /// Near a number: within [`ABOUT`] of it.
     About,
-    /// No more than a number.
+    /// At most a number.
     AtMost,
-    /// No less than a number.
+    /// At least a number.
     AtLeast,
     /// Below a number.
     LessThan,
@@ -272,16 +273,16 @@ pub enum StatedAs {
     Range,
 }
 
-/// The share by which a value may differ from the number that it is about. Authors do not say; this is an assumption.
+/// Assumed relative error of a value that is stated as about a number. Authors give none.
 pub const ABOUT: f64 = 0.1;
 
 impl StudyCell {
-    /// Whether a measure's values are firm.
+    /// Returns the firmness of a measure's values.
     pub fn firmness_of(&self, measure: usize) -> Firmness {
         self.firmness.get(measure).copied().unwrap_or_default()
     }
 
-    /// The middle of a measure's values.
+    /// Returns the median of a measure's values.
     pub fn median(&self, measure: usize) -> Option<f64> {
         let mut sorted = self.values[measure].clone();
         sorted.sort_by(f64::total_cmp);
@@ -291,28 +292,28 @@ impl StudyCell {
     }
 }
 
-/// What the medium can carry in one cell, in the unit and at the layer of the measure.
+/// Limit of the medium in one cell, in the unit and at the layer of the measure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellLimit {
     /// Index into the study's cells.
     pub cell: usize,
     /// Index into the study's measures.
     pub measure: usize,
-    /// The limit, if the messages were of the size for which it is lowest.
+    /// Limit at the message size for which it is lowest.
     pub low: f64,
-    /// The limit, if they were of the size for which it is highest.
+    /// Limit at the message size for which it is highest.
     pub high: f64,
-    /// The median as a share of `high`.
+    /// Median result as a share of `high`.
     pub share: f64,
 }
 
 impl Study {
-    /// Whether all values are firm.
+    /// Returns whether all values are firm.
     pub fn is_firm(&self) -> bool {
         self.cells.iter().flat_map(|cell| &cell.firmness).all(|firmness| firmness.is_firm())
     }
 
-    /// The study without the values that are not firm.
+    /// Returns the study without the values that are not firm.
     #[must_use]
     pub fn firm_only(&self) -> Self {
         let mut study = self.clone();
@@ -326,21 +327,21 @@ impl Study {
         study
     }
 
-    /// The level of a cell's factor.
+    /// Returns the level of a cell's factor.
     pub fn level(&self, cell: &StudyCell, factor: usize) -> Option<&Level> {
         self.factors[factor].levels.get(cell.levels[factor]?)
     }
 
-    /// What is known of the path for one measure of a cell.
+    /// Returns the conditions of the path for one measure of a cell.
     pub fn conditions(&self, cell: &StudyCell, measure: usize) -> Conditions {
-        let mut known = self.path.clone().overlaid(&self.measures[measure].path);
+        let mut conditions = self.path.clone().overlaid(&self.measures[measure].path);
         for (index, factor) in self.factors.iter().enumerate() {
             let Some(level) = self.level(cell, index) else { continue };
-            known = known.overlaid(&level.path);
+            conditions = conditions.overlaid(&level.path);
             if let (Some(FactorOf::Message), Some(bytes)) = (factor.of, level.value) {
-                known.message_bytes = vec![bytes as u64];
+                conditions.message_bytes = vec![bytes as u64];
             }
         }
-        known
+        conditions
     }
 }

@@ -78,8 +78,8 @@ pub fn assert_first_picture_is_high(pages: &[(String, String)]) {
 /// Pages for a phone, and for a wide window.
 const WIDTHS: [u32; 2] = [390, 1_280];
 
-/// Every drawing that is shown: how far it reaches past its place, and how small its smallest text is, both in pixels; then the texts
-/// that lie outside their drawing.
+/// Every drawing that is shown: how far it reaches past its place, and how small its smallest text is, both in pixels;
+/// then the texts that lie outside their drawing.
 const DRAWN: &str = "(() => {
     const shown = [...document.querySelectorAll('.drawing svg')].filter((svg) => svg.getClientRects().length > 0);
     const measured = shown.map((svg) => {
@@ -119,7 +119,8 @@ pub fn assert_charts_fit(pages: &[(String, String)]) {
     }
 }
 
-/// Asserts that pictures, by name, are those of a page, and that each is whole: with its title, its legend and its colours.
+/// Asserts that pictures, by name, are those of a page, and that each is whole: with its title, its legend and its
+/// colours.
 ///
 /// # Panics
 /// One is not.

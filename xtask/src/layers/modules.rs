@@ -1,6 +1,7 @@
-//! Imports between the modules of a crate: none of a module that imports it back, by whatever way.
+//! Imports between the modules of a crate: no circles, and from upper to lower storeys only.
 //!
-//! Modules are those at the top of the crate. What lies below one is part of it.
+//! Modules are those at the top of the crate; modules below one are part of it. In a crate with storeys the modules of
+//! each storey are checked for circles too.
 
 use super::{Crate, rust_files, source};
 use anyhow::{Context, Result};
@@ -10,67 +11,102 @@ use std::path::Path;
 /// Crates whose modules import each other in circles, and how many modules the largest circle has. The list only gets shorter.
 const CIRCLES: &[(&str, usize)] = &[
     ("linerate", 3),
-    ("linerate-lab", 9),
     ("linerate-method", 15),
-    ("linerate-model", 14),
-    ("linerate-oncrpc", 4),
-    ("linerate-smb", 9),
 ];
+
+/// Storeys of crates, bottom up. A module may import modules of its own storey and of lower ones.
+const STOREYS: &[(&str, &[&str])] = &[(
+    "linerate-report",
+    &[
+        "language", "figures", "records", "wording", "blocks", "subjects", "sections", "document", "forms", "reports",
+        "parts",
+    ],
+)];
 
 /// Which modules each module imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns what is wrong with the imports within a crate.
 pub(super) fn check(each: &Crate) -> Result<Vec<String>> {
-    let circles = circles(&imports(&each.folder.join("src"))?);
+    let storeys = STOREYS.iter().find(|(name, _)| *name == each.name).map(|(_, storeys)| *storeys);
+    let imports = imports(&each.folder.join("src"), if storeys.is_some() { 2 } else { 1 })?;
+    let mut faults = Vec::new();
+    if let Some(storeys) = storeys {
+        faults.extend(upward(&imports, storeys).iter().map(|fault| format!("{}: {fault}", each.name)));
+    }
+    let circles = circles(&imports);
     let largest = circles.iter().map(Vec::len).max().unwrap_or(0);
     let known = CIRCLES.iter().find(|(name, _)| *name == each.name).map_or(0, |(_, known)| *known);
-    Ok(match largest.cmp(&known) {
-        std::cmp::Ordering::Equal => Vec::new(),
-        std::cmp::Ordering::Less => {
-            vec![format!(
-                "{}: the largest circle has {largest} modules; write that in xtask/src/layers/modules.rs",
-                each.name
-            )]
-        }
-        std::cmp::Ordering::Greater => circles
-            .iter()
-            .map(|circle| format!("{}: modules import each other in a circle: {}", each.name, circle.join(", ")))
-            .collect(),
-    })
+    match largest.cmp(&known) {
+        std::cmp::Ordering::Equal => {}
+        std::cmp::Ordering::Less => faults.push(format!(
+            "{}: the largest circle has {largest} modules; write that in xtask/src/layers/modules.rs",
+            each.name
+        )),
+        std::cmp::Ordering::Greater => faults.extend(
+            circles
+                .iter()
+                .map(|circle| format!("{}: modules import each other in a circle: {}", each.name, circle.join(", "))),
+        ),
+    }
+    Ok(faults)
 }
 
-/// Reads what the modules of a source folder import, tests left out.
-fn imports(folder: &Path) -> Result<Imports> {
+/// Returns imports of modules in upper storeys, and modules that stand in no storey.
+fn upward(imports: &Imports, storeys: &[&str]) -> Vec<String> {
+    let storey = |module: &str| storeys.iter().position(|name| module.split("::").next() == Some(*name));
+    let mut faults = Vec::new();
+    for (module, others) in imports {
+        let Some(floor) = storey(module) else {
+            faults.push(format!("{module} stands in no storey; xtask/src/layers/modules.rs lists them"));
+            continue;
+        };
+        for other in others.iter().filter(|other| storey(other).is_some_and(|above| above > floor)) {
+            faults.push(format!("{module} imports {other} of an upper storey"));
+        }
+    }
+    faults
+}
+
+/// Reads what the modules of a source folder import, tests left out. `depth` is the number of names in a module's path.
+fn imports(folder: &Path, depth: usize) -> Result<Imports> {
     let mut files = Vec::new();
     for file in rust_files(folder)? {
         let inside = file.strip_prefix(folder).unwrap_or(&file);
-        let Some(module) = module(inside) else { continue };
+        let Some(module) = module(inside, depth) else { continue };
         let text = std::fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
         let scan = source::scan(&text).with_context(|| format!("reading {} as Rust", file.display()))?;
         files.push((module, scan));
     }
     let modules: BTreeSet<String> =
         files.iter().map(|(module, _)| module.clone()).filter(|name| !is_root(name)).collect();
-    // What the crate's root has of a module is imported by its name alone.
+    let module_of =
+        |path: &[String]| (1..=depth.min(path.len())).rev().find_map(|length| modules.get(&path[..length].join("::")));
+    // An item that the crate's root re-exports is imported by its name alone.
     let roots = files.iter().filter(|(module, _)| is_root(module));
     let at_root: BTreeMap<&String, &String> =
-        roots.flat_map(|(_, scan)| &scan.uses).filter_map(|path| Some((path.last()?, path.first()?))).collect();
+        roots.flat_map(|(_, scan)| &scan.uses).filter_map(|path| Some((path.last()?, module_of(path)?))).collect();
     let mut imports = Imports::new();
     for (module, scan) in files.iter().filter(|(module, _)| !is_root(module)) {
-        let named = scan.own.iter().filter_map(|path| path.first());
-        let of = |name: &String| modules.get(name).or_else(|| modules.get(*at_root.get(name)?)).cloned();
-        let imported = named.filter_map(of).filter(|other| other != module);
-        imports.entry(module.clone()).or_default().extend(imported);
+        let imported =
+            scan.own.iter().filter_map(|path| module_of(path).or_else(|| at_root.get(path.first()?).copied()));
+        imports.entry(module.clone()).or_default().extend(imported.filter(|other| *other != module).cloned());
     }
     Ok(imports)
 }
 
-/// The top module that a file is part of, `None` for one of tests.
-fn module(file: &Path) -> Option<String> {
-    let parts: Vec<String> = file.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
-    let is_of_tests = parts.iter().any(|part| part == "tests") || parts.last()?.ends_with("tests");
-    parts.into_iter().next().filter(|_| !is_of_tests)
+/// Returns the module of at most `depth` names that a file is part of, `None` for a file of tests.
+fn module(file: &Path, depth: usize) -> Option<String> {
+    let mut parts: Vec<String> =
+        file.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    if parts.iter().any(|part| part == "tests") || parts.last()?.ends_with("tests") {
+        return None;
+    }
+    if parts.last()? == "mod" {
+        parts.pop();
+    }
+    parts.truncate(depth);
+    Some(parts.join("::"))
 }
 
 fn is_root(module: &str) -> bool {
@@ -109,14 +145,40 @@ fn circles(imports: &Imports) -> Vec<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn of(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+    fn imports_of(files: &[(&str, &str)], depth: usize) -> Imports {
         let folder = tempfile::tempdir().unwrap();
         for (file, text) in files {
             let path = folder.path().join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        circles(&imports(folder.path()).unwrap())
+        imports(folder.path(), depth).unwrap()
+    }
+
+    fn of(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+        circles(&imports_of(files, 1))
+    }
+
+    #[test]
+    fn upper_storeys_import_lower_ones_only() {
+        let files = [
+            ("lib.rs", "mod low; mod high; pub use high::one::One;"),
+            ("low/mod.rs", "pub mod a;"),
+            ("low/a.rs", "use crate::One;"),
+            ("high/mod.rs", "mod one; mod two;"),
+            ("high/one.rs", "use crate::low::a; use crate::high::two;"),
+            ("high/two.rs", "use crate::high::one::One;"),
+            ("other.rs", "use crate::low;"),
+        ];
+        let imports = imports_of(&files, 2);
+        assert_eq!(
+            upward(&imports, &["low", "high"]),
+            [
+                "low::a imports high::one of an upper storey",
+                "other stands in no storey; xtask/src/layers/modules.rs lists them"
+            ]
+        );
+        assert_eq!(circles(&imports), [["high::one", "high::two", "low::a"]], "one imports a, and a imports one");
     }
 
     #[test]

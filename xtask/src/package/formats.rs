@@ -1,14 +1,11 @@
-//! The files of a package as `.tar.gz`, `.deb` and `.rpm`, by the tools of their own world.
+//! The files of a package as `.tar.gz`, `.deb` and `.rpm`.
 
-use super::tree::{Tree, set_mode};
+use super::tree::Tree;
 use super::{LIMIT, Release};
 use crate::process;
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-
-const SUMMARY: &str = "measures what a network path can carry, layer by layer, and says what limits it";
 
 /// Packs a folder below `parent`, the same for the same files: sorted, root's, with the time of the commit.
 pub(super) fn tar(release: &Release, parent: &Path, member: &str, to: &Path) -> Result<()> {
@@ -44,63 +41,20 @@ pub(super) fn archive(release: &Release, tree: &Tree) -> Result<PathBuf> {
     Ok(to)
 }
 
-/// The Debian package. Its scripts (`packaging/deb`) leave the agent's unit off until `systemctl enable`.
-pub(super) fn deb(release: &Release, tree: &Tree) -> Result<PathBuf> {
-    let architecture = tree.architecture.debian();
-    let control = format!(
-        "Package: linerate\nVersion: {}\nArchitecture: {architecture}\nSection: net\nPriority: optional\n\
-         Maintainer: The linerate authors <linerate@localhost>\nInstalled-Size: {}\n\
-         Description: {SUMMARY}\n Streams, transactions, RPC, NFS, raw frames and copies between hosts or through a device, with\n \
-         the evidence for the limit of each result. Includes an agent as a systemd service, which is off\n \
-         until it is enabled.\n",
-        release.version,
-        tree.bytes()?.div_ceil(1024),
-    );
-    let mut md5sum = Command::new("md5sum");
-    md5sum.current_dir(&tree.root).arg("--").args(tree.files()?);
-    let sums = process::run(md5sum, LIMIT)?.stdout;
-    let folder = tree.root.join("DEBIAN");
-    fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-    for (name, text) in [("control", control), ("md5sums", sums)] {
-        fs::write(folder.join(name), text).with_context(|| format!("writing {name} of the Debian package"))?;
+/// Builds the Debian and the RPM package by nfpm (`packaging/nfpm.yaml`). Their scripts leave the agent's unit off until
+/// `systemctl enable`.
+pub(super) fn packages(release: &Release, tree: &Tree) -> Result<[PathBuf; 2]> {
+    let architecture = tree.architecture;
+    let deb = release.out.join(format!("linerate_{}_{}.deb", release.version, architecture.debian()));
+    let rpm = release.out.join(format!("linerate-{}-1.{}.rpm", release.version, architecture.name()));
+    for (packager, to) in [("deb", &deb), ("rpm", &rpm)] {
+        let mut nfpm = release.command("nfpm");
+        nfpm.args(["package", "--config", "packaging/nfpm.yaml", "--packager", packager, "--target"])
+            .arg(to)
+            .env("VERSION", &release.version)
+            .env("ARCH", architecture.debian())
+            .env("ROOT", &tree.root);
+        process::run(nfpm, LIMIT)?;
     }
-    for name in ["postinst", "prerm", "postrm"] {
-        let script = folder.join(name);
-        fs::copy(Path::new("packaging/deb").join(name), &script)
-            .with_context(|| format!("copying {name} of the Debian package"))?;
-        set_mode(&script, 0o755)?;
-    }
-    let to = release.out.join(format!("linerate_{}_{architecture}.deb", release.version));
-    let mut build = release.command("dpkg-deb");
-    build.args(["--root-owner-group", "-Zxz", "--build"]).arg(&tree.root).arg(&to);
-    process::run(build, LIMIT)?;
-    fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
-    Ok(to)
-}
-
-/// The RPM package, by `packaging/linerate.spec`.
-pub(super) fn rpm(release: &Release, tree: &Tree) -> Result<PathBuf> {
-    let architecture = tree.architecture.name();
-    let work = release.out.join("rpm");
-    let mut build = release.command("rpmbuild");
-    build.args(["-bb", "--quiet", "--target", architecture]);
-    let definitions = [
-        ("_topdir", work.display().to_string()),
-        ("_rpmdir", release.out.display().to_string()),
-        ("_rpmfilename", format!("linerate-{}-1.%{{ARCH}}.rpm", release.version)),
-        ("linerate_version", release.version.clone()),
-        ("linerate_summary", SUMMARY.to_owned()),
-        ("linerate_root", tree.root.display().to_string()),
-        // What would differ from machine to machine, and from day to day.
-        ("_buildhost", "localhost".to_owned()),
-        ("use_source_date_epoch_as_buildtime", "1".to_owned()),
-        ("clamp_mtime_to_source_date_epoch", "1".to_owned()),
-    ];
-    for (name, value) in definitions {
-        build.args(["--define", &format!("{name} {value}")]);
-    }
-    build.arg("packaging/linerate.spec");
-    process::run(build, LIMIT)?;
-    fs::remove_dir_all(&work).with_context(|| format!("removing {}", work.display()))?;
-    Ok(release.out.join(format!("linerate-{}-1.{architecture}.rpm", release.version)))
+    Ok([deb, rpm])
 }

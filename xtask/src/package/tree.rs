@@ -106,14 +106,8 @@ impl Tree {
         files.sort();
         Ok(files)
     }
-
-    /// What all files come to, bytes.
-    pub(super) fn bytes(&self) -> Result<u64> {
-        let size = |file: &PathBuf| Ok(fs::metadata(self.root.join(file))?.len());
-        self.files()?.iter().map(size).sum::<std::io::Result<u64>>().context("adding up the files")
-    }
 }
 
-pub(super) fn set_mode(path: &Path, mode: u32) -> Result<()> {
+fn set_mode(path: &Path, mode: u32) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).with_context(|| format!("chmod {}", path.display()))
 }

@@ -10,8 +10,8 @@ use crate::options::{Results, Typed};
 use crate::output::{self, say};
 use clap::Subcommand;
 use linerate_lab::{
-    Bench, CrossTraffic, DeviceKind, Fault, Lab, LabError, LabOptions, PathPlan, SlowDisk, SlowServer, TESTER, beside,
-    cross, path, slow_disk,
+    Bench, CrossTraffic, DeviceKind, Fault, Lab, LabError, LabOptions, PathPlan, SlowDisk, SlowServer, TESTER,
+    child_processes, cross, path, slow_disk,
 };
 use linerate_model::{Calibrated, HostName};
 use linerate_units::{BitRate, Nanos};
@@ -242,8 +242,8 @@ impl Arguments {
 impl Role {
     fn play(&self) -> Result<(), Failure> {
         let played = match self {
-            Self::Neighbour { core, share, first } => beside::neighbour(*core, *share, first.is_some()),
-            Self::Keeper { group } => beside::keeper(group),
+            Self::Neighbour { core, share, first } => child_processes::neighbour(*core, *share, first.is_some()),
+            Self::Keeper { group } => child_processes::keeper(group),
             Self::Path { plan } => path::serve(plan),
             Self::SlowDisk { disk, folders } => slow_disk::serve(disk, folders),
             Self::Cross { interval_ns, size } => cross::exchange(Nanos::new(*interval_ns), *size),

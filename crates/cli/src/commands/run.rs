@@ -1,4 +1,4 @@
-//! `linerate run`: a study, cell by cell, every run kept as it ends.
+//! `linerate run`: measures a study cell by cell, and keeps the record of every run as it ends.
 
 use super::command_line::Command;
 use super::inner_command::{asks_for_repeats, measuring, read};
@@ -8,9 +8,9 @@ use crate::interrupt;
 use crate::options::{Results, StorePath};
 use crate::output::{print, say};
 use crate::report_file::{check_report_file, show_study};
-use crate::rig::Rig;
 use crate::secrets::without_secrets;
 use crate::study_file;
+use crate::study_setup::StudySetup;
 use linerate_lab::Bench;
 use linerate_model::shell_command;
 use linerate_runner::Origin;
@@ -23,10 +23,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// A record that was kept just now is among so many, also where several studies run at once.
+/// Number of newest records among which a new record is found, even if several studies run at once.
 const NEWEST: usize = 8;
 
-/// Where options that are the study's do not belong, and where they do.
+/// The place where options of the study do not belong, and the remedy.
 const WHERE: (&str, &str) = ("a study", "leave it out; `linerate run` has --json, --out and --store");
 
 /// Run a study: measure every cell of its factors, and report the findings
@@ -78,10 +78,7 @@ impl Arguments {
     /// An ordinary user becomes the root of a user namespace for a study in a lab; must come before any thread.
     pub(crate) fn enter_user_namespace(&self) -> Result<(), Failure> {
         let (_, study) = self.read()?;
-        match study.is_in_lab() {
-            true => linerate_lab::enter_user_namespace().map_err(super::lab::failure),
-            false => Ok(()),
-        }
+        if study.is_in_lab() { linerate_lab::enter_user_namespace().map_err(super::lab::failure) } else { Ok(()) }
     }
 
     fn read(&self) -> Result<(PathBuf, Measured), Failure> {
@@ -102,7 +99,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     arguments.out.as_deref().map_or(Ok(()), check_report_file)?;
     let (path, study) = arguments.read()?;
     let runs = runs(&path, &study)?;
-    // Every word is read before anything is set up: a slip in the last cell costs nothing.
+    // Parses all words before anything is set up: a slip in the last cell costs nothing.
     for run in &runs {
         Job::of(run, &Results::default()).map_err(|failure| at(&path, run, failure))?;
     }
@@ -117,27 +114,29 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
         _ => format!("linerate: study {}: {all} runs, of which {done} are kept already", study.name()),
     });
     if arguments.dry_run {
-        missing
-            .iter()
-            .for_each(|run| print(&format!("{}, repeat {}: {}", run.name, run.is.repeat, shell_command(&run.command))));
-        commands(&missing).iter().for_each(|command| print(&format!("command: {command}")));
+        for run in &missing {
+            print(&format!("{}, repeat {}: {}", run.name, run.is.repeat, shell_command(&run.command)));
+        }
+        for command in commands(&missing) {
+            print(&format!("command: {command}"));
+        }
         return Ok(());
     }
     agree(&path, &commands(&missing), arguments.yes, &mut cancel.clone()).await?;
-    let mut rig = Rig::new(arguments.ready, cancel.clone());
+    let mut setup = StudySetup::new(arguments.ready, cancel.clone());
     let mut progress = Progress { done, all, timed: 0, spent: Duration::ZERO };
     let mut result = Ok(());
     for run in missing {
         let began = Instant::now();
-        match measure(&study, run, &mut rig, &store, &cancel).await {
-            Ok(said) => progress.tell(run, &said, began.elapsed()),
+        match measure(&study, run, &mut setup, &store, &cancel).await {
+            Ok(values) => progress.print(run, &values, began.elapsed()),
             Err(failure) => {
                 result = Err(at(&path, run, failure));
                 break;
             }
         }
     }
-    let down = rig.down().await;
+    let down = setup.down().await;
     if let (Err(_), Err(failure)) = (&result, &down) {
         say(&format!("linerate: {failure}"));
     }
@@ -149,7 +148,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     show_study(linerate_study::studied(study), arguments.json, arguments.out.as_deref())
 }
 
-/// The commands of the file that these runs need, each once, with what takes them back.
+/// Returns the commands of the file that these runs need, each once, and the commands that undo them.
 fn commands(runs: &[&PlannedRun]) -> BTreeSet<String> {
     let all = runs.iter().flat_map(|run| run.commands.values());
     all.flat_map(|command| {
@@ -159,7 +158,7 @@ fn commands(runs: &[&PlannedRun]) -> BTreeSet<String> {
     .collect()
 }
 
-/// Lets nothing of the file run that its user has not seen.
+/// Asks the user before any command of the file runs.
 async fn agree(
     path: &Path,
     commands: &BTreeSet<String>,
@@ -188,7 +187,7 @@ async fn agree(
     }
 }
 
-/// The runs of the study in this file, with all the words of their tests.
+/// Returns the runs of the study in this file, with all the words of their tests.
 pub(crate) fn runs(path: &Path, study: &Measured) -> Result<Vec<PlannedRun>, Failure> {
     let mut runs = study.runs(without_secrets);
     for run in &mut runs {
@@ -197,11 +196,11 @@ pub(crate) fn runs(path: &Path, study: &Measured) -> Result<Vec<PlannedRun>, Fai
     Ok(runs)
 }
 
-/// Makes one run, and says what came of it.
+/// Measures one run, and returns its values as text.
 async fn measure(
     study: &Measured,
     run: &PlannedRun,
-    rig: &mut Rig,
+    setup: &mut StudySetup,
     store: &Store,
     cancel: &watch::Receiver<bool>,
 ) -> Result<String, Failure> {
@@ -219,22 +218,22 @@ async fn measure(
         Some(bench) => wanted.tester_limits(bench, cancel).await?,
         None => Vec::new(),
     };
-    rig.set_up(run, bench.as_ref(), &wanted.folders()).await?;
-    wanted.run(rig.book(), calibrated, cancel.clone()).await?;
+    setup.set_up(run, bench.as_ref(), &wanted.folders()).await?;
+    wanted.run(setup.book(), calibrated, cancel.clone()).await?;
     let newest = store.of_study(study.name(), NEWEST).map_err(Failure::measure)?;
     let record = Kept::of(&newest).find(run);
     study.said(run, record.ok_or_else(|| Failure::measure("its record was not kept"))?).map_err(Failure::usage)
 }
 
-/// A run as its words say it.
+/// A run whose words were parsed.
 struct Job {
-    /// The bench of its lab, where it has one.
+    /// Bench of its lab, if it has one.
     bench: Option<Bench>,
     wanted: LabTask,
 }
 
 impl Job {
-    /// The run whose results go where `results` says.
+    /// Parses the words of a run; its results go where `results` says.
     fn of(run: &PlannedRun, results: &Results) -> Result<Self, Failure> {
         let command = measuring(&run.test, WHERE)?;
         let Some(lab) = &run.lab else {
@@ -251,7 +250,7 @@ impl Job {
     }
 }
 
-/// The words of a test are those of one run: repeats are the study's, where the words do not say otherwise.
+/// Completes the words of a test: it runs once unless they ask for repeats, because the study repeats it.
 fn complete(run: &mut PlannedRun) -> Result<(), Failure> {
     if asks_for_repeats(&run.test)? == Some(false) {
         for words in [&mut run.test, &mut run.command] {
@@ -261,12 +260,12 @@ fn complete(run: &mut PlannedRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A failure with the file and the cell that it belongs to.
+/// Adds the file and the cell to a failure.
 fn at(path: &Path, run: &PlannedRun, failure: Failure) -> Failure {
     failure.at(&format!("{}, {}, repeat {}: ", path.display(), run.name, run.is.repeat))
 }
 
-/// How far the study is.
+/// Progress of the study.
 struct Progress {
     done: usize,
     all: usize,
@@ -275,8 +274,8 @@ struct Progress {
 }
 
 impl Progress {
-    /// Says what one more run came to, and how long the others will take if they are like those so far.
-    fn tell(&mut self, run: &PlannedRun, said: &str, took: Duration) {
+    /// Prints the values of one more run, and the time left if the others take as long.
+    fn print(&mut self, run: &PlannedRun, values: &str, took: Duration) {
         self.done += 1;
         self.timed += 1;
         self.spent += took;
@@ -286,6 +285,6 @@ impl Progress {
             _ => format!("; about {} left", Nanos::from_secs(left.as_secs().max(1))),
         };
         let Self { done, all, .. } = self;
-        say(&format!("linerate: {done} of {all}: {}, repeat {}: {said}{left}", run.name, run.is.repeat));
+        say(&format!("linerate: {done} of {all}: {}, repeat {}: {values}{left}", run.name, run.is.repeat));
     }
 }

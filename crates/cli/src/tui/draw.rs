@@ -2,7 +2,7 @@
 
 use super::state::{Point, State, TrialSoFar};
 use linerate_model::{HostName, TaskKind, Transport};
-use linerate_report::Style as TextStyle;
+use linerate_report::{Style as TextStyle, live};
 use linerate_units::{BitRate, Nanos, OpRate, Ratio, grouped};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -146,25 +146,13 @@ fn rate_panel(state: &State, area: Rect) -> Sparkline<'_> {
 
 fn rate_title(state: &State) -> String {
     let Some(trial) = &state.trial else { return " Rate ".to_owned() };
-    let Some(latest) = &trial.latest else { return format!(" {} ", counted(trial)) };
+    let Some(latest) = &trial.latest else { return format!(" {} ", live(trial.task).panel) };
     let mean = match trial.mean() {
         Some(mean) => format!("  window so far {}", rate_text(state, mean)),
         None if latest.warmup => "  warm-up".to_owned(),
         None => String::new(),
     };
-    format!(" {} {}{mean} ", counted(trial), current_rate(state, trial))
-}
-
-/// What the rate of a trial counts.
-fn counted(trial: &TrialSoFar) -> &'static str {
-    match trial.task {
-        TaskKind::Stream => "Received",
-        TaskKind::Copy => "Copied",
-        TaskKind::Transact => "Transactions",
-        TaskKind::Rpc => "Calls",
-        TaskKind::Nfs => "Operations",
-        TaskKind::Frames => "Frames sent",
-    }
+    format!(" {} {}{mean} ", live(trial.task).panel, current_rate(state, trial))
 }
 
 fn current_rate(state: &State, trial: &TrialSoFar) -> String {

@@ -5,8 +5,8 @@ use linerate_model::{
     EndState, HostName, IntervalReport, Loss, Record, Repeats, StreamEvent, TaskKind, Transport, TrialResult,
     TrialState,
 };
-use linerate_report::Language;
 use linerate_report::overview::{Line, lines};
+use linerate_report::{Language, LiveRate, live};
 use linerate_units::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -211,7 +211,7 @@ impl TrialSoFar {
 
     /// Whether the figures of this attempt count bytes; operations else.
     pub(super) fn counts_bytes(&self) -> bool {
-        matches!(self.task, TaskKind::Stream | TaskKind::Copy)
+        matches!(live(self.task).rate, LiveRate::Payload | LiveRate::Files)
     }
 
     /// The rate of an interval.

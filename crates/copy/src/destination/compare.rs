@@ -8,7 +8,7 @@ use crate::storage::Draft;
 use linerate_model::CopyStage;
 use std::io;
 
-/// Bytes read at a time: what they are compared with is in the core's own cache beside them.
+/// Size of one read: with the data to compare it fits the core's cache.
 const PIECE: usize = 128 << 10;
 
 /// Compares, in the time of the stage that verifies.
@@ -26,7 +26,7 @@ impl<'a> Compare<'a> {
         Self { piece: vec![0; PIECE + 1], clock, control }
     }
 
-    /// Compares the last bytes that `file` got with `data`, which they are to be, and the hole before them; nothing comes behind them.
+    /// Compares the last bytes that `file` got with `data`, and the hole before them; the file ends there.
     pub(crate) fn last(&mut self, file: &mut NewFile, data: &[u8]) -> io::Result<()> {
         self.hole(file)?;
         let at = file.length - data.len() as u64;
@@ -41,7 +41,9 @@ impl<'a> Compare<'a> {
 
     /// Looks at the hole that no data has been compared after. At the end of a file, the file must be complete.
     pub(crate) fn hole(&mut self, file: &mut NewFile) -> io::Result<()> {
-        let (hole, length, control) = (std::mem::take(&mut file.hole), file.length, self.control);
+        let hole = std::mem::take(&mut file.hole);
+        let length = file.length;
+        let control = self.control;
         if hole.is_empty() {
             return Ok(());
         }
@@ -73,7 +75,8 @@ impl<'a> Compare<'a> {
     }
 }
 
-/// How many bytes from `at` on are the first of `expected`: at least one. Where the file `ends` with them, one more would be too many.
+/// Counts the bytes from `at` on that equal those of `expected`: at least one. If the file `ends` with them, one more
+/// is an error.
 fn same(draft: &mut dyn Draft, at: u64, piece: &mut [u8], expected: &[u8], ends: bool) -> io::Result<usize> {
     let most = PIECE.min(expected.len());
     let beyond = usize::from(ends && most == expected.len());
@@ -96,11 +99,12 @@ mod tests {
     use std::fs::{self, File};
     use std::sync::Arc;
 
-    /// What is found of a file of some bytes, a hole and some bytes, after `spoil` has been at it.
+    /// Compares a file of some bytes, a hole and some bytes, after `spoil` has changed it.
     fn found(spoil: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let folder = tempfile::tempdir()?;
         let mut storage = LocalFolder::new(Arc::new(File::open(folder.path())?.into())).another();
-        let (begin, end) = (vec![7; 300_000], vec![8; 5]);
+        let begin = vec![7; 300_000];
+        let end = vec![8; 5];
         let head = Head { path: b"file", mode: 0o644, modified: 0, size: 400_005 };
         let mut file = NewFile::make(&head, &mut *storage, "mark", 1)?;
         file.write(&begin)?;

@@ -1,5 +1,5 @@
-//! Modes and times that folders get when all is in them. A source may send any number of folders, so all but the last of them wait in a
-//! file of the destination.
+//! Modes and times that folders get when all is in them. A source may send any number of folders, so all but the last
+//! of them wait in a file of the destination.
 
 use super::root::temporary;
 use crate::storage::{Draft, Storage};
@@ -71,8 +71,8 @@ impl FolderList {
         Ok(())
     }
 
-    /// Calls `settle` with each folder, those that came last first. Of those in one part, the deepest come first. Ends early if `settle`
-    /// returns false.
+    /// Calls `settle` with each folder, those that came last first. Of those in one part, the deepest come first. Ends
+    /// early if `settle` returns false.
     ///
     /// # Errors
     /// The file cannot be read.

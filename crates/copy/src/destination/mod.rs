@@ -51,6 +51,6 @@ pub(crate) struct Created {
 pub(crate) struct Written {
     pub(crate) file: NewFile,
     pub(crate) digest: [u8; DIGEST],
-    /// It was verified on its way.
+    /// Whether it was verified on its way.
     pub(crate) verified: bool,
 }

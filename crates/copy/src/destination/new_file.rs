@@ -11,20 +11,20 @@ pub(crate) struct NewFile {
     pub(crate) path: Vec<u8>,
     mode: u32,
     modified: i64,
-    /// What its head said.
+    /// Size according to its head.
     pub(crate) size: u64,
     /// Bytes of data that were written, and of data and holes together.
     pub(crate) bytes: u64,
     pub(crate) length: u64,
-    /// Where the last hole lies. Holes next to each other are one, and no list of them is kept: a source may send any number.
+    /// Range of the last hole. Adjacent holes are one, and no list of them is kept: a source may send any number.
     pub(crate) hole: Range<u64>,
     /// When it was made, on the monotonic clock.
     pub(crate) begun: u64,
-    /// Where it is; none if it goes nowhere.
+    /// Draft in the storage; `None` if the content is dropped.
     draft: Option<Box<dyn Draft>>,
 }
 
-/// What a file's head says.
+/// Head of a file.
 pub(crate) struct Head<'a> {
     pub(crate) path: &'a [u8],
     pub(crate) mode: u32,
@@ -33,14 +33,15 @@ pub(crate) struct Head<'a> {
 }
 
 impl NewFile {
-    /// One that goes nowhere.
+    /// Makes a file with content that is dropped.
     pub(crate) fn nowhere(head: &Head<'_>) -> Self {
         let Head { path, mode, modified, size } = *head;
-        let (path, begun) = (path.to_vec(), clock::now());
+        let path = path.to_vec();
+        let begun = clock::now();
         Self { path, mode, modified, size, bytes: 0, length: 0, hole: 0..0, begun, draft: None }
     }
 
-    /// One in `storage`, the `number`th of the copy with `mark`.
+    /// Makes a file in `storage`, the `number`th of the copy with `mark`.
     pub(crate) fn make(head: &Head<'_>, storage: &mut dyn Storage, mark: &str, number: u64) -> io::Result<Self> {
         let mut made = Self::nowhere(head);
         made.draft = Some(storage.create(head.path, &temporary(mark, number), head.mode & PERMISSIONS)?);
@@ -64,7 +65,7 @@ impl NewFile {
         Ok(())
     }
 
-    /// It never becomes longer than its head said.
+    /// Adds `more` bytes. Fails if the file becomes longer than its head said.
     fn grow(&mut self, more: u64) -> io::Result<()> {
         self.length = self.length.checked_add(more).filter(|length| *length <= self.size).ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidData, "more of it came than its size, as its head has it")
@@ -72,12 +73,14 @@ impl NewFile {
         Ok(())
     }
 
-    /// All of it came: its length, permissions and time are as they should be.
+    /// Sets length, permissions and time after all content has come.
     pub(crate) fn complete(&mut self) -> io::Result<()> {
         if self.length != self.size {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it ended before its size"));
         }
-        let (length, mode, modified) = (self.length, self.mode & PERMISSIONS, self.modified);
+        let length = self.length;
+        let mode = self.mode & PERMISSIONS;
+        let modified = self.modified;
         self.draft.as_mut().map_or(Ok(()), |draft| draft.complete(length, mode, modified))
     }
 
@@ -86,7 +89,7 @@ impl NewFile {
         self.draft.is_some()
     }
 
-    /// What is in storage.
+    /// Returns the draft in the storage.
     pub(crate) fn draft(&mut self) -> Option<&mut dyn Draft> {
         self.draft.as_mut().map(|draft| &mut **draft as _)
     }

@@ -1,4 +1,4 @@
-//! Where a destination puts its tree.
+//! Place of a destination's tree.
 
 use super::folder_list::{Folder, FolderList};
 use crate::control::Control;
@@ -9,7 +9,7 @@ use linerate_model::{CopyExisting, CopyStage, CopySync};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What temporary names begin and end with.
+/// Beginning and end of temporary names.
 const TEMPORARY: (&str, &str) = (".linerate-", ".part");
 /// Permissions that are copied: who may read, write, run; no set-user bit is made for whoever sends one.
 pub(crate) const PERMISSIONS: u32 = 0o1777;
@@ -41,13 +41,13 @@ impl Root {
     /// Remembers what a folder is to be like. `storage` is this root's, and `number` that of a temporary name.
     ///
     /// # Errors
-    /// There is no room for it in the destination.
+    /// Fails if the destination has no room for it.
     pub(crate) fn later(&self, folder: Folder<'_>, storage: &mut dyn Storage, number: u64) -> io::Result<()> {
         self.folders().add(folder, (storage, &self.mark, number))
     }
 
-    /// Gives the folders their modes and times. Those within come after those around them, and go first here: one that may not
-    /// be written any more need not be.
+    /// Gives the folders their modes and times. Those within come after those around them, and go first here: one that
+    /// may not be written any more need not be.
     pub(crate) fn settle(&self, control: &Control) {
         let folders = std::mem::take(&mut *self.folders());
         let mut storage = self.storage.another();

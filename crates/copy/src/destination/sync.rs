@@ -39,7 +39,8 @@ impl Work<Vec<Written>> for Naming<'_> {
                 self.control.failed(&written.file.path, CopyStage::Sync, &error);
                 continue;
             }
-            let (file, tally) = (&written.file, &self.side.tally);
+            let file = &written.file;
+            let tally = &self.side.tally;
             tally.files.add(1);
             tally.bytes.add(file.bytes);
             tally.hole_bytes.add(file.length - file.bytes);

@@ -1,4 +1,4 @@
-//! The stage that hashes what arrives and compares it with the hash that the reading end put behind each file.
+//! Stage that hashes received content and compares it with the hash that the reading end sent after each file.
 
 use super::Verified;
 use crate::block::{Block, DIGEST, Record};

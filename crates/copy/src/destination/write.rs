@@ -9,18 +9,18 @@ use crate::pipeline::{Gone, Onward, Work};
 use linerate_model::CopyStage;
 use std::io;
 
-/// How a lane ended.
+/// End of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// All that there was has come.
+    /// Everything has come.
     Complete,
     /// The reading end gave up, and says why itself.
     GaveUp,
-    /// It broke off.
+    /// The lane broke off.
     Broken,
 }
 
-/// Writes what comes, and tells how it ended.
+/// Stage that writes received content and reports how the lane ended.
 pub(crate) struct Write<'a> {
     /// The file that the next data are of.
     current: Option<NewFile>,
@@ -64,7 +64,8 @@ impl Work<Created> for Write<'_> {
 
     fn work(&mut self, created: Created, on: &mut Onward<'_, '_, Vec<Written>>) -> Result<(), Gone> {
         let Created { verified: Verified { block, sound }, files } = created;
-        let (mut files, mut sound) = (files.into_iter(), sound.into_iter());
+        let mut files = files.into_iter();
+        let mut sound = sound.into_iter();
         let mut written = Vec::new();
         for (_, record) in block.records().flatten() {
             match record {

@@ -1,4 +1,4 @@
-//! The stage that hashes what was read, and puts each file's hash behind it.
+//! Stage that hashes read content and sends each file's hash after it.
 
 use crate::block::{Block, DIGEST, Record};
 use crate::control::Control;

@@ -15,7 +15,7 @@ pub(crate) const BATCH: usize = 32;
 /// Batches that may wait.
 pub(crate) const BATCHES: usize = 2;
 
-/// Where the content comes from.
+/// Origin of the content.
 pub(crate) enum Origin {
     /// Files below a folder.
     Folder(Box<dyn Storage>),

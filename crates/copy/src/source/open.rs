@@ -15,7 +15,7 @@ pub(crate) struct Opened {
 }
 
 pub(crate) enum Content {
-    /// Not a file.
+    /// The entry is no file.
     None,
     /// An open file, and what was known of it when it was opened.
     File(Box<dyn OpenFile>, About),
@@ -25,7 +25,7 @@ pub(crate) enum Content {
 
 /// Opens what comes.
 pub(crate) struct Open<'a> {
-    /// None where content is made up.
+    /// Storage to read; `None` if content is generated.
     storage: Option<Box<dyn Storage>>,
     control: &'a Control,
 }

@@ -132,7 +132,9 @@ impl<'a> Read<'a> {
         self.room_for(size, on)?;
         self.block.file(&entry.path, about.mode, about.modified, size);
         // What was read of it, and where the data that is being read ends.
-        let (mut offset, mut bytes, mut end) = (0, 0, 0);
+        let mut offset = 0;
+        let mut bytes = 0;
+        let mut end = 0;
         while offset < size {
             if offset >= end {
                 let (data, next) = file.extent(offset, size)?;

@@ -10,7 +10,7 @@ pub(crate) struct Walk {
     levels: Vec<Level>,
     /// The folder that is entered next.
     pending: Option<Vec<u8>>,
-    /// Where links lead is not looked up.
+    /// Whether targets of links are not looked up.
     skips_links: bool,
 }
 
@@ -28,14 +28,14 @@ pub(crate) struct Unlisted {
 }
 
 impl Walk {
-    /// Of the tree in `storage`.
+    /// Walks the tree in `storage`.
     pub(crate) fn new(storage: &dyn Storage) -> io::Result<Self> {
         let mut walk = Self { storage: storage.another(), levels: Vec::new(), pending: None, skips_links: false };
         walk.enter(Vec::new())?;
         Ok(walk)
     }
 
-    /// The same, in which links lead nowhere: a storage may not say where.
+    /// Sets whether links are listed without their targets: a storage may not report them.
     pub(crate) fn skipping_links(self, skips_links: bool) -> Self {
         Self { skips_links, ..self }
     }

@@ -33,7 +33,8 @@ pub(crate) struct LocalFolder {
 impl LocalFolder {
     /// The folder that is open as `root`.
     pub(crate) fn new(root: Arc<OwnedFd>) -> Self {
-        let (existing, made) = (Folders::existing(Arc::clone(&root)), Folders::made(Arc::clone(&root)));
+        let existing = Folders::existing(Arc::clone(&root));
+        let made = Folders::made(Arc::clone(&root));
         Self { root, existing, made }
     }
 
@@ -43,7 +44,7 @@ impl LocalFolder {
         Ok(Self::new(Arc::new(open_untouched(folder, OsStr::new("."), OFlag::O_DIRECTORY)?)))
     }
 
-    /// The same folder for another thread.
+    /// Returns the folder for another thread.
     pub(crate) fn again(&self) -> Self {
         Self::new(Arc::clone(&self.root))
     }
@@ -135,7 +136,8 @@ impl Storage for LocalFolder {
         let (folder, name) = self.made.parent(path)?;
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let file = openat(&folder, temporary, flags, Mode::from_bits_truncate(mode & AT_ONCE))?;
-        let (temporary, name) = (OsString::from(temporary), name.to_owned());
+        let temporary = OsString::from(temporary);
+        let name = name.to_owned();
         Ok(Box::new(LocalDraft { file: file.into(), end: 0, folder, temporary, name, named: false }))
     }
 
@@ -235,7 +237,7 @@ impl OpenFile for LocalFile {
 
 struct LocalDraft {
     file: File,
-    /// Where what was written ends.
+    /// End of the written data.
     end: u64,
     folder: Arc<OwnedFd>,
     temporary: OsString,

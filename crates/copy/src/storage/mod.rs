@@ -1,7 +1,7 @@
-//! Where a tree lies: in a folder of this host, or in one of a file server. The stages know nothing of the difference.
+//! Storage of a tree: a folder of this host, or of a file server. The stages do not depend on the difference.
 //!
-//! A [`Storage`] is the folder as one thread sees it. Paths in it are an entry's: below that folder, `/` between the names, and
-//! empty for the folder itself. No symbolic link is followed.
+//! A [`Storage`] is the folder as one thread sees it. Paths in it are an entry's: below that folder, `/` between the
+//! names, and empty for the folder itself. No symbolic link is followed.
 
 pub(crate) mod local;
 mod nfs;
@@ -16,20 +16,20 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What is known of something in a tree.
+/// Attributes of an entry in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct About {
     /// Permission bits.
     pub(crate) mode: u32,
     /// When its content was last changed, nanoseconds since 1970.
     pub(crate) modified: i64,
-    /// When anything of it was last changed, likewise. It only tells whether it is still the same.
+    /// Time of the last change of any attribute, for noticing changes.
     pub(crate) changed: i64,
-    /// What it is.
+    /// Kind of the entry.
     pub(crate) what: What,
 }
 
-/// What something is.
+/// Kinds of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     Folder,
@@ -53,10 +53,10 @@ pub(crate) type Listing = Box<dyn Iterator<Item = io::Result<Found>> + Send>;
 
 /// A folder that a tree is read from or written to.
 ///
-/// A server that is lost, so that nothing more can come of it, is an error of kind [`io::ErrorKind::NotConnected`]: the copy ends
-/// there. All other errors are of one file. Their text names what the server answered.
+/// A server that is lost, so that nothing more can come of it, is an error of kind [`io::ErrorKind::NotConnected`]: the
+/// copy ends there. All other errors are of one file. Their text names what the server answered.
 pub(crate) trait Storage: Send + Sync {
-    /// The same folder for another thread.
+    /// Returns the folder for another thread.
     fn another(&self) -> Box<dyn Storage>;
 
     /// The folder called `name` in it, which is made if it is missing, as a storage of its own.
@@ -65,10 +65,10 @@ pub(crate) trait Storage: Send + Sync {
     /// Lists the folder at `path`.
     fn list(&mut self, path: &[u8]) -> io::Result<Listing>;
 
-    /// What is at `path`.
+    /// Returns the attributes at `path`.
     fn about(&mut self, path: &[u8]) -> io::Result<About>;
 
-    /// Where the symbolic link at `path` leads.
+    /// Returns the target of the symbolic link at `path`.
     fn read_link(&mut self, path: &[u8]) -> io::Result<Vec<u8>>;
 
     /// Opens the file at `path` for reading, and says what is known of it.
@@ -77,12 +77,12 @@ pub(crate) trait Storage: Send + Sync {
     /// Makes the folder at `path`, unless it is there, and those on the way to it.
     fn make_folder(&mut self, path: &[u8]) -> io::Result<()>;
 
-    /// Makes the file that will be at `path` with the permissions `mode`, empty, in the same folder under the name `temporary`. Folders on
-    /// the way are made.
+    /// Makes the file that will be at `path` with the permissions `mode`, empty, in the same folder under the name
+    /// `temporary`. Folders on the way are made.
     fn create(&mut self, path: &[u8], temporary: &str, mode: u32) -> io::Result<Box<dyn Draft>>;
 
-    /// Makes the symbolic link at `path`, first under the name `temporary`; it takes the place of what has its name, unless that is
-    /// a folder. Folders on the way are made.
+    /// Makes the symbolic link at `path`, first under the name `temporary`; it takes the place of what has its name,
+    /// unless that is a folder. Folders on the way are made.
     fn make_link(&mut self, path: &[u8], temporary: &str, target: &[u8], modified: i64) -> io::Result<()>;
 
     /// Gives the folder at `path` its permissions and time of change.
@@ -91,8 +91,8 @@ pub(crate) trait Storage: Send + Sync {
     /// Removes the file or link at `path`.
     fn remove(&mut self, path: &[u8]) -> io::Result<()>;
 
-    /// Whether [`Self::sync`] makes all durable at once. If not, each file is made durable before it has its name, also where that
-    /// was wanted at the end only.
+    /// Whether [`Self::sync`] makes all durable at once. If not, each file is made durable before it has its name, also
+    /// where that was wanted at the end only.
     fn syncs_at_once(&self) -> bool;
 
     /// Makes all that was written durable, where that can be done at once.
@@ -119,10 +119,10 @@ pub(crate) trait OpenFile: Send {
     /// Reads some bytes from `offset` on, in the order of the file; 0 at its end.
     fn read(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 
-    /// What is known of it now.
+    /// Returns the current attributes.
     fn about(&mut self) -> io::Result<About>;
 
-    /// Where the next data of a file of `size` bytes begin and end, from `offset` on: before them is a hole.
+    /// Returns the next range of data from `offset` on in a file of `size` bytes: before it is a hole.
     fn extent(&mut self, offset: u64, size: u64) -> io::Result<(u64, u64)> {
         Ok((offset, size))
     }
@@ -131,12 +131,14 @@ pub(crate) trait OpenFile: Send {
     fn forget(&mut self) {}
 }
 
-/// A file that is being written: under a temporary name, until it is whole. Dropped before it has its name, it is removed.
+/// A file that is being written: under a temporary name, until it is whole. Dropped before it has its name, it is
+/// removed.
 pub(crate) trait Draft: Send {
-    /// Writes at `offset`. It may return before the bytes are there: what fails then shows later, in [`Self::complete`] at the latest.
+    /// Writes at `offset`. It may return before the bytes are there: what fails then shows later, in [`Self::complete`]
+    /// at the latest.
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// All was written: it gets its length, permissions and time of change.
+    /// Sets length, permissions and time of change after everything was written.
     fn complete(&mut self, length: u64, mode: u32, modified: i64) -> io::Result<()>;
 
     /// Makes it durable.
@@ -147,16 +149,16 @@ pub(crate) trait Draft: Send {
         self.sync()
     }
 
-    /// Reads some bytes of what was written from `offset` on, in the order of the file; none at its end. They are as many as `room`
-    /// holds at most, and need not be in it.
+    /// Reads some bytes of what was written from `offset` on, in the order of the file; none at its end. They are as
+    /// many as `room` holds at most, and need not be in it.
     fn read<'a>(&'a mut self, offset: u64, room: &'a mut [u8]) -> io::Result<&'a [u8]>;
 
     /// Gives it its name, in place of the file or link that has it.
     fn name(&mut self) -> io::Result<()>;
 }
 
-/// Begins a session with a file server: its folder, and its name for people. With `make`, the folder is made if it is missing; the
-/// one that it is in must be there.
+/// Begins a session with a file server: its folder, and its name for people. With `make`, the folder is made if it is
+/// missing; the one that it is in must be there.
 pub(crate) fn connect(
     server: &FileServer,
     assignment: &Assignment,

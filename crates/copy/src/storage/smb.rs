@@ -1,6 +1,7 @@
 //! A folder of a share on an SMB server.
 //!
-//! Permissions and symbolic links are not to be had there: what is read gets the usual permissions, and a link is not written.
+//! Permissions and symbolic links are not to be had there: what is read gets the usual permissions, and a link is not
+//! written.
 
 use super::{About, Draft, Found, Listing, OpenFile, Storage, What, split};
 use crate::CopyError;
@@ -18,7 +19,7 @@ const SESSIONS: usize = 8;
 const FOLDER: u32 = 0o755;
 const FILE: u32 = 0o644;
 
-/// Whoever wants to close connections is told of each.
+/// Callback that receives each new connection, for closing it later.
 pub(super) type Keep = Box<dyn Fn(&TcpStream) -> io::Result<()> + Send + Sync>;
 
 /// The folder, as one thread sees it.
@@ -26,7 +27,7 @@ pub(super) struct SmbFolder {
     share: Arc<Share>,
     /// Below the share.
     folder: Vec<u8>,
-    /// Which of the sessions it uses.
+    /// Index of its session.
     seat: usize,
 }
 
@@ -39,7 +40,7 @@ struct Share {
     /// The server refused another session while it held one.
     refuses_more: AtomicBool,
     next: AtomicUsize,
-    /// For what is left to be removed when the others are closed; none if there is no way any more.
+    /// Session for removing files after the others are closed; `None` if no connection can be made any more.
     tidy: OnceLock<Option<Session>>,
 }
 
@@ -109,8 +110,8 @@ impl Share {
         Ok(Session::log_in(connection, &server.name, &server.share, login, terms)?)
     }
 
-    /// The session of a seat: a new one where there is none, or where the server ended it while it was not used. A server may let one in
-    /// and no more: then seats share the sessions that there are. It is lost if there are none.
+    /// The session of a seat: a new one where there is none, or where the server ended it while it was not used. A
+    /// server may let one in and no more: then seats share the sessions that there are. It is lost if there are none.
     fn session(&self, seat: usize) -> io::Result<Session> {
         let known = |place: &Option<Session>| place.as_ref().filter(|session| !session.is_ended()).cloned();
         let refused = {
@@ -137,8 +138,8 @@ impl Share {
         };
         match refused {
             Some(error) => Err(lost(error)),
-            // Those that were let in have ended: there is room for another one. All who find that meet at the first place, so
-            // that one logs in and the others share its session.
+            // Those that were let in have ended: there is room for another one. All who find that meet at the first
+            // place, so that one logs in and the others share its session.
             None => {
                 let mut place = self.place(0);
                 match known(&place) {
@@ -154,9 +155,9 @@ impl Share {
     }
 }
 
-impl From<linerate_smb::About> for About {
-    fn from(known: linerate_smb::About) -> Self {
-        let linerate_smb::About { kind, size, modified } = known;
+impl From<linerate_smb::FileInfo> for About {
+    fn from(known: linerate_smb::FileInfo) -> Self {
+        let linerate_smb::FileInfo { kind, size, modified } = known;
         let (what, mode) = match kind {
             Kind::File => (What::File { size }, FILE),
             Kind::Folder => (What::Folder, FOLDER),
@@ -294,8 +295,8 @@ impl Draft for SmbDraft {
 
 impl Drop for SmbDraft {
     fn drop(&mut self) {
-        // A copy that is stopped has closed its connections; one more removes what is left. Where that fails too, the next
-        // `--resume` knows the file by its temporary name.
+        // A copy that is stopped has closed its connections; one more removes what is left. Where that fails too, the
+        // next `--resume` knows the file by its temporary name.
         if !self.named
             && self.writer.discard().is_err()
             && let Some(session) = self.share.tidy.get_or_init(|| self.share.log_in().ok())
@@ -324,14 +325,16 @@ mod tests {
     use std::sync::{Barrier, mpsc};
     use std::thread;
 
-    /// Answers a client as a server of version 3.1.1 does that takes guests: all commands well, but for the login if it `refuses`.
+    /// Answers a client as a server of version 3.1.1 does that takes guests: all commands well, but for the login if it
+    /// `refuses`.
     fn serve(mut client: TcpStream, refuses: bool) {
         const LOGON_FAILURE: u32 = 0xC000_006D;
         let mut head = [0; 4];
         while client.read_exact(&mut head).is_ok() {
             let mut request = vec![0; u32::from_be_bytes(head) as usize];
             client.read_exact(&mut request).expect("whole");
-            // MS-SMB2 2.2.1.2: the command is at 12, the status at 8, the flags at 16; bodies are those of 2.2.4, 2.2.6 and 2.2.10.
+            // MS-SMB2 2.2.1.2: the command is at 12, the status at 8, the flags at 16; bodies are those of 2.2.4, 2.2.6
+            // and 2.2.10.
             let command = request[12];
             let mut body = [0; 64];
             match command {
@@ -350,7 +353,8 @@ mod tests {
         }
     }
 
-    /// A server that lets one session in, as one with a limit of connections does, once ended every copy of more than one lane.
+    /// A server that lets one session in, as one with a limit of connections does, once ended every copy of more than
+    /// one lane.
     #[test]
     fn a_refused_second_login_ends_no_copy_and_is_not_tried_again() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
@@ -380,8 +384,10 @@ mod tests {
         const ROUNDS: usize = 100;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("bound");
-        let (logins, has_room) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(true)));
-        let (counted, room) = (Arc::clone(&logins), Arc::clone(&has_room));
+        let logins = Arc::new(AtomicUsize::new(0));
+        let has_room = Arc::new(AtomicBool::new(true));
+        let counted = Arc::clone(&logins);
+        let room = Arc::clone(&has_room);
         let (accepted, clients) = mpsc::channel();
         thread::spawn(move || {
             for client in listener.incoming() {

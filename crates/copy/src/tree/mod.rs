@@ -1,7 +1,7 @@
 //! Trees made from a seed: a list of entries and the files' content, both pure functions of the seed.
 //!
-//! Nothing is held but sums, so that a tree of a million files costs no memory. Sizes and layout use whole numbers only:
-//! the same seed gives the same tree on every machine.
+//! Nothing is held but sums, so that a tree of a million files costs no memory. Sizes and layout use whole numbers
+//! only: the same seed gives the same tree on every machine.
 
 mod content;
 mod sizes;
@@ -13,9 +13,9 @@ use crate::entry::{Entry, Kind};
 use linerate_model::MadeTree;
 use sizes::Sizes;
 
-/// One in so many folders has a symbolic link.
+/// Number of folders for each one with a symbolic link.
 const LINK_EVERY: u64 = 4;
-/// The last folders hang one below the other, so many at most.
+/// Largest depth of the chain that the last folders form.
 const CHAIN_MOST: u64 = 30;
 /// The first moment that a file of a made tree may be from, and the span: 2005 to 2024.
 const FIRST_SECOND: u64 = 1_104_537_600;
@@ -31,7 +31,7 @@ fn mix(mut word: u64) -> u64 {
 /// The odd constant nearest to 2^64 over the golden ratio, by which that generator steps.
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What is drawn for one thing; each has a row of its own.
+/// Random properties of an entry; each has a row of its own.
 #[derive(Clone, Copy)]
 enum Row {
     Size = 1,
@@ -47,7 +47,7 @@ enum Row {
 pub(crate) struct Made {
     tree: MadeTree,
     sizes: Sizes,
-    /// Of all folders, the root among them.
+    /// Sum of the weights of all folders, with the root.
     weights: u64,
 }
 
@@ -112,7 +112,7 @@ fn draw(seed: u64, row: Row, index: u64) -> u64 {
     mix(mix(seed.wrapping_add((row as u64).wrapping_mul(GAMMA))).wrapping_add(index.wrapping_mul(GAMMA)))
 }
 
-/// How many of the files a folder draws.
+/// Returns the share of files that a folder draws.
 fn weight(seed: u64, folder: u64) -> u64 {
     let drawn = draw(seed, Row::Weight, folder) % 8;
     1 + drawn * drawn
@@ -145,9 +145,9 @@ pub(crate) struct Entries {
     made: Made,
     folder: u64,
     file: u64,
-    /// Of the folders that are behind.
+    /// Sum of the weights of earlier folders.
     weight: u64,
-    /// Raw sizes drawn by the files that are behind.
+    /// Sum of the raw sizes of earlier files.
     drawn: u128,
     stage: Stage,
     /// The name of the folder's last file.
@@ -267,7 +267,8 @@ mod tests {
     fn a_system_has_many_small_files_and_few_large_ones() {
         let mut sizes = sizes(made("like:system"));
         sizes.sort_unstable();
-        let (half, largest) = (sizes[sizes.len() / 2], sizes[sizes.len() - 1]);
+        let half = sizes[sizes.len() / 2];
+        let largest = sizes[sizes.len() - 1];
         assert!((500..10_000).contains(&half), "half are up to {half}");
         assert!(largest > 5_000_000, "the largest is {largest}");
         assert!(sizes.iter().filter(|size| **size == 0).count() > 20, "some are empty");
@@ -284,7 +285,10 @@ mod tests {
 
     #[test]
     fn names_differ_and_every_parent_comes_first() {
-        let (mut seen, mut links, mut longest, mut deepest) = (HashSet::from([Vec::new()]), 0, 0, 0);
+        let mut seen = HashSet::from([Vec::new()]);
+        let mut links = 0;
+        let mut longest = 0;
+        let mut deepest = 0;
         for entry in made("like:system").entries() {
             let path = entry.path.clone();
             let cut = path.iter().rposition(|byte| *byte == b'/');

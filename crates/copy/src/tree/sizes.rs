@@ -2,7 +2,7 @@
 
 use linerate_model::TreeKind;
 
-/// So many thousandths of the files are of at most so many bytes, before scaling; straight lines between.
+/// Points of a distribution: thousandths of the files, and their largest size before scaling; straight lines between.
 type Quantiles = &'static [(u64, u64)];
 
 const SYSTEM: Quantiles = &[
@@ -21,15 +21,15 @@ const PHOTOS: Quantiles = &[(0, 1_200_000), (100, 2_000_000), (500, 3_800_000), 
 const MAIL: Quantiles =
     &[(0, 900), (300, 2_500), (600, 6_000), (850, 20_000), (950, 80_000), (990, 400_000), (1_000, 8_000_000)];
 
-/// Quantiles are drawn in so many steps.
+/// Resolution of the quantiles.
 const STEPS: u64 = 1 << 32;
 
-/// How sizes are drawn and scaled.
+/// Distribution and scaling of sizes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
     quantiles: Quantiles,
     bytes: u64,
-    /// Of all files, before scaling.
+    /// Sum over all files, before scaling.
     drawn: u128,
 }
 
@@ -42,7 +42,8 @@ impl Sizes {
             TreeKind::Mail => MAIL,
         };
         let mut sizes = Self { quantiles, bytes, drawn: 0 };
-        let (mut drawn, mut files) = (0, 0_u64);
+        let mut drawn = 0;
+        let mut files = 0_u64;
         for draw in draws {
             drawn += u128::from(sizes.raw(draw));
             files += 1;
@@ -56,8 +57,8 @@ impl Sizes {
         sizes
     }
 
-    /// The size of the file with `draw` after files that drew `before` together, and what they drew with it. Cutting the sum
-    /// rather than each size makes them come to it exactly.
+    /// The size of the file with `draw` after files that drew `before` together, and what they drew with it. Cutting
+    /// the sum rather than each size makes them come to it exactly.
     pub(crate) fn next(&self, before: u128, draw: u64) -> (u64, u128) {
         let after = before + u128::from(self.raw(draw));
         let part = |drawn: u128| drawn * u128::from(self.bytes) / self.drawn.max(1);
@@ -68,7 +69,8 @@ impl Sizes {
         let at = draw % STEPS * 1_000;
         let segment = self.quantiles.windows(2).find(|pair| at < pair[1].0 * STEPS);
         let Some(&[(from, low), (to, high)]) = segment else { return 0 };
-        let (offset, length) = (u128::from(at - from * STEPS), u128::from((to - from) * STEPS));
+        let offset = u128::from(at - from * STEPS);
+        let length = u128::from((to - from) * STEPS);
         low + (u128::from(high - low) * offset / length) as u64
     }
 }
@@ -91,7 +93,8 @@ mod tests {
         #[test]
         fn sizes_come_to_the_sum(draws in prop::collection::vec(any::<u64>(), 1..200), bytes in 0..1_u64 << 50) {
             let sizes = Sizes::new(TreeKind::System, bytes, draws.iter().copied());
-            let (mut before, mut sum) = (0, 0);
+            let mut before = 0;
+            let mut sum = 0;
             for draw in draws {
                 let (size, after) = sizes.next(before, draw);
                 sum += size;

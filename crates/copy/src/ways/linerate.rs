@@ -1,4 +1,5 @@
-//! From agent to agent over TCP: a source to each of its destinations, many files in flight, and no answer for any of them.
+//! From agent to agent over TCP: a source to each of its destinations, many files in flight, and no answer for any of
+//! them.
 
 use super::settle;
 use crate::CopyError;
@@ -25,7 +26,7 @@ use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::Duration;
 
-/// How often a destination that owes its last word is looked at.
+/// Interval of looking at a destination that owes its last word.
 const LOOK: Duration = Duration::from_secs(1);
 /// Questions that may be on their way.
 const QUESTIONS: usize = 16;
@@ -56,7 +57,7 @@ impl Lanes {
         let own = listener.address;
         let asks = options.existing == CopyExisting::Resume;
         let (lanes, asks) = listener.accept(options.lanes, asks, control)?;
-        // It is told to people: one that is gone already is known by where it came to.
+        // The address is for messages: a lane that is gone already has the address that it came to.
         let address = lanes.first().and_then(|lane| lane.peer_addr().ok()).unwrap_or(own);
         Ok(Self { address, lanes, asks })
     }
@@ -82,7 +83,8 @@ impl Target {
             if let Some(asks) = asks {
                 let (missing_in, missing) = bounded(BATCHES);
                 let (pending_in, pending) = bounded(QUESTIONS);
-                let (listed, mut answers) = (wanted, asks.try_clone());
+                let listed = wanted;
+                let mut answers = asks.try_clone();
                 scope.spawn(move || {
                     if let Err(error) = ask(asks, &listed, &pending_in) {
                         unasked(&error, side, control);
@@ -136,7 +138,7 @@ fn send(mut lane: TcpStream, blocks: &Receiver<Block>, side: &Side, control: &Co
 fn end(mut lane: TcpStream, address: SocketAddr, side: &Side, control: &Control) -> bool {
     let mut word = [0];
     let heard = last_word(&mut lane, &mut word);
-    // Behind the last word all has been acknowledged, and the figures are those of its last round trips.
+    // After the last word all has been acknowledged, and the figures are those of its last round trips.
     if let Ok(after) = tcp::info(lane.as_fd()) {
         side.add_connection(tcp_flow(&lane, &tcp::Info::default(), &after));
     }
@@ -321,7 +323,7 @@ fn receive(lane: &mut TcpStream, mut out: impl Stage<Block>, side: &Side, contro
     while lane.read(&mut nowhere).is_ok_and(|read| read > 0) {}
 }
 
-/// Reads as much as is there at a time, so that waiting and taking can be told apart.
+/// Reads the available bytes, so that waiting and taking are separate.
 fn fill(
     lane: &mut TcpStream,
     mut space: &mut [u8],

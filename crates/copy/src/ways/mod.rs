@@ -1,4 +1,5 @@
-//! How a tree gets from its source to its destination: a file for each way, as [`CopyWay`](linerate_model::CopyWay) lists them.
+//! Ways of a tree from its source to its destination: a file for each way, as [`CopyWay`](linerate_model::CopyWay)
+//! lists them.
 
 pub(crate) mod linerate;
 pub(crate) mod path;
@@ -11,11 +12,12 @@ use linerate_sys::clock;
 use linerate_sys::thread::ThreadCost;
 use linerate_units::Nanos;
 
-/// Folders get their modes and times, and all becomes durable if it is to be at the end. All lanes wait for that, so it is work of
-/// all their last stages.
+/// Folders get their modes and times, and all becomes durable if it is to be at the end. All lanes wait for that, so it
+/// is work of all their last stages.
 pub(crate) fn settle(root: Option<&Root>, sync: CopySync, lanes: usize, side: &Side, control: &Control) {
     let Some(root) = root else { return };
-    let (begun, cost) = (clock::now(), ThreadCost::of_caller());
+    let begun = clock::now();
+    let cost = ThreadCost::of_caller();
     let _told = side.board.each_works(CopyStage::Sync, lanes, begun);
     root.settle(control);
     if sync != CopySync::None

@@ -23,7 +23,8 @@ pub(crate) fn copy(
     start: u64,
     control: &Control,
 ) -> CopySide {
-    let (reading, writing) = (Side::new(control), Side::new(control));
+    let reading = Side::new(control);
+    let writing = Side::new(control);
     let lanes = usize::from(options.lanes);
     let here = origin.is_here() && root.is_none_or(|root| root.storage.is_here());
     let complete = thread::scope(|scope| {
@@ -31,14 +32,16 @@ pub(crate) fn copy(
         let mut wanted = batches;
         if let Some(root) = root.filter(|root| root.existing == CopyExisting::Resume) {
             let (missing_in, missing) = bounded(BATCHES);
-            let (listed, side) = (wanted, &writing);
+            let listed = wanted;
+            let side = &writing;
             scope.spawn(move || leave_out(root, &listed, &missing_in, side));
             wanted = missing;
         }
         let writers: Vec<_> = (0..lanes)
             .map(|_| {
                 let shared = |side| Shared { options, side, control };
-                let (reading, writing) = (shared(&reading), shared(&writing));
+                let reading = shared(&reading);
+                let writing = shared(&writing);
                 if here {
                     return in_one_thread(scope, (origin, root), wanted.clone(), (reading, writing));
                 }

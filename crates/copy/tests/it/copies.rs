@@ -49,7 +49,8 @@ fn everything_a_tree_may_hold_arrives() {
     let copied = copy(OPTIONS, CopyTree::Folder(folder(from.path())), CopyFrom::Files, into).expect("copied");
     assert_eq!(copied.source.faults, []);
     assert_eq!(copied.destination.faults, []);
-    let (sent, got) = (&copied.source.sides[0], &copied.destination.sides[0]);
+    let sent = &copied.source.sides[0];
+    let got = &copied.destination.sides[0];
     assert!(sent.complete && got.complete);
     assert_eq!((got.files, got.links, got.folders), (9, 2, 61));
     assert_eq!((got.files, got.bytes, got.verified), (sent.files, sent.bytes, 9));
@@ -84,8 +85,8 @@ fn a_made_tree_is_the_same_from_memory_from_files_and_by_path() {
     assert!(census(targets[0].path()).len() >= 730);
 }
 
-/// Asserts that a stage accounts for all the time of its side, and for no more than its threads had: these begin before the
-/// side's time does, and may end after it.
+/// Asserts that a stage accounts for all the time of its side, and for no more than its threads had: these begin before
+/// the side's time does, and may end after it.
 fn assert_within(stage: CopyStage, time: &StageTime, side_ns: u64, elapsed_ns: u64) {
     let all = (time.busy + time.waiting_for_previous + time.waiting_for_next).get();
     let threads = u64::from(time.threads);
@@ -146,7 +147,8 @@ fn stages_that_share_a_thread_share_its_time() {
 
 /// Copies a file of each mode within this host.
 fn modes_arrive(modes: &[u32]) {
-    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let from = tempdir().expect("a folder");
+    let to = tempdir().expect("a folder");
     for mode in modes {
         let path = from.path().join(format!("{mode:o}"));
         fs::write(&path, "x").expect("written");
@@ -170,7 +172,8 @@ fn files_that_only_root_may_read_keep_their_permissions() {
 
 #[test]
 fn links_are_left_out_where_that_is_asked_and_counted() {
-    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let from = tempdir().expect("a folder");
+    let to = tempdir().expect("a folder");
     fs::write(from.path().join("file"), "x").expect("written");
     symlink("file", from.path().join("one")).expect("a link");
     symlink("/nowhere", from.path().join("two")).expect("a link");

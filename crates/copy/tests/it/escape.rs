@@ -1,5 +1,6 @@
-//! Attack: whoever may write below an allowed folder puts a symbolic link in the place of a folder, over and over, while copies and
-//! shares open it (RENAME and SYMLINK of an NFS share, or a local user). Nothing outside may be read, written, chmodded or removed.
+//! Attack: whoever may write below an allowed folder puts a symbolic link in the place of a folder, over and over,
+//! while copies and shares open it (RENAME and SYMLINK of an NFS share, or a local user). Nothing outside may be read,
+//! written, chmodded or removed.
 
 use crate::pair::{OPTIONS, assignment, census, copier, folder, made, one, role, task};
 use linerate_copy::{AllowedFolders, Copy};
@@ -115,7 +116,8 @@ fn a_swapped_folder_is_never_left_by_a_source() {
     fs::write(scene.data().join("public"), "public").expect("written");
     let copied = |number: usize| {
         let to = scene.allowed.path().join(format!("copied-{number}"));
-        let (tree, into) = (CopyTree::Folder(folder(&scene.data())), CopyInto::Folder(folder(&to)));
+        let tree = CopyTree::Folder(folder(&scene.data()));
+        let into = CopyInto::Folder(folder(&to));
         let read = copier(options(), tree, CopyFrom::Files, into).run(&scene.engine()).map(one);
         let names: Vec<_> = census(&to).into_keys().collect();
         assert!(names.is_empty() || names == [b"public"], "{names:?}");

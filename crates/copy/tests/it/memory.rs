@@ -6,7 +6,8 @@ use std::fs;
 use std::process::Command;
 use tempfile::{tempdir, tempdir_in};
 
-/// What the process may take more for 36,000 files more, bytes: a path held for each would be some 100 bytes, with what belongs to it.
+/// What the process may take more for 36,000 files more, bytes: a path held for each would be some 100 bytes, with what
+/// belongs to it.
 const MORE: u64 = 3 << 19;
 
 /// Resident memory at its peak since the last time this was asked, bytes (proc_pid_status(5), `VmHWM`).

@@ -25,7 +25,8 @@ fn temporary(root: &Path) -> Vec<String> {
 #[test]
 fn an_interrupted_copy_goes_on_to_the_same_tree() {
     let tree = made("files=12000,folders=40,bytes=60M");
-    let (to, whole) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let to = tempdir().expect("a folder");
+    let whole = tempdir().expect("a folder");
     alone(OPTIONS, tree.clone(), CopyFrom::Memory, CopyInto::Folder(folder(whole.path()))).expect("copied");
     let into = || CopyInto::Folder(folder(to.path()));
 
@@ -47,12 +48,14 @@ fn an_interrupted_copy_goes_on_to_the_same_tree() {
         [source, destination].map(|end| end.join().expect("no panic"))
     });
     assert!(matches!(destination.expect_err("it was stopped").error, FailedBy::Stop(_)));
-    let (sent, got) = (one(source.expect("it goes on as far as it can")), ends[1].meter().expect("begun").operations);
+    let sent = one(source.expect("it goes on as far as it can"));
+    let got = ends[1].meter().expect("begun").operations;
     assert!(!sent.sides[0].complete);
     assert!((300..12_000).contains(&got), "{got}");
     assert!(sent.faults.iter().any(|fault| fault.reason.contains("broke")), "{:?}", sent.faults);
     assert_eq!(temporary(to.path()), Vec::<String>::new());
-    let (partly, all) = (census(to.path()), census(whole.path()));
+    let partly = census(to.path());
+    let all = census(whole.path());
     for (path, about) in partly.iter().filter(|(_, about)| about.starts_with("100")) {
         assert_eq!(all.get(path), Some(about), "what has its name is whole: {}", String::from_utf8_lossy(path));
     }
@@ -115,7 +118,8 @@ fn a_full_disk_is_named_and_leaves_nothing_half_written() {
 
 #[test]
 fn a_file_that_changes_while_it_is_read_is_named_and_left_out() {
-    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let from = tempdir().expect("a folder");
+    let to = tempdir().expect("a folder");
     fs::write(from.path().join("steady"), "s").expect("written");
     let changing = from.path().join("changing");
     fs::write(&changing, vec![1; 64 << 20]).expect("written");
@@ -145,7 +149,8 @@ fn a_file_that_changes_while_it_is_read_is_named_and_left_out() {
 
 #[test]
 fn what_cannot_be_copied_is_named_and_stops_what_is_to_stop() {
-    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let from = tempdir().expect("a folder");
+    let to = tempdir().expect("a folder");
     nix::unistd::mkfifo(&from.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("made");
     fs::write(from.path().join("file"), "f").expect("written");
     let tree = || CopyTree::Folder(folder(from.path()));
@@ -165,7 +170,8 @@ fn what_cannot_be_copied_is_named_and_stops_what_is_to_stop() {
 /// A folder cannot be replaced by a file; the file is named, at the stage that names files.
 #[test]
 fn a_name_that_is_taken_by_a_folder_is_a_fault() {
-    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let from = tempdir().expect("a folder");
+    let to = tempdir().expect("a folder");
     fs::write(from.path().join("x"), "file").expect("written");
     fs::create_dir_all(to.path().join("x/y")).expect("made");
     let options = CopyOptions { existing: CopyExisting::Replace, ..OPTIONS };

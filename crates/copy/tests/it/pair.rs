@@ -46,7 +46,8 @@ pub(crate) fn made(text: &str) -> CopyTree {
 }
 
 pub(crate) fn task(options: CopyOptions, tree: CopyTree, from: CopyFrom, into: CopyInto) -> CopyTask {
-    let (sources, destinations) = (vec!["a".into()], vec!["b".into()]);
+    let sources = vec!["a".into()];
+    let destinations = vec!["b".into()];
     CopyTask {
         tree,
         each: Vec::new(),
@@ -134,7 +135,8 @@ pub(crate) fn alone(
     assert_eq!(told, Some((counts.sides[0].files, counts.sides[0].bytes)), "each file is done once");
     // What is counted at the end was told meanwhile. Work of all lanes is timed twice.
     for (stage, time) in &counts.sides[0].stages {
-        let (told, counted) = (stage_micros(&session, stage.name()).expect("it is told"), time.busy.get() / 1_000);
+        let told = stage_micros(&session, stage.name()).expect("it is told");
+        let counted = time.busy.get() / 1_000;
         assert!(told >= counted && (told == counted || *stage == CopyStage::Sync), "{stage:?}: {told} of {counted}");
     }
     Ok(counts)
@@ -172,7 +174,8 @@ pub(crate) fn census(root: &Path) -> BTreeMap<Vec<u8>, String> {
 
 /// Fails with the first difference rather than with two whole trees.
 pub(crate) fn assert_same(left: &Path, right: &Path) {
-    let (left, right) = (census(left), census(right));
+    let left = census(left);
+    let right = census(right);
     for (path, about) in &left {
         assert_eq!(right.get(path), Some(about), "{}", String::from_utf8_lossy(path));
     }

@@ -28,7 +28,8 @@ fn host(task: &CopyTask, role: Role) -> Assignment {
 
 #[test]
 fn each_of_several_sources_has_a_folder_of_its_own() {
-    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let from = tempdir().expect("a folder");
+    let to = tempdir().expect("a folder");
     let task = task(OPTIONS, written(from.path()), CopyFrom::Files, CopyInto::Folder(folder(to.path())));
     let destination = role(RoleKind::Destination, &[(0, Some("left")), (1, Some("right"))], &[]);
     let counted = run(
@@ -50,7 +51,8 @@ fn each_of_several_sources_has_a_folder_of_its_own() {
 /// Where the source cannot reach it.
 #[test]
 fn a_destination_may_open_the_connections() {
-    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let from = tempdir().expect("a folder");
+    let to = tempdir().expect("a folder");
     let task = task(OPTIONS, written(from.path()), CopyFrom::Files, CopyInto::Folder(folder(to.path())));
     let source = role(RoleKind::Source, &[(0, None)], &[]);
     let destination = role(RoleKind::Destination, &[], &[0]);
@@ -85,7 +87,8 @@ fn one_source_sends_to_several_destinations_and_counts_each() {
 
 #[test]
 fn a_host_copies_to_itself_in_two_roles() {
-    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let from = tempdir().expect("a folder");
+    let to = tempdir().expect("a folder");
     let task = task(OPTIONS, written(from.path()), CopyFrom::Files, CopyInto::Folder(folder(to.path())));
     let roles = vec![role(RoleKind::Source, &[], &[0]), role(RoleKind::Destination, &[(0, None)], &[])];
     let counted = run(&engine(), [assignment(&task, roles)]).remove(0).expect("copied");
@@ -97,7 +100,8 @@ fn a_host_copies_to_itself_in_two_roles() {
 
 #[test]
 fn several_copiers_write_to_folders_that_another_host_serves() {
-    let (from, to) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    let from = tempdir().expect("a folder");
+    let to = tempdir().expect("a folder");
     // No links: their times are the server's own.
     for file in 0..60 {
         fs::write(from.path().join(format!("{file}")), vec![file; 1_000 * usize::from(file)]).expect("written");

@@ -119,7 +119,8 @@ fn closed(mut stream: TcpStream) {
 #[test]
 fn each_connection_goes_where_its_first_bytes_say_and_all_of_them_are_left_to_be_read() {
     let port = Port::start();
-    let (one, two) = (port.listens(1), port.listens(2));
+    let one = port.listens(1);
+    let two = port.listens(2);
     let hello = b"\x16\x03\x01\x02\x00\x01\x00";
     let _clients = [&greeting(2)[..], hello, &greeting(1)].map(|bytes| port.says(bytes));
     for (mut stream, said) in [
@@ -165,7 +166,8 @@ fn strangers_that_wait_keep_nobody_out() {
 #[test]
 fn a_listener_that_accepts_by_itself_leaves_what_is_not_its_own_to_the_port() {
     let port = Port::start();
-    let (many, other) = (port.listens(1).for_many(), port.listens(2));
+    let many = port.listens(1).for_many();
+    let other = port.listens(2);
     let _clients = [b"\x16\x03\x01\x02\x00", &greeting(2)[..], &greeting(1)].map(|bytes| port.says(bytes));
     accepted(&many);
     accepted(&other);
@@ -210,7 +212,8 @@ fn each_peer_has_a_socket_of_its_own_at_the_port() {
 fn an_address_that_this_host_does_not_have_is_reached_at_one_of_its_own() {
     for own in [Ipv4Addr::UNSPECIFIED.into(), HERE] {
         let port = Port::start_at(own);
-        let (named, options) = (IpAddr::from(Ipv4Addr::new(198, 18, 0, 9)), SocketOptions::default());
+        let named = IpAddr::from(Ipv4Addr::new(198, 18, 0, 9));
+        let options = SocketOptions::default();
         let listener = port.options().datagrams(spec(Transport::Udp, &options), named, greets(1)).expect("it listens");
         let client = UdpSocket::bind((HERE, 0)).expect("bound");
         client.connect((HERE, port.address.port())).expect("connected");
@@ -226,7 +229,8 @@ fn an_address_that_this_host_does_not_have_is_reached_at_one_of_its_own() {
 #[test]
 fn datagrams_without_the_key_are_for_nobody() {
     let port = Port::start();
-    let (listener, client) = (port.hears(1), port.client());
+    let listener = port.hears(1);
+    let client = port.client();
     for stranger in [&greeting(2)[..], &greeting(1)[..GREETING - 1], &[0; 72], &[7; 1_000], b""] {
         client.send(stranger).expect("sent");
     }
@@ -236,11 +240,13 @@ fn datagrams_without_the_key_are_for_nobody() {
     assert_eq!(listener.receive(&mut [0; 100]).map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
 }
 
-/// The race: a socket for one peer is bound, and not connected yet, when others greet. The kernel gives it about half of them.
+/// The race: a socket for one peer is bound, and not connected yet, when others greet. The kernel gives it about half
+/// of them.
 #[test]
 fn what_a_new_socket_is_given_of_others_reaches_their_listener() {
     let port = Port::start();
-    let (first, other) = (port.hears(1), port.hears(2));
+    let first = port.hears(1);
+    let other = port.hears(2);
     let client = port.client();
     let strays: Vec<_> = (0..32).map(|_| port.client()).collect();
     client.send(&greeting(1)).expect("sent");
@@ -251,7 +257,7 @@ fn what_a_new_socket_is_given_of_others_reaches_their_listener() {
     for stray in &strays {
         stray.send(&greeting(2)).expect("sent");
     }
-    port.server.port().give_to(&socket.into(), peer).expect("connected");
+    port.server.port().connect(&socket.into(), peer).expect("connected");
     let mut missing: Vec<_> = strays.iter().map(|stray| stray.local_addr().expect("bound")).collect();
     while !missing.is_empty() {
         let peer = heard(&other);
@@ -294,7 +300,7 @@ fn a_session_shares_the_port_at_its_addresses_only() {
     }
 }
 
-/// Options that a listener of its own hands down to what it accepts.
+/// A listener with a port of its own passes these options on to its connections.
 #[test]
 fn connections_have_the_options_of_their_session() {
     let port = Port::start();
@@ -304,23 +310,24 @@ fn connections_have_the_options_of_their_session() {
     let stream = accepted(&listener);
     let socket = SockRef::from(&stream);
     assert_eq!((socket.tos_v4().expect("read"), socket.tcp_nodelay().expect("read")), (46 << 2, true));
-    // The scale of the window was told before the session's options were known.
+    // The scale of the window was sent before the session's options were known.
     let huge = SocketOptions { receive_buffer: Some(linerate_units::ByteCount::new(1 << 40)), ..options };
     crate::socket::check_receive_buffer(&huge).expect_err("more than any host has");
 }
 
-/// A request may wait behind the load of a trial, but not for ever: the session of a client that has vanished goes on sending datagrams
-/// meanwhile.
+/// A request may wait for the load of a trial, but not for ever: the session of a client that has vanished goes on
+/// sending datagrams meanwhile.
 #[test]
 fn requests_and_data_end_when_their_peer_has_vanished() {
     let port = Port::start();
     let one = port.listens(1);
     let _clients = [&greeting(1)[..], b"\x16\x03\x01\x02\x00\x01\x00"].map(|bytes| port.says(bytes));
-    let (session, api) = (accepted(&one), port.api.recv().expect("the port lives"));
-    let timeout = |stream: &TcpStream| SockRef::from(stream).tcp_user_timeout().expect("told");
-    assert_eq!((timeout(&session), timeout(&api)), (Some(crate::PEER_GONE), Some(crate::PEER_GONE)));
-    assert!(SockRef::from(&api).keepalive().expect("told"), "an idle one is asked for too");
+    let session = accepted(&one);
+    let api = port.api.recv().expect("the port lives");
+    assert!(SockRef::from(&api).keepalive().expect("getsockopt"), "idle connections end too");
     for stream in [&session, &api] {
-        assert!(SockRef::from(stream).tcp_nodelay().expect("told"));
+        let socket = SockRef::from(stream);
+        assert_eq!(socket.tcp_user_timeout().expect("getsockopt"), Some(crate::PEER_GONE));
+        assert!(socket.tcp_nodelay().expect("getsockopt"));
     }
 }

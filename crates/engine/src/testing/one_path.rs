@@ -1,4 +1,4 @@
-//! The client and the server of one path, on loopback: what the tests of streams, RPC and NFS share.
+//! The client and the server of one path over loopback, for tests of engines.
 
 use super::{Session, assignment, sessions};
 use crate::{Counted, EngineFailure, FailedBy, Stopped};
@@ -9,12 +9,12 @@ use linerate_units::Nanos;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-/// The link between the two.
+/// Link between client and server.
 pub const LINK: LinkId = LinkId(0);
 /// Longer than any session of a test takes.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How a session ended.
+/// Result of a session.
 pub type Ended = Result<Counted, EngineFailure>;
 
 /// Returns the role of the client.
@@ -28,7 +28,8 @@ pub fn server_role(path: u16, address: IpAddr) -> Role {
     Role { kind: RoleKind::Server { path }, listens: vec![listen], connects: Vec::new() }
 }
 
-/// Returns one host's part of `task` over as many paths as `paths` says, measured for `measure` after 100 ms of warm-up.
+/// Returns one host's part of `task` over as many paths as `paths` says, measured for `measure` after 100 ms of
+/// warm-up.
 ///
 /// # Panics
 /// The task has no paths.
@@ -38,7 +39,7 @@ pub fn part(task: &Task, measure: Nanos, roles: Vec<Role>, paths: usize) -> Assi
     assignment(task, Timing::of(Nanos::from_millis(100), measure), roles)
 }
 
-/// Returns what the client and the server do.
+/// Returns the assignments of the client and the server.
 ///
 /// # Panics
 /// The task has no sockets.
@@ -55,7 +56,7 @@ pub fn pair(parts: [Assignment; 2]) -> [Session; 2] {
     sessions(parts).try_into().ok().expect("two")
 }
 
-/// Returns what a host with one role counted.
+/// Returns the counts of a host with one role.
 ///
 /// # Panics
 /// The session failed, or left something behind.
@@ -68,7 +69,7 @@ pub fn counts(ended: Ended) -> EndCounts {
     }
 }
 
-/// Returns why a session failed.
+/// Returns the error of a session.
 ///
 /// # Panics
 /// It did not fail, or was stopped.

@@ -1,4 +1,4 @@
-//! Questions built by another implementation; answers read by it.
+//! Requests built by another implementation, and answers read by it.
 
 use super::*;
 use crate::mutated::mutated;
@@ -9,8 +9,8 @@ const OWN: Mac = Mac([2, 0, 0, 0, 1, 0]);
 const BROADCAST: [u8; 6] = [0xff; 6];
 
 fn link() -> Link {
-    let hosts = |first: &str, mac| Hosts { first: first.parse().unwrap(), count: 5_000, mac };
-    Link(vec![hosts("198.18.16.0", Macs::From(OWN)), hosts("2001:2::1:0", Macs::From(OWN))])
+    let firsts = ["198.18.16.0", "2001:2::1:0"];
+    Link(firsts.map(|first| Hosts { first: first.parse().unwrap(), count: 5_000, mac: Macs::From(OWN) }).into())
 }
 
 fn arp(sender: [u8; 4], target: [u8; 4]) -> Vec<u8> {
@@ -25,15 +25,15 @@ fn arp(sender: [u8; 4], target: [u8; 4]) -> Vec<u8> {
 }
 
 #[test]
-fn arp_is_answered_for_every_host_and_no_other() {
+fn arp_is_answered_for_every_host_only() {
     let link = link();
     for (target, last) in [([198, 18, 16, 0], 0u16), ([198, 18, 17, 7], 263), ([198, 18, 35, 135], 4_999)] {
         let reply = link.answer(&arp([198, 18, 0, 1], target)).expect("an answer");
         let [high, low] = (0x0100 + last).to_be_bytes();
-        let own = [2, 0, 0, 0, high, low];
-        assert_eq!((&reply[..6], &reply[6..12], reply.len()), (&ASKER.0[..], &own[..], 60));
+        let mac = [2, 0, 0, 0, high, low];
+        assert_eq!((&reply[..6], &reply[6..12], reply.len()), (&ASKER.0[..], &mac[..], 60));
         assert_eq!(reply[12..22], [8, 6, 0, 1, 8, 0, 6, 4, 0, 2]);
-        assert_eq!((&reply[22..28], &reply[28..32]), (&own[..], &target[..]));
+        assert_eq!((&reply[22..28], &reply[28..32]), (&mac[..], &target[..]));
         assert_eq!((&reply[32..38], &reply[38..42]), (&ASKER.0[..], &[198, 18, 0, 1][..]));
         assert_eq!(link.answer(&reply), None, "an answer is no question");
     }
@@ -42,7 +42,7 @@ fn arp_is_answered_for_every_host_and_no_other() {
     }
     let announced = arp([198, 18, 16, 5], [198, 18, 16, 5]);
     assert_eq!(link.answer(&announced), None, "an announcement wants no answer");
-    // Who is not yet sure of its address asks without one (RFC 5227).
+    // A host that probes its address asks without a sender address (RFC 5227).
     assert!(link.answer(&arp([0; 4], [198, 18, 16, 5])).is_some());
     let whole = arp([198, 18, 0, 1], [198, 18, 16, 5]);
     for length in 0..42 {
@@ -62,7 +62,8 @@ fn echo_v4(to: Mac, target: [u8; 4], payload: &[u8]) -> Vec<u8> {
 
 #[test]
 fn echo_is_answered() {
-    let (link, payload) = (link(), [0x5a; 1_400]);
+    let link = link();
+    let payload = [0x5a; 1_400];
     for length in [0, 1, 56, 1_400] {
         let question = echo_v4(OWN.plus(3), [198, 18, 16, 3], &payload[..length]);
         let reply = link.answer(&question).expect("an answer");
@@ -80,7 +81,7 @@ fn echo_is_answered() {
     assert_eq!(link.answer(&echo_v4(OWN, [198, 18, 16, 3], b"abcd")), None, "another host's Ethernet address");
     assert_eq!(link.answer(&echo_v4(Mac(BROADCAST), [198, 18, 16, 3], b"abcd")), None, "to everybody");
     assert_eq!(link.answer(&echo_v4(OWN, [198, 18, 15, 3], b"abcd")), None, "no host of ours");
-    // Any bit of the packet that changes spoils a checksum or the address; what pads the frame is nobody's.
+    // Any changed bit of the packet spoils a checksum or the address. The padding does not matter.
     for bit in ETHERNET * 8..good.len() * 8 {
         let mut changed = good.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
@@ -106,12 +107,13 @@ fn solicitation(source: &str, target: Ipv6Addr, options: &[u8]) -> Vec<u8> {
 
 #[test]
 fn solicitations_are_answered() {
-    let (link, target) = (link(), v6("2001:2::1:1387"));
-    let own = OWN.plus(4_999);
+    let link = link();
+    let target = v6("2001:2::1:1387");
+    let mac = OWN.plus(4_999);
     let own_option = [&[1, 1][..], &ASKER.0].concat();
     for options in [&own_option[..], &[]] {
         let reply = link.answer(&solicitation("2001:2::1", target, options)).expect("an answer");
-        assert_eq!((&reply[..6], &reply[6..12], reply[21]), (&ASKER.0[..], &own.0[..], 255));
+        assert_eq!((&reply[..6], &reply[6..12], reply[21]), (&ASKER.0[..], &mac.0[..], 255));
         let packet = SlicedPacket::from_ethernet(&reply).unwrap();
         let header = packet.net.as_ref().and_then(|net| net.ipv6_ref()).unwrap().header();
         assert_eq!((header.source_addr(), header.destination_addr()), (target, v6("2001:2::1")));
@@ -120,11 +122,11 @@ fn solicitations_are_answered() {
         assert_eq!((icmp.type_u8(), icmp.slice()[4]), (136, 0x60));
         assert_eq!(
             (&icmp.slice()[8..24], &icmp.slice()[24..]),
-            (&target.octets()[..], &[&[2, 1][..], &own.0].concat()[..])
+            (&target.octets()[..], &[&[2, 1][..], &mac.0].concat()[..])
         );
         assert_eq!(link.answer(&reply), None, "an answer is no question");
     }
-    // Somebody looks whether the address is free.
+    // Duplicate address detection.
     let reply = link.answer(&solicitation("::", target, &[])).expect("an answer");
     assert_eq!((&reply[..6], reply[58]), (&[0x33, 0x33, 0, 0, 0, 1][..], 0x20));
     assert_eq!(link.answer(&solicitation("::", target, &own_option)), None, "void by RFC 4861 section 7.1.1");
@@ -149,7 +151,8 @@ fn solicitations_are_answered() {
 
 #[test]
 fn echo_over_ipv6_is_answered() {
-    let (link, to) = (link(), v6("2001:2::1:3"));
+    let link = link();
+    let to = v6("2001:2::1:3");
     let mut question = Vec::new();
     PacketBuilder::ethernet2(ASKER.0, OWN.plus(3).0)
         .ipv6(v6("2001:2::1").octets(), to.octets(), 64)
@@ -168,7 +171,7 @@ fn echo_over_ipv6_is_answered() {
     assert_eq!(link.answer(&question), None, "another host's Ethernet address");
 }
 
-/// Whatever comes in, nothing breaks; and what goes out is never longer than the shortest frame or the question.
+/// Arbitrary bytes do not panic, and an answer is never longer than the shortest frame or its request.
 #[test]
 fn foreign_bytes_do_no_harm() {
     let link = link();
@@ -178,12 +181,12 @@ fn foreign_bytes_do_no_harm() {
         echo_v4(OWN.plus(3), [198, 18, 16, 3], &[0; 56]),
         solicitation("2001:2::1", v6("2001:2::1:3"), &option),
     ];
-    let mut answered = 0;
+    let mut count = 0;
     for frame in mutated(&seeds).take(200_000) {
         if let Some(answer) = link.answer(&frame) {
-            answered += 1;
+            count += 1;
             assert!(answer.len() <= frame.len().max(86), "{} of {}", answer.len(), frame.len());
         }
     }
-    assert!(answered > 50_000, "{answered}: the questions are hardly ever whole");
+    assert!(count > 50_000, "{count}: the questions are hardly ever whole");
 }

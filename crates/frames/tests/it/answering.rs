@@ -1,4 +1,4 @@
-//! A host with a kernel of its own asks for thousands of simulated ones: it finds them all, and they echo.
+//! Thousands of simulated hosts, which a host with a kernel resolves and pings.
 
 use crate::ports::LONG;
 use linerate_engine::FailedBy;
@@ -29,8 +29,6 @@ fn host(v6: bool, index: u32) -> IpAddr {
 
 fn trial(engine: FrameEngine) -> FramesTask {
     let own = port("tester").unwrap();
-    let hosts =
-        |v6| SimulatedHosts { port: 0, first: first(v6), count: HOSTS, mac: MacRule::Counting { first: FIRST_MAC } };
     FramesTask {
         home: "tester".into(),
         ports: vec!["tester".into()],
@@ -55,50 +53,56 @@ fn trial(engine: FrameEngine) -> FramesTask {
         time: Nanos::from_secs(600),
         settle: Nanos::from_millis(0),
         engine,
-        hosts: vec![hosts(false), hosts(true)],
+        hosts: vec![simulated_hosts(false), simulated_hosts(true)],
     }
 }
 
-/// The Ethernet address that the kernel knows for an IP address.
-fn known(address: IpAddr) -> Option<Mac> {
+fn simulated_hosts(v6: bool) -> SimulatedHosts {
+    SimulatedHosts { port: 0, first: first(v6), count: HOSTS, mac: MacRule::Counting { first: FIRST_MAC } }
+}
+
+/// Returns the Ethernet address that the kernel knows for an IP address.
+fn neighbour(address: IpAddr) -> Option<Mac> {
     let output = Command::new("ip").args(["neigh", "show", &address.to_string()]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.split_whitespace().skip_while(|word| *word != "lladdr").nth(1)?.parse().ok()
 }
 
-/// Whether an address answers one echo request within so many seconds.
+/// Returns whether an address answers one echo request within `within` seconds.
 fn pings(address: IpAddr, bytes: u32, within: u32) -> bool {
-    let (size, within) = (bytes.to_string(), within.to_string());
-    let ping =
-        Command::new("ping").args(["-n", "-q", "-c", "1", "-W", &within, "-s", &size, &address.to_string()]).output();
-    ping.expect("ping: `make test` installs it").status.success()
+    let output = Command::new("ping")
+        .args(["-n", "-q", "-c", "1"])
+        .args(["-W", &within.to_string(), "-s", &bytes.to_string(), &address.to_string()])
+        .output();
+    output.expect("ping: `make test` installs it").status.success()
 }
 
-/// What the kernel host does meanwhile.
+/// Resolves and pings simulated hosts, on the host with a kernel.
 fn ask() {
     for v6 in [false, true] {
         for index in [0, 2_345, HOSTS - 1] {
             let address = host(v6, index);
             for bytes in [56, 1_400] {
-                // The kernel takes a neighbour that has not said where it is within 3 s for gone, until it is asked for again.
+                // After 3 s without an answer the kernel gives up on a neighbour until the next request.
                 wait_until(&format!("{address} answers"), || pings(address, bytes, 20).then_some(()));
             }
-            assert_eq!(known(address), Some(FIRST_MAC.plus(index)), "{address}");
+            assert_eq!(neighbour(address), Some(FIRST_MAC.plus(index)), "{address}");
         }
-        let (nobody, socket) = (host(v6, HOSTS), UdpSocket::bind(if v6 { "[::]:0" } else { "0.0.0.0:0" }).unwrap());
+        let nobody = host(v6, HOSTS);
+        let socket = UdpSocket::bind(if v6 { "[::]:0" } else { "0.0.0.0:0" }).unwrap();
         let _ = socket.send_to(b"?", (nobody, 9));
-        // The kernel's table may be smaller than this, so each is looked up while it is new.
+        // The kernel's table may be smaller, so each host is looked up while its entry is new.
         for index in (0..HOSTS).step_by(250) {
             let address = host(v6, index);
             wait_until(&format!("{address} is found"), || {
-                let found = known(address) == Some(FIRST_MAC.plus(index));
-                if !found {
+                let is_found = neighbour(address) == Some(FIRST_MAC.plus(index));
+                if !is_found {
                     let _ = socket.send_to(b"?", (address, 9));
                 }
-                found.then_some(())
+                is_found.then_some(())
             });
         }
-        assert_eq!(known(nobody), None, "{nobody} is no host");
+        assert_eq!(neighbour(nobody), None, "{nobody} is no host");
     }
 }
 
@@ -125,14 +129,14 @@ fn a_kernel_host_finds_and_pings_simulated_hosts() {
                 thread::scope(|scope| {
                     let running = scope.spawn(|| session.run(&Frames));
                     assert!(session.wait_for(Reached::Running, LONG), "{engine:?}");
-                    let asked = asker.enter(|| std::panic::catch_unwind(ask)).unwrap();
-                    session.stop("all has been asked");
-                    let ended = running.join().unwrap();
-                    asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                    assert!(matches!(ended.unwrap_err().error, FailedBy::Stop(_)), "{engine:?}");
+                    let outcome = asker.enter(|| std::panic::catch_unwind(ask)).unwrap();
+                    session.stop("enough");
+                    let result = running.join().unwrap();
+                    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                    assert!(matches!(result.unwrap_err().error, FailedBy::Stop(_)), "{engine:?}");
                 });
-                let after = asker.enter(|| pings(host(false, 1), 56, 1)).unwrap();
-                assert!(!after, "{engine:?}: it answers after the trial is over");
+                let answers = asker.enter(|| pings(host(false, 1), 56, 1)).unwrap();
+                assert!(!answers, "{engine:?}: it answers after the trial");
             }
         })
         .unwrap();

@@ -1,5 +1,4 @@
-//! Frames of other forms over a virtual cable: what varies takes exactly its values, checksums stay right, sizes come in
-//! their shares, and raw frames arrive byte for byte.
+//! Frames of other forms over a virtual cable: fields that vary, mixes of sizes and raw frames.
 
 use crate::ports::{AMPLE, ENGINES, GENTLE, UDP, counted, counts, failure, stream, trial, with_ports};
 use etherparse::{LaxSlicedPacket, TransportSlice};
@@ -20,52 +19,55 @@ fn vary(texts: &[&str]) -> FrameForm {
     FrameForm { vary, ..FrameForm::default() }
 }
 
-/// The frames that a trial of one stream puts on the wire, as their beginnings. The stream is meant for a port aside, so that
-/// nothing counts it and takes it away where it arrives.
+/// Runs a trial of one stream. Returns the beginnings of its frames. The stream's destination is a spare port, so that
+/// no counter removes the frames where they arrive.
 fn captured(
     engine: FrameEngine,
     mut stream: FrameStream,
     namespace: &linerate_sys::namespace::NetNamespace,
 ) -> Vec<Vec<u8>> {
     let mut route = Route::open().unwrap();
-    if route.index_of("aside").is_err() {
-        route.add_veth("aside", "aside-far", namespace, 1500).unwrap();
-        for name in ["aside", "aside-far"] {
+    if route.index_of("spare").is_err() {
+        route.add_veth("spare", "spare-far", namespace, 1500).unwrap();
+        for name in ["spare", "spare-far"] {
             let link = route.index_of(name).unwrap();
             route.set_up(link).unwrap();
         }
-        // Without a program of its own a virtual port takes raw frames only so.
+        // A virtual port without a program accepts raw frames only this way.
         Ethtool::open().unwrap().send_frame_by_frame("right").unwrap();
     }
-    let ear = PacketSocket::open(route.index_of("right").unwrap(), Some(ALL_PROTOCOLS)).unwrap();
-    ear.hear_all().unwrap();
-    ear.stamp_and_hold(16 << 20).unwrap();
+    let capture = PacketSocket::open(route.index_of("right").unwrap(), Some(ALL_PROTOCOLS)).unwrap();
+    capture.hear_all().unwrap();
+    capture.stamp_and_hold(16 << 20).unwrap();
     stream.to = 1;
     let mut trial = trial(engine, AMPLE, vec![stream]);
-    trial.ports = vec!["left".into(), "aside".into()];
+    trial.ports = vec!["left".into(), "spare".into()];
     trial.settle = Nanos::from_millis(0);
     let sent = counts(&trial).streams[0].sent;
-    let (mut incoming, mut frames) = (Incoming::new(64), Vec::new());
-    // Those that were sent are waited for, up to 30 s; others would be there with them.
-    while ear.wait(if (frames.len() as u64) < sent { 30_000 } else { 0 }) {
-        incoming.take(&ear).unwrap();
-        // Learning frames and the kernel's own chatter are none of the stream's.
-        let ours = |frame: &&[u8]| {
-            LaxSlicedPacket::from_ethernet(frame).is_ok_and(|packet| match packet.transport {
-                Some(TransportSlice::Udp(udp)) => matches!(udp.destination_port(), 5_001 | 7..=9),
-                Some(TransportSlice::Tcp(tcp)) => tcp.destination_port() == 5_001,
-                Some(TransportSlice::Icmpv4(_)) => true,
-                Some(TransportSlice::Icmpv6(icmp)) => icmp.type_u8() == 128,
-                _ => false,
-            })
-        };
-        frames.extend(incoming.frames().map(|(frame, _)| frame).filter(ours).map(<[u8]>::to_vec));
+    let mut incoming = Incoming::new(64);
+    let mut frames = Vec::new();
+    // Waits up to 30 s for the frames that were sent. Any others arrive with them.
+    while capture.wait(if (frames.len() as u64) < sent { 30_000 } else { 0 }) {
+        incoming.take(&capture).unwrap();
+        frames
+            .extend(incoming.frames().map(|(frame, _)| frame).filter(|frame| is_of_stream(frame)).map(<[u8]>::to_vec));
     }
     assert_eq!(frames.len() as u64, sent, "{engine:?}: all were captured");
     frames
 }
 
-/// RFC 1071.
+/// Returns whether a frame belongs to a stream. Others are learning frames and packets of the kernel.
+fn is_of_stream(frame: &[u8]) -> bool {
+    LaxSlicedPacket::from_ethernet(frame).is_ok_and(|packet| match packet.transport {
+        Some(TransportSlice::Udp(udp)) => matches!(udp.destination_port(), 5_001 | 7..=9),
+        Some(TransportSlice::Tcp(tcp)) => tcp.destination_port() == 5_001,
+        Some(TransportSlice::Icmpv4(_)) => true,
+        Some(TransportSlice::Icmpv6(icmp)) => icmp.type_u8() == 128,
+        _ => false,
+    })
+}
+
+/// Returns whether the RFC 1071 sum of `pieces` has only ones.
 fn sums_to_ones(pieces: &[&[u8]]) -> bool {
     let words = pieces.iter().flat_map(|piece| {
         piece.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)))
@@ -77,7 +79,7 @@ fn sums_to_ones(pieces: &[&[u8]]) -> bool {
     sum == 0xffff
 }
 
-/// IP header and transport of an untagged frame without padding.
+/// Returns whether the checksums of an untagged frame without padding are correct.
 fn checksums_are_right(frame: &[u8]) -> bool {
     let (ip, addresses, protocol, transport) = match frame[12..14] {
         [8, 0] => (&frame[14..34], &frame[26..34], frame[23], &frame[34..]),
@@ -91,7 +93,7 @@ fn checksums_are_right(frame: &[u8]) -> bool {
 #[lab_test(Bpf)]
 fn counting_fields_take_each_value_in_turn() {
     with_ports(|namespace| {
-        // What varies, where the low bytes of it are, over IPv4 and over IPv6 (128 bytes are what a capture keeps).
+        // Fields, and the positions of their low bytes over IPv4 and IPv6. A capture keeps 128 bytes.
         for (field, at) in [
             ("src-mac", [10, 10]),
             ("dst-mac", [4, 4]),
@@ -111,13 +113,13 @@ fn counting_fields_take_each_value_in_turn() {
                 if field.ends_with("mac") && (family, payload) != (0, UDP) {
                     continue;
                 }
-                let mut wish = stream(0, family, 110, None, payload);
+                let mut stream = stream(0, family, 110, None, payload);
                 let count = if field == "dst-port" && payload == UDP { 3 } else { 300 };
                 let total = if field == "dst-port" && payload == TCP { 1 } else { 2 * count + 1 };
-                wish.count = Some(total);
-                wish.form = vary(&[&format!("{field}:{count}")]);
+                stream.count = Some(total);
+                stream.form = vary(&[&format!("{field}:{count}")]);
                 for engine in ENGINES {
-                    let frames = captured(engine, wish.clone(), namespace);
+                    let frames = captured(engine, stream.clone(), namespace);
                     let at = at[family];
                     let value = |frame: &Vec<u8>| u16::from_be_bytes([frame[at], frame[at + 1]]);
                     let first = value(&frames[0]);
@@ -135,13 +137,13 @@ fn counting_fields_take_each_value_in_turn() {
 #[lab_test(Bpf)]
 fn random_fields_stay_in_range_and_both_engines_agree() {
     with_ports(|namespace| {
-        let mut wish = stream(0, 0, 64, None, UDP);
-        wish.count = Some(4_000);
-        wish.form = vary(&["src-ip:100:random", "src-port:1000:random", "src-mac:7", "dst-ip:70000"]);
+        let mut stream = stream(0, 0, 64, None, UDP);
+        stream.count = Some(4_000);
+        stream.form = vary(&["src-ip:100:random", "src-port:1000:random", "src-mac:7", "dst-ip:70000"]);
         let seen = ENGINES.map(|engine| {
-            let frames = captured(engine, wish.clone(), namespace);
+            let frames = captured(engine, stream.clone(), namespace);
             assert!(frames.iter().all(|frame| checksums_are_right(frame)), "{engine:?}");
-            // Addresses and ports, without what is signed.
+            // Addresses and ports, without the signature.
             frames.iter().map(|frame| [&frame[..24], &frame[26..40]].concat()).collect::<Vec<_>>()
         });
         assert!(seen[0] == seen[1], "the engines send the same frames");
@@ -160,14 +162,14 @@ fn random_fields_stay_in_range_and_both_engines_agree() {
 }
 
 #[lab_test(Bpf)]
-fn what_varies_is_counted_like_any_frame() {
+fn frames_with_fields_that_vary_are_counted() {
     with_ports(|_| {
         for engine in ENGINES {
             for payload in [UDP, TCP] {
-                let mut wish = counted(128, GENTLE, payload, 500);
-                wish.headers.vlans = vec![100, 7];
-                wish.form = vary(&["vlan:50", "dst-ip:1000:random"]);
-                let counts = counts(&trial(engine, AMPLE, vec![wish]));
+                let mut stream = counted(128, GENTLE, payload, 500);
+                stream.headers.vlans = vec![100, 7];
+                stream.form = vary(&["vlan:50", "dst-ip:1000:random"]);
+                let counts = counts(&trial(engine, AMPLE, vec![stream]));
                 let result = &counts.streams[0];
                 let seen = (result.received, result.duplicates, result.reordered, result.received_bytes);
                 assert_eq!(seen, (result.sent, 0, 0, result.sent * 128), "{engine:?} {payload:?} {result:?}");
@@ -181,19 +183,20 @@ fn what_varies_is_counted_like_any_frame() {
 fn a_mix_has_its_shares_and_its_bytes() {
     with_ports(|namespace| {
         for engine in ENGINES {
-            let mut wish = stream(0, 0, 1518, Some(GENTLE), UDP);
-            wish.form.mix = Some(FrameMix::imix());
-            wish.count = Some(1_201);
-            let seen = captured(engine, wish.clone(), namespace);
+            let mut stream = stream(0, 0, 1518, Some(GENTLE), UDP);
+            stream.form.mix = Some(FrameMix::imix());
+            stream.count = Some(1_201);
+            let seen = captured(engine, stream.clone(), namespace);
             let mut sizes: BTreeMap<u16, u32> = BTreeMap::new();
             seen.iter().for_each(|frame| *sizes.entry(u16::from_be_bytes([frame[16], frame[17]])).or_default() += 1);
             assert_eq!(sizes.into_iter().collect::<Vec<_>>(), [(46, 701), (576, 400), (1500, 100)], "{engine:?}");
             assert!(seen.iter().filter(|frame| frame.len() == 60).all(|frame| checksums_are_right(frame)));
 
-            let mut back = wish.clone();
-            (back.from, back.to) = (1, 0);
+            let mut back = stream.clone();
+            back.from = 1;
+            back.to = 0;
             back.form.vary = vary(&["src-port:9"]).vary;
-            let counts = counts(&trial(engine, AMPLE, vec![wish, back]));
+            let counts = counts(&trial(engine, AMPLE, vec![stream, back]));
             for result in &counts.streams {
                 assert_eq!((result.received, result.received_bytes), (result.sent, result.sent_bytes), "{engine:?}");
                 assert!(result.sent > 0);
@@ -211,30 +214,30 @@ fn raw(bytes: Vec<u8>, signed: bool) -> FrameForm {
 #[lab_test(Bpf)]
 fn raw_frames_arrive_as_they_are() {
     with_ports(|namespace| {
-        // A frame with a body that is nobody else's, taken from the wire.
+        // A captured frame with a unique body.
         let mut model = stream(0, 0, 128, None, TCP);
         model.count = Some(1);
         let mut bytes = captured(FrameEngine::PacketSocket, model, namespace).remove(0);
         (106..124).for_each(|at| bytes[at] = at as u8);
         let length = bytes.len() as u32;
         for engine in ENGINES {
-            let mut wish = stream(0, 0, length + 4, None, UDP);
-            wish.count = Some(100);
-            wish.form = raw(bytes.clone(), false);
-            assert!(captured(engine, wish.clone(), namespace).iter().all(|frame| *frame == bytes), "{engine:?}");
+            let mut stream = stream(0, 0, length + 4, None, UDP);
+            stream.count = Some(100);
+            stream.form = raw(bytes.clone(), false);
+            assert!(captured(engine, stream.clone(), namespace).iter().all(|frame| *frame == bytes), "{engine:?}");
 
-            // Only the port's counter tells of it, and the result says so.
-            let all = counts(&trial(engine, AMPLE, vec![wish.clone()]));
+            // Only the port's counter counts the frames, and the result says so.
+            let all = counts(&trial(engine, AMPLE, vec![stream.clone()]));
             let result = &all.streams[0];
             assert!(result.by_port_counters && result.sent == 100, "{result:?}");
             assert!((100..130).contains(&result.received), "{engine:?}: {result:?}");
             assert!(all.caveats.iter().any(|caveat| caveat.kind == CaveatKind::PortCountersOnly));
-            let twice = trial(engine, 100, vec![wish.clone(), wish.clone()]);
+            let twice = trial(engine, 100, vec![stream.clone(), stream.clone()]);
             assert!(failure(&twice).to_string().contains("cannot tell them apart"));
 
-            // Signed it is counted one by one, and its checksum is as right or wrong as it was.
-            wish.form = raw(bytes.clone(), true);
-            let result = &counts(&trial(engine, AMPLE, vec![wish])).streams[0];
+            // With signatures each frame is counted. Its checksum stays as right or wrong as it was.
+            stream.form = raw(bytes.clone(), true);
+            let result = &counts(&trial(engine, AMPLE, vec![stream])).streams[0];
             assert_eq!(
                 (result.received, result.by_port_counters, result.latency.count()),
                 (100, false, 100),
@@ -244,24 +247,26 @@ fn raw_frames_arrive_as_they_are() {
     });
 }
 
+/// Asserts that frames of `form` and `size` are refused with an error that contains `words`.
+fn refused(form: FrameForm, size: u32, words: &str) {
+    let plain = stream(0, 0, 64, None, UDP);
+    let stream = FrameStream { form, size: FrameSize::with_fcs(size).unwrap(), count: Some(1), ..plain };
+    let trial = FramesTask { time: Nanos::from_millis(10), ..trial(FrameEngine::Auto, 10, vec![stream]) };
+    let error = failure(&trial).to_string();
+    assert!(error.contains(words), "`{words}` is not in: {error}");
+}
+
 #[lab_test(Bpf)]
 fn impossible_forms_are_refused() {
     with_ports(|_| {
-        let refused = |form: FrameForm, size: u32, words: &str| {
-            let mut wish = stream(0, 0, 64, None, UDP);
-            (wish.form, wish.size, wish.count) = (form, FrameSize::with_fcs(size).unwrap(), Some(1));
-            let trial = FramesTask { time: Nanos::from_millis(10), ..trial(FrameEngine::Auto, 10, vec![wish]) };
-            let error = failure(&trial).to_string();
-            assert!(error.contains(words), "`{words}` is not in: {error}");
-        };
         refused(vary(&["vlan:2"]), 64, "have no vlan");
         refused(vary(&["src-port:16385"]), 64, "room for 16384 values");
         refused(vary(&["src-ip:2", "dst-ip:2", "src-mac:2", "dst-mac:2", "src-port:2"]), 64, "more than 4");
         refused(FrameForm { mix: Some(FrameMix::imix()), ..FrameForm::default() }, 64, "largest of the mix");
         let small = "64:1,100:1".parse::<FrameMix>().unwrap();
-        let mut wish = stream(0, 1, 100, None, UDP);
-        wish.form.mix = Some(small);
-        let error = failure(&trial(FrameEngine::Auto, 10, vec![wish])).to_string();
+        let mut stream = stream(0, 1, 100, None, UDP);
+        stream.form.mix = Some(small);
+        let error = failure(&trial(FrameEngine::Auto, 10, vec![stream])).to_string();
         assert!(error.contains("the smallest are 84"), "{error}");
         let arp = [&[0xff; 6][..], &[2, 0, 0, 0, 0, 1, 8, 6], &[0; 28]].concat();
         refused(raw(arp.clone(), true), 64, "no room for a signature");

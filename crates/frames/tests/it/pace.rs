@@ -1,4 +1,4 @@
-//! What a sender that was held up does: neither leave frames out, nor send them in a burst, nor faster than a little.
+//! Tests that a stalled sender sends all frames, in no burst, and only a little faster.
 
 use crate::ports::with_ports;
 use linerate_sys::clock;
@@ -12,7 +12,8 @@ static TRANSMIT: &[u8] = include_bytes_aligned!("../../bpf/transmit.bpf.o");
 #[lab_test(Bpf)]
 fn a_delay_is_made_up_for_gently() {
     with_ports(|_| {
-        let (gap, frames) = (5_000_u64, 19);
+        let gap: u64 = 5_000;
+        let frames = 19;
         let link = Route::open().unwrap().index_of("left").unwrap();
         let stream = |start| TransmitStream {
             frames: vec![TransmitFrame { head: [0; HEAD], length: 60 }],
@@ -33,14 +34,14 @@ fn a_delay_is_made_up_for_gently() {
             assert_eq!(sent.sent, frames);
             sent.last - sent.first
         };
-        // A sixteenth faster, in whole nanoseconds, and the leeway of a batch. Loading took longer than is made up for.
-        let gentle = (frames - 1) * (gap - gap.div_ceil(16)) - 16_000;
+        // A sixteenth faster, in whole nanoseconds, minus the leeway of a batch. Loading takes longer than the delay.
+        let least = (frames - 1) * (gap - gap.div_ceil(16)) - 16_000;
         for batch in [1, 16] {
             let took = sent_in_batches_of(batch);
-            assert!(took >= gentle, "batches of {batch}: {frames} frames in {took} ns");
+            assert!(took >= least, "batches of {batch}: {frames} frames in {took} ns");
         }
-        // Another program may take the core away meanwhile.
+        // Another program may use the core at the same time.
         let took = (0..20).map(|_| sent_in_batches_of(64)).min().unwrap();
-        assert!(took < gentle / 2, "a fast lane: {frames} frames in {took} ns");
+        assert!(took < least / 2, "a fast lane: {frames} frames in {took} ns");
     });
 }

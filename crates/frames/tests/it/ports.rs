@@ -1,4 +1,4 @@
-//! Two ports joined by a virtual cable, and trials between them.
+//! Two ports at a virtual cable, and trials between them.
 
 use linerate_engine::testing::{Session, sessions};
 use linerate_engine::{Counted, EngineFailure};
@@ -20,7 +20,7 @@ pub(crate) const UDP: FramePayload = FramePayload::Udp { source_port: 49_152, de
 pub(crate) const OWN: [&str; 2] = ["198.18.0.1", "2001:2::1"];
 pub(crate) const FAR: [&str; 2] = ["198.18.0.2", "2001:2::2"];
 
-/// All tests of this program send from the same cores.
+/// Cores from which all tests of this program send.
 static CORES: RwLock<()> = RwLock::new(());
 
 /// Runs `work` in a namespace with two ports, `left` and `right`, joined by a virtual cable.
@@ -29,7 +29,7 @@ pub(crate) fn with_ports(work: impl FnOnce(&NetNamespace) + Send) {
     in_namespace(work);
 }
 
-/// The same while no other test of this program sends.
+/// Runs `work` as [`with_ports`] does while no other test of this program sends.
 pub(crate) fn with_ports_alone(work: impl FnOnce(&NetNamespace) + Send) {
     let _alone = CORES.write().unwrap_or_else(PoisonError::into_inner);
     in_namespace(work);
@@ -52,8 +52,8 @@ fn in_namespace(work: impl FnOnce(&NetNamespace) + Send) {
 
 pub(crate) fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, payload: FramePayload) -> FrameStream {
     let [source, destination] = [OWN, FAR].map(|ends| ends[family].parse::<IpAddr>().unwrap());
-    let [a, b] = ["left", "right"].map(|name| port(name).unwrap().mac);
-    let (source_mac, destination_mac) = if from == 0 { (a, b) } else { (b, a) };
+    let ends = if from == 0 { ["left", "right"] } else { ["right", "left"] };
+    let [source_mac, destination_mac] = ends.map(|name| port(name).unwrap().mac);
     FrameStream {
         from,
         to: 1 - from,
@@ -67,17 +67,17 @@ pub(crate) fn stream(from: u16, family: usize, size: u32, rate: Option<u64>, pay
     }
 }
 
-/// A stream of so many frames, from the first port to the second. Its trial may take long, for a sender that waits for its core.
+/// Returns a stream of `frames` frames from the first port to the second. A stalled sender may take long.
 pub(crate) fn counted(size: u32, rate: u64, payload: FramePayload, frames: u64) -> FrameStream {
     FrameStream { count: Some(frames), ..stream(0, 0, size, Some(rate), payload) }
 }
 
-/// Time enough for a few frames on a busy machine, milliseconds. A trial ends when all its frames are sent.
+/// Longest time of a trial with few frames on a busy machine, in milliseconds. It ends when all frames are sent.
 pub(crate) const AMPLE: u64 = 60_000;
-/// Frames per second that the queue of a virtual port has room for, 256 frames, if whoever empties it has to wait a tenth of a
-/// second for its core.
+/// Rate, in frames per second, at which the queue of a virtual port (256 frames) does not overflow if its reader is
+/// stalled for a tenth of a second.
 pub(crate) const GENTLE: u64 = 2_000;
-/// A stage that must be reached is waited for so long.
+/// Longest wait for a stage.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameStream>) -> FramesTask {
@@ -92,7 +92,7 @@ pub(crate) fn trial(engine: FrameEngine, milliseconds: u64, streams: Vec<FrameSt
     }
 }
 
-/// What a trial counted whose ports are all of one host.
+/// Counts of a trial with all ports at one host.
 #[derive(Debug)]
 pub(crate) struct Counts {
     pub(crate) engine: FrameEngine,
@@ -100,7 +100,7 @@ pub(crate) struct Counts {
     pub(crate) caveats: Vec<Caveat>,
 }
 
-/// What a host does that has the ports `own`.
+/// Returns the assignment of a host with the ports `own`.
 pub(crate) fn assignment(task: &FramesTask, own: Vec<u16>, tag: u16) -> Assignment {
     Assignment {
         id: SessionId(String::from("test")),
@@ -113,19 +113,19 @@ pub(crate) fn assignment(task: &FramesTask, own: Vec<u16>, tag: u16) -> Assignme
     }
 }
 
-/// The session of a host that has all ports.
+/// Makes the session of a host with all ports.
 pub(crate) fn session(task: &FramesTask) -> Session {
     let own = (0..task.ports.len() as u16).collect();
     sessions([assignment(task, own, tag())]).remove(0)
 }
 
-/// Tells a trial's frames from the stragglers of others.
+/// Returns a tag that distinguishes the frames of a trial from stragglers of others.
 pub(crate) fn tag() -> u16 {
     static TRIALS: AtomicU16 = AtomicU16::new(1);
     TRIALS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// What one host counted.
+/// Returns the counts of one host.
 pub(crate) fn part(counted: Counted) -> FramePartCounts {
     match <[RoleCounts; 1]>::try_from(counted.roles) {
         Ok([RoleCounts::Frames(part)]) => part,
@@ -137,13 +137,13 @@ pub(crate) fn counts(task: &FramesTask) -> Counts {
     let mut counted = session(task).run(&Frames).unwrap();
     let caveats = std::mem::take(&mut counted.caveats);
     let FramePartCounts { engine, streams } = part(counted);
-    let whole = streams.into_iter().map(|part| {
+    let streams = streams.into_iter().map(|part| {
         FrameStreamCounts::joined(part.sent.expect("sent here"), part.arrived.unwrap_or_default(), part.flooded)
     });
-    Counts { engine, streams: whole.collect(), caveats }
+    Counts { engine, streams: streams.collect(), caveats }
 }
 
-/// Why a trial came to nothing.
+/// Runs a trial that fails. Returns the error.
 pub(crate) fn failure(task: &FramesTask) -> EngineFailure {
     session(task).run(&Frames).expect_err("it is refused")
 }

@@ -1,4 +1,4 @@
-//! Trials over a pair of virtual ports in a namespace of their own: what is counted must be what is true.
+//! Trials over a pair of virtual ports in a separate namespace, with exact counts.
 
 use crate::ports::{
     AMPLE, ENGINES, FAR, GENTLE, LONG, OWN, UDP, counted, counts, failure, part, session, stream, trial, with_ports,
@@ -58,8 +58,11 @@ fn headers_of_all_kinds_are_recognised() {
                 stream.headers.vlans = vlans.to_vec();
                 stream.count = Some(500);
                 let [result] = &counts(&trial(engine, AMPLE, vec![stream])).streams[..] else { panic!("one stream") };
-                let seen = (result.intended, result.sent, result.received);
-                assert_eq!(seen, (500, 500, 500), "{engine:?} {family} {payload:?} {vlans:?}");
+                assert_eq!(
+                    (result.intended, result.sent, result.received),
+                    (500, 500, 500),
+                    "{engine:?} {family} {payload:?} {vlans:?}"
+                );
             }
         }
     });
@@ -74,9 +77,10 @@ fn the_rate_is_not_exceeded() {
                 panic!("one stream")
             };
             assert_eq!(result.intended, 7_001, "{engine:?}: {result:?}");
-            // The first frame may be late, and with it none of the others. `cargo xtask bench frames` says how exact the rate is.
-            let most = rate as f64 * (result.send_time.as_secs_f64() + 0.03);
-            assert!(result.sent as f64 <= most && result.sent <= result.intended, "{engine:?}: {result:?}");
+            // The first frame may be late, and the others on time. `cargo xtask bench frames` measures how exact the
+            // rate is.
+            let limit = rate as f64 * (result.send_time.as_secs_f64() + 0.03);
+            assert!(result.sent as f64 <= limit && result.sent <= result.intended, "{engine:?}: {result:?}");
             assert!(result.sent > 0 || result.held_up >= Nanos::from_secs(1), "{engine:?}: {result:?}");
         }
     });
@@ -95,38 +99,43 @@ fn streams_of_both_ways_and_sizes_share_a_trial() {
                 assert_eq!(result.received, result.sent, "{engine:?} {result:?}");
                 assert!(result.sent > 0 && result.flooded == 0, "{engine:?} {result:?}");
             }
-            let astray = &counts.streams[4];
-            assert_eq!((astray.received, astray.flooded), (0, astray.sent), "{engine:?} {astray:?}");
+            let misdirected = &counts.streams[4];
+            assert_eq!(
+                (misdirected.received, misdirected.flooded),
+                (0, misdirected.sent),
+                "{engine:?} {misdirected:?}"
+            );
         }
     });
 }
 
 #[lab_test(Bpf)]
-fn each_port_tells_what_it_sent_and_received() {
+fn each_port_counts_what_it_sent_and_received() {
     with_ports(|_| {
-        let of = |readings: &Readings, quantity, port| {
-            readings.of(quantity).find(|(subject, _)| *subject == port).map(|(_, frames)| frames)
-        };
         for engine in ENGINES {
             let mut streams = [0, 1].map(|from| stream(from, 0, 64, Some(1_000), UDP)).to_vec();
-            // For two seconds and one.
+            // These take two seconds and one second.
             (streams[0].count, streams[1].count) = (Some(2_000), Some(1_000));
             let session = session(&trial(engine, AMPLE, streams));
             thread::scope(|scope| {
                 let running = scope.spawn(|| session.run(&Frames));
-                let some = |readings: &Readings| of(readings, SeriesQuantity::FramesReceived, "left") > Some(10);
-                let reached = wait_until("frames arrive", || {
-                    // Looked at before the readings, which were then taken after this stage was reached.
-                    let reached = session.reached();
-                    session.readings().filter(some).map(|_| reached)
+                let stage = wait_until("frames arrive", || {
+                    // Read before the sample, which is therefore at least as late.
+                    let stage = session.reached();
+                    let received = frames(&session.readings()?, SeriesQuantity::FramesReceived, "left")?;
+                    (received > 10).then_some(stage)
                 });
-                assert!(reached < Reached::Ended, "{engine:?}");
+                assert!(stage < Reached::Ended, "{engine:?}");
                 running.join().unwrap().unwrap();
             });
             let readings = session.readings().unwrap();
             for (port, sent, received) in [("left", 2_000, 1_000), ("right", 1_000, 2_000)] {
-                assert_eq!(of(&readings, SeriesQuantity::FramesSent, port), Some(sent), "{engine:?} {port}");
-                assert_eq!(of(&readings, SeriesQuantity::FramesReceived, port), Some(received), "{engine:?} {port}");
+                assert_eq!(frames(&readings, SeriesQuantity::FramesSent, port), Some(sent), "{engine:?} {port}");
+                assert_eq!(
+                    frames(&readings, SeriesQuantity::FramesReceived, port),
+                    Some(received),
+                    "{engine:?} {port}"
+                );
             }
             let meter = session.meter().unwrap();
             assert_eq!((meter.operations, meter.sent_bytes, meter.received_bytes), (3_000, 3_000 * 64, 3_000 * 64));
@@ -134,34 +143,40 @@ fn each_port_tells_what_it_sent_and_received() {
     });
 }
 
-/// What an agent does beside a trial, such as to observe the host, would hold up frames for milliseconds.
+/// Returns the value of `quantity` at `port`.
+fn frames(readings: &Readings, quantity: SeriesQuantity, port: &str) -> Option<u64> {
+    readings.of(quantity).find(|(subject, _)| *subject == port).map(|(_, frames)| frames)
+}
+
+/// Other work of an agent during a trial, such as samples of the host, would delay frames by milliseconds.
 #[lab_test(Bpf)]
 fn other_threads_leave_the_sending_core_while_xdp_sends() {
     if fs::read_to_string("/sys/devices/system/cpu/online").unwrap().trim() == "0" {
         return linerate_testsuite::skip(module_path!(), "it needs two cores");
     }
-    let on_first_core = || {
-        let status = fs::read_to_string("/proc/thread-self/status").unwrap();
-        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-        list.trim().split(['-', ',']).next() == Some("0")
-    };
     with_ports_alone(|_| {
         let session = session(&trial(FrameEngine::Xdp, 90_000, vec![stream(0, 0, 64, Some(1_000), UDP)]));
         thread::scope(|scope| {
             let running = scope.spawn(|| session.run(&Frames));
-            wait_until("this thread has left the core", || (!on_first_core()).then_some(()));
+            wait_until("this thread has left the core", || (!may_use_first_core()).then_some(()));
             session.stop("seen");
             running.join().unwrap().unwrap_err();
         });
-        wait_until("this thread may use the core again", || on_first_core().then_some(()));
+        wait_until("this thread may use the core again", || may_use_first_core().then_some(()));
     });
 }
 
-/// Frames go through a bridge, which loses a quarter of them. The kernel's own count is the truth.
+fn may_use_first_core() -> bool {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    list.trim().split(['-', ',']).next() == Some("0")
+}
+
+/// Frames cross a bridge that drops a quarter of them. The kernel's counter is the reference.
 #[lab_test(Bpf)]
 fn planted_loss_is_found() {
     with_ports(|namespace| {
-        // The kernel's own frames would be lost and counted too.
+        // Frames of the kernel would be lost and counted too.
         for interfaces in ["all", "default"] {
             set_network_setting(&format!("ipv6/conf/{interfaces}/disable_ipv6"), "1").unwrap();
         }
@@ -179,7 +194,7 @@ fn planted_loss_is_found() {
             route.set_bridge(far_link, bridge).unwrap();
             Ethtool::open().unwrap().send_frame_by_frame(far).unwrap();
         }
-        // A worker of the kernel, which may be late, lets the ports forward and send.
+        // A kernel worker, which may be late, activates the ports.
         wait_until("the bridge forwards", || {
             let links = route.links().unwrap();
             let runs = |name: &&str| links.iter().any(|link| link.name == **name && link.running);
@@ -203,48 +218,52 @@ fn planted_loss_is_found() {
             trial.ports = vec!["in".into(), "out".into()];
             let counts = counts(&trial);
             let [result] = &counts.streams[..] else { panic!("one stream") };
-            let (lost, dropped) = (result.sent - result.received, drops() - before);
+            let lost = result.sent - result.received;
+            let dropped = drops() - before;
             assert!(lost > result.sent / 8 && lost < result.sent / 2, "{engine:?} {result:?}");
-            // One of the last 250 frames was lost, if chance is not mad: 3/4 to the 250th power. None of them was sent before it was
-            // due, but for 30 ms that the first may have been late.
+            // One of the last 250 frames was lost, except with the probability of 3/4 to the 250th power. Each was sent
+            // when it was due or later, apart from the 30 ms by which the first may have been late.
             let last_gap = result.last_gap.unwrap_or_else(|| panic!("{engine:?}: no gap"));
             let due = Nanos::new(result.sent.saturating_sub(250) * 1_000_000_000 / GENTLE);
             assert!(last_gap <= result.send_time && last_gap + Nanos::from_millis(30) >= due, "{result:?}");
-            // Three learning frames go that way too and may be lost, and packets of the kernel's own (IPv6 multicast).
+            // Learning frames and the kernel's packets (IPv6 multicast) take the same path and may be lost.
             assert!(dropped >= lost && dropped <= lost + 20, "{engine:?}: {lost} lost, {dropped} dropped");
         }
     });
 }
 
 #[lab_test(Bpf)]
-fn a_stop_ends_the_trial_and_takes_the_programs_away() {
+fn a_stop_ends_the_trial_and_detaches_the_programs() {
     with_ports(|_| {
-        let attached = || {
-            let output = Command::new("ip").args(["link", "show"]).output().unwrap();
-            String::from_utf8_lossy(&output.stdout).contains("xdp")
-        };
         for engine in ENGINES {
             // Long to send, then long to settle.
             for (time, settle, frames) in [(600_000, 100, None), (AMPLE, 600_000, Some(200))] {
                 let mut long = trial(engine, time, vec![stream(0, 0, 64, Some(1_000), UDP)]);
-                (long.settle, long.streams[0].count) = (Nanos::from_millis(settle), frames);
-                let (session, began) = (session(&long), clock::now());
-                let ended = thread::scope(|scope| {
+                long.settle = Nanos::from_millis(settle);
+                long.streams[0].count = frames;
+                let session = session(&long);
+                let start = clock::now();
+                let result = thread::scope(|scope| {
                     let running = scope.spawn(|| session.run(&Frames));
                     let stage = if frames.is_some() { Reached::Sent } else { Reached::Running };
                     assert!(session.wait_for(stage, LONG), "{engine:?}");
-                    let arrived = |meter: Meter| meter.received_bytes > 100 * 64 && meter.operations > 100;
-                    wait_until("frames arrive", || session.meter().is_some_and(arrived).then_some(()));
-                    assert_eq!(attached(), engine == FrameEngine::Xdp);
+                    let has_traffic = |meter: Meter| meter.received_bytes > 100 * 64 && meter.operations > 100;
+                    wait_until("frames arrive", || session.meter().is_some_and(has_traffic).then_some(()));
+                    assert_eq!(has_xdp_program(), engine == FrameEngine::Xdp);
                     session.stop("enough");
                     running.join().unwrap()
                 });
-                assert!(clock::now() - began < 300_000_000_000, "{engine:?}");
-                assert!(matches!(ended.unwrap_err().error, FailedBy::Stop(_)), "{engine:?}");
-                assert!(!attached(), "{engine:?} left a program behind");
+                assert!(clock::now() - start < 300_000_000_000, "{engine:?}");
+                assert!(matches!(result.unwrap_err().error, FailedBy::Stop(_)), "{engine:?}");
+                assert!(!has_xdp_program(), "{engine:?} left a program");
             }
         }
     });
+}
+
+fn has_xdp_program() -> bool {
+    let output = Command::new("ip").args(["link", "show"]).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).contains("xdp")
 }
 
 #[lab_test(Bpf)]
@@ -268,7 +287,7 @@ fn large_frames_fall_back_to_packet_sockets() {
 #[lab_test(Bpf)]
 fn neighbours_are_resolved_and_ports_described() {
     with_ports(|_| {
-        // The far end in a namespace of its own: a kernel does not answer itself.
+        // The far end has a namespace of its own because a kernel does not answer itself.
         let far = NetNamespace::new().unwrap();
         let mut route = Route::open().unwrap();
         route.add_veth("near", "far", &far, 1500).unwrap();
@@ -291,8 +310,8 @@ fn neighbours_are_resolved_and_ports_described() {
         assert_eq!(mac.ipv6, Some(("2001:2::2".parse().unwrap(), 64)));
         let own = port("near").unwrap();
         for (source, target) in OWN.into_iter().zip(FAR) {
-            let asked = resolve("near", (own.mac, source.parse().unwrap()), target.parse().unwrap(), LONG);
-            assert_eq!(asked.unwrap(), mac.mac, "{target}");
+            let answer = resolve("near", (own.mac, source.parse().unwrap()), target.parse().unwrap(), LONG);
+            assert_eq!(answer.unwrap(), mac.mac, "{target}");
         }
         let brief = Duration::from_millis(600);
         let nobody = resolve("near", (own.mac, OWN[0].parse().unwrap()), "198.18.0.77".parse().unwrap(), brief);
@@ -302,20 +321,20 @@ fn neighbours_are_resolved_and_ports_described() {
     });
 }
 
-/// Two streams one after the other: the second's frames come behind the first's, each as many as its own time holds.
+/// Each of two consecutive streams sends the frames of its own time.
 #[lab_test(Bpf)]
 fn streams_follow_each_other() {
     with_ports(|_| {
         for engine in ENGINES {
             let mut streams = [GENTLE, 1_000].map(|rate| stream(0, 0, 64, Some(rate), UDP)).to_vec();
-            // A sender that is held up for all of a stream's time sends nothing of it.
+            // A sender that is stalled for all of a stream's time sends nothing of it.
             streams[0].time = Some(Nanos::from_millis(500));
             streams[1].after = Nanos::from_millis(500);
             let counts = counts(&trial(engine, 1_000, streams));
             let [first, second] = &counts.streams[..] else { panic!("{counts:?}") };
             assert_eq!((first.intended, second.intended), (1_000, 500), "{engine:?}");
             for result in [first, second] {
-                // A sender that gets no core in all of a stream's time says so.
+                // The result reports a sender that got no core during the stream.
                 assert!(result.sent > 0 || result.held_up >= Nanos::from_millis(500), "{engine:?} {result:?}");
                 assert_eq!((result.received, result.last_gap), (result.sent, None), "{engine:?} {result:?}");
             }
@@ -327,35 +346,36 @@ fn streams_follow_each_other() {
 fn a_stream_must_end_within_its_trial() {
     with_ports(|_| {
         let mut late = stream(0, 0, 64, Some(1_000), UDP);
-        (late.after, late.time) = (Nanos::from_millis(200), Some(Nanos::from_millis(200)));
+        late.after = Nanos::from_millis(200);
+        late.time = Some(Nanos::from_millis(200));
         let trial = trial(FrameEngine::PacketSocket, 300, vec![late]);
         let error = failure(&trial).to_string();
         assert!(error.contains("begins after 200 ms") && error.contains("takes 300 ms"), "{error}");
     });
 }
 
-/// Its other end has no program and does not join what it receives.
+/// The other end has no program and does not join received frames.
 #[lab_test(Bpf)]
-fn a_virtual_link_that_takes_no_raw_frames_is_noticed() {
+fn a_virtual_link_without_raw_frames_is_detected() {
     with_ports(|namespace| {
         let mut route = Route::open().unwrap();
-        route.add_veth("aside", "aside-far", namespace, 1500).unwrap();
-        for name in ["aside", "aside-far"] {
+        route.add_veth("spare", "spare-far", namespace, 1500).unwrap();
+        for name in ["spare", "spare-far"] {
             let link = route.index_of(name).unwrap();
             route.set_up(link).unwrap();
         }
         let mut trial = trial(FrameEngine::Xdp, AMPLE, vec![stream(0, 0, 128, Some(1_000), UDP)]);
         trial.streams[0].count = Some(200);
-        trial.ports[1] = "aside".into();
+        trial.ports[1] = "spare".into();
         let refused = failure(&trial).to_string();
         assert!(refused.contains("port left: the other end of this virtual link takes no frames"), "{refused}");
 
         trial.engine = FrameEngine::Auto;
         let session = session(&trial);
         let counted = session.run(&Frames).unwrap();
-        // The course of the trial is that of the packet sockets: from when they begin, and without what XDP sent before.
+        // The trial begins with the packet sockets, and does not count what XDP sent before.
         let began = clock::unix_at(session.begins().unwrap());
-        // Each is read from two clocks, one after the other; XDP began 200 ms before.
+        // Each is read from two clocks, one after the other. XDP began 200 ms earlier.
         assert!(began.abs_diff(counted.started_unix_ns) < 100_000_000, "{began} and {}", counted.started_unix_ns);
         assert_eq!(session.meter().map(|meter| (meter.operations, meter.sent_bytes)), Some((200, 200 * 128)));
         let caveats = counted.caveats.clone();

@@ -45,8 +45,8 @@ impl FlowCounts {
         self.flows.iter().map(|flow| flow.received_bytes).sum()
     }
 
-    /// Returns the results of each flow since `before`, with the datagrams before that as those of the warm-up. `ways` are number and
-    /// direction of each flow; true is back to the client.
+    /// Returns the results of each flow since `before`, with the datagrams before that as those of the warm-up. `ways`
+    /// are number and direction of each flow; true is back to the client.
     pub(super) fn since(&self, before: &Self, ways: &[(u16, bool)], is_udp: bool) -> Vec<FlowResult> {
         let time = Nanos::new(self.at.saturating_sub(before.at).max(1));
         let mut results = Vec::new();
@@ -75,8 +75,8 @@ impl FlowCounts {
         results
     }
 
-    /// Returns this host's end of a test. `results` are those of its flows since `before`, in messages of `message_bytes`. `sockets` are
-    /// those of TCP flows; empty for UDP.
+    /// Returns this host's end of a test. `results` are those of its flows since `before`, in messages of
+    /// `message_bytes`. `sockets` are those of TCP flows; empty for UDP.
     pub(super) fn end(
         &self,
         before: &Self,
@@ -182,7 +182,8 @@ pub(super) fn received_words(results: &[FlowResult], ways: &[(u16, bool)], is_ud
     Some(format!("received {}{}", way.rate(), if is_udp { way.loss_words() } else { String::new() }))
 }
 
-/// Describes the data that the client received, from its own results: "client received 49.8 Mbit/s of 62.1 Mbit/s sent".
+/// Describes the data that the client received, from its own results: "client received 49.8 Mbit/s of 62.1 Mbit/s
+/// sent".
 ///
 /// Returns `None` if this host sent nothing.
 pub(super) fn sent_words(

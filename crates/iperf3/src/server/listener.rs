@@ -24,8 +24,8 @@ use std::time::Duration;
 const TICK_NS: u64 = 20_000_000;
 /// Limits for connections that have not named their test.
 const STRANGERS: StrangerLimits = StrangerLimits { places: 64, places_each: 32, time_ns: 5_000_000_000 };
-/// Connections accepted before their cookies are read. With as many as the places of one address, a client of many flows would close
-/// its own first.
+/// Connections accepted before their cookies are read. With as many as the places of one address, a client of many
+/// flows would close its own first.
 const CONNECTIONS_AT_A_TIME: usize = STRANGERS.places_each / 2;
 /// First datagrams read at a time.
 const DATAGRAMS_AT_A_TIME: usize = 64;
@@ -271,7 +271,8 @@ fn connected_socket(peer: SocketAddr, expected: &ExpectedFlows) -> std::io::Resu
     Ok(socket)
 }
 
-/// Converts an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) to IPv4. Other addresses stay as they are, with their zone.
+/// Converts an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) to IPv4. Other addresses stay as they are, with
+/// their zone.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(v4) => SocketAddr::new(v4.into(), address.port()),
@@ -279,8 +280,8 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Sets the options that a client requested, as far as this host allows. iperf3 ignores failures too, and the results report the
-/// congestion control.
+/// Sets the options that a client requested, as far as this host allows. iperf3 ignores failures too, and the results
+/// report the congestion control.
 ///
 /// Over TCP, `congestion` applies if the client requests none, or one that this host does not have.
 fn set_options(socket: &SockRef<'_>, options: &SocketOptions, peer: IpAddr, congestion: Option<&DefaultCongestion>) {

@@ -1,7 +1,8 @@
 //! A server for iperf3 clients, several at a time.
 //!
-//! iperf3's protocol has no secret: everybody who reaches the port may run a test. So tests are limited in number, flows, time and
-//! rate, and data go only to the address of the control connection. A connection that does not name its test in time is closed.
+//! iperf3's protocol has no secret: everybody who reaches the port may run a test. So tests are limited in number,
+//! flows, time and rate, and data go only to the address of the control connection. A connection that does not name its
+//! test in time is closed.
 
 mod flow_counts;
 mod listener;
@@ -56,8 +57,8 @@ pub struct ServedTest {
 /// Limits for iperf3 clients.
 #[derive(Debug, Clone)]
 pub struct ServiceLimits {
-    /// Payload rate that all tests together may request this host to send, and to receive. `None` is no limit. With a limit, a test
-    /// without a rate is refused.
+    /// Payload rate that all tests together may request this host to send, and to receive. `None` is no limit. With a
+    /// limit, a test without a rate is refused.
     pub max_rate: Option<BitRate>,
     /// The longest test, warm-up included.
     pub max_time: Nanos,

@@ -61,8 +61,8 @@ pub(super) enum Purpose {
 }
 
 impl RunningTests {
-    /// Returns the purpose of a connection from `peer` that begins with `cookie`. A new test gets a place if there are fewer than
-    /// `max_tests`.
+    /// Returns the purpose of a connection from `peer` that begins with `cookie`. A new test gets a place if there are
+    /// fewer than `max_tests`.
     pub(super) fn purpose(self: &Arc<Self>, cookie: [u8; Cookie::BYTES], peer: IpAddr, max_tests: usize) -> Purpose {
         let mut entries = self.entries();
         let peer = peer.to_canonical();
@@ -84,7 +84,8 @@ impl RunningTests {
         Purpose::NewTest(Slot { tests: Arc::clone(self), cookie, flows })
     }
 
-    /// Returns the first test that waits for a UDP flow from `peer`, and its expected flows. Datagrams do not name their test.
+    /// Returns the first test that waits for a UDP flow from `peer`, and its expected flows. Datagrams do not name
+    /// their test.
     pub(super) fn take_datagram(&self, peer: IpAddr) -> Option<(Sender<AcceptedFlow>, ExpectedFlows)> {
         let peer = peer.to_canonical();
         for test in self.entries().iter_mut().filter(|test| test.peer == peer) {
@@ -110,7 +111,8 @@ impl RunningTests {
 }
 
 impl Slot {
-    /// Sets the `rates` that the test sends and receives, bits per second, if `admit` accepts the sums of all other tests.
+    /// Sets the `rates` that the test sends and receives, bits per second, if `admit` accepts the sums of all other
+    /// tests.
     pub(super) fn admit<E>(&self, rates: (u64, u64), admit: impl FnOnce((u64, u64)) -> Result<(), E>) -> Result<(), E> {
         let mut entries = self.tests.entries();
         let mut sent: u64 = 0;

@@ -48,7 +48,8 @@ const BYTES_TOLERANCE: f64 = 4e6;
 const FAILED_NS: u64 = 2_000_000_000;
 /// Interval of polling the counts at the end of a test that ends by bytes.
 const POLL: Duration = Duration::from_millis(2);
-/// Polls without new bytes after which missing bytes are lost. A stalled host polls late, but only once, so this is not a time.
+/// Polls without new bytes after which missing bytes are lost. A stalled host polls late, but only once, so this is not
+/// a time.
 const LOST_POLLS: u32 = 250;
 
 /// Reason for a test without results.
@@ -195,8 +196,8 @@ impl Test {
         Ok(summary(&request, &results, client_results.as_ref(), &ways))
     }
 
-    /// Accepts the flows that the client opens. Their order of arrival at the port decides their directions, not the order in which
-    /// their cookies are complete.
+    /// Accepts the flows that the client opens. Their order of arrival at the port decides their directions, not the
+    /// order in which their cookies are complete.
     fn flows(&self, request: &TestRequest, ways: &[(u16, bool)]) -> Result<Vec<BulkFlow>, Ended> {
         let deadline = clock::now() + STEP_NS;
         let mut accepted = Vec::new();
@@ -220,7 +221,8 @@ impl Test {
         Ok(flows)
     }
 
-    /// Waits for the client to end the test. Returns the counts at the end of the warm-up; `start` are those at its beginning.
+    /// Waits for the client to end the test. Returns the counts at the end of the warm-up; `start` are those at its
+    /// beginning.
     fn until_end(
         &mut self,
         request: &TestRequest,
@@ -273,8 +275,8 @@ impl Test {
         }
     }
 
-    /// Returns the counts at the end. In a test that ends by bytes, the client ends it once it has sent them, so this waits for bytes
-    /// that are still on their way.
+    /// Returns the counts at the end. In a test that ends by bytes, the client ends it once it has sent them, so this
+    /// waits for bytes that are still on their way.
     fn final_counts(
         &self,
         request: &TestRequest,
@@ -395,7 +397,8 @@ fn congestion(socket: &BulkSocket) -> Option<String> {
     Some(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
 }
 
-/// Describes a test. Data that this host sent are reported as the client counted them, because TCP may still buffer a part.
+/// Describes a test. Data that this host sent are reported as the client counted them, because TCP may still buffer a
+/// part.
 fn summary(
     request: &TestRequest,
     results: &[FlowResult],

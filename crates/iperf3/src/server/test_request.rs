@@ -235,8 +235,9 @@ impl TestRequest {
 
     /// Returns the volume that this host sends.
     ///
-    /// Returns `None` if only the client can end the test: datagrams may be lost, and bytes within `-O` do not count. Clients from
-    /// iperf3 3.16 on check their bytes once a second and count whole messages only, so each flow may end within a message.
+    /// Returns `None` if only the client can end the test: datagrams may be lost, and bytes within `-O` do not count.
+    /// Clients from iperf3 3.16 on check their bytes once a second and count whole messages only, so each flow may end
+    /// within a message.
     pub(super) fn volume(&self) -> Option<ByteCount> {
         let sends_only =
             self.direction == Direction::Receive && self.transport == Transport::Tcp && self.omit.is_zero();

@@ -1,4 +1,4 @@
-//! What answers at a server's port may be anything.
+//! Hostile servers, and other programs at a server's port.
 
 use crate::sessions::{client, counts, ended, session, stream};
 use linerate_engine::testing::Reached;
@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-/// Runs a TCP test against a server that does as told with its control connection. Returns the error.
+/// Runs a TCP test against a server that runs `serve` with its control connection. Returns the error.
 fn error_of(serve: impl FnOnce(TcpStream, &TcpListener) + Send) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listens");
     let port = listener.local_addr().expect("listens").port();
@@ -23,23 +23,23 @@ fn error_of(serve: impl FnOnce(TcpStream, &TcpListener) + Send) -> String {
     })
 }
 
-/// Reads exactly so many bytes.
+/// Reads exactly `N` bytes.
 fn take<const N: usize>(stream: &mut TcpStream) -> [u8; N] {
     let mut bytes = [0; N];
     stream.read_exact(&mut bytes).expect("the client sends");
     bytes
 }
 
-/// Goes along until all data flows are connected. Returns the parameters and the data connection.
+/// Follows the protocol until all data flows are connected. Returns the parameters and the data connection.
 fn started(control: &mut TcpStream, listener: &TcpListener) -> (Value, TcpStream) {
     let cookie = take::<37>(control);
     control.write_all(&[9]).expect("sent");
-    let asked = text(control);
+    let parameters = text(control);
     control.write_all(&[10]).expect("sent");
     let (mut data, _) = listener.accept().expect("a data connection");
     assert_eq!(take::<37>(&mut data), cookie);
     control.write_all(&[1, 2]).expect("sent");
-    (asked, data)
+    (parameters, data)
 }
 
 fn text(control: &mut TcpStream) -> Value {
@@ -49,7 +49,7 @@ fn text(control: &mut TcpStream) -> Value {
     serde_json::from_slice(&text).expect("JSON")
 }
 
-/// Reads data until the client has said that the test ends.
+/// Reads data until the client ends the test.
 fn until_end(control: &mut TcpStream, mut data: TcpStream) -> TcpStream {
     let reading = data.try_clone().expect("dup");
     let reader = thread::spawn(move || {
@@ -58,19 +58,19 @@ fn until_end(control: &mut TcpStream, mut data: TcpStream) -> TcpStream {
     });
     assert_eq!(take::<1>(control), [4]);
     control.write_all(&[13]).expect("sent");
-    // It ends when the client closes, or this end.
+    // The reader ends when either end closes.
     drop(reader);
     reading
 }
 
-/// Goes through a whole test and tells `results`.
-fn tells(results: Vec<u8>) -> impl FnOnce(TcpStream, &TcpListener) + Send {
+/// Serves a whole test and sends `results`.
+fn results_server(results: Vec<u8>) -> impl FnOnce(TcpStream, &TcpListener) + Send {
     move |mut control, listener| {
         let (_, data) = started(&mut control, listener);
         let _data = until_end(&mut control, data);
         text(&mut control);
         let _ = control.write_all(&results);
-        // Until the client has gone.
+        // Waits until the client has gone.
         let _ = control.read(&mut [0; 16]);
     }
 }
@@ -81,7 +81,7 @@ fn message(value: &Value) -> Vec<u8> {
 }
 
 #[test]
-fn a_server_that_speaks_something_else_is_told_from_iperf3() {
+fn servers_of_other_protocols_are_detected() {
     let error = error_of(|mut control, _| control.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").expect("sent"));
     assert!(error.contains("does not speak iperf3's protocol") && error.contains("byte 83"), "{error}");
     let error = error_of(|mut control, _| control.write_all(&[2]).expect("sent"));
@@ -95,17 +95,17 @@ fn a_server_that_speaks_something_else_is_told_from_iperf3() {
 }
 
 #[test]
-fn nobody_at_the_port_is_told() {
-    // Bound and not listening: no other test can take the port meanwhile.
-    let held = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
-    held.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).expect("binds");
-    let port = held.local_addr().expect("bound").as_socket().expect("an address of IPv4").port();
+fn a_port_without_a_server_is_reported() {
+    // A bound port that does not listen. No other test can take it.
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).expect("binds");
+    let port = socket.local_addr().expect("bound").as_socket().expect("an address of IPv4").port();
     let error = ended(client(stream(Transport::Tcp, port), 0, 100)).expect_err("nobody").to_string();
     assert!(error.contains("iperf3 -s") && error.contains(&port.to_string()), "{error}");
 }
 
 #[test]
-fn texts_of_any_length_and_content_are_refused_by_name() {
+fn invalid_results_are_refused() {
     for (results, needle) in [
         (u32::MAX.to_be_bytes().to_vec(), "4294967295 bytes"),
         (0_u32.to_be_bytes().to_vec(), "empty JSON"),
@@ -120,24 +120,27 @@ fn texts_of_any_length_and_content_are_refused_by_name() {
             "-7 as `bytes`",
         ),
     ] {
-        let error = error_of(tells(results));
+        let error = error_of(results_server(results));
         assert!(error.contains(needle), "{needle}: {error}");
     }
 }
 
 #[test]
-fn a_server_that_goes_away_with_the_results_is_told() {
+fn a_server_that_disappears_before_the_results_is_reported() {
     let error = error_of(|mut control, listener| {
-        let (asked, data) = started(&mut control, listener);
-        assert_eq!((&asked["tcp"], &asked["time"], &asked["omit"]), (&json!(true), &json!(1), &json!(0)));
+        let (parameters, data) = started(&mut control, listener);
+        assert_eq!(
+            (&parameters["tcp"], &parameters["time"], &parameters["omit"]),
+            (&json!(true), &json!(1), &json!(0))
+        );
         drop(until_end(&mut control, data));
     });
-    assert!(error.contains("results were told"), "{error}");
+    assert!(error.contains("results were exchanged"), "{error}");
 }
 
-/// The whole protocol without iperf3: what a server tells is what is counted of its end.
+/// The whole protocol without iperf3. The counts of the server's end are its results.
 #[test]
-fn what_a_server_tells_is_kept() {
+fn the_results_of_a_server_are_stored() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listens");
     let port = listener.local_addr().expect("listens").port();
     let counted = thread::scope(|scope| {
@@ -176,7 +179,7 @@ fn a_control_connection_that_stalls_can_be_stopped() {
         session.stop("enough");
         let error = running.join().expect("no panic").expect_err("it was stopped").to_string();
         assert_eq!(error, "the session was stopped");
-        // It takes its leave.
+        // CLIENT_TERMINATE.
         assert_eq!(take::<1>(&mut control), [12]);
     });
 }

@@ -1,4 +1,4 @@
-//! Logins to servers that serve only their users: Debian's iperf3, and one that shows what it is sent.
+//! Logins to servers with users: Debian's iperf3, and a server that shows what it receives.
 
 use crate::sessions::{client, counts, ended, stream};
 use base64::Engine as _;
@@ -14,11 +14,11 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A user and a password of more than ASCII.
+/// A user name beyond ASCII.
 const USER: &str = "j\u{fc}rg";
 const PASSWORD: &str = "p\u{e4}ss,{w}ord";
 
-/// A stream to the server at `port`, whose login is encrypted with the public key of `keys`.
+/// Returns a stream to the server at `port` with a login that is encrypted for `keys`.
 fn as_user(port: u16, keys: &KeyPair, user: &str, password: &str) -> Assignment {
     let text = fs::read_to_string(&keys.public).expect("the public key");
     let login = Iperf3Login { user: user.to_owned(), public_key: public_key(&text).expect("a public key") };
@@ -29,9 +29,9 @@ fn as_user(port: u16, keys: &KeyPair, user: &str, password: &str) -> Assignment 
 }
 
 #[server_test(Program("iperf3"), Program("openssl"))]
-fn who_logs_in_is_served() {
+fn a_user_who_logs_in_is_served() {
     let witness = Witness::serve_user(USER, PASSWORD);
-    // A repeat logs in by itself.
+    // A repeat logs in again.
     for _ in 0..2 {
         let (own, told) = counts(ended(as_user(witness.port(), &witness.keys(), USER, PASSWORD)).expect("a result"));
         assert!(own.sent.is_some_and(|sent| sent.payload_bytes > 0) && told.received.is_some());
@@ -39,7 +39,7 @@ fn who_logs_in_is_served() {
 }
 
 #[server_test(Program("iperf3"), Program("openssl"))]
-fn a_login_that_is_refused_or_missing_is_told_with_what_to_check() {
+fn the_error_of_a_refused_or_missing_login_says_what_to_check() {
     let witness = Witness::serve_user(USER, PASSWORD);
     let folder = tempfile::tempdir().expect("a folder");
     let (keys, other) = (witness.keys(), KeyPair::create(folder.path()));
@@ -52,7 +52,7 @@ fn a_login_that_is_refused_or_missing_is_told_with_what_to_check() {
     assert!(error.contains("--username and --rsa-public-key-path"), "{error}");
 }
 
-/// The token that a client sends with its parameters, decoded. The client gets `answer`, and the connection is closed.
+/// Receives a client's parameters, sends `answer` and closes the connection. Returns the decoded token.
 fn refused_token(listener: &TcpListener, answer: &[u8]) -> Vec<u8> {
     let (mut control, _) = listener.accept().expect("a client");
     let mut cookie = [0; 37];
@@ -62,9 +62,9 @@ fn refused_token(listener: &TcpListener, answer: &[u8]) -> Vec<u8> {
     control.read_exact(&mut length).expect("a length");
     let mut text = vec![0; u32::from_be_bytes(length) as usize];
     control.read_exact(&mut text).expect("the parameters");
-    let asked: Value = serde_json::from_slice(&text).expect("JSON");
+    let parameters: Value = serde_json::from_slice(&text).expect("JSON");
     control.write_all(answer).expect("sent");
-    STANDARD.decode(asked["authtoken"].as_str().expect("a token")).expect("base64")
+    STANDARD.decode(parameters["authtoken"].as_str().expect("a token")).expect("base64")
 }
 
 #[server_test(Program("openssl"))]
@@ -74,9 +74,9 @@ fn a_login_is_sent_with_oaep_first_and_with_the_time_of_this_host() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listens");
     let port = listener.local_addr().expect("listens").port();
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
-    // What iperf3 3.12 says of a login that failed, and iperf3 3.21, which only closes the connection.
+    // After a failed login iperf3 3.12 answers this, and iperf3 3.21 closes the connection.
     for answer in [&[0xfe, 0, 0, 0, 142][..], &[]] {
-        let begun = now();
+        let begin = now();
         let tokens = thread::scope(|scope| {
             let server = scope.spawn(|| [(); 2].map(|()| refused_token(&listener, answer)));
             let error = ended(as_user(port, &keys, USER, PASSWORD)).expect_err("refused twice").to_string();
@@ -86,7 +86,7 @@ fn a_login_is_sent_with_oaep_first_and_with_the_time_of_this_host() {
         for (padding, token) in ["oaep", "pkcs1"].iter().zip(tokens) {
             let text = String::from_utf8(keys.decrypt(padding, &token)).expect("UTF-8");
             let time = text.strip_prefix(&format!("user: {USER}\npwd:  {PASSWORD}\nts:   ")).expect("iperf3's form");
-            assert!((begun..=now()).contains(&time.parse().expect("seconds")), "{text}");
+            assert!((begin..=now()).contains(&time.parse().expect("seconds")), "{text}");
         }
     }
 }

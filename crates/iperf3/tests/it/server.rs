@@ -1,4 +1,4 @@
-//! Clients of iperf3, and others, at our own server.
+//! Clients of iperf3 and other programs at our server.
 
 use crate::sessions::{client, counts, ended, stream};
 use linerate_engine::{AllowedPeers, Reserve, Work};
@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A service on loopback, and what was seen of its tests.
+/// A service on loopback, with its reports.
 struct Served {
     service: Iperf3Service,
     seen: Arc<Seen>,
@@ -27,8 +27,8 @@ struct Seen {
     tests: Mutex<Vec<(ServedTest, HostCounts)>>,
 }
 
-/// A test under way.
-struct UnderWay {
+/// A running test.
+struct RunningTest {
     seen: Arc<Seen>,
     test: ServedTest,
 }
@@ -39,11 +39,11 @@ impl Observer for Seen {
     }
 
     fn begins(self: Arc<Self>, test: ServedTest) -> Box<dyn TestWatch> {
-        Box::new(UnderWay { seen: self, test })
+        Box::new(RunningTest { seen: self, test })
     }
 }
 
-impl TestWatch for UnderWay {
+impl TestWatch for RunningTest {
     fn watch(&mut self, work: Work) {
         assert!(work.window.is_some() && !work.threads.is_empty());
     }
@@ -89,13 +89,13 @@ impl Served {
         self.seen.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits for a line with this in it.
-    fn says(&self, part: &str) {
-        let found = || self.lines().iter().any(|line| line.contains(part)).then_some(());
-        wait_until(&format!("a line with `{part}` in {:?}", self.lines()), found);
+    /// Waits for a line that contains `part`.
+    fn wait_for_line(&self, part: &str) {
+        let has_line = || self.lines().iter().any(|line| line.contains(part)).then_some(());
+        wait_until(&format!("a line with `{part}` in {:?}", self.lines()), has_line);
     }
 
-    /// iperf3 as a client with these options. Returns what it printed as JSON.
+    /// Runs iperf3 as a client with `options`. Returns its JSON report.
     fn iperf3(&self, options: &[&str]) -> Value {
         let port = self.address().port().to_string();
         let run = Command::new("timeout")
@@ -115,8 +115,8 @@ impl Served {
 }
 
 #[test]
-fn a_port_that_another_program_has_is_named_with_who_may_have_it() {
-    // At an address of loopback where no other test takes the same port of the other transport.
+fn the_error_names_a_port_that_another_program_uses() {
+    // At a loopback address where no other test uses the same port of the other transport.
     let [.., high, low] = std::process::id().to_be_bytes();
     let here = Ipv4Addr::new(127, 98, high, low);
     let tcp = TcpListener::bind((here, 0)).expect("a port");
@@ -125,12 +125,12 @@ fn a_port_that_another_program_has_is_named_with_who_may_have_it() {
         let address = taken.expect("an address");
         let error =
             Iperf3Service::start(address, limits(), Arc::<Seen>::default()).expect_err("it is taken").to_string();
-        let named = format!("another program has port {} ({transport}) of {here}", address.port());
-        assert!(error.contains(&named) && error.contains("iperf3 -s") && error.contains("--iperf3 5202"), "{error}");
+        let cause = format!("another program has port {} ({transport}) of {here}", address.port());
+        assert!(error.contains(&cause) && error.contains("iperf3 -s") && error.contains("--iperf3 5202"), "{error}");
     }
 }
 
-/// What iperf3 says of the end of a test, bit/s.
+/// Returns the rate of one sum in a report of iperf3, in bit/s.
 fn rate(report: &Value, sum: &str) -> f64 {
     report["end"][sum]["bits_per_second"].as_f64().unwrap_or_else(|| panic!("no {sum} in {report}"))
 }
@@ -160,8 +160,8 @@ fn clients_of_iperf3_measure_either_way_over_tcp_and_udp() {
             }
         }
     }
-    // A test is told of once the service has heard that its client is done.
-    wait_until("all tests are told of", || (served.lines().len() >= 9).then_some(()));
+    // The service reports a test when its client has ended it.
+    wait_until("all tests are reported", || (served.lines().len() >= 9).then_some(()));
     let lines = served.lines();
     assert_eq!(lines.len(), 9, "{lines:?}");
     for begins in ["127.0.0.1: TCP, 2 flows, ", "127.0.0.1: UDP, 4 flows, "] {
@@ -169,18 +169,18 @@ fn clients_of_iperf3_measure_either_way_over_tcp_and_udp() {
             let (time, rest) = line.strip_prefix(begins)?.split_once(" s: ")?;
             rest.starts_with("received ").then(|| time.parse::<f64>().ok()).flatten()
         };
-        // About a second: either end of the window may be seen late.
+        // About a second: the service may notice either end of the window late.
         assert!(lines.iter().filter_map(time).any(|time| (0.3..1.8).contains(&time)), "{lines:?}");
     }
 }
 
 #[server_test(Program("iperf3"))]
-fn options_of_iperf3_clients_are_kept() {
+fn options_of_iperf3_clients_are_applied() {
     let served = Served::with(limits());
     let options = ["-C", "reno", "-S", "0x20", "-M", "1200", "-w", "100K", "-l", "10K", "-R", "-t", "1", "-b", "5M"];
     let report = served.iperf3(&options);
     assert_eq!(report["end"]["sender_tcp_congestion"], "reno", "{report}");
-    // By bytes, not by time.
+    // Tests that end after a number of bytes.
     for way in [&[][..], &["-R"]] {
         let report = served.iperf3(&[&["-n", "1M"][..], way].concat());
         let bytes = report["end"]["sum_received"]["bytes"].as_u64().unwrap_or_default();
@@ -189,7 +189,7 @@ fn options_of_iperf3_clients_are_kept() {
 }
 
 #[server_test(Program("iperf3"))]
-fn both_ends_of_a_test_are_kept_as_each_of_them_counted() {
+fn the_counts_of_both_ends_are_stored() {
     let served = Served::with(limits());
     for (options, direction, bytes) in [
         (&["-b", "20M", "-t", "1", "-P", "2"][..], Direction::Receive, None),
@@ -209,26 +209,26 @@ fn both_ends_of_a_test_are_kept_as_each_of_them_counted() {
         assert!(own.told.is_none() && client.told.is_some() && counts.started_unix_ns > 0);
         let end = &report["end"];
         let bytes_of = |sum: &str| end[sum]["bytes"].as_u64();
-        // The client knows what the service told it, and the service what the client told.
+        // Each end has the counts of the other.
         let (sent, received) = match direction {
             Direction::Send => (own.sent.as_ref(), client.received.as_ref()),
             _ => (client.sent.as_ref(), own.received.as_ref()),
         };
         let (sent, received) = (sent.expect("it was sent"), received.expect("it was received"));
         if let (Direction::Send, Some(bytes)) = (direction, bytes) {
-            // A message of 128 KiB for each flow, and one.
-            let most = bytes + (3 << 17);
-            assert!((bytes..=most).contains(&sent.payload_bytes), "{options:?}: {sent:?}");
+            // At most one message of 128 KiB for each flow, and another one.
+            let limit = bytes + (3 << 17);
+            assert!((bytes..=limit).contains(&sent.payload_bytes), "{options:?}: {sent:?}");
         }
         if options.contains(&"-u") {
             let all = end["sum"]["packets"].as_u64().expect("a count");
             let lost = end["sum"]["lost_packets"].as_u64();
-            // The client's word that it ends may overtake its last datagrams, which are in no count of the service then.
+            // The client's end may overtake its last datagrams, which the service then does not count.
             assert!(sent.messages <= all && sent.messages * 4 > all, "{options:?}: {sent:?} {end}");
             assert_eq!(Some(sent.messages - received.arrived), lost, "{options:?}: {end}");
-            // Bytes and datagrams are read one after the other, while a thread may take in another batch.
-            let of_datagrams = received.messages * 1_000;
-            assert!(received.payload_bytes.abs_diff(of_datagrams) <= 300_000, "{received:?}");
+            // The service reads bytes and datagrams one after the other. A thread may receive a batch in between.
+            let datagram_bytes = received.messages * 1_000;
+            assert!(received.payload_bytes.abs_diff(datagram_bytes) <= 300_000, "{received:?}");
         } else {
             let counted = (Some(sent.payload_bytes), Some(received.payload_bytes));
             assert_eq!(counted, (bytes_of("sum_sent"), bytes_of("sum_received")), "{options:?}: {end}");
@@ -254,7 +254,7 @@ fn several_clients_are_served_at_once() {
 }
 
 #[server_test(Program("iperf3"))]
-fn what_is_not_allowed_is_refused_in_iperf3s_own_words() {
+fn tests_beyond_the_limits_are_refused() {
     let rate = Some(BitRate::per_second(20_000_000));
     let served =
         Served::with(ServiceLimits { max_rate: rate, max_time: Nanos::from_secs(5), max_flows: 4, ..limits() });
@@ -266,21 +266,21 @@ fn what_is_not_allowed_is_refused_in_iperf3s_own_words() {
     ] {
         let report = served.iperf3(options);
         assert!(report["error"].is_string(), "{options:?}: {report}");
-        served.says(line);
+        served.wait_for_line(line);
     }
     assert!(served.iperf3(&["-t", "1", "-b", "1M"])["error"].is_null());
     let nobody = ServiceLimits { peers: AllowedPeers::only(["198.18.0.0/15".parse().expect("a network")]), ..limits() };
     let served = Served::with(nobody);
     assert!(served.iperf3(&["-t", "1"])["error"].is_string());
-    assert_eq!(served.lines(), Vec::<String>::new(), "strangers are not told of");
+    assert_eq!(served.lines(), Vec::<String>::new(), "no line about strangers");
 }
 
 #[server_test(Program("iperf3"))]
-fn a_client_that_is_killed_or_interrupted_leaves_its_place() {
+fn a_client_that_is_killed_or_interrupted_frees_its_place() {
     let served = Served::with(ServiceLimits { max_tests: 1, ..limits() });
     let port = served.address().port().to_string();
     for signal in ["-INT", "-KILL"] {
-        // A client is sent away until the service has heard of the end of the test before.
+        // The service refuses clients until it notices the end of the previous test.
         let mut other = wait_until("the place is free for a test", || {
             let log = tempfile::NamedTempFile::new().expect("a file");
             let mut other = Command::new("iperf3")
@@ -288,10 +288,10 @@ fn a_client_that_is_killed_or_interrupted_leaves_its_place() {
                 .arg(log.path())
                 .spawn()
                 .expect("iperf3 starts");
-            let said = || std::fs::read_to_string(log.path()).unwrap_or_default();
+            let output = || std::fs::read_to_string(log.path()).unwrap_or_default();
             wait_until("a line for the first second, or its end", || {
                 let has_ended = other.try_wait().expect("a child").is_some();
-                (has_ended || said().contains("bits/sec")).then_some(())
+                (has_ended || output().contains("bits/sec")).then_some(())
             });
             other.try_wait().expect("a child").is_none().then_some(other)
         });
@@ -306,12 +306,12 @@ fn a_client_that_is_killed_or_interrupted_leaves_its_place() {
         let task = || stream(Transport::Tcp, served.address().port());
         wait_until("the place is free", || ended(client(task(), 0, 200)).ok());
     }
-    served.says("ended early: ");
+    served.wait_for_line("ended early: ");
 }
 
-/// Our own client at our own server: no other program is needed.
+/// This test needs no other program.
 #[test]
-fn our_own_client_measures_to_our_own_server() {
+fn our_client_measures_to_our_server() {
     let served = Served::with(limits());
     for transport in [Transport::Tcp, Transport::Udp] {
         for direction in [Direction::Send, Direction::Receive, Direction::Both] {
@@ -324,35 +324,43 @@ fn our_own_client_measures_to_our_own_server() {
             };
             let counted = ended(client(task, 1, 500));
             let (own, told) = counts(counted.unwrap_or_else(|error| panic!("{transport:?} {direction:?}: {error}")));
-            let rate = |bytes: u64, window: Nanos| bytes as f64 * 8.0 / window.as_secs_f64();
             for (end, other) in [(&own, &told), (&told, &own)] {
                 let (Some(received), Some(sent)) = (&end.received, &other.sent) else { continue };
-                let came = rate(received.payload_bytes, received.window);
-                // A sender that is held up leaves out what was due. What it sent arrives.
-                let is_near = is_about(came, rate(sent.payload_bytes, sent.window));
-                assert!(came < 32e6 && is_near, "{transport:?} {direction:?}: {received:?} of {sent:?}");
+                let rate = bit_rate(received.payload_bytes, received.window);
+                // A stalled sender omits what was due. What it sent arrives.
+                let is_near = is_about(rate, bit_rate(sent.payload_bytes, sent.window));
+                assert!(rate < 32e6 && is_near, "{transport:?} {direction:?}: {received:?} of {sent:?}");
             }
         }
     }
-    served.says("TCP, 4 flows");
+    served.wait_for_line("TCP, 4 flows");
 }
 
-/// A client's connection, which has shown this cookie.
-fn connected(served: &Served, cookie: u8) -> TcpStream {
+fn bit_rate(bytes: u64, window: Nanos) -> f64 {
+    bytes as f64 * 8.0 / window.as_secs_f64()
+}
+
+/// Connects as a client with a cookie of `cookie`s.
+fn connect(served: &Served, cookie: u8) -> TcpStream {
     let mut stream = TcpStream::connect(served.address()).expect("connects");
     stream.write_all(&[cookie; 37]).expect("sent");
     stream
 }
 
-/// Waits until the service has read all that was sent to it over a connection: neither end has any of it in a queue.
-fn until_read(stream: &TcpStream) {
-    let port = |address: std::io::Result<SocketAddr>| format!(":{:04X}", address.expect("connected").port());
-    let (own, service) = (port(stream.local_addr()), port(stream.peer_addr()));
+/// Returns the port of `address` as the tables in /proc/net show it.
+fn port_suffix(address: std::io::Result<SocketAddr>) -> String {
+    format!(":{:04X}", address.expect("connected").port())
+}
+
+/// Waits until the service has read everything that was sent over a connection, so that the queues are empty.
+fn wait_until_read(stream: &TcpStream) {
+    let own = port_suffix(stream.local_addr());
+    let service = port_suffix(stream.peer_addr());
     wait_until("the service has read it", || {
         let tables =
             ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| std::fs::read_to_string(table).unwrap_or_default());
-        // Number, local address, remote address, state, and the bytes in the queues of sending and receiving.
-        // There may be thousands of other tests' lines.
+        // Columns: number, local address, remote address, state, bytes in the send and receive queues.
+        // Other tests may have thousands of lines.
         let own_lines =
             tables.iter().flat_map(|table| table.lines()).filter(|end| end.contains(&own) && end.contains(&service));
         let ends = own_lines.map(|end| end.split_whitespace().collect::<Vec<_>>());
@@ -366,7 +374,8 @@ fn until_read(stream: &TcpStream) {
     });
 }
 
-fn hears(control: &mut TcpStream, states: &[u8]) {
+/// Reads exactly these states.
+fn expect_states(control: &mut TcpStream, states: &[u8]) {
     for state in states {
         let mut byte = [0];
         control.read_exact(&mut byte).expect("it goes on");
@@ -374,13 +383,13 @@ fn hears(control: &mut TcpStream, states: &[u8]) {
     }
 }
 
-fn says(control: &mut TcpStream, text: &Value) {
+fn send_json(control: &mut TcpStream, text: &Value) {
     let text = text.to_string();
     control.write_all(&(text.len() as u32).to_be_bytes()).expect("sent");
     control.write_all(text.as_bytes()).expect("sent");
 }
 
-/// Datagrams come from the address that the client uses, also where the kernel would choose another.
+/// The service sends datagrams from the address that the client uses, also if the kernel would choose another.
 #[test]
 fn a_client_may_use_any_address_of_the_host() {
     let served = Served::at(Ipv4Addr::UNSPECIFIED, limits());
@@ -394,41 +403,44 @@ fn a_client_may_use_any_address_of_the_host() {
     }
 }
 
-/// With several flows the order of the connections says which way each goes, and not the order of their first bytes.
+/// The order of the connections determines the directions of several flows, not the order of their first bytes.
 #[test]
-fn a_cookie_that_comes_late_does_not_exchange_the_directions() {
+fn a_late_cookie_does_not_exchange_the_directions() {
     let served = Served::with(limits());
-    let mut control = connected(&served, b'c');
-    hears(&mut control, &[9]);
-    says(&mut control, &serde_json::json!({"tcp": true, "time": 1, "parallel": 1, "bidirectional": true}));
-    hears(&mut control, &[10]);
+    let mut control = connect(&served, b'c');
+    expect_states(&mut control, &[9]);
+    send_json(&mut control, &serde_json::json!({"tcp": true, "time": 1, "parallel": 1, "bidirectional": true}));
+    expect_states(&mut control, &[10]);
     let mut forward = TcpStream::connect(served.address()).expect("connects");
-    let mut backward = connected(&served, b'c');
-    until_read(&backward);
+    let mut backward = connect(&served, b'c');
+    wait_until_read(&backward);
     forward.write_all(&[b'c'; 37]).expect("sent");
-    hears(&mut control, &[1, 2]);
+    expect_states(&mut control, &[1, 2]);
     backward.set_read_timeout(Some(std::time::Duration::from_secs(10))).expect("setsockopt");
     backward.read_exact(&mut [0; 1_000]).expect("the service sends on the second connection");
     forward.set_nonblocking(true).expect("fcntl");
     assert!(forward.read(&mut [0]).is_err(), "the service sends on the first connection");
 }
 
-/// A client says on one connection that it has sent all, and the last of it comes on another: which is first is chance.
+/// The client's end and its last bytes arrive on two connections, in any order.
 #[test]
-fn a_test_of_so_many_bytes_waits_for_the_last() {
+fn a_test_that_ends_after_bytes_waits_for_the_last() {
     let served = Served::with(limits());
-    let mut control = connected(&served, b'b');
-    hears(&mut control, &[9]);
-    says(&mut control, &serde_json::json!({"tcp": true, "time": 0, "blockcount": 8, "parallel": 1, "len": 10_000}));
-    hears(&mut control, &[10]);
-    let mut data = connected(&served, b'b');
-    hears(&mut control, &[1, 2]);
+    let mut control = connect(&served, b'b');
+    expect_states(&mut control, &[9]);
+    send_json(
+        &mut control,
+        &serde_json::json!({"tcp": true, "time": 0, "blockcount": 8, "parallel": 1, "len": 10_000}),
+    );
+    expect_states(&mut control, &[10]);
+    let mut data = connect(&served, b'b');
+    expect_states(&mut control, &[1, 2]);
     data.write_all(&[0; 30_000]).expect("sent");
     control.write_all(&[4]).expect("sent");
-    until_read(&control);
+    wait_until_read(&control);
     data.write_all(&[0; 50_000]).expect("sent");
-    hears(&mut control, &[13]);
-    says(&mut control, &serde_json::json!({}));
+    expect_states(&mut control, &[13]);
+    send_json(&mut control, &serde_json::json!({}));
     let mut length = [0; 4];
     control.read_exact(&mut length).expect("a length");
     let mut text = vec![0; u32::from_be_bytes(length) as usize];
@@ -440,7 +452,7 @@ fn a_test_of_so_many_bytes_waits_for_the_last() {
 #[test]
 fn garbage_and_silence_cost_a_place_for_seconds_at_most() {
     let served = Served::with(ServiceLimits { max_tests: 1, ..limits() });
-    // Neither shows a cookie, and neither keeps others out.
+    // Clients without a cookie take no place.
     let _silent = TcpStream::connect(served.address()).expect("connects");
     let mut odd = TcpStream::connect(served.address()).expect("connects");
     odd.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("sent");
@@ -457,12 +469,12 @@ fn garbage_and_silence_cost_a_place_for_seconds_at_most() {
         control.read_to_end(&mut rest).expect("it closes");
         assert_eq!(rest, [11], "SERVER_TERMINATE");
     }
-    served.says("4294967295 bytes");
-    // A datagram that no test waits for is not answered.
+    served.wait_for_line("4294967295 bytes");
+    // The service does not answer a datagram that no test waits for.
     let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("binds");
     stranger.send_to(b"9876", served.address()).expect("sent");
     let counted = ended(client(stream(Transport::Udp, served.address().port()), 0, 200));
     counted.expect("the service lives");
     stranger.set_nonblocking(true).expect("fcntl");
-    assert!(stranger.recv(&mut [0; 8]).is_err(), "nothing came");
+    assert!(stranger.recv(&mut [0; 8]).is_err(), "no answer");
 }

@@ -1,7 +1,8 @@
 //! Whether a bench can be built, and if not, what is wrong and what to do.
 
-use super::{Bench, DEVICE, DeviceKind, TESTER, join};
-use crate::{LabError, fault};
+use super::fault::check_loss;
+use super::{Bench, DEVICE, DeviceKind, TESTER};
+use crate::error::{LabError, host_list};
 use linerate_model::HostName;
 use linerate_units::BitRate;
 use std::collections::BTreeSet;
@@ -10,7 +11,7 @@ use std::collections::BTreeSet;
 const HOSTS_MAXIMUM: usize = 64;
 /// The most ports of a tester.
 const PORTS_MAXIMUM: u8 = 16;
-/// What a virtual link takes one frame of, with room around it, in a page (drivers/net/veth.c).
+/// Largest frame that a virtual link takes in one page, with its headroom (drivers/net/veth.c).
 const MTU_MAXIMUM_REFERENCE: u32 = 3_400;
 /// IPv6 needs at least 1,280 (RFC 8200 section 5).
 const MTU_MINIMUM: u32 = 1_280;
@@ -22,10 +23,10 @@ const MTU_MAXIMUM_SHAPED: u32 = 9_216;
 pub(crate) const RATE_MINIMUM: BitRate = BitRate::per_second(64_000);
 
 impl Bench {
-    /// It can be built.
+    /// Checks that the bench can be built.
     pub fn check(&self) -> Result<(), LabError> {
         let fail = |problem: String| Err(LabError::Impossible { bench: self.name.clone(), problem });
-        let known = join(&self.hosts);
+        let host_names = host_list(&self.hosts);
         let mut seen = BTreeSet::new();
         for host in &self.hosts {
             let name = &host.0;
@@ -46,10 +47,10 @@ impl Bench {
         self.slow_servers.iter().try_for_each(|server| server.check(&self.hosts)).or_else(fail)?;
         self.slow_disks.iter().try_for_each(|disk| disk.check(&self.hosts)).or_else(fail)?;
         if let Some(host) = self.testers.iter().find(|host| !seen.contains(host)) {
-            return fail(format!("testers: there is no host {host} (hosts: {known})"));
+            return fail(format!("testers: there is no host {host} (hosts: {host_names})"));
         }
         if let Some(host) = self.links.keys().find(|host| !seen.contains(host)) {
-            return fail(format!("links.{host}: there is no such host (hosts: {known})"));
+            return fail(format!("links.{host}: there is no such host (hosts: {host_names})"));
         }
         let tester = HostName::from(TESTER);
         for host in self.hosts.iter().chain((self.tester_ports > 0).then_some(&tester)) {
@@ -69,7 +70,7 @@ impl Bench {
                     return fail(format!("{}: it is the device that {does}, and the links of hosts only", field(name)));
                 }
                 // Their frames leave past all queues and filters.
-                let own = match self.device.kind {
+                let problem_text = match self.device.kind {
                     DeviceKind::Reference(_) => {
                         "a reference device keeps to limits of its own only, as in \
                                                  `[device] kind = \"reference\", max-rate = \"100Mbit/s\"`"
@@ -81,7 +82,7 @@ impl Bench {
                     _ => continue,
                 };
                 if rate.is_some() {
-                    return fail(format!("{}: {own}", field(name)));
+                    return fail(format!("{}: {problem_text}", field(name)));
                 }
             }
             let maximum = match self.device.kind {
@@ -95,7 +96,7 @@ impl Bench {
         }
         self.losses_of_links()
             .iter()
-            .try_for_each(|(_, ratio)| fault::check_loss(self, *ratio))
+            .try_for_each(|(_, ratio)| check_loss(self, *ratio))
             .or_else(|problem| fail(format!("loss of the links: {problem}")))?;
         self.check_faults().or_else(fail)?;
         self.cross_traffic.iter().try_for_each(|cross| cross.check(self)).or_else(fail)?;
@@ -103,11 +104,11 @@ impl Bench {
         Ok(())
     }
 
-    /// What the path is to do can be done; says what is wrong.
+    /// Checks the limits of the path. Errors name the field.
     fn check_path(&self) -> Result<(), String> {
         let DeviceKind::Path(both) = self.device.kind else {
-            let own = self.links.iter().find(|(_, link)| link.path.is_some());
-            return own.map_or(Ok(()), |(host, _)| {
+            let path_link = self.links.iter().find(|(_, link)| link.path.is_some());
+            return path_link.map_or(Ok(()), |(host, _)| {
                 Err(format!("path of the link of {host}: the device is no path; say `[device] kind = \"path\"`"))
             });
         };
@@ -130,7 +131,8 @@ impl Bench {
 
     /// Enough ends for the device, and not too many; says what is wrong.
     fn check_ends(&self) -> Result<(), String> {
-        let (hosts, ports) = (self.hosts.len(), usize::from(self.tester_ports));
+        let hosts = self.hosts.len();
+        let ports = usize::from(self.tester_ports);
         if self.tester_ports > PORTS_MAXIMUM {
             return Err(format!("tester.ports: a tester has 1 to {PORTS_MAXIMUM}, not {ports}"));
         }

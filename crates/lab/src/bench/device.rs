@@ -1,8 +1,8 @@
-//! What stands between the hosts of a bench, as the command line and bench files write it.
+//! Device between the hosts of a bench, as the command line and bench files write it.
 
 use super::required_text;
-use crate::limits::ReferenceLimits;
 use crate::path::PathLimits;
+use crate::reference_limits::ReferenceLimits;
 use linerate_units::ParseError;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "WrittenDevice")]
 pub struct Device {
-    /// What it is.
+    /// Kind of the device, with its limits.
     pub kind: DeviceKind,
 }
 
-/// What stands between the hosts.
+/// Kinds of devices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "a bench has one")]
 pub enum DeviceKind {

@@ -1,4 +1,4 @@
-//! What a path does by chance: a seeded generator, and frames lost by themselves or in runs.
+//! Random events of a path: a seeded generator, and frames lost singly or in runs.
 
 use linerate_units::Ratio;
 
@@ -6,19 +6,19 @@ use linerate_units::Ratio;
 #[derive(Debug, Clone)]
 pub(crate) struct Chance(u64);
 
-/// How likely something is, in parts of 2^64.
+/// Probability, in parts of 2^64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Likelihood(u128);
 
 impl Likelihood {
     pub(crate) const NEVER: Self = Self(0);
 
-    /// That of a ratio; none is never.
+    /// Converts a ratio from 0 to 1. `None` disables the fault.
     pub(crate) fn of(ratio: Option<Ratio>) -> Self {
         ratio.map_or(Self::NEVER, |ratio| Self((u128::from(ratio.part) << 64) / u128::from(ratio.of.max(1))))
     }
 
-    /// One in `count` on average.
+    /// Returns a probability of one in `count`.
     fn one_in(count: u32) -> Self {
         Self((1 << 64) / u128::from(count.max(1)))
     }
@@ -45,7 +45,7 @@ impl Chance {
     }
 }
 
-/// Which frames are lost.
+/// Random losses of frames.
 #[derive(Debug, Clone)]
 pub(crate) enum Loss {
     /// Each by itself.
@@ -92,7 +92,10 @@ mod tests {
     /// The share of frames lost, and the mean length of a run.
     fn lost(share: &str, mean: Option<u32>) -> (f64, f64) {
         let mut loss = Loss::new(Some(share.parse().expect("a ratio")), mean);
-        let (mut chance, mut count, mut runs, mut last) = (Chance::new(7), 0u32, 0u32, false);
+        let mut chance = Chance::new(7);
+        let mut count = 0u32;
+        let mut runs = 0u32;
+        let mut last = false;
         for _ in 0..FRAMES {
             let taken = loss.takes(&mut chance);
             count += u32::from(taken);

@@ -1,18 +1,18 @@
-//! What a path did to the frames, and whether it kept up.
+//! Counts of a path, and whether it kept up.
 
 use linerate_model::{HostName, Message, message};
 use linerate_units::{Nanos, Ratio};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A frame that leaves so much after it is due is late, nanoseconds.
+/// Delay after which a frame that leaves is late, nanoseconds.
 pub(crate) const LATE: u64 = 100_000;
 /// Share of frames that may be late: the delay holds at the 99th percentile.
 const LATE_SHARE: Ratio = Ratio::new(1, 100);
 /// Fewer late frames are no share of anything.
 const LATE_FRAMES: u64 = 10;
 
-/// What a path did to what it sends to one host.
+/// Counts of a path in the direction of one host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionCounts {
     /// Frames that came for the host.
@@ -29,7 +29,7 @@ pub struct DirectionCounts {
     pub corrupted: u64,
     /// Left twice.
     pub duplicated: u64,
-    /// Left behind frames that came later.
+    /// Frames that left after later ones.
     pub reordered: u64,
     /// Left with the mark "congestion experienced".
     pub marked: u64,
@@ -39,7 +39,7 @@ pub struct DirectionCounts {
     pub unplanned: u64,
 }
 
-/// What a path did so far.
+/// Counts of a path so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathCounts {
     /// By the host to which frames go.
@@ -69,7 +69,7 @@ impl DirectionCounts {
 }
 
 impl PathCounts {
-    /// What it did since it had counted `earlier`; the longest delay is that of all its time.
+    /// Returns the counts since `earlier`; the longest delay is that of all its time.
     pub fn since(mut self, earlier: &Self) -> Self {
         for (host, counts) in &mut self.to {
             *counts = counts.since(&earlier.to.get(host).copied().unwrap_or_default());
@@ -78,7 +78,7 @@ impl PathCounts {
         self
     }
 
-    /// Says how the path did not do what was planted; none if it did.
+    /// Returns a warning if the path did not do what was planted.
     pub fn warning(&self) -> Option<Message> {
         let sum = |of: fn(&DirectionCounts) -> u64| self.to.values().map(of).sum::<u64>();
         let (sent, late) = (sum(|counts| counts.sent), sum(|counts| counts.late));
@@ -104,7 +104,7 @@ impl PathCounts {
     }
 }
 
-/// Several problems as one text; none of none.
+/// Joins several problems to one text. Returns `None` if there are no problems.
 pub(crate) fn both(problems: impl Iterator<Item = Message>) -> Option<Message> {
     problems.reduce(|first, further| message!("bench-and", "{first}, and {further}", first, further))
 }

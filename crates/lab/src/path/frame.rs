@@ -1,4 +1,5 @@
-//! What a path reads in a frame and changes in it: ECN, one byte of payload, and the answer to a packet that is too large.
+//! Fields that a path reads in a frame and changes in it: ECN, one byte of payload, and the answer to a packet that is
+//! too large.
 
 use std::ops::RangeInclusive;
 
@@ -14,12 +15,13 @@ const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
 /// Router solicitation to redirect (RFC 4861).
 const NEIGHBOUR_DISCOVERY: RangeInclusive<u8> = 133..=137;
-/// Queries and reports of multicast listeners (RFC 3810), behind a header of options for each hop.
+/// Queries and reports of multicast listeners (RFC 3810), after a hop-by-hop options header.
 const LISTENERS: [u8; 4] = [130, 131, 132, 143];
 const HOP_BY_HOP: u8 = 0;
 /// "Congestion experienced" (RFC 3168 section 5).
 const CE: u8 = 0b11;
-/// Bytes of a packet that an ICMP message quotes: RFC 1812 section 4.3.2.3 (576 bytes in all), RFC 4443 section 2.4 (1,280).
+/// Bytes of a packet that an ICMP message quotes: RFC 1812 section 4.3.2.3 (576 bytes in all), RFC 4443 section 2.4
+/// (1,280).
 const QUOTED_V4: usize = 576 - 28;
 const QUOTED_V6: usize = 1_280 - 48;
 /// The path's own addresses, from which only such messages come.
@@ -30,14 +32,14 @@ const OWN_V6: [u8; 16] = [0x20, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe];
 /// The IP packet in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Packet {
-    /// Where its header begins.
+    /// Offset of its header.
     at: usize,
     v6: bool,
     /// Bytes of the packet, header and all.
     pub(crate) length: usize,
 }
 
-/// What a path needs to know of a frame.
+/// Properties of a frame that matter to a path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
     /// Its IP packet, if it is whole.
@@ -113,11 +115,12 @@ impl Packet {
         frame[self.at + 10..self.at + 12].copy_from_slice(&mended.to_be_bytes());
     }
 
-    /// Changes one byte behind the transport header, by `random`, so that the transport's checksum no longer fits. Without such
-    /// a byte it changes the checksum itself. False where there is neither.
+    /// Changes one byte after the transport header, by `random`, so that the transport's checksum no longer fits.
+    /// Without such a byte it changes the checksum itself. Returns false if the frame has neither.
     pub(crate) fn corrupt(&self, frame: &mut [u8], random: u64) -> bool {
         let header = self.header(frame);
-        let (start, end) = (self.at + header, self.at + self.length);
+        let start = self.at + header;
+        let end = self.at + self.length;
         let protocol = frame[self.at + if self.v6 { 6 } else { 9 }];
         let later_fragment = !self.v6 && word(frame, self.at + 6).is_some_and(|flags| flags & 0x1fff != 0);
         let (payload, checksum) = match protocol {
@@ -137,8 +140,8 @@ impl Packet {
         true
     }
 
-    /// The ICMP message that tells the sender of this packet the largest that the path takes (RFC 1191, RFC 8201), as a frame;
-    /// none where nobody may be answered (RFC 1812 section 4.3.2.7).
+    /// Returns the frame with the ICMP message that reports the path's MTU to the sender of this packet (RFC 1191, RFC
+    /// 8201), or `None` if the packet must not be answered (RFC 1812 section 4.3.2.7).
     pub(crate) fn too_large(&self, frame: &[u8], mtu: u32) -> Option<Vec<u8>> {
         let to_group = frame[0] & 1 != 0;
         let later_fragment = !self.v6 && word(frame, self.at + 6)? & 0x1fff != 0;
@@ -150,7 +153,8 @@ impl Packet {
         if self.v6 {
             let quoted = &packet[..packet.len().min(QUOTED_V6)];
             let mut message = [&[2, 0, 0, 0][..], &mtu.to_be_bytes(), quoted].concat();
-            let (to, length) = (&packet[8..24], message.len() as u16);
+            let to = &packet[8..24];
+            let length = message.len() as u16;
             let pseudo = [&OWN_V6[..], to, &u32::from(length).to_be_bytes(), &[0, 0, 0, ICMPV6]].concat();
             let sum = checksum(&[&pseudo[..], &message].concat());
             message[2..4].copy_from_slice(&sum.to_be_bytes());
@@ -231,7 +235,8 @@ mod tests {
     /// The checksums of [`datagram`] fit: of the IPv4 header, and of UDP.
     fn sums(frame: &[u8]) -> (bool, bool) {
         let packet = Contents::of(frame).packet.expect("a packet");
-        let (at, header) = (packet.at, packet.header(frame));
+        let at = packet.at;
+        let header = packet.header(frame);
         let addresses = if packet.v6 { at + 8..at + 40 } else { at + 12..at + 20 };
         let udp = &frame[at + header..at + packet.length];
         let pseudo = [&frame[addresses], &(udp.len() as u32).to_be_bytes(), &[0, 0, 0, UDP]].concat();

@@ -22,19 +22,20 @@ const RING: usize = 32 << 20;
 const TAKEN: usize = 64;
 /// Frames sent in one call: all of them count as sent when it ends.
 const SENT: usize = 16;
-/// Frames that follow each other within so many nanoseconds may leave together.
+/// Time between frames within which they may leave together, nanoseconds.
 const GATHERED: u64 = 40_000;
-/// The shortest sleep asked for. Each costs some microseconds of the core, ends some 20 us late, and seldom more than 60 us.
+/// The shortest sleep asked for. Each costs some microseconds of the core, ends some 20 us late, and seldom more than
+/// 60 us.
 const SHORTEST_REST: u64 = 10_000;
-/// Sleeps end late. So much earlier than needed they are to end at the most.
+/// Largest advance of sleeps, which end late, nanoseconds.
 const OVERSLEPT_MAXIMUM: u64 = 100_000;
 /// The longest wait without a look at what has come.
 const NAP: u64 = 1_000_000;
-/// A wait for frames when none is on its way.
+/// Wait for frames when no frame is on its way, nanoseconds.
 const IDLE: u64 = 1_000_000_000;
 /// Sending a frame takes a few microseconds. More than this was a pause of the core.
 const WAY_OUT_MAXIMUM: u64 = 20_000;
-/// How many sends it is averaged over.
+/// Number of sends over which the sending time is averaged.
 const WAYS_OUT: u64 = 16;
 /// Buffers kept for the next frames.
 const SPARE: usize = 4_096;
@@ -50,11 +51,12 @@ pub(super) struct Engine {
     spare: Vec<Vec<u8>>,
     /// When the model's time began.
     begun: u64,
-    /// No frame leaves sooner after it came.
+    /// Shortest time between the arrival and the departure of a frame.
     shortest: u64,
-    /// How long sending takes: a virtual link delivers before the call that sends returns. So much earlier frames are sent.
+    /// Time that sending takes, by which frames are sent earlier: a virtual link delivers before the system call
+    /// returns.
     way_out: u64,
-    /// How late sleeps end.
+    /// Delay with which sleeps end.
     overslept: u64,
     missed: u64,
     latest: u64,
@@ -75,7 +77,8 @@ impl Engine {
     /// Opens the path of `plan` in the calling thread's namespace.
     pub(super) fn open(plan: &PathPlan, published: Arc<Published>) -> Result<Self, Error> {
         let mut route = Route::open()?;
-        let (mut ports, mut port_of) = (Vec::new(), HashMap::new());
+        let mut ports = Vec::new();
+        let mut port_of = HashMap::new();
         let seed = clock::unix_now();
         for (number, port) in plan.ports.iter().enumerate() {
             let link = route.index_of(&port.interface)?;
@@ -109,8 +112,8 @@ impl Engine {
 
     /// Forwards frames until the process ends.
     pub(super) fn run(mut self) -> ! {
-        // Away from the first core, on which testers send, and ahead of all else on the last. A refusal costs precision, which
-        // the counts of late frames show.
+        // Away from the first core, on which testers send, and ahead of all else on the last. A refusal costs
+        // precision, which the counts of late frames show.
         let _ = affinity::pin(available_parallelism().map_or(0, |cores| cores.get() as u32 - 1));
         let _first = go_before_all().is_err().then(SessionFirst::new);
         sharpen_timers();
@@ -137,8 +140,8 @@ impl Engine {
         }
     }
 
-    /// Sleeps until frames are due, or may have come that are due sooner. It never waits awake: a thread that takes a whole core
-    /// before all others is made to pause, and the hosts need the core too.
+    /// Sleeps until frames are due, or may have come that are due sooner. It never waits awake: a thread that takes a
+    /// whole core before all others is made to pause, and the hosts need the core too.
     fn rest(&mut self, now: u64, due: u64) {
         // What comes meanwhile is not due before this: nothing needs to wake the thread for it.
         let unseen = now + self.shortest.max(GATHERED);
@@ -158,13 +161,14 @@ impl Engine {
 
     /// Takes frames that have come; returns how many.
     fn take(&mut self) -> usize {
-        let (since_1970, now) = (clock::unix_now(), clock::now());
+        let since_1970 = clock::unix_now();
+        let now = clock::now();
         for taken in 0..TAKEN {
             let Self { ring, spare, port_of, .. } = self;
             let read = ring.take(|frame| {
                 let port = *port_of.get(&frame.link)?;
-                // The clocks are read once for many frames: this one may have come since then. Not after now, whatever sets the clock
-                // of 1970.
+                // The clocks are read once for many frames: this one may have come since then. Not after now, whatever
+                // sets the clock of 1970.
                 let came = match frame.arrived_unix.checked_sub(since_1970) {
                     None => now.saturating_sub(since_1970 - frame.arrived_unix),
                     Some(0) => now,
@@ -305,7 +309,7 @@ impl Engine {
     }
 }
 
-/// The frame, with the VLAN tag that the kernel took out; none if it was cut off.
+/// Copies the frame, with the VLAN tag that the kernel took out. Returns `None` if it was cut off.
 fn copy(frame: &RingFrame<'_>, spare: &mut Vec<Vec<u8>>) -> Option<Vec<u8>> {
     if frame.length > frame.bytes.len() {
         return None;

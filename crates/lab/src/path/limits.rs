@@ -1,6 +1,6 @@
-//! What a path does to frames, as the command line and bench files write it.
+//! Limits of a path, as the command line and bench files write them.
 
-use crate::limits::each_field;
+use crate::limit_field::{LimitField, each_field, field, join_fields};
 use linerate_units::{BitRate, ByteCount, Nanos, ParseError, Ratio};
 use std::fmt;
 use std::str::FromStr;
@@ -13,11 +13,11 @@ const RATE_MINIMUM: BitRate = BitRate::per_second(64_000);
 pub(crate) const FRAMES_MAXIMUM: u64 = 300_000;
 /// Fewer do not carry what hosts say to find each other.
 const FRAMES_MINIMUM: u64 = 100;
-/// What is on its way lies in memory, and a new lab waits until all hosts have heard each other.
+/// Limited because frames on their way take memory, and a new lab waits until all hosts have heard each other.
 const DELAY_MAXIMUM: Nanos = Nanos::from_secs(1);
-/// So does what waits.
+/// Limited because queued frames take memory.
 const QUEUE_MAXIMUM: ByteCount = ByteCount::new(256 << 20);
-/// What a small switch holds for a port: the queue of a slow path unless said otherwise.
+/// Queue of a small switch's port: the default queue of a slow path.
 const QUEUE_DEFAULT: u64 = 256 << 10;
 /// A faster path holds what passes it in a hundredth of a second.
 const QUEUE_SHARE: u64 = 100;
@@ -32,12 +32,12 @@ const LOSS_BURST_MAXIMUM: u32 = 10_000;
 const MTU_MINIMUM: u32 = 1_280;
 const MTU_MAXIMUM: u32 = 9_216;
 
-/// What a path does to the frames of one direction; what is not said it does not do.
+/// Limits of a path for the frames of one direction. A field that is absent has no effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathLimits {
-    /// How much later each frame leaves, besides what it waits.
+    /// Delay of each frame, in addition to its time in the queue.
     pub delay: Option<Nanos>,
-    /// The delay wanders by so much at the most, up and down; frames stay in order.
+    /// Largest change of the delay, up and down; frames stay in order.
     pub jitter: Option<Nanos>,
     /// Bits a second on the wire (with FCS, preamble and gap).
     pub rate: Option<BitRate>,
@@ -55,7 +55,7 @@ pub struct PathLimits {
     pub duplicate: Option<Ratio>,
     /// Share of the frames that the next three overtake.
     pub reorder: Option<Ratio>,
-    /// Where more bytes than these wait, packets that allow it are marked "congestion experienced" (RFC 3168).
+    /// Queue length in bytes above which ECN-capable packets are marked "congestion experienced" (RFC 3168).
     pub mark: Option<ByteCount>,
     /// Frames a second.
     pub max_frames: Option<u64>,
@@ -103,7 +103,7 @@ pub struct Alternation {
     pub first: BitRate,
     /// The one after it.
     pub second: BitRate,
-    /// How long each holds.
+    /// Time that each rate holds.
     pub period: Nanos,
 }
 
@@ -124,59 +124,37 @@ impl fmt::Display for Alternation {
     }
 }
 
-/// A field: how it is written, what it is, and an example.
-struct Field {
-    name: &'static str,
-    expected: &'static str,
-    example: &'static str,
-}
-
-const fn field(name: &'static str, expected: &'static str, example: &'static str) -> Field {
-    Field { name, expected, example }
-}
-
-const DELAY: Field = field("delay", "delay of a path: at most 1s", "delay=20ms");
-const JITTER: Field = field("jitter", "jitter of a path: at most its delay", "jitter=2ms");
-const RATE: Field =
+const DELAY: LimitField = field("delay", "delay of a path: at most 1s", "delay=20ms");
+const JITTER: LimitField = field("jitter", "jitter of a path: at most its delay", "jitter=2ms");
+const RATE: LimitField =
     field("rate", "rate of a path: 64kbit/s to 1Gbit/s on the wire, which it keeps up with", "rate=50Mbit/s");
-const QUEUE: Field = field("queue", "queue of a path: bytes, at most 256MiB", "queue=128KiB");
-const BURST: Field = field("burst", "burst of a path: bytes, at most 256MiB", "burst=16KiB");
-const LOSS: Field = field("loss", "loss of a path: a ratio of at most 1", "loss=1%");
-const LOSS_BURST: Field =
+const QUEUE: LimitField = field("queue", "queue of a path: bytes, at most 256MiB", "queue=128KiB");
+const BURST: LimitField = field("burst", "burst of a path: bytes, at most 256MiB", "burst=16KiB");
+const LOSS: LimitField = field("loss", "loss of a path: a ratio of at most 1", "loss=1%");
+const LOSS_BURST: LimitField =
     field("loss-burst", "loss-burst of a path: mean number of frames lost in a row, 1 to 10000", "loss-burst=8");
-const CORRUPT: Field = field("corrupt", "corrupt of a path: a ratio of at most 1", "corrupt=0.1%");
-const DUPLICATE: Field = field("duplicate", "duplicate of a path: a ratio of at most 1", "duplicate=0.1%");
-const REORDER: Field = field("reorder", "reorder of a path: a ratio of at most 1", "reorder=1%");
-const MARK: Field = field("mark", "mark of a path: bytes, less than its queue", "mark=30KiB");
-const MAX_FRAMES: Field = field(
+const CORRUPT: LimitField = field("corrupt", "corrupt of a path: a ratio of at most 1", "corrupt=0.1%");
+const DUPLICATE: LimitField = field("duplicate", "duplicate of a path: a ratio of at most 1", "duplicate=0.1%");
+const REORDER: LimitField = field("reorder", "reorder of a path: a ratio of at most 1", "reorder=1%");
+const MARK: LimitField = field("mark", "mark of a path: bytes, less than its queue", "mark=30KiB");
+const MAX_FRAMES: LimitField = field(
     "max-frames",
     "max-frames of a path: frames a second, 100 to 300000, which it keeps up with",
     "max-frames=20000",
 );
-const SLOTS: Field = field("slots", "slots of a path: 100us to 200ms", "slots=20ms");
-const ALTERNATE: Field = field(
+const SLOTS: LimitField = field("slots", "slots of a path: 100us to 200ms", "slots=20ms");
+const ALTERNATE: LimitField = field(
     "alternate",
     "alternate of a path: two rates of 64kbit/s to 1Gbit/s and the time of each, 1ms to 60s",
     "alternate=20Mbit/s:200Mbit/s:500ms",
 );
-const MTU: Field = field("mtu", "mtu of a path: 1280 to 9216 bytes", "mtu=1400");
-const CUT: Field = field(
+const MTU: LimitField = field("mtu", "mtu of a path: 1280 to 9216 bytes", "mtu=1400");
+const CUT: LimitField = field(
     "cut",
     "cut of a path: time from the first packet to its beginning, at most 1h, and its length, 1ms to 60s",
     "cut=6s:4s",
 );
-const MTU_SILENT: Field = field("mtu-silent", "mtu-silent of a path: true or false", "mtu-silent=true");
-
-impl Field {
-    fn error(&self, text: &str) -> ParseError {
-        ParseError { text: text.to_owned(), expected: self.expected, example: self.example }
-    }
-
-    /// Reads a value that `good` approves of.
-    fn read<T: FromStr>(&self, text: &str, good: impl FnOnce(&T) -> bool) -> Result<Option<T>, ParseError> {
-        text.parse().ok().filter(good).map(Some).ok_or_else(|| self.error(text))
-    }
-}
+const MTU_SILENT: LimitField = field("mtu-silent", "mtu-silent of a path: true or false", "mtu-silent=true");
 
 impl PathLimits {
     /// Rates of the line: one, or two in turn. Without either it is the fastest that a path keeps up with.
@@ -192,7 +170,7 @@ impl PathLimits {
         self.queue.map_or_else(usual, ByteCount::get)
     }
 
-    /// These, and what `base` says where they say nothing.
+    /// Returns these limits, with the fields of `base` where they have none.
     pub(crate) fn over(self, base: Self) -> Self {
         // One of the two rates is enough to say that the other no longer holds.
         let own_rate = self.rate.is_some() || self.alternate.is_some();
@@ -234,9 +212,9 @@ impl PathLimits {
                 return Err(String::from("loss-burst: nothing is lost; say loss too, as in loss=1%"));
             };
             // Between two runs at least one frame passes.
-            let most = Ratio::new(u64::from(mean), u64::from(mean) + 1);
-            if loss > most {
-                return Err(format!("loss: with {mean} frames lost in a row on average it is at most {most}"));
+            let maximum = Ratio::new(u64::from(mean), u64::from(mean) + 1);
+            if loss > maximum {
+                return Err(format!("loss: with {mean} frames lost in a row on average it is at most {maximum}"));
             }
         }
         if let Some(mark) = self.mark.filter(|mark| mark.get() >= self.queue_bytes()) {
@@ -255,33 +233,35 @@ impl PathLimits {
         let ratio = |ratio: &Ratio| ratio.of > 0 && ratio.part <= ratio.of;
         let bytes = |bytes: &ByteCount| *bytes <= QUEUE_MAXIMUM;
         match name {
-            "delay" => self.delay = DELAY.read(value, |delay| *delay <= DELAY_MAXIMUM)?,
-            "jitter" => self.jitter = JITTER.read(value, |jitter| *jitter <= DELAY_MAXIMUM)?,
-            "rate" => self.rate = RATE.read(value, |rate| fits(*rate))?,
-            "queue" => self.queue = QUEUE.read(value, bytes)?,
-            "burst" => self.burst = BURST.read(value, bytes)?,
-            "loss" => self.loss = LOSS.read(value, ratio)?,
-            "loss-burst" => self.loss_burst = LOSS_BURST.read(value, |mean| (1..=LOSS_BURST_MAXIMUM).contains(mean))?,
-            "corrupt" => self.corrupt = CORRUPT.read(value, ratio)?,
-            "duplicate" => self.duplicate = DUPLICATE.read(value, ratio)?,
-            "reorder" => self.reorder = REORDER.read(value, ratio)?,
-            "mark" => self.mark = MARK.read(value, bytes)?,
+            "delay" => self.delay = Some(DELAY.read(value, |delay| *delay <= DELAY_MAXIMUM)?),
+            "jitter" => self.jitter = Some(JITTER.read(value, |jitter| *jitter <= DELAY_MAXIMUM)?),
+            "rate" => self.rate = Some(RATE.read(value, |rate| fits(*rate))?),
+            "queue" => self.queue = Some(QUEUE.read(value, bytes)?),
+            "burst" => self.burst = Some(BURST.read(value, bytes)?),
+            "loss" => self.loss = Some(LOSS.read(value, ratio)?),
+            "loss-burst" => {
+                self.loss_burst = Some(LOSS_BURST.read(value, |mean| (1..=LOSS_BURST_MAXIMUM).contains(mean))?)
+            }
+            "corrupt" => self.corrupt = Some(CORRUPT.read(value, ratio)?),
+            "duplicate" => self.duplicate = Some(DUPLICATE.read(value, ratio)?),
+            "reorder" => self.reorder = Some(REORDER.read(value, ratio)?),
+            "mark" => self.mark = Some(MARK.read(value, bytes)?),
             "max-frames" => {
-                self.max_frames = MAX_FRAMES.read(value, |rate| (FRAMES_MINIMUM..=FRAMES_MAXIMUM).contains(rate))?
+                self.max_frames = Some(MAX_FRAMES.read(value, |rate| (FRAMES_MINIMUM..=FRAMES_MAXIMUM).contains(rate))?)
             }
-            "slots" => self.slots = SLOTS.read(value, |slot| (SLOT_MINIMUM..=SLOT_MAXIMUM).contains(slot))?,
+            "slots" => self.slots = Some(SLOTS.read(value, |slot| (SLOT_MINIMUM..=SLOT_MAXIMUM).contains(slot))?),
             "alternate" => {
-                self.alternate = ALTERNATE.read(value, |rates: &Alternation| {
+                self.alternate = Some(ALTERNATE.read(value, |rates: &Alternation| {
                     fits(rates.first) && fits(rates.second) && (PERIOD_MINIMUM..=PERIOD_MAXIMUM).contains(&rates.period)
-                })?;
+                })?);
             }
-            "mtu" => self.mtu = MTU.read(value, |mtu| (MTU_MINIMUM..=MTU_MAXIMUM).contains(mtu))?,
+            "mtu" => self.mtu = Some(MTU.read(value, |mtu| (MTU_MINIMUM..=MTU_MAXIMUM).contains(mtu))?),
             "cut" => {
-                self.cut = CUT.read(value, |cut: &Cut| {
+                self.cut = Some(CUT.read(value, |cut: &Cut| {
                     cut.after <= CUT_LATEST && (PERIOD_MINIMUM..=PERIOD_MAXIMUM).contains(&cut.length)
-                })?;
+                })?);
             }
-            "mtu-silent" => self.mtu_silent = MTU_SILENT.read(value, |_: &bool| true)?.unwrap_or_default(),
+            "mtu-silent" => self.mtu_silent = MTU_SILENT.read(value, |_: &bool| true)?,
             _ => {
                 return Err(ParseError {
                     text: name.to_owned(),
@@ -307,7 +287,7 @@ impl FromStr for PathLimits {
 }
 
 impl fmt::Display for PathLimits {
-    /// As it is read; what is not said is left out.
+    /// Writes the form that is read, without absent fields.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = |time: Nanos| format!("{}ns", time.get());
         let bytes = |bytes: ByteCount| bytes.get().to_string();
@@ -331,8 +311,7 @@ impl fmt::Display for PathLimits {
             (&MTU_SILENT, self.mtu_silent.then(|| true.to_string())),
             (&CUT, self.cut.map(|cut| cut.to_string())),
         ];
-        let items = items.into_iter().filter_map(|(field, value)| Some(format!("{}={}", field.name, value?)));
-        f.write_str(&items.collect::<Vec<_>>().join(","))
+        f.write_str(&join_fields(items))
     }
 }
 
@@ -352,9 +331,10 @@ mod tests {
         assert_eq!(limits(text).to_string(), text);
         let short = "delay=20ms,jitter=2ms,rate=50Mbit/s,queue=128KiB,burst=16KiB,loss=1%,loss-burst=8,corrupt=0.1%,\
                      duplicate=0.1%,reorder=1%,mark=30KiB,max-frames=20000,slots=20ms,mtu=1400,mtu-silent=true,cut=6s:4s";
-        let (read, again) = (limits(short), limits(text));
-        assert_eq!((read.delay, read.rate, read.queue), (again.delay, again.rate, again.queue));
-        assert_eq!(limits(&read.to_string()), read);
+        let short_limits = limits(short);
+        let again = limits(text);
+        assert_eq!((short_limits.delay, short_limits.rate, short_limits.queue), (again.delay, again.rate, again.queue));
+        assert_eq!(limits(&short_limits.to_string()), short_limits);
         let turns = limits("alternate=20Mbit/s:200Mbit/s:500ms");
         assert_eq!(turns.to_string(), "alternate=20000000bit/s:200000000bit/s:500000000ns");
         assert_eq!(limits(&turns.to_string()), turns);
@@ -416,11 +396,11 @@ mod tests {
     #[test]
     fn one_direction_goes_over_both_field_by_field() {
         let both = limits("delay=20ms,rate=50Mbit/s,loss=1%");
-        let own = limits("rate=1Mbit/s,queue=64KiB");
-        assert_eq!(own.over(both), limits("delay=20ms,rate=1Mbit/s,loss=1%,queue=64KiB"));
+        let direction = limits("rate=1Mbit/s,queue=64KiB");
+        assert_eq!(direction.over(both), limits("delay=20ms,rate=1Mbit/s,loss=1%,queue=64KiB"));
         let turns = limits("alternate=1Mbit/s:2Mbit/s:1s");
         assert_eq!(turns.over(both).rate, None);
-        assert_eq!(own.over(turns).alternate, None);
+        assert_eq!(direction.over(turns).alternate, None);
     }
 
     #[test]

@@ -6,13 +6,13 @@ const SECOND: u128 = 1_000_000_000;
 
 /// A line that serves in the order of arrival. What it serves are units: bits on the wire, or frames.
 ///
-/// Its clock is the work that it could have done since its beginning: there a unit always costs the same, also where the rate
-/// alternates, and nothing is rounded but the moment at which a frame leaves.
+/// Its clock is the work that it could have done since its beginning: there a unit always costs the same, also where
+/// the rate alternates, and nothing is rounded but the moment at which a frame leaves.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     /// Units a second, in turn.
     rates: [u128; 2],
-    /// How long each holds, nanoseconds.
+    /// Time that each rate holds, nanoseconds.
     period: u128,
     /// Work that passes at once after a pause.
     burst: u128,
@@ -31,12 +31,13 @@ impl Line {
         }
     }
 
-    /// A line that serves so many frames a second, one after the other.
+    /// Makes a line that serves `per_second` frames a second, in their order.
     pub(crate) fn of_frames(per_second: u64) -> Self {
         Self { rates: [per_second.into(); 2], period: SECOND, burst: 0, done: 0 }
     }
 
-    /// Takes `units` that come `at` nanoseconds after the line's beginning, not before the last; returns when they have left.
+    /// Takes `units` that come `at` nanoseconds after the line's beginning, not before the last; returns when they have
+    /// left.
     pub(crate) fn serve(&mut self, at: u64, units: u64) -> u64 {
         self.done = self.done.max(self.work(at)) + u128::from(units) * SECOND;
         at.max(self.when(self.done.saturating_sub(self.burst)))
@@ -49,7 +50,8 @@ impl Line {
             // As below, without its divisions, which would be half of what the path spends on a small frame.
             return first * u128::from(at);
         }
-        let (turns, within) = (u128::from(at) / (2 * self.period), u128::from(at) % (2 * self.period));
+        let turns = u128::from(at) / (2 * self.period);
+        let within = u128::from(at) % (2 * self.period);
         turns * (first + second) * self.period
             + first * within.min(self.period)
             + second * within.saturating_sub(self.period)
@@ -62,7 +64,8 @@ impl Line {
             return u64::try_from(work.div_ceil(first)).unwrap_or(u64::MAX);
         }
         let turn = (first + second) * self.period;
-        let (turns, within) = (work / turn, work % turn);
+        let turns = work / turn;
+        let within = work % turn;
         let within = match within.checked_sub(first * self.period) {
             None => within.div_ceil(first),
             Some(rest) => self.period + rest.div_ceil(second),

@@ -1,9 +1,11 @@
-//! A path between hosts: it delays, limits, loses, changes and reorders frames as planted, each direction by its own limits.
+//! A path between hosts: it delays, limits, loses, changes and reorders frames as planted, each direction by its own
+//! limits.
 //!
-//! `model.rs` decides for each frame, and knows time only as a number. `io.rs` takes frames from the ports of the device and sends
-//! them. It runs in a process beside the lab, in the device's namespace, which lives and ends with the lab ([`crate::beside`]).
+//! `model.rs` decides for each frame, and knows time only as a number. `io.rs` takes frames from the ports of the
+//! device and sends them. It runs in a child process of the lab, in the device's namespace, and lives as long as the
+//! lab ([`crate::child_processes`]).
 //!
-//! This is a program and not a queueing discipline: many kernels have no netem.
+//! The path is a program and not a queueing discipline: many kernels have no netem.
 
 mod chance;
 mod counts;
@@ -20,7 +22,7 @@ pub use counts::{DirectionCounts, PathCounts};
 pub use limits::{Alternation, PathLimits};
 pub use watch::PathWatch;
 
-use crate::beside::until_the_end;
+use crate::lifeline::wait_for_end;
 use io::Engine;
 use linerate_model::HostName;
 use linerate_sys::Error;
@@ -36,9 +38,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What the path's process says when it forwards.
+/// Line that the path's process prints when it forwards.
 pub(crate) const READY: &str = "ready";
-/// What asks it for its counts.
+/// Request for its counts.
 pub(crate) const ASK: u8 = b'?';
 /// Between two looks for new counts.
 const LOOK: Duration = Duration::from_millis(1);
@@ -64,7 +66,7 @@ impl Published {
     }
 }
 
-/// A path as its process is told of it.
+/// Plan of a path, the argument of its process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathPlan {
     /// Its ports.
@@ -78,11 +80,11 @@ pub struct PathPlan {
 /// A port of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PlannedPort {
-    /// The host behind it.
+    /// Host at the port.
     pub(crate) host: HostName,
     /// Its interface.
     pub(crate) interface: String,
-    /// What is done to the frames for this host.
+    /// Limits of the frames to this host.
     #[serde(serialize_with = "written", deserialize_with = "read")]
     pub(crate) limits: PathLimits,
 }
@@ -109,14 +111,14 @@ impl FromStr for PathPlan {
 }
 
 impl fmt::Display for PathPlan {
-    /// What [`FromStr`] reads.
+    /// Writes the form that [`FromStr`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
     }
 }
 
-/// Forwards frames between the ports of the calling thread's namespace until standard input ends. Says so on standard output,
-/// a socket, and answers questions for its counts there.
+/// Forwards frames between the ports of the calling thread's namespace until standard input ends. Says so on standard
+/// output, a socket, and answers questions for its counts there.
 ///
 /// # Errors
 ///
@@ -134,7 +136,7 @@ pub fn serve(plan: &PathPlan) -> Result<(), Error> {
     thread::Builder::new().name(String::from("path")).spawn(move || engine.run()).map_err(failed)?;
     println!("{READY}");
     thread::Builder::new().name(String::from("counts")).spawn(move || answer(&counts)).map_err(failed)?;
-    until_the_end()
+    wait_for_end()
 }
 
 /// Answers each question on standard output with the counts in one line.

@@ -1,4 +1,4 @@
-//! One direction of a path: when each frame leaves, and in what state. It knows time only as a number.
+//! One direction of a path: the departure and the changes of each frame. The model knows time only as a number.
 
 use super::chance::{Chance, Likelihood, Loss};
 use super::limits::{FRAMES_MAXIMUM, PathLimits, RATE_MAXIMUM};
@@ -6,15 +6,17 @@ use super::line::Line;
 use linerate_units::Nanos;
 use std::collections::VecDeque;
 
-/// What a frame costs on the wire besides its bytes: FCS, preamble and gap.
+/// Overhead of a frame on the wire: FCS, preamble and gap.
 const AROUND: u64 = 4 + 8 + 12;
 /// The shortest frame, without FCS.
 const SHORTEST: u64 = 60;
-/// A frame that is overtaken leaves behind so many later ones: as many duplicate acknowledgements make TCP send again (RFC 5681).
+/// Number of later frames that overtake a frame: the number of duplicate acknowledgements after which TCP sends again
+/// (RFC 5681).
 const OVERTAKEN_BY: u32 = 3;
-/// It leaves so much later than it should if nothing comes to overtake it.
+/// Longest time that a frame waits for others to overtake it.
 const HELD_BACK: u64 = 20_000_000;
-/// The delay wanders from one random value to the next in so many times the jitter: too slowly for frames to overtake.
+/// Time in which the delay moves from one random value to the next, in multiples of the jitter: too slow for frames to
+/// overtake.
 const WANDER: u64 = 8;
 /// Bytes that may be on their way and wait in one direction: they lie in memory.
 const ROOM: u64 = 512 << 20;
@@ -30,7 +32,7 @@ pub(crate) struct Arrival {
     pub(crate) packet: Option<u64>,
     /// ARP and the like, which is delayed only.
     pub(crate) is_control: bool,
-    /// It may be marked.
+    /// Whether it may be marked.
     pub(crate) allows_marking: bool,
 }
 
@@ -43,7 +45,7 @@ pub(crate) enum Dropped {
     QueueFull,
     /// Its packet is larger than the MTU.
     TooLarge,
-    /// This program has no more memory for frames: not a limit of the path.
+    /// Memory for frames is used up: not a limit of the path.
     NoRoom,
 }
 
@@ -54,18 +56,18 @@ pub(crate) struct Departure<F> {
     pub(crate) due: u64,
     /// The frame.
     pub(crate) frame: F,
-    /// It is to be marked "congestion experienced".
+    /// Whether it is to be marked "congestion experienced".
     pub(crate) marked: bool,
     /// A byte of it is to be changed, by this random number.
     pub(crate) corrupted: Option<u64>,
-    /// It leaves twice.
+    /// Whether it leaves twice.
     pub(crate) twice: bool,
     /// Others have overtaken it.
     pub(crate) overtaken: bool,
     bytes: u64,
 }
 
-/// One direction.
+/// Model of one direction.
 #[derive(Debug)]
 pub(crate) struct Direction<F> {
     limits: PathLimits,
@@ -190,7 +192,7 @@ impl<F> Direction<F> {
         (begin..begin + cut.length.get()).contains(&at)
     }
 
-    /// When the next frame is to leave; none if none is on its way.
+    /// Returns the next departure, or `None` if no frame is on its way.
     pub(crate) fn next_due(&self) -> Option<u64> {
         let heads = [self.under_way.front(), self.beside.front()].into_iter().flatten().map(|head| head.due);
         let latest = self.held_back.iter().map(|(departure, _)| departure.due + HELD_BACK);
@@ -219,7 +221,7 @@ impl<F> Direction<F> {
         self.queued
     }
 
-    /// Puts a frame behind all others, and those behind it that it is the last to overtake.
+    /// Queues a frame last, and after it the frames that it is the last to overtake.
     fn send_on(&mut self, departure: Departure<F>) {
         let due = departure.due;
         self.under_way.push_back(departure);
@@ -239,9 +241,11 @@ impl<F> Direction<F> {
             return delay;
         }
         let step = WANDER * jitter;
-        let (number, within) = (at / step, at % step);
+        let number = at / step;
+        let within = at % step;
         let value = |number: u64| i128::from(Chance::new(self.wander ^ number).number() % (2 * jitter + 1));
-        let (from, to) = (value(number), value(number + 1));
+        let from = value(number);
+        let to = value(number + 1);
         let value = from + (to - from) * i128::from(within) / i128::from(step);
         // Between 0 and twice the jitter.
         delay - jitter + value as u64

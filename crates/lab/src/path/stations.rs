@@ -7,16 +7,16 @@ const MAXIMUM: usize = 65_536;
 
 type Mac = [u8; 6];
 
-/// Which port each address is behind.
+/// Ports of the learnt addresses.
 #[derive(Debug, Default)]
 pub(super) struct Stations {
     port_of: HashMap<Mac, usize>,
-    /// The last answer: who asked, for whom, by which port, and what it was. Most frames are of one conversation.
+    /// Last lookup: source, destination, port and result. Most frames are of one conversation.
     last: Option<(Mac, Mac, usize, Option<usize>)>,
 }
 
 impl Stations {
-    /// Learns that `source` is behind port `from`, and gives the port of `to`; none if that is a group or not known.
+    /// Learns that `source` is at port `from`. Returns the port of `to`, or `None` if it is a group or unknown.
     pub(super) fn find(&mut self, source: Mac, to: Mac, from: usize) -> Option<usize> {
         if let Some((.., port)) = self.last.filter(|last| (last.0, last.1, last.2) == (source, to, from)) {
             return port;

@@ -8,17 +8,17 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// How long an answer may take: the machine may be busy.
+/// Time for an answer: the machine may be busy.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running path that can be asked for its counts.
 #[derive(Debug)]
 pub struct PathWatch {
-    /// None once an answer was late or broken: what comes after it would be taken for the answer to a later question.
+    /// `None` after a late or broken answer: later bytes would be taken for the answer to a later question.
     output: Mutex<Option<BufReader<UnixStream>>>,
-    /// What it had counted when the lab was ready.
+    /// Counts when the lab was ready.
     before: PathCounts,
-    /// What it had counted when it was last asked how it kept up.
+    /// Counts at the last check.
     asked: Mutex<PathCounts>,
 }
 
@@ -33,20 +33,20 @@ impl PathWatch {
         Ok(())
     }
 
-    /// Says how it did not do what was planted since this was last asked; none if it did.
+    /// Returns a warning if the path has not done what was planted since the last call.
     ///
     /// # Errors
     ///
     /// Fails if the path's process has ended.
     pub fn missed(&self) -> Result<Option<Message>, LabError> {
         let now = self.ask()?;
-        let mut asked = self.asked.lock().map_err(|_| LabError::Down)?;
-        let warning = now.clone().since(&asked).warning();
-        *asked = now;
+        let mut last_counts = self.asked.lock().map_err(|_| LabError::Down)?;
+        let warning = now.clone().since(&last_counts).warning();
+        *last_counts = now;
         Ok(warning)
     }
 
-    /// What it has done since the lab was ready.
+    /// Returns the counts since the lab was ready.
     pub(crate) fn counts(&self) -> Result<PathCounts, LabError> {
         Ok(self.ask()?.since(&self.before))
     }

@@ -1,12 +1,12 @@
 //! Whether a reference device kept its limits.
 //!
-//! The device is late where the core that serves a port has other work. Then frames wait in the port's ring, which holds 256, and
-//! nothing is lost: the queue is one of time, not of frames. Beyond that the kernel drops frames that no limit drops.
+//! The device is late where the core that serves a port has other work. Then frames wait in the port's ring, which
+//! holds 256, and nothing is lost: the queue is one of time, not of frames. Beyond that the kernel drops frames that no
+//! limit drops.
 
 use super::HeldUp;
 use crate::LabError;
 use crate::path::both;
-use crate::wiring::Wiring;
 use linerate_model::{Message, message};
 use linerate_sys::Error;
 use linerate_sys::namespace::NetNamespace;
@@ -18,16 +18,17 @@ use std::sync::{Arc, Mutex};
 /// Frames that a reference device lost, though no limit of it loses them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReferenceCounts {
-    /// Came while a port of it had no room: it was held up.
+    /// Frames that found no room at one of its ports: the device was delayed.
     pub ahead: u64,
-    /// Found no room at the tester's port that they were forwarded to: the tester was held up.
+    /// Frames that found no room at the tester's port: the tester was delayed.
     pub behind: u64,
-    /// Dropped by its queue because it was held up between reading the clock and looking at the queue.
+    /// Frames that its queue dropped because the device was descheduled between reading the clock and looking at the
+    /// queue.
     pub held_up: u64,
 }
 
 impl ReferenceCounts {
-    /// What it lost since it had counted `earlier`.
+    /// Returns the losses since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -37,7 +38,7 @@ impl ReferenceCounts {
         }
     }
 
-    /// Says how the device did not keep its limits; none if it did.
+    /// Returns a warning if the device did not keep its limits.
     pub fn warning(&self) -> Option<Message> {
         let ReferenceCounts { ahead, behind, held_up } = *self;
         let problems = [
@@ -58,16 +59,16 @@ impl ReferenceCounts {
     }
 }
 
-/// What counts a reference device's losses.
+/// Counters of a reference device's losses.
 pub(crate) struct Counters {
     held_up: HeldUp,
-    /// One for each host, and the names of its interfaces at the device.
+    /// Interfaces at the device in the namespace of each host.
     hosts: Vec<Interfaces>,
     /// Its ports at which the tester is.
     device: Interfaces,
 }
 
-/// Interfaces of one namespace, whose counters are read.
+/// Interfaces of one namespace, for reading their counters.
 struct Interfaces {
     route: Mutex<Route>,
     names: BTreeSet<String>,
@@ -89,8 +90,8 @@ impl Interfaces {
 }
 
 impl Counters {
-    /// Those of a device in the namespace `device`. The interfaces of `hosts` are their ends of its links, `tested` its own ends of
-    /// the links to the tester.
+    /// Reads the counters of a device in the namespace `device`. `hosts` lists the hosts' ends of its links, `tested`
+    /// its own ends of the links to the tester.
     pub(crate) fn new(
         held_up: HeldUp,
         device: &NetNamespace,
@@ -113,27 +114,27 @@ impl Counters {
 
 /// A running reference device that can be asked whether it kept its limits.
 pub struct ReferenceWatch {
-    wiring: Arc<Wiring>,
-    /// What it had counted when it was last asked.
+    counters: Arc<Counters>,
+    /// Counts at the last check.
     asked: Mutex<ReferenceCounts>,
 }
 
 impl ReferenceWatch {
-    /// None where the device is another, or has no limits that it could miss.
-    pub(crate) fn of(wiring: &Arc<Wiring>) -> Option<Self> {
-        wiring.reference().map(|_| Self { wiring: Arc::clone(wiring), asked: Mutex::default() })
+    /// Watches the device of `counters`.
+    pub(crate) fn new(counters: &Arc<Counters>) -> Self {
+        Self { counters: Arc::clone(counters), asked: Mutex::default() }
     }
 
-    /// Says how it did not keep its limits since this was last asked; none if it did.
+    /// Returns a warning if the device has not kept its limits since the last call.
     ///
     /// # Errors
     ///
-    /// Fails if the kernel does not tell its counters.
+    /// Fails if the kernel does not return its counters.
     pub fn missed(&self) -> Result<Option<Message>, LabError> {
-        let now = self.wiring.reference().map_or(Ok(ReferenceCounts::default()), Counters::read)?;
-        let mut asked = self.asked.lock().map_err(|_| LabError::Down)?;
-        let warning = now.since(*asked).warning();
-        *asked = now;
+        let now = self.counters.read()?;
+        let mut last_counts = self.asked.lock().map_err(|_| LabError::Down)?;
+        let warning = now.since(*last_counts).warning();
+        *last_counts = now;
         Ok(warning)
     }
 }

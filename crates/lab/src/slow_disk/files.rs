@@ -22,9 +22,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long the kernel may take names and attributes for true: nobody else changes what is below a copy's folder.
+/// Time for which the kernel may cache names and attributes: nobody else changes a copy's folder.
 const TRUE_FOR: Duration = Duration::from_secs(1);
-/// No content is cached: the disk is asked for each byte.
+/// Flags of files without cached content: the disk serves each byte.
 const UNCACHED: FopenFlags = FopenFlags::FOPEN_DIRECT_IO;
 
 /// The files of one folder.
@@ -34,7 +34,7 @@ pub(super) struct Files {
     open: Mutex<(BTreeMap<u64, Open>, u64)>,
 }
 
-/// What a handle stands for.
+/// Object of a handle.
 #[derive(Clone)]
 enum Open {
     File(Arc<File>),
@@ -42,7 +42,7 @@ enum Open {
 }
 
 impl Files {
-    /// Those below `top`.
+    /// Makes the files below `top`.
     pub(super) fn new(top: PathBuf, head: Arc<Head>) -> Self {
         Self { head, nodes: Mutex::new(Nodes::new(top)), open: Mutex::default() }
     }
@@ -59,7 +59,7 @@ impl Files {
         self.nodes().path_of(folder.0, name).ok_or_else(stale)
     }
 
-    /// What the kernel is told of `name` in `folder`, after `action` on its path.
+    /// Replies with the entry `name` in `folder`, after `action` on its path.
     fn entry<T>(
         &self,
         folder: INodeNo,
@@ -67,9 +67,9 @@ impl Files {
         action: impl FnOnce(&Path) -> io::Result<T>,
     ) -> io::Result<(FileAttr, T)> {
         let path = self.path_of(folder, name)?;
-        let made = action(&path)?;
+        let created = action(&path)?;
         let about = fs::symlink_metadata(&path)?;
-        Ok((attributes(self.nodes().tell(folder.0, name), &about), made))
+        Ok((attributes(self.nodes().tell(folder.0, name), &about), created))
     }
 
     fn keep(&self, open: Open) -> FileHandle {
@@ -100,7 +100,7 @@ fn stale() -> io::Error {
     io::Error::from_raw_os_error(libc::ESTALE)
 }
 
-/// What the kernel may know of a file.
+/// Returns the attributes for the kernel.
 fn attributes(number: u64, about: &Metadata) -> FileAttr {
     let since_1970 = |seconds: i64, nanos: i64| {
         let whole = Duration::from_secs(seconds.unsigned_abs());
@@ -137,14 +137,15 @@ fn to_set(time: Option<TimeOrNow>) -> TimeSpec {
             // Whole seconds before 1970, and nanoseconds on from there.
             Err(before) => {
                 let before = before.duration();
-                let (seconds, nanos) = (before.as_secs() as i64, i64::from(before.subsec_nanos()));
+                let seconds = before.as_secs() as i64;
+                let nanos = i64::from(before.subsec_nanos());
                 if nanos == 0 { TimeSpec::new(-seconds, 0) } else { TimeSpec::new(-seconds - 1, 1_000_000_000 - nanos) }
             }
         },
     }
 }
 
-/// Tells what became of a request that takes the disk no time.
+/// Replies to a request that takes the disk no time.
 macro_rules! answer {
     ($reply:ident, $done:expr, $told:pat => $tell:expr) => {
         match $done {
@@ -302,10 +303,10 @@ impl Filesystem for Files {
         reply: ReplyData,
     ) {
         let mut bytes = vec![0; size as usize];
-        let read = self.file(handle).and_then(|file| read_all_at(&file, &mut bytes, offset));
-        answer!(reply, read, read => {
-            bytes.truncate(read);
-            self.head.after(Work::Read(read), move || reply.data(&bytes));
+        let count = self.file(handle).and_then(|file| read_all_at(&file, &mut bytes, offset));
+        answer!(reply, count, count => {
+            bytes.truncate(count);
+            self.head.after(Work::Read(count), move || reply.data(&bytes));
         });
     }
 
@@ -352,8 +353,8 @@ impl Filesystem for Files {
                 let kind = FileType::from_std(entry.file_type()?).unwrap_or(FileType::RegularFile);
                 Ok((kind, entry.file_name()))
             });
-            let own = [".", ".."].map(|name| Ok((FileType::Directory, OsString::from(name))));
-            own.into_iter().chain(entries).collect()
+            let dots = [".", ".."].map(|name| Ok((FileType::Directory, OsString::from(name))));
+            dots.into_iter().chain(entries).collect()
         };
         answer!(reply, list(), list => reply.opened(self.keep(Open::Folder(Arc::new(list))), FopenFlags::empty()));
     }

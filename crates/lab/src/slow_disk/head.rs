@@ -8,17 +8,17 @@ use linerate_units::{BitRate, ByteCount, Nanos};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 
-/// Who asks again within this, nanoseconds, would have asked before had it been told in time.
+/// Delay of a wake-up, nanoseconds, within which a new request counts as made in time.
 const LATE: u64 = 10_000_000;
 
-/// What is asked of a disk.
+/// Requests to a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     /// To get to a file.
     Access,
-    /// To read so many bytes.
+    /// Reads this number of bytes.
     Read(usize),
-    /// To write so many bytes.
+    /// Writes this number of bytes.
     Write(usize),
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Head {
     late: Sender<(u64, Answer)>,
 }
 
-/// Tells that a request is done.
+/// Callback for a finished request.
 type Answer = Box<dyn FnOnce() + Send>;
 
 impl Head {
@@ -59,13 +59,14 @@ impl Head {
     }
 }
 
-/// When a request begins that arrives at `now` at a disk that is free from `free` on. One that comes right after the last is taken
-/// to have waited: the timer and the program that asks are late by no more, and that would make the disk slower than planted.
+/// When a request begins that arrives at `now` at a disk that is free from `free` on. One that comes right after the
+/// last is taken to have waited: the timer and the program that asks are late by no more, and that would make the disk
+/// slower than planted.
 fn begins(free: u64, now: u64) -> u64 {
     if now.saturating_sub(free) <= LATE { free } else { now }
 }
 
-/// What `work` takes, nanoseconds.
+/// Returns the time that `work` takes, nanoseconds.
 fn time(disk: &SlowDisk, work: Work) -> u64 {
     let at = |rate: Option<BitRate>, bytes: usize| rate.and_then(|rate| rate.time_for(ByteCount::new(bytes as u64)));
     let time = match work {
@@ -109,13 +110,15 @@ mod tests {
         let begun = clock::now();
         let (last, all) = mpsc::channel();
         for number in 0..3 {
-            let (done, last) = (Arc::clone(&done), last.clone());
+            let done = Arc::clone(&done);
+            let last = last.clone();
             head.after(Work::Write(100_000), move || {
                 done.lock().expect("the list").push((number, clock::now() - begun));
                 let _ = last.send(());
             });
         }
-        let (empty, passed) = (done.lock().expect("the list").is_empty(), clock::now() - begun);
+        let empty = done.lock().expect("the list").is_empty();
+        let passed = clock::now() - begun;
         assert!(empty || passed >= 10 * MS, "one is done after {passed} ns");
         (0..3).for_each(|_| all.recv().expect("it comes"));
         let done = done.lock().expect("the list");

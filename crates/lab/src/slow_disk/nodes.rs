@@ -10,9 +10,9 @@ const TOP: u64 = 1;
 /// A name in a folder.
 type Entry = (u64, OsString);
 
-/// Numbers and what they stand for. A number is kept until the kernel has forgotten it as often as it was told.
+/// Node numbers and their paths. A number is kept until the kernel has forgotten it as often as it was sent.
 pub(super) struct Nodes {
-    /// Where the top really is.
+    /// Real path of the top.
     top: PathBuf,
     entries: BTreeMap<u64, (Entry, u64)>,
     numbers: BTreeMap<Entry, u64>,
@@ -24,7 +24,7 @@ impl Nodes {
         Self { top, entries: BTreeMap::new(), numbers: BTreeMap::new(), next: TOP + 1 }
     }
 
-    /// Where `number` really is; none if the kernel was never told of it.
+    /// Returns the real path of `number`, or `None` if the kernel never received that number.
     pub(super) fn path(&self, number: u64) -> Option<PathBuf> {
         let mut names: Vec<&Path> = Vec::new();
         let mut at = number;
@@ -36,12 +36,12 @@ impl Nodes {
         Some(names.into_iter().rev().fold(self.top.clone(), |path, name| path.join(name)))
     }
 
-    /// Where `name` in `folder` really is.
+    /// Returns the real path of `name` in `folder`.
     pub(super) fn path_of(&self, folder: u64, name: &OsStr) -> Option<PathBuf> {
         self.path(folder).map(|folder| folder.join(name))
     }
 
-    /// The number of `name` in `folder`, which the kernel is about to be told.
+    /// Returns the number of `name` in `folder`, and counts that it is sent to the kernel.
     pub(super) fn tell(&mut self, folder: u64, name: &OsStr) -> u64 {
         let entry = (folder, name.to_owned());
         let number = *self.numbers.entry(entry.clone()).or_insert(self.next);
@@ -52,7 +52,7 @@ impl Nodes {
         number
     }
 
-    /// The kernel has forgotten `number` so often.
+    /// Notes that the kernel has forgotten `number` as often as `times`.
     pub(super) fn forget(&mut self, number: u64, times: u64) {
         let Some((entry, told)) = self.entries.get_mut(&number) else { return };
         *told = told.saturating_sub(times);
@@ -70,7 +70,7 @@ impl Nodes {
         self.numbers.remove(&(folder, name.to_owned()));
     }
 
-    /// What was `from` is `to` now.
+    /// Moves the node `from` to `to`.
     pub(super) fn rename(&mut self, from: (u64, &OsStr), to: (u64, &OsStr)) {
         let to = (to.0, to.1.to_owned());
         self.numbers.remove(&to);

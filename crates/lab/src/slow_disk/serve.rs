@@ -1,9 +1,9 @@
-//! The process beside a lab that serves a host's slow disk.
+//! Child process of a lab that serves a host's slow disk.
 
 use super::SlowDisk;
 use super::files::Files;
 use super::head::Head;
-use crate::beside::until_the_end;
+use crate::lifeline::wait_for_end;
 use fuser::{Config, MountOption, Session};
 use linerate_sys::Error;
 use linerate_sys::namespace::enter_mount_namespace;
@@ -13,10 +13,11 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What it says when all is mounted.
+/// Line that it prints when all is mounted.
 pub(crate) const READY: &str = "ready";
 
-/// Puts `folders` on a slow disk in a mount namespace of this process's own, says so, and serves it until standard input ends.
+/// Puts `folders` on a slow disk in a mount namespace of this process's own, says so, and serves it until standard
+/// input ends.
 pub fn serve(disk: &SlowDisk, folders: &[PathBuf]) -> Result<(), Error> {
     enter_mount_namespace()?;
     let head = Arc::new(Head::new(disk.clone()));
@@ -38,16 +39,16 @@ pub fn serve(disk: &SlowDisk, folders: &[PathBuf]) -> Result<(), Error> {
         served.push((session, top));
     }
     println!("{READY}");
-    until_the_end()
+    wait_for_end()
 }
 
 /// The folders to mount: each as it is reached without links, or the one it will be made in; none below another.
 fn apart(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     let mut all: Vec<PathBuf> = Vec::new();
     for folder in folders {
-        let found = folder.ancestors().find_map(|folder| folder.canonicalize().ok());
-        match found {
-            Some(found) if found != Path::new("/") => all.push(found),
+        let real_folder = folder.ancestors().find_map(|folder| folder.canonicalize().ok());
+        match real_folder {
+            Some(real_folder) if real_folder != Path::new("/") => all.push(real_folder),
             _ => {
                 let why = io::Error::other("a slow disk cannot be the root; copy from and to folders below another");
                 return Err(Error::new("mount", folder.display().to_string(), why));
@@ -71,8 +72,8 @@ mod tests {
         for name in ["a", "a/b", "c"] {
             std::fs::create_dir(path(name)).expect("made");
         }
-        let found = apart(&[path("c/new"), path("a/b"), path("a"), path("c")]).expect("folders");
-        assert_eq!(found, [path("a"), path("c")].map(|path| path.canonicalize().expect("there")));
+        let folders = apart(&[path("c/new"), path("a/b"), path("a"), path("c")]).expect("folders");
+        assert_eq!(folders, [path("a"), path("c")].map(|path| path.canonicalize().expect("there")));
         let error = apart(&[PathBuf::from("/nowhere-at-all/x")]).expect_err("it would be the root").to_string();
         assert!(error.contains("cannot be the root"), "{error}");
     }

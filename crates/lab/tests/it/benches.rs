@@ -13,7 +13,8 @@ fn all_reach_all(text: &str, hosts: &[(&str, &str, &str)]) {
     for (from, from_v4, from_v6) in hosts {
         for (to, to_v4, to_v6) in hosts.iter().filter(|(name, ..)| name != from) {
             for (near, far) in [(from_v4, to_v4), (from_v6, to_v6)] {
-                let (near, far) = (socket(&lab, from, near), socket(&lab, to, far));
+                let near = socket(&lab, from, near);
+                let far = socket(&lab, to, far);
                 for bytes in [1, 1472, 8000] {
                     reaches(&near, &far, bytes);
                 }
@@ -62,7 +63,8 @@ fn a_router() {
 fn frames_are_as_long_as_the_link_says() {
     let _alone = alone();
     let lab = up("name = 'x'\nhosts = ['a', 'b']\nlink = { mtu = 9000, rate = '1Gbit/s' }");
-    let (near, far) = (socket(&lab, "a", "198.18.0.1"), socket(&lab, "b", "198.18.0.2"));
+    let near = socket(&lab, "a", "198.18.0.1");
+    let far = socket(&lab, "b", "198.18.0.2");
     let received = |name: &str| {
         let mut count = Command::new("cat");
         count.arg("/proc/self/net/dev").stdout(Stdio::piped());

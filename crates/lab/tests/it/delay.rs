@@ -53,7 +53,8 @@ impl Tester {
 
     /// Waits for so many frames: how long each took, and its size. Each must come whole, and none more within 50 ms.
     fn heard(&self, port: usize, frames: usize) -> Vec<(u64, usize)> {
-        let (mut incoming, mut heard) = (Incoming::with_room(64, 2_048), Vec::new());
+        let mut incoming = Incoming::with_room(64, 2_048);
+        let mut heard = Vec::new();
         while self.ports[port].wait(if heard.len() < frames { 10_000 } else { 50 }) {
             incoming.take(&self.ports[port]).expect("received");
             heard.extend(incoming.frames().map(|(frame, stamp)| {

@@ -35,8 +35,8 @@ pub(crate) fn namespaces_of_agents(before: &Outside) -> Spaces {
     Spaces { names, _held: held }
 }
 
-/// Waits until all is as it was `before`, and no process is in any of the namespaces. The kernel removes a namespace by a worker of
-/// its own, in its own time.
+/// Waits until all is as it was `before`, and no process is in any of the namespaces. The kernel removes a namespace by
+/// a worker of its own, in its own time.
 pub(crate) fn nothing_stays(before: &Outside, spaces: &Spaces) {
     let gone = || (Outside::now() == *before && namespaces().is_disjoint(&spaces.names)).then_some(());
     wait_until("all that the lab had goes", gone);
@@ -179,7 +179,8 @@ fn a_kept_lab_stays_until_it_is_taken_down() {
     nothing_stays(&before, &spaces);
 
     // What is stale is no lab, and is removed.
-    let (pid, ticks) = (std::process::id(), 1);
+    let pid = std::process::id();
+    let ticks = 1;
     let agent = format!("{{\"pid\":{pid},\"started_ticks\":{ticks},\"url\":\"{}\"}}", agent_url());
     let state = format!("{{\"bench\":\"x\",\"boot_id\":\"other\",\"agents\":{{\"a\":{agent}}}}}");
     fs::write(&file, state).expect("state");
@@ -244,7 +245,8 @@ impl Home {
             chown(&copied, Some(NOBODY), Some(NOBODY)).expect("chown");
             copied
         };
-        let (bench, agent) = (copy(bench_program()), copy(fake_agent()));
+        let bench = copy(bench_program());
+        let agent = copy(fake_agent());
         let test = copy(std::env::current_exe().expect("this program"));
         Self { directory, bench, agent, test }
     }

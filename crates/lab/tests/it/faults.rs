@@ -24,13 +24,15 @@ fn up_with(fault: &str) -> Lab {
 
 /// Connected sockets in `a` and `b`.
 fn pair(lab: &Lab) -> (UdpSocket, UdpSocket) {
-    let (near, far) = (socket(lab, "a", "198.18.0.1"), socket(lab, "b", "198.18.0.2"));
+    let near = socket(lab, "a", "198.18.0.1");
+    let far = socket(lab, "b", "198.18.0.2");
     near.connect(far.local_addr().expect("address")).expect("connect");
     far.connect(near.local_addr().expect("address")).expect("connect");
     (near, far)
 }
 
-/// Sends datagrams from the first core and waits until all have come; gives the time, and the core that received the last.
+/// Sends datagrams from the first core and waits until all have come; gives the time, and the core that received the
+/// last.
 fn exchange(near: &UdpSocket, far: &UdpSocket, count: usize) -> (Duration, usize) {
     thread::scope(|scope| {
         let sender = scope.spawn(|| {
@@ -96,10 +98,12 @@ fn a_filter_drops_what_comes_faster_than_its_rate_and_counts_it() {
     let _alone = alone();
     for by in ["tc", "netfilter"] {
         let lab = up_with(&format!("kind = 'drop-filter'\nat = 'b'\nabove = 2000\nby = '{by}'"));
-        let (near, far) = (socket(&lab, "a", "198.18.0.1"), socket(&lab, "b", "198.18.0.2"));
+        let near = socket(&lab, "a", "198.18.0.1");
+        let far = socket(&lab, "b", "198.18.0.2");
         let delivered = || lab.inside(&host("b"), undelivered).expect("inside");
         let came = || counters(&lab, "b").rx_packets;
-        let (before, came_before) = (delivered(), came());
+        let before = delivered();
+        let came_before = came();
         let flood = flood(&near, &far, 64, 1, |time, _| time > FLOOD);
         let most = RATE * flood.time.as_secs_f64() + BURST + 1.0;
         // On a busy machine some are lost in the kernel's queues, ahead of the filter.
@@ -120,7 +124,8 @@ fn a_filter_drops_what_comes_faster_than_its_rate_and_counts_it() {
 fn undelivered() -> u64 {
     let counters = fs::read_to_string("/proc/thread-self/net/snmp").expect("counters");
     let mut lines = counters.lines().filter_map(|line| line.strip_prefix("Ip: ")).map(str::split_ascii_whitespace);
-    let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+    let names = lines.next().expect("names");
+    let values = lines.next().expect("values");
     let values: BTreeMap<_, u64> = names.zip(values.map(|value| value.parse().expect("a count"))).collect();
     values["InReceives"] - values["InDelivers"]
 }
@@ -142,7 +147,8 @@ fn tcp_has_little_memory_in_one_host() {
     // A connection that nobody reads from takes what its two buffers hold.
     let (mut near, _far) = connected(&lab);
     near.set_nonblocking(true).expect("nonblocking");
-    let (mut taken, full) = (0, Instant::now() + Duration::from_millis(300));
+    let mut taken = 0;
+    let full = Instant::now() + Duration::from_millis(300);
     while Instant::now() < full {
         match near.write(&[7; 4096]) {
             Ok(bytes) => taken += bytes,
@@ -187,7 +193,8 @@ fn send_by_tcp(lab: &Lab, bytes: usize) -> (Duration, u64) {
         links.iter().find(|link| link.name == "eth0").expect("eth0").counters.rx_packets
     };
     let (mut near, mut far) = connected(lab);
-    let (before, start) = (packets(), Instant::now());
+    let before = packets();
+    let start = Instant::now();
     thread::scope(|scope| {
         scope.spawn(move || near.write_all(&vec![7; bytes]).expect("send"));
         assert_eq!(far.read_to_end(&mut Vec::new()).expect("receive"), bytes);
@@ -204,7 +211,8 @@ fn a_queue_of_the_host_holds_back_what_it_sends_and_drops_the_rest() {
             "name = 'x'\nhosts = ['a', 'b']\n{link}[[fault]]\nkind = 'host-queue'\nat = 'a'\nrate = '10Mbit/s'\n\
              queue = '20KB'"
         ));
-        let (near, far) = (socket(&lab, "a", "198.18.0.1"), socket(&lab, "b", "198.18.0.2"));
+        let near = socket(&lab, "a", "198.18.0.1");
+        let far = socket(&lab, "b", "198.18.0.2");
         let flood = flood(&near, &far, 1472, 1, |time, _| time > FLOOD);
         flood.fills(RATE, 1472, 0.05, SHAPER_BURST, "the host's queue");
         let qdiscs = lab.inside(&host("a"), || Route::open()?.qdiscs()).expect("inside").expect("qdiscs");

@@ -1,7 +1,8 @@
 //! A path does to frames what is planted, and says what it did.
 //!
-//! Two hosts talk by UDP through it. A busy machine makes frames later, so times are bounded from below, and from above only by
-//! the shortest of many. The kernel says when each came: the thread that reads them may have to wait for its core.
+//! Two hosts talk by UDP through it. A busy machine makes frames later, so times are bounded from below, and from above
+//! only by the shortest of many. The kernel says when each came: the thread that reads them may have to wait for its
+//! core.
 
 use crate::support::{fake_agent, host, wait_for};
 use linerate_lab::{Bench, DirectionCounts, Lab, LabError, LabOptions, PathCounts};
@@ -19,7 +20,8 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::time::{Duration, Instant};
 
 const MS: u64 = 1_000_000;
-/// Between datagrams that are to be counted, nanoseconds. What comes at once in thousands overflows the input queue of a host.
+/// Between datagrams that are to be counted, nanoseconds. What comes at once in thousands overflows the input queue of
+/// a host.
 const GAP: u64 = 20_000;
 /// A datagram that must come is waited for so long.
 const LONG: Duration = Duration::from_secs(30);
@@ -68,8 +70,8 @@ impl Pair {
         self.near.send_to(&datagram, self.to).expect("send");
     }
 
-    /// Sends `count` numbered datagrams, `gap` nanoseconds or more apart, and receives what comes of them: the numbers, and when
-    /// each came, nanoseconds since 1970.
+    /// Sends `count` numbered datagrams, `gap` nanoseconds or more apart, and receives what comes of them: the numbers,
+    /// and when each came, nanoseconds since 1970.
     fn exchange(&self, count: u64, bytes: usize, gap: u64) -> Vec<(u64, u64)> {
         self.send_all(count, bytes, gap);
         self.receive_all()
@@ -101,7 +103,8 @@ impl Pair {
 
     /// The number of the next datagram, and when it came, nanoseconds since 1970.
     fn next(&self) -> Option<(u64, u64)> {
-        let (mut datagram, mut control) = ([0; 2_048], nix::cmsg_space!(TimeSpec));
+        let mut datagram = [0; 2_048];
+        let mut control = nix::cmsg_space!(TimeSpec);
         let mut pieces = [IoSliceMut::new(&mut datagram)];
         let socket = self.far.as_raw_fd();
         let message = match recvmsg::<()>(socket, &mut pieces, Some(&mut control), MsgFlags::empty()) {
@@ -114,7 +117,8 @@ impl Pair {
             ControlMessageOwned::ScmTimestampns(time) => Some(Duration::from(time)),
             _ => None,
         });
-        let (length, stamp) = (message.bytes, stamp.expect("SO_TIMESTAMPNS"));
+        let length = message.bytes;
+        let stamp = stamp.expect("SO_TIMESTAMPNS");
         assert!(length >= 8, "a datagram of {length} bytes");
         Some((u64::from_be_bytes(datagram[..8].try_into().expect("8 bytes")), stamp.as_nanos() as u64))
     }
@@ -135,7 +139,8 @@ impl Pair {
         let text = self.lab.inside(&host("b"), || std::fs::read_to_string("/proc/thread-self/net/snmp"));
         let text = text.expect("inside").expect("snmp");
         let mut lines = text.lines().filter_map(|line| line.strip_prefix(&format!("{protocol}: ")));
-        let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+        let names = lines.next().expect("names");
+        let values = lines.next().expect("values");
         let place = names.split(' ').position(|other| other == name).expect("the counter");
         values.split(' ').nth(place).expect("a value").parse().expect("a number")
     }
@@ -164,7 +169,8 @@ fn each_direction_has_its_own_limits() {
     let text = "name = 'x'\nhosts = ['a', 'b']\n[device]\nkind = 'path'\ndelay = '1ms'\n[links.b.path]\ndelay = '30ms'";
     let pair = Pair::of(&Bench::parse(text, "test").expect("a bench"), false);
     let answer_to = pair.near.local_addr().expect("address");
-    let (mut there, mut back) = (u64::MAX, u64::MAX);
+    let mut there = u64::MAX;
+    let mut back = u64::MAX;
     for number in 0..20 {
         let sent = clock::unix_now();
         pair.send(number, 64);
@@ -189,8 +195,9 @@ fn a_loaded_path_forwards_its_rate_and_no_more() {
     eprintln!("{rate} bit/s");
     // Frames are sent as much earlier as sending takes.
     assert!(rate < 20e6 * 1.001, "{rate}");
-    // A sender that waits for its core leaves the path idle: where the queue was never empty the rate is kept.
-    // The kernel stamps datagrams from soon after the first socket that wants it; until then they have the time at which they are read.
+    // A sender that waits for its core leaves the path idle: where the queue was never empty the rate is kept. The
+    // kernel stamps datagrams from soon after the first socket that wants it; until then they have the time at which
+    // they are read.
     let times = received.windows(200).filter_map(|part| part[199].1.checked_sub(part[0].1));
     let shortest = times.min().expect("1,000 came");
     assert!(199.0 * 1_066.0 * 8.0 * 1e9 / shortest as f64 > 20e6 * 0.3, "the fastest 200 took {shortest} ns");
@@ -207,7 +214,8 @@ fn a_burst_fills_the_queue_and_the_rest_is_dropped() {
     pair.send_all(50, 1_000, 0);
     let coming = begun.elapsed();
     let received = pair.receive_all().len() as u64;
-    // Ten of 1,042 bytes wait, one or two are in service, and each that is served while others come leaves room for one more.
+    // Ten of 1,042 bytes wait, one or two are in service, and each that is served while others come leaves room for one
+    // more.
     let most = 12 + coming.as_millis() as u64 / 17;
     assert!((10..=most).contains(&received), "{received} of at most {most}, which came in {coming:?}");
     assert_eq!(pair.counts().queue_full, 50 - received);
@@ -234,7 +242,8 @@ fn corrupted_datagrams_fail_the_receivers_checksum() {
     let pair = Pair::new("corrupt=20%");
     let before = pair.counter("Udp", "InCsumErrors");
     let received = pair.exchange(2_000, 200, GAP);
-    let (corrupted, errors) = (pair.counts().corrupted, pair.counter("Udp", "InCsumErrors") - before);
+    let corrupted = pair.counts().corrupted;
+    let errors = pair.counter("Udp", "InCsumErrors") - before;
     assert!((200..600).contains(&corrupted), "{corrupted}");
     assert_eq!((errors, received.len() as u64), (corrupted, 2_000 - corrupted));
 }
@@ -262,7 +271,8 @@ fn reordered_datagrams_arrive_behind_later_ones() {
         highest = highest.max(*number);
         behind
     });
-    let (behind, reordered) = (behind.count() as u64, pair.counts().reordered);
+    let behind = behind.count() as u64;
+    let reordered = pair.counts().reordered;
     assert!((50..200).contains(&reordered), "{reordered}");
     // Of two held back at once the later leaves behind the earlier, which it had never overtaken.
     assert!(behind <= reordered && behind >= reordered / 2, "{behind} of {reordered}");
@@ -276,7 +286,8 @@ fn a_long_queue_marks_datagrams_that_allow_it() {
     setsockopt(&pair.near, Ipv4Tos, &0b10).expect("IP_TOS");
     let before = extended(&pair, "InCEPkts");
     let received = pair.exchange(50, 1_000, 0);
-    let (marked, seen) = (pair.counts().marked, extended(&pair, "InCEPkts") - before);
+    let marked = pair.counts().marked;
+    let seen = extended(&pair, "InCEPkts") - before;
     assert_eq!(received.len(), 50, "the checksums of marked datagrams are whole");
     // How long the queue gets depends on the sender's pauses.
     assert!(marked > 0, "none of 50 was marked");
@@ -288,7 +299,8 @@ fn extended(pair: &Pair, name: &str) -> u64 {
     let text = pair.lab.inside(&host("b"), || std::fs::read_to_string("/proc/thread-self/net/netstat"));
     let text = text.expect("inside").expect("netstat");
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("IpExt: "));
-    let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+    let names = lines.next().expect("names");
+    let values = lines.next().expect("values");
     let place = names.split(' ').position(|other| other == name).expect("the counter");
     values.split(' ').nth(place).expect("a value").parse().expect("a number")
 }
@@ -312,7 +324,8 @@ fn slots_gather_datagrams() {
     let received = pair.exchange(500, 64, MS);
     assert_eq!(received.len(), 500);
     let gathered = received.windows(2).filter(|pair| pair[1].1 - pair[0].1 > 30 * MS).count() as u64;
-    // They come in 500 ms, or more if their sender has to wait for its core. A path that has to wait makes one of two slots.
+    // They come in 500 ms, or more if their sender has to wait for its core. A path that has to wait makes one of two
+    // slots.
     let slots = (received[499].1 - received[0].1) / (50 * MS);
     assert!((3..=slots + 1).contains(&gathered), "{gathered} of {slots}");
 }
@@ -325,7 +338,8 @@ fn rates_take_turns() {
     let received = pair.exchange(1_500, 1_000, GAP);
     assert_eq!(received.len(), 1_500);
     let times = || received.iter().map(|(_, at)| *at);
-    let (begun, ended) = (times().min().expect("some came"), times().max().expect("some came"));
+    let begun = times().min().expect("some came");
+    let ended = times().max().expect("some came");
     // In pieces of 20 ms: two frames at 1 Mbit/s, 47 at 20 Mbit/s. None come while the sender waits for its core.
     let mut pieces = vec![0u32; ((ended - begun) / (20 * MS)) as usize + 1];
     times().for_each(|at| pieces[((at - begun) / (20 * MS)) as usize] += 1);

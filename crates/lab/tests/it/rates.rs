@@ -25,8 +25,8 @@ pub(crate) struct Flood {
 /// How long a flood lasts.
 pub(crate) const FLOOD: Duration = Duration::from_millis(500);
 
-/// Sends as fast as the socket lets it until `enough`, which is told the time since the start and the datagrams sent, and counts
-/// what comes. Each send carries `batch` datagrams, cut by the kernel.
+/// Sends as fast as the socket lets it until `enough`, which is told the time since the start and the datagrams sent,
+/// and counts what comes. Each send carries `batch` datagrams, cut by the kernel.
 pub(crate) fn flood(
     near: &UdpSocket,
     far: &UdpSocket,
@@ -47,7 +47,8 @@ pub(crate) fn flood(
         let sender = scope.spawn(|| {
             let bytes = vec![7; payload * batch];
             // This thread may have begun late.
-            let (mut sent, begun) = (0, Instant::now());
+            let mut sent = 0;
+            let begun = Instant::now();
             while !enough(begun.elapsed(), sent) {
                 assert_eq!(near.send(&bytes).expect("a flood that waits, and loses nothing here"), bytes.len());
                 sent += batch as u64;
@@ -55,7 +56,9 @@ pub(crate) fn flood(
             done.store(true, Ordering::Relaxed);
             sent
         });
-        let (mut buffer, mut received, mut time) = (vec![0; 65_536], 0, Duration::ZERO);
+        let mut buffer = vec![0; 65_536];
+        let mut received = 0;
+        let mut time = Duration::ZERO;
         // Until the sender has ended and none has come for half a second.
         loop {
             let ended = done.load(Ordering::Relaxed);
@@ -70,8 +73,8 @@ pub(crate) fn flood(
 }
 
 impl Flood {
-    /// Checks that the line carried its rate and no more. A sender that waits for its core leaves it idle now and then, so only
-    /// `at_least` this part of it was used; the line makes up for `burst` of that.
+    /// Checks that the line carried its rate and no more. A sender that waits for its core leaves it idle now and then,
+    /// so only `at_least` this part of it was used; the line makes up for `burst` of that.
     pub(crate) fn fills(&self, bits_per_second: u64, payload: usize, at_least: f64, burst: Duration, what: &str) {
         let rate = bits_per_second as f64 / 8.0 / on_the_wire(payload as u64) as f64;
         let most = rate * (self.time + burst).as_secs_f64() * 1.001 + 2.0;
@@ -90,8 +93,10 @@ const POLICER_BURST: Duration = Duration::from_millis(10);
 fn a_shaped_link_carries_what_ethernet_of_its_rate_carries() {
     let _alone = alone();
     // At rates that one core sends and another receives with ease, so that the link is what limits.
-    let (slow, fast) = (10_000_000, 100_000_000);
-    let (flat, routed) = (["198.18.0.1", "198.18.0.2"], ["198.18.1.2", "198.18.2.2"]);
+    let slow = 10_000_000;
+    let fast = 100_000_000;
+    let flat = ["198.18.0.1", "198.18.0.2"];
+    let routed = ["198.18.1.2", "198.18.2.2"];
     for (device, addresses, line, payloads) in [
         ("bridge", flat, slow, &[1, 18, 64, 1472][..]),
         ("bridge", flat, fast, &[1472]),
@@ -102,12 +107,14 @@ fn a_shaped_link_carries_what_ethernet_of_its_rate_carries() {
             "name = 'x'\nhosts = ['a', 'b']\ndevice = {{ kind = '{device}' }}\nlink = {{ rate = '{line}' }}"
         ));
         for payload in payloads {
-            let (near, far) = (socket(&lab, "a", addresses[0]), socket(&lab, "b", addresses[1]));
+            let near = socket(&lab, "a", addresses[0]);
+            let far = socket(&lab, "b", addresses[1]);
             let before = queue_drops(&lab, "a");
             let flood = flood(&near, &far, *payload, 1, |time, _| time > FLOOD);
             let what = format!("{device} {line} bit/s, {payload} bytes");
             flood.fills(line, *payload, 0.05, SHAPER_BURST, &what);
-            let (lost, ahead) = (flood.sent - flood.received, queue_drops(&lab, "a") - before);
+            let lost = flood.sent - flood.received;
+            let ahead = queue_drops(&lab, "a") - before;
             // What b's own queue had no room for while its core was held up is in no count.
             assert!(
                 lost <= ahead + flood.sent / 20,
@@ -124,7 +131,8 @@ fn segmentation_cannot_cheat_the_line() {
     let _alone = alone();
     for (line, payload, batch) in [(100_000_000, 1472, 40), (100_000_000, 1472, 2), (10_000_000, 64, 60)] {
         let lab = up(&format!("name = 'x'\nhosts = ['a', 'b']\nlink = {{ rate = '{line}' }}"));
-        let (near, far) = (socket(&lab, "a", "198.18.0.1"), socket(&lab, "b", "198.18.0.2"));
+        let near = socket(&lab, "a", "198.18.0.1");
+        let far = socket(&lab, "b", "198.18.0.2");
         let flood = flood(&near, &far, payload, batch, |time, _| time > FLOOD);
         flood.fills(line, payload, 0.05, SHAPER_BURST, &format!("{line} bit/s, {batch} x {payload} bytes a send"));
     }
@@ -140,10 +148,12 @@ fn planted_loss_is_as_planted_and_counted() {
             "name = 'x'\nhosts = ['a', 'b']\ndevice = {{ kind = '{device}' }}\nlink = {{ rate = '20Mbit/s' }}\n\
              [[fault]]\nkind = 'loss'\nat = '{place}'\nratio = '1/10'"
         ));
-        let (near, far) = (socket(&lab, "a", "198.18.0.1"), socket(&lab, "b", "198.18.0.2"));
+        let near = socket(&lab, "a", "198.18.0.1");
+        let far = socket(&lab, "b", "198.18.0.2");
         let before = queue_drops(&lab, "a");
         let flood = flood(&near, &far, 64, 1, |_, sent| sent == SENT);
-        let (lost, ahead) = (flood.sent - flood.received, queue_drops(&lab, "a") - before);
+        let lost = flood.sent - flood.received;
+        let ahead = queue_drops(&lab, "a") - before;
         let dropped = lab.dropped().expect("counters")[&host(counted_at)];
         let what = format!("{device} {place}: {dropped} counted, {ahead} dropped in queues, {lost} missing");
         // Of 20,000 datagrams 2,000, give or take 42 (one standard deviation); 250 is six of them.
@@ -158,7 +168,8 @@ fn planted_loss_is_as_planted_and_counted() {
 #[lab_test]
 fn a_policed_link_drops_what_exceeds_its_rate_and_counts_it() {
     let _alone = alone();
-    let (flat, routed) = (["198.18.0.1", "198.18.0.2"], ["198.18.1.2", "198.18.2.2"]);
+    let flat = ["198.18.0.1", "198.18.0.2"];
+    let routed = ["198.18.1.2", "198.18.2.2"];
     for (device, addresses, rate, payload, batch) in [
         ("bridge", flat, 10_000_000, 1472, 1),
         ("bridge", flat, 20_000_000, 64, 1),
@@ -167,12 +178,14 @@ fn a_policed_link_drops_what_exceeds_its_rate_and_counts_it() {
         let lab = up(&format!(
             "name = 'x'\nhosts = ['a', 'b']\ndevice = {{ kind = '{device}' }}\nlinks.b = {{ police = '{rate}' }}"
         ));
-        let (near, far) = (socket(&lab, "a", addresses[0]), socket(&lab, "b", addresses[1]));
+        let near = socket(&lab, "a", addresses[0]);
+        let far = socket(&lab, "b", addresses[1]);
         let before = queue_drops(&lab, "a");
         let flood = flood(&near, &far, payload, batch, |time, _| time > FLOOD);
         let what = format!("{device} {rate} bit/s, {batch} x {payload} bytes a send");
         flood.fills(rate, payload, 0.05, POLICER_BURST, &what);
-        let (lost, dropped) = (flood.sent - flood.received, lab.dropped().expect("counters")[&host("b")]);
+        let lost = flood.sent - flood.received;
+        let dropped = lab.dropped().expect("counters")[&host("b")];
         // No link ahead of the policer has a rate, so on a busy machine some are lost in the kernel's input queues.
         let ahead = queue_drops(&lab, "a") - before;
         let what = format!("{what}: {dropped} counted, {ahead} dropped in queues, {lost} missing");

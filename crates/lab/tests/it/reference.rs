@@ -21,7 +21,8 @@ const IPV4: u16 = 0x0800;
 const LONG: u16 = 30_000;
 /// When they have come, others are counted until none has come for so long, milliseconds.
 const SILENCE: u16 = 200;
-/// Frames per second that no queue of a virtual link loses, which holds 256: not if whoever empties it has to wait a fifth of a second.
+/// Frames per second that no queue of a virtual link loses, which holds 256: not if whoever empties it has to wait a
+/// fifth of a second.
 const GENTLE: f64 = 1_000.0;
 /// Frames that may wait unless said otherwise: enough to keep the device busy while the sender waits for its core.
 const QUEUE: usize = 256;
@@ -66,8 +67,8 @@ impl Tester {
         frames
     }
 
-    /// Sends `count` frames from port 0 at `rate` a second or, if this thread has to wait for its core, less: it makes up for
-    /// nothing, since a burst is a load of its own. Gives the time from the first to the last.
+    /// Sends `count` frames from port 0 at `rate` a second or, if this thread has to wait for its core, less: it makes
+    /// up for nothing, since a burst is a load of its own. Gives the time from the first to the last.
     fn send(&self, frame: &[u8], count: u64, rate: f64) -> Duration {
         let gap = Duration::from_secs_f64(1.0 / rate);
         let start = Instant::now();
@@ -82,11 +83,12 @@ impl Tester {
         start.elapsed()
     }
 
-    /// Sends `count` frames from port 0, each when it is due at `rate` a second or, if this thread has to wait for its core, as soon
-    /// as it can: more than the device forwards is there all the time.
+    /// Sends `count` frames from port 0, each when it is due at `rate` a second or, if this thread has to wait for its
+    /// core, as soon as it can: more than the device forwards is there all the time.
     fn overload(&self, frame: &[u8], count: u32, rate: f64) -> Overload {
         let start = Instant::now();
-        let (mut last, mut offered) = (start, Duration::ZERO);
+        let mut last = start;
+        let mut offered = Duration::ZERO;
         for number in 0..count {
             while start.elapsed() < Duration::from_secs_f64(f64::from(number) / rate) {
                 thread::yield_now();
@@ -133,10 +135,11 @@ struct Overload {
     offered: Duration,
 }
 
-/// Checks a count against a limit that was offered twice as much: never more, besides `waiting` that pass after it. A sender that waits
-/// for its core leaves the device idle now and then, so it may be less.
+/// Checks a count against a limit that was offered twice as much: never more, besides `waiting` that pass after it. A
+/// sender that waits for its core leaves the device idle now and then, so it may be less.
 fn keeps(passed: usize, per_second: f64, Overload { span, offered }: Overload, waiting: usize, what: &str) {
-    let (passed, limit) = (passed as f64, per_second * span.as_secs_f64());
+    let passed = passed as f64;
+    let limit = per_second * span.as_secs_f64();
     eprintln!("{what}: {passed} in {span:?}, {:.4} of the limit", passed / limit);
     assert!(passed <= limit * 1.001 + waiting as f64 + 1.0, "{what}: {passed} in {span:?} exceed {per_second}/s");
     let least = per_second * offered.as_secs_f64() * 0.05;
@@ -148,7 +151,8 @@ fn without_limits_it_is_a_switch() {
     let _alone = alone();
     let lab = up("name = 'x'\nhosts = ['a', 'b', 'c']\ndevice = { kind = 'reference' }");
     for (from, to) in [("198.18.0.1", "198.18.0.2"), ("2001:2::1", "2001:2::2")] {
-        let (near, far) = (socket(&lab, "a", from), socket(&lab, "b", to));
+        let near = socket(&lab, "a", from);
+        let far = socket(&lab, "b", to);
         for bytes in [1, 1400, 8000] {
             reaches(&near, &far, bytes);
             reaches(&far, &near, bytes);
@@ -224,7 +228,8 @@ fn it_says_when_it_had_no_time_to_keep_its_limits() {
     assert_eq!(tester.arrived(1, 200).len(), 200);
     assert_eq!(watch.missed().expect("counters"), None, "it kept them");
 
-    // The device's port is served by a thread on the core of the sender, which goes before it: more frames come than can wait.
+    // The device's port is served by a thread on the core of the sender, which goes before it: more frames come than
+    // can wait.
     let core = available_parallelism().expect("cores").get() as u32 - 1;
     tester.lab.inside(&host("device"), || serve_by_thread("tester-p0", core)).expect("inside");
     let burst = || {
@@ -254,8 +259,8 @@ fn a_device_without_limits_has_none_to_miss() {
     wait_for(lab.down());
 }
 
-/// Gives the receive queue of an interface of this namespace a kernel thread of its own, on that core. The calling thread gets a /sys
-/// that shows the interface.
+/// Gives the receive queue of an interface of this namespace a kernel thread of its own, on that core. The calling
+/// thread gets a /sys that shows the interface.
 fn serve_by_thread(interface: &str, core: u32) {
     unshare(CloneFlags::CLONE_NEWNS).expect("a mount namespace");
     let none = None::<&str>;

@@ -58,8 +58,8 @@ pub(crate) fn reaches(from: &UdpSocket, to: &UdpSocket, bytes: usize) {
     assert_eq!((length, sender), (bytes, from.local_addr().expect("address")));
 }
 
-/// Fake agents that run anywhere on this machine and were told `words`, with all their arguments. Those of a lab that is up are all
-/// there: the process that says where an agent is has its arguments from its start to its end.
+/// Fake agents that run anywhere on this machine and were told `words`, with all their arguments. Those of a lab that
+/// is up are all there: the process that says where an agent is has its arguments from its start to its end.
 pub(crate) fn agents_told(words: &str) -> Vec<(u32, String)> {
     let numbers = fs::read_dir("/proc").expect("/proc").flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -74,14 +74,16 @@ pub(crate) fn agents_told(words: &str) -> Vec<(u32, String)> {
     numbers.filter_map(told).collect()
 }
 
-/// What the one agent was told whose command line has `words` in it. That of a lab taken down before may end a little later.
+/// What the one agent was told whose command line has `words` in it. That of a lab taken down before may end a little
+/// later.
 pub(crate) fn agent_told(words: &str) -> String {
     let one = || <[_; 1]>::try_from(agents_told(words)).ok();
     wait_until(&format!("one agent is told `{words}`"), one).map(|(_, told)| told).concat()
 }
 
-/// Packets for which the kernel's input queues had no room: those of this machine's cores, and the receive queue at the far end of
-/// the link of host `from`. A link of a set rate gives each its turn, but a flood on a busy machine overflows them.
+/// Packets for which the kernel's input queues had no room: those of this machine's cores, and the receive queue at the
+/// far end of the link of host `from`. A link of a set rate gives each its turn, but a flood on a busy machine
+/// overflows them.
 pub(crate) fn queue_drops(lab: &Lab, from: &str) -> u64 {
     let softnet = fs::read_to_string("/proc/net/softnet_stat").expect("counters");
     // The second column of each core's line, in hexadecimal.

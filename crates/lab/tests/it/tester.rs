@@ -86,7 +86,8 @@ fn the_device_works_away_from_the_testers_core() {
     if cores < 2 {
         return linerate_testsuite::skip(module_path!(), "it needs two cores");
     }
-    // The kernel names a thread by its interface, and the device has a port for each host. No other test names a host so.
+    // The kernel names a thread by its interface, and the device has a port for each host. No other test names a host
+    // so.
     let lab =
         up("name = 'x'\nhosts = ['left7', 'right7']\ntesters = ['left7', 'right7']\ndevice = { kind = 'bridge' }");
     let threads = |name: &str| {

@@ -1,6 +1,6 @@
 //! What hosts count of a copy.
 
-use crate::{Histogram, HostName, TcpFlow};
+use crate::{Histogram, HostName, MessageValue, TcpFlow};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,12 @@ impl CopyStage {
             Self::Write => "write",
             Self::Sync => "sync",
         }
+    }
+}
+
+impl From<CopyStage> for MessageValue {
+    fn from(stage: CopyStage) -> Self {
+        Self::term("stage", stage.name())
     }
 }
 

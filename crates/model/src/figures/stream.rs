@@ -1,7 +1,7 @@
 //! Figures of streams.
 
-use super::{FlowFigures, ReceivedRates, SentRates};
-use crate::{Direction, LoadedLatency, Loss, Summary};
+use super::{FlowFigures, LoadedLatency, ReceivedRates, SentRates};
+use crate::{Direction, Loss, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
 //! What a load does: one file for each task.
 
 mod copy;
+mod file_server;
 mod frame_form;
 mod frames;
 mod iperf3;
@@ -15,6 +16,7 @@ pub use copy::{
     BadTree, CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask,
     CopyTree, CopyVerify, CopyWay, MadeTree, TreeKind,
 };
+pub use file_server::{FileServer, Password, SMB_PORT, SmbServer, SmbVersion, UnknownSmbVersion};
 pub use frame_form::{
     BadFrame, BadMix, BadVary, FrameBytes, FrameForm, FrameMix, MIX_PERIOD, MOST_VARIED, MixPart, RawFrame, Vary,
     VaryField, VaryOrder,

@@ -1,7 +1,7 @@
 //! Bulk data over TCP or UDP.
 
 use crate::checked::{OutOfRange, check_when_read, rate, within};
-use crate::{Iperf3End, Net, Path, Transport};
+use crate::{IpVersion, Iperf3End, Net, Path, Transport};
 use linerate_units::{BitRate, ByteCount, FrameRate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,14 @@ pub struct StreamTask {
     /// What runs iperf3 at the other end of the path; none where an agent is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iperf3: Option<Iperf3End>,
+}
+
+impl IpVersion {
+    /// Returns the payload of the largest datagram that a path of this MTU carries whole: the MTU without the IP header and UDP's 8 bytes
+    /// (RFC 768).
+    pub fn datagram_within(self, mtu: u32) -> u64 {
+        u64::from(mtu.saturating_sub(self.header() + 8)).clamp(StreamTask::UDP_MINIMUM, StreamTask::UDP_MAXIMUM)
+    }
 }
 
 impl StreamTask {

@@ -21,18 +21,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
 
-/// Connecting takes so long at the most.
+/// Time that connecting may take.
 const CONNECT: Duration = Duration::from_secs(5);
 /// A server that is not there any more is noticed after this.
 const LOST: Duration = PEER_GONE;
-/// One that is there has so long for an answer.
+/// Time that a running server has to answer.
 const REPLY_TIMEOUT_NS: u64 = 60_000_000_000;
 /// COMMIT takes as long as the server's disks take for all that it holds of a file.
 const COMMIT_TIMEOUT_NS: u64 = 600_000_000_000;
 const TICK: Nanos = Nanos::from_millis(100);
-/// Calls that are made once it was told to stop, all together.
+/// Time for the calls after the stop, all together.
 const GRACE_NS: u64 = 3_000_000_000;
-/// What a server cannot do yet (NFS3ERR_JUKEBOX) is asked again after this.
+/// Interval of retries while a server is not ready (NFS3ERR_JUKEBOX).
 pub(super) const AGAIN: Duration = Duration::from_millis(100);
 
 /// Why a call came to nothing, where the server is there.
@@ -56,10 +56,10 @@ pub(super) struct ConnectionPool {
     lost: AtomicBool,
 }
 
-/// How long calls are waited for.
+/// Time limit of calls.
 struct AnswerTime {
     stopped: Stopped,
-    /// When it ends, once it was told to stop; 0 before.
+    /// End of the calls after a stop; 0 before it.
     ends: AtomicU64,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Connection {
     answer_time: Arc<AnswerTime>,
     caller: Caller,
     credential: Credential,
-    /// What was asked, by xid.
+    /// Operations under way, by xid.
     asked: HashMap<u32, NfsOperation>,
     arguments: Vec<u8>,
     heard: u64,
@@ -103,7 +103,8 @@ impl ConnectionPool {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Takes an idle connection, or opens one. Servers close connections that were idle for some minutes: such are left out.
+    /// Takes an idle connection, or opens one. Servers close connections that were idle for some minutes: such are left
+    /// out.
     pub(super) fn take(&self) -> io::Result<Connection> {
         loop {
             let idle = self.idle().pop();
@@ -145,7 +146,7 @@ impl ConnectionPool {
         }
     }
 
-    /// One call, and what `take` makes of its answer.
+    /// Makes one call, and returns what `take` makes of its answer.
     pub(super) fn one<T>(
         &self,
         call: &str,
@@ -155,7 +156,7 @@ impl ConnectionPool {
         self.on(self.take()?, call, ask, take)
     }
 
-    /// One call on a connection of its own: all others may have just been cut.
+    /// Makes one call on a new connection: all others may have just been cut.
     pub(super) fn anew<T>(
         &self,
         call: &str,
@@ -231,7 +232,8 @@ impl Connection {
         Ok(xid)
     }
 
-    /// Waits for answers and gives those that are there, with their numbers; nothing in place of one that cannot be read.
+    /// Waits for answers and gives those that are there, with their numbers; nothing in place of one that cannot be
+    /// read.
     pub(super) fn hear(&mut self, on_answer: impl FnMut(u32, Result<Answer<'_>, ()>)) -> io::Result<()> {
         self.poll(TICK, on_answer)?;
         let now = clock::now();
@@ -251,14 +253,16 @@ impl Connection {
         Ok(())
     }
 
-    /// The same without waiting: calls go on their way.
+    /// Takes the answers that are there, without waiting.
     pub(super) fn look(&mut self, on_answer: impl FnMut(u32, Result<Answer<'_>, ()>)) -> io::Result<()> {
         self.poll(Nanos::default(), on_answer)
     }
 
     fn poll(&mut self, wait: Nanos, mut on_answer: impl FnMut(u32, Result<Answer<'_>, ()>)) -> io::Result<()> {
-        let (asked, server) = (&mut self.asked, self.caller.server());
-        let (mut refused, mut heard) = (None, false);
+        let asked = &mut self.asked;
+        let server = self.caller.server();
+        let mut refused = None;
+        let mut heard = false;
         let polled = self.caller.poll(wait, &mut |xid, reply| {
             let Some(operation) = asked.remove(&xid) else { return };
             heard = true;
@@ -331,9 +335,9 @@ mod tests {
         pool.give(pool.take().expect("connects"));
         let first = accepted(&listener);
         let port = |connection: &Connection| connection.caller.stream().and_then(|stream| stream.local_addr().ok());
-        let kept = pool.take().expect("an idle one");
-        assert_eq!(port(&kept), first.peer_addr().ok(), "it is used again while it is open");
-        pool.give(kept);
+        let reused = pool.take().expect("an idle one");
+        assert_eq!(port(&reused), first.peer_addr().ok(), "it is used again while it is open");
+        pool.give(reused);
         // The end is in the queue of the other side before this returns: loopback delivers at once.
         drop(first);
         let fresh = pool.take().expect("connects again");

@@ -1,7 +1,7 @@
 //! A file that is being written under a temporary name, with several WRITEs under way.
 //!
-//! Data goes UNSTABLE and is made durable by COMMIT (RFC 1813 sections 3.3.7 and 3.3.21). A server that restarts in between may have
-//! forgotten it, and says so by another verifier: then the file is given up.
+//! Data goes UNSTABLE and is made durable by COMMIT (RFC 1813 sections 3.3.7 and 3.3.21). A server that restarts in
+//! between may have forgotten it, and says so by another verifier: then the file is given up.
 
 use super::connection::{AGAIN, Connection, Failure};
 use super::{NfsFolder, NfsReading, UNDER_WAY, time};
@@ -22,9 +22,9 @@ pub struct NfsDraft {
     /// Its permissions and time of change, until it has them.
     settings: Settings,
     written: Written,
-    /// Where what was written ends.
+    /// End of the written data.
     end: u64,
-    /// It is read back.
+    /// Reader for reading it back.
     reading: Option<NfsReading>,
 }
 
@@ -73,7 +73,7 @@ impl NfsDraft {
         self.written.look(&self.file)
     }
 
-    /// All was written: waits until the server has it, and gives it its length. Its permissions and time of change it gets with its name.
+    /// Waits until the server has everything, and sets the length. Permissions and time of change follow with the name.
     pub fn complete(&mut self, length: u64, mode: u32, modified: i64) -> io::Result<()> {
         while !self.written.under_way.is_empty() {
             self.written.hear(&self.file)?;
@@ -110,7 +110,9 @@ impl NfsDraft {
 
     /// Gives it its name, in place of what has it.
     pub fn name(&mut self) -> io::Result<()> {
-        let (directory, from, to) = (&self.directory, self.temporary.as_bytes(), &self.name[..]);
+        let directory = &self.directory;
+        let from = self.temporary.as_bytes();
+        let to = &self.name[..];
         // Neither waits for the other: on a long or busy path that is a round trip for each file.
         let calls = [("SETATTR", Ask::Set(&self.file, self.settings)), ("RENAME", Ask::Rename { directory, from, to })];
         let [set, named] = self.folder.server.connections.both(calls, super::done)?;
@@ -134,7 +136,9 @@ impl Written {
     fn answers(&mut self, file: &Handle, wait: bool) -> io::Result<()> {
         let Self { connection, under_way, verifier } = self;
         let Some(connection) = connection else { return Ok(()) };
-        let (mut failed, mut busy, mut left) = (None, false, Vec::new());
+        let mut failed = None;
+        let mut busy = false;
+        let mut left = Vec::new();
         let mut take = |xid: u32, answer: Result<Answer<'_>, ()>| {
             let Some((offset, data)) = under_way.remove(&xid) else { return };
             match answer.map_err(|()| Failure::Unfit) {

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 pub struct NfsFound {
     /// Its name.
     pub name: Vec<u8>,
-    /// What it stands for.
+    /// Attributes of the entry.
     pub attributes: io::Result<NfsAttributes>,
 }
 
@@ -23,7 +23,7 @@ pub struct NfsListing {
     directory: Handle,
     cookie: u64,
     verifier: [u8; 8],
-    /// It is READDIRPLUS that lists.
+    /// Whether READDIRPLUS lists.
     plus: bool,
     /// Names of the last reply that are still to be given.
     names: VecDeque<(Vec<u8>, Option<Attributes>)>,
@@ -38,7 +38,8 @@ impl NfsListing {
     /// Asks for more names.
     fn more(&mut self) -> io::Result<()> {
         let Self { folder, directory, cookie, verifier, plus, names, end } = self;
-        let (before, opened) = (*cookie, *verifier);
+        let before = *cookie;
+        let opened = *verifier;
         let names_only = &folder.server.lists_names_only;
         // Cookies of one call are nothing to the other.
         if before == 0 {

@@ -1,9 +1,9 @@
 //! A folder of an NFS version 3 server, for whoever reads or writes trees: by path, with no mount and no kernel client.
 //!
-//! Any number of threads may use it at once; each call takes an idle connection, or makes one. Bulk reads and writes have several
-//! calls under way (`reading`, `draft`). Errors are [`io::Error`]s whose text names the call and the server's status (RFC 1813 section
-//! 2.6); one of kind [`io::ErrorKind::NotConnected`] says that the server is lost. The time of a symbolic link is asked for, but a
-//! server that does not set it is not in error.
+//! Any number of threads may use it at once; each call takes an idle connection, or makes one. Bulk reads and writes
+//! have several calls under way (`reading`, `draft`). Errors are [`io::Error`]s with the call and the server's status
+//! in their text (RFC 1813 section 2.6). The kind [`io::ErrorKind::NotConnected`] means that the server is lost. The
+//! time of a symbolic link is set, but a server that ignores it is not in error.
 
 mod connection;
 mod draft;
@@ -38,13 +38,14 @@ const PIECE: u32 = 256 << 10;
 /// READs or WRITEs of one file under way.
 const UNDER_WAY: usize = 8;
 
-/// Whether whoever uses the folder was told to stop. Calls are answered or given up soon after, so that there is time to tidy up.
+/// Predicate that returns whether the user of the folder was stopped. Calls are answered or given up soon after, which
+/// leaves time to tidy up.
 pub type Stopped = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// What is known of a file, directory or link.
+/// Attributes of a file, directory or link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NfsAttributes {
-    /// What it is.
+    /// Kind of the object.
     pub kind: NfsKind,
     /// Permission bits.
     pub mode: u32,
@@ -56,7 +57,7 @@ pub struct NfsAttributes {
     pub changed: i64,
 }
 
-/// What something is.
+/// Kinds of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NfsKind {
     /// A file.
@@ -86,7 +87,8 @@ impl From<Attributes> for NfsAttributes {
     }
 }
 
-/// A moment as an `nfstime3`, which knows none before 1970 and after 2106 (RFC 1813 section 2.6): the nearest that it knows.
+/// A moment as an `nfstime3`, which knows none before 1970 and after 2106 (RFC 1813 section 2.6): the nearest that it
+/// knows.
 fn time(nanos: i64) -> (u32, u32) {
     let seconds = nanos.div_euclid(1_000_000_000).clamp(0, u32::MAX.into());
     (seconds as u32, if nanos < 0 { 0 } else { nanos.rem_euclid(1_000_000_000) as u32 })
@@ -101,7 +103,7 @@ pub struct NfsFolder {
     folders: Arc<Mutex<HashMap<Vec<u8>, Handle>>>,
 }
 
-/// What all folders of one mount share. The server is told when it is no longer mounted.
+/// State that all folders of one mount share. Dropping it unmounts.
 struct Server {
     connections: ConnectionPool,
     mounting: SocketAddr,
@@ -111,7 +113,7 @@ struct Server {
     write: u32,
     /// The steps in which it keeps times, nanoseconds.
     time_step: u64,
-    /// It does not have READDIRPLUS.
+    /// Whether the server lacks READDIRPLUS.
     lists_names_only: AtomicBool,
 }
 
@@ -127,8 +129,8 @@ impl Drop for Server {
 }
 
 impl NfsFolder {
-    /// Finds the server's ports, mounts the export, and goes down to the folder in it. What is missing of it is an error; with
-    /// `make`, the last part of the path is made.
+    /// Finds the server's ports, mounts the export, and goes down to the folder in it. What is missing of it is an
+    /// error; with `make`, the last part of the path is made.
     pub fn connect(server: &NfsServer, make: bool, stopped: Stopped) -> Result<Self, RpcError> {
         let identity = CallerIdentity::User(Credential::sys("linerate", server.uid, server.gid));
         let dial = |address| connection::dial(address, true);
@@ -205,12 +207,12 @@ impl NfsFolder {
         Ok(NfsListing::new(self.clone(), self.folder(path, false)?))
     }
 
-    /// What is at `path`; no link is followed.
+    /// Returns the attributes at `path`; no link is followed.
     pub fn attributes(&self, path: &[u8]) -> io::Result<NfsAttributes> {
         self.look_up(path).map(|(_, known)| known)
     }
 
-    /// Where the symbolic link at `path` leads.
+    /// Returns the target of the symbolic link at `path`.
     pub fn read_link(&self, path: &[u8]) -> io::Result<Vec<u8>> {
         let (link, _) = self.look_up(path)?;
         self.server.connections.one("READLINK", &Ask::Readlink(&link), |answer| match answer {
@@ -230,7 +232,8 @@ impl NfsFolder {
         self.folder(path, true).map(drop)
     }
 
-    /// Makes the file that will be called `name`, in the folder at `path`, under the name `temporary`. Folders are made as needed.
+    /// Makes the file that will be called `name`, in the folder at `path`, under the name `temporary`. Folders are made
+    /// as needed.
     pub fn create(&self, path: &[u8], name: &[u8], temporary: &str) -> io::Result<NfsDraft> {
         let folder = self.folder(path, true)?;
         let made = self.first("CREATE", &Ask::Create(&folder, temporary.as_bytes()), &folder, temporary)?;
@@ -284,7 +287,7 @@ impl NfsFolder {
         self.server.connections.one(call, ask, done)
     }
 
-    /// What is at `path`.
+    /// Looks up the handle and attributes at `path`.
     fn look_up(&self, path: &[u8]) -> io::Result<(Handle, NfsAttributes)> {
         if path.is_empty() {
             return Ok((self.root.clone(), self.now(&self.root)?));
@@ -302,7 +305,7 @@ impl NfsFolder {
         })
     }
 
-    /// The handle and attributes that `ask` gives; none where there is nothing of that name.
+    /// Returns the handle and attributes that `ask` finds, or `None` if there is no such name.
     fn found(&self, call: &str, ask: &Ask<'_>) -> io::Result<Option<(Handle, NfsAttributes)>> {
         let found = self.server.connections.one(call, ask, |answer| match answer {
             Answer::Handle(given, known) => Ok(given.map(|given| (handle(given), known))),
@@ -317,7 +320,8 @@ impl NfsFolder {
             .transpose()
     }
 
-    /// The handle of what `ask` makes in `folder`; one that the server does not tell is looked up.
+    /// Creates an object in `folder` by `ask`, and returns its handle. A handle that the server does not send is looked
+    /// up.
     fn made(&self, call: &str, ask: &Ask<'_>, folder: &Handle, name: &[u8]) -> io::Result<(Handle, NfsAttributes)> {
         let made = self.server.connections.one(call, ask, |answer| match answer {
             Answer::Handle(given, known) => Ok(given.zip(known).map(|(given, known)| (handle(given), known.into()))),
@@ -329,7 +333,7 @@ impl NfsFolder {
         }
     }
 
-    /// The same under a temporary name. Where the connection broke, it may have been made all the same.
+    /// Creates an object under a temporary name. After a broken connection it may exist all the same.
     fn first(&self, call: &str, ask: &Ask<'_>, folder: &Handle, temporary: &str) -> io::Result<Handle> {
         let made = self.made(call, ask, folder, temporary.as_bytes()).map(|(made, _)| made);
         made.inspect_err(|error| {
@@ -396,14 +400,14 @@ fn find_export(caller: &mut Caller, credential: &Credential, path: &str) -> Resu
     let mut refused = None;
     let mut export = path.trim_end_matches('/');
     loop {
-        let asked = if export.is_empty() { "/" } else { export };
-        match mount::mount(caller, credential, asked) {
+        let requested = if export.is_empty() { "/" } else { export };
+        match mount::mount(caller, credential, requested) {
             Ok(handle) => {
                 let below = path[export.len()..].trim_matches('/');
-                return Ok((asked.to_owned(), below.to_owned(), handle));
+                return Ok((requested.to_owned(), below.to_owned(), handle));
             }
             Err(error @ RpcError::Refused { .. }) if !export.is_empty() => {
-                // Of all refusals, the one of what was asked for is told.
+                // Of several refusals, the one for the requested export counts.
                 refused.get_or_insert(error);
                 export = export.rsplit_once('/').map_or("", |(above, _)| above);
             }

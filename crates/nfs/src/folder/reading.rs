@@ -16,20 +16,20 @@ pub struct NfsReading {
     size: u64,
     /// Its connection, while READs are under way.
     connection: Option<Connection>,
-    /// What was asked for and not yet taken, in the order of the file.
+    /// Requested pieces that are not taken yet, in the order of the file.
     pieces: VecDeque<Piece>,
-    /// Where the next READ begins.
+    /// Offset of the next READ.
     ahead: u64,
-    /// What was taken ends here.
+    /// End of the taken data.
     at: u64,
 }
 
-/// What one READ asked for.
+/// Piece of a file, requested by one READ.
 struct Piece {
     xid: u32,
     offset: u64,
     count: u32,
-    /// What came, and how many bytes of it were taken.
+    /// Result, and the number of its bytes that were taken.
     came: Option<Result<Vec<u8>, Failure>>,
     taken: usize,
 }
@@ -56,7 +56,7 @@ impl NfsReading {
         Self { folder, file, size, connection: None, pieces: VecDeque::new(), ahead: 0, at: 0 }
     }
 
-    /// What is known of it now.
+    /// Asks the server for the current attributes.
     pub fn attributes(&self) -> io::Result<NfsAttributes> {
         self.folder.now(&self.file)
     }
@@ -76,14 +76,14 @@ impl NfsReading {
             self.connection = None;
             self.pieces.clear();
         }
-        let read = result?;
-        self.at += read as u64;
+        let count = result?;
+        self.at += count as u64;
         if self.pieces.is_empty()
             && let Some(connection) = self.connection.take()
         {
             self.folder.server.connections.give(connection);
         }
-        Ok(read)
+        Ok(count)
     }
 
     fn fill(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -110,8 +110,8 @@ impl NfsReading {
                     } else if !bytes.is_empty() && bytes.len() < count as usize {
                         // The server gave less than was asked for: the rest comes next.
                         let got = bytes.len() as u32;
-                        let rest = self.ask(offset + u64::from(got), count - got)?;
-                        self.pieces.push_front(rest);
+                        let remainder = self.ask(offset + u64::from(got), count - got)?;
+                        self.pieces.push_front(remainder);
                     }
                     return Ok(now);
                 }
@@ -132,8 +132,9 @@ impl NfsReading {
             self.pieces.push_back(piece);
             self.ahead += u64::from(count);
         }
-        let (connection, pieces) = (&mut self.connection, &mut self.pieces);
-        // They go on their way now.
+        let connection = &mut self.connection;
+        let pieces = &mut self.pieces;
+        // Send the requests now.
         connection.as_mut().map_or(Ok(()), |connection| connection.look(|xid, answer| put(pieces, xid, answer)))
     }
 

@@ -1,4 +1,5 @@
-//! A folder of a server that does what RFC 1813 allows and linerate's own server does not: something before it answers some calls.
+//! A folder of a server that does what RFC 1813 allows and linerate's own server does not: something before it answers
+//! some calls.
 
 use linerate_model::{SessionKey, Transport};
 use linerate_nfs::NfsFolder;

@@ -33,7 +33,8 @@ fn run(task: &NfsTask, measure_ms: u64, nfs: &Nfs) -> EndCounts {
         let [asked, served] = ended.map(|ended| counts(ended.join().expect("no panic")));
         (asked, served, is_whole)
     });
-    let (result, served) = (asked, served.service.expect("it serves"));
+    let result = asked;
+    let served = served.service.expect("it serves");
     let done = result.transactions.as_ref().expect("it asks").completed;
     let apart = if is_whole { served.calls.abs_diff(done) } else { served.calls.saturating_sub(done) };
     assert!(apart <= done / 5 + 64, "{} served, {done} completed", served.calls);
@@ -85,12 +86,15 @@ fn an_open_loop_keeps_its_rate_and_its_mix() {
     let spec = NfsTask { rate: Some(OpRate::per_second(1_000)), ..small(Transport::Tcp, "sfs97-like") };
     let result = run(&spec, 1_000, &serving(NfsService::default()));
     let done = faultless(&result);
-    // What a busy host sent too late is counted as such, and what ended late is timed. Five standard deviations of a Poisson count.
+    // What a busy host sent too late is counted as such, and what ended late is timed. Five standard deviations of a
+    // Poisson count.
     let asked = result.transactions.as_ref().expect("it asks");
-    let (timed, not_sent) = (asked.latency.count(), asked.not_sent);
+    let timed = asked.latency.count();
+    let not_sent = asked.not_sent;
     assert!((timed + not_sent).abs_diff(1_000) < 158, "{timed} timed and {not_sent} not sent of 1000");
     for (operation, percent) in &spec.mix.percent {
-        let (count, expected) = (result.operations[operation].completed as f64, percent / 100.0 * done as f64);
+        let count = result.operations[operation].completed as f64;
+        let expected = percent / 100.0 * done as f64;
         // Each flow may have begun and ended within a deck.
         assert!((count - expected).abs() <= expected * 0.01 + 8.0, "{operation}: {count} of {expected}");
     }

@@ -11,7 +11,7 @@ pub(super) fn of(file: &File) -> Result<Metadata> {
     file.metadata().map_err(|error| status(&error))
 }
 
-/// What kind of object it is.
+/// Returns the type of an object.
 pub(super) fn kind(metadata: &Metadata) -> ftype3 {
     let kind = metadata.file_type();
     match () {
@@ -25,7 +25,7 @@ pub(super) fn kind(metadata: &Metadata) -> ftype3 {
     }
 }
 
-/// All of them.
+/// Returns all attributes.
 pub(super) fn all(metadata: &Metadata) -> fattr3 {
     let device = metadata.rdev();
     fattr3 {
@@ -50,7 +50,7 @@ pub(super) fn changed(metadata: &Metadata) -> nfstime3 {
     time(metadata.ctime(), metadata.ctime_nsec())
 }
 
-/// What it was before and is after a change.
+/// Returns the attributes before and after a change.
 pub(super) fn change(before: &Metadata, after: &Metadata) -> wcc_data {
     let size_and_times =
         wcc_attr { size: before.len(), mtime: time(before.mtime(), before.mtime_nsec()), ctime: changed(before) };
@@ -68,7 +68,7 @@ pub(super) fn status(error: &std::io::Error) -> nfsstat3 {
     errno(error.raw_os_error().map_or(Errno::EIO, Errno::from_raw))
 }
 
-/// The same for its number.
+/// Converts an error number.
 pub(super) fn errno(error: Errno) -> nfsstat3 {
     match error {
         Errno::EPERM => nfsstat3::NFS3ERR_PERM,

@@ -1,4 +1,4 @@
-//! Which handle stands for what: the objects that callers were told of, by where they lie.
+//! Objects that callers have handles of, by their place.
 
 use crate::store::{Name, Result};
 use nfs3_types::nfs3::{ftype3, nfsstat3};
@@ -7,7 +7,7 @@ use std::ffi::CString;
 
 /// The number of the exported directory.
 pub(super) const ROOT: u64 = 1;
-/// Bytes that an object takes beside its name: its places in maps and in the order of files.
+/// Memory of an object in addition to its name, bytes: its places in maps and in the order of files.
 const OBJECT: u64 = 200;
 /// The longest path that the kernel takes (PATH_MAX).
 const PATH_MAXIMUM: usize = 4096;
@@ -25,12 +25,12 @@ pub(super) struct Known {
     taken: u64,
 }
 
-/// Where an object lay when it was last seen, and what it is.
+/// Last known place and type of an object.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     pub(super) parent: u64,
     pub(super) name: Box<[u8]>,
-    /// All lie on one file system, so this is an identity.
+    /// Inode number, unique because the directory is one file system.
     pub(super) inode: u64,
     pub(super) kind: ftype3,
 }
@@ -56,7 +56,8 @@ impl Known {
     /// The path from the exported directory.
     pub(super) fn path(&self, id: u64) -> Result<CString> {
         let mut names = Vec::new();
-        let (mut at, mut length) = (id, 0);
+        let mut at = id;
+        let mut length = 0;
         while at != ROOT {
             let object = self.get(at)?;
             length += object.name.len() + 1;
@@ -97,7 +98,8 @@ impl Known {
         Ok(id)
     }
 
-    /// Forgets the oldest files until there is room for so many bytes more: their handles become stale. Directories stay, for others lie in them.
+    /// Forgets the oldest files until there is room for `bytes` more: their handles become stale. Directories stay, for
+    /// others lie in them.
     fn make_room(&mut self, bytes: u64) -> Result<()> {
         while self.taken + bytes > self.maximum {
             let oldest = self.files.pop_front().ok_or(nfsstat3::NFS3ERR_SERVERFAULT)?;
@@ -112,7 +114,7 @@ impl Known {
         Ok(())
     }
 
-    /// What was removed has no number any more.
+    /// Forgets a removed object.
     pub(super) fn forget(&mut self, inode: u64) {
         if let Some(object) = self.by_inode.remove(&inode).and_then(|id| self.objects.remove(&id)) {
             self.taken -= object.memory();

@@ -1,10 +1,11 @@
 //! A directory of this host, served to others, and never left.
 //!
-//! Every path is opened by `openat2` from the exported directory with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_XDEV:
-//! the kernel refuses what would lead out of it, through a link or onto another file system. The links themselves are read and
-//! made like other objects, and followed by nobody here.
+//! Every path is opened by `openat2` from the exported directory with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and
+//! RESOLVE_NO_XDEV: the kernel refuses what would lead out of it, through a link or onto another file system. The links
+//! themselves are read and made like other objects, and followed by nobody here.
 //!
-//! Whatever is made belongs to the agent's user and gets no set-user-ID bit; devices, pipes and sockets are seen but not opened.
+//! Whatever is made belongs to the agent's user and gets no set-user-ID bit; devices, pipes and sockets are seen but
+//! not opened.
 
 mod attributes;
 mod known;
@@ -107,7 +108,7 @@ impl DirectoryStore {
         self.open_known(handle, flags, &[ftype3::NF3REG])
     }
 
-    /// What lies at a place whose directory is open.
+    /// Returns the object at a place in an open directory.
     fn child(&self, opened: &File, place: DirOpArgs<'_>) -> Result<(Handle, Metadata)> {
         let child = open_beneath(opened, &text(place.name)?, OFlag::O_PATH, Mode::empty()).map_err(errno)?;
         let metadata = attributes::of(&child)?;
@@ -116,13 +117,14 @@ impl DirectoryStore {
         Ok((self.handle(id), metadata))
     }
 
-    /// Sets size, mode and times; those of links stay as they are, and whose an object is too.
+    /// Sets size, mode and times. The attributes of links and the owner of an object stay as they are.
     fn set(&self, object: Handle, to: &sattr3) -> Result<()> {
         let (_, metadata) = self.open_known(object, OFlag::O_PATH, &[])?;
         if let Nfs3Option::Some(size) = to.size {
             self.open_file(object, OFlag::O_WRONLY)?.0.set_len(size).map_err(|error| status(&error))?;
         }
-        let (accessed, modified) = (access_time(to.atime), modification_time(to.mtime));
+        let accessed = access_time(to.atime);
+        let modified = modification_time(to.mtime);
         let keeps_times = [accessed, modified] == [TimeSpec::UTIME_OMIT; 2];
         if (to.mode.is_none() && keeps_times) || metadata.is_symlink() {
             return Ok(());
@@ -240,17 +242,17 @@ impl Store for DirectoryStore {
         let count = metadata.len().saturating_sub(offset).min(u64::from(count)) as usize;
         let start = data.len();
         data.resize(start + count, 0);
-        let mut read = 0;
-        while read < count {
-            match opened.read_at(&mut data[start + read..], offset + read as u64) {
+        let mut length = 0;
+        while length < count {
+            match opened.read_at(&mut data[start + length..], offset + length as u64) {
                 Ok(0) => break,
-                Ok(more) => read += more,
+                Ok(more) => length += more,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(status(&error)),
             }
         }
-        data.truncate(start + read);
-        Ok((offset.saturating_add(read as u64) >= metadata.len(), attributes::all(&metadata)))
+        data.truncate(start + length);
+        Ok((offset.saturating_add(length as u64) >= metadata.len(), attributes::all(&metadata)))
     }
 
     fn write(&self, file: Handle, offset: u64, data: &[u8], stable: stable_how) -> Result<wcc_data> {
@@ -305,7 +307,8 @@ impl Store for DirectoryStore {
         let parent = to.directory.of(self.generation)?;
         {
             let mut known = self.known_mut();
-            let (old, new) = (text(from.name)?, text(to.name)?);
+            let old = text(from.name)?;
+            let new = text(to.name)?;
             renameat(&source, old.as_c_str(), &target, new.as_c_str()).map_err(errno)?;
             if let Some((_, replaced)) = replaced {
                 known.forget(replaced.ino());
@@ -316,8 +319,8 @@ impl Store for DirectoryStore {
         Ok((source, attributes::change(&target_before, &attributes::of(&target)?)))
     }
 
-    /// The names come in the order of a number made of each, so that a cookie stays good without anything being kept; every
-    /// call reads the whole directory for it.
+    /// The names come in the order of a number made of each, so that a cookie stays good without anything being kept;
+    /// every call reads the whole directory for it.
     fn list(&self, directory: Handle, cookie: u64, each: &mut dyn FnMut(Entry<'_>) -> bool) -> Result<(fattr3, bool)> {
         let (opened, metadata) = self.open_directory(directory)?;
         let (parent, _) = self.parent(directory)?;
@@ -335,8 +338,8 @@ impl Store for DirectoryStore {
         }
         names.sort_unstable();
         let behind = names.partition_point(|(number, ..)| *number <= cookie);
-        let mut shown = names[behind..].iter();
-        let all = shown.all(|(cookie, file_id, name)| each(Entry { name, file_id: *file_id, cookie: *cookie }));
+        let mut entries = names[behind..].iter();
+        let all = entries.all(|(cookie, file_id, name)| each(Entry { name, file_id: *file_id, cookie: *cookie }));
         Ok((attributes::all(&metadata), all))
     }
 
@@ -375,7 +378,8 @@ fn permissions(mode: u32) -> Mode {
     Mode::from_bits_truncate(mode & MODE_BITS)
 }
 
-/// An exclusive creation's number, kept as the file's two times, as servers do without a place of its own (RFC 1813 section 3.3.8).
+/// An exclusive creation's number, kept as the file's two times, as servers do without a place of its own (RFC 1813
+/// section 3.3.8).
 fn as_times(number: createverf3) -> [u32; 2] {
     let (accessed, modified) = number.0.split_at(4);
     [accessed, modified].map(|half| half.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte)))

@@ -1,4 +1,4 @@
-//! What only a directory of the host must promise: that nothing leads out of it.
+//! Tests of the promise of a directory of the host: nothing leads out of it.
 
 use super::*;
 use nix::sys::stat::SFlag;
@@ -9,7 +9,7 @@ fn at(directory: Handle, name: &str) -> DirOpArgs<'_> {
     DirOpArgs { directory, name: Name::new(name.as_bytes()).expect("a name") }
 }
 
-/// A directory beside a secret, and a store of it.
+/// Makes a directory next to a secret file, and a store of it.
 fn beside_a_secret() -> (tempfile::TempDir, DirectoryStore) {
     let around = tempfile::tempdir().expect("a directory");
     fs::create_dir(around.path().join("served")).expect("is made");
@@ -75,13 +75,13 @@ fn pipes_and_devices_are_seen_and_not_opened() {
 fn nothing_gets_rights_that_the_agents_user_did_not_mean() {
     let (_around, store) = beside_a_secret();
     let wanted = sattr3 { mode: Nfs3Option::Some(0o6755), ..sattr3::default() };
-    let made = store.make(at(store.root(), "f"), New::Guarded { attributes: &wanted }).expect("is made");
-    assert_eq!(made.attributes.mode & 0o7000, 0);
-    store.set_attributes(made.handle, &wanted, None).expect("is set");
-    assert_eq!(store.attributes(made.handle).expect("is there").mode, 0o755);
-    let other = made.attributes.uid.wrapping_add(1);
+    let result = store.make(at(store.root(), "f"), New::Guarded { attributes: &wanted }).expect("is made");
+    assert_eq!(result.attributes.mode & 0o7000, 0);
+    store.set_attributes(result.handle, &wanted, None).expect("is set");
+    assert_eq!(store.attributes(result.handle).expect("is there").mode, 0o755);
+    let other = result.attributes.uid.wrapping_add(1);
     let given_away = sattr3 { uid: Nfs3Option::Some(other), ..sattr3::default() };
-    assert_eq!(store.set_attributes(made.handle, &given_away, None).expect_err("kept"), nfsstat3::NFS3ERR_PERM);
+    assert_eq!(store.set_attributes(result.handle, &given_away, None).expect_err("kept"), nfsstat3::NFS3ERR_PERM);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A tree of files in memory, gone with its server.
 //!
-//! Each node has a lock of its own, so that reads and writes meet only at the same file. Names are made, moved and removed one
-//! at a time: whoever changes them holds `changing`, and no other change can come between what it looks at and what it does.
-//! Nobody waits for one node's lock while holding another's.
+//! Each node has a lock of its own, so that reads and writes meet only at the same file. Names are made, moved and
+//! removed one at a time: whoever changes them holds `changing`, and no other change can come between what it looks at
+//! and what it does. Nobody waits for one node's lock while holding another's.
 
 mod node;
 mod pages;
@@ -20,11 +20,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// Nodes are found by number in one of so many maps, so that threads seldom wait for each other there.
+/// Number of maps for nodes, so that threads seldom wait for each other.
 const SHARDS: usize = 64;
 /// The number of the exported directory.
 const ROOT: u64 = 1;
-/// What a node takes beside its data: itself, its places in maps, and the longest name.
+/// Memory of a node in addition to its data: itself, its places in maps, and the longest name.
 const NODE_BYTES: u64 = 1 << 10;
 
 /// A tree of files in memory.
@@ -38,7 +38,7 @@ pub(crate) struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty tree that takes at most so much memory.
+    /// Makes an empty tree that takes at most `bytes` of memory.
     pub(crate) fn new(bytes: u64) -> Self {
         let store = Self {
             generation: rand::random(),
@@ -236,7 +236,8 @@ impl Store for MemoryStore {
 
     fn rename(&self, from: DirOpArgs<'_>, to: DirOpArgs<'_>) -> Result<(wcc_data, wcc_data)> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (source, target) = (self.node(from.directory)?, self.node(to.directory)?);
+        let source = self.node(from.directory)?;
+        let target = self.node(to.directory)?;
         let id = source.read().directory()?.get(from.name.bytes()).ok_or(nfsstat3::NFS3ERR_NOENT)?;
         let replaced = target.read().directory()?.get(to.name.bytes());
         let moved = self.numbered(id)?;
@@ -295,7 +296,8 @@ impl Store for MemoryStore {
     }
 
     fn space(&self) -> Result<Space> {
-        let (bytes, bytes_free) = (self.room.bytes, self.room.free());
+        let bytes = self.room.bytes;
+        let bytes_free = self.room.free();
         Ok(Space { bytes, bytes_free, files: bytes / NODE_BYTES, files_free: bytes_free / NODE_BYTES })
     }
 }

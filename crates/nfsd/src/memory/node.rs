@@ -21,7 +21,7 @@ pub(super) struct Node {
     state: RwLock<State>,
 }
 
-/// What a node is at a moment.
+/// State of a node.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) content: Content,
@@ -33,7 +33,7 @@ pub(super) struct State {
     atime: nfstime3,
     mtime: nfstime3,
     ctime: nfstime3,
-    /// The room it takes beside its data.
+    /// Memory that it takes in addition to its data.
     _taken: Taken,
 }
 
@@ -94,7 +94,7 @@ impl Directory {
         self.by_name.is_empty()
     }
 
-    /// Cookie, name and number of each entry behind `cookie`.
+    /// Returns cookie, name and number of each entry after `cookie`.
     pub(super) fn behind(&self, cookie: u64) -> impl Iterator<Item = (u64, &[u8], u64)> {
         let behind = (std::ops::Bound::Excluded(cookie), std::ops::Bound::Unbounded);
         self.by_cookie.range(behind).map(|(cookie, (name, id))| (*cookie, &**name, *id))
@@ -108,7 +108,10 @@ impl Node {
             Content::Directory(_) => 0o755,
             Content::Link(_) => 0o777,
         };
-        let (exclusive, uid, gid, time) = (None, 0, 0, now());
+        let exclusive = None;
+        let uid = 0;
+        let gid = 0;
+        let time = now();
         let state = State { content, exclusive, mode, uid, gid, atime: time, mtime: time, ctime: time, _taken: taken };
         Self { id, state: RwLock::new(state) }
     }

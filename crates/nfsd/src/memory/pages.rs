@@ -6,9 +6,9 @@ use nfs3_types::nfs3::nfsstat3;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// As much as one usual transfer.
+/// Size of a page: one usual transfer.
 const PAGE: usize = 8 << 10;
-/// Where file offsets end (off_t).
+/// Largest file offset (off_t).
 pub(crate) const FILE_MAXIMUM: u64 = i64::MAX as u64;
 
 /// A file's data.
@@ -82,7 +82,8 @@ fn parts(offset: u64, length: u64) -> impl Iterator<Item = (u64, std::ops::Range
     let end = offset.saturating_add(length);
     let mut at = offset;
     std::iter::from_fn(move || {
-        let (page, from) = (at / PAGE as u64, (at % PAGE as u64) as usize);
+        let page = at / PAGE as u64;
+        let from = (at % PAGE as u64) as usize;
         let to = PAGE.min(from + usize::try_from(end.checked_sub(at)?).unwrap_or(PAGE));
         at += (to - from) as u64;
         (to > from).then_some((page, from..to))

@@ -5,7 +5,7 @@ use nfs3_types::nfs3::nfsstat3;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// So many bytes, shared by all that lies in a store.
+/// Memory limit in bytes, shared by all objects of a store.
 #[derive(Debug)]
 pub(super) struct Room {
     pub(super) bytes: u64,

@@ -1,4 +1,4 @@
-//! What only a tree in memory promises: its bound, and that threads meet only where they must.
+//! Tests of the promises of a tree in memory: its bound, and that threads meet only where they must.
 
 use super::*;
 use crate::store::Name;
@@ -40,7 +40,8 @@ fn threads_that_make_move_read_and_remove_at_once_lose_nothing() {
             let store = &store;
             scope.spawn(move || {
                 for round in 0..200 {
-                    let (old, new) = (format!("t{thread}-{round}"), format!("moved{thread}-{round}"));
+                    let old = format!("t{thread}-{round}");
+                    let new = format!("moved{thread}-{round}");
                     let file = make(store, &old).expect("is made");
                     store.write(file, 0, &[thread; 100], stable_how::UNSTABLE).expect("is written");
                     store.write(shared, u64::from(thread) * 100, &[thread; 100], stable_how::UNSTABLE).expect("too");

@@ -1,4 +1,4 @@
-//! One connection or socket to a server, with any number of calls under way. It belongs to one thread and never blocks but
+//! Connections and sockets to a server, with any number of calls under way. Each belongs to one thread and blocks only
 //! in [`Caller::poll`].
 
 mod retransmission;
@@ -57,13 +57,13 @@ impl Caller {
         Ok(Self { link: Link::Udp(UdpCaller::new(socket, server, retransmission)?), server, stop: Arc::default() })
     }
 
-    /// The same, whose [`Caller::ask`] ends when `stop` is set.
+    /// Returns the caller with a stop signal that ends [`Caller::ask`].
     #[must_use]
     pub fn until(self, stop: &Arc<Stop>) -> Self {
         Self { stop: Arc::clone(stop), ..self }
     }
 
-    /// Who is called.
+    /// Returns the address of the server.
     pub fn server(&self) -> SocketAddr {
         self.server
     }
@@ -79,8 +79,8 @@ impl Caller {
     /// Waits at most `timeout` for replies, sends on what is queued and again what is overdue, and hands each reply to
     /// `on_reply` with its xid. Returns as soon as it has handed out those that were there.
     ///
-    /// A reply that nobody waits for is counted as a stray and dropped. Over TCP, what is no reply at all is an error, for
-    /// the stream cannot be trusted from there on; over UDP it is a stray, too.
+    /// A reply that nobody waits for is counted as a stray and dropped. Over TCP, what is no reply at all is an error,
+    /// for the stream cannot be trusted from there on; over UDP it is a stray, too.
     pub fn poll(&mut self, timeout: Nanos, on_reply: &mut dyn FnMut(u32, Reply<'_>)) -> Result<(), RpcError> {
         match &mut self.link {
             Link::Tcp(tcp) => tcp.poll(timeout.get(), on_reply),
@@ -135,7 +135,8 @@ impl Caller {
     /// # Errors
     /// The server does not answer, or does not hold the key.
     pub fn greet(&mut self, key: &SessionKey) -> Result<Credential, RpcError> {
-        let (salt, what) = (rand::random(), "a greeting");
+        let what = "a greeting";
+        let salt = rand::random();
         let results = self.ask(what, GREET, &Credential::none(), &greeting::arguments(key, &salt), GREETING)?;
         greeting::credential(key, &salt, &results).ok_or_else(|| {
             let reason = "it does not hold the session's key, so it is no server of this trial".to_owned();
@@ -143,8 +144,8 @@ impl Caller {
         })
     }
 
-    /// One call and its results, for setting up. Replies to other calls that come meanwhile are dropped. `what` names the
-    /// call in errors.
+    /// Makes one call and returns its results, for setting up. Replies to other calls that come meanwhile are dropped.
+    /// Errors call the call `what`.
     pub fn ask(
         &mut self,
         what: &str,
@@ -154,7 +155,7 @@ impl Caller {
         timeout: Nanos,
     ) -> Result<Vec<u8>, RpcError> {
         let server = self.server;
-        let asked = self.call(to, credential, args);
+        let call_xid = self.call(to, credential, args);
         let deadline = clock::now() + timeout.get();
         let mut answer = None;
         while answer.is_none() {
@@ -163,7 +164,7 @@ impl Caller {
                 return Err(RpcError::Stopped);
             }
             self.poll(Nanos::new(left.min(TICK_NS)), &mut |xid, reply| {
-                if xid == asked {
+                if xid == call_xid {
                     answer = match reply {
                         Reply::Accepted(results) => Some(Ok(results.to_vec())),
                         Reply::Refused(why) => Some(Err(RpcError::refused(server, what, why))),

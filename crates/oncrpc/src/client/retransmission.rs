@@ -1,18 +1,18 @@
 //! When a call over UDP is sent again. RFC 5531 leaves this to the program.
 //!
-//! The first timeout comes from the measured time of replies as in RFC 6298 section 2, and each further one of the same call
-//! is twice the one before (section 5.5). Calls that were sent again are not measured (Karn's algorithm, section 3); until one
-//! that was sent once is answered, new calls keep the longer timeout. Without that, a slow link on which every reply takes
-//! longer than the timeout would carry ever more copies and never a measurement.
+//! The first timeout comes from the measured time of replies as in RFC 6298 section 2, and each further one of the same
+//! call is twice the one before (section 5.5). Calls that were sent again are not measured (Karn's algorithm, section
+//! 3); until one that was sent once is answered, new calls keep the longer timeout. Without that, a slow link on which
+//! every reply takes longer than the timeout would carry ever more copies and never a measurement.
 
-/// How long to wait for a reply.
+/// Timeout of calls over UDP.
 #[derive(Debug, Clone, Copy)]
 pub struct Retransmission {
     /// Smoothed time of a reply and its variation, nanoseconds; none before the first.
     smoothed: Option<(u64, u64)>,
     /// Timeout by the measured times.
     timeout: u64,
-    /// How often a call was sent again at most, since the last measurement.
+    /// Largest number of retransmissions of one call since the last measurement.
     back_off: u32,
 }
 
@@ -33,7 +33,7 @@ impl Default for Retransmission {
 }
 
 impl Retransmission {
-    /// The reply to a call that was sent once took so long.
+    /// Takes the reply time of a call that was sent once.
     pub(super) fn measured(&mut self, took: u64) {
         // RFC 6298 (2.2) and (2.3): alpha is 1/8, beta 1/4.
         let (smoothed, variation) = match self.smoothed {
@@ -45,20 +45,20 @@ impl Retransmission {
         self.back_off = 0;
     }
 
-    /// The reply to a call that was sent again took so long since it was sent first and last. One that comes much sooner after the
-    /// last time than replies do answers an earlier one, so that its time is known after all.
+    /// Takes the reply time of a call that was sent again, since its first and its last transmission. A reply that
+    /// comes much sooner after the last transmission than replies do answers an earlier one, so its time is valid.
     pub(super) fn measured_again(&mut self, since_first: u64, since_last: u64) {
         if self.smoothed.is_some_and(|(smoothed, _)| since_last < smoothed / 2) {
             self.measured(since_first);
         }
     }
 
-    /// No reply came in time, and a call is sent again for the time number `again`.
+    /// Notes that a call is sent again for the time number `again`.
     pub(super) fn timed_out(&mut self, again: u32) {
         self.back_off = self.back_off.max(again);
     }
 
-    /// How long to wait for the reply to a call that was sent again `again` times.
+    /// Returns the timeout of a call that was sent again `again` times.
     pub(super) fn timeout(&self, again: u32) -> u64 {
         self.timeout.saturating_mul(1 << again.max(self.back_off).min(10)).min(MOST_NS)
     }

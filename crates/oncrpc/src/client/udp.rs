@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
-/// No datagram is longer.
+/// Size of the longest datagram.
 const DATAGRAM: usize = 64 << 10;
 /// Replies taken before calls are sent again.
 const BATCH: usize = 256;
@@ -24,7 +24,7 @@ pub(super) struct Sent {
     first_ns: u64,
     /// When it was sent last.
     last_ns: u64,
-    /// How often it was sent again.
+    /// Number of retransmissions.
     again: u32,
 }
 
@@ -128,7 +128,7 @@ impl UdpCaller {
             socket::wait_ready(descriptor, timeout_ns)?;
         }
         let emptied = self.take(on_reply)?;
-        // Nothing is overdue whose reply may lie here unread.
+        // A call is overdue only if its reply cannot be in the socket buffer.
         if emptied {
             self.send_overdue(clock::now(), on_reply)?;
         }
@@ -156,7 +156,8 @@ impl UdpCaller {
                 continue;
             };
             let now = clock::now();
-            let (since_first, since_last) = (now.saturating_sub(call.first_ns), now.saturating_sub(call.last_ns));
+            let since_first = now.saturating_sub(call.first_ns);
+            let since_last = now.saturating_sub(call.last_ns);
             match (call.first_ns, call.again) {
                 (0, _) => {}
                 (_, 0) => self.retransmission.measured(since_first),

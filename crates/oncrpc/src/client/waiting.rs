@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// What is kept of each call under way. The xids go up by one from a random one, so that a place in the queue tells the xid.
+/// Calls under way. The xids count up from a random one, so that a place in the queue gives the xid.
 #[derive(Debug)]
 pub struct Waiting<T> {
     /// The xid of the first.
@@ -35,7 +35,7 @@ impl<T> Waiting<T> {
         self.count += 1;
     }
 
-    /// Takes the call of `xid` out; none if nobody waits for it.
+    /// Removes the call of `xid`. Returns `None` if it is not under way.
     pub fn take(&mut self, xid: u32) -> Option<T> {
         let call = self.calls.get_mut(xid.wrapping_sub(self.first) as usize)?.take()?;
         self.count -= 1;
@@ -58,7 +58,7 @@ impl<T> Waiting<T> {
         std::mem::take(&mut self.calls).into_iter().flatten()
     }
 
-    /// How many there are.
+    /// Returns the number of calls.
     pub fn count(&self) -> usize {
         self.count
     }

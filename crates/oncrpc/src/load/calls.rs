@@ -1,9 +1,8 @@
-//! The load of an RPC trial: calls of one size to linerate's own program.
+//! Load of an RPC trial: calls of one size to linerate's own program.
 
-use super::{DRAIN_NS, Edges, Load, TICK_NS, Tally};
+use super::{DRAIN_NS, Edges, Load, LoadContext, Outcome, TICK_NS, Tally};
 use crate::client::{Caller, Waiting};
 use crate::error::RpcError;
-use crate::flow::{Outcome, Shared};
 use crate::greeting::{PROGRAM, VERSION};
 use crate::message::{Credential, Procedure, Reply};
 use crate::program::{arguments, carried, number};
@@ -13,10 +12,10 @@ use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::net::SocketAddr;
 
-/// Calls queued before replies are looked for again.
+/// Calls queued before replies are read again.
 const BURST: usize = 64;
-/// An open loop that is not answered keeps so much data under way by all its flows, and so many calls by each; those due later stay in the schedule,
-/// and are timed from when they were due all the same.
+/// Limits of data under way by all flows of an open loop, and of calls under way by each. Later calls stay in the
+/// schedule, and are still timed from when they were due.
 const WAITING_BYTES: u64 = 8 << 20;
 const WAITING_CALLS: std::ops::RangeInclusive<u64> = 16..=65_536;
 
@@ -30,8 +29,8 @@ pub(crate) struct Calls {
     args: Vec<u8>,
 }
 
-/// Calls that one flow has under way at the most.
-pub(crate) fn most_under_way(task: &RpcTask) -> u64 {
+/// Returns the largest number of calls that one flow has under way.
+pub(crate) fn max_outstanding(task: &RpcTask) -> u64 {
     match task.rate {
         Some(_) => {
             let each = WAITING_BYTES / u64::from(task.net.flows).max(1);
@@ -64,59 +63,60 @@ impl Load for Calls {
         caller.greet(&self.key)
     }
 
-    fn run(&self, shared: &Shared, index: usize, caller: &mut Caller) -> Result<Outcome, RpcError> {
-        let mut asking = Asking::new(self, shared, index);
-        match asking.run(caller) {
-            Ok(()) => asking.finish(caller),
+    fn run(&self, context: &LoadContext, index: usize, caller: &mut Caller) -> Result<Outcome, RpcError> {
+        let mut flow = RunningFlow::new(self, context, index);
+        match flow.run(caller) {
+            Ok(()) => flow.finish(caller),
             Err(RpcError::Stopped) => Err(RpcError::Stopped),
-            Err(error) => Err(shared.cut_short(index, error)),
+            Err(error) => Err(context.cut_short(index, error)),
         }
     }
 }
 
-/// One flow at work.
-struct Asking<'a> {
+/// State of a running flow.
+struct RunningFlow<'a> {
     load: &'a Calls,
-    shared: &'a Shared,
+    context: &'a LoadContext,
     credential: &'a Credential,
     schedule: Option<Schedule>,
     tally: Tally<'a>,
     edges: Edges<'a>,
-    /// When each call under way was made or due.
+    /// Time at which each call under way was made or due.
     since: Waiting<u64>,
 }
 
-impl<'a> Asking<'a> {
-    fn new(load: &'a Calls, shared: &'a Shared, index: usize) -> Self {
-        let (spec, flow) = (&load.spec, &shared.flows[index]);
-        let schedule = |rate| {
+impl<'a> RunningFlow<'a> {
+    fn new(load: &'a Calls, context: &'a LoadContext, index: usize) -> Self {
+        let spec = &load.spec;
+        let flow = &context.flows[index];
+        let schedule = spec.rate.map(|rate| {
             let flows = (flow.number, spec.net.flows);
-            Schedule::new(rate, spec.arrivals, shared.first_due(rate), flows, rand::random())
-        };
+            Schedule::new(rate, spec.arrivals, context.first_due(rate), flows, rand::random())
+        });
         Self {
             load,
-            shared,
+            context,
             credential: &flow.credential,
-            schedule: spec.rate.map(schedule),
-            tally: Tally::new(shared, index),
-            edges: Edges::new(shared, index),
+            schedule,
+            tally: Tally::new(context, index),
+            edges: Edges::new(context, index),
             since: Waiting::default(),
         }
     }
 
     fn run(&mut self, caller: &mut Caller) -> Result<(), RpcError> {
-        let shared = self.shared;
-        if !shared.stop.sleep_until(shared.timeline.start()) {
+        let context = self.context;
+        if !context.stop.sleep_until(context.timeline.start()) {
             return Err(RpcError::Stopped);
         }
         self.since = Waiting::starting_at(caller.next_xid());
         loop {
-            if shared.stop.is_set() {
+            if context.stop.is_set() {
                 return Err(RpcError::Stopped);
             }
             let mut now = clock::now();
             self.edges.sample(caller, now)?;
-            let close = shared.timeline.close();
+            let close = context.timeline.close();
             let asks = self.schedule.as_ref().map_or(now < close, |schedule| schedule.goes_on(now, close));
             if let Some(schedule) = self.schedule.as_ref().filter(|_| asks) {
                 self.tally.on_schedule(schedule, now);
@@ -128,11 +128,14 @@ impl<'a> Asking<'a> {
             let wait_ns = match &self.schedule {
                 // More is due already.
                 _ if queued == BURST => 0,
-                Some(schedule) if asks && caller.outstanding() < self.most() => schedule.due().saturating_sub(now),
+                Some(schedule) if asks && caller.outstanding() < self.max_outstanding() => {
+                    schedule.due().saturating_sub(now)
+                }
                 _ => TICK_NS,
             };
             match self.take(caller, wait_ns) {
-                // A server may close its port before the last calls have come through a slow path. The window's counts are whole.
+                // A server may close its port before the last calls have come through a slow path. The window's counts
+                // are whole.
                 Err(RpcError::Gone { .. }) if !asks && now >= close => return Ok(()),
                 taken => taken?,
             }
@@ -141,12 +144,12 @@ impl<'a> Asking<'a> {
 
     /// Queues the calls that are due, a burst of them at the most.
     fn ask(&mut self, caller: &mut Caller, now: &mut u64) -> usize {
-        let most = self.most();
+        let maximum = self.max_outstanding();
         for queued in 0..BURST {
-            if caller.outstanding() >= most {
+            if caller.outstanding() >= maximum {
                 return queued;
             }
-            let close = self.shared.timeline.close();
+            let close = self.context.timeline.close();
             *now = clock::now();
             let since = match &mut self.schedule {
                 Some(schedule) if schedule.due() <= *now && schedule.goes_on(*now, close) => {
@@ -163,21 +166,22 @@ impl<'a> Asking<'a> {
         BURST
     }
 
-    /// Calls under way at the most.
-    fn most(&self) -> usize {
-        most_under_way(&self.load.spec) as usize
+    fn max_outstanding(&self) -> usize {
+        max_outstanding(&self.load.spec) as usize
     }
 
     fn take(&mut self, caller: &mut Caller, wait_ns: u64) -> Result<(), RpcError> {
-        let (call, unit) = (self.load.spec.call, self.load.spec.unit_bytes.get());
+        let call = self.load.spec.call;
+        let unit = self.load.spec.unit_bytes.get();
         let server = self.load.server;
-        let (there, back) = (if call.carries_there() { unit } else { 0 }, if call.carries_back() { unit } else { 0 });
+        let sent_bytes = if call.carries_there() { unit } else { 0 };
+        let received_bytes = if call.carries_back() { unit } else { 0 };
         let mut refused = None;
         caller.poll(Nanos::new(wait_ns.min(TICK_NS)), &mut |xid, reply| {
             let Some(since) = self.since.take(xid) else { return };
             match reply {
                 Reply::Accepted(results) if carried(call, results, unit as usize).is_some() => {
-                    self.tally.answered(since, clock::now(), there, back);
+                    self.tally.answered(since, clock::now(), sent_bytes, received_bytes);
                 }
                 Reply::Accepted(results) => {
                     let what = format!("{} bytes of results to a {call} of {unit} bytes", results.len());
@@ -200,7 +204,9 @@ impl<'a> Asking<'a> {
         let (tcp, retransmitted) = self.edges.finish(caller)?;
         let Tally { mut transactions, sent_bytes, received_bytes, .. } = self.tally;
         transactions.retransmitted = retransmitted;
-        let (call, window, calls) = (self.load.spec.call, transactions.window, transactions.completed);
+        let call = self.load.spec.call;
+        let window = transactions.window;
+        let calls = transactions.completed;
         let io_method = "calls".to_owned();
         let sent = Sent {
             window,

@@ -1,21 +1,21 @@
-//! What a calling flow counts.
+//! Counts of a calling flow.
 
+use super::LoadContext;
 use crate::client::Caller;
 use crate::error::RpcError;
-use crate::flow::Shared;
 use linerate_engine::{PEER_GONE, PeerSilence, Schedule};
 use linerate_model::{TcpFlow, Transactions};
 use linerate_sys::tcp::{self, Info};
 use std::os::fd::AsFd as _;
 
-/// Calls counted and timed over the window, and told to the flow's meter since the load began.
+/// Calls counted and timed over the window. Counts since the start of the load go to the flow's meter.
 ///
-/// Both kinds of loop count the calls answered within the window. A closed loop times these and those under way when the window
-/// closes; an open loop times every call that was due within it, whenever its reply came. To leave out those that a stall pushed
-/// beyond the end would hide the stall.
+/// A closed loop and an open loop both count the calls answered within the window. A closed loop times these and the
+/// calls under way at the close. An open loop times every call that was due within the window, whenever its reply came:
+/// leaving out those that a stall pushed past the end would hide the stall.
 #[derive(Debug)]
 pub struct Tally<'a> {
-    shared: &'a Shared,
+    context: &'a LoadContext,
     index: usize,
     open_loop: bool,
     /// The counts so far.
@@ -28,22 +28,22 @@ pub struct Tally<'a> {
 
 impl<'a> Tally<'a> {
     /// Counts the calls of flow `index`.
-    pub fn new(shared: &'a Shared, index: usize) -> Self {
-        let window = shared.timeline.measure();
-        let open_loop = shared.job.task.requests_per_s().is_some();
+    pub fn new(context: &'a LoadContext, index: usize) -> Self {
+        let window = context.timeline.measure();
+        let open_loop = context.job.task.requests_per_s().is_some();
         let transactions = Transactions { window, ..Transactions::default() };
-        Self { shared, index, open_loop, transactions, sent_bytes: 0, received_bytes: 0 }
+        Self { context, index, open_loop, transactions, sent_bytes: 0, received_bytes: 0 }
     }
 
     fn in_window(&self, at: u64) -> bool {
-        self.shared.timeline.in_window(at)
+        self.context.timeline.in_window(at)
     }
 
-    /// The call of `since` was answered at `now`, as it should be; call and reply carried so much payload. Whether that is timed,
-    /// and whether it is counted.
+    /// Counts a call of `since` that was answered at `now`, with the payload of call and reply. Returns whether it is
+    /// timed, and whether it is counted.
     pub fn answered(&mut self, since: u64, now: u64, sent_bytes: u64, received_bytes: u64) -> (bool, bool) {
         let took = now.saturating_sub(since);
-        self.shared.meters[self.index].answered(took, sent_bytes, received_bytes);
+        self.context.meters[self.index].answered(took, sent_bytes, received_bytes);
         let counted = self.in_window(now);
         if counted {
             self.transactions.completed += 1;
@@ -54,7 +54,7 @@ impl<'a> Tally<'a> {
             self.in_window(since)
         } else {
             // What was under way at the close was called before it, and is answered after it.
-            counted || (now >= self.shared.timeline.open() && since < self.shared.timeline.close())
+            counted || (now >= self.context.timeline.open() && since < self.context.timeline.close())
         };
         if timed {
             self.transactions.latency.record(took);
@@ -62,9 +62,9 @@ impl<'a> Tally<'a> {
         (timed, counted)
     }
 
-    /// Notes how far the flow is behind its `schedule` at `now`.
+    /// Notes the delay against `schedule` at `now`.
     pub fn on_schedule(&self, schedule: &Schedule, now: u64) {
-        self.shared.meters[self.index].is_behind(now.saturating_sub(schedule.due()));
+        self.context.meters[self.index].is_behind(now.saturating_sub(schedule.due()));
     }
 
     /// The call of `since` was refused, or will never be answered. Whether that is counted.
@@ -76,18 +76,19 @@ impl<'a> Tally<'a> {
 
     /// The calls that `schedule` still holds were due within the window and were not sent.
     pub fn not_sent(&mut self, schedule: Option<&Schedule>) {
-        let (open, close) = (self.shared.timeline.open(), self.shared.timeline.close());
+        let open = self.context.timeline.open();
+        let close = self.context.timeline.close();
         self.transactions.not_sent += schedule.map_or(0, |left| left.left_within(open, close));
     }
 }
 
-/// A server that acknowledges nothing of what was sent to it for so long is gone.
+/// Time without an acknowledgement after which a server is gone.
 const GONE_NS: u64 = PEER_GONE.as_nanos() as u64;
 
-/// What the transport did between the window's edges: TCP's own account, and calls sent again.
+/// Transport counters between the edges of the window: TCP's, and calls sent again.
 #[derive(Debug)]
 pub struct Edges<'a> {
-    shared: &'a Shared,
+    context: &'a LoadContext,
     index: usize,
     /// Calls sent again before the load began.
     retransmitted_before: Option<u64>,
@@ -98,12 +99,12 @@ pub struct Edges<'a> {
 
 impl<'a> Edges<'a> {
     /// Looks at flow `index` at the edges of the window.
-    pub fn new(shared: &'a Shared, index: usize) -> Self {
-        Self { shared, index, retransmitted_before: None, opened: None, closed: None, silence: PeerSilence::default() }
+    pub fn new(context: &'a LoadContext, index: usize) -> Self {
+        Self { context, index, retransmitted_before: None, opened: None, closed: None, silence: PeerSilence::default() }
     }
 
-    /// Looks at the connection if `now` has passed an edge, and tells the flow's meter of calls sent again. Called from the start of
-    /// the load on.
+    /// Reads the connection's counters if `now` has passed an edge, and gives the flow's meter the number of calls sent
+    /// again. Called from the start of the load on.
     ///
     /// # Errors
     /// The server is gone, or its connection cannot be looked at.
@@ -111,14 +112,15 @@ impl<'a> Edges<'a> {
         if let Some(stream) = caller.stream()
             && self.silence.look(stream.as_fd())? > GONE_NS
         {
-            let (seconds, calls) = (GONE_NS / 1_000_000_000, caller.outstanding());
+            let seconds = GONE_NS / 1_000_000_000;
+            let calls = caller.outstanding();
             let what = format!("it has shown no sign for {seconds} s, with {calls} calls unanswered");
             return Err(RpcError::Gone { peer: caller.server(), what });
         }
         let retransmitted = caller.retransmitted();
         let before = *self.retransmitted_before.get_or_insert(retransmitted);
-        self.shared.meters[self.index].sent_again(retransmitted - before);
-        let timeline = &self.shared.timeline;
+        self.context.meters[self.index].sent_again(retransmitted - before);
+        let timeline = &self.context.timeline;
         if now >= timeline.open() && self.opened.is_none() {
             self.opened = Some(look(caller)?);
         }
@@ -145,10 +147,8 @@ fn look(caller: &Caller) -> Result<(Info, u64), RpcError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OncRpc;
-    use crate::flow::Flow;
     use crate::job::Job;
-    use crate::load::Calls;
+    use crate::load::{Calls, Flow};
     use crate::message::Credential;
     use linerate_engine::testing::one_path;
     use linerate_model::{RpcCall, RpcTask, SessionKey, Task, Transport};
@@ -158,15 +158,15 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// One flow at 100 ms of warm-up and 1 s of window, from zero on.
-    fn shared(rate: Option<OpRate>) -> Shared {
+    /// Returns a load with one flow, 100 ms of warm-up and 1 s of window, from zero on.
+    fn context(rate: Option<OpRate>) -> LoadContext {
         let task = RpcTask { rate, ..RpcTask::plain(Transport::Tcp, RpcCall::Write, ByteCount::new(10)) };
         let [part, _] = one_path::parts(&Task::Rpc(task.clone()), Nanos::from_secs(1));
-        let job = Job::check(&part, &OncRpc).expect("it can be meant");
+        let job = Job::check(&part).expect("a valid assignment");
         let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
         let load = Arc::new(Calls::new(&task, SessionKey([1; 16]), server));
         let timeline = job.timeline(0);
-        Shared::new(
+        LoadContext::new(
             job,
             timeline,
             vec![Flow { end: 0, path: 0, number: 0, local: server, credential: Credential::none(), load }],
@@ -184,28 +184,28 @@ mod tests {
                 [(false, false), (false, true), (true, true), (true, false), (false, false), (false, false)],
             ),
         ] {
-            let shared = shared(rate);
-            let mut tally = Tally::new(&shared, 0);
-            let told = calls.map(|(since, now)| tally.answered(since * MS, now * MS, 10, 0));
-            assert_eq!(told, expected, "{rate:?}");
+            let context = context(rate);
+            let mut tally = Tally::new(&context, 0);
+            let results = calls.map(|(since, now)| tally.answered(since * MS, now * MS, 10, 0));
+            assert_eq!(results, expected, "{rate:?}");
             let timed = expected.iter().filter(|(timed, _)| *timed).count() as u64;
             assert_eq!((tally.transactions.latency.count(), tally.transactions.completed), (timed, 2), "{rate:?}");
             assert_eq!((tally.sent_bytes, tally.received_bytes), (20, 0), "{rate:?}");
-            let meter = shared.meters[0].read();
+            let meter = context.meters[0].read();
             assert_eq!((meter.operations, meter.sent_bytes, meter.received_bytes), (6, 60, 0), "all of the load");
-            assert_eq!(shared.meters[0].latency().sum::<u64>(), 6);
+            assert_eq!(context.meters[0].latency().sum::<u64>(), 6);
         }
     }
 
     #[test]
     fn the_longest_delay_behind_a_schedule_is_told_once() {
-        let shared = shared(Some(OpRate::per_second(10)));
-        let tally = Tally::new(&shared, 0);
+        let context = context(Some(OpRate::per_second(10)));
+        let tally = Tally::new(&context, 0);
         let schedule = Schedule::new(OpRate::per_second(10), linerate_model::Arrivals::Even, 0, (0, 1), 1);
         for now in [0, 30, 20] {
             tally.on_schedule(&schedule, schedule.due() + now * MS);
         }
-        assert_eq!(shared.meters[0].take_behind(), 30 * MS);
-        assert_eq!(shared.meters[0].take_behind(), 0);
+        assert_eq!(context.meters[0].take_behind(), 30 * MS);
+        assert_eq!(context.meters[0].take_behind(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! What a server counts of the calls it served.
+//! Counts of the calls that a server has served.
 
 use linerate_engine::Timeline;
 use linerate_model::Service;
@@ -14,7 +14,7 @@ pub(super) struct Account {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// Whose window counts; none counts whatever is answered.
+    /// Load over whose window calls count; `None` counts every answer.
     timeline: Option<Timeline>,
     service: Service,
 }
@@ -40,7 +40,7 @@ impl Account {
             return;
         }
         self.last.store(now, Ordering::Relaxed);
-        // Under the lock, so that none of before `observe` is counted after it.
+        // Under the lock, so that no earlier call is counted after `observe`.
         let mut counts = self.counts.lock().expect("no holder panics");
         if counts.timeline.as_ref().is_none_or(|timeline| timeline.in_window(now)) {
             counts.service.calls += took.len() as u64;

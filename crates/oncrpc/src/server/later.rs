@@ -1,4 +1,4 @@
-//! Replies whose time has not come.
+//! Replies that are not due yet.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,9 +33,9 @@ impl<T: Ord> Later<T> {
 
     pub(super) fn hold(&mut self, due: u64, arrived: u64, bytes: Vec<u8>, to: T) {
         self.number += 1;
-        let held = Held { due, number: self.number, arrived, bytes, to };
-        self.memory += held.memory();
-        self.held.push(Reverse(held));
+        let reply = Held { due, number: self.number, arrived, bytes, to };
+        self.memory += reply.memory();
+        self.held.push(Reverse(reply));
     }
 
     /// When the next is due.

@@ -1,7 +1,7 @@
 //! Memory of all connections of a server together: calls that are gathered, and replies that wait.
 //!
-//! Whoever holds a session's key may open more connections than the load has, and begin a long call on each. While all memory is taken,
-//! connections wait, but for one that has begun: it goes on, so that none waits for ever.
+//! Whoever holds a session's key may open more connections than the load has, and begin a long call on each. While all
+//! memory is taken, connections wait, but for one that has begun: it goes on, so that none waits for ever.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -19,7 +19,7 @@ pub(super) struct ServerMemory {
     has_exempt: AtomicBool,
 }
 
-/// What one connection takes of it.
+/// Memory of one connection.
 #[derive(Debug)]
 pub(super) struct ConnectionMemory<'a> {
     server: &'a ServerMemory,
@@ -85,7 +85,9 @@ mod tests {
     #[test]
     fn one_connection_that_has_begun_goes_on_when_all_memory_is_taken() {
         let server = ServerMemory::new(4 * MIB);
-        let (mut first, mut second, mut idle) = (server.connection(), server.connection(), server.connection());
+        let mut first = server.connection();
+        let mut second = server.connection();
+        let mut idle = server.connection();
         assert!(!first.is_full(3 * MIB) && second.is_full(MIB) && idle.is_full(STEP / 2));
         assert!(!idle.is_exempt(STEP), "it has begun nothing");
         assert!(first.is_exempt(3 * MIB) && !second.is_exempt(MIB), "one at a time");

@@ -1,5 +1,5 @@
-//! Servers of RPC programs: a thread for each connection, or a few for a UDP socket; calls are taken and replies sent in
-//! batches, in the order in which they are ready.
+//! Servers of RPC programs: a thread for each connection, or a few for a UDP socket; calls are taken and replies sent
+//! in batches, in the order in which they are ready.
 
 mod account;
 mod later;
@@ -29,16 +29,17 @@ use std::thread::{self, JoinHandle};
 use udp::{Callers, Datagrams};
 pub(crate) use unproven::LIMITS as STRANGERS;
 
-/// How soon a stop is seen.
+/// Time within which a stop is noticed.
 const TICK_NS: u64 = 50_000_000;
-/// What arrives within a few milliseconds of a busy core; the system's default of 208 KiB is three calls of 60 KB.
+/// Enough for the calls that arrive within a few milliseconds of a busy core; the system's default of 208 KiB is three
+/// calls of 60 KB.
 const UDP_RECEIVE_BUFFER: i32 = 4 << 20;
 
-/// The most memory of one caller's connection: replies that it has not read, one more that was just made, and a call that is
-/// gathered from its fragments.
+/// The most memory of one caller's connection: replies that it has not read, one more that was just made, and a call
+/// that is gathered from its fragments.
 pub(crate) const CONNECTION_MEMORY: u64 = tcp::OWED_MAXIMUM as u64 + (4 << 20);
 
-/// What a server does with calls.
+/// A program that executes calls.
 pub trait Program: Send + Sync {
     /// The program's number.
     fn number(&self) -> u32;
@@ -46,24 +47,26 @@ pub trait Program: Send + Sync {
     /// Its versions.
     fn versions(&self) -> RangeInclusive<u32>;
 
-    /// Executes one call: appends its results in XDR to `reply`, or says why not (then what was appended is dropped).
-    /// Returns when the reply is due by [`linerate_sys::clock::now`]; none is at once. The server goes on meanwhile.
+    /// Executes one call: appends its results in XDR to `reply`, or returns the refusal (then what was appended is
+    /// dropped). Returns when the reply is due by [`linerate_sys::clock::now`], `None` if at once. The server goes on
+    /// meanwhile.
     ///
-    /// A call over UDP may come again with the same xid and peer: the caller did not see the reply in time. Who must not do a
-    /// thing twice remembers it.
+    /// A call over UDP may come again with the same xid and peer: the caller did not see the reply in time. Who must
+    /// not do a thing twice remembers it.
     fn call(&self, call: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused>;
 
-    /// Counts calls that arrive within the window of `timeline`, and forgets others. Programs that count nothing ignore it.
+    /// Counts calls that arrive within the window of `timeline`, and forgets others. Programs that count nothing ignore
+    /// it.
     fn observe(&self, _timeline: &Timeline) {}
 
-    /// Returns the data it carried since it began, or within the window of [`Program::observe`]; `None` if it does not count
-    /// them.
+    /// Returns the data it carried since it began, or within the window of [`Program::observe`]; `None` if it does not
+    /// count them.
     fn moved(&self) -> Option<Moved> {
         None
     }
 
-    /// Returns the data it carried since it began, or since [`Program::observe`], before and after the window too; `None` if it
-    /// does not count them.
+    /// Returns the data it carried since it began, or since [`Program::observe`], before and after the window too;
+    /// `None` if it does not count them.
     fn moved_so_far(&self) -> Option<Moved> {
         None
     }
@@ -100,7 +103,7 @@ pub struct Call<'a> {
     pub procedure: u32,
     /// In XDR.
     pub args: &'a [u8],
-    /// Who calls.
+    /// Address of the caller.
     pub peer: SocketAddr,
     /// Over which transport it came.
     pub transport: Transport,
@@ -108,24 +111,24 @@ pub struct Call<'a> {
     pub arrived_ns: u64,
 }
 
-/// How a server serves.
+/// Options of a server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// UDP: threads that share the socket.
     pub threads: usize,
     /// The number of the first answering thread, by which it is named and its core is chosen.
     pub first: usize,
-    /// Who may call: holders of this key only, but for null calls; `None` is anyone.
+    /// Key that callers must hold for all but null calls; `None` admits anyone.
     pub key: Option<SessionKey>,
     /// Hosts that are answered.
     pub peers: AllowedPeers,
-    /// What callers without the key may be sent, all together.
+    /// Limit of replies to all callers without the key.
     pub replies: Arc<StrangerReplies>,
     /// Connections at a time; more are closed at once. Over UDP, at a port that is shared: callers.
     pub connections: usize,
     /// TCP: those of one address, or of one IPv6 network of 64 bits.
     pub connections_each: usize,
-    /// TCP: a connection without a call for so long is closed; none leaves it open.
+    /// TCP: time without a call after which a connection is closed; `None` leaves it open.
     pub idle_ns: Option<u64>,
     /// Bytes of a call at the most.
     pub call_maximum: usize,
@@ -166,10 +169,10 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// What a server's threads share.
+/// State that the threads of a server share.
 struct Shared {
     programs: Vec<Arc<dyn Program>>,
-    /// Who may call; `None` is anyone.
+    /// Admission by the session's key; `None` admits anyone.
     admission: Option<GreetingServer>,
     options: ServerOptions,
     account: Account,
@@ -220,7 +223,8 @@ impl Server {
         }
     }
 
-    /// Serves `programs` to a session, at `address` as `listening` says, with sockets as `spec` says. Callers show the key of `options`.
+    /// Serves `programs` to a session, at `address` as `listening` says, with sockets as `spec` says. Callers show the
+    /// key of `options`.
     pub fn in_session(
         spec: SocketSpec<'_>,
         address: IpAddr,
@@ -260,7 +264,8 @@ impl Server {
         let mut server = Self::new(address, programs, options);
         let datagrams = Arc::new(datagrams);
         for thread in 0..server.shared.options.threads.max(1) {
-            let (datagrams, shared) = (Arc::clone(&datagrams), Arc::clone(&server.shared));
+            let datagrams = Arc::clone(&datagrams);
+            let shared = Arc::clone(&server.shared);
             let number = server.shared.numbers.fetch_add(1, Ordering::Relaxed);
             let work = move || shared.work(number, || udp::serve(&datagrams, thread, &shared));
             server.main.push(spawn(name(number), work)?);
@@ -285,29 +290,29 @@ impl Server {
         Self { address, shared, main: Vec::new() }
     }
 
-    /// Where it listens.
+    /// Returns the address of the listener.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Counts calls whose replies are ready to be sent within the window of `timeline`, and forgets others. Its programs count over
-    /// the same window.
+    /// Counts calls with replies that are ready to be sent within the window of `timeline`, and forgets others. Its
+    /// programs count over the same window.
     pub fn observe(&self, timeline: &Timeline) {
         self.shared.programs.iter().for_each(|program| program.observe(timeline));
         self.shared.account.observe(timeline);
     }
 
-    /// What it counted since it began, or within the window of [`Server::observe`].
+    /// Returns the counts since the start, or within the window of [`Server::observe`].
     pub fn service(&self) -> Service {
         self.shared.account.service()
     }
 
-    /// Returns the data that its programs carried; `None` if none of them counts any.
+    /// Returns the data that its programs carried; `None` if they do not count any.
     pub fn moved(&self) -> Option<Moved> {
         self.shared.moved()
     }
 
-    /// Returns what tells the data that its programs have carried so far. It keeps neither server nor programs.
+    /// Returns the running counts of its programs' data. It keeps neither server nor programs.
     pub fn meter(&self) -> ServerMeter {
         ServerMeter(Arc::downgrade(&self.shared))
     }
@@ -345,7 +350,7 @@ impl Drop for Server {
     }
 }
 
-/// Tells the data that a server's programs have carried since their load began.
+/// Running counts of the data that a server's programs have carried since their load began.
 #[derive(Clone)]
 pub struct ServerMeter(Weak<Shared>);
 
@@ -399,8 +404,8 @@ impl Shared {
         lock().retain(|thread| thread.tid != tid);
     }
 
-    /// Executes the call in `message` and appends the reply to `out`; none if there is nothing to answer. `known` are the callers
-    /// whose tickets are taken; without it, none is.
+    /// Executes the call in `message` and appends the reply to `out`. Returns `None` if there is nothing to answer.
+    /// `known` are the callers with accepted tickets; without it, no ticket is accepted.
     fn execute(
         &self,
         message: &[u8],
@@ -473,7 +478,7 @@ impl Shared {
         program.call(&call, out)
     }
 
-    /// Whether a reply to `caller` is counted: those to strangers are none of a session's.
+    /// Returns whether a reply to `caller` is counted: replies to strangers are not.
     fn counts(&self, caller: CallerProof) -> bool {
         self.admission.is_none() || caller == CallerProof::KeyAndAddress
     }
@@ -487,18 +492,18 @@ struct Executed {
     caller: CallerProof,
 }
 
-/// What a caller has proved.
+/// Proof that a caller has given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallerProof {
     /// Nothing. Over UDP it may not even have called.
     None,
-    /// It has just shown that it holds the session's key, and still has to show that it reads the reply.
+    /// The caller has shown that it holds the session's key, and still has to show that it reads the reply.
     Key,
-    /// It holds the key and reads the replies at its address.
+    /// The caller holds the key and reads the replies at its address.
     KeyAndAddress,
 }
 
-/// How long to wait for the next call when a reply is due at `due`.
+/// Returns the time to wait for the next call when a reply is due at `due`.
 fn wait_ns(due: Option<u64>) -> u64 {
     due.map_or(TICK_NS, |due| due.saturating_sub(clock::now()).min(TICK_NS))
 }

@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
-/// No more calls are taken while so many bytes of replies wait for the caller to read them.
+/// Size of the replies waiting for their caller at which no more calls are taken, in bytes.
 pub(super) const OWED_MAXIMUM: usize = 2 << 20;
 
 /// While all memory of a server is taken, a connection looks this often whether some was given back.
 const FULL_NS: u64 = 1_000_000;
 
-/// Accepts connections until the server ends, and then waits for their threads. Connections get a thread when their callers have
-/// shown the session's key; where there is none, at once.
+/// Accepts connections until the server ends, and then waits for their threads. Connections get a thread when their
+/// callers have shown the session's key; where there is none, at once.
 pub(super) fn accept(listener: &Listener, shared: &Arc<Shared>) {
     let mut threads = Threads::default();
     let mut unproven = UnprovenConnections::new();
@@ -40,7 +40,7 @@ pub(super) fn accept(listener: &Listener, shared: &Arc<Shared>) {
                 Err(_) => clock::sleep_until(clock::now() + 1_000_000),
             }
         }
-        // Also when nothing came: strangers whose time is over are closed, and one may greet at this very moment.
+        // Also after a timeout: strangers out of time are closed, and one may greet at this very moment.
         for ProvenConnection { stream, peer, reply } in unproven.attend(shared) {
             threads.serve(stream, peer, reply, shared);
         }
@@ -55,7 +55,7 @@ pub(super) fn accept(listener: &Listener, shared: &Arc<Shared>) {
 struct Threads(Vec<(IpAddr, JoinHandle<()>)>);
 
 impl Threads {
-    /// Serves a connection whose caller is to be told `reply` first, on a thread of its own. Closes it if there are too many.
+    /// Serves a connection on a thread of its own, beginning with `reply`. Closes it if there are too many.
     fn serve(&mut self, stream: TcpStream, peer: SocketAddr, reply: Vec<u8>, shared: &Arc<Shared>) {
         self.0.retain(|(_, thread)| !thread.is_finished());
         let origin = origin(peer.ip());
@@ -86,7 +86,7 @@ impl Threads {
     }
 }
 
-/// One caller's connection.
+/// Connection of a caller.
 struct Connection {
     stream: TcpStream,
     peer: SocketAddr,
@@ -94,26 +94,34 @@ struct Connection {
     /// Replies; the first `sent` bytes are with the kernel.
     out: Vec<u8>,
     sent: usize,
-    /// When the calls arrived whose replies are in `out`.
+    /// Arrival times of the calls with replies in `out`.
     arrived: Vec<u64>,
     later: Later<()>,
 }
 
 impl Connection {
-    /// A connection whose caller is to be told `out` first.
+    /// Makes a connection on which `out` is sent first.
     fn new(stream: TcpStream, peer: SocketAddr, out: Vec<u8>) -> Result<Self, RpcError> {
         stream
             .set_nonblocking(true)
             .and_then(|()| stream.set_nodelay(true))
             .map_err(RpcError::socket("setting up a connection"))?;
-        let (known, later) = (KnownCallers::default(), Later::new());
-        Ok(Self { stream, peer, known, out, sent: 0, arrived: Vec::new(), later })
+        Ok(Self {
+            stream,
+            peer,
+            known: KnownCallers::default(),
+            out,
+            sent: 0,
+            arrived: Vec::new(),
+            later: Later::new(),
+        })
     }
 
     fn serve(mut self, shared: &Shared) -> Result<(), RpcError> {
         let mut records = Records::new(shared.options.call_maximum);
         let mut memory = shared.memory.connection();
-        let (mut heard, mut read) = (clock::now(), clock::now());
+        let mut heard = clock::now();
+        let mut read = clock::now();
         while !shared.is_stopped() {
             while let Some(held) = self.later.take(clock::now()) {
                 self.out.extend_from_slice(&held.bytes);
@@ -209,8 +217,9 @@ impl Connection {
             };
             executed += 1;
             let begin = self.out.len();
-            let (whom, known) = ((self.peer, Transport::Tcp), &mut self.known);
-            match put_record(&mut self.out, |out| shared.execute(call, whom, now, Some(known), out)) {
+            let caller = (self.peer, Transport::Tcp);
+            let known = &mut self.known;
+            match put_record(&mut self.out, |out| shared.execute(call, caller, now, Some(known), out)) {
                 // The stream cannot be trusted from here on.
                 None => return Err(malformed("a record that is no call".to_owned())),
                 Some(Executed { due, .. }) if due > now => self.later.hold(due, now, self.out.split_off(begin), ()),
@@ -226,17 +235,19 @@ impl Connection {
         self.out.len() - self.sent
     }
 
-    /// Whether so many bytes of replies wait, to be sent now or later, that no more calls are executed.
+    /// Returns whether the caller is owed the most bytes of replies, due now or later, so that no more calls are
+    /// executed.
     fn owes_too_much(&self) -> bool {
         self.owed() + self.later.memory() >= OWED_MAXIMUM
     }
 
     /// Hands over as much as there is room for. Returns whether that was anything.
     fn write(&mut self, shared: &Shared) -> io::Result<bool> {
-        // A reply is done before it is first offered: what the network and the caller take from then on is no time of the server, and
-        // sending over a link of this machine may run them.
+        // A reply is done before it is first offered: what the network and the caller take from then on is no time of
+        // the server, and sending over a link of this machine may run them.
         let now = clock::now();
-        let (mut has_sent, mut has_room) = (false, true);
+        let mut has_sent = false;
+        let mut has_room = true;
         while has_room && self.sent < self.out.len() {
             match self.stream.write(&self.out[self.sent..]) {
                 Ok(taken) => {
@@ -258,7 +269,7 @@ impl Connection {
     }
 }
 
-/// What was executed of the calls that had come.
+/// Result of executing the calls that had come.
 #[derive(Debug, Clone, Copy)]
 struct Executions {
     executed: usize,

@@ -108,14 +108,16 @@ fn only_the_trials_key_moves_data_and_others_learn_why_not() {
         let mut caller = caller(transport, server.address());
         let error = caller.greet(&SessionKey([8; 16])).expect_err("another key").to_string();
         assert!(error.contains("AUTH_BADCRED"), "{transport}: {error}");
-        let (none, key) = (Credential::none(), caller.greet(&KEY).expect("is known"));
+        let none = Credential::none();
+        let key = caller.greet(&KEY).expect("is known");
         let mut ask = |to, credential: &Credential, args: &[u8]| {
             caller.ask("a call", to, credential, args, SOON).map_err(|error| error.to_string())
         };
         let data = program::arguments(RpcCall::Write, &[1; 100]);
         assert_eq!(ask(of(RpcCall::Null), &none, &[]), Ok(Vec::new()));
         assert_eq!(ask(of(RpcCall::Write), &key, &data), Ok(Vec::new()));
-        let (write, null) = (of(RpcCall::Write), of(RpcCall::Null));
+        let write = of(RpcCall::Write);
+        let null = of(RpcCall::Null);
         for (to, credential, args, needle) in [
             (write, &none, &data[..], "AUTH_BADCRED"),
             (write, &Credential::short(&[8; 16]), &data, "AUTH_BADCRED"),
@@ -189,7 +191,8 @@ fn a_call_over_udp_without_a_reply_is_sent_again_and_counted_once() {
     let address = socket.local_addr().expect("bound");
     socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("sets");
     let lossy = thread::spawn(move || {
-        let (mut bytes, mut dropped) = (vec![0; 2_000], std::collections::BTreeSet::new());
+        let mut bytes = vec![0; 2_000];
+        let mut dropped = std::collections::BTreeSet::new();
         let mut answered = std::collections::BTreeSet::new();
         while answered.len() < 10 {
             let (length, peer) = socket.recv_from(&mut bytes).expect("receives");
@@ -358,8 +361,8 @@ fn what_a_reply_waits_for_the_line_is_no_time_of_the_server() {
     wait_until("a reply that nobody reads is counted", || (server.service().calls == 1).then_some(()));
 }
 
-/// The attack: hundreds of small calls in one piece of the stream, each for a megabyte, had the server keep all of their replies
-/// at once.
+/// The attack: hundreds of small calls in one piece of the stream, each for a megabyte, had the server keep all of
+/// their replies at once.
 #[test]
 fn pipelined_reads_are_bounded() {
     const CALLS: usize = 400;
@@ -402,7 +405,8 @@ impl Program for Delayed {
 
     fn call(&self, call: &Call<'_>, reply: &mut Vec<u8>) -> Result<Option<u64>, Refused> {
         const LATER_NS: u64 = 100_000_000;
-        let (mut waiting, now) = (self.waiting.lock().expect("no holder panics"), clock::now());
+        let mut waiting = self.waiting.lock().expect("no holder panics");
+        let now = clock::now();
         while waiting.front().is_some_and(|arrived| arrived + LATER_NS <= now) {
             waiting.pop_front();
         }

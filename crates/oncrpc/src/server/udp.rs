@@ -14,27 +14,27 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::{Arc, Mutex};
 
-/// No datagram is longer.
+/// Size of the longest datagram.
 const DATAGRAM: usize = 64 << 10;
 /// Bytes that a greeting is read into; it has fewer.
 const GREETING_CALL: usize = 128;
 /// Calls executed before the clock is looked at for replies that are due.
 const BATCH: usize = 64;
 
-/// Where datagrams come from.
+/// Sockets of a server.
 pub(super) enum Datagrams {
-    /// One socket, which all threads share.
+    /// A socket that all threads share.
     One(Arc<UdpSocket>),
     /// A socket for each caller.
     Each(Box<Callers>),
 }
 
-/// The callers at a port that is shared. The kernel tells them apart, and each is one thread's.
+/// Callers at a shared port. The kernel sorts their datagrams, and each belongs to one thread.
 pub(super) struct Callers {
     listener: DatagramListener,
     /// For each thread, the sockets that it has yet to take over.
     arrived: Vec<(Mutex<Vec<UdpSocket>>, Event)>,
-    /// Those that have a socket. Only the first thread looks.
+    /// Callers that have a socket. Only the first thread looks.
     welcomed: Mutex<HashSet<SocketAddr>>,
 }
 
@@ -45,9 +45,11 @@ impl Callers {
         Ok(Self { listener, arrived, welcomed: Mutex::default() })
     }
 
-    /// Answers the greetings of callers that have no socket yet, and makes theirs. Only those that hold the key get so far.
+    /// Answers the greetings of callers that have no socket yet, and makes theirs. Only those that hold the key get so
+    /// far.
     fn welcome(&self, shared: &Shared, greeted: &mut ReplyAllowance) {
-        let (mut call, mut reply) = ([0; GREETING_CALL], Vec::new());
+        let mut call = [0; GREETING_CALL];
+        let mut reply = Vec::new();
         let mut welcomed = self.welcomed.lock().expect("no holder panics");
         while let Ok((length, peer)) = self.listener.receive(&mut call) {
             reply.clear();
@@ -76,7 +78,7 @@ impl Callers {
 }
 
 impl Datagrams {
-    /// What thread number `thread` has of it at first.
+    /// Returns the sockets that a thread has at first.
     fn sockets(&self) -> Vec<Arc<UdpSocket>> {
         match self {
             Self::One(socket) => vec![Arc::clone(socket)],
@@ -84,7 +86,7 @@ impl Datagrams {
         }
     }
 
-    /// What thread number `thread` waits for beside its sockets.
+    /// Returns the events that thread number `thread` waits for in addition to its sockets.
     fn events(&self, thread: usize) -> impl Iterator<Item = BorrowedFd<'_>> {
         let callers = if let Self::Each(callers) = self { Some(callers) } else { None };
         let greetings = callers.filter(|_| thread == 0).map(|callers| callers.listener.socket());
@@ -110,7 +112,8 @@ pub(super) fn serve(datagrams: &Datagrams, thread: usize, shared: &Shared) {
     let mut took = Vec::new();
     // Replies go to an address, by the socket of this number.
     let mut later: Later<(usize, SocketAddr)> = Later::new();
-    let (mut known, mut greeted) = (KnownCallers::default(), ReplyAllowance::default());
+    let mut known = KnownCallers::default();
+    let mut greeted = ReplyAllowance::default();
     let mut sockets = datagrams.sockets();
     while !shared.is_stopped() {
         while let Some(held) = later.take(clock::now()) {
@@ -120,7 +123,8 @@ pub(super) fn serve(datagrams: &Datagrams, thread: usize, shared: &Shared) {
             send(&sockets[number], &held.bytes, peer);
         }
         shared.account.answered(&mut took, clock::now());
-        // No more calls are taken while as many replies are held as may be: the rest waits in the sockets, or is lost there.
+        // No more calls are taken while as many replies are held as may be: the rest waits in the sockets, or is lost
+        // there.
         let taken_from = if later.memory() < OWED_MAXIMUM { sockets.len() } else { 0 };
         let descriptors: Vec<_> =
             sockets[..taken_from].iter().map(|socket| socket.as_fd()).chain(datagrams.events(thread)).collect();
@@ -164,9 +168,10 @@ pub(super) fn serve(datagrams: &Datagrams, thread: usize, shared: &Shared) {
     }
 }
 
-/// Whether `caller` may be sent a reply of `reply_bytes` to a call of `call_bytes` at `now`, nanoseconds. If so, it counts. The source
-/// of a call may be forged: until a caller has proved that it reads the replies, it gets no more than it sent. A flood of strangers
-/// does not keep out callers that hold the session's key, which have the allowance `greeted`.
+/// Whether `caller` may be sent a reply of `reply_bytes` to a call of `call_bytes` at `now`, nanoseconds. If so, it
+/// counts. The source of a call may be forged: until a caller has proved that it reads the replies, it gets no more
+/// than it sent. A flood of strangers does not keep out callers that hold the session's key, which have the allowance
+/// `greeted`.
 fn allows(
     (strangers, greeted): (&StrangerReplies, &mut ReplyAllowance),
     caller: CallerProof,
@@ -196,14 +201,16 @@ mod tests {
 
     #[test]
     fn a_flood_of_strangers_leaves_greetings_their_own_allowance() {
-        let (strangers, mut greeted) = (StrangerReplies::default(), ReplyAllowance::default());
+        let strangers = StrangerReplies::default();
+        let mut greeted = ReplyAllowance::default();
         let now = 10_000_000_000;
         let mut count =
             |caller| (0..10_000).filter(|_| allows((&strangers, &mut greeted), caller, (76, 56), now)).count();
         assert_eq!(count(CallerProof::None), 2_000, "they are limited");
         assert_eq!(count(CallerProof::Key), 2_000);
         assert_eq!(count(CallerProof::KeyAndAddress), 10_000);
-        let (fresh, mut greeted) = (StrangerReplies::default(), ReplyAllowance::default());
+        let fresh = StrangerReplies::default();
+        let mut greeted = ReplyAllowance::default();
         let mut longer = |caller| allows((&fresh, &mut greeted), caller, (76, 77), now);
         assert!(!longer(CallerProof::None) && !longer(CallerProof::Key), "no longer than the call");
         assert!(longer(CallerProof::KeyAndAddress));

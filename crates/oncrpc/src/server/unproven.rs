@@ -1,5 +1,5 @@
-//! Connections whose callers have yet to show the session's key. One thread tends them all: they have no thread of their own, few
-//! places, little room and little time.
+//! Connections of callers that have yet to show the session's key. One thread serves all of them: they have no thread
+//! of their own, few places, little room and little time.
 
 use super::{CallerProof, Executed, Shared};
 use crate::record::{Records, put_record};
@@ -10,8 +10,8 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-/// How many strangers there may be, and for how long. One host of a copy opens up to 64 lanes, each with several threads, at the
-/// same time. A stranger takes about 1 KiB, so all of them take 256 KiB.
+/// Limits of strangers. One host of a copy opens up to 64 lanes, each with several threads, at the same time. A
+/// stranger takes about 1 KiB, so all of them take 256 KiB.
 pub(crate) const LIMITS: StrangerLimits = StrangerLimits { places: 256, places_each: 128, time_ns: 5_000_000_000 };
 /// Bytes of a stranger's call at the most: a greeting has 76, a null call with a credential of a common size below 200.
 const CALL_MAXIMUM: usize = 240;
@@ -28,7 +28,7 @@ struct Stranger {
     records: Records,
 }
 
-/// A connection whose caller has just shown the key, and the reply that tells it so.
+/// A connection with a caller that has just shown the key, and the reply to it.
 pub(super) struct ProvenConnection {
     pub(super) stream: TcpStream,
     pub(super) peer: SocketAddr,
@@ -47,7 +47,7 @@ impl UnprovenConnections {
         }
     }
 
-    /// What to wait for.
+    /// Returns the sockets to wait for.
     pub(super) fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.0.iter().map(|stranger| stranger.stream.as_fd())
     }
@@ -80,10 +80,12 @@ impl Stranger {
             Err(error) => return Err(error),
         }
         while let Some(call) = self.records.next().map_err(|_| invalid())? {
-            let (peer, now) = (self.peer, clock::now());
+            let peer = self.peer;
+            let now = clock::now();
             let mut reply = Vec::new();
-            let execute = |out: &mut Vec<u8>| shared.execute(call, (peer, Transport::Tcp), now, None, out);
-            let Executed { caller, .. } = put_record(&mut reply, execute).ok_or_else(invalid)?;
+            let Executed { caller, .. } =
+                put_record(&mut reply, |out| shared.execute(call, (peer, Transport::Tcp), now, None, out))
+                    .ok_or_else(invalid)?;
             if caller == CallerProof::Key {
                 // A caller waits for its ticket, without which no call is worth making: nothing follows yet.
                 return self.records.is_empty().then_some(Some(reply)).ok_or_else(invalid);

@@ -103,8 +103,12 @@ fn every_key_of_the_source_exists_and_every_message_is_used() {
         .collect();
     assert!(asked.len() > 300 && columns.len() > 200, "{} {}", asked.len(), columns.len());
     assert_eq!(missing, Vec::<&str>::new());
+    for kind in linerate_model::CaveatKind::ALL {
+        assert!(known.contains_key(&format!("doubt-{}", kind.name())), "{kind:?} has no heading");
+    }
     // Names of the model's kinds are put together.
     let kinds = [
+        "doubt",
         "limit",
         "support",
         "condition",

@@ -74,7 +74,8 @@ fn each_thread_gets_its_own_answer_whatever_their_order() {
     });
 }
 
-/// An answer whose first `pieces` bytes, of five, come one by one, a quarter of the time apart for which a server may be silent.
+/// An answer whose first `pieces` bytes, of five, come one by one, a quarter of the time apart for which a server may
+/// be silent.
 fn answered_in(pieces: usize) -> Result<Answer, CallError> {
     let silence = Duration::from_secs(3);
     let connection = connect(silence, move |mut client| {

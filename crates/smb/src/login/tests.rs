@@ -1,5 +1,5 @@
-//! Attack: whoever is on the way to an SMB server lowers the version that is spoken, or leaves out what would show it. The server
-//! here follows a script; it knows the password, and so can sign.
+//! Attack: whoever is on the way to an SMB server lowers the version that is spoken, or leaves out what would show it.
+//! The server here follows a script; it knows the password, and so can sign.
 
 use super::*;
 use crate::answer::ServerInfo;
@@ -138,7 +138,8 @@ fn validation(info: ServerInfo) -> Vec<u8> {
 
 /// Answers one client by the script, and tells each request.
 fn serve(mut client: TcpStream, script: Script, told: &mpsc::Sender<Vec<u8>>) {
-    let (mut keys_known, mut steps) = (None, 0);
+    let mut keys_known = None;
+    let mut steps = 0;
     let mut head = [0; 4];
     while client.read_exact(&mut head).is_ok() {
         let mut request = vec![0; u32::from_be_bytes(head) as usize];
@@ -157,13 +158,8 @@ fn serve(mut client: TcpStream, script: Script, told: &mpsc::Sender<Vec<u8>>) {
                 answer(&request, status::MORE, &challenge(), None)
             }
             Some(1) => {
-                let agreed = Negotiated {
-                    server: seen(script.dialect),
-                    read_most: 0,
-                    write_most: 0,
-                    cipher: None,
-                    signing: None,
-                };
+                let agreed =
+                    Negotiated { server: seen(script.dialect), max_read: 0, max_write: 0, cipher: None, signing: None };
                 let keys = keys_known.insert(super::keys(&agreed, &session_key(&request), &[0; 64], SESSION_ID));
                 answer(&request, 0, &set_up(0, &[]), script.signs_login.then_some(&*keys))
             }

@@ -1,7 +1,8 @@
 //! Low-water mark of a TCP receiver (SO_RCVLOWAT): it sleeps until the bytes of a tenth of a millisecond have arrived.
 //!
-//! Without it, a receiver that is faster than its sender is woken for each piece, and the sender's processor pays for the wake-ups.
-//! Over a link without a line rate, one flow went from 17 to 23 Gbit/s in debug builds (docs/benchmarks.md).
+//! Without it, a receiver that is faster than its sender is woken for each piece, and the sender's processor pays for
+//! the wake-ups. Over a link without a line rate, one flow went from 17 to 23 Gbit/s in debug builds
+//! (docs/benchmarks.md).
 
 use crate::error::StreamError;
 use crate::flow::Wire;
@@ -14,8 +15,8 @@ const SLEEP_NS: u64 = 100_000;
 const LOOK_NS: u64 = 10_000_000;
 /// Largest mark. More saves few wake-ups and leaves the caches.
 const MAXIMUM: u64 = 256 << 10;
-/// Largest mark for unphased peers, whose results are compared with those of their own program. It comes nearest with two of the
-/// kernel's pieces of 64 KB per wake-up (docs/benchmarks.md).
+/// Largest mark for unphased peers, whose results are compared with those of their own program. It comes nearest with
+/// two of the kernel's pieces of 64 KB per wake-up (docs/benchmarks.md).
 const UNPHASED_MAXIMUM: u64 = 64 << 10;
 /// Smallest mark that is worth waiting for: less is a segment or two.
 const MINIMUM: u64 = 4 << 10;
@@ -37,8 +38,8 @@ impl LowWater {
         Self { maximum, mark: 1, bytes: 0, adjusted: clock::now() }
     }
 
-    /// Counts `bytes` that were read from `stream` at `now`, and adjusts the mark from time to time. A read that ends by its timeout
-    /// shows a low rate.
+    /// Counts `bytes` that were read from `stream` at `now`, and adjusts the mark from time to time. A read that ends
+    /// by its timeout shows a low rate.
     #[inline]
     pub(super) fn received(&mut self, stream: &TcpStream, bytes: u64, now: u64) -> Result<(), StreamError> {
         self.bytes += bytes;

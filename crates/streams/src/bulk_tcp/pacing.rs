@@ -11,7 +11,8 @@ use linerate_units::BitRate;
 const PACED_BURST_NS: u64 = 250_000;
 /// Upper limit of that time for flows that share a thread: a flow at a low rate must show in each interval.
 const SHARED_BURST_NS: u64 = 100_000_000;
-/// Largest lateness that a paced sender catches up. It skips the rest, because the load must not exceed the offered rate for long.
+/// Largest lateness that a paced sender catches up. It skips the rest, because the load must not exceed the offered
+/// rate for long.
 const CATCH_UP_NS: u64 = 20_000_000;
 
 /// Limits a sender to its share of the offered rate.
@@ -43,8 +44,8 @@ impl Pacing {
         Some(Self { pace, burst, first_burst: burst, start, skipped: 0, max_behind })
     }
 
-    /// Lengthens the bursts for a thread that serves `flows` flows, so that it has one burst per [`PACED_BURST_NS`]. The bursts of
-    /// the flows, by their `number`, are spread evenly.
+    /// Lengthens the bursts for a thread that serves `flows` flows, so that it has one burst per [`PACED_BURST_NS`].
+    /// The bursts of the flows, by their `number`, are spread evenly.
     pub(super) fn take_turns(&mut self, number: u64, flows: u64) {
         let burst = self.pace.within((PACED_BURST_NS * flows).min(SHARED_BURST_NS));
         self.burst = burst;

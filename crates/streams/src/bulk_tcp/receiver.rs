@@ -181,8 +181,8 @@ impl<'a> Receiver<'a> {
         let account = &mut self.account;
         let now = account.sample()?;
         let timeline = &self.shared.timeline;
-        // The sender may end a little before this end's window, or have started earlier. Less than half of the window shows too
-        // little of the rate.
+        // The sender may end a little before this end's window, or have started earlier. Less than half of the window
+        // shows too little of the rate.
         let is_enough = now >= timeline.open().saturating_add(timeline.measure().get() / 2);
         if self.volume.is_none() && self.shared.wire.marks_end() && is_enough && self.shared.may_end(now) {
             account.end()?;

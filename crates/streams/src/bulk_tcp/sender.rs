@@ -24,8 +24,8 @@ const PAUSE_NS: u64 = 1_000_000;
 const SENDFILE_MINIMUM: u64 = 16 << 10;
 /// Bytes of one `sendfile` call. The kernel cuts it into pieces of 64 KiB in any case.
 const SENDFILE_CALL: usize = 1 << 20;
-/// Longest wait of a call, for each of the kernel's pieces. The window's edges are seen only between calls, so a call that took
-/// longer is followed by a shorter one that should take half of this.
+/// Longest wait of a call, for each of the kernel's pieces. The window's edges are seen only between calls, so a call
+/// that took longer is followed by a shorter one that should take half of this.
 const LONG_CALL_NS: u64 = 20_000_000;
 /// Smallest call.
 const SHORTEST_CALL: usize = 16 << 10;
@@ -121,7 +121,8 @@ impl<'a> Sender<'a> {
         self.pacing.as_mut().map_or(usize::MAX, |pacing| pacing.wait(self.account.total, meter))
     }
 
-    /// Hands over up to `allowed` bytes in one call, within the volume. Returns the time, or `None` if the flow is over.
+    /// Hands over up to `allowed` bytes in one call, within the volume. Returns the time, or `None` if the flow is
+    /// over.
     #[inline]
     fn send(&mut self, supply: &Supply, allowed: usize) -> Result<Option<u64>, StreamError> {
         match self.budget {
@@ -186,8 +187,8 @@ impl<'a> Sender<'a> {
     }
 
     fn finish(self, supply: &Supply) -> Result<Outcome, StreamError> {
-        // Servers that end the test themselves fail if a connection ends before. An error here means that the receiver has closed
-        // already.
+        // Servers that end the test themselves fail if a connection ends before. An error here means that the receiver
+        // has closed already.
         if self.shared.wire.marks_end() {
             let _ = self.stream.shutdown(Shutdown::Write);
         }

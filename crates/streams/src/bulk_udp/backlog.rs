@@ -1,8 +1,8 @@
 //! Send buffer of a UDP sender, kept small on slow paths.
 //!
-//! A socket's default send buffer holds the data of many seconds of a slow link: 17 s at 64 kbit/s. Datagrams would arrive long
-//! after the window in which they were sent, and into the next run. So the buffer begins small, grows while the path keeps up, and
-//! shrinks when a call waits.
+//! A socket's default send buffer holds the data of many seconds of a slow link: 17 s at 64 kbit/s. Datagrams would
+//! arrive long after the window in which they were sent, and into the next run. So the buffer begins small, grows while
+//! the path keeps up, and shrinks when a call waits.
 
 use crate::error::StreamError;
 use linerate_engine::failed;
@@ -120,7 +120,8 @@ mod tests {
     const MS: u64 = 1_000_000;
     const USUAL: u64 = 212_992;
 
-    /// Hands over datagrams of 1,472 bytes, one per call, for two seconds. The link takes one in `interval` nanoseconds.
+    /// Hands over datagrams of 1,472 bytes, one per call, for two seconds. The link takes one in `interval`
+    /// nanoseconds.
     ///
     /// Returns the longest time that a datagram waited.
     fn longest_wait(size: &mut BufferSize, interval: u64) -> u64 {

@@ -22,7 +22,8 @@ use std::time::Duration;
 const JOINED_BATCH: usize = 4;
 /// The largest buffer of joined datagrams.
 const JOINED_BYTES: usize = 65_536;
-/// Silence after which a volume has ended although all marks were lost. It must also last for [`SILENT_DATAGRAMS`] at the rate.
+/// Silence after which a volume has ended although all marks were lost. It must also last for [`SILENT_DATAGRAMS`] at
+/// the rate.
 const SILENCE_NS: u64 = 5_000_000_000;
 /// The same after the first arrival, because the path may be cut for a while.
 const OUTAGE_NS: u64 = 35_000_000_000;
@@ -39,7 +40,8 @@ const BATCH_SLEEP_NS: u64 = 50_000;
 const BATCH_LOOK_NS: u64 = 1_000_000;
 /// Silence that ends the wait for stragglers.
 const QUIET_NS: u64 = 150_000_000;
-/// The same while datagrams of the cool-down are due and none has arrived: the sender may be stalled before its last ones.
+/// The same while datagrams of the cool-down are due and none has arrived: the sender may be stalled before its last
+/// ones.
 const UNMARKED_QUIET_NS: u64 = 1_000_000_000;
 /// Longest wait for stragglers. A slow path with a deep queue delays datagrams for tens of seconds.
 const STRAGGLE_NS: u64 = 40_000_000_000;
@@ -271,9 +273,9 @@ impl Served for Receiver<'_> {
 
 /// Sleep that lets datagrams gather when they arrive faster than a thread can be woken for each.
 ///
-/// The sender's core pays for the wake-up if both ends share a machine, otherwise the interrupt's core. Over veth, with 64-byte
-/// datagrams in batches of 64, it was a quarter of the cost: 0.41 instead of 0.31 M/s, medians of eight pairs of runs in
-/// alternating order, better in each. Arrival times, and with them jitter, become as coarse as the sleep.
+/// The sender's core pays for the wake-up if both ends share a machine, otherwise the interrupt's core. Over veth, with
+/// 64-byte datagrams in batches of 64, it was a quarter of the cost: 0.41 instead of 0.31 M/s, medians of eight pairs
+/// of runs in alternating order, better in each. Arrival times, and with them jitter, become as coarse as the sleep.
 #[derive(Debug, Default)]
 struct WakeBatching {
     /// Start of the current measurement of the rate.

@@ -30,14 +30,15 @@ const UDP_HEADER: u64 = 8;
 const SEGMENTED_BATCH: usize = 2;
 /// Time whose datagrams go in one batch at an offered rate.
 const PACED_BURST_NS: u64 = 50_000;
-/// Largest lateness that a paced sender catches up. It skips the rest and counts it as not sent, because the load must not exceed
-/// the offered rate for long.
+/// Largest lateness that a paced sender catches up. It skips the rest and counts it as not sent, because the load must
+/// not exceed the offered rate for long.
 const CATCH_UP_NS: u64 = 20_000_000;
 /// Interval of the datagrams that mark the end of a volume and do not count. The receiver may lose some of them.
 const MARK_NS: u64 = 10_000_000;
 /// Interval of looking whether other flows have given back a part of the volume.
 const PAUSE_NS: u64 = 1_000_000;
-/// Longest call. Phases change only between calls, so a call that took longer is followed by one that should take half of this.
+/// Longest call. Phases change only between calls, so a call that took longer is followed by one that should take half
+/// of this.
 const LONG_CALL_NS: u64 = 5_000_000;
 /// Interval in which a sender at a low rate looks whether its phase is over.
 const LOOK_NS: u64 = 100_000_000;
@@ -607,7 +608,8 @@ impl Plan {
         Self { measured, cool_down, end }
     }
 
-    /// Returns the phase of datagram `next`, and the first datagram of the next phase. Returns `None` after the cool-down.
+    /// Returns the phase of datagram `next`, and the first datagram of the next phase. Returns `None` after the
+    /// cool-down.
     fn phase(&self, next: u64) -> Option<(Phase, u64)> {
         let phases = [(Phase::WarmUp, self.measured), (Phase::Measured, self.cool_down), (Phase::CoolDown, self.end)];
         phases.into_iter().find(|(_, end)| next < *end)

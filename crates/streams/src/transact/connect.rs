@@ -1,5 +1,5 @@
-//! Transactions with a connection each: connect, request, response, close. The greeting travels with the request. The server closes
-//! first, so that the client's ports are free again at once.
+//! Transactions with a connection each: connect, request, response, close. The greeting travels with the request. The
+//! server closes first, so that the client's ports are free again at once.
 
 use super::{DRAIN_NS, SILENCE_NS, Schedule, Tally, quiet_ns, schedule};
 use crate::accept::{is_exhausted, is_transient, pause};
@@ -139,8 +139,8 @@ fn read(shared: &Shared, stream: &TcpStream, into: &mut [u8], spin: bool, deadli
     }
 }
 
-/// Accepts and answers until the window is over. Connections that have yet to greet are served side by side, so that none delays
-/// the others.
+/// Accepts and answers until the window is over. Connections that have yet to greet are served side by side, so that
+/// none delays the others.
 pub(super) fn answer(
     shared: &Shared,
     index: usize,
@@ -230,8 +230,8 @@ pub(crate) fn strangers(spec: &TransactTask) -> usize {
     threads * stranger_limits(spec, threads).places
 }
 
-/// Returns the limits for unauthenticated peers of one thread. The `threads` of a listener share its places, which suffice for all
-/// flows of the path and as many other peers.
+/// Returns the limits for unauthenticated peers of one thread. The `threads` of a listener share its places, which
+/// suffice for all flows of the path and as many other peers.
 fn stranger_limits(spec: &TransactTask, threads: usize) -> StrangerLimits {
     let flows = usize::from(spec.net.flows);
     let threads = threads.max(1);
@@ -256,7 +256,8 @@ struct Arriving {
 }
 
 impl Arriving {
-    /// Reads from the `whole` bytes of greeting and request. Returns whether the greeting is complete and proves the key.
+    /// Reads from the `whole` bytes of greeting and request. Returns whether the greeting is complete and proves the
+    /// key.
     fn read(&mut self, key: &SessionKey, whole: u64, into: &mut [u8]) -> io::Result<bool> {
         let length = (into.len() as u64).min(whole - self.filled as u64) as usize;
         let bytes = match tcp::receive(&self.stream, &mut into[..length], false) {

@@ -14,8 +14,8 @@ use std::os::fd::AsFd as _;
 
 /// Bytes read and written in one call.
 const BUFFER: usize = 64 << 10;
-/// Most outstanding requests of an open loop without answers. Later requests stay in the schedule, and are timed from their due time
-/// all the same.
+/// Most outstanding requests of an open loop without answers. Later requests stay in the schedule, and are timed from
+/// their due time all the same.
 const WAITING_MAXIMUM: usize = 1 << 20;
 /// Most response bytes whose requests the server reads at a time, so that it sees the time.
 const ANSWERS_BYTES: u64 = 1 << 20;

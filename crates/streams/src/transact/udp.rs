@@ -1,5 +1,5 @@
-//! Transactions over UDP. Each request carries a number that its answer repeats: 64 bits if both have room for a header, otherwise
-//! one byte.
+//! Transactions over UDP. Each request carries a number that its answer repeats: 64 bits if both have room for a
+//! header, otherwise one byte.
 
 use super::{Tally, quiet_ns, schedule};
 use crate::bulk_tcp::is_timeout;
@@ -19,14 +19,15 @@ use std::time::Duration;
 
 /// Time after which a request counts as lost.
 const LOST_NS: u64 = 1_000_000_000;
-/// The same in round trips of the flow's set-up, if that is longer. Over a long path an answer may take longer than a second, and
-/// the delay of a queue is part of the measurement.
+/// The same in round trips of the flow's set-up, if that is longer. Over a long path an answer may take longer than a
+/// second, and the delay of a queue is part of the measurement.
 const LOST_ROUND_TRIPS: u64 = 3;
 /// The same in multiples of the longest wait for an answer so far, because a queue may have grown since the set-up.
 const LOST_TIMES: u64 = 4;
 /// Upper limit of that time.
 const LOST_MOST_NS: u64 = 40_000_000_000;
-/// Silence that ends the server, in mean gaps between requests. A slow path delivers requests one by one after the window.
+/// Silence that ends the server, in mean gaps between requests. A slow path delivers requests one by one after the
+/// window.
 const QUIET_GAPS: u64 = 3;
 /// Upper limit of that silence.
 const QUIET_MOST_NS: u64 = 5_000_000_000;
@@ -46,7 +47,8 @@ const LOOK: Duration = Duration::from_millis(10);
 enum Numbers {
     /// Whole header with tag and 64-bit number.
     Wide { tag: u32 },
-    /// One byte, for messages too short for more. A late answer to a lost request may count for the request 256 numbers later.
+    /// One byte, for messages too short for more. A late answer to a lost request may count for the request 256 numbers
+    /// later.
     Narrow,
 }
 
@@ -110,7 +112,8 @@ impl Waiting {
         self.unanswered += 1;
     }
 
-    /// Handles the answer with `number` at `now`. Returns the time when its request was made, or `None` if it is not outstanding.
+    /// Handles the answer with `number` at `now`. Returns the time when its request was made, or `None` if it is not
+    /// outstanding.
     fn answered(&mut self, numbers: Numbers, number: u64, now: u64) -> Option<u64> {
         let offset = match numbers {
             Numbers::Wide { .. } => number.checked_sub(self.first)?,
@@ -395,7 +398,8 @@ mod tests {
         }
     }
 
-    /// Sends requests at a rate for a second in a trial that began `began_ago` nanoseconds ago. Every 400th is not answered.
+    /// Sends requests at a rate for a second in a trial that began `began_ago` nanoseconds ago. Every 400th is not
+    /// answered.
     fn requests(bytes: u64, rate: u64, began_ago: u64) -> Transactions {
         delayed_requests(Duration::ZERO, 0, bytes, rate, began_ago)
     }

@@ -1,4 +1,4 @@
-//! Connecting and losing connections over loopback: strangers, lost datagrams, peers that go away, and stops.
+//! Connections over loopback: strangers, lost datagrams, peers that disappear, and stops.
 
 use crate::hosts::{
     LINK, TIMEOUT, answered, client, counts, failed_at, failure, flows, greeting, greeting_to, greeting_with, long,
@@ -19,13 +19,16 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 #[test]
-fn strangers_are_turned_away_without_a_word() {
-    // Without the session's key; and with it, but made for another server of the session, where somebody may have seen it.
-    let (no_key, elsewhere) = (greeting(6), greeting_to(LinkId(LINK.0 + 1), 5, false, 0));
-    let cases = [Transport::Tcp, Transport::Udp]
-        .into_iter()
-        .flat_map(|transport| [(transport, &no_key), (transport, &elsewhere)]);
-    for (transport, greeting) in cases {
+fn strangers_get_no_answer() {
+    let wrong_key = greeting(6);
+    // The session's key for another server of the session, where somebody may have seen the greeting.
+    let other_link = greeting_to(LinkId(LINK.0 + 1), 5, false, 0);
+    for (transport, greeting) in [
+        (Transport::Tcp, &wrong_key),
+        (Transport::Tcp, &other_link),
+        (Transport::Udp, &wrong_key),
+        (Transport::Udp, &other_link),
+    ] {
         let (own, theirs) = parts(&Task::Stream(stream(transport)));
         let (client, server) = pair(long(own.clone()), long(theirs));
         testing::scope(|scope| {
@@ -47,13 +50,15 @@ fn strangers_are_turned_away_without_a_word() {
             if transport == Transport::Tcp {
                 let mut role = own.roles[0].clone();
                 role.connects = vec![LinkId(LINK.0 + 1)];
-                let (key, roles) = (SessionKey([6; 16]), vec![role]);
-                for stranger in [Assignment { key, ..own.clone() }, Assignment { roles, ..own.clone() }] {
+                for stranger in [
+                    Assignment { key: SessionKey([6; 16]), ..own.clone() },
+                    Assignment { roles: vec![role], ..own.clone() },
+                ] {
                     let error = failed_at(stranger, address);
                     assert!(error.contains("did not answer the trial's hello"), "{error}");
                 }
             }
-            // The right one still comes through.
+            // The right client still connects.
             let connecting = start(scope, &client);
             window(&server);
             window(&client);
@@ -65,7 +70,7 @@ fn strangers_are_turned_away_without_a_word() {
     }
 }
 
-/// Waits for one datagram, and checks that no second one follows.
+/// Receives one datagram, and checks that no other one follows.
 fn only_answer(socket: &UdpSocket) -> Vec<u8> {
     socket.set_read_timeout(Some(TIMEOUT)).expect("sets");
     let mut buffer = [0; 2_048];
@@ -74,7 +79,7 @@ fn only_answer(socket: &UdpSocket) -> Vec<u8> {
     buffer[..length].to_vec()
 }
 
-/// Checks that no datagram comes within 50 ms.
+/// Checks that no datagram arrives within 50 ms.
 fn no_answer(socket: &UdpSocket) {
     socket.set_read_timeout(Some(Duration::from_millis(50))).expect("sets");
     socket.recv(&mut [0; 2_048]).expect_err("nothing is answered");
@@ -84,7 +89,7 @@ fn no_answer(socket: &UdpSocket) {
 fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
     let spec = StreamTask { direction: Direction::Receive, ..stream(Transport::Udp) };
     let (own, theirs) = parts(&Task::Stream(spec));
-    // Direction "receive": the server's flow to the client is a backward one.
+    // The server sends.
     let greeting = greeting_with(5, true, 0);
     for proves in [false, true] {
         let (client, server) = pair(long(own.clone()), long(theirs.clone()));
@@ -94,28 +99,27 @@ fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
             let victim = UdpSocket::bind("127.0.0.1:0").expect("binds");
             victim.send_to(&greeting, address).expect("sends");
             let answer = only_answer(&victim);
-            assert_eq!(answer.len(), greeting.len(), "no answer is longer than what asked for it");
-            // The forger does not know the answer's nonce, but may guess its port.
+            assert_eq!(answer.len(), greeting.len(), "no answer is longer than its greeting");
+            // An attacker does not know the nonce of the answer, but may guess the port.
             let (port, nonce) = read_answer(&answer);
             let port = SocketAddr::new(address.ip(), port);
             victim.send_to(&greeting, port).expect("sends");
             victim.send_to(&greeting_with(5, true, 1), port).expect("sends");
             no_answer(&victim);
             if proves {
-                // Lost on the way, either one: asked again, the same is answered.
+                // If a greeting or an answer is lost, a repeated greeting gets the same answer.
                 let confirmation = greeting_with(5, true, nonce);
                 victim.send_to(&greeting, address).expect("sends");
                 assert_eq!(only_answer(&victim), answer);
                 for _ in 0..2 {
                     victim.send_to(&confirmation, port).expect("sends");
-                    let told = only_answer(&victim);
-                    assert_eq!(read_answer(&told), (0, nonce));
+                    assert_eq!(read_answer(&only_answer(&victim)), (0, nonce));
                 }
                 start_server(&client);
                 victim.set_read_timeout(Some(TIMEOUT)).expect("sets");
                 victim.recv(&mut [0; 2_048]).expect("the stream comes");
             } else {
-                // The real client is not kept out.
+                // The right client still connects.
                 let connecting = start(scope, &client);
                 window(&server);
                 no_answer(&victim);
@@ -139,7 +143,7 @@ fn datagrams_go_to_nobody_who_does_not_read_the_answers() {
 }
 
 #[test]
-fn a_client_repeats_what_was_lost() {
+fn a_client_repeats_lost_greetings() {
     let listener = UdpSocket::bind("127.0.0.1:0").expect("binds");
     let own = UdpSocket::bind("127.0.0.1:0").expect("binds");
     let port = own.local_addr().expect("is bound").port();
@@ -147,7 +151,7 @@ fn a_client_repeats_what_was_lost() {
     let answering = std::thread::spawn(move || {
         let mut bytes = [0; 64];
         for (socket, port) in [(&listener, port), (&own, 0)] {
-            // The first is lost, and so is the answer to the second.
+            // The first greeting is lost, and so is the answer to the second.
             for lost in [true, true, false] {
                 let (length, from) = socket.recv_from(&mut bytes).expect("is greeted");
                 let (nonce, answer) = answered(&bytes[..length], port, 9);
@@ -178,7 +182,7 @@ fn many_flows_connect_and_a_stop_ends_their_listeners() {
     for transport in [Transport::Tcp, Transport::Udp] {
         let task = Task::Stream(StreamTask { net: flows(transport, 300), ..stream(transport) });
         let servers = (0..30).map(|path| server(path, Ipv4Addr::LOCALHOST.into())).collect();
-        // The third, which does not become ready, keeps the others from starting.
+        // The third session does not become ready, so the others do not start.
         let all = sessions([part(&task, vec![client()], 30), part(&task, servers, 30), part(&task, Vec::new(), 30)]);
         testing::scope(|scope| {
             let (connecting, serving) = (start(scope, &all[0]), start(scope, &all[1]));
@@ -194,7 +198,7 @@ fn many_flows_connect_and_a_stop_ends_their_listeners() {
 
 #[test]
 fn a_stop_ends_the_connecting() {
-    // A server that is there and says nothing.
+    // Servers that do not answer.
     let tcp = TcpListener::bind("127.0.0.1:0").expect("listens");
     let udp = UdpSocket::bind("127.0.0.1:0").expect("binds");
     for (transport, address) in [(Transport::Tcp, tcp.local_addr()), (Transport::Udp, udp.local_addr())] {
@@ -203,7 +207,7 @@ fn a_stop_ends_the_connecting() {
         testing::scope(|scope| {
             let connecting = start(scope, &client);
             serve_at(&server, address.expect("is bound"));
-            // It has reached out, and its connection stays open.
+            // The client has sent its greeting, and its connection stays open.
             let greeted = match transport {
                 Transport::Tcp => {
                     let mut stream = tcp.accept().expect("accepts").0;
@@ -213,13 +217,13 @@ fn a_stop_ends_the_connecting() {
             };
             let _stream = greeted.expect("is greeted");
             client.stop("enough");
-            // It neither failed for the silence nor waited for it to end.
+            // It did not wait for the answer.
             assert!(was_stopped(&connecting.join().expect("no panic")));
         });
     }
 }
 
-/// The first bytes that a client sends to whoever is at the address that it was given.
+/// Returns the first bytes that a client sends to the server's address.
 fn first_bytes(task: &Task, key: SessionKey) -> Vec<u8> {
     let tcp = TcpListener::bind("127.0.0.1:0").expect("listens");
     let udp = UdpSocket::bind("127.0.0.1:0").expect("binds");
@@ -235,7 +239,7 @@ fn first_bytes(task: &Task, key: SessionKey) -> Vec<u8> {
             Transport::Tcp => {
                 let mut stream = tcp.accept().expect("accepts").0;
                 let mut length = stream.read(&mut sent).expect("is greeted");
-                // Nothing follows before the answer, which is not one of this trial.
+                // Nothing follows before the answer, which does not belong to this trial.
                 stream.set_read_timeout(Some(Duration::from_millis(50))).expect("sets");
                 length += stream.read(&mut sent[length..]).unwrap_or(0);
                 stream.write_all(&[b'+'; 56]).expect("answers");
@@ -250,8 +254,8 @@ fn first_bytes(task: &Task, key: SessionKey) -> Vec<u8> {
     sent
 }
 
-/// The attack: a session's key holds a command for a server that is no part of the trial, and its address is given as the peer's.
-/// What goes there before it has proved that it holds the key is a keyed hash with a salt of the client's own.
+/// Attack: the requester of a session chooses a key that contains a command, and the address of a server outside the
+/// trial. Before that server proves that it has the key, it gets only a keyed hash with a salt of the client.
 #[test]
 fn requests_forged_at_third_parties_hold_no_byte_of_the_callers_choice() {
     let command = SessionKey(*b"\r\nFLUSHALL\r\nEXIT");
@@ -269,14 +273,14 @@ fn requests_forged_at_third_parties_hold_no_byte_of_the_callers_choice() {
         }
         assert_eq!((once.len(), again.len()), (56, 56), "{task:?}: a greeting and no more");
         let same = once[8..].iter().zip(&again[8..]).filter(|(one, other)| one == other).count();
-        assert!(same < 12, "{task:?}: {same} of 48 bytes are the same, so the caller chooses them");
+        assert!(same < 12, "{task:?}: {same} of 48 bytes are the same, so the requester chooses them");
     }
 }
 
-/// The attack: strangers connect during the load and say nothing, or begin a greeting and do not end it. Each held up the
-/// thread that answers for a quarter of a second.
+/// Attack: strangers connect during the load and send nothing or an incomplete greeting. Each once stalled the
+/// answering thread for a quarter of a second.
 #[test]
-fn silent_strangers_hold_up_no_transaction() {
+fn silent_strangers_delay_no_transaction() {
     let task = Task::Transact(TransactTask { style: TransactStyle::Connect, ..TransactTask::plain(Transport::Tcp) });
     let (own, theirs) = parts(&task);
     let (client, server) = pair(own, theirs);
@@ -292,43 +296,44 @@ fn silent_strangers_hold_up_no_transaction() {
                 stranger
             })
             .collect();
-        let of_client = counts(connecting.join().expect("no panic"));
-        let of_server = counts(serving.join().expect("no panic"));
+        let client_counts = counts(connecting.join().expect("no panic"));
+        let server_counts = counts(serving.join().expect("no panic"));
         drop(strangers);
-        let transactions = of_client.transactions.expect("it asked");
-        // A client that is off its core for long may fail a transaction; clients that wait for strangers fail most.
+        let transactions = client_counts.transactions.expect("it asked");
+        // A stalled client may fail a transaction. If the server waits for strangers, most transactions fail.
         assert!(transactions.completed > 10 * transactions.failed, "{transactions:?}");
-        assert!(of_server.flows[0].received_bytes > 0);
+        assert!(server_counts.flows[0].received_bytes > 0);
     });
 }
 
-/// Whether a session has moved data within its window.
+/// Returns `Some` after the session has moved data.
 fn has_traffic(session: &Session) -> Option<()> {
-    let moved = |meter: Meter| meter.sent_bytes + meter.received_bytes + meter.operations > 0;
-    session.meter().is_some_and(moved).then_some(())
+    let Meter { sent_bytes, received_bytes, operations, .. } = session.meter()?;
+    (sent_bytes + received_bytes + operations > 0).then_some(())
 }
 
 #[test]
-fn a_peer_that_goes_away_is_named() {
+fn a_peer_that_disappears_is_named() {
     for task in [
         Task::Stream(stream(Transport::Tcp)),
         Task::Stream(StreamTask { direction: Direction::Receive, ..stream(Transport::Tcp) }),
         Task::Stream(stream(Transport::Udp)),
         Task::Transact(TransactTask::plain(Transport::Tcp)),
-        // A closed loop's one request may be lost with the port; the next one is told that nobody is there.
+        // The only request of a closed loop may be lost with the port. An open loop sends another, which ICMP refuses.
         Task::Transact(TransactTask { rate: Some(OpRate::per_second(1_000)), ..TransactTask::plain(Transport::Udp) }),
         Task::Transact(TransactTask { style: TransactStyle::Connect, ..TransactTask::plain(Transport::Tcp) }),
     ] {
         let (own, theirs) = parts(&task);
         let (client, server) = pair(long(own), long(theirs));
         testing::scope(|scope| {
-            let (running, serving) = (start(scope, &client), start(scope, &server));
+            let client_thread = start(scope, &client);
+            let server_thread = start(scope, &server);
             wait_until("there is traffic", || has_traffic(&client));
             server.stop("enough");
-            assert!(was_stopped(&serving.join().expect("no panic")));
-            let error = failure(running.join().expect("no panic"));
+            assert!(was_stopped(&server_thread.join().expect("no panic")));
+            let error = failure(client_thread.join().expect("no panic"));
             assert!(error.contains("127.0.0.1") && error.contains("went away"), "{task:?}: {error}");
-            assert!(!error.contains("for 5 s"), "it is known by the connection or by ICMP, not by silence: {error}");
+            assert!(!error.contains("for 5 s"), "the connection or ICMP shows it, not silence: {error}");
             assert!(client.has_ended());
         });
     }
@@ -344,7 +349,8 @@ fn a_stop_ends_the_window_and_leaves_no_thread() {
         let (own, theirs) = parts(&task);
         let (client, server) = pair(long(own), long(theirs));
         testing::scope(|scope| {
-            let (running, serving) = (start(scope, &client), start(scope, &server));
+            let client_thread = start(scope, &client);
+            let server_thread = start(scope, &server);
             let (_, closes) = window(&client);
             window(&server);
             let threads: Vec<_> = client.threads().into_iter().chain(server.threads()).collect();
@@ -353,17 +359,17 @@ fn a_stop_ends_the_window_and_leaves_no_thread() {
             assert!(threads.iter().all(|thread| std::fs::exists(path(thread.tid)).expect("stat")), "{threads:?}");
             wait_until("there is traffic", || has_traffic(&client));
             if matches!(task, Task::Stream(_)) {
-                let received = |meter: Meter| (meter.received_bytes > 0).then_some(());
-                wait_until("the server receives", || server.meter().and_then(received));
+                let has_received = |meter: Meter| (meter.received_bytes > 0).then_some(());
+                wait_until("the server receives", || server.meter().and_then(has_received));
             }
             assert!(!client.has_ended());
             client.stop("enough");
-            assert!(was_stopped(&running.join().expect("no panic")));
+            assert!(was_stopped(&client_thread.join().expect("no panic")));
             server.stop("enough");
-            serving.join().expect("no panic").expect_err("stopped, or its client is gone");
+            server_thread.join().expect("no panic").expect_err("stopped, or its client is gone");
             assert!(clock::now() < closes, "they did not wait for the window's end");
             for thread in threads {
-                // A thread that was joined may be listed for a moment more.
+                // A joined thread may be listed for a moment.
                 wait_until(&format!("{thread:?} is gone"), || {
                     (!std::fs::exists(path(thread.tid)).expect("stat")).then_some(())
                 });
@@ -373,7 +379,7 @@ fn a_stop_ends_the_window_and_leaves_no_thread() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_named() {
+fn errors_name_what_cannot_be_opened() {
     let task = Task::Stream(stream(Transport::Tcp));
     let foreign = part(&task, vec![server(0, [198, 18, 255, 1].into())], 1);
     let error = failure(linerate_engine::testing::run(&Streams, [foreign]).remove(0));

@@ -17,7 +17,7 @@ use linerate_units::{ByteCount, Nanos};
 use std::net::SocketAddr;
 use std::thread::{self, ScopedJoinHandle};
 
-/// Longer than a busy machine usually holds up a thread.
+/// Window of a trial, in nanoseconds. Longer than a busy machine usually stalls a thread.
 pub(crate) const MEASURE: u64 = 600_000_000;
 
 pub(crate) fn stream(transport: Transport) -> StreamTask {
@@ -32,22 +32,22 @@ pub(crate) fn over_ip(transport: Transport, ip: IpVersion) -> Net {
     Net { ip, ..Net::plain(transport) }
 }
 
-/// One host's part of `task` over as many paths as it says.
+/// Returns one host's part of `task` over `paths` paths.
 pub(crate) fn part(task: &Task, roles: Vec<Role>, paths: usize) -> Assignment {
     one_path::part(task, Nanos::new(MEASURE), roles, paths)
 }
 
-/// The client's part and the server's.
+/// Returns the client's part and the server's part.
 pub(crate) fn parts(task: &Task) -> (Assignment, Assignment) {
     one_path::parts(task, Nanos::new(MEASURE)).into()
 }
 
-/// The same with a window that is long enough for what a test does within it.
+/// Returns `part` with a window that is long enough for a test to act in it.
 pub(crate) fn long(part: Assignment) -> Assignment {
     Assignment { timing: Timing::of(Nanos::from_millis(100), Nanos::from_secs(30)), ..part }
 }
 
-/// The sessions of a client and of a server.
+/// Makes the sessions of a client and a server.
 pub(crate) fn pair(client: Assignment, server: Assignment) -> (Session, Session) {
     one_path::pair([client, server]).into()
 }
@@ -57,26 +57,25 @@ pub(crate) fn run(task: &Task) -> (EndCounts, EndCounts) {
     (client.0, server.0)
 }
 
-/// Runs `task`: what client and server counted in their windows, and what each moved since the load began.
+/// Runs `task`. Returns the counts of client and server in their windows, and their meters since the load began.
 pub(crate) fn run_metered(task: &Task) -> [(EndCounts, Meter); 2] {
     let (client, server) = parts(task);
     run_parts(client, server)
 }
 
-/// The same of the parts of a trial.
+/// Runs the parts of a trial. Returns the same as [`run_metered`].
 pub(crate) fn run_parts(client: Assignment, server: Assignment) -> [(EndCounts, Meter); 2] {
     let (client, server) = pair(client, server);
-    let ended = testing::scope(|scope| {
-        let running = [start(scope, &client), start(scope, &server)];
-        running.map(|running| counts(running.join().expect("no panic")))
-    });
-    let meters = [client, server].map(|session| session.meter().expect("it was at work"));
-    let [client, server] = ended;
-    let [of_client, of_server] = meters;
-    [(client, of_client), (server, of_server)]
+    testing::scope(|scope| {
+        let threads = [&client, &server].map(|session| (session, start(scope, session)));
+        threads.map(|(session, thread)| {
+            let counts = counts(thread.join().expect("no panic"));
+            (counts, session.meter().expect("it was at work"))
+        })
+    })
 }
 
-/// Runs `session` beside the test.
+/// Runs `session` on another thread.
 pub(crate) fn start<'s>(scope: &'s thread::Scope<'s, '_>, session: &'s Session) -> ScopedJoinHandle<'s, Ended> {
     scope.spawn(|| session.run(&Streams))
 }
@@ -88,12 +87,12 @@ pub(crate) fn window(session: &Session) -> (u64, u64) {
     (timeline.open(), timeline.close())
 }
 
-/// Where a server is that the test plays itself, beside the client of `session`.
+/// Announces the address of a server that the test itself plays.
 pub(crate) fn serve_at(server: &Session, address: SocketAddr) {
     server.listening([(LINK, address)].into()).expect("goes on");
 }
 
-/// How a client fails whose server is said to be at `address`.
+/// Runs a client with a server announced at `address`. Returns the client's error.
 pub(crate) fn failed_at(client: Assignment, address: SocketAddr) -> String {
     let client_links: Vec<_> = client.connects().collect();
     let (client, server) = pair(client.clone(), client);
@@ -105,38 +104,38 @@ pub(crate) fn failed_at(client: Assignment, address: SocketAddr) -> String {
     })
 }
 
-/// Where the server of the other session listens; the test plays the client.
+/// Returns the address of the other session's server. The test plays the client.
 pub(crate) fn server_of(client: &Session) -> SocketAddr {
     client.listening(Endpoints::new()).expect("goes on")[&LINK]
 }
 
-/// Lets the server of the other session start: the test plays the client.
+/// Starts the server of the other session. The test plays the client.
 pub(crate) fn start_server(client: &Session) {
     client.ready(Ready::default()).expect("goes on");
 }
 
-/// What a greeting and an answer begin with.
+/// First bytes of a greeting and of an answer.
 const HELLO: [u8; 8] = *b"lnrt-hi2";
 const ANSWER: [u8; 8] = *b"lnrt-ok2";
 const SALT: Salt = [1; 16];
 
-/// The greeting of the first flow with a key of `key`s, as it is on the wire.
+/// Returns the greeting of the first flow, as on the wire. Every byte of the session's key is `key`.
 pub(crate) fn greeting(key: u8) -> Vec<u8> {
     greeting_with(key, false, 0)
 }
 
-/// The same, of a flow to the client if it is `backward`, with the nonce of the answer that was read.
+/// Returns the greeting of a flow with the nonce of an answer. The server sends on it if it is `backward`.
 pub(crate) fn greeting_with(key: u8, backward: bool, nonce: u64) -> Vec<u8> {
     greeting_to(LINK, key, backward, nonce)
 }
 
-/// The same, made for the server on `link`.
+/// Returns the greeting of a flow for the server on `link`.
 pub(crate) fn greeting_to(link: LinkId, key: u8, backward: bool, nonce: u64) -> Vec<u8> {
     let key = link_key(&SessionKey([key; 16]), link);
     greeting::seal(&key, HELLO, &SALT, fields(backward, 0, nonce)).to_vec()
 }
 
-/// The nonce in a greeting of the key of fives, and the answer to it.
+/// Returns the nonce in a greeting with the key of fives, and the answer.
 pub(crate) fn answered(greeting: &[u8], port: u16, nonce: u64) -> (u64, Vec<u8>) {
     let key = link_key(&SessionKey([5; 16]), LINK);
     let (salt, fields_read) = greeting::unseal(&key, HELLO, greeting).expect("a greeting");
@@ -144,7 +143,7 @@ pub(crate) fn answered(greeting: &[u8], port: u16, nonce: u64) -> (u64, Vec<u8>)
     (read, greeting::seal(&key, ANSWER, &salt, fields(fields_read[4] == 1, port, nonce)).to_vec())
 }
 
-/// The port and the nonce in an answer to [`greeting_with`] the key of fives.
+/// Returns the port and the nonce in the answer to a greeting with the key of fives.
 pub(crate) fn read_answer(answer: &[u8]) -> (u16, u64) {
     let (salt, fields) = greeting::unseal(&link_key(&SessionKey([5; 16]), LINK), ANSWER, answer).expect("an answer");
     assert_eq!(salt, SALT, "it answers this greeting");

@@ -1,4 +1,4 @@
-//! Every kind of stream and transaction over loopback, and what both ends count.
+//! Every kind of stream and transaction over loopback, and the counts of both ends.
 
 use crate::hosts::{
     MEASURE, counts, flows, greeting, long, over_ip, pair, parts, run, run_metered, server_of, start, start_server,
@@ -20,22 +20,25 @@ use std::net::{Ipv6Addr, TcpStream};
 use std::sync::Arc;
 
 #[test]
-fn tcp_both_ways_over_flows_of_their_own() {
+fn tcp_in_both_directions_over_separate_flows() {
     let spec = StreamTask { net: flows(Transport::Tcp, 2), direction: Direction::Both, ..stream(Transport::Tcp) };
-    let [(client, by_client), (server, by_server)] = run_metered(&Task::Stream(spec));
+    let [(client, client_meter), (server, server_meter)] = run_metered(&Task::Stream(spec));
     for (sender, receiver, out, into) in
-        [(&client, &server, by_client, by_server), (&server, &client, by_server, by_client)]
+        [(&client, &server, client_meter, server_meter), (&server, &client, server_meter, client_meter)]
     {
-        let (sent, received) = (sender.sent.as_ref().expect("sent"), receiver.received.as_ref().expect("received"));
+        let sent = sender.sent.as_ref().expect("sent");
+        let received = receiver.received.as_ref().expect("received");
         assert_eq!((sent.io_method.as_str(), received.io_method.as_str()), ("sendfile", "recv"));
-        // The windows of both ends need not agree: an edge comes late to a thread that waits for its core. What was moved does.
+        // The windows of both ends need not agree: an edge comes late to a thread that waits for its core. What was
+        // moved does.
         assert!(0 < sent.payload_bytes && sent.payload_bytes <= out.sent_bytes, "{sent:?} of {out:?}");
         assert!(
             0 < received.payload_bytes && received.payload_bytes <= into.received_bytes,
             "{received:?} of {into:?}"
         );
         assert!(into.received_bytes <= out.sent_bytes, "sent {out:?}, received {into:?}");
-        // An edge is at most half a window off, for where it is late the last sample before it is taken if that is nearer.
+        // An edge is at most half a window off, for where it is late the last sample before it is taken if that is
+        // nearer.
         assert!(sent.window.get() > MEASURE / 2 && received.window.get() > MEASURE / 2, "{sent:?} {received:?}");
         assert_eq!(receiver.flows.len(), 4);
         let tcp: Vec<_> = receiver.flows.iter().filter(|flow| flow.received_bytes > 0).collect();
@@ -85,11 +88,12 @@ fn a_set_rate_is_not_exceeded_and_each_datagram_is_counted() {
         let offered = Some(Offered::PayloadBps(rate));
         let message_bytes = ByteCount::new(1_250);
         let spec = StreamTask { net: flows(transport, 2), offered, offload, message_bytes, ..stream(transport) };
-        let begun = clock::now();
+        let begin = clock::now();
         let [(client, moved), (server, _)] = run_metered(&Task::Stream(spec));
-        let took = Nanos::new(clock::now() - begun);
-        let (sent, received) = (client.sent.expect("sent"), server.received.expect("received"));
-        // Of all that was sent, whenever a thread had its core. That the schedule is exact, the tests of `pace` show.
+        let took = Nanos::new(clock::now() - begin);
+        let sent = client.sent.expect("sent");
+        let received = server.received.expect("received");
+        // Counts all that was sent, whenever threads ran. The tests of `pace` check that the schedule is exact.
         assert!(
             moved.sent_bytes as f64 * 8.0 < rate.get() as f64 * took.as_secs_f64(),
             "{transport}: {moved:?} in {took}"
@@ -107,10 +111,11 @@ fn a_set_rate_is_not_exceeded_and_each_datagram_is_counted() {
     }
 }
 
-/// Asserts that datagrams of `message` bytes arrived, and that none was lost but for want of room in the receiver's socket.
+/// Asserts that datagrams of `message` bytes arrived, and that all others were dropped because the receiver's socket
+/// was full.
 fn assert_accounted(sent: &Sent, received: &Received, message: u64) {
     let lost = sent.messages.checked_sub(received.arrived).expect("no more arrive than were sent");
-    // Drops count buffers, joined or not.
+    // The kernel counts dropped buffers, which may contain several datagrams.
     let per_buffer = if received.joined > 0 { (65_507 / message).min(64) } else { 1 };
     assert!(lost <= received.socket_drops * per_buffer, "{lost} lost, {sent:?} {received:?}");
     assert!(received.arrived > 0, "{sent:?} {received:?}");
@@ -124,10 +129,15 @@ fn every_datagram_is_accounted_for_at_full_speed() {
         (true, IpVersion::V4, 65_507),
         (true, IpVersion::V6, 16),
     ] {
-        let (net, message_bytes) = (over_ip(Transport::Udp, ip), ByteCount::new(message));
-        let spec = StreamTask { net, offload, message_bytes, ..stream(Transport::Udp) };
+        let spec = StreamTask {
+            net: over_ip(Transport::Udp, ip),
+            offload,
+            message_bytes: ByteCount::new(message),
+            ..stream(Transport::Udp)
+        };
         let (client, server) = run(&Task::Stream(spec));
-        let (sent, received) = (client.sent.expect("sent"), server.received.expect("received"));
+        let sent = client.sent.expect("sent");
+        let received = server.received.expect("received");
         assert_eq!(sent.payload_bytes, sent.messages * message);
         assert_eq!(offload && message < 30_000, sent.io_method.contains("UDP_SEGMENT"), "{sent:?}");
         assert_eq!(offload && message < 30_000, received.joined > 0, "{received:?}");
@@ -141,16 +151,17 @@ fn every_datagram_is_accounted_for_at_full_speed() {
 }
 
 #[test]
-fn a_small_buffer_drops_where_it_should() {
+fn drops_of_a_small_buffer_are_counted() {
     let socket = SocketOptions { receive_buffer: Some(ByteCount::new(4_096)), ..SocketOptions::default() };
     let net = Net { socket, ..Net::plain(Transport::Udp) };
     let spec = StreamTask { net, offload: false, direction: Direction::Both, ..stream(Transport::Udp) };
     let (client, server) = run(&Task::Stream(spec));
     for (sender, receiver) in [(&client, &server), (&server, &client)] {
-        let (sent, received) = (sender.sent.as_ref().expect("sent"), receiver.received.as_ref().expect("received"));
+        let sent = sender.sent.as_ref().expect("sent");
+        let received = receiver.received.as_ref().expect("received");
         let lost = sent.messages - received.arrived;
         assert!(lost > 0, "{received:?}");
-        // Where drops lie on both sides of the first measured datagram that arrived, all count.
+        // All drops count, also those before the first measured datagram.
         assert!(lost <= received.socket_drops, "{lost} lost, {received:?}");
     }
 }
@@ -196,11 +207,11 @@ fn transactions_of_every_style() {
         assert!(done.completed > 0, "{spec:?}");
         assert_eq!(done.not_sent, 0, "{spec:?}");
         assert_answered(&done, &spec);
-        // Those under way at the window's end are timed as well.
+        // Latencies include the requests in flight at the window's end.
         let under_way = u64::from(spec.net.flows) * u64::from(spec.outstanding);
         assert!((0..=under_way).contains(&(done.latency.count() - done.completed)), "{spec:?}");
         assert!(done.latency.quantile(0.5) > 1_000);
-        // Little's law: in flight = rate x latency, over the window, those sent before it and those answered behind it.
+        // Little's law, in flight = rate x latency, over the window and the requests that cross its edges.
         let in_flight = f64::from(spec.net.flows) * f64::from(spec.outstanding);
         let latencies_ns = done.completed as f64 * done.latency.mean();
         let time_ns = (done.window.get() + 2 * done.latency.max()) as f64;
@@ -210,12 +221,12 @@ fn transactions_of_every_style() {
     }
 }
 
-/// Asserts that transactions were completed and, over a connection that stays, that none failed. A datagram counts as lost, and a
-/// connection of its own as failed, that takes a second, as one may where a thread waits for its core.
+/// Asserts that transactions were completed, and that none failed over a persistent connection. Datagrams and
+/// connections fail after a second, which a busy machine may take.
 fn assert_answered(done: &Transactions, spec: &TransactTask) {
-    let stays = spec.net.transport == Transport::Tcp && spec.style == TransactStyle::Persistent;
-    let most = if stays { 0 } else { done.completed / 10 };
-    assert!(done.completed > 0 && done.failed <= most, "{spec:?}: {done:?}");
+    let is_persistent = spec.net.transport == Transport::Tcp && spec.style == TransactStyle::Persistent;
+    let max_failed = if is_persistent { 0 } else { done.completed / 10 };
+    assert!(done.completed > 0 && done.failed <= max_failed, "{spec:?}: {done:?}");
 }
 
 #[test]
@@ -229,14 +240,14 @@ fn an_open_loop_keeps_its_rate() {
         let spec = TransactTask { net: flows(transport, 2), style, arrivals, rate, ..TransactTask::plain(transport) };
         let done = run(&Task::Transact(spec.clone())).0.transactions.expect("asks");
         let tolerance = if arrivals == Arrivals::Even { 3 } else { 150 };
-        // Each that was due is timed, also one that completes late, or counted as failed or as not sent.
+        // Each due request is timed, also if it completes late, or counted as failed or not sent.
         let due = done.latency.count() + done.failed + done.not_sent;
         assert!(due.abs_diff(600) <= tolerance, "{transport} {style:?}: {due}, of which {} not sent", done.not_sent);
         assert_answered(&done, &spec);
     }
 }
 
-/// Stops the sessions at its end.
+/// Stops the sessions on drop.
 struct Stopping<'a>([&'a Session; 2]);
 
 impl Drop for Stopping<'_> {
@@ -245,24 +256,25 @@ impl Drop for Stopping<'_> {
     }
 }
 
-/// Runs `task` over a warm-up that ends when the test says so, after `begun` has seen the sessions at work.
-fn opened_late(task: &Task, begun: impl Fn(&Session, &Session) -> bool) -> (EndCounts, EndCounts) {
+/// Runs `task` with a warm-up that ends after `is_steady` returned true.
+fn opened_late(task: &Task, is_steady: impl Fn(&Session, &Session) -> bool) -> (EndCounts, EndCounts) {
     let (mut client, mut server) = parts(task);
     for assignment in [&mut client, &mut server] {
         assignment.timing = Timing::Window(Window { warmup: Warmup::STEADY, measure: Nanos::new(MEASURE) });
     }
     let (client, server) = pair(client, server);
     testing::scope(|scope| {
-        // Without a window they would run on when the test fails.
+        // Without a window they would continue after the test fails.
         let _stopping = Stopping([&client, &server]);
-        let (one, other) = (start(scope, &client), start(scope, &server));
+        let client_thread = start(scope, &client);
+        let server_thread = start(scope, &server);
         let (_, closes) = window(&client);
         window(&server);
         assert!(closes > clock::now() + (1 << 60), "nobody knows yet when the window closes");
-        wait_until("the load is seen", || begun(&client, &server).then_some(()));
+        wait_until("the load is seen", || is_steady(&client, &server).then_some(()));
         let opens = clock::now() + 20_000_000;
         assert!(client.open_window(opens) && server.open_window(opens) && !client.open_window(opens));
-        (counts(one.join().expect("no panic")), counts(other.join().expect("no panic")))
+        (counts(client_thread.join().expect("no panic")), counts(server_thread.join().expect("no panic")))
     })
 }
 
@@ -275,19 +287,20 @@ fn a_window_that_opens_late_is_measured_as_any_other() {
         (Transport::Udp, Some(Offered::PayloadBps(BitRate::per_second(10_000_000)))),
     ] {
         let spec = StreamTask { offered, ..stream(transport) };
-        let begun = clock::now();
+        let begin = clock::now();
         let (client, server) = opened_late(&Task::Stream(spec), |client, server| {
-            let done = |session: &Session| session.meter().unwrap_or_default();
-            done(client).sent_bytes > 100_000 && done(server).received_bytes > 100_000
+            client.meter().unwrap_or_default().sent_bytes > 100_000
+                && server.meter().unwrap_or_default().received_bytes > 100_000
         });
-        let (sent, received) = (client.sent.expect("sent"), server.received.expect("received"));
+        let sent = client.sent.expect("sent");
+        let received = server.received.expect("received");
         assert!(received.payload_bytes > 0, "{transport} {offered:?}: {received:?}");
         for length in [sent.window, received.window] {
-            let took = clock::now() - begun;
+            let took = clock::now() - begin;
             assert!((MEASURE / 2..=took).contains(&length.get()), "{transport} {offered:?}: {length} of {took} ns");
         }
         if let (Transport::Udp, Some(_)) = (transport, offered) {
-            // 10 Mbit/s in datagrams of 1,448 bytes. A sender that hears late of the window sends fewer in it.
+            // 10 Mbit/s in datagrams of 1,448 bytes. A sender that notices the window late sends fewer in it.
             let due = sent.messages + sent.not_sent + sent.refused;
             assert!((1..=519).contains(&due), "{sent:?}");
             assert_accounted(&sent, &received, 1_448);
@@ -318,14 +331,14 @@ fn resident_bytes() -> u64 {
 }
 
 #[test]
-fn an_open_loop_beyond_what_is_possible_ends_in_time_and_can_be_stopped() {
+fn an_open_loop_at_an_impossible_rate_ends_in_time_and_can_be_stopped() {
     for (transport, arrivals) in [
         (Transport::Udp, Arrivals::Even),
         (Transport::Udp, Arrivals::Poisson),
         (Transport::Tcp, Arrivals::Even),
         (Transport::Tcp, Arrivals::Poisson),
     ] {
-        // As many as can be asked for, so that it is out of reach however fast the machine.
+        // The highest rate that a task may request. No machine reaches it.
         let rate = Some(OpRate::per_second(100_000_000));
         let spec = TransactTask {
             rate,
@@ -338,30 +351,32 @@ fn an_open_loop_beyond_what_is_possible_ends_in_time_and_can_be_stopped() {
         let before = resident_bytes();
         let (client, server) = parts(&task);
         let (client, server) = pair(client, server);
-        let ended = testing::scope(|scope| {
-            let (asking, answering) = (start(scope, &client), start(scope, &server));
-            let ended = asking.join().expect("no panic");
-            answering.join().expect("no panic").expect("the server has counts");
-            ended
+        let client_end = testing::scope(|scope| {
+            let client_thread = start(scope, &client);
+            let server_thread = start(scope, &server);
+            let client_end = client_thread.join().expect("no panic");
+            server_thread.join().expect("no panic").expect("the server has counts");
+            client_end
         });
-        let done = counts(ended).transactions.expect("asks");
-        // 60 million were due in 0.6 s. It ends with the window, and does not send what is left.
+        let done = counts(client_end).transactions.expect("asks");
+        // 60 million were due in 0.6 s. The client does not send the rest after the window.
         assert!(done.not_sent > 10_000_000, "{transport} {arrivals:?}: {} not sent", done.not_sent);
         assert!(done.completed > 0, "{transport} {arrivals:?}: none completed");
-        let grown = resident_bytes().saturating_sub(before);
-        assert!(grown < 200 << 20, "{transport} {arrivals:?}: grew by {} MiB", grown >> 20);
+        let growth = resident_bytes().saturating_sub(before);
+        assert!(growth < 200 << 20, "{transport} {arrivals:?}: grew by {} MiB", growth >> 20);
 
         let (client, server) = parts(&task);
         let (client, server) = pair(long(client), long(server));
         testing::scope(|scope| {
-            let (asking, answering) = (start(scope, &client), start(scope, &server));
+            let client_thread = start(scope, &client);
+            let server_thread = start(scope, &server);
             let (opens, closes) = window(&client);
             clock::sleep_until(opens);
             client.stop("enough");
-            assert!(was_stopped(&asking.join().expect("no panic")));
+            assert!(was_stopped(&client_thread.join().expect("no panic")));
             server.stop("enough");
-            answering.join().expect("no panic").expect_err("stopped, or its client is gone");
-            assert!(clock::now() < closes, "{transport} {arrivals:?}: they went on to the window's end");
+            server_thread.join().expect("no panic").expect_err("stopped, or its client is gone");
+            assert!(clock::now() < closes, "{transport} {arrivals:?}: they continued to the window's end");
         });
     }
 }
@@ -387,16 +402,18 @@ fn large_answers_to_many_small_requests_end_with_the_window() {
     });
     let sent = server.meter().expect("it was at work").sent_bytes;
     assert!(sent < 65_536 * 1_000_000, "it sent all answers: {sent} bytes");
-    // What the window saw of them, not all or nothing: 0.6 s at up to 30 GB/s.
+    // The answers of the window: 0.6 s at up to 30 GB/s.
     let answered = end.flows[0].received_bytes;
     assert!((1..20_000).contains(&answered), "{answered} answered");
     assert_eq!(end.flows[0].sent_bytes, answered * 1_000_000);
 }
 
-/// A session whose threads begin so late, nanoseconds after the start, or that takes a start so much later for its own.
+/// A session of a host that is late.
 struct Late<'a> {
     session: &'a Session,
+    /// Delay of the threads, in nanoseconds.
     threads: u64,
+    /// Delay of the start that the host uses, in nanoseconds.
     start: u64,
 }
 
@@ -430,7 +447,7 @@ impl Conductor for Late<'_> {
 
 #[test]
 fn a_stall_is_in_an_open_loops_latency() {
-    // The answering end starts 150 ms after the asking end's window has opened: requests wait for it.
+    // The server starts 150 ms after the client's window opens. Requests wait for it.
     let spec = TransactTask { rate: Some(OpRate::per_second(1_000)), ..TransactTask::plain(Transport::Tcp) };
     let [client, answering] = <[_; 2]>::from(parts(&Task::Transact(spec)))
         .map(|part| Assignment { timing: Timing::of(Nanos::from_millis(100), Nanos::from_millis(300)), ..part });
@@ -444,7 +461,7 @@ fn a_stall_is_in_an_open_loops_latency() {
     });
     let due = done.latency.count() + done.not_sent;
     assert!(due.abs_diff(300) <= 2, "every request that was due is timed or not sent: {due}");
-    // Those due in the first 150 ms of 300 waited up to 150 ms, and half of these longer than 75 ms.
+    // Requests of the first 150 ms of 300 waited up to 150 ms, and half of them longer than 75 ms.
     let p75 = done.latency.quantile(0.75);
     assert!(p75 > 50_000_000, "p75 {p75}");
     assert!(done.latency.max() > 140_000_000);
@@ -459,7 +476,7 @@ fn an_end_that_starts_late_counts_until_the_other_is_done() {
         let (client, server) = pair(client, answering.clone());
         let (first, late) = testing::scope(|scope| {
             let first = start(scope, &client);
-            // Streams go on for 250 ms after the window: this is later.
+            // Streams continue for 250 ms after the window. This is later.
             let late = Streams.run(&answering, &Late { session: &server, threads: 0, start: 600_000_000 });
             (counts(first.join().expect("no panic")), counts(late))
         });

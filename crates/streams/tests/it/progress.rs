@@ -1,4 +1,4 @@
-//! What is seen of flows while they work.
+//! Meters and samples of flows during the load.
 
 use crate::hosts::{counts, pair, parts, start, stream};
 use linerate_engine::testing::{self, Session};
@@ -9,38 +9,51 @@ use linerate_model::{
 use linerate_testsuite::wait_until;
 use linerate_units::{BitRate, ByteCount, FrameRate, OpRate};
 
-/// What was seen of one end when all was over, and of the sessions at work by `look`, once it says something.
+/// Results of a trial that was observed.
 struct Watched<T> {
+    /// Observation during the load.
     seen: T,
+    /// State of the ends after the trial.
     client: (Meter, Readings),
     server: (Meter, Readings),
     completed: u64,
 }
 
+/// Runs a trial. Calls `look` during the load until it returns an observation.
 fn watched<T>(task: &Task, look: impl Fn(&Session, &Session) -> Option<T>) -> Watched<T> {
     let (client, server) = parts(task);
     let (client, server) = pair(client, server);
     testing::scope(|scope| {
-        let (one, other) = (start(scope, &client), start(scope, &server));
+        let client_thread = start(scope, &client);
+        let server_thread = start(scope, &server);
         let seen = wait_until("something is seen", || look(&client, &server));
-        let done = counts(one.join().expect("no panic"));
-        counts(other.join().expect("no panic"));
-        let after = |session: &Session| (session.meter().expect("it ran"), session.readings().expect("it ran"));
-        let completed = done.transactions.map_or(0, |done| done.completed);
-        Watched { seen, client: after(&client), server: after(&server), completed }
+        let client_counts = counts(client_thread.join().expect("no panic"));
+        counts(server_thread.join().expect("no panic"));
+        let completed = client_counts.transactions.map_or(0, |transactions| transactions.completed);
+        Watched { seen, client: state(&client), server: state(&server), completed }
     })
 }
 
+fn state(session: &Session) -> (Meter, Readings) {
+    (session.meter().expect("it ran"), session.readings().expect("it ran"))
+}
+
+fn value(state: &(Meter, Readings), quantity: Quantity) -> u64 {
+    state.1.get(quantity).expect("the quantity is sampled")
+}
+
 #[test]
-fn tcp_says_how_its_connections_are() {
+fn tcp_connections_are_sampled() {
     for task in [Task::Stream(stream(Transport::Tcp)), Task::Transact(TransactTask::plain(Transport::Tcp))] {
         watched(&task, |client, _| {
             let readings = client.readings()?;
-            let of = |quantity| readings.get(quantity).unwrap_or_default();
-            (of(Quantity::Srtt) > 0 && of(Quantity::CongestionWindow) > 0 && of(Quantity::PeerWindow) > 0).then_some(())
+            [Quantity::Srtt, Quantity::CongestionWindow, Quantity::PeerWindow]
+                .iter()
+                .all(|&quantity| readings.get(quantity) > Some(0))
+                .then_some(())
         });
     }
-    // A stream's receiver has nothing under way.
+    // The receiver of a stream has nothing in flight.
     let received = watched(&Task::Stream(stream(Transport::Tcp)), |_, server| server.readings()).seen;
     assert_eq!(received.get(Quantity::CongestionWindow), None);
 }
@@ -51,15 +64,16 @@ fn datagrams_are_counted_from_the_start_with_those_missing() {
     let net = Net { socket, ..Net::plain(Transport::Udp) };
     let spec = StreamTask { net, offload: false, ..stream(Transport::Udp) };
     let watched = watched(&Task::Stream(spec), |client, server| {
-        // Before the window opens, 100 ms after the start, or later.
+        // At any time: the window opens 100 ms after the start.
         (client.meter()?.sent_bytes > 0 && server.meter()?.lost > 0).then_some(())
     });
-    let (sent, received) = (watched.client, watched.server);
-    let datagrams = |end: &(Meter, Readings), quantity| end.1.get(quantity).expect("datagrams are counted");
-    let (out, into) = (datagrams(&sent, Quantity::SentMessages), datagrams(&received, Quantity::ReceivedMessages));
-    assert_eq!((sent.0.sent_bytes, received.0.received_bytes), (out * 1_448, into * 1_448));
-    // What is missing behind the last one that came is not known.
-    assert!(received.0.lost > 0 && into + received.0.lost <= out, "{out} sent, {into} received, {:?}", received.0);
+    let sent = value(&watched.client, Quantity::SentMessages);
+    let received = value(&watched.server, Quantity::ReceivedMessages);
+    let client = watched.client.0;
+    let server = watched.server.0;
+    assert_eq!((client.sent_bytes, server.received_bytes), (sent * 1_448, received * 1_448));
+    // The receiver does not know of losses after the last datagram that arrived.
+    assert!(server.lost > 0 && received + server.lost <= sent, "{sent} sent, {received} received, {server:?}");
 }
 
 #[test]
@@ -81,9 +95,9 @@ fn every_answer_is_in_a_bucket() {
     }
 }
 
-/// Nothing sends so much.
+/// No host reaches these rates.
 #[test]
-fn a_sender_that_cannot_keep_its_rate_is_seen_to_be_late() {
+fn a_sender_that_misses_its_rate_is_late() {
     let datagrams = Some(Offered::MessagesPerS(FrameRate::per_second(100_000_000)));
     let bytes = Some(Offered::PayloadBps(BitRate::per_second(100_000_000_000_000)));
     let requests = Some(OpRate::per_second(100_000_000));
@@ -100,5 +114,5 @@ fn a_sender_that_cannot_keep_its_rate_is_seen_to_be_late() {
     }
     let slow = Task::Stream(StreamTask { offered: None, ..stream(Transport::Udp) });
     let late = watched(&slow, |client, _| client.readings()?.get(Quantity::Lateness)).seen;
-    assert_eq!(late, 0, "without a schedule none is late");
+    assert_eq!(late, 0, "without a schedule");
 }

@@ -1,4 +1,4 @@
-//! Streams that end when a number of bytes was moved, and what both ends count.
+//! Streams that end after a number of bytes, and the counts of both ends.
 
 use crate::hosts::{TIMEOUT, counts, flows, pair, parts, start, stream};
 use linerate_engine::testing::{self, Reached, Session};
@@ -6,7 +6,7 @@ use linerate_model::{Assignment, Direction, EndCounts, Offered, StreamTask, Task
 use linerate_testsuite::wait_until;
 use linerate_units::{BitRate, ByteCount, Nanos};
 
-/// No whole number of messages, nor of segments.
+/// Bytes of a stream. No multiple of a message or a segment.
 const VOLUME: u64 = 20_000_003;
 /// Longer than any of these tests takes.
 const LONGEST: Nanos = Nanos::from_secs(60);
@@ -15,14 +15,14 @@ fn of_volume(bytes: u64, task: StreamTask) -> Task {
     Task::Stream(StreamTask { volume: Some(ByteCount::new(bytes)), ..task })
 }
 
-/// The sessions of both ends, with a warm-up and at most so long.
+/// Makes the sessions of both ends with a warm-up and a longest time.
 fn sessions(task: &Task, warmup: Nanos, longest: Nanos) -> (Session, Session) {
     let (client, server) = parts(task);
     let timing = |part: Assignment| Assignment { timing: Timing::of(warmup, longest), ..part };
     pair(timing(client), timing(server))
 }
 
-/// Runs both to their ends, which their bytes bring. Returns what client and server counted.
+/// Runs both sessions until all bytes have arrived. Returns the counts of client and server.
 fn run(task: &Task, warmup: Nanos) -> [EndCounts; 2] {
     let (client, server) = sessions(task, warmup, LONGEST);
     let ended = testing::scope(|scope| {
@@ -36,13 +36,13 @@ fn run(task: &Task, warmup: Nanos) -> [EndCounts; 2] {
     ended
 }
 
-/// Both ends of each direction that has data: sender, receiver.
+/// Returns sender and receiver of each direction with data.
 fn ways([client, server]: &[EndCounts; 2]) -> Vec<(&EndCounts, &EndCounts)> {
     [(client, server), (server, client)].into_iter().filter(|(sender, _)| sender.sent.is_some()).collect()
 }
 
 #[test]
-fn tcp_moves_exactly_that_many_bytes_over_all_flows_of_a_direction() {
+fn all_flows_of_a_tcp_direction_move_exactly_the_volume() {
     for (direction, count, each) in
         [(Direction::Send, 1, 1), (Direction::Receive, 3, 1), (Direction::Both, 2, 2), (Direction::Both, 200, 2)]
     {
@@ -51,7 +51,8 @@ fn tcp_moves_exactly_that_many_bytes_over_all_flows_of_a_direction() {
         let ways = ways(&ends);
         assert_eq!(ways.len(), each, "{direction:?}");
         for (sender, receiver) in ways {
-            let (sent, received) = (sender.sent.as_ref().expect("sent"), receiver.received.as_ref().expect("received"));
+            let sent = sender.sent.as_ref().expect("sent");
+            let received = receiver.received.as_ref().expect("received");
             assert_eq!((sent.payload_bytes, received.payload_bytes), (VOLUME, VOLUME), "{direction:?} {count}");
             assert!(!sent.window.is_zero() && !received.window.is_zero() && received.window < LONGEST, "{received:?}");
             let of_flows = receiver.flows.iter().map(|flow| flow.received_bytes).sum::<u64>();
@@ -61,7 +62,7 @@ fn tcp_moves_exactly_that_many_bytes_over_all_flows_of_a_direction() {
 }
 
 #[test]
-fn the_figure_is_the_bytes_over_the_time_that_they_took() {
+fn the_window_is_the_time_that_the_bytes_take() {
     let rate = 80_000_000;
     for transport in [Transport::Tcp, Transport::Udp] {
         let offered = Some(Offered::PayloadBps(BitRate::per_second(rate)));
@@ -69,8 +70,9 @@ fn the_figure_is_the_bytes_over_the_time_that_they_took() {
         let task =
             StreamTask { net: flows(transport, 2), offered, message_bytes: ByteCount::new(1_250), ..stream(transport) };
         let ends = run(&of_volume(2_000_000, task), Nanos::default());
-        let (sent, received) = (ends[0].sent.as_ref().expect("sent"), ends[1].received.as_ref().expect("received"));
-        // A schedule is kept by any host to a few bursts, and one that is held up only takes longer.
+        let sent = ends[0].sent.as_ref().expect("sent");
+        let received = ends[1].received.as_ref().expect("received");
+        // Any host keeps a schedule to a few bursts. A stalled host only takes longer.
         let least = Nanos::from_millis(190);
         assert!(sent.window >= least && received.window >= least, "{transport}: {sent:?} {received:?}");
         assert!(sent.window < LONGEST && received.window < LONGEST, "{transport}: {sent:?} {received:?}");
@@ -91,9 +93,10 @@ fn udp_sends_whole_datagrams_and_marks_the_end() {
         // 1,448 bytes each.
         let ends = run(&of_volume(1_000_000, task), Nanos::default());
         for (sender, receiver) in ways(&ends) {
-            let (sent, received) = (sender.sent.as_ref().expect("sent"), receiver.received.as_ref().expect("received"));
+            let sent = sender.sent.as_ref().expect("sent");
+            let received = receiver.received.as_ref().expect("received");
             assert_eq!((sent.messages, sent.payload_bytes, sent.not_sent), (691, 691 * 1_448, 0), "{direction:?}");
-            // Where the receiver's socket had no room, some are lost.
+            // Some are lost if the receiver's socket is full.
             assert!(0 < received.arrived && received.arrived <= 691, "{received:?}");
             assert!(received.arrived == 691 || received.socket_drops > 0, "{received:?}");
             assert_eq!(
@@ -107,7 +110,8 @@ fn udp_sends_whole_datagrams_and_marks_the_end() {
 #[test]
 fn a_warm_up_comes_before_the_bytes() {
     let [client, server] = run(&of_volume(VOLUME, stream(Transport::Tcp)), Nanos::from_millis(100));
-    let (sent, received) = (client.sent.expect("sent"), server.received.expect("received"));
+    let sent = client.sent.expect("sent");
+    let received = server.received.expect("received");
     assert_eq!(sent.payload_bytes, VOLUME);
     assert!(received.payload_bytes > 0 && !received.window.is_zero(), "{received:?}");
 }
@@ -123,7 +127,8 @@ fn the_longest_time_ends_what_the_bytes_do_not() {
             let running = [start(scope, &client), start(scope, &server)];
             running.map(|running| counts(running.join().expect("no panic")))
         });
-        let (sent, received) = (client.sent.expect("sent"), server.received.expect("received"));
+        let sent = client.sent.expect("sent");
+        let received = server.received.expect("received");
         assert!(0 < sent.payload_bytes && sent.payload_bytes < 1 << 40, "{transport}: {sent:?}");
         assert!(received.payload_bytes > 0 && sent.window.get() >= longest.get() / 2, "{transport}: {received:?}");
     }
@@ -134,13 +139,13 @@ fn a_stop_in_the_middle_ends_both_ends() {
     for transport in [Transport::Tcp, Transport::Udp] {
         let (client, server) = sessions(&of_volume(1 << 50, stream(transport)), Nanos::default(), LONGEST);
         testing::scope(|scope| {
-            let (running, serving) = (start(scope, &client), start(scope, &server));
+            let threads = [start(scope, &client), start(scope, &server)];
             assert!(client.wait_for(Reached::Running, TIMEOUT));
             wait_until("there is traffic", || client.meter().filter(|meter| meter.sent_bytes > 0));
             client.stop("enough");
             server.stop("enough");
-            for ended in [running, serving] {
-                ended.join().expect("no panic").expect_err("it was stopped");
+            for thread in threads {
+                thread.join().expect("no panic").expect_err("it was stopped");
             }
             assert!(client.has_ended() && server.has_ended());
         });

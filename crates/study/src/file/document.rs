@@ -13,32 +13,32 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// What the file of a study asks for.
+/// The kind of a study, by its file.
 #[derive(Debug, Clone)]
 pub enum StudyFile {
-    /// To read what others have measured.
+    /// Results that others have measured.
     Imported(Imported),
-    /// To measure it.
+    /// A study to measure.
     Measured(Measured),
 }
 
 /// A study without its data.
 #[derive(Debug, Clone)]
 pub struct Imported {
-    /// What is known so far. Factors whose levels the file does not list have none yet.
+    /// The study as the file has it. Factors without listed levels have none yet.
     pub(super) study: Study,
     pub(super) columns: Vec<FactorColumn>,
-    /// What a value is multiplied with to be in the unit of its measure.
+    /// Factor by which values of the data are multiplied, for each measure.
     pub(super) scales: Vec<f64>,
     data: PathBuf,
 }
 
-/// How the data's column of a factor is read.
+/// Rules for reading a factor's column of the data.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FactorColumn {
-    /// Its levels are those of the file, and no others.
+    /// Whether levels other than those of the file are errors.
     pub(super) closed: bool,
-    /// It may be empty, where the factor does not apply.
+    /// Whether the column may be empty, if the factor does not apply.
     pub(super) optional: bool,
 }
 
@@ -56,33 +56,33 @@ impl StudyFile {
 }
 
 impl Imported {
-    /// Where the data are, relative to the folder of the file.
+    /// Returns the path of the data, relative to the folder of the file.
     pub fn data(&self) -> &Path {
         &self.data
     }
 }
 
-/// The text that errors point into.
+/// The text that errors refer to.
 pub(super) struct Source<'a> {
     pub(super) file: &'a str,
     text: &'a str,
 }
 
 impl Source<'_> {
-    /// The error at a value of the file.
+    /// Returns the error at a value of the file.
     pub(super) fn fault<T>(&self, at: &Spanned<T>, field: &str, problem: String) -> StudyError {
         let line = self.line(at.span().start);
         StudyError::Field { file: self.file.to_owned(), line, field: field.to_owned(), problem }
     }
 
-    /// The line of a place in the file, counted from one.
+    /// Returns the line of a place in the file, from 1.
     pub(super) fn line(&self, place: usize) -> usize {
         let before = self.text.get(..place).unwrap_or(self.text);
         before.matches('\n').count() + 1
     }
 }
 
-/// Where the values come from.
+/// Source of the values.
 pub(super) enum Reading {
     Data(PathBuf),
     Run(Box<RunEntry>, Tests),
@@ -152,11 +152,12 @@ impl Document {
                 return Err(source.fault(run, "run", problem));
             }
         };
-        let mut known = BTreeSet::new();
+        let mut names = BTreeSet::new();
         let mut columns = Vec::new();
-        let (mut factors, mut settings) = (Vec::new(), Vec::new());
+        let mut factors = Vec::new();
+        let mut settings = Vec::new();
         for entry in self.factors {
-            once(source, &mut known, &entry.column, "column")?;
+            once(source, &mut names, &entry.column, "column")?;
             columns.push(FactorColumn { closed: entry.levels.is_some(), optional: entry.optional });
             let (factor, setting) = entry.factor(source, &reading)?;
             factors.push(factor);
@@ -166,9 +167,10 @@ impl Document {
             let problem = "nothing was measured; name at least one column of the data".to_owned();
             return Err(source.fault(&self.measures, "measures", problem));
         }
-        let (mut measures, mut values) = (Vec::new(), Vec::new());
+        let mut measures = Vec::new();
+        let mut values = Vec::new();
         for entry in self.measures.into_inner() {
-            once(source, &mut known, &entry.column, "column")?;
+            once(source, &mut names, &entry.column, "column")?;
             let at = entry.column.clone();
             let (measure, value) = entry.measure(source, &reading)?;
             if measures.iter().any(|other: &Measure| other.title == measure.title) {
@@ -236,7 +238,7 @@ impl Document {
     }
 }
 
-/// Refuses a name that stood before.
+/// Refuses a name that was used before.
 pub(super) fn once(
     source: &Source<'_>,
     known: &mut BTreeSet<String>,

@@ -1,12 +1,12 @@
-//! Why files are no study.
+//! Errors in the files of a study.
 
-/// What is wrong, and where.
+/// An error, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StudyError {
     /// Not TOML, or TOML with fields of other names or kinds; the message shows the line and the field.
     #[error("{file}: {message}")]
     Toml {
-        /// The file.
+        /// Name of the file.
         file: String,
         /// Line, field and what was expected.
         message: String,
@@ -14,23 +14,23 @@ pub enum StudyError {
     /// A field that reads well but cannot be.
     #[error("{file}, line {line}, field `{field}`: {problem}")]
     Field {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// The line, counted from one.
+        /// Line, from 1.
         line: usize,
-        /// The field, or the column of the data.
+        /// Field, or column of the data.
         field: String,
-        /// What is wrong with it, and what was expected.
+        /// Problem with it, and what was expected.
         problem: String,
     },
     /// A line of the data that is none, or data without any.
     #[error("{file}, line {line}: {problem}")]
     Line {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// The line, counted from one.
+        /// Line, from 1.
         line: usize,
-        /// What is wrong with it, and what was expected.
+        /// Problem with it, and what was expected.
         problem: String,
     },
 }

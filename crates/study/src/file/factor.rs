@@ -24,7 +24,7 @@ pub(super) struct FactorEntry {
 }
 
 impl FactorEntry {
-    /// The factor, and how it is set where it is measured.
+    /// Returns the factor, and how it is set in a measured study.
     pub(super) fn factor(self, source: &Source<'_>, reading: &Reading) -> Result<(Factor, Setting), StudyError> {
         let numeric = self.unit.is_some() || self.of == Some(FactorOf::Message);
         let mut known = BTreeSet::new();
@@ -63,7 +63,7 @@ impl FactorEntry {
     }
 }
 
-/// A field is out of place in a study that is imported.
+/// Returns the error text for a field that an imported study must not have.
 pub(super) fn only_measured() -> String {
     "is for studies that are measured, which have `[run]`; this one is imported: expected it to be left out".to_owned()
 }
@@ -97,9 +97,10 @@ enum PriceEntry {
 
 impl LevelEntry {
     fn level(self, source: &Source<'_>, numeric: bool, of: Option<FactorOf>) -> Result<Level, StudyError> {
-        let value = match numeric {
-            true => Some(number(self.name.get_ref()).map_err(|problem| source.fault(&self.name, "name", problem))?),
-            false => None,
+        let value = if numeric {
+            Some(number(self.name.get_ref()).map_err(|problem| source.fault(&self.name, "name", problem))?)
+        } else {
+            None
         };
         if let (Some(FactorOf::Message), Some(bytes)) = (of, value) {
             whole_bytes(self.name.get_ref(), bytes).map_err(|problem| source.fault(&self.name, "name", problem))?;
@@ -140,7 +141,7 @@ impl LevelEntry {
     }
 }
 
-/// Messages are whole bytes.
+/// Checks that a message size is a whole number of bytes.
 pub(super) fn whole_bytes(name: &str, value: f64) -> Result<(), String> {
     if value.fract() == 0.0 && value <= f64::from(u32::MAX) {
         return Ok(());
@@ -148,7 +149,7 @@ pub(super) fn whole_bytes(name: &str, value: f64) -> Result<(), String> {
     Err(format!("`{name}` is no size of a message; expected whole bytes, as in 1472"))
 }
 
-/// A number as data have it: finite and not negative.
+/// Parses a number of the data: finite and not negative.
 pub(super) fn number(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 && text.trim().starts_with(|c: char| c.is_ascii_digit()) => {

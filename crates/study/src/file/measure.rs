@@ -25,16 +25,16 @@ pub(super) struct MeasureEntry {
     transport: Option<Transport>,
 }
 
-/// Whether studies gather a metric.
+/// Returns whether studies gather a metric.
 fn of_studies(metric: Metric) -> bool {
     metric.unit().is_some()
 }
 
-/// How the values of a measure come about.
+/// Source of a measure's values.
 pub(super) enum Value {
-    /// From the data, times so much.
+    /// Values of the data, multiplied by this factor.
     Scaled(f64),
-    /// From records.
+    /// Values of records.
     Gathered(Gathered),
 }
 
@@ -49,7 +49,7 @@ impl Value {
 }
 
 impl MeasureEntry {
-    /// The measure, and how its values come about.
+    /// Returns the measure and the source of its values.
     pub(super) fn measure(self, source: &Source<'_>, reading: &Reading) -> Result<(Measure, Value), StudyError> {
         let (unit, counts, value) = match reading {
             Reading::Data(_) => {
@@ -76,7 +76,7 @@ impl MeasureEntry {
         Ok((Measure { title, column, metric, unit, counts, path }, value))
     }
 
-    /// The unit of a column of data, and what turns its values into those that are kept.
+    /// Returns the unit of a column of data, and the factor that converts its values to it.
     fn written_unit(&self, source: &Source<'_>) -> Result<(MeasureUnit, f64), StudyError> {
         for (field, name) in [(&self.metric, "metric"), (&self.test, "test")] {
             if let Some(field) = field {
@@ -104,7 +104,7 @@ impl MeasureEntry {
         }
     }
 
-    /// The figure of a record, and its unit.
+    /// Returns the metric and its unit.
     fn metric(&self, source: &Source<'_>) -> Result<(Metric, MeasureUnit), StudyError> {
         if let Some(unit) = &self.unit {
             let problem = "is that of the metric in a study that is measured; expected it to be left out".to_owned();

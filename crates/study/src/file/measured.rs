@@ -1,4 +1,4 @@
-//! A study that is measured: its runs, which of them are done, and what they amount to.
+//! Measured studies: their runs, the runs that are done, and their results.
 
 use super::StudyError;
 use super::document::Source;
@@ -11,51 +11,51 @@ use linerate_model::{CaveatKind, Firmness, Record, RecordId, StudyRun};
 use std::collections::BTreeMap;
 use toml::Spanned;
 
-/// A study and what it runs.
+/// A study and its runs.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// Without its cells.
+    /// The study without its cells.
     pub(super) study: Study,
     pub(super) settings: Vec<Setting>,
-    /// What each measure is of a record.
+    /// Metric and test of each measure.
     pub(super) metrics: Vec<Gathered>,
     pub(super) tests: Vec<NamedTest>,
-    /// All runs.
+    /// Runs, in their order.
     pub(super) order: Vec<Slot>,
-    /// The order in words.
+    /// The order as sentences.
     pub(super) design: String,
 }
 
-/// A measure's figure, and the test whose record has it.
+/// The metric of a measure, and the test that gives it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gathered {
     pub(super) metric: Metric,
-    /// An index into the tests.
+    /// Index into the tests.
     pub(super) test: usize,
-    /// The line of the study's file that names the metric, counted from one.
+    /// Line of the study's file that names the metric, from 1.
     pub(super) line: usize,
 }
 
-/// A test that each cell of its factors goes through.
+/// A test that runs in each cell of its factors.
 #[derive(Debug, Clone)]
 pub(super) struct NamedTest {
-    /// None where it is the only one.
+    /// `None` if it is the only test.
     pub(super) name: Option<String>,
     pub(super) words: Template,
-    /// The words for `linerate lab`; none where the study has no lab.
+    /// Words for `linerate lab`; `None` if the study has no lab.
     pub(super) lab: Option<Template>,
 }
 
-/// How a factor is set.
+/// The way a factor is set.
 #[derive(Debug, Clone)]
 pub(super) struct Setting {
     pub(super) column: Spanned<String>,
-    /// For each level the words that stand for it, where these are not its name.
+    /// Words that stand for each level; `None` stands for its name.
     pub(super) words: Vec<Option<String>>,
     pub(super) set: Option<Set>,
 }
 
-/// What sets a factor beside its place in the words of test and lab.
+/// A step that sets a factor, in addition to its place in the words of test and lab.
 #[derive(Debug, Clone)]
 pub(super) enum Set {
     Command { command: String, undo: Option<String>, host: Option<String> },
@@ -65,38 +65,38 @@ pub(super) enum Set {
 /// A command that sets a factor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostCommand {
-    /// For `sh -c`.
+    /// Script for `sh -c`.
     pub command: String,
-    /// What takes it back.
+    /// Script that undoes it.
     pub undo: Option<String>,
-    /// The lab's host in which it runs; none for this machine.
+    /// Host of the lab in which it runs; `None` for this machine.
     pub host: Option<String>,
 }
 
 /// One run of a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedRun {
-    /// Which it is.
+    /// Place in the study.
     pub is: StudyRun,
-    /// The levels in words: `link 100Mbit/s, message size 64 bytes`.
+    /// Levels: `link 100Mbit/s, message size 64 bytes`.
     pub name: String,
-    /// The command with its lab, as its record keeps it: secrets left out.
+    /// Command with its lab, as its record keeps it: without secrets.
     pub command: Vec<String>,
-    /// What a person has to have done, by factor.
+    /// Steps that a person must have done, by factor.
     pub steps: BTreeMap<usize, String>,
-    /// What must have been run, by factor.
+    /// Commands that must have run, by factor.
     pub commands: BTreeMap<usize, HostCommand>,
-    /// The words for `linerate lab`; none where there is no lab.
+    /// Words for `linerate lab`; `None` if there is no lab.
     pub lab: Option<Vec<String>>,
-    /// The words of the test.
+    /// Words of the test.
     pub test: Vec<String>,
-    /// The level of each factor; none where the test does not use the factor.
+    /// Level of each factor; `None` if the test does not use the factor.
     pub(super) cell: Vec<Option<usize>>,
-    /// Which of the tests it is.
+    /// Index into the tests.
     at: usize,
 }
 
-/// A record that is no run of the study after all.
+/// A record that lacks the figure of a measure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("measure `{column}` of study {study}: {why} (record {record})")]
 pub struct NoValue {
@@ -107,22 +107,22 @@ pub struct NoValue {
 }
 
 impl Measured {
-    /// The study's name.
+    /// Returns the study's name.
     pub fn name(&self) -> &str {
         &self.study.name
     }
 
-    /// Whether it builds a lab.
+    /// Returns whether it builds a lab.
     pub fn is_in_lab(&self) -> bool {
         self.tests.iter().any(|test| test.lab.is_some())
     }
 
-    /// All runs in their order. `discreet` leaves the secrets out of a word.
+    /// Returns all runs in their order. `discreet` removes the secrets from a word.
     pub fn runs(&self, discreet: impl Fn(&str) -> String) -> Vec<PlannedRun> {
         self.order.iter().filter_map(|slot| self.run(slot, &discreet)).collect()
     }
 
-    /// One run; none if its words are none, which [`Self::check`] has refused.
+    /// Returns one run; `None` if its words cannot be split, which [`Self::check`] has refused.
     fn run(&self, slot: &Slot, discreet: impl Fn(&str) -> String) -> Option<PlannedRun> {
         let Slot { cell, repeat, test: at } = slot;
         let test = shlex::split(&self.test_of(slot))?;
@@ -150,7 +150,7 @@ impl Measured {
                 .collect(),
             repeat: *repeat,
             test: self.tests[*at].name.clone(),
-            set: commands.values().map(HostCommand::said).collect(),
+            set: commands.values().map(HostCommand::with_host).collect(),
         };
         let command = command.iter().map(|word| discreet(word)).collect();
         let name = [Some(self.cell_name(cell)), is.test.clone()].into_iter().flatten().filter(|name| !name.is_empty());
@@ -158,7 +158,7 @@ impl Measured {
         Some(PlannedRun { is, name, command, steps, commands, lab, test, cell: cell.clone(), at: *at })
     }
 
-    /// Refuses cells whose words or whose path cannot be.
+    /// Refuses cells with words that cannot be split, or with an impossible path.
     pub(super) fn check(&self, source: &Source<'_>, tests: &Tests) -> Result<(), StudyError> {
         for slot in &self.order {
             let broken = || {
@@ -191,7 +191,7 @@ impl Measured {
         Ok(())
     }
 
-    /// The study with the values of `records`, where its runs have any, in the order of the levels. Of several records of one run the
+    /// Returns the study with the values of `records`, in the order of the levels. If a run has several records, the
     /// first counts.
     pub fn gathered(&self, runs: &[PlannedRun], records: &[Record]) -> Result<Study, NoValue> {
         let kept = Kept::of(records);
@@ -203,49 +203,56 @@ impl Measured {
             }
         }
         let mut study = self.study.clone();
-        let mut of_all = Vec::new();
+        let mut measured = Vec::new();
         for (levels, mut tests) in cells {
             tests.iter_mut().for_each(|repeats| repeats.sort_by_key(|(repeat, _)| *repeat));
-            let values = (0..self.metrics.len()).map(|measure| {
-                let values = tests[self.metrics[measure].test].iter().map(|(_, record)| self.value(measure, record));
-                values.filter_map(Result::transpose).collect::<Result<Vec<f64>, NoValue>>()
-            });
-            let values = values.collect::<Result<_, _>>()?;
-            let of_repeats = |gathered: &Gathered| {
-                let all = tests[gathered.test].iter().map(|(_, record)| gathered.metric.firmness_of_record(record));
-                all.fold(Firmness::Firm, Firmness::and)
-            };
-            let firmness: Vec<Firmness> = self.metrics.iter().map(of_repeats).collect();
-            let firmness = if firmness.iter().all(|one| one.is_firm()) { Vec::new() } else { firmness };
+            let mut values = Vec::new();
+            let mut firmness = Vec::new();
+            for (measure, gathered) in self.metrics.iter().enumerate() {
+                let mut of_repeats = Vec::new();
+                let mut firm = Firmness::Firm;
+                for (_, record) in &tests[gathered.test] {
+                    of_repeats.extend(self.value(measure, record)?);
+                    firm = firm.and(gathered.metric.firmness_of_record(record));
+                }
+                values.push(of_repeats);
+                firmness.push(firm);
+            }
+            if firmness.iter().all(|firmness| firmness.is_firm()) {
+                firmness.clear();
+            }
             study.cells.push(StudyCell {
                 levels: levels.to_vec(),
                 values,
                 stated: std::collections::BTreeMap::new(),
                 firmness,
             });
-            of_all.extend(tests.into_iter().flatten().map(|(_, record)| record));
+            measured.extend(tests.into_iter().flatten().map(|(_, record)| record));
         }
-        if of_all.len() < runs.len() {
-            let problem = format!("{} of {} runs are measured; `linerate run` goes on", of_all.len(), runs.len());
-            study.caveats.push(problem);
+        if measured.len() < runs.len() {
+            let caveat = format!("{} of {} runs are measured; `linerate run` goes on", measured.len(), runs.len());
+            study.caveats.push(caveat);
         }
-        study.caveats.extend(open(&study));
-        study.caveats.extend(doubts(&of_all));
+        study.caveats.extend(firmness_caveat(&study));
+        study.caveats.extend(caveats(&measured));
         study.method = format!("{} {}", study.method.trim_end(), self.design);
         Ok(study)
     }
 
-    /// The column and the metric of each measure that is taken from `run`, and the line of the study's file that names the metric.
+    /// Returns column and metric of each measure that `run` gives, and the line of the study's file that names the
+    /// metric.
     pub fn metrics(&self, run: &PlannedRun) -> impl Iterator<Item = (&str, Metric, usize)> {
-        let of = |at: usize| (self.study.measures[at].column.as_str(), self.metrics[at].metric, self.metrics[at].line);
-        self.measures_of(run.at).map(of)
+        self.measures_of(run.at).map(|measure| {
+            let Gathered { metric, line, .. } = self.metrics[measure];
+            (self.study.measures[measure].column.as_str(), metric, line)
+        })
     }
 
     fn measures_of(&self, test: usize) -> impl Iterator<Item = usize> {
         (0..self.metrics.len()).filter(move |at| self.metrics[*at].test == test)
     }
 
-    /// The value of a measure in one record.
+    /// Returns the value of a measure in one record.
     pub fn value(&self, measure: usize, record: &Record) -> Result<Option<f64>, NoValue> {
         self.metrics[measure].metric.of_record(record).map_err(|why| NoValue {
             study: self.study.name.clone(),
@@ -255,14 +262,18 @@ impl Measured {
         })
     }
 
-    /// What the record of a run says of its measures, in words; that one of them is no figure of the test is an error.
+    /// Formats the values of a run's measures.
+    ///
+    /// # Errors
+    /// The test does not give one of the measures.
     pub fn said(&self, run: &PlannedRun, record: &Record) -> Result<String, NoValue> {
-        let of = |measure: usize| {
+        let mut values = Vec::new();
+        for measure in self.measures_of(run.at) {
             let value = self.value(measure, record)?;
-            let said = value.map_or_else(|| "nothing".to_owned(), |value| self.metrics[measure].metric.show(value));
-            Ok(format!("{} {said}", self.study.measures[measure].title))
-        };
-        self.measures_of(run.at).map(of).collect::<Result<Vec<_>, _>>().map(|said| said.join(", "))
+            let text = value.map_or_else(|| "nothing".to_owned(), |value| self.metrics[measure].metric.show(value));
+            values.push(format!("{} {text}", self.study.measures[measure].title));
+        }
+        Ok(values.join(", "))
     }
 
     fn test_of(&self, slot: &Slot) -> String {
@@ -277,11 +288,11 @@ impl Measured {
         template.filled(|factor| slot.cell[factor].map_or_else(String::new, |level| self.words(factor, level)))
     }
 
-    /// The words for a level; a name is one word.
+    /// Returns the words for a level; a name is quoted as one word.
     fn words(&self, factor: usize, level: usize) -> String {
-        let given = self.settings[factor].words[level].clone();
         let name = self.level(factor, level);
-        given.unwrap_or_else(|| shlex::try_quote(name).map_or_else(|_| name.to_owned(), |name| name.into_owned()))
+        let words = self.settings[factor].words[level].clone();
+        words.unwrap_or_else(|| shlex::try_quote(name).map_or_else(|_| name.to_owned(), |name| name.into_owned()))
     }
 
     fn level(&self, factor: usize, level: usize) -> &str {
@@ -289,26 +300,28 @@ impl Measured {
     }
 
     fn cell_name(&self, cell: &[Option<usize>]) -> String {
-        let named = self.study.factors.iter().enumerate().filter_map(|(at, factor)| {
+        let mut names = Vec::new();
+        for (at, factor) in self.study.factors.iter().enumerate() {
+            let Some(level) = cell[at] else { continue };
             let unit = factor.unit.as_ref().map_or_else(String::new, |unit| format!(" {unit}"));
-            Some(format!("{} {}{unit}", factor.title, self.level(at, cell[at]?)))
-        });
-        named.collect::<Vec<_>>().join(", ")
+            names.push(format!("{} {}{unit}", factor.title, self.level(at, level)));
+        }
+        names.join(", ")
     }
 }
 
 impl HostCommand {
-    /// The command and where it runs.
-    fn said(&self) -> String {
+    /// Formats the command with its host.
+    fn with_host(&self) -> String {
         self.host.as_ref().map_or_else(|| self.command.clone(), |host| format!("{host}: {}", self.command))
     }
 }
 
-/// Records by the run that they are, the first of each kind first.
+/// Records by the levels and the repeat of their run. If a run has several, the first one given comes first.
 pub struct Kept<'a>(BTreeMap<(&'a BTreeMap<String, String>, u32), Vec<&'a Record>>);
 
 impl<'a> Kept<'a> {
-    /// These records.
+    /// Sorts records by their run.
     pub fn of(records: &'a [Record]) -> Self {
         let mut kept: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
         for record in records {
@@ -319,42 +332,45 @@ impl<'a> Kept<'a> {
         Self(kept)
     }
 
-    /// The record of a run, by the same command and with the same things set.
+    /// Returns the record of a run that has the same command and the same factors set.
     pub fn find(&self, run: &PlannedRun) -> Option<&'a Record> {
         let records = self.0.get(&(&run.is.levels, run.is.repeat))?;
         records.iter().copied().find(|record| record.study.as_ref() == Some(&run.is) && record.command == run.command)
     }
 }
 
-/// The records of one test in one cell, each with its repeat.
+/// Records of one test in one cell, each with its repeat.
 type Repeats<'a> = Vec<(u32, &'a Record)>;
 
-/// What is said of results that are not firm; none where all are.
-fn open(study: &Study) -> Option<String> {
-    let measured =
-        |cell: &StudyCell| (0..cell.values.len()).filter(|at| !cell.values[*at].is_empty()).collect::<Vec<_>>();
-    let results = || study.cells.iter().flat_map(|cell| measured(cell).into_iter().map(move |measure| (cell, measure)));
-    let open = results().filter(|(cell, measure)| !cell.firmness_of(*measure).is_firm()).count();
+/// Returns a caveat that counts the results that are not firm; `None` if all are firm.
+fn firmness_caveat(study: &Study) -> Option<String> {
+    let mut results = 0;
+    let mut open = 0;
+    for cell in &study.cells {
+        for measure in (0..cell.values.len()).filter(|measure| !cell.values[*measure].is_empty()) {
+            results += 1;
+            open += usize::from(!cell.firmness_of(measure).is_firm());
+        }
+    }
     (open > 0).then(|| {
         format!(
-            "{open} of {} results are not firm: the tester did not offer the load that was to decide. Rates among them are lower \
-             bounds. They take part in no finding, but that a lower bound may be ahead of another result.",
-            results().count()
+            "{open} of {results} results are not firm: the tester did not offer the load that was to decide. Rates among them are lower \
+             bounds. They take part in no finding, but that a lower bound may be ahead of another result."
         )
     })
 }
 
-/// The doubts of the records' results and of the records, each kind once: how often, and the first in its own words.
-fn doubts(records: &[&Record]) -> Vec<String> {
+/// Returns the caveats of the records and of their results, each kind once: its count, and the text of the first.
+fn caveats(records: &[&Record]) -> Vec<String> {
     let mut kinds: BTreeMap<CaveatKind, (usize, &str)> = BTreeMap::new();
     for record in records {
         let of_results = record.results.iter().flat_map(|result| &result.caveats);
-        let mut of_record: Vec<_> = record.caveats.iter().chain(of_results).collect();
-        of_record.sort_by_key(|caveat| caveat.kind);
-        of_record.dedup_by_key(|caveat| caveat.kind);
-        // Each run of a study is one; the study has the repeats.
-        of_record.retain(|caveat| caveat.kind != CaveatKind::FewRuns);
-        for caveat in of_record {
+        let mut caveats: Vec<_> = record.caveats.iter().chain(of_results).collect();
+        caveats.sort_by_key(|caveat| caveat.kind);
+        caveats.dedup_by_key(|caveat| caveat.kind);
+        // Each record of a study has one run; the study repeats it.
+        caveats.retain(|caveat| caveat.kind != CaveatKind::FewRuns);
+        for caveat in caveats {
             kinds.entry(caveat.kind).or_insert((0, &caveat.text)).0 += 1;
         }
     }

@@ -1,6 +1,6 @@
 //! Studies read from files: a TOML file that names factors and levels, and a CSV file of results or what is to be run.
 //!
-//! Either all of it is read or nothing: each error names the file, the line, the field and what was expected there.
+//! A study is read whole or not at all: each error names the file, the line, the field and what was expected there.
 
 mod document;
 mod error;

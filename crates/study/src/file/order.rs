@@ -1,9 +1,10 @@
-//! In which order the cells of a study are run.
+//! The order in which the cells of a study are run.
 //!
-//! What drifts while a study runs (temperature, other load) must not look like a factor. So each repeat is a block that holds every
-//! cell once, in an order of its own (a randomised complete block design). A factor that is hard to set stays for many runs: what a
-//! person sets changes least often, with all repeats in between (a split-plot design, whose whole plots are that factor's levels); a
-//! lab is built once in a block for each of its states. A test has cells of the factors that it uses, and of no others.
+//! What drifts while a study runs (temperature, other load) must not look like a factor. So each repeat is a block that
+//! holds every cell once, in an order of its own (a randomised complete block design). A factor that is hard to set
+//! stays for many runs: what a person sets changes least often, with all repeats in between (a split-plot design, whose
+//! whole plots are that factor's levels); a lab is built once in a block for each of its states. A test has cells of
+//! the factors that it uses, and of no others.
 
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom as _;
@@ -18,11 +19,11 @@ pub(super) enum Order {
     /// By chance, within what the effort allows.
     #[default]
     Random,
-    /// As the levels are listed, the last factor changing fastest.
+    /// In the order of the listed levels, the last factor changing fastest.
     Listed,
 }
 
-/// The factors that a test uses, besides those that a person sets, which hold for every test.
+/// Factors that a test uses, without those that a person sets, which hold for every test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Uses {
     /// Tests with the same number share a lab, and its factors.
@@ -36,16 +37,16 @@ pub(super) struct Uses {
 /// A run's slot in the design.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Slot {
-    /// The level of each factor; none where the test does not use the factor.
+    /// Level of each factor; `None` if the test does not use the factor.
     pub(super) cell: Vec<Option<usize>>,
-    /// From 1.
+    /// Number of the repeat, from 1.
     pub(super) repeat: u32,
-    /// An index into the tests.
+    /// Index into the tests.
     pub(super) test: usize,
 }
 
-/// All runs in their order: of factors with so many `levels` each, of which a person sets `persons`. The same arguments give the same
-/// order.
+/// Returns all runs in their order. `levels` is the number of levels of each factor, `persons` the factors that a
+/// person sets. The same arguments give the same order.
 pub(super) fn order(
     levels: &[usize],
     persons: &BTreeSet<usize>,
@@ -86,9 +87,11 @@ pub(super) fn order(
                     crossed(levels, bench.clone(), varied).into_iter().map(move |cell| (varied, cell))
                 });
                 for (varied, cell) in chance.ordered(cells.collect()) {
-                    let of_cell =
-                        (0..tests.len()).filter(|test| tests[*test].lab == lab && tests[*test].varied == *varied);
-                    slots.extend(of_cell.map(|test| Slot { cell: cell.clone(), repeat, test }));
+                    for (test, uses) in tests.iter().enumerate() {
+                        if uses.lab == lab && uses.varied == *varied {
+                            slots.push(Slot { cell: cell.clone(), repeat, test });
+                        }
+                    }
                 }
             }
         }
@@ -96,23 +99,24 @@ pub(super) fn order(
     slots
 }
 
-/// All combinations of the levels of `these` factors, the others' as in `cell`.
-fn crossed(levels: &[usize], cell: Vec<Option<usize>>, these: &BTreeSet<usize>) -> Vec<Vec<Option<usize>>> {
+/// Returns all combinations of the levels of `factors`, with the other levels of `cell`.
+fn crossed(levels: &[usize], cell: Vec<Option<usize>>, factors: &BTreeSet<usize>) -> Vec<Vec<Option<usize>>> {
     let mut cells = vec![cell];
-    for factor in these {
-        let with = |cell: Vec<Option<usize>>| {
-            (0..levels[*factor]).map(move |level| {
+    for factor in factors {
+        let mut crossed = Vec::new();
+        for cell in cells {
+            for level in 0..levels[*factor] {
                 let mut cell = cell.clone();
                 cell[*factor] = Some(level);
-                cell
-            })
-        };
-        cells = cells.into_iter().flat_map(with).collect();
+                crossed.push(cell);
+            }
+        }
+        cells = crossed;
     }
     cells
 }
 
-/// Where the order comes from; without one it is as listed.
+/// Source of random orders; without a generator everything stays as listed.
 struct Chance(Option<SmallRng>);
 
 impl Chance {
@@ -130,7 +134,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One test, of factors with so many levels, of which each is varied with an effort: 0 by a person, 1 by a lab, 2 with little.
+    /// A test of factors, each with the number of its levels and the effort to vary it: 0 by a person, 1 by a lab, 2
+    /// with little.
     fn one_test(factors: &[(usize, u8)]) -> (Vec<usize>, BTreeSet<usize>, Vec<Uses>) {
         let of = |effort: u8| (0..factors.len()).filter(|at| factors[*at].1 == effort).collect::<BTreeSet<_>>();
         let levels = factors.iter().map(|(levels, _)| *levels).collect();
@@ -148,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn listed_is_as_listed() {
+    fn listed_order_keeps_the_order_of_levels() {
         let cells: Vec<_> = ordered(&[(2, 2), (2, 2)], 2, Order::Listed, 1);
         let block = [vec![0, 0], vec![0, 1], vec![1, 0], vec![1, 1]];
         let expected: Vec<_> = (1..=2).flat_map(|repeat| block.clone().map(|cell| (cell, repeat))).collect();
@@ -156,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_that_of_the_seed() {
+    fn random_order_depends_on_the_seed_only() {
         let of = |seed| ordered(&[(4, 2), (4, 2)], 3, Order::Random, seed);
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
@@ -166,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_sets_changes_least() {
+    fn factors_set_by_a_person_change_least() {
         let runs = ordered(&[(4, 2), (2, 1), (3, 0), (2, 0)], 5, Order::Random, 7);
         assert_eq!(changes(&runs, 2), 2, "each of three levels once");
         assert_eq!(
@@ -179,9 +184,10 @@ mod tests {
         assert!(benches, "{runs:?}");
     }
 
-    /// Two tests share a lab, one of them without the second factor; the third has a lab of its own, with a factor more.
+    /// Two tests share a lab, one of them without the second factor; the third has a lab of its own, with a factor
+    /// more.
     #[test]
-    fn a_test_has_cells_of_its_own_factors_only() {
+    fn tests_run_in_cells_of_their_own_factors() {
         let set = |of: &[usize]| of.iter().copied().collect::<BTreeSet<_>>();
         let tests = [
             Uses { lab: 0, built: set(&[0]), varied: set(&[1]) },

@@ -1,4 +1,4 @@
-//! What a study runs, as its file says it: `[run]`, and `set` of factors.
+//! The runs of a study by its file: `[run]`, and `set` of factors.
 
 use super::StudyError;
 use super::document::Source;
@@ -12,11 +12,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::Spanned;
 
-/// Runs for which nothing else is asked.
+/// Default number of repeats.
 const USUAL_REPEATS: u32 = 3;
-/// More are a slip: at a second each they take more than a day.
+/// Maximum number of runs. More are a slip: at a second each they take more than a day.
 const MOST_RUNS: usize = 100_000;
-/// Where a level goes in what sets it.
+/// Placeholder of a level in the command that sets it.
 const LEVEL: &str = "{level}";
 
 /// `[run]`.
@@ -47,7 +47,7 @@ pub(super) struct SetEntry {
 }
 
 impl SetEntry {
-    /// How a factor is set by it.
+    /// Returns how it sets a factor.
     pub(super) fn set(self, source: &Source<'_>, at: &Spanned<Self>, run: &RunEntry) -> Result<Set, StudyError> {
         let has_level = |text: &Spanned<String>, field: &str| {
             let problem = format!("does not say where the level goes; expected {LEVEL} in it");
@@ -86,7 +86,7 @@ impl SetEntry {
 }
 
 impl RunEntry {
-    /// The whole study, every one of whose runs can be read.
+    /// Returns the whole study, after every run was checked.
     pub(super) fn measured(
         self,
         source: &Source<'_>,
@@ -158,8 +158,8 @@ impl RunEntry {
 }
 
 impl NamedTest {
-    /// The factors that it uses, and which lab it shares: that of the first of `all` with the same words for the lab. What `commands`
-    /// set holds for every test.
+    /// Returns the factors that it uses, and the lab that it shares: that of the first of `all` with the same words for
+    /// the lab. Factors set by `commands` hold for every test.
     fn uses(&self, all: &[Self], persons: &BTreeSet<usize>, commands: &BTreeSet<usize>) -> Uses {
         let lab = all.iter().position(|other| other.lab == self.lab).unwrap_or_default();
         let built: BTreeSet<usize> = self.lab.iter().flat_map(Template::factors).collect();
@@ -170,7 +170,7 @@ impl NamedTest {
     }
 }
 
-/// The order in words.
+/// Describes the order in sentences.
 fn design(
     study: &Study,
     built: &BTreeSet<usize>,
@@ -208,7 +208,7 @@ fn design(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template {
     text: String,
-    /// Where a factor's level goes, and which factor's.
+    /// Places of levels, each with its factor.
     places: Vec<(Range<usize>, usize)>,
 }
 
@@ -240,12 +240,12 @@ impl Template {
         Ok(Self { text: words.clone(), places })
     }
 
-    /// The factors that have a place in it.
+    /// Returns the factors that have a place in it.
     fn factors(&self) -> impl Iterator<Item = usize> {
         self.places.iter().map(|(_, factor)| *factor)
     }
 
-    /// The words with what `level` says for each factor in its place.
+    /// Returns the words with the level of each factor, from `level`, in its place.
     pub(super) fn filled(&self, level: impl Fn(usize) -> String) -> String {
         let (mut text, mut from) = (String::new(), 0);
         for (place, factor) in &self.places {
@@ -258,7 +258,7 @@ impl Template {
 }
 
 impl Set {
-    /// The command for a level that is `words` in a shell; none where a person sets it.
+    /// Returns the command for a level that is `words` in a shell; `None` if a person sets it.
     pub(super) fn command(&self, words: &str) -> Option<HostCommand> {
         let Self::Command { command, undo, host } = self else { return None };
         Some(HostCommand {
@@ -268,7 +268,7 @@ impl Set {
         })
     }
 
-    /// What a person does for a level; none where a command sets it.
+    /// Returns the step that a person takes for a level; `None` if a command sets it.
     pub(super) fn step(&self, name: &str) -> Option<String> {
         let Self::Person(step) = self else { return None };
         Some(step.replace(LEVEL, name))

@@ -6,11 +6,11 @@ use super::{Imported, StudyError};
 use crate::study::{ABOUT, Conditions, FactorOf, Level, StatedAs, StatedValue, Study, StudyCell};
 use std::collections::HashMap;
 
-/// No rate of this field is higher, in bits or frames a second.
+/// Highest rate that is accepted, in bits or frames per second.
 const MOST: f64 = 1e18;
 
 impl Imported {
-    /// The study with the results that stand in `text`, the text of the file `name`. Lines of the same levels are repeats.
+    /// Returns the study with the results in `text`, the text of the file `name`. Lines of the same levels are repeats.
     pub fn with_data(self, name: &str, text: &str) -> Result<Study, StudyError> {
         let table = Table::read(name, text)?;
         let Self { mut study, columns, scales, .. } = self;
@@ -29,9 +29,10 @@ impl Imported {
                 if name.is_empty() || factor.levels.iter().any(|level| level.name == *name) {
                     continue;
                 }
-                let value = match numeric {
-                    true => Some(number(name).map_err(|problem| table.fault(row, factors_at[index], problem))?),
-                    false => None,
+                let value = if numeric {
+                    Some(number(name).map_err(|problem| table.fault(row, factors_at[index], problem))?)
+                } else {
+                    None
                 };
                 factor.levels.push(Level {
                     name: name.clone(),
@@ -136,10 +137,10 @@ impl Imported {
     }
 }
 
-/// A field that is no number alone.
+/// A field with a range or a bound.
 struct Stated {
     bound: StatedValue,
-    /// The number that it is about.
+    /// Number that the value is about.
     about: Option<f64>,
 }
 
@@ -151,7 +152,8 @@ impl Stated {
     }
 }
 
-/// A range or a bound: `about 10`, `at most 10`, `at least 10`, `less than 10`, `more than 10`, `10 to 19`; none where it is neither.
+/// Parses a range or a bound: `about 10`, `at most 10`, `at least 10`, `less than 10`, `more than 10`, `10 to 19`.
+/// Returns `None` for anything else.
 fn stated(text: &str) -> Result<Option<Stated>, String> {
     let is = |as_a, low, high| Ok(Some(Stated { bound: StatedValue { as_a, low, high }, about: None }));
     let after = |words: &str| text.strip_prefix(words).map(number).transpose();
@@ -180,7 +182,7 @@ fn stated(text: &str) -> Result<Option<Stated>, String> {
     is(StatedAs::Range, Some(low), Some(high))
 }
 
-/// The fields of a CSV file, with the lines they stand in.
+/// Fields of a CSV file, with their lines.
 struct Table<'a> {
     name: &'a str,
     header: Row,
@@ -206,7 +208,7 @@ impl<'a> Table<'a> {
         let mut record = csv::StringRecord::new();
         loop {
             let more = reader.read_record(&mut record);
-            // The reader stands behind the record; where a record begins it does not say right after a comment.
+            // The position is after the record; the start of a record is wrong right after a comment.
             let within = record.iter().map(|field| field.matches('\n').count()).sum::<usize>();
             // A quote that is never closed takes the last line end too.
             let own = usize::from(!record.iter().next_back().is_some_and(|field| field.ends_with('\n')));
@@ -234,7 +236,7 @@ impl<'a> Table<'a> {
         Ok(Self { name, header, rows })
     }
 
-    /// Where the column stands.
+    /// Returns the index of a column.
     fn column(&self, name: &str) -> Result<usize, StudyError> {
         let mut places = (0..self.header.fields.len()).filter(|at| self.header.fields[*at] == name);
         let found = places.next();

@@ -1,4 +1,4 @@
-//! What is read, and that nothing else is.
+//! Study files that are read, and those that are refused.
 
 use super::{Imported, StudyError, StudyFile};
 use crate::study::Study;
@@ -105,7 +105,7 @@ fn the_documented_example_is_read() {
 }
 
 #[test]
-fn what_is_wrong_in_the_toml_is_named_with_its_line() {
+fn toml_errors_name_field_and_line() {
     for (from, to, parts) in [
         ("currency = 'yen'", "currency = ", ["line 5", "studies/links.toml", ""]),
         ("title = 'Two links'\n", "", ["line 1", "missing field `title`", ""]),
@@ -135,7 +135,7 @@ fn what_is_wrong_in_the_toml_is_named_with_its_line() {
 }
 
 #[test]
-fn what_is_wrong_in_the_data_is_named_with_its_line() {
+fn data_errors_name_column_and_line() {
     for (from, to, message) in [
         (
             "slow,75,8.8",
@@ -177,7 +177,7 @@ fn what_is_wrong_in_the_data_is_named_with_its_line() {
 }
 
 #[test]
-fn ranges_and_bounds_are_values() {
+fn ranges_and_bounds_are_read() {
     for (text, low, high, value) in [
         ("about 9", Some(8.1), Some(9.9), Some(9.0)),
         ("at most 9", Some(0.0), Some(9.0), None),
@@ -214,7 +214,7 @@ fn ranges_and_bounds_are_values() {
 }
 
 #[test]
-fn messages_are_whole_bytes() {
+fn message_sizes_are_whole_bytes() {
     let study = STUDY.replace("of = 'host'", "of = 'message'");
     let error = read(&study, &DATA.replace("slow,75,", "slow,75.5,")).expect_err("half a byte").to_string();
     assert!(error.contains("line 4, field `cpu_mhz`: `75.5` is no size of a message"), "{error}");
@@ -229,7 +229,7 @@ proptest! {
 
     /// One character changed, left out or put in, anywhere in either file: read whole, or refused in words.
     #[test]
-    fn no_slip_of_the_pen_panics(at in 0usize..800, with in "[\\x00-\\x7f]{0,2}", drop in 0usize..3) {
+    fn no_typing_error_panics(at in 0usize..800, with in "[\\x00-\\x7f]{0,2}", drop in 0usize..3) {
         let broken = |text: &str| {
             let (at, end) = (at.min(text.len()), (at + drop).min(text.len()).max(at.min(text.len())));
             format!("{}{with}{}", &text[..at], &text[end..])

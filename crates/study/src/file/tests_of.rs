@@ -1,4 +1,4 @@
-//! What a study measures in each cell: the one `test` of `[run]`, or several `[[tests]]`, each with a name.
+//! The tests of a study: the one `test` of `[run]`, or several named `[[tests]]`.
 
 use super::StudyError;
 use super::document::{Source, once, unknown};
@@ -29,18 +29,18 @@ pub(super) struct Tests {
     pub(super) all: Vec<TestOf>,
 }
 
-/// A test as the file has it.
+/// A test of the file.
 #[derive(Debug, Clone)]
 pub(super) struct TestOf {
-    /// The only test of a study has none.
+    /// `None` for the only test of a study.
     pub(super) name: Option<String>,
     pub(super) test: Spanned<String>,
-    /// Its own words for the lab, or those of `[run]`; none where no test runs in a lab.
+    /// Words for the lab: its own, or those of `[run]`. `None` if no test runs in a lab.
     pub(super) lab: Option<Spanned<String>>,
 }
 
 impl Tests {
-    /// From `test` and `lab` of `[run]`, and `[[tests]]`.
+    /// Reads `test` and `lab` of `[run]`, and `[[tests]]`.
     pub(super) fn read(
         source: &Source<'_>,
         run: &Spanned<RunEntry>,
@@ -77,7 +77,7 @@ impl Tests {
         }
     }
 
-    /// Which test a measure is taken from: the one called `named`, or the only one. `column` is where the measure stands.
+    /// Returns the index of the test of a measure: the one called `named`, or the only one. Errors refer to `column`.
     pub(super) fn of(
         &self,
         source: &Source<'_>,
@@ -102,7 +102,7 @@ impl Tests {
         }
     }
 
-    /// The layer whose bits the throughput of a test counts.
+    /// Returns the layer whose bits the throughput of a test counts.
     pub(super) fn counts(&self, test: usize) -> Layer {
         match self.all[test].test.get_ref().split_whitespace().next() {
             // RFC 2544 section 26.1 counts frames.

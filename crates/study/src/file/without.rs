@@ -18,10 +18,10 @@ pub(super) enum Levels {
     Several(Vec<String>),
 }
 
-/// One `[[without]]`: by factor the levels that do not exist together with the others of it.
+/// One `[[without]]`: levels, by factor, that do not exist together.
 #[derive(Debug, Clone)]
 pub(super) struct Without {
-    /// Where it stands.
+    /// Place in the file.
     pub(super) at: Spanned<()>,
     excluded: BTreeMap<usize, Vec<usize>>,
 }
@@ -56,7 +56,7 @@ impl Without {
         Ok(Self { at, excluded })
     }
 
-    /// Whether the cell with these levels does not exist. One without a level of a factor that is named here does.
+    /// Returns whether the cell with these levels does not exist. A cell without a level of a named factor exists.
     pub(super) fn has(&self, cell: &[Option<usize>]) -> bool {
         self.excluded.iter().all(|(factor, levels)| cell[*factor].is_some_and(|level| levels.contains(&level)))
     }

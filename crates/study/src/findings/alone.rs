@@ -1,4 +1,4 @@
-//! What lies beyond the line rate of the other media, and which transport alone gets there.
+//! Results beyond the line rate of the other media, which only one transport reaches.
 
 use super::data::Data;
 use super::words::listed;
@@ -22,7 +22,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     media.windows(2).filter_map(|pair| beyond(data, measure, &media, pair[0])).collect()
 }
 
-/// Who passes the line rate of `slower`.
+/// Returns the finding that only some exceed the line rate of `slower`.
 fn beyond(data: &Data<'_>, measure: usize, media: &[Medium], slower: Medium) -> Option<Finding> {
     let line = slower.line().get() as f64;
     let unit = MeasureUnit::BitsPerS;

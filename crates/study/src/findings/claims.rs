@@ -1,4 +1,4 @@
-//! Rates above what their medium can carry: what they cannot count, and what they may.
+//! Rates above what their medium can carry: the layers that they cannot count, and those that they may.
 
 use super::data::Data;
 use super::words::{either, listed, some_of};
@@ -10,8 +10,8 @@ use linerate_report::parts::wording::sentence;
 use linerate_report::said;
 use linerate_units::grouped;
 
-/// A window that was measured has in it what had waited in a queue when it opened: in a second some thousandths more than the line
-/// carries in that time, and more where queues are long.
+/// A window that was measured has in it what had waited in a queue when it opened: in a second some thousandths more
+/// than the line carries in that time, and more where queues are long.
 pub(crate) const EDGES: f64 = 1.02;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -37,7 +37,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     found
 }
 
-/// The most that each layer can count in a cell, over the sizes of messages it may have had.
+/// Returns the highest rate of each layer in a cell, over its possible message sizes.
 fn layers(data: &Data<'_>, measure: usize, cell: usize) -> Option<Vec<(Layer, f64)>> {
     let carried = data.path(cell, measure).carried().ok().filter(|carried| !carried.is_empty())?;
     let most = |layer: Layer| carried.iter().map(|one| one.rate(layer).get() as f64).fold(0.0, f64::max);
@@ -55,19 +55,19 @@ fn messages(data: &Data<'_>, measure: usize, cell: usize) -> String {
     }
 }
 
-/// Whether a rate exceeds what the layer can carry that it counts, by the study or by default.
+/// Returns whether a rate exceeds the limit of the layer that it counts.
 fn is_above(data: &Data<'_>, measure: usize, cell: usize) -> bool {
     let expected = data.study.measures[measure].counts.unwrap_or(Layer::Payload);
     let limit = layers(data, measure, cell).and_then(|layers| layers.into_iter().find(|(layer, _)| *layer == expected));
     // What linerate itself has counted is no claim.
     let bearable = if data.study.measures[measure].metric.is_some() { EDGES } else { 1.0 };
-    // Of what is about so much, the least it may be.
+    // Of a value stated as about a number, the least it may be.
     let least = data.span(cell, measure).map(|(least, _)| least);
     data.value(cell, measure).and(least).zip(limit).is_some_and(|(reached, (_, limit))| reached > limit * bearable)
 }
 
 fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
-    /// So many are named.
+    /// Maximum number of results named.
     const MOST_NAMED: usize = 8;
     let unit = MeasureUnit::BitsPerS;
     let cell = *cells.first()?;
@@ -134,7 +134,7 @@ fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
     Some(finding(FindingKind::AboveLimit, text, evidence))
 }
 
-/// Results of one medium that are all within what it can carry as payload.
+/// Results of one medium, all within its limit for payload.
 fn within(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
     let unit = MeasureUnit::BitsPerS;
     let medium = data.medium(*cells.first()?, measure)?;

@@ -21,7 +21,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     found
 }
 
-/// Many clients against one, in all cells that agree in all else.
+/// Compares many clients with one, in cells that differ in nothing else.
 fn against(data: &Data<'_>, measure: usize, factor: usize, many: usize, one: usize) -> Option<Finding> {
     let clients = data.study.factors[factor].levels[many].clients?;
     let pairs = data.pairs(factor, many, one, measure).into_iter();
@@ -49,7 +49,7 @@ fn against(data: &Data<'_>, measure: usize, factor: usize, many: usize, one: usi
     Some(finding(FindingKind::Clients, text, evidence))
 }
 
-/// Both results, and whether the medium could carry as many times as much as there are clients.
+/// Returns both results, and whether the medium could carry the rate of one client times their number.
 fn evidence(data: &Data<'_>, measure: usize, factor: usize, clients: u32, pair: &Pair) -> Evidence {
     let unit = data.study.measures[measure].unit;
     let all = f64::from(clients) * pair.b.1;

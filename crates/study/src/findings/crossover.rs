@@ -1,4 +1,4 @@
-//! Where the order of two levels turns round.
+//! Conditions under which the order of two levels is reversed.
 
 use super::data::{Data, Pair};
 use super::ranking::Ahead;
@@ -9,14 +9,14 @@ use linerate_method::statistics::{SIGNIFICANT, Tested, fisher_test, median};
 use linerate_report::said;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewer pairs show no order.
+/// Minimum number of pairs that show an order.
 const FEWEST_PAIRS: usize = 3;
-/// The level that is behind elsewhere must win at least this share of the pairs where the order turns.
+/// Minimum share of pairs that the level won where the order is reversed.
 const CLEAR: f64 = 0.8;
 
-/// And by so much in the middle.
+/// Minimum median ratio where the order is reversed.
 const WORTH_SAYING: f64 = 1.05;
-/// Levels that say where the order turns.
+/// Maximum number of levels that describe where the order is reversed.
 const MOST_CONDITIONS: usize = 3;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -36,7 +36,7 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
     contests(data, measure, factor).iter().filter_map(told).collect()
 }
 
-/// Every two levels of a factor.
+/// Returns the contests of every two levels of a factor.
 fn contests(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Contest> {
     let levels = &data.study.factors[factor].levels;
     let kept: Vec<usize> = (0..levels.len()).filter(|level| !levels[*level].tester).collect();
@@ -44,31 +44,31 @@ fn contests(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Contest> {
     contests.filter_map(|(a, b)| Contest::of(data, measure, factor, a, b)).collect()
 }
 
-/// Two levels in cells that agree in all else and differ in the result.
+/// Two levels in cells that differ in nothing else but the result.
 struct Contest {
-    /// The one ahead in most pairs, and the other.
+    /// Level that is ahead in most pairs.
     first: usize,
     second: usize,
-    /// How many times the second is ahead of the first, in each pair, and the levels of its cells.
+    /// Ratio of the second result to the first in each pair, and the levels of its cells.
     pairs: Vec<(f64, Vec<Option<usize>>)>,
-    /// Pairs whose results are equal, which are not among them.
+    /// Number of pairs with equal results, which `pairs` leaves out.
     ties: usize,
 }
 
 /// A level of a factor.
 type Condition = (usize, usize);
 
-/// The pairs whose cells have certain levels.
+/// Pairs of cells that have certain levels.
 struct Subset {
     conditions: Vec<Condition>,
     members: Vec<usize>,
 }
 
-/// The part in which the order of a contest turns round.
+/// Part of a contest in which the order is reversed.
 struct Turn {
-    /// None where there are no parts.
+    /// `None` if there are no parts.
     part: Option<Subset>,
-    /// Its test, adjusted for the parts.
+    /// Test, adjusted for the number of parts.
     tested: Tested,
     looked_at: usize,
 }
@@ -96,13 +96,13 @@ impl Contest {
         })
     }
 
-    /// In how many of these pairs the second is ahead.
+    /// Returns the number of these pairs in which the second is ahead.
     fn turned(&self, members: &[usize]) -> usize {
         members.iter().filter(|member| self.pairs[**member].0 > 1.0).count()
     }
 
-    /// Where the order turns round most surely. The p-value is adjusted for the parts that were looked at (Bonferroni), so that
-    /// a contest counts as one test of the study.
+    /// Where the order turns round most surely. The p-value is adjusted for the parts that were looked at (Bonferroni),
+    /// so that a contest counts as one test of the study.
     fn turn(&self, data: &Data<'_>, factor: usize) -> Turn {
         let all: Vec<usize> = (0..self.pairs.len()).collect();
         let behind = self.turned(&all);
@@ -128,7 +128,7 @@ impl Contest {
         Turn { part, tested: Tested { p, least }, looked_at }
     }
 
-    /// The finding, if the order surely turns round.
+    /// Returns the finding if the reversal is significant.
     fn told(&self, data: &Data<'_>, measure: usize, factor: usize) -> Option<Finding> {
         let Turn { part, tested, looked_at } = self.turn(data, factor);
         let (part, p) = (part?, data.adjusted(tested));
@@ -183,8 +183,8 @@ impl Contest {
         Some(finding(FindingKind::Crossover, text, vec![evidence]))
     }
 
-    /// All parts that hold neither too few pairs nor all of them; of several ways to say the same part the shortest. Numbers are
-    /// parted by only by themselves: with other conditions they would leave too few pairs to tell anything.
+    /// Returns the parts with neither too few pairs nor all of them; of several descriptions of a part, the shortest.
+    /// Numeric levels are not combined with others: with more conditions they would leave too few pairs to show anything.
     fn parts(&self, data: &Data<'_>, but: usize) -> Vec<Subset> {
         let mut ways: BTreeMap<(usize, Vec<Condition>), Vec<usize>> = BTreeMap::new();
         for (index, (_, levels)) in self.pairs.iter().enumerate() {

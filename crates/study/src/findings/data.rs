@@ -9,26 +9,26 @@ use linerate_report::parts::values::value;
 use linerate_report::{Language, said};
 use std::collections::HashMap;
 
-/// A study with what is worked out of it once.
+/// A study and the figures that all rules use.
 pub(crate) struct Data<'a> {
     pub(crate) study: &'a Study,
-    /// The same study with the values that are not firm.
+    /// The same study, with values that are not firm.
     all: &'a Study,
-    /// The language of its sentences.
+    /// Language of the sentences.
     pub(crate) lang: Language,
-    /// For each cell and measure what is known of its path.
+    /// Conditions of the path for each cell and measure.
     paths: Vec<Vec<Conditions>>,
     limits: HashMap<(usize, usize), CellLimit>,
-    /// All tests of the study's findings, which are adjusted together.
+    /// All tests of the study's findings, adjusted together.
     tests: Holm,
 }
 
 /// Two cells that differ in one factor only.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pair {
-    /// The cell of the one level, and its value.
+    /// Cell of the one level, and its value.
     pub(crate) a: (usize, f64),
-    /// The cell of the other.
+    /// Cell of the other level, and its value.
     pub(crate) b: (usize, f64),
 }
 
@@ -37,11 +37,12 @@ impl<'a> Data<'a> {
         Self::with_bounds(lang, study, study)
     }
 
-    /// A study of firm values, beside `all` of it.
+    /// Returns a study of firm values; `all` is the study with all values.
     pub(super) fn with_bounds(lang: Language, study: &'a Study, all: &'a Study) -> Self {
-        let measures = 0..study.measures.len();
-        let of_cell = |cell: &StudyCell| measures.clone().map(|measure| study.conditions(cell, measure)).collect();
-        let paths = study.cells.iter().map(of_cell).collect();
+        let mut paths = Vec::new();
+        for cell in &study.cells {
+            paths.push((0..study.measures.len()).map(|measure| study.conditions(cell, measure)).collect());
+        }
         let mut data = Self { study, all, lang, paths, limits: HashMap::new(), tests: Holm::default() };
         for cell in 0..study.cells.len() {
             for measure in 0..study.measures.len() {
@@ -54,24 +55,24 @@ impl<'a> Data<'a> {
         data
     }
 
-    /// The p-value of one of the study's tests, adjusted for all of them.
+    /// Returns the p-value of one of the study's tests, adjusted for all of them.
     pub(crate) fn adjusted(&self, test: Tested) -> f64 {
         self.tests.adjusted(test)
     }
 
-    /// The range in which the limit lies: by the size of messages, and by the layer that is counted, as far as these are not known.
+    /// Returns the range of the limit, over the possible message sizes and counted layers.
     fn work_out(&self, cell: usize, measure: usize) -> Option<CellLimit> {
         let value = self.value(cell, measure)?;
         let (low, high) = self.range_of(self.path(cell, measure), measure)?;
         (high > 0.0).then_some(CellLimit { cell, measure, low, high, share: value / high })
     }
 
-    /// What the author states of a cell where that is no number alone.
+    /// Returns the range or bound that the author states for a cell.
     pub(crate) fn stated(&self, cell: usize, measure: usize) -> Option<&'a StatedValue> {
         self.study.cells[cell].stated.get(&measure)
     }
 
-    /// From where to where a result lies: a number is both ends.
+    /// Returns the range of a result; a number is both ends.
     pub(crate) fn span(&self, cell: usize, measure: usize) -> Option<(f64, f64)> {
         match self.stated(cell, measure) {
             Some(stated) => Some((stated.low.unwrap_or(0.0), stated.high.unwrap_or(f64::INFINITY))),
@@ -79,7 +80,7 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// A result in words, as it is stated.
+    /// Formats a result as it is stated.
     pub(crate) fn shown(&self, cell: usize, measure: usize) -> Option<String> {
         let unit = self.study.measures[measure].unit;
         let number = self.value(cell, measure);
@@ -107,12 +108,12 @@ impl<'a> Data<'a> {
         percent(share)
     }
 
-    /// The limit of a cell, whatever came out in it.
+    /// Returns the range of the limit of a cell, also without a result.
     pub(crate) fn range(&self, cell: usize, measure: usize) -> Option<(f64, f64)> {
         self.range_of(self.path(cell, measure), measure)
     }
 
-    /// The range of the limit in a cell, were its messages of another size.
+    /// Returns the range of the limit of a cell for another message size.
     pub(crate) fn range_at(&self, cell: usize, measure: usize, message_bytes: u64) -> Option<(f64, f64)> {
         let path = Conditions { message_bytes: vec![message_bytes], ..self.path(cell, measure).clone() };
         self.range_of(&path, measure)
@@ -164,36 +165,36 @@ impl<'a> Data<'a> {
         self.study.cells[cell].median(measure)
     }
 
-    /// Whether the value of a cell is firm.
+    /// Returns the firmness of a cell's value.
     pub(crate) fn firmness(&self, cell: usize, measure: usize) -> Firmness {
         self.all.cells[cell].firmness_of(measure)
     }
 
-    /// What the value of a cell tells.
+    /// Returns what the value of a cell shows.
     fn known(&self, cell: usize, measure: usize) -> Known {
         self.firmness(cell, measure).known(self.study.measures[measure].unit.more_is_better())
     }
 
-    /// The value of a cell, or its lower bound; none where it is neither.
+    /// Returns the value of a cell or its lower bound; `None` if it is neither.
     fn value_or_bound(&self, cell: usize, measure: usize) -> Option<f64> {
         let is_bound = self.known(cell, measure) == Known::AtLeast;
         self.value(cell, measure).or_else(|| self.all.cells[cell].median(measure).filter(|_| is_bound))
     }
 
-    /// Whether the values of a pair stand to each other as its figures do.
+    /// Returns whether the true values of a pair have the order of its figures.
     pub(super) fn decides(&self, pair: &Pair, measure: usize) -> bool {
         let [one, other] = [pair.a, pair.b].map(|(cell, _)| self.known(cell, measure));
         one.decides(pair.a.1.total_cmp(&pair.b.1), other)
     }
 
-    /// The cells in which a measure was taken, without those of the tester alone.
+    /// Returns the cells with a value of a measure, without those of the tester alone.
     pub(crate) fn cells(&self, measure: usize) -> Vec<usize> {
         (0..self.study.cells.len())
             .filter(|cell| !self.is_tester(*cell) && self.value(*cell, measure).is_some())
             .collect()
     }
 
-    /// Whether a cell is the tester by itself.
+    /// Returns whether a cell is the tester alone.
     pub(crate) fn is_tester(&self, cell: usize) -> bool {
         (0..self.study.factors.len()).any(|factor| self.level(cell, factor).is_some_and(|level| level.tester))
     }
@@ -202,17 +203,17 @@ impl<'a> Data<'a> {
         self.study.level(&self.study.cells[cell], factor)
     }
 
-    /// The factor whose levels are media.
+    /// Returns the factor whose levels are media.
     pub(crate) fn medium_factor(&self) -> Option<usize> {
         self.factor(|factor| factor.levels.iter().any(|level| level.path.medium.is_some()))
     }
 
-    /// The factor whose levels are transports.
+    /// Returns the factor whose levels are transports.
     pub(crate) fn transport_factor(&self) -> Option<usize> {
         self.factor(|factor| factor.levels.iter().any(|level| level.path.transport.is_some()))
     }
 
-    /// The factor whose levels are the sizes of the messages of a measure.
+    /// Returns the factor whose levels are the message sizes of a measure.
     pub(crate) fn message_factor(&self, measure: usize) -> Option<usize> {
         let applies = |factor: &usize| {
             let is_at = |cell: &usize| self.study.cells[*cell].levels[*factor].is_some();
@@ -226,12 +227,12 @@ impl<'a> Data<'a> {
         self.study.factors.iter().position(is)
     }
 
-    /// Factors whose levels have no order of their own.
+    /// Returns the factors whose levels have no order.
     pub(crate) fn unordered(&self) -> impl Iterator<Item = usize> {
         (0..self.study.factors.len()).filter(|index| self.study.factors[*index].unit.is_none())
     }
 
-    /// Factors whose levels are numbers that are no sizes of messages.
+    /// Returns the factors with numeric levels that are not message sizes.
     pub(crate) fn ordered(&self) -> impl Iterator<Item = usize> {
         let is = |index: &usize| {
             let factor = &self.study.factors[*index];
@@ -240,12 +241,12 @@ impl<'a> Data<'a> {
         (0..self.study.factors.len()).filter(is)
     }
 
-    /// The factor by which results are gathered: that of the media, or that by which measures are compared.
+    /// Returns the factor that groups results: the media, or the factor by which measures are compared.
     pub(crate) fn gathered_by(&self) -> Option<usize> {
         self.medium_factor().or_else(|| self.study.comparisons.first().map(|comparison| comparison.by))
     }
 
-    /// Whether a result of the group's level is not firm: nothing is known of all results then.
+    /// Returns whether a result of the group's level is not firm, so that nothing is known of all its results.
     pub(super) fn has_open(&self, factor: Option<usize>, group: &Group, measure: usize) -> bool {
         let level =
             factor.zip(group.cells.first()).map(|(factor, cell)| (factor, self.study.cells[*cell].levels[factor]));
@@ -256,21 +257,23 @@ impl<'a> Data<'a> {
         (0..self.all.cells.len()).any(|cell| is_of_group(cell) && !self.is_tester(cell) && is_open(cell))
     }
 
-    /// The cells of a measure by the levels of a factor, in the order of the levels; all of them without one.
+    /// Groups the cells of a measure by the levels of a factor, in their order; without a factor, all form one group.
     pub(crate) fn groups(&self, factor: Option<usize>, measure: usize) -> Vec<Group> {
         self.grouped(factor, self.cells(measure))
     }
 
-    /// The same with the cells of which only a range or a bound is stated.
+    /// Returns the same groups, with cells that have only a stated range or bound.
     pub(crate) fn groups_with_stated(&self, factor: Option<usize>, measure: usize) -> Vec<Group> {
-        let known = |cell: &usize| !self.is_tester(*cell) && self.span(*cell, measure).is_some();
-        self.grouped(factor, (0..self.study.cells.len()).filter(known).collect())
+        let mut cells: Vec<usize> = (0..self.study.cells.len()).collect();
+        cells.retain(|cell| !self.is_tester(*cell) && self.span(*cell, measure).is_some());
+        self.grouped(factor, cells)
     }
 
-    /// The same with the cells of which only a lower bound is known.
+    /// Returns the same groups, with cells that have only a lower bound.
     pub(super) fn groups_with_bounds(&self, factor: Option<usize>, measure: usize) -> Vec<Group> {
-        let known = |cell: &usize| !self.is_tester(*cell) && self.value_or_bound(*cell, measure).is_some();
-        self.grouped(factor, (0..self.study.cells.len()).filter(known).collect())
+        let mut cells: Vec<usize> = (0..self.study.cells.len()).collect();
+        cells.retain(|cell| !self.is_tester(*cell) && self.value_or_bound(*cell, measure).is_some());
+        self.grouped(factor, cells)
     }
 
     fn grouped(&self, factor: Option<usize>, cells: Vec<usize>) -> Vec<Group> {
@@ -289,17 +292,17 @@ impl<'a> Data<'a> {
         (0..self.study.factors[factor].levels.len()).map(of).filter(|group| !group.cells.is_empty()).collect()
     }
 
-    /// All pairs of cells that differ in this factor only, with its levels `a` and `b`.
+    /// Returns all pairs of cells that differ in this factor only, with its levels `a` and `b`.
     pub(crate) fn pairs(&self, factor: usize, a: usize, b: usize, measure: usize) -> Vec<Pair> {
         self.paired(factor, a, b, |cell| self.value(cell, measure))
     }
 
-    /// The same with the cells of which only a lower bound is known.
+    /// Returns the same pairs, with cells that have only a lower bound.
     pub(super) fn pairs_with_bounds(&self, factor: usize, a: usize, b: usize, measure: usize) -> Vec<Pair> {
         self.paired(factor, a, b, |cell| self.value_or_bound(cell, measure))
     }
 
-    /// Pairs of cells of which a number, a range or a bound is known.
+    /// Returns the pairs of cells with a number, a range or a bound.
     pub(super) fn pairs_with_stated(&self, factor: usize, a: usize, b: usize, measure: usize) -> Vec<(usize, usize)> {
         let lowest = |cell: usize| self.span(cell, measure).map(|(low, _)| low);
         self.paired(factor, a, b, lowest).into_iter().map(|pair| (pair.a.0, pair.b.0)).collect()
@@ -311,36 +314,44 @@ impl<'a> Data<'a> {
     }
 
     fn paired(&self, factor: usize, a: usize, b: usize, value: impl Fn(usize) -> Option<f64>) -> Vec<Pair> {
-        let value = &value;
-        let rest = |cell: usize| {
-            let mut levels = self.study.cells[cell].levels.clone();
-            levels[factor] = None;
-            levels
-        };
-        let of = |level: usize| {
-            let is = move |cell: &usize| self.study.cells[*cell].levels[factor] == Some(level);
-            (0..self.study.cells.len()).filter(is).filter_map(move |cell| Some((cell, value(cell)?)))
-        };
-        let others: HashMap<_, _> = of(b).map(|(cell, value)| (rest(cell), (cell, value))).collect();
-        of(a).filter_map(|(cell, value)| Some(Pair { a: (cell, value), b: *others.get(&rest(cell))? })).collect()
+        // The cells of both levels, by their other levels.
+        let mut of_a = Vec::new();
+        let mut of_b = HashMap::new();
+        for (cell, StudyCell { levels, .. }) in self.study.cells.iter().enumerate() {
+            let Some(value) = value(cell) else { continue };
+            let mut others = levels.clone();
+            others[factor] = None;
+            if levels[factor] == Some(a) {
+                of_a.push((others, (cell, value)));
+            } else if levels[factor] == Some(b) {
+                of_b.insert(others, (cell, value));
+            }
+        }
+        of_a.into_iter().filter_map(|(others, a)| Some(Pair { a, b: *of_b.get(&others)? })).collect()
     }
 
     pub(crate) fn measures(&self) -> impl Iterator<Item = (usize, &'a Measure)> {
         self.study.measures.iter().enumerate()
     }
 
-    /// A level in words, with its unit.
+    /// Formats a level with its unit.
     pub(crate) fn name_of(&self, factor: usize, level: usize) -> String {
         let factor = &self.study.factors[factor];
         let name = &factor.levels[level].name;
         factor.unit.as_ref().map_or_else(|| name.clone(), |unit| format!("{name} {unit}"))
     }
 
-    /// A cell in words, without the factors in `but`.
+    /// Formats the levels of a cell, without the factors in `but`.
     pub(crate) fn cell_name(&self, cell: usize, but: &[usize]) -> String {
-        let of = |factor: usize| Some(self.name_of(factor, self.study.cells[cell].levels[factor]?));
-        let named = (0..self.study.factors.len()).filter(|factor| !but.contains(factor)).filter_map(of);
-        named.collect::<Vec<_>>().join(", ")
+        let mut names = Vec::new();
+        for (factor, level) in self.study.cells[cell].levels.iter().enumerate() {
+            if let Some(level) = level
+                && !but.contains(&factor)
+            {
+                names.push(self.name_of(factor, *level));
+            }
+        }
+        names.join(", ")
     }
 }
 
@@ -351,7 +362,7 @@ pub(crate) struct Group {
     pub(crate) cells: Vec<usize>,
 }
 
-/// Frames a second of this size on a line of Ethernet: RFC 2544 appendix B.
+/// Returns the frames per second of this size on an Ethernet line (RFC 2544 appendix B).
 fn frame_limit(path: &Conditions) -> Option<f64> {
     match (path.medium?, path.frame_bytes?) {
         (Medium::Ethernet(line), frame) => Some(line.get() as f64 / (8.0 * f64::from(frame.on_the_wire()))),

@@ -1,4 +1,4 @@
-//! Growth with a factor whose levels are numbers, or none because the medium is full.
+//! Growth with a numeric factor, or no growth because the medium is full.
 
 use super::data::{Data, Group};
 use super::words::{listed, p_value, share, times, times_range};
@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 /// From this share of the limit on a medium counts as full: more of anything adds a ninth at most.
 pub(super) const FULL: f64 = 0.9;
-/// Of more series only the extremes are named.
+/// Maximum number of series that are all named; of more, only the extremes are.
 const FEW_SERIES: usize = 10;
-/// Fewer levels show no course.
+/// Minimum number of levels that show a course.
 const FEWEST_LEVELS: usize = 3;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -30,17 +30,17 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
     found
 }
 
-/// What becomes of one group's results along a factor.
+/// Results of one group along a factor.
 pub(super) struct Course {
     pub(super) group: Group,
-    /// Values by ascending level, for each combination of the other factors; nothing else differs between its levels.
+    /// Values by ascending level, for each combination of the other factors. Nothing else differs within a block.
     blocks: Vec<Vec<f64>>,
     /// The lowest and the highest level of the blocks.
     ends: (usize, usize),
     trend: Trend,
     /// The p-value, adjusted for the tests of the study.
     p: f64,
-    /// The lowest share of the limit; none where a limit is not known, or is passed.
+    /// Lowest share of the limit; `None` if a limit is unknown or exceeded.
     least_share: Option<f64>,
 }
 
@@ -57,21 +57,22 @@ impl Course {
         self.p
     }
 
-    /// The lowest and the highest level between which nothing else differs.
+    /// Returns the lowest and the highest level between which nothing else differs.
     pub(super) fn ends(&self) -> (usize, usize) {
         self.ends
     }
 
-    /// Its test by itself.
+    /// Returns its test, not adjusted.
     fn tested(&self) -> Tested {
         Tested { p: self.trend.p, least: self.trend.least }
     }
 
-    /// The test behind it.
+    /// Returns the name of its test.
     pub(super) fn test(&self, lang: Language) -> String {
-        match self.trend.counted {
-            true => said!(lang, "findings-exact-kendall"),
-            false => said!(lang, "findings-exact-kendall-bounded"),
+        if self.trend.counted {
+            said!(lang, "findings-exact-kendall")
+        } else {
+            said!(lang, "findings-exact-kendall-bounded")
         }
     }
 }
@@ -80,22 +81,24 @@ pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
     data.ordered().flat_map(|factor| tested(data, measure, factor)).map(|course| course.tested()).collect()
 }
 
-/// The courses of all groups that have enough levels.
+/// Returns the courses of all groups with enough levels.
 pub(super) fn courses(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Course> {
     let mut courses = tested(data, measure, factor);
     courses.iter_mut().for_each(|course| course.p = data.adjusted(course.tested()));
     courses
 }
 
-/// What differs between cells beside one factor: levels of the other factors, and what differs together with the factor's own.
+/// Differences between cells apart from one factor: levels of the other factors, and what changes together with this
+/// one.
 type Rest<'a> = (Vec<Option<usize>>, Option<&'a str>);
 
-/// The same, with p-values that are not adjusted yet.
+/// Returns the same courses with p-values that are not adjusted.
 fn tested(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Course> {
     let mut courses = Vec::new();
     for mut group in data.groups(data.gathered_by().filter(|by| *by != factor), measure) {
         group.cells.retain(|cell| data.study.cells[*cell].levels[factor].is_some());
-        // What differs beside the factor cannot be told from it: levels between which something does are in no block together.
+        // A difference apart from the factor cannot be separated from it: levels with such a difference are in no block
+        // together.
         let mut blocks: BTreeMap<Rest<'_>, BTreeMap<usize, f64>> = BTreeMap::new();
         for cell in &group.cells {
             let mut rest = data.study.cells[*cell].levels.clone();

@@ -1,4 +1,4 @@
-//! What limits a group of results: the wire, the hosts, or at least not the wire.
+//! The limit of a group of results: the wire, the hosts, or something other than the wire.
 
 use super::data::{Data, Group};
 use super::growth::{Course, FULL, courses};
@@ -11,14 +11,14 @@ use linerate_report::parts::values::{extremes, value};
 use linerate_report::parts::wording::sentence;
 use linerate_report::said;
 
-/// So many results are named in a sentence.
+/// Maximum number of results named in a sentence.
 const MOST_NAMED: usize = 4;
-/// From this share of its limit in all results on, the wire is named as the limit: what is left is less than rounding, clocks and
-/// pauses between runs take. From [`FULL`] to here the wire is near, and what else limits is bounded.
+/// From this share of its limit in all results on, the wire is named as the limit: what is left is less than rounding,
+/// clocks and pauses between runs take. From [`FULL`] to here the wire is near, and what else limits is bounded.
 pub(super) const WIRE: f64 = 0.97;
-/// What rounds to the whole limit.
+/// Shares above this round to the whole limit.
 const ALL: f64 = 0.999_5;
-/// Below this share of its limit in all results a wire is not what limits them.
+/// A wire does not limit results that are all below this share of its limit.
 pub(super) const IDLE: f64 = 0.5;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -140,7 +140,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     found
 }
 
-/// The shares of the limit in the cells of a group that have a level of the factor.
+/// Returns the shares of the limit in the cells of a group that have a level of the factor.
 fn with_factor<'a>(
     data: &'a Data<'_>,
     measure: usize,
@@ -151,12 +151,12 @@ fn with_factor<'a>(
     group.cells.iter().filter(has).filter_map(move |cell| Some(data.limit(*cell, measure)?.share))
 }
 
-/// Whether no result with a level of the factor comes near what the wire can carry: near it the wire may be what limits.
+/// Returns whether all results with a level of the factor are far below the limit of the wire.
 fn stays_below(data: &Data<'_>, measure: usize, factor: usize, group: &Group) -> bool {
     with_factor(data, measure, factor, group).all(|share| share < FULL)
 }
 
-/// The shares of the limit in a group, as evidence.
+/// Returns the shares of the limit in a group as evidence.
 fn shares_of(data: &Data<'_>, group: &Group, limits: &[CellLimit]) -> Evidence {
     let (least, most) = extremes(limits.iter().map(|limit| limit.share)).unwrap_or_default();
     let (least, most) = (share(least), share(most));
@@ -165,7 +165,8 @@ fn shares_of(data: &Data<'_>, group: &Group, limits: &[CellLimit]) -> Evidence {
     bound(said!(data.lang, "findings-limiter-shares", group = group.name, results = results, shares = shares))
 }
 
-/// Results of a group that are far below the limit, while others are not: what limits these is not the wire.
+/// Returns the finding that some results of a group are far below the limit while others are not: the wire does not
+/// limit these.
 fn partly(data: &Data<'_>, measure: usize, group: &Group, limits: &[CellLimit]) -> Option<Finding> {
     let low: Vec<&CellLimit> = limits.iter().filter(|limit| limit.share < IDLE).collect();
     let (_, most) = extremes(low.iter().map(|limit| limit.share))?;
@@ -200,7 +201,7 @@ fn partly(data: &Data<'_>, measure: usize, group: &Group, limits: &[CellLimit]) 
     Some(finding(FindingKind::Limiter, text, vec![bound(each)]))
 }
 
-/// Where results are: a medium has them on it, anything else has them.
+/// Returns the phrase for the place of results: on a medium, or of anything else.
 pub(super) fn on(data: &Data<'_>, groups: &[String]) -> String {
     let names = listed(data.lang, groups);
     match data.medium_factor() {

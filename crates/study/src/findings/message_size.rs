@@ -1,4 +1,4 @@
-//! What larger messages bring: what of it the headers explain, and whether a message costs by itself or by its bytes.
+//! The effect of larger messages: the part that headers explain, and whether cost is per message or per byte.
 
 use super::data::{Data, Group};
 use super::words::{listed, p_value, times, times_range};
@@ -12,14 +12,14 @@ use linerate_report::parts::wording::sentence;
 use linerate_report::{Language, said};
 use std::collections::BTreeMap;
 
-/// Fewer sizes show no course.
+/// Minimum number of sizes that show a course.
 const FEWEST_SIZES: usize = 3;
-/// The ratio of the largest to the smallest message's rate from which on it is worth a sentence.
+/// Minimum ratio of the largest to the smallest message's rate that is reported.
 const WORTH_SAYING: f64 = 1.05;
 /// Headers explain most where they explain this share of the ratio, in logarithms.
 const MOST: f64 = 0.5;
-/// The time of a message grows with this power of its bytes, or less, where its cost is per message; and with this one, or more, where
-/// it is per byte.
+/// The time of a message grows with this power of its bytes, or less, where its cost is per message; and with this one,
+/// or more, where it is per byte.
 const PER_MESSAGE: f64 = 0.25;
 const PER_BYTE: f64 = 0.75;
 
@@ -44,16 +44,16 @@ fn tested(trend: &Trend) -> Tested {
     Tested { p: trend.p, least: trend.least }
 }
 
-/// Cells that agree in all but the size of messages, the smallest first: the cell, the size in bytes and the result.
+/// Cells that differ in the message size only, the smallest first: cell, size in bytes and result.
 type Series = Vec<(usize, f64, f64)>;
 
-/// The series on one medium.
+/// Series on one medium.
 struct Sizes {
     name: String,
     series: Vec<Series>,
 }
 
-/// The series on each medium, those of the tester by itself too: they travel on it as well.
+/// Returns the series on each medium, with those of the tester alone, which use it too.
 fn groups(data: &Data<'_>, measure: usize) -> Vec<Sizes> {
     let rate = data.study.measures[measure].unit == MeasureUnit::BitsPerS;
     let Some(factor) = data.message_factor(measure).filter(|_| rate) else { return Vec::new() };
@@ -81,7 +81,7 @@ fn groups(data: &Data<'_>, measure: usize) -> Vec<Sizes> {
     data.groups(data.medium_factor(), measure).into_iter().filter_map(of_group).collect()
 }
 
-/// A series whose rate falls with the size as the headers take more, for the most part.
+/// Returns the finding that a series falls with the size mostly because of headers.
 fn by_headers(data: &Data<'_>, measure: usize, series: &Series) -> Option<Finding> {
     let (small, large) = (series.first()?, series.last()?);
     let limit = |cell: usize| data.limit(cell, measure);
@@ -122,7 +122,7 @@ fn by_headers(data: &Data<'_>, measure: usize, series: &Series) -> Option<Findin
     Some(finding(FindingKind::MessageSize, sentence(&text), vec![evidence]))
 }
 
-/// The layers that a measure may count: that which is said, or all that could carry every result.
+/// Returns the layers that a measure may count: the stated one, or all that could carry every result.
 fn layers(data: &Data<'_>, measure: usize) -> Vec<Layer> {
     if let Some(layer) = data.study.measures[measure].counts {
         return vec![layer];
@@ -137,15 +137,16 @@ fn layers(data: &Data<'_>, measure: usize) -> Vec<Layer> {
     [Layer::Payload, Layer::Ip, Layer::Layer2, Layer::Layer2Fcs].into_iter().filter(possible).collect()
 }
 
-/// What a step from one size to a larger one costs.
+/// Cost of a step from one size to a larger one.
 struct Step {
-    /// How many times the bytes, and how many times the time of a message.
+    /// Ratio of the bytes, and ratio of the times of a message.
     bytes: f64,
     time: (f64, f64),
 }
 
 impl Step {
-    /// Between the sizes at `at` and behind it, over all series and layers that may be counted.
+    /// Returns the cost of the step from the size at `at` to the next one, over all series and layers that may be
+    /// counted.
     fn of(data: &Data<'_>, measure: usize, series: &[Series], at: usize) -> Option<Self> {
         let layers = layers(data, measure);
         let time = |(cell, _, reached): (usize, f64, f64), layer: Layer| {
@@ -163,7 +164,7 @@ impl Step {
         Some(Self { bytes: first[at + 1].1 / first[at].1, time: extremes(times)? })
     }
 
-    /// What the cost is by, where that is clear.
+    /// Returns whether the cost is per message or per byte; `None` if neither is clear.
     fn said(&self, lang: Language) -> Option<String> {
         let power = |time: f64| time.ln() / self.bytes.ln();
         if power(self.time.1) <= PER_MESSAGE {
@@ -182,7 +183,7 @@ impl Sizes {
         trend_test(&self.series.iter().map(values).collect::<Vec<_>>())
     }
 
-    /// Growth with the size, what headers explain of it, and the cost at both ends.
+    /// Returns growth with the size, the part that headers explain, and the cost at both ends.
     fn growth(&self, data: &Data<'_>, measure: usize) -> Option<Finding> {
         let trend = self.trend();
         let p = data.adjusted(tested(&trend));
@@ -226,9 +227,10 @@ impl Sizes {
             }
         }
         let mut evidence = vec![test(
-            &match trend.counted {
-                true => said!(data.lang, "findings-exact-kendall"),
-                false => said!(data.lang, "findings-exact-kendall-bounded"),
+            &if trend.counted {
+                said!(data.lang, "findings-exact-kendall")
+            } else {
+                said!(data.lang, "findings-exact-kendall-bounded")
             },
             p,
             said!(

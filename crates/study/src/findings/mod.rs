@@ -1,9 +1,10 @@
-//! Sentences that the numbers of a study support, each with a test or a bound behind it.
+//! Sentences that the numbers of a study support, each with a test or a bound.
 //!
-//! One file for each kind of rule. A rule knows factors, media, transports, prices and the tester's level by what the study says
-//! of them; it knows no study. What no test and no bound supports is not said.
+//! One file for each kind of rule. A rule knows factors, media, transports, prices and the tester's level by what the
+//! study says of them; it knows no study. What no test and no bound supports is not said.
 //!
-//! Rules see firm values only. A ranking also counts a lower bound where it is ahead, and takes it for behind everywhere else.
+//! Rules see firm values only. A ranking also counts a lower bound where it is ahead, and takes it for behind
+//! everywhere else.
 
 mod alone;
 pub(crate) mod claims;
@@ -33,10 +34,10 @@ use linerate_model::MeasureUnit;
 use linerate_report::Language;
 use std::borrow::Cow;
 
-/// What a rule looks at, and what it says.
+/// A rule: returns its findings about one measure.
 type Rule = fn(&Data<'_>, usize) -> Vec<Finding>;
 
-/// The rules for one measure, in the order in which a reader wants to hear them: first whether the numbers can be what they seem.
+/// The rules for one measure, in the order of the report: first whether the numbers can be what they seem.
 const RULES: [Rule; 15] = [
     claims::findings,
     tester_limit::findings,
@@ -55,14 +56,14 @@ const RULES: [Rule; 15] = [
     price::findings,
 ];
 
-/// Those that look at latency and loss as well: to the others more is better, and a medium carries so much and no more.
+/// Rules for latency and loss as well. The other rules take more for better, and compare with the limit of the medium.
 const OF_ANY_MEASURE: [Rule; 5] =
     [growth::findings, ranking::findings, unpaired::findings, no_difference::findings, crossover::findings];
 
-/// The tests of a rule.
+/// Returns the tests of a rule for one measure.
 type Tests = fn(&Data<'_>, usize) -> Vec<Tested>;
 
-/// Of the rules for rates those that test, each test once: the limiter is found by the trends of growth.
+/// Tests of the rules for rates, each test once: the limiter uses the trends of growth.
 const TESTS: [Tests; 9] = [
     tester_limit::tests,
     growth::tests,
@@ -77,14 +78,14 @@ const TESTS: [Tests; 9] = [
 const TESTS_OF_ANY_MEASURE: [Tests; 5] =
     [growth::tests, ranking::tests, unpaired::tests, no_difference::tests, crossover::tests];
 
-/// The study with the limits of its cells and what its numbers say, in English.
+/// Returns the study with the limits of its cells and its findings, in English.
 pub fn studied(study: Study) -> StudyReport {
     let data = Data::of(Language::English, &study);
     let (limits, findings) = (data.limits(), findings(&data));
     StudyReport { schema: STUDY_SCHEMA.to_owned(), study, limits, findings }
 }
 
-/// What a report says in the language of its reader. The numbers say it anew: a report holds it in English.
+/// Returns the findings of a report in the reader's language. A report holds them in English; others are derived anew.
 pub(crate) fn in_the_language_of<'a>(data: &Data<'_>, report: &'a StudyReport) -> Cow<'a, [Finding]> {
     match data.lang {
         Language::English => Cow::Borrowed(&report.findings),
@@ -92,7 +93,7 @@ pub(crate) fn in_the_language_of<'a>(data: &Data<'_>, report: &'a StudyReport) -
     }
 }
 
-/// What the numbers say. Of those that are not firm only what the rule of comparisons allows ([`linerate_model::Known`]).
+/// Returns all findings. Values that are not firm take part as far as [`linerate_model::Known`] allows.
 fn findings(data: &Data<'_>) -> Vec<Finding> {
     if data.study.is_firm() {
         return of_firm(data);
@@ -102,37 +103,43 @@ fn findings(data: &Data<'_>) -> Vec<Finding> {
 }
 
 fn of_firm(data: &Data<'_>) -> Vec<Finding> {
-    let rates = |measure: &usize| data.study.measures[*measure].unit.is_rate();
-    // Of a published ratio the parts are not known, so only what is stated of it is said.
-    let known = (0..data.study.measures.len()).filter(|of| data.study.measures[*of].unit != MeasureUnit::Times);
-    let (rates, others): (Vec<usize>, Vec<usize>) = known.partition(rates);
-    let said = |rules: &'static [Rule], measures: Vec<usize>| {
-        rules.iter().flat_map(move |rule| measures.clone().into_iter().flat_map(move |measure| rule(data, measure)))
-    };
-    let all = 0..data.study.measures.len();
-    let stated = all.flat_map(|measure| stated::findings(data, measure));
-    said(&RULES, rates).chain(said(&OF_ANY_MEASURE, others)).chain(parts::findings(data)).chain(stated).collect()
+    let (rates, others) = measures(data);
+    let mut found = of_rules(&RULES, &rates, data);
+    found.extend(of_rules(&OF_ANY_MEASURE, &others, data));
+    found.extend(parts::findings(data));
+    found.extend((0..data.study.measures.len()).flat_map(|measure| stated::findings(data, measure)));
+    found
 }
 
-/// All tests that the rules make. A study asks many questions at once, so all of them are one
+/// Returns all tests of the rules. A study asks many questions at once, so all of them are one
 /// family: the chance that a finding of the whole study is false is below 5 %, however many rules look at it.
 fn tests(data: &Data<'_>) -> Vec<Tested> {
-    let rates = |measure: &usize| data.study.measures[*measure].unit.is_rate();
-    // Of a published ratio the parts are not known, so only what is stated of it is said.
-    let known = (0..data.study.measures.len()).filter(|of| data.study.measures[*of].unit != MeasureUnit::Times);
-    let (rates, others): (Vec<usize>, Vec<usize>) = known.partition(rates);
-    let made = |rules: &'static [Tests], measures: Vec<usize>| {
-        rules.iter().flat_map(move |rule| measures.clone().into_iter().flat_map(move |measure| rule(data, measure)))
-    };
-    made(&TESTS, rates).chain(made(&TESTS_OF_ANY_MEASURE, others)).chain(parts::tests(data)).collect()
+    let (rates, others) = measures(data);
+    let mut tests = of_rules(&TESTS, &rates, data);
+    tests.extend(of_rules(&TESTS_OF_ANY_MEASURE, &others, data));
+    tests.extend(parts::tests(data));
+    tests
 }
 
-/// The sign test of so many pairs for and against.
+/// Returns the measures that are rates, and all others. Published ratios are left out: their parts are not known, so
+/// that only statements about them are reported.
+fn measures(data: &Data<'_>) -> (Vec<usize>, Vec<usize>) {
+    let unit = |measure: &usize| data.study.measures[*measure].unit;
+    let known = (0..data.study.measures.len()).filter(|measure| unit(measure) != MeasureUnit::Times);
+    known.partition(|measure| unit(measure).is_rate())
+}
+
+/// Applies each rule to each measure.
+fn of_rules<T>(rules: &[fn(&Data<'_>, usize) -> Vec<T>], measures: &[usize], data: &Data<'_>) -> Vec<T> {
+    rules.iter().flat_map(|rule| measures.iter().flat_map(|measure| rule(data, *measure))).collect()
+}
+
+/// Returns the sign test of `wins` pairs for and `losses` pairs against.
 fn sign_tested(wins: usize, losses: usize) -> Tested {
     Tested { p: sign_test(wins, losses), least: sign_test(wins + losses, 0) }
 }
 
-/// A finding; one without evidence is none.
+/// Returns a finding, which must have evidence.
 fn finding(kind: FindingKind, text: String, evidence: Vec<Evidence>) -> Finding {
     debug_assert!(!evidence.is_empty(), "nothing supports: {text}");
     Finding { kind, text, evidence }

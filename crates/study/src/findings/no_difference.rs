@@ -1,7 +1,7 @@
-//! Levels whose results are equal, within the tolerance that the study states.
+//! Levels with equal results, within the tolerance of the study.
 //!
-//! Where the cells have repeats, their spread decides: two one-sided tests in each pair, of which all must be significant. One value
-//! in each cell is taken as it is.
+//! Where the cells have repeats, their spread decides: two one-sided tests in each pair, of which all must be
+//! significant. One value in each cell is taken as it is.
 
 use super::data::{Data, Group, Pair};
 use super::limiter::WIRE;
@@ -13,9 +13,9 @@ use linerate_method::statistics::{Contrast, Sample, Scale, Tested};
 use linerate_report::parts::values::{extremes, value};
 use linerate_report::said;
 
-/// A claim needs an adjusted p-value below this.
+/// Highest adjusted p-value of a claim.
 const LEVEL: f64 = 0.05;
-/// So many pairs are shown.
+/// Maximum number of pairs shown.
 const MOST_SHOWN: usize = 6;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -36,20 +36,20 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
 }
 
 fn pairs(data: &Data<'_>, measure: usize, factor: usize, a: usize, b: usize, group: &Group) -> Vec<Pair> {
-    // What is stated as about so much is not known to be equal.
+    // A value stated as about a number is not known to be equal.
     let known = |cell: usize| group.cells.contains(&cell) && data.stated(cell, measure).is_none();
-    // At zero both are at the floor, whatever else could tell them apart.
+    // At zero both are at the floor, whatever else differs.
     let within = |pair: &Pair| known(pair.a.0) && known(pair.b.0) && pair.a.1.max(pair.b.1) > 0.0;
     data.pairs(factor, a, b, measure).into_iter().filter(within).collect()
 }
 
-/// By how much two results differ, as a share of the larger.
+/// Returns the difference of two results as a share of the larger.
 fn difference(pair: &Pair) -> f64 {
     let (low, high) = (pair.a.1.min(pair.b.1), pair.a.1.max(pair.b.1));
     if high > 0.0 { (high - low) / high } else { 0.0 }
 }
 
-/// The tests of all pairs of levels that have repeats.
+/// Returns the tests of all pairs of levels with repeats.
 pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
     let told = data.transport_factor();
     let factors = data.unordered().filter(|factor| Some(*factor) != told);
@@ -67,8 +67,8 @@ pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
     factors.flat_map(of_factor).collect()
 }
 
-/// The test whether all pairs with repeats differ by less than the tolerance: that of the least certain pair, since each has to show it
-/// (an intersection-union test). None where no pair has repeats that differ.
+/// The test whether all pairs with repeats differ by less than the tolerance: that of the least certain pair, since
+/// each has to show it (an intersection-union test). Returns `None` if no pair has repeats that differ.
 fn equivalence(data: &Data<'_>, measure: usize, pairs: &[Pair]) -> Option<Tested> {
     let tolerance = data.study.tolerance.unwrap_or(0.0);
     let p_of = |pair: &Pair| {
@@ -79,7 +79,7 @@ fn equivalence(data: &Data<'_>, measure: usize, pairs: &[Pair]) -> Option<Tested
     pairs.iter().filter_map(p_of).reduce(f64::max).map(Tested::any)
 }
 
-/// Levels of which every two are equal in every pair, and have one.
+/// Returns levels of which every two are equal in every pair, and have at least one pair.
 fn alike(data: &Data<'_>, measure: usize, factor: usize, group: &Group) -> Vec<Vec<usize>> {
     let tolerance = data.study.tolerance.unwrap_or(0.0);
     let equal = |a: usize, b: usize| {

@@ -22,7 +22,7 @@ pub(super) fn findings(data: &Data<'_>) -> Vec<Finding> {
     data.study.comparisons.iter().flat_map(|comparison| of_comparison(data, comparison)).collect()
 }
 
-/// The cells of one level, and how far apart the two measures are in each, as the larger by the smaller.
+/// Cells of one level, and the ratio of the larger to the smaller measure in each.
 struct Kind {
     name: String,
     cells: Vec<(usize, f64)>,
@@ -30,7 +30,7 @@ struct Kind {
     farthest: f64,
 }
 
-/// The levels by which two measures are compared.
+/// Returns the levels by which two measures are compared.
 fn kinds(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Kind> {
     let [first, second] = comparison.measures;
     data.groups(Some(comparison.by), first)
@@ -105,7 +105,7 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
     near.chain(kinds.iter().filter(|kind| kind.is_apart())).map(of_kind).collect()
 }
 
-/// Whether some kinds are near and all others apart, and how likely that is by chance.
+/// Test of whether some kinds are near and all others apart.
 struct Separation {
     near: usize,
     apart: usize,
@@ -113,7 +113,8 @@ struct Separation {
 }
 
 impl Separation {
-    /// Returns `None` for fewer than two kinds. Which of them are the near ones was not stated beforehand, so the test is two-sided.
+    /// Returns `None` for fewer than two kinds. Which of them are the near ones was not stated beforehand, so the test
+    /// is two-sided.
     fn of(kinds: &[Kind]) -> Option<Self> {
         if kinds.len() < 2 {
             return None;

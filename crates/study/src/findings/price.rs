@@ -1,4 +1,4 @@
-//! What speed costs, and whether a dearer option pays.
+//! The price of speed, and whether a dearer option pays.
 
 use super::data::{Data, Pair};
 use super::ranking::{Ahead, Match, sign_test_of};
@@ -22,7 +22,7 @@ pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
     offers.flat_map(|offer| [offer.ahead.tested(), offer.at_best().tested(), offer.at_worst().tested()]).collect()
 }
 
-/// All dearer levels of a factor in one finding: whether speed pays is asked of all of them.
+/// Reports all dearer levels of a factor in one finding.
 fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Option<Finding> {
     let mut sentences = Vec::new();
     let mut evidence = Vec::new();
@@ -35,21 +35,21 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Option<Finding> 
     (!sentences.is_empty()).then(|| finding(FindingKind::Price, in_a_row(&sentences), evidence))
 }
 
-/// The factors of which several levels have a price.
+/// Returns the factors with several priced levels.
 fn priced<'a>(data: &'a Data<'_>) -> impl Iterator<Item = usize> + 'a {
     let factors = &data.study.factors;
     let priced = |factor: &usize| factors[*factor].levels.iter().filter(|level| level.price.is_some()).count() > 1;
     (0..factors.len()).filter(priced)
 }
 
-/// A dearer level against the cheapest, for one transport: what is dear may pay for one of them only.
+/// A dearer level against the cheapest, for one transport: it may pay for only one of them.
 struct Offer {
-    /// The dear level against the cheap one; its p-value is not adjusted yet.
+    /// Match of the dear level against the cheap one; its p-value is not adjusted.
     ahead: Match,
     pairs: Vec<Pair>,
     price: Price,
     cheap: Price,
-    /// The transport; none where it was not varied.
+    /// Transport; `None` if it was not varied.
     stratum: Option<String>,
 }
 
@@ -74,7 +74,7 @@ fn offers(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Offer> {
     offers
 }
 
-/// Pairs in which a unit of the result costs less with the dear level, and in which it costs more; in the others it costs the same.
+/// Numbers of pairs in which a unit of the result costs less, and costs more, with the dear level.
 #[derive(Clone, Copy)]
 struct Costs {
     less: usize,
@@ -82,19 +82,19 @@ struct Costs {
 }
 
 impl Costs {
-    /// Its test by itself.
+    /// Returns its test, not adjusted.
     fn tested(self) -> Tested {
         sign_tested(self.less, self.more)
     }
 }
 
 impl Offer {
-    /// What the dear level costs for what it brings, with prices in its favour.
+    /// Returns the cost of the dear level relative to its gain, with prices in its favour.
     fn at_best(&self) -> Costs {
         self.costs(self.price.low, self.cheap.high)
     }
 
-    /// The same with prices against it.
+    /// Returns the same with prices against it.
     fn at_worst(&self) -> Costs {
         self.costs(self.price.high, self.cheap.low)
     }
@@ -105,7 +105,7 @@ impl Offer {
         Costs { less: count(Ordering::Less), more: count(Ordering::Greater) }
     }
 
-    /// What the dear level costs and brings, as a sentence and what supports it. Returns `None` if the pairs disagree.
+    /// Returns cost and gain of the dear level as a finding. Returns `None` if the pairs disagree.
     fn judged(mut self, data: &Data<'_>, measure: usize, factor: usize) -> Option<(String, Vec<Evidence>)> {
         let (at_best, at_worst) = (self.at_best(), self.at_worst());
         let (p_best, p_worst) = (data.adjusted(at_best.tested()), data.adjusted(at_worst.tested()));
@@ -200,9 +200,10 @@ impl Offer {
             }
             _ => return None,
         };
-        let (prices, favour, p) = match pays {
-            true => (said!(data.lang, "findings-price-held-against-it"), at_worst, p_worst),
-            false => (said!(data.lang, "findings-price-in-its-favour"), at_best, p_best),
+        let (prices, favour, p) = if pays {
+            (said!(data.lang, "findings-price-held-against-it"), at_worst, p_worst)
+        } else {
+            (said!(data.lang, "findings-price-in-its-favour"), at_best, p_best)
         };
         let evidence = vec![
             test(&sign_test_of(data.lang), one.p, one.said(data.lang, &dear_name, &cheap_name)),

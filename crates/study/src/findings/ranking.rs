@@ -1,4 +1,4 @@
-//! Which level of a factor is ahead, in cells that agree in all else.
+//! Ranking of the levels of a factor, in cells that differ in nothing else.
 
 use super::data::{Data, Group, Pair};
 use super::words::{listed, multiple, p_value};
@@ -8,10 +8,10 @@ use linerate_method::statistics::{SIGNIFICANT, Tested, median};
 use linerate_report::parts::wording::sentence;
 use linerate_report::{Language, said};
 
-/// At most so many levels are compared pair by pair; of more, the order is given.
+/// Maximum number of levels compared pair by pair; of more, the order is given.
 const MOST_PAIRED: usize = 3;
 
-/// The test behind a match.
+/// Returns the name of the test of a match.
 pub(super) fn sign_test_of(lang: Language) -> String {
     said!(lang, "findings-ranking-sign-test")
 }
@@ -28,19 +28,19 @@ pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
         .collect()
 }
 
-/// The factors whose levels are ranked.
+/// Returns the factors whose levels are ranked.
 fn factors<'a>(data: &'a Data<'_>, measure: usize) -> impl Iterator<Item = usize> + 'a {
     // Of rates there is a rule of its own for transports.
     let told = data.transport_factor().filter(|_| data.study.measures[measure].unit.is_rate());
     data.unordered().filter(move |factor| Some(*factor) != told)
 }
 
-/// Which of two values of a measure is ahead.
+/// Rule for which of two values of a measure is ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ahead {
-    /// The higher: of rates and of what a device holds.
+    /// The higher value: rates and capacities.
     More,
-    /// The lower: of times and of what was lost.
+    /// The lower value: times and losses.
     Less,
 }
 
@@ -49,7 +49,7 @@ impl Ahead {
         if data.study.measures[measure].unit.more_is_better() { Self::More } else { Self::Less }
     }
 
-    /// The message for this one, of two that hold the same.
+    /// Chooses between two messages with the same values.
     pub(super) fn either(self, more: &'static str, lower: &'static str) -> &'static str {
         match self {
             Self::More => more,
@@ -57,7 +57,7 @@ impl Ahead {
         }
     }
 
-    /// Whether `one` is ahead of `other`.
+    /// Returns whether `one` is ahead of `other`.
     pub(super) fn is(self, one: f64, other: f64) -> bool {
         match self {
             Self::More => one > other,
@@ -77,22 +77,23 @@ pub(super) struct Match {
     pub(super) all: usize,
     /// Pairs that figures which are not firm leave open. They count against whoever is ahead.
     open: usize,
-    /// A figure of them is not firm, so that `lead` is a lower bound.
+    /// Whether a figure of them is not firm, so that `lead` is a lower bound.
     bounded: bool,
-    /// Median over the pairs of the value of the level ahead as a multiple of the other's, of `a` if neither is ahead; infinite if the
-    /// other has none.
+    /// Median over the pairs of the value of the level ahead as a multiple of the other's, of `a` if neither is ahead;
+    /// infinite if the other has none.
     lead: f64,
     /// The p-value, adjusted for the tests of the study ([`adjusted`]).
     pub(super) p: f64,
 }
 
 impl Match {
-    /// The match of these pairs, whose p-value still stands by itself.
+    /// Returns the match of these pairs, with a p-value that is not adjusted.
     pub(super) fn of(ahead: Ahead, a: usize, b: usize, stratum: usize, pairs: &[Pair]) -> Option<Self> {
         Self::of_known(ahead, a, b, stratum, pairs, |_| true)
     }
 
-    /// The same of pairs that may be lower bounds: `decides` says which of them show who is ahead.
+    /// Returns the match of pairs that may be lower bounds. `decides` returns whether a pair shows which level is
+    /// ahead.
     fn of_known(
         ahead: Ahead,
         a: usize,
@@ -119,7 +120,7 @@ impl Match {
         Some(Self { p: found.tested().p, ..found })
     }
 
-    /// Its test by itself.
+    /// Returns its test, not adjusted.
     pub(super) fn tested(&self) -> Tested {
         let (more, fewer) = (self.wins.max(self.losses), self.wins.min(self.losses) + self.open);
         match self.open {
@@ -130,18 +131,18 @@ impl Match {
         }
     }
 
-    /// How many times as much the level ahead has, in words.
+    /// Formats the lead of the level ahead.
     fn lead_in_words(&self, lang: Language) -> String {
         let words = multiple(lang, self.lead().1);
         if self.bounded { said!(lang, "firmness-at-least-so-much", times = words) } else { words }
     }
 
-    /// The level ahead, where one surely is.
+    /// Returns the level that is significantly ahead, if any.
     pub(super) fn winner(&self) -> Option<usize> {
         (self.p < SIGNIFICANT).then_some(if self.wins > self.losses { self.a } else { self.b })
     }
 
-    /// The match in words, the level that is ahead in more pairs first.
+    /// Formats the match, with the level ahead in more pairs first.
     pub(super) fn said(&self, lang: Language, a: &str, b: &str) -> String {
         if self.is_tied() {
             return said!(lang, "findings-ranking-tied", a = a, b = b, all = self.all);
@@ -175,12 +176,12 @@ impl Match {
         }
     }
 
-    /// Whether the two are equal in every pair.
+    /// Returns whether the two are equal in every pair.
     pub(super) fn is_tied(&self) -> bool {
         self.wins == 0 && self.losses == 0 && self.open == 0
     }
 
-    /// Pairs that the level ahead wins, and how many times as much it has.
+    /// Returns the number of pairs that the level ahead wins, and its lead.
     pub(super) fn lead(&self) -> (usize, f64) {
         (self.wins.max(self.losses), self.lead)
     }
@@ -192,19 +193,19 @@ pub(super) fn adjusted(data: &Data<'_>, mut matches: Vec<Match>) -> Vec<Match> {
     matches
 }
 
-/// The groups within which levels of `factor` are compared.
+/// Returns the groups within which levels of `factor` are compared.
 pub(super) fn strata(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Group> {
     // What a medium can carry hides what a host could: each medium by itself, unless media are what is ranked.
     data.groups_with_bounds(data.medium_factor().filter(|by| *by != factor), measure)
 }
 
-/// The levels of `factor` that are compared: all but the tester.
+/// Returns the levels of `factor` that are compared: all but the tester.
 pub(super) fn contestants(data: &Data<'_>, factor: usize) -> Vec<usize> {
     let levels = &data.study.factors[factor].levels;
     (0..levels.len()).filter(|level| !levels[*level].tester).collect()
 }
 
-/// Every two levels of `factor` in each group, p-values not adjusted yet.
+/// Returns the matches of every two levels of `factor` in each group, with p-values that are not adjusted.
 fn matches(data: &Data<'_>, measure: usize, factor: usize, strata: &[Group]) -> Vec<Match> {
     let ahead = Ahead::of(data, measure);
     let levels = contestants(data, factor);
@@ -264,7 +265,7 @@ fn evidence(data: &Data<'_>, factor: usize, one: &Match, on: &str) -> Evidence {
     test(&sign_test_of(data.lang), one.p, format!("{on}{}", one.said(data.lang, &a, &b)))
 }
 
-/// One level against another, on each medium.
+/// Returns the finding of one level against another, on each medium.
 fn over_strata(
     data: &Data<'_>,
     measure: usize,
@@ -322,7 +323,7 @@ fn over_strata(
     Some(finding(FindingKind::Ranking, text, evidence))
 }
 
-/// Two levels that differ over one and the same medium.
+/// Returns the finding that two levels differ over the same medium.
 fn same_wire(data: &Data<'_>, measure: usize, factor: usize, one: &Match) -> Option<Finding> {
     let winner = one.winner()?;
     let (ahead, _) = one.lead();
@@ -344,7 +345,7 @@ fn same_wire(data: &Data<'_>, measure: usize, factor: usize, one: &Match) -> Opt
     Some(finding(FindingKind::Ranking, text, vec![evidence(data, factor, one, "")]))
 }
 
-/// All levels of a factor in order, as far as tests separate them, in one group or in all results.
+/// Returns the order of all levels of a factor as far as tests separate them, in one group or in all results.
 fn order(
     data: &Data<'_>,
     measure: usize,
@@ -406,7 +407,7 @@ fn order(
     Some(finding(FindingKind::Ranking, sentence(&text), evidence))
 }
 
-/// Who is ahead of whom, where that makes no order of all.
+/// Returns the pairs of levels with a winner, if there is no order of all.
 fn some_ahead(data: &Data<'_>, measure: usize, factor: usize, matches: &[&Match], on: Option<&str>) -> Option<Finding> {
     let mut ahead: Vec<(usize, Vec<String>)> = Vec::new();
     for one in matches {

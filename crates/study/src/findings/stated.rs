@@ -1,4 +1,4 @@
-//! What follows from ranges and bounds that an author states: no test, for only the bounds are known.
+//! Conclusions from ranges and bounds that an author states. There is no test, because only bounds are known.
 
 use super::data::{Data, Group};
 use super::growth::FULL;
@@ -13,7 +13,7 @@ use linerate_report::parts::wording::sentence;
 use linerate_report::{Language, said};
 use linerate_units::grouped;
 
-/// A medium counts as filled from this share of its limit on, as far as a source says how much it was.
+/// Lowest stated share of its limit at which a medium counts as filled.
 const NEAR: f64 = FULL;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -47,7 +47,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     found
 }
 
-/// The results on one medium that are near what it can carry, and those that are far below it, as far as the source states them.
+/// Returns the finding about results on one medium: those near its limit, and those far below it.
 fn near_the_limit(data: &Data<'_>, measure: usize, group: &Group) -> Option<Finding> {
     let unit = data.study.measures[measure].unit;
     let mut near = Vec::new();
@@ -86,12 +86,12 @@ fn near_the_limit(data: &Data<'_>, measure: usize, group: &Group) -> Option<Find
     Some(finding(FindingKind::Stated, sentence(&text), vec![bound(evidence)]))
 }
 
-/// The factor of the media, which is not named where a sentence is about one of them.
+/// Returns the factor of the media, which a sentence about one of them does not name.
 fn but_medium(data: &Data<'_>) -> Vec<usize> {
     data.medium_factor().into_iter().collect()
 }
 
-/// What a stated ratio says of growth; none where it may be growth or not.
+/// Returns what a stated ratio says about growth; `None` if it leaves it open.
 fn change(lang: Language, stated: &StatedValue, ratio: &str) -> Option<String> {
     let (low, high) = (stated.low.unwrap_or(0.0), stated.high.unwrap_or(f64::INFINITY));
     match stated.as_a {
@@ -106,7 +106,7 @@ fn change(lang: Language, stated: &StatedValue, ratio: &str) -> Option<String> {
     }
 }
 
-/// Ratios as they are stated, for each of their cells, with what they say in words.
+/// Returns the stated ratios of each cell, with their sentences.
 fn ratios(data: &Data<'_>, measure: usize) -> Option<Finding> {
     let clause = |cell: usize| {
         let (ratio, name) = (data.shown(cell, measure)?, data.cell_name(cell, &[]));
@@ -122,7 +122,8 @@ fn ratios(data: &Data<'_>, measure: usize) -> Option<Finding> {
     Some(finding(FindingKind::Stated, sentence(&text), vec![evidence]))
 }
 
-/// One level above another, by what is stated of at least one pair. In pairs of numbers it may be equal.
+/// Returns the finding that one level is above another, by the statement about at least one pair. In pairs of numbers
+/// it may be equal.
 fn above(
     data: &Data<'_>,
     measure: usize,
@@ -192,7 +193,8 @@ fn above(
     Some(finding(FindingKind::Stated, sentence(&text), vec![evidence]))
 }
 
-/// Returns whether the lowest that a result may be is above the highest that another may be. A bound itself may be excluded.
+/// Returns whether the lowest that a result may be is above the highest that another may be. A bound itself may be
+/// excluded.
 fn is_above(data: &Data<'_>, measure: usize, cell: usize, other: usize) -> bool {
     let as_a = |cell: usize| data.stated(cell, measure).map(|stated| stated.as_a);
     let (Some((least, _)), Some((_, most))) = (data.span(cell, measure), data.span(other, measure)) else {
@@ -202,7 +204,7 @@ fn is_above(data: &Data<'_>, measure: usize, cell: usize, other: usize) -> bool 
     least > most || (is_open && least == most)
 }
 
-/// Results whose highest possible value is far below what the medium can carry.
+/// Returns the results whose highest possible value is far below the limit of the medium.
 fn far_below_the_limit(data: &Data<'_>, measure: usize) -> Option<Finding> {
     let unit = data.study.measures[measure].unit;
     let of = |cell: usize| {

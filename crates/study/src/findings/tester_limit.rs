@@ -1,4 +1,4 @@
-//! Results against the tester limit: what reaches it says nothing of the device.
+//! Results compared with the tester limit: a result that reaches it does not measure the device.
 
 use super::data::Data;
 use super::words::{listed, p_value, share};
@@ -8,14 +8,14 @@ use linerate_method::statistics::{SIGNIFICANT, Tested};
 use linerate_report::parts::values::{extremes, value};
 use linerate_report::said;
 
-/// From this share of the tester limit on a result is at it, where each is one value and their spread is not known.
+/// Lowest share of the tester limit at which a single result counts as at the limit.
 const AT: f64 = 0.9;
 
 pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
     (0..data.study.factors.len()).flat_map(|factor| compared(data, measure, factor)).map(|one| one.tested()).collect()
 }
 
-/// The devices of a factor against the tester alone, p-values not adjusted yet.
+/// Returns the devices of a factor against the tester alone, with p-values that are not adjusted.
 fn compared(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Compared> {
     let levels = &data.study.factors[factor].levels;
     let Some(tester) = levels.iter().position(|level| level.tester) else { return Vec::new() };
@@ -35,7 +35,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     found
 }
 
-/// A device against the tester alone, in cells that agree in all else.
+/// A device against the tester alone, in cells that differ in nothing else.
 struct Compared {
     level: usize,
     /// The lowest and the highest share of the tester limit.
@@ -50,12 +50,12 @@ struct Compared {
 }
 
 impl Compared {
-    /// Near the tester limit in all cells, and not surely below it.
+    /// Returns whether it is near the tester limit in all cells, and not significantly below it.
     fn is_at(&self) -> bool {
         self.least >= AT && (self.above >= self.below || self.p >= SIGNIFICANT)
     }
 
-    /// Its test by itself.
+    /// Returns its test, not adjusted.
     fn tested(&self) -> Tested {
         sign_tested(self.above, self.below)
     }

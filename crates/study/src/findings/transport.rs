@@ -10,10 +10,10 @@ use linerate_model::{Medium, Transport};
 use linerate_report::parts::values::extremes;
 use linerate_report::said;
 
-/// What the medium can carry explains most of a difference from this share of it on, in logarithms.
+/// Share of a difference, in logarithms, from which on the limits of the medium explain most of it.
 const EXPLAINED: f64 = 0.75;
 
-/// The levels of both transports, and the pairs of cells on each medium.
+/// Levels of both transports, and the pairs of cells on each medium.
 struct Transports {
     udp: usize,
     tcp: usize,
@@ -37,7 +37,7 @@ impl Transports {
         Some(Self { udp, tcp, media })
     }
 
-    /// UDP against TCP on each medium, p-values not adjusted yet.
+    /// Returns UDP against TCP on each medium, with p-values that are not adjusted.
     fn matches(&self) -> Vec<Match> {
         let media = self.media.iter().enumerate();
         media.filter_map(|(index, (_, pairs))| Match::of(Ahead::More, self.udp, self.tcp, index, pairs)).collect()

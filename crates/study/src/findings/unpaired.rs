@@ -1,4 +1,4 @@
-//! Groups that cannot be paired, as kinds of device each with devices of its own: one has all the higher results.
+//! Groups without pairs, such as kinds of device: one of them has all the higher results.
 
 use super::data::{Data, Group};
 use super::ranking::{contestants, strata};
@@ -9,14 +9,14 @@ use linerate_method::statistics::{SIGNIFICANT, Tested, separation_test};
 use linerate_report::parts::values::{extremes, range};
 use linerate_report::said;
 
-/// Fewer results in a group show nothing of it.
+/// Minimum number of results in a group.
 const FEWEST: usize = 3;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     contests(data, measure).iter().filter_map(|contest| contest.finding(data, measure)).collect()
 }
 
-/// The tests of all contests, those without a winner too: which of them have one was not known beforehand.
+/// Returns the tests of all contests, also without a winner: which have one was not known beforehand.
 pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
     contests(data, measure).iter().map(Contest::tested).collect()
 }
@@ -35,7 +35,7 @@ fn contests(data: &Data<'_>, measure: usize) -> Vec<Contest> {
     contests
 }
 
-/// The results of one level.
+/// Results of one level.
 #[derive(Clone, Copy)]
 struct Results {
     level: usize,
@@ -81,7 +81,7 @@ impl Contest {
         Some(Self { factor, results: [results(a, &of_a)?, results(b, &of_b)?] })
     }
 
-    /// The level with all the higher results, and the other. Returns `None` if they overlap.
+    /// Returns the level with all the higher results, and the other. Returns `None` if they overlap.
     fn order(&self) -> Option<(Results, Results)> {
         let [a, b] = self.results;
         if a.is_above(&b) {
@@ -93,7 +93,7 @@ impl Contest {
         }
     }
 
-    /// Its test by itself: two-sided, as either group may be the higher.
+    /// Returns its test, not adjusted: two-sided, because either group may be the higher.
     fn tested(&self) -> Tested {
         let least = separation_test(&self.results.map(|results| results.count));
         Tested { p: if self.order().is_some() { least } else { 1.0 }, least }
@@ -146,8 +146,8 @@ impl Contest {
     }
 }
 
-/// Whether the cells of both sides agree in every other factor, but for those that have levels of their own on each side, as the
-/// devices of a kind.
+/// Whether the cells of both sides agree in every other factor, but for those that have levels of their own on each
+/// side, as the devices of a kind.
 fn is_all_that_differs(data: &Data<'_>, factor: usize, one: &[usize], other: &[usize]) -> bool {
     let levels = |cells: &[usize], of: usize| -> Vec<Option<usize>> {
         let mut levels: Vec<_> = cells.iter().map(|cell| data.study.cells[*cell].levels[of]).collect();

@@ -7,12 +7,12 @@ use crate::finding::{Finding, FindingKind};
 use linerate_report::parts::values::{extremes, value};
 use linerate_report::said;
 
-/// A medium counts as faster from this ratio of limits on.
+/// Minimum ratio of the limits for a faster medium.
 const FASTER: f64 = 2.0;
-/// Little is less than this share of what it could bring, in every pair of cells.
+/// A gain below this share of the possible gain, in every pair of cells, is little.
 const LITTLE: f64 = 0.5;
 
-/// Of more pairs than this only the extremes are given.
+/// Maximum number of pairs that are all given; of more, only the extremes are.
 const MOST_NAMED: usize = 6;
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -39,7 +39,7 @@ struct Upgrade {
     slow: usize,
     fast: Vec<usize>,
     pairs: Vec<Pair>,
-    /// The lowest ratio of the limits.
+    /// Lowest ratio of the limits.
     could: f64,
 }
 
@@ -113,7 +113,7 @@ impl Upgrade {
     }
 }
 
-/// The faster result as a multiple of the slower one.
+/// Returns the faster result as a multiple of the slower one.
 fn gain(pair: &Pair) -> f64 {
     pair.a.1 / pair.b.1
 }

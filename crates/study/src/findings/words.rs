@@ -6,17 +6,17 @@ use linerate_report::parts::wording;
 use linerate_report::{Language, said};
 use linerate_units::grouped;
 
-/// Names in a row.
+/// Formats names as a list: `a, b and c`.
 pub(super) fn listed(lang: Language, names: &[String]) -> String {
     wording::listed(lang, names)
 }
 
-/// Names of which one holds.
+/// Formats alternatives: `a or b`.
 pub(super) fn either(lang: Language, names: &[String]) -> String {
     names.join(&said!(lang, "findings-words-or"))
 }
 
-/// The first `most` of these, and how many there are besides, as a sentence.
+/// Formats the first `most` items and the number of the others.
 pub(super) fn some_of(lang: Language, most: usize, all: &[String]) -> String {
     let some = all[..most.min(all.len())].join("; ");
     match all.len().saturating_sub(most) {
@@ -25,7 +25,7 @@ pub(super) fn some_of(lang: Language, most: usize, all: &[String]) -> String {
     }
 }
 
-/// How many times as much.
+/// Formats a ratio: `1.62 times`.
 pub(super) fn times(lang: Language, factor: f64) -> String {
     let places = if factor < 9.995 {
         2
@@ -37,7 +37,7 @@ pub(super) fn times(lang: Language, factor: f64) -> String {
     said!(lang, "findings-words-times", factor = format!("{factor:.places$}"))
 }
 
-/// The same where what is compared may be nothing: what is lost is, on a good path.
+/// Formats a ratio of values that may be zero, such as losses on a good path.
 pub(super) fn multiple(lang: Language, ratio: f64) -> String {
     match ratio {
         0.0 => said!(lang, "findings-words-nothing-against-something"),
@@ -46,18 +46,18 @@ pub(super) fn multiple(lang: Language, ratio: f64) -> String {
     }
 }
 
-/// From one factor to another.
+/// Formats a range of ratios.
 pub(super) fn times_range(lang: Language, low: f64, high: f64) -> String {
     let (low, high) = (times(lang, low), times(lang, high));
     if low == high { high } else { figures::range(lang, &low, &high) }
 }
 
-/// A share in percent.
+/// Formats a share in percent.
 pub(super) fn share(share: f64) -> String {
     percent(share).unwrap_or_else(|| MISSING.to_owned())
 }
 
-/// A p-value.
+/// Formats a p-value.
 pub(super) fn p_value(p: f64) -> String {
     match p {
         p if p < 0.000_1 => "p < 0.0001".to_owned(),
@@ -66,7 +66,7 @@ pub(super) fn p_value(p: f64) -> String {
     }
 }
 
-/// A sum of money.
+/// Formats a sum of money.
 pub(super) fn money(amount: f64, currency: Option<&str>) -> String {
     let amount = if amount < 99.5 { decimals(amount, 2) } else { grouped(amount.round() as u64) };
     currency.map_or_else(|| amount.clone(), |currency| format!("{amount} {currency}"))

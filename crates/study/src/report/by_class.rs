@@ -1,5 +1,5 @@
-//! The same figure of several classes of operations on one chart, as the response times of reads and writes: each class has its
-//! colour, and each level of the factor that otherwise has the colours its dashes.
+//! Charts of one figure of several classes of operations, such as the response times of reads and writes: each class
+//! has its colour, and each level of the factor that otherwise has the colours its dashes.
 
 use super::charts::{self, Line, colour};
 use super::multiples::{self, Over, Plot};
@@ -8,7 +8,7 @@ use crate::findings::data::Data;
 use linerate_report::parts::wording::listed;
 use linerate_report::{Chart, Language};
 
-/// Styles of lines by colour and dashes. More of either would not be told apart.
+/// Styles of lines by colour and dashes. Readers cannot distinguish more of either.
 const STYLES: [[&str; 3]; 4] = [
     ["s0 dash0", "s0 dash1", "s0 dash2"],
     ["s1 dash0", "s1 dash1", "s1 dash2"],
@@ -16,13 +16,13 @@ const STYLES: [[&str; 3]; 4] = [
     ["s3 dash0", "s3 dash1", "s3 dash2"],
 ];
 
-/// What a measure is of its class, as in the `mean` of `read.mean`; none where it is of no class.
+/// Splits a metric such as `read.mean` into class and figure; `None` if it has no class.
 fn figure<'a>(data: &'a Data<'_>, shape: &Shape) -> Option<&'a str> {
     let (class, figure) = data.study.measures[shape.measure].metric.as_deref()?.split_once('.')?;
     ["read", "write", "other"].contains(&class).then_some(figure)
 }
 
-/// The shapes of measures that go on one chart together, and all others.
+/// Returns the shapes of measures that share a chart, and all others.
 pub(super) fn sorted<'a>(data: &Data<'_>, shapes: &'a [Shape]) -> (Vec<Vec<&'a Shape>>, Vec<&'a Shape>) {
     let mut together: Vec<Vec<&Shape>> = Vec::new();
     let mut alone = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn sorted<'a>(data: &Data<'_>, shapes: &'a [Shape]) -> (Vec<Vec<&'a S
     (together, alone)
 }
 
-/// The charts of measures that go together, of all combinations of the factors that are neither axis nor dashes.
+/// Draws measures that share a chart, for all combinations of the factors that are neither axis nor dashes.
 pub(super) fn charts(lang: Language, data: &Data<'_>, shapes: &[&Shape]) -> Vec<Chart> {
     let Some(factor) = shapes[0].axis else { return Vec::new() };
     let mut plots: Vec<Plot> = Vec::new();

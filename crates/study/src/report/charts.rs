@@ -1,5 +1,6 @@
-//! Points along a factor of numbers (`by_class.rs` joins those of several measures by lines), next to each other (`multiples.rs`) for the
-//! levels of further factors; grouped bars for the rest, each with what the medium can carry; heat maps and repeats.
+//! Points along a factor of numbers (`by_class.rs` joins those of several measures by lines), next to each other
+//! (`multiples.rs`) for the levels of further factors; grouped bars for the rest, each with what the medium can carry;
+//! heat maps and repeats.
 
 use super::multiples::{Legend, Over, Plot};
 use super::pivot::Pivot;
@@ -18,7 +19,7 @@ const STEPS: u32 = 160;
 /// Bars of one chart.
 const MOST_BARS: usize = 60;
 
-/// All charts; a heat map of the factors that a reader named, of each host to each other, or of the only two factors.
+/// Returns all charts, with a heat map of the named factors, of a mesh of hosts, or of the only two factors.
 pub(crate) fn all(lang: Language, data: &Data<'_>, pivot: Option<&Pivot>) -> Vec<Chart> {
     let shapes: Vec<Shape> = data.measures().map(|(measure, _)| Shape::of(data, measure)).collect();
     let two_factors = || Pivot::of_two(data.study).filter(|_| shapes.iter().all(|shape| shape.axis.is_none()));
@@ -42,7 +43,7 @@ fn one_unit(data: &Data<'_>) -> bool {
     data.measures().all(|(_, measure)| measure.unit == data.study.measures[0].unit)
 }
 
-/// An axis of a measure's values past `most`, from zero or, of rates over several decades, logarithmic.
+/// Returns an axis of a measure's values past `most`: from zero, or logarithmic for rates over several decades.
 pub(super) fn axis(data: &Data<'_>, what: &str, measure: usize, most: f64) -> Axis {
     let unit = data.study.measures[measure].unit;
     // Measures of one unit may share the axis.
@@ -61,7 +62,7 @@ pub(super) fn axis(data: &Data<'_>, what: &str, measure: usize, most: f64) -> Ax
     }
 }
 
-/// The highest that anything of these cells is drawn.
+/// Returns the highest value that is drawn of these cells.
 pub(super) fn top(data: &Data<'_>, measure: usize, cells: &[usize]) -> f64 {
     let values = cells.iter().flat_map(|cell| &data.study.cells[*cell].values[measure]).copied();
     let limits = cells.iter().filter_map(|cell| data.limit(*cell, measure)).map(|limit| limit.high);
@@ -75,7 +76,7 @@ pub(super) fn spread(data: &Data<'_>, cell: usize, measure: usize) -> Option<(f6
     (values.len() > 1).then_some((low, high))
 }
 
-/// What a result says when it is pointed at.
+/// Returns the label of a result.
 pub(super) fn said(lang: Language, data: &Data<'_>, cell: usize, measure: usize) -> String {
     let named = &data.study.measures[measure];
     let reached = figure(data, cell, measure);
@@ -85,7 +86,7 @@ pub(super) fn said(lang: Language, data: &Data<'_>, cell: usize, measure: usize)
     plain(&format!("{}: {} {reached}{share}", data.cell_name(cell, &[]), named.title))
 }
 
-/// The levels of the colours, with their class; without a factor everything has the first.
+/// Returns the levels of the colours with their class; without a factor everything has the first.
 pub(super) fn colour(data: &Data<'_>, shape: &Shape, cell: usize) -> (usize, String) {
     let level = shape.series.and_then(|factor| Some((factor, data.study.cells[cell].levels[factor]?)));
     level.map_or_else(
@@ -107,11 +108,11 @@ pub(super) struct Line {
     pub(super) name: String,
     pub(super) measure: usize,
     pub(super) cells: Vec<usize>,
-    /// Whether a line joins them. Between two sizes of messages none does: nothing was measured there.
+    /// Whether a line joins them. Message sizes are not joined: nothing was measured between them.
     pub(super) joined: bool,
 }
 
-/// The points of each facet, of all lines of one measure.
+/// Draws the points of each facet, of all lines of one measure.
 fn lines(lang: Language, data: &Data<'_>, shape: &Shape) -> Vec<Chart> {
     let (measure, Some(factor)) = (shape.measure, shape.axis) else { return Vec::new() };
     let along_sizes = data.study.factors[factor].of == Some(FactorOf::Message);
@@ -141,7 +142,7 @@ fn lines(lang: Language, data: &Data<'_>, shape: &Shape) -> Vec<Chart> {
     multiples::charts(lang, data, &over, plots)
 }
 
-/// The limit of each medium along the axis. Where it is not known which layer is counted, the lowest and the highest it can be.
+/// Draws the limit of each medium along the axis: its lowest and highest value if the counted layer is unknown.
 fn limit_lines(
     lang: Language,
     data: &Data<'_>,
@@ -150,7 +151,7 @@ fn limit_lines(
     x_of: &impl Fn(usize) -> f64,
     along_sizes: bool,
 ) -> (Vec<Series>, Legend) {
-    /// Limits nearer to each other than this are drawn as one.
+    /// Limits closer than this are drawn as one.
     const ALIKE: f64 = 1.02;
     /// Place, lowest and highest limit.
     type Range = (f64, f64, f64);
@@ -208,14 +209,15 @@ fn limit_lines(
             line(&|place| place.2, "");
         }
     }
-    let legend = match most.is_empty() {
-        true => Vec::new(),
-        false => vec![("limit", said!(lang, "study-charts-legend-limit-of", most = most.join("; ")))],
+    let legend = if most.is_empty() {
+        Vec::new()
+    } else {
+        vec![("limit", said!(lang, "study-charts-legend-limit-of", most = most.join("; ")))]
     };
     (series, legend)
 }
 
-/// Cells without a level of the axis' factor, or all where there is none.
+/// Draws the cells without a level of the axis' factor, or all cells if there is none.
 fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
     let facets = shape.facets(data, true);
     let split = multiples::split(&facets.iter().map(|facet| facet.levels.as_slice()).collect::<Vec<_>>());
@@ -259,7 +261,7 @@ fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
     grouped(lang, data, shape.measure, &title, panels, legend, &cells)
 }
 
-/// Each cell with a bar for each measure.
+/// Draws each cell with a bar for each measure.
 fn measures_beside(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
     let all = (0..data.study.cells.len()).take(MOST_BARS);
     let groups = all.clone().map(|cell| {
@@ -283,7 +285,7 @@ fn measures_beside(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Cha
     )
 }
 
-/// A result as it was measured or stated.
+/// Draws a result as it was measured or stated.
 fn figure(data: &Data<'_>, cell: usize, measure: usize) -> String {
     let stated = data.stated(cell, measure).and_then(|_| data.shown(cell, measure));
     let number = || data.value(cell, measure).map(|reached| value(reached, data.study.measures[measure].unit));
@@ -335,7 +337,7 @@ fn grouped(
     Some(Chart::groups(title.to_owned(), legend, table, x, panels))
 }
 
-/// The same figures as a table: each cell with all its measures.
+/// Returns the same figures as a table: each cell with all its measures.
 fn table(lang: Language, data: &Data<'_>, caption: &str, measure: usize, cells: &[usize]) -> Table {
     super::tables::of_cells(lang, data, caption, &[measure], cells)
 }

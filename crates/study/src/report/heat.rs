@@ -11,7 +11,7 @@ use linerate_report::parts::wording::listed;
 use linerate_report::parts::{HeatMap, Told};
 use linerate_report::{Chart, Language, said};
 
-/// A heat map of each measure, where rows and columns have several levels.
+/// Draws a heat map of each measure, if rows and columns have several levels.
 pub(super) fn charts(lang: Language, data: &Data<'_>, pivot: &Pivot) -> Vec<Chart> {
     data.measures().filter_map(|(measure, _)| chart(lang, data, measure, pivot)).collect()
 }

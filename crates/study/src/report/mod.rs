@@ -1,4 +1,5 @@
-//! A study as a report: summary, findings, tables by factor, charts with the limit of each medium, method, caveats, data.
+//! A study as a report: summary, findings, tables by factor, charts with the limit of each medium, method, caveats,
+//! data.
 
 mod by_class;
 mod charts;

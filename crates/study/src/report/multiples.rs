@@ -1,4 +1,5 @@
-//! Facets as charts. Facets of one scale are small multiples: next to each other over the same axes, with one legend and one table.
+//! Facets as charts. Facets of one scale are small multiples: next to each other over the same axes, with one legend
+//! and one table.
 
 use super::charts::{Line, axis, capital, said, spread};
 use super::shape::named;
@@ -9,39 +10,39 @@ use linerate_report::parts::{Axis, Panel, Panels, Point, Scale, Series, size_tic
 use linerate_report::{Chart, Language, plain, said};
 use std::collections::BTreeMap;
 
-/// Cap on facets; the tables have all.
+/// Maximum number of facets; the tables have all.
 const MOST: usize = 16;
-/// Facets that reach less than one in so many of the highest have a scale of their own, which would flatten them.
+/// Ratio of the highest values from which on facets do not share a scale, which would flatten the lower one.
 const MUCH_LOWER: f64 = 3.0;
-/// Most plots beside each other.
+/// Maximum number of plots in a row.
 const MOST_BESIDE: usize = 4;
-/// Room beside the first and the last place on a logarithmic axis.
+/// Room before the first and after the last place on a logarithmic axis.
 const ROOM: f64 = 1.12;
 
 /// Style sheet class and meaning of each colour.
 pub(super) type Legend = Vec<(&'static str, String)>;
 
-/// What is drawn of a facet.
+/// Plot of a facet.
 pub(super) struct Plot {
-    /// The levels of the facet, as [`Facet`](super::shape::Facet) has them.
+    /// Levels of the [`Facet`](super::shape::Facet).
     pub(super) levels: Vec<Option<usize>>,
     pub(super) lines: Vec<Line>,
-    /// The lines of limits, below the others.
+    /// Lines of limits, below the others.
     pub(super) limits: (Vec<Series>, Legend),
-    /// The highest that anything of it is drawn.
+    /// Highest value drawn.
     pub(super) top: f64,
 }
 
-/// What the plots are drawn over.
+/// Axes of plots.
 pub(super) struct Over<'a> {
-    /// The factor along the horizontal axis.
+    /// Factor along the horizontal axis.
     pub(super) factor: usize,
-    /// The measures along the vertical axis, and its title.
+    /// Measures along the vertical axis.
     pub(super) measures: &'a [usize],
     pub(super) what: &'a str,
 }
 
-/// The charts of these plots: one for all of one scale.
+/// Returns the charts of these plots: one for each scale.
 pub(super) fn charts(lang: Language, data: &Data<'_>, over: &Over<'_>, mut plots: Vec<Plot>) -> Vec<Chart> {
     plots.truncate(MOST);
     plots.sort_by(|one, other| one.levels.cmp(&other.levels));
@@ -55,7 +56,7 @@ pub(super) fn charts(lang: Language, data: &Data<'_>, over: &Over<'_>, mut plots
     groups.into_iter().filter_map(|group| chart(lang, data, over, taken(group))).collect()
 }
 
-/// What reaches so high, in groups of one scale: nothing in a group reaches less than a third of its highest, unless it is zero.
+/// Groups plots by scale: none in a group reaches less than a third of its highest, unless it is zero.
 fn by_scale(tops: &[f64]) -> Vec<Vec<usize>> {
     let mut falling: Vec<usize> = (0..tops.len()).collect();
     falling.sort_by(|one, other| tops[*other].total_cmp(&tops[*one]));
@@ -71,14 +72,13 @@ fn by_scale(tops: &[f64]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The factors in which facets differ.
+/// Returns the factors in which facets differ.
 fn differing(facets: &[&[Option<usize>]]) -> Vec<usize> {
     let factors = facets.first().map_or(0, |levels| levels.len());
     (0..factors).filter(|factor| facets.iter().any(|levels| levels[*factor] != facets[0][*factor])).collect()
 }
 
-/// How many plots stand beside each other: one for each level of the last factor in which they differ where they are a full grid of two
-/// factors.
+/// Returns the number of plots in a row: a full grid of two factors has one for each level of the last factor.
 fn columns(facets: &[&[Option<usize>]]) -> usize {
     let count_of = |factor: usize| {
         let mut levels: Vec<_> = facets.iter().map(|levels| levels[factor]).collect();
@@ -99,11 +99,11 @@ fn columns(facets: &[&[Option<usize>]]) -> usize {
     }
 }
 
-/// The factor whose levels have the groups of bars next to each other: that of the fewest levels, each with several of many groups. None
-/// where the groups are few.
+/// Returns the factor that splits groups of bars into panels: the one with the fewest levels, each with several of many
+/// groups. Returns `None` if the groups are few.
 pub(super) fn split(facets: &[&[Option<usize>]]) -> Option<usize> {
     const MANY: usize = 6;
-    /// More leave no room for bars and their figures.
+    /// Maximum number of levels that leaves room for bars and figures.
     const MOST_LEVELS: usize = 3;
     let groups_of = |factor: &usize| {
         let mut groups: BTreeMap<Option<usize>, usize> = BTreeMap::new();
@@ -119,7 +119,7 @@ pub(super) fn split(facets: &[&[Option<usize>]]) -> Option<usize> {
     differing.into_iter().filter(|_| several).filter(splits).min_by_key(|factor| groups_of(factor).len())
 }
 
-/// The chart of plots that share their axes; none of no plots.
+/// Returns the chart of plots that share their axes; `None` without plots.
 fn chart(lang: Language, data: &Data<'_>, over: &Over<'_>, plots: Vec<Plot>) -> Option<Chart> {
     let first = plots.first()?.levels.clone();
     let facets: Vec<&[Option<usize>]> = plots.iter().map(|plot| plot.levels.as_slice()).collect();
@@ -149,7 +149,7 @@ fn chart(lang: Language, data: &Data<'_>, over: &Over<'_>, plots: Vec<Plot>) -> 
     })
 }
 
-/// The title of a chart of facets that differ in the factors `by`; what they have in common is that of one of them.
+/// Returns the title of a chart of facets that differ in the factors `by`; `one` is any of them.
 fn titled(lang: Language, data: &Data<'_>, over: &Over<'_>, by: &[usize], one: &[Option<usize>]) -> String {
     let common = named(data, one, by);
     if by.is_empty() {
@@ -160,17 +160,18 @@ fn titled(lang: Language, data: &Data<'_>, over: &Over<'_>, by: &[usize], one: &
     plain(&if common.is_empty() { title } else { format!("{title}{}{common}", said!(lang, "list-comma")) })
 }
 
-/// What limits are called: in the same words for all plots.
+/// Returns the legend of limits: the same for all plots.
 fn limits(lang: Language, plots: &[Plot]) -> Legend {
     let mut legends = plots.iter().map(|plot| &plot.limits.1).filter(|legend| !legend.is_empty());
     let Some(first) = legends.next() else { return Vec::new() };
-    match legends.all(|legend| legend == first) {
-        true => first.clone(),
-        false => vec![("limit", said!(lang, "study-charts-legend-limit"))],
+    if legends.all(|legend| legend == first) {
+        first.clone()
+    } else {
+        vec![("limit", said!(lang, "study-charts-legend-limit"))]
     }
 }
 
-/// The lines of a plot over those of its limits, and what their colours mean.
+/// Returns the lines of a plot over those of its limits, and the legend of their colours.
 fn drawn(lang: Language, data: &Data<'_>, factor: usize, plot: Plot) -> (Vec<Series>, Legend) {
     let (mut series, mut legend) = (plot.limits.0, Legend::new());
     for Line { class, name, measure, mut cells, joined } in plot.lines {
@@ -189,12 +190,12 @@ fn drawn(lang: Language, data: &Data<'_>, factor: usize, plot: Plot) -> (Vec<Ser
     (series, legend)
 }
 
-/// Where a cell stands on the axis of a factor.
+/// Returns the place of a cell on the axis of a factor.
 pub(super) fn place(data: &Data<'_>, factor: usize, cell: usize) -> f64 {
     data.level(cell, factor).and_then(|level| level.value).unwrap_or(0.0)
 }
 
-/// The axis of a factor of numbers.
+/// Returns the axis of a numeric factor.
 fn along(lang: Language, data: &Data<'_>, factor: usize, cells: &[usize]) -> Axis {
     let mut places: Vec<f64> = cells.iter().map(|cell| place(data, factor, *cell)).collect();
     places.sort_by(f64::total_cmp);

@@ -17,21 +17,21 @@ use linerate_report::parts::wording::{in_a_row, listed, sentence};
 use linerate_report::{Language, Style, plain, said};
 use serde_json::json;
 
-/// One object on one line; docs/studies.md names its fields.
+/// Returns one object on one line; docs/studies.md names its fields.
 pub fn json(report: &StudyReport) -> String {
     let mut text = serde_json::to_string(report).expect("a study holds only text keys and plain data");
     text.push('\n');
     text
 }
 
-/// The study's question and its answer, if it asks one.
+/// Returns the study's question and its answer, if it asks one.
 pub(super) fn question(lang: Language, study: &Study, findings: &[Finding]) -> Option<(String, String)> {
     let question = study.question.as_ref()?;
     let answer = question.answer(findings).map(|finding| plain(&finding.text));
     Some((plain(&question.text), answer.unwrap_or_else(|| said!(lang, "study-no-answer"))))
 }
 
-/// The study for a terminal of this style, all cells or by a pivot; ends with a newline.
+/// Formats the study for a terminal of this style, all cells or by a pivot; ends with a newline.
 pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> String {
     let lang = style.language;
     let study = &report.study;
@@ -83,7 +83,7 @@ pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> Strin
     page.finish(style.unicode)
 }
 
-/// Title, findings with their evidence, tables by each factor or by a pivot, and caveats, in GitHub's Markdown.
+/// Formats title, findings with their evidence, tables by each factor or by a pivot, and caveats in GitHub's Markdown.
 pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> String {
     let study = &report.study;
     let data = Data::of(lang, study);
@@ -120,8 +120,8 @@ pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> 
     text
 }
 
-/// Comma-separated values (RFC 4180): one line for each repeat of each cell, with the limit of each measure. Columns end in
-/// their unit. Where some values are not firm, a column says which are.
+/// Formats comma-separated values (RFC 4180): one line for each repeat of each cell, with the limit of each measure.
+/// Columns end in their unit. If some values are not firm, a column shows which are.
 pub fn csv(report: &StudyReport) -> String {
     let study = &report.study;
     let data = Data::of(Language::English, study);
@@ -191,17 +191,15 @@ pub(super) struct Said {
     pub(super) text: String,
 }
 
-/// For each measure and each medium (or what else results are gathered by) its best result and how near the limit that is.
+/// Returns the best result of each measure and each medium (or other group of results), and its share of the limit.
 pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
     let several = data.study.measures.len() > 1;
     let of = |measure: usize| {
         let named = &data.study.measures[measure];
         data.groups_with_stated(data.gathered_by(), measure).into_iter().filter_map(move |mut group| {
             let but: Vec<usize> = data.gathered_by().into_iter().collect();
-            let title = match several {
-                true => plain(&format!("{}, {}", capital(&named.title), group.name)),
-                false => plain(&group.name),
-            };
+            let title =
+                if several { plain(&format!("{}, {}", capital(&named.title), group.name)) } else { plain(&group.name) };
             let known = |cell: &usize| data.value(*cell, measure).is_some();
             let (numbers, bounds): (Vec<usize>, Vec<usize>) = group.cells.iter().partition(|cell| known(cell));
             group.cells = numbers;
@@ -210,10 +208,8 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
                 Some(if name.is_empty() { shown } else { format!("{name}: {shown}") })
             };
             let each: Vec<String> = bounds.iter().filter_map(bound).collect();
-            let stated = match each.is_empty() {
-                true => String::new(),
-                false => said!(lang, "study-only-bounds", each = each.join("; ")),
-            };
+            let stated =
+                if each.is_empty() { String::new() } else { said!(lang, "study-only-bounds", each = each.join("; ")) };
             let reached = |cell: &usize| data.value(*cell, measure).unwrap_or(0.0);
             let mut ascending = group.cells.clone();
             ascending.sort_by(|a, b| reached(a).total_cmp(&reached(b)));
@@ -221,12 +217,9 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
                 let figure = data.shown(*bounds.first()?, measure)?;
                 return Some(Said { name: title, figure, text: plain(stated.trim_start()) });
             };
-            let (best, worst) = match named.unit.more_is_better() {
-                true => (highest, lowest),
-                false => (lowest, highest),
-            };
+            let (best, worst) = if named.unit.more_is_better() { (highest, lowest) } else { (lowest, highest) };
             let worst = reached(&worst);
-            // Results that are printed alike are one: none of them is the best.
+            // Results that are printed alike share the first place.
             let shown = data.shown(best, measure);
             let alike: Vec<usize> =
                 group.cells.iter().copied().filter(|cell| data.shown(*cell, measure) == shown).collect();
@@ -287,7 +280,7 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
     data.measures().filter(|(_, named)| named.unit != MeasureUnit::Times).flat_map(|(measure, _)| of(measure)).collect()
 }
 
-/// How it was measured, where the numbers are from, and how limits are counted.
+/// Returns the method, the source of the numbers, and how limits are counted.
 pub(super) fn method(lang: Language, data: &Data<'_>) -> Vec<String> {
     let study = data.study;
     let factors: Vec<String> = study

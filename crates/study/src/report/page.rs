@@ -12,7 +12,7 @@ use linerate_report::parts::{Carried, Data as Carry, PageShell};
 use linerate_report::{Language, plain, said};
 use maud::{Markup, html};
 
-/// The page, with tables by each factor or by a pivot.
+/// Returns the page, with tables by each factor or by a pivot.
 pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> String {
     let study = &report.study;
     let data = Data::of(lang, study);
@@ -103,7 +103,7 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
     .page()
 }
 
-/// A finding with what supports it.
+/// Draws a finding with its evidence.
 fn said(lang: Language, finding: &Finding) -> Markup {
     html! {
         li {
@@ -124,7 +124,7 @@ fn said(lang: Language, finding: &Finding) -> Markup {
     }
 }
 
-/// `text` as a link that holds it (RFC 2397).
+/// Returns a link that holds `text` (RFC 2397).
 fn data_link(text: &str) -> String {
     let mut link = "data:text/csv;charset=utf-8,".to_owned();
     for byte in text.bytes() {

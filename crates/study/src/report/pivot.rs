@@ -1,4 +1,4 @@
-//! Which factors have the rows of a table and which its columns, and the cells that then share a field.
+//! Pivots: factors in the rows and in the columns of a table, and the cells of each field.
 
 use crate::findings::data::Data;
 use crate::study::Study;
@@ -6,25 +6,25 @@ use linerate_report::{Column, Language, plain};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// The factors in the rows of a study's tables, and those in the columns.
+/// Factors in the rows and in the columns of a study's tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pivot {
-    /// As indices into the study's factors.
+    /// Indices into the study's factors.
     pub(super) rows: Vec<usize>,
-    /// The rows are those of all other factors, and need no name.
+    /// Whether the rows are all other factors, and need no name.
     pub(super) rows_implied: bool,
-    /// As indices too. Without any the measures have the columns.
+    /// Indices into the study's factors. Empty: the measures are in the columns.
     pub(super) columns: Vec<usize>,
 }
 
 /// A pivot that a study cannot have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadPivot {
-    /// It has no such factor.
+    /// The study has no such factor.
     Unknown {
-        /// What was asked for.
+        /// Name in the request.
         name: String,
-        /// The factors that it has.
+        /// Factors of the study.
         known: Vec<String>,
     },
     /// A factor is named more than once.
@@ -50,18 +50,18 @@ impl fmt::Display for BadPivot {
 impl std::error::Error for BadPivot {}
 
 impl Pivot {
-    /// The pivot with these factors in rows and columns, each named by its column in the data or by its title. Of columns alone
-    /// the rows are all other factors; where nothing is named there is none.
+    /// Returns the pivot with these factors in rows and columns, each named by its column in the data or by its title.
+    /// Without rows, all other factors are in the rows. Returns `None` if nothing is named.
     ///
     /// # Errors
     ///
-    /// A name that no factor has, or a factor that is named twice.
+    /// An unknown factor, or a factor that is named twice.
     pub fn asked(study: &Study, rows: &[String], columns: &[String]) -> Result<Option<Self>, BadPivot> {
         let mut seen = BTreeSet::new();
         let mut factor = |name: &String| {
-            let found = index_of(study, name)?;
-            let first = seen.insert(found);
-            if first { Ok(found) } else { Err(BadPivot::Twice { name: plain(&study.factors[found].column) }) }
+            let index = index_of(study, name)?;
+            let first = seen.insert(index);
+            if first { Ok(index) } else { Err(BadPivot::Twice { name: plain(&study.factors[index].column) }) }
         };
         let rows = rows.iter().map(&mut factor).collect::<Result<Vec<usize>, BadPivot>>()?;
         let columns = columns.iter().map(&mut factor).collect::<Result<Vec<usize>, BadPivot>>()?;
@@ -72,14 +72,14 @@ impl Pivot {
         })
     }
 
-    /// One factor in the columns, all others in the rows: what there is to compare stands beside each other.
+    /// Returns the pivot with one factor in the columns and all others in the rows.
     pub(super) fn by(study: &Study, factor: usize) -> Self {
         Self { rows: all_but(study, &[factor]), rows_implied: true, columns: vec![factor] }
     }
 
-    /// What was measured from each host to each other: two factors whose levels have the same names.
+    /// Returns the pivot of a mesh of hosts: two factors with levels of the same names.
     pub(super) fn mesh(study: &Study) -> Option<Self> {
-        /// Of two levels there is nothing to see.
+        /// Two levels make no mesh.
         const FEWEST: usize = 3;
         let names = |factor: usize| -> BTreeSet<&str> {
             study.factors[factor].levels.iter().map(|level| level.name.as_str()).collect()
@@ -90,8 +90,8 @@ impl Pivot {
         mesh.map(|(from, to)| Self { rows: vec![from], rows_implied: false, columns: vec![to] })
     }
 
-    /// The only two factors that have several levels, where levels of each were tried with several of the other: the one with more
-    /// has the rows.
+    /// Returns the pivot of the only two factors with several levels, if levels of each were tried with several of the
+    /// other. The factor with more levels is in the rows.
     pub(super) fn of_two(study: &Study) -> Option<Self> {
         let levels = |factor: &usize| study.factors[*factor].levels.len();
         let several: Vec<usize> = (0..study.factors.len()).filter(|factor| levels(factor) > 1).collect();
@@ -108,7 +108,7 @@ impl Pivot {
         Some(Self { rows: vec![rows], rows_implied: false, columns: vec![columns] })
     }
 
-    /// These cells by rows and columns, in the order of the levels.
+    /// Sorts cells into rows and columns, in the order of the levels.
     pub(super) fn matrix(&self, data: &Data<'_>, cells: &[usize]) -> Matrix {
         let of = |cell: usize, factors: &[usize]| -> Vec<Option<usize>> {
             factors.iter().map(|factor| data.study.cells[cell].levels[*factor]).collect()
@@ -135,7 +135,7 @@ impl Pivot {
         Matrix { rows, columns, fields }.in_one_order()
     }
 
-    /// What the rows are and what the columns are.
+    /// Returns the headings of rows and columns.
     pub(super) fn heads(&self, lang: Language, study: &Study) -> [String; 2] {
         let titles = |factors: &[usize]| {
             let titles: Vec<&str> = factors.iter().map(|factor| study.factors[*factor].title.as_str()).collect();
@@ -145,7 +145,7 @@ impl Pivot {
         [rows, titles(&self.columns)]
     }
 
-    /// The titles of its factors, without those of rows that need no name.
+    /// Returns the titles of its factors, without those of rows that need no name.
     pub(super) fn titles(&self, study: &Study) -> Vec<String> {
         let rows = if self.rows_implied { &[][..] } else { &self.rows };
         rows.iter().chain(&self.columns).map(|factor| study.factors[*factor].title.clone()).collect()
@@ -154,16 +154,16 @@ impl Pivot {
 
 /// Cells by rows and columns.
 pub(super) struct Matrix {
-    /// The levels of each row; none where none of the factors applies.
+    /// Levels of each row; `None` if no factor applies.
     pub(super) rows: Vec<Option<String>>,
-    /// Those of each column.
+    /// Levels of each column; `None` if no factor applies.
     pub(super) columns: Vec<Option<String>>,
-    /// For each row and column the cells with these levels: several where factors stand in neither.
+    /// Cells of each row and column: several if a factor is in neither.
     pub(super) fields: Vec<Vec<Vec<usize>>>,
 }
 
 impl Matrix {
-    /// Where all columns are rows too, as in a mesh of hosts, they stand in the order of the rows.
+    /// Puts the columns in the order of the rows if all columns are rows too, as in a mesh of hosts.
     fn in_one_order(mut self) -> Self {
         let place = |name: &Option<String>| self.rows.iter().position(|row| row == name);
         let mut order: Vec<usize> = (0..self.columns.len()).collect();
@@ -178,7 +178,7 @@ impl Matrix {
     }
 }
 
-/// The factor of this name: its column in the data, or else its title.
+/// Returns the factor of this name: by its column in the data, or else by its title.
 fn index_of(study: &Study, name: &str) -> Result<usize, BadPivot> {
     let name = name.trim();
     let by_column = study.factors.iter().position(|factor| factor.column == name);

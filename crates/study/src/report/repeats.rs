@@ -1,4 +1,4 @@
-//! The repeats of each cell that has several, each as a point.
+//! Repeats of each cell that has several, each as a point.
 
 use super::charts::{capital, class, colour};
 use super::shape::Shape;
@@ -7,7 +7,7 @@ use linerate_model::MeasureUnit;
 use linerate_report::parts::runs::{self, Group, Runs};
 use linerate_report::{Chart, Language, plain, said};
 
-/// The repeats of one measure, in groups as its bars would be.
+/// Draws the repeats of one measure, grouped like its bars.
 pub(super) fn chart(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
     let measure = shape.measure;
     let repeated = data.study.cells.iter().any(|cell| cell.values[measure].len() > 1);

@@ -1,23 +1,23 @@
-//! Which factor is drawn along the axis, which as colours, and which part the rest into charts.
+//! The factor along the axis of a chart, the factor shown by colours, and the facets made of all others.
 
 use crate::findings::data::Data;
 use crate::study::FactorOf;
 
-/// Fewer levels make no line.
+/// Minimum number of levels for a line.
 const FEWEST_ON_A_LINE: usize = 3;
 
-/// How the cells of one measure are laid out.
+/// Layout of the cells of one measure.
 pub(super) struct Shape {
     pub(super) measure: usize,
-    /// The factor along the axis, whose levels are numbers.
+    /// Numeric factor along the axis.
     pub(super) axis: Option<usize>,
-    /// The factor whose levels have a colour each; none where measures have.
+    /// Factor shown by colours; `None` if measures are.
     pub(super) series: Option<usize>,
 }
 
-/// Cells that agree in all factors but those of axis and series.
+/// Cells with the same levels except for the factors of axis and series.
 pub(super) struct Facet {
-    /// The level of each factor; none for those of axis and series, and for those that do not apply.
+    /// Level of each factor; `None` for those of axis and series, and for those that do not apply.
     pub(super) levels: Vec<Option<usize>>,
     pub(super) cells: Vec<usize>,
 }
@@ -31,31 +31,32 @@ impl Shape {
                 && named.levels.len() >= FEWEST_ON_A_LINE
                 && Some(*factor) != data.medium_factor()
         };
-        // Another measure of the study may have been taken at other factors.
+        // Other measures of the study may have other factors.
         let applies = |factor: &usize| {
             let is_at = |cell: &usize| data.study.cells[*cell].levels[*factor].is_some();
             (0..data.study.cells.len()).filter(is_at).any(|cell| data.span(cell, measure).is_some())
         };
         let axis = (0..factors.len()).filter(on_a_line).find(applies);
         let levels = |factor: &usize| factors[*factor].unit.is_none() && factors[*factor].levels.len() > 1;
-        // A tester limit is read beside the devices, so these have the colours.
+        // A tester limit is compared with the devices, so these have the colours.
         let devices = data.unordered().find(|factor| factors[*factor].levels.iter().any(|level| level.tester));
         let media = data.medium_factor().filter(levels);
         let series = devices.or(media).or_else(|| data.unordered().find(levels));
         Self { measure, axis, series }
     }
 
-    /// All cells of the measure that have a level of the axis' factor or, where `without`, that have none; then also those of which only a
-    /// range or a bound is stated.
+    /// Returns the cells of the measure that have a level of the axis' factor, facet by facet. `without` returns those
+    /// that have none instead, together with those that have only a stated range or bound.
     pub(super) fn facets(&self, data: &Data<'_>, without: bool) -> Vec<Facet> {
         let mut facets: Vec<Facet> = Vec::new();
         for cell in 0..data.study.cells.len() {
             let on_axis = self.axis.is_some_and(|axis| data.study.cells[cell].levels[axis].is_some());
-            let known = match without {
-                true => data.span(cell, self.measure).is_some(),
-                false => data.value(cell, self.measure).is_some(),
+            let has_result = if without {
+                data.span(cell, self.measure).is_some()
+            } else {
+                data.value(cell, self.measure).is_some()
             };
-            if !known || on_axis == without {
+            if !has_result || on_axis == without {
                 continue;
             }
             let mut levels = data.study.cells[cell].levels.clone();
@@ -70,20 +71,25 @@ impl Shape {
 }
 
 impl Facet {
-    /// The levels that tell it from others.
+    /// Returns the levels that distinguish it from other facets.
     pub(super) fn name(&self, data: &Data<'_>) -> String {
         named(data, &self.levels, &[])
     }
 }
 
-/// The levels that tell a facet from others, without those of the factors in `but`: factors with only one level are left out too.
+/// Returns the levels that distinguish a facet, without those of factors in `but` and of factors with one level.
 pub(super) fn named(data: &Data<'_>, levels: &[Option<usize>], but: &[usize]) -> String {
     let factors = &data.study.factors;
-    let of = |(factor, level): (usize, &Option<usize>)| {
-        let name = data.name_of(factor, (*level)?);
-        // A number needs to be said what it is of.
-        let is_told = !but.contains(&factor) && factors[factor].levels.len() > 1;
-        is_told.then(|| if factors[factor].unit.is_some() { format!("{} {name}", factors[factor].title) } else { name })
-    };
-    levels.iter().enumerate().filter_map(of).collect::<Vec<_>>().join(", ")
+    let mut names = Vec::new();
+    for (factor, level) in levels.iter().enumerate() {
+        let Some(level) = level else { continue };
+        if but.contains(&factor) || factors[factor].levels.len() < 2 {
+            continue;
+        }
+        let name = data.name_of(factor, *level);
+        // A number needs the title of its factor.
+        let numeric = factors[factor].unit.is_some();
+        names.push(if numeric { format!("{} {name}", factors[factor].title) } else { name });
+    }
+    names.join(", ")
 }

@@ -12,11 +12,11 @@ use linerate_report::parts::wording::listed;
 use linerate_report::{Column, Language, Table, plain, said};
 use unicode_width::UnicodeWidthStr;
 
-/// Rows of a table that a reader looks at.
+/// Maximum number of rows of a table.
 const MOST_ROWS: usize = 400;
 
-/// The tables that a reader asked for: one for each measure, or one of all measures where these have the columns. Without a
-/// pivot one for each measure and each factor with several levels.
+/// Returns the tables by a pivot: one for each measure, or one of all measures if these have the columns. Without a
+/// pivot, returns one for each measure and each factor with several levels.
 pub(super) fn pivots(lang: Language, data: &Data<'_>, asked: Option<&Pivot>) -> Vec<Table> {
     match asked {
         Some(pivot) if pivot.columns.is_empty() => vec![beside(lang, data, pivot)],
@@ -28,7 +28,7 @@ pub(super) fn pivots(lang: Language, data: &Data<'_>, asked: Option<&Pivot>) -> 
     }
 }
 
-/// A table by each factor that compares something.
+/// Returns a table by each factor that compares something.
 fn by_each(lang: Language, data: &Data<'_>, measure: usize) -> Vec<Table> {
     // Media first: that is what most readers look for.
     let others = (0..data.study.factors.len()).filter(|factor| Some(*factor) != data.medium_factor());
@@ -49,7 +49,7 @@ fn by_each(lang: Language, data: &Data<'_>, measure: usize) -> Vec<Table> {
     data.medium_factor().into_iter().chain(others).filter_map(by).collect()
 }
 
-/// Whether a table is wider than a page, and would have fewer columns with its rows as columns.
+/// Returns whether a table is wider than a page, and would have fewer columns with its rows as columns.
 fn is_better_turned(lang: Language, table: &Table) -> bool {
     let width_of = |(at, column): (usize, &Column)| {
         let cells = table.rows.iter().filter_map(|row| row[at].as_deref()).map(UnicodeWidthStr::width);
@@ -63,7 +63,7 @@ fn is_better_turned(lang: Language, table: &Table) -> bool {
 const PAGE_WIDTH: usize = 110;
 const BETWEEN_COLUMNS: usize = 3;
 
-/// A table of a measure by a factor with the factor's levels in the rows.
+/// Returns a table of a measure with the levels of a factor in the rows.
 fn turned(lang: Language, data: &Data<'_>, (measure, factor): (usize, usize), table: Table) -> Table {
     let names: Vec<String> = table.columns[1..].iter().map(|column| column.title(lang)).collect();
     // As many cells share a field as before.
@@ -80,12 +80,12 @@ fn turned(lang: Language, data: &Data<'_>, (measure, factor): (usize, usize), ta
     Table { rows: names.into_iter().enumerate().map(row).collect(), columns, caption: table.caption }
 }
 
-/// A column that the study names.
+/// Returns a column that the study names.
 fn column(title: &str, meaning: String) -> Column {
     Column::named(plain(title), meaning)
 }
 
-/// What a table of [`pivots`] is by: `by device`.
+/// Returns the end of the caption of a table of [`pivots`]: `by device`.
 pub(super) fn by(lang: Language, table: &Table) -> String {
     table
         .caption
@@ -93,7 +93,7 @@ pub(super) fn by(lang: Language, table: &Table) -> String {
         .map_or_else(|| table.caption.clone(), |(_, factor)| said!(lang, "study-caption-by-factor", factor = factor))
 }
 
-/// One measure of these cells by rows and columns.
+/// Returns one measure of these cells by rows and columns.
 pub(super) fn pivoted(lang: Language, data: &Data<'_>, measure: usize, pivot: &Pivot, cells: &[usize]) -> Table {
     let has = |cell: &usize| data.span(*cell, measure).is_some();
     let cells: Vec<usize> = cells.iter().copied().filter(has).collect();
@@ -114,7 +114,7 @@ pub(super) fn pivoted(lang: Language, data: &Data<'_>, measure: usize, pivot: &P
     }
 }
 
-/// All measures beside each other, by rows.
+/// Returns all measures next to each other, by rows.
 fn beside(lang: Language, data: &Data<'_>, pivot: &Pivot) -> Table {
     let all: Vec<usize> = (0..data.study.cells.len()).collect();
     let matrix = pivot.matrix(data, &all);
@@ -135,7 +135,7 @@ fn beside(lang: Language, data: &Data<'_>, pivot: &Pivot) -> Table {
     }
 }
 
-/// The column of the rows' names.
+/// Returns the column of the rows' names.
 fn head(lang: Language, data: &Data<'_>, pivot: &Pivot) -> Column {
     if pivot.rows_implied {
         return Column::new("column-all-else");
@@ -152,8 +152,8 @@ fn of_several(lang: Language, title: &str) -> String {
     said!(lang, "study-meaning-median-range", title = title)
 }
 
-/// Formats the results of the cells of a field: the result, or the median, lowest and highest of several. Ranges and bounds have no
-/// median, so each is printed as it is stated.
+/// Formats the results of the cells of a field: the result, or the median, lowest and highest of several. Ranges and
+/// bounds have no median, so each is printed as it is stated.
 fn field(lang: Language, data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<String> {
     if cells.iter().any(|cell| data.stated(*cell, measure).is_some()) {
         let mut each: Vec<String> = Vec::new();
@@ -174,14 +174,14 @@ fn field(lang: Language, data: &Data<'_>, measure: usize, cells: &[usize]) -> Op
     Some(told(lang, all, firmness))
 }
 
-/// Every cell with every measure, its limit and its share of that.
+/// Returns every cell with every measure, its limit and its share of the limit.
 pub(super) fn everything(lang: Language, data: &Data<'_>) -> Table {
     let measures: Vec<usize> = data.measures().map(|(measure, _)| measure).collect();
     let cells: Vec<usize> = (0..data.study.cells.len()).collect();
     of_cells(lang, data, &said!(lang, "study-caption-all"), &measures, &cells)
 }
 
-/// These cells with these measures.
+/// Returns a table of these cells with these measures.
 pub(super) fn of_cells(lang: Language, data: &Data<'_>, caption: &str, measures: &[usize], cells: &[usize]) -> Table {
     let limited = |measure: &usize| cells.iter().any(|cell| data.limit(*cell, *measure).is_some());
     let mut columns = vec![Column::new("column-cell")];
@@ -210,7 +210,7 @@ pub(super) fn of_cells(lang: Language, data: &Data<'_>, caption: &str, measures:
     Table { caption: caption.to_owned(), columns, rows: cells.iter().map(row).collect() }
 }
 
-/// The levels with what the study says of them: medium and price.
+/// Returns a table of the levels with their medium and price.
 pub(super) fn levels(lang: Language, data: &Data<'_>) -> Option<Table> {
     let currency = data.study.currency.as_deref().unwrap_or("");
     let mut rows = Vec::new();

@@ -62,7 +62,7 @@ fn the_only_two_factors_are_a_heat_map_by_default() {
 
 /// What was measured at some levels is drawn as points: nothing stands between them.
 #[test]
-fn nothing_is_drawn_between_levels() {
+fn levels_are_not_joined_by_lines() {
     let page = linerate_study::html(Language::English, &published("hirosaki-1998"), None);
     let series =
         |class: &str| page.matches(&format!("<g class=\"{class}\"><polyline class=\"line\" points=\"\">")).count();
@@ -71,7 +71,7 @@ fn nothing_is_drawn_between_levels() {
 
 /// Repeats are points; the published studies have none.
 #[test]
-fn every_repeat_is_drawn() {
+fn every_repeat_is_a_point() {
     let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[[factors]]\ncolumn = 'device'\n\
         [[factors]]\ncolumn = 'size'\nunit = 'B'\n[[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\n";
     let mut csv = "device,size,mbps\n".to_owned();
@@ -108,7 +108,7 @@ fn titled<'a>(pictures: &'a [Picture], title: &str) -> &'a str {
 
 /// Systems and protocols have a small chart each; what their axes count is said once.
 #[test]
-fn facets_of_one_scale_are_small_charts_over_the_same_axes() {
+fn facets_of_one_scale_share_axes() {
     let report = published("hirosaki-1998");
     let pictures = linerate_study::pictures(Language::English, &report, None);
     let drawn = titled(&pictures, "Throughput by operating system and protocol, A-B<");
@@ -135,7 +135,7 @@ fn facets_of_one_scale_are_small_charts_over_the_same_axes() {
 }
 
 #[test]
-fn facets_of_other_scales_and_single_ones_are_charts_of_their_own() {
+fn facets_of_different_scales_are_separate_charts() {
     let report = published("switches-2020");
     let pictures = linerate_study::pictures(Language::English, &report, None);
     for title in ["Port speed 100 Mbit/s<", "Port speed 1000 Mbit/s<"] {
@@ -161,7 +161,7 @@ fn facets_of_other_scales_and_single_ones_are_charts_of_their_own() {
 
 /// Many bars are split by a factor of few levels: names of groups and bars stand once, at the left.
 #[test]
-fn many_groups_of_bars_stand_next_to_each_other() {
+fn many_groups_of_bars_form_panels() {
     let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[[factors]]\ncolumn = 'device'\n[[factors]]\n\
         column = 'mode'\n[[factors]]\ncolumn = 'place'\n[[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\n";
     let of_modes = |modes: &[&str]| {

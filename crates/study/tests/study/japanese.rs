@@ -15,6 +15,12 @@ fn inside<'a>(page: &'a str, element: &str) -> Vec<&'a str> {
         .collect()
 }
 
+/// Returns the text of a piece of HTML.
+fn without_tags(html: &str) -> String {
+    let texts = html.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text));
+    texts.collect::<String>().replace("&quot;", "")
+}
+
 /// A text that stands on the English page too is the author's own, or figures.
 #[test]
 fn a_japanese_page_has_no_english_heading() {
@@ -27,8 +33,9 @@ fn a_japanese_page_has_no_english_heading() {
     for element in ["h2", "h3", "th scope=\"col\"", "caption", "summary", "dt", "b", "li", "text", "figcaption"] {
         let shared: BTreeSet<&str> = inside(&english, element).into_iter().collect();
         for text in inside(&japanese, element) {
-            let words = text.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 3);
-            let is_own = words.into_iter().all(|word| own.contains(&word.to_lowercase()) || word.ends_with("bit"));
+            let letters = without_tags(text);
+            let mut words = letters.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 3);
+            let is_own = words.all(|word| own.contains(&word.to_lowercase()) || word.ends_with("bit"));
             assert!(!shared.contains(text) || is_own, "<{element}> {text}");
             seen += 1;
         }
@@ -38,7 +45,7 @@ fn a_japanese_page_has_no_english_heading() {
 
 /// The findings of a study are told anew in the reader's language; JSON, which programs read, has them in English.
 #[test]
-fn findings_are_told_in_japanese() {
+fn findings_are_in_japanese() {
     for name in PUBLISHED {
         let report = published(name);
         let page = html(Language::Japanese, &report, None);

@@ -29,14 +29,14 @@ fn clocks(levels: &str, mbps: impl Fn(u32) -> u32) -> StudyReport {
 const PLAIN: &str = "{ name = '100' }, { name = '200' }, { name = '300' }";
 
 #[test]
-fn hosts_limit_where_only_their_clock_differs() {
+fn growth_with_the_host_clock_alone_names_the_hosts() {
     let report = clocks(PLAIN, |clock| clock);
     assert!(said(&report, FindingKind::Growth).contains("grows with the clock: from 100 MHz to 300 MHz"), "{report:?}");
     assert!(said(&report, FindingKind::Limiter).contains("The hosts, not the wire, limit throughput on wire"));
 }
 
 #[test]
-fn no_growth_with_a_factor_that_something_else_changes_with() {
+fn confounded_factor_shows_no_growth() {
     let report = clocks(
         "{ name = '100' }, { name = '200', also = 'more memory' }, { name = '300', also = 'another card' }",
         |clock| clock,
@@ -48,7 +48,7 @@ fn no_growth_with_a_factor_that_something_else_changes_with() {
 }
 
 #[test]
-fn a_share_of_the_limit_is_that_of_each_result_named() {
+fn limit_share_names_only_results_with_that_share() {
     let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[path]\nmessage_bytes = [1472]\n\
         [[factors]]\ncolumn = 'link'\nlevels = [{ name = 'wire', medium = '100base-tx' }]\n\
         [[factors]]\ncolumn = 'protocol'\n\
@@ -59,14 +59,14 @@ fn a_share_of_the_limit_is_that_of_each_result_named() {
 }
 
 #[test]
-fn hosts_are_not_named_where_some_results_are_near_the_limit() {
+fn results_near_the_limit_rule_out_the_hosts() {
     // 949.28 Mbit/s is the most: 900 are 95 %.
     let limiter = said(&clocks(PLAIN, |clock| clock * 3), FindingKind::Limiter);
     assert!(!limiter.contains("hosts"), "{limiter}");
 }
 
 #[test]
-fn the_wire_is_named_only_where_next_to_nothing_is_left() {
+fn wire_is_named_only_close_to_its_limit() {
     let near = said(&clocks(PLAIN, |_| 870), FindingKind::Limiter);
     assert!(near.contains("comes near what the wire can carry: every result is at least 91.8 % of it"), "{near}");
     assert!(near.contains("costs 8.2 % at the most") && !near.contains("The wire limits"), "{near}");
@@ -89,7 +89,7 @@ fn devices(places: u32, rates: [&dyn Fn(u32) -> u32; 3]) -> StudyReport {
 
 /// One beats three; two is told apart from neither.
 #[test]
-fn an_order_needs_each_step() {
+fn ranking_needs_a_significant_step_at_each_place() {
     let rates: [&dyn Fn(u32) -> u32; 3] = [&|_| 300, &|place| if place % 2 == 0 { 350 } else { 100 }, &|_| 200];
     let ranking = said(&devices(12, rates), FindingKind::Ranking);
     assert!(ranking.contains("one is ahead of three. No order of all of them is shown."), "{ranking}");
@@ -101,7 +101,7 @@ fn an_order_needs_each_step() {
 }
 
 #[test]
-fn a_tie_is_called_one() {
+fn equal_levels_are_reported_as_equal() {
     let report = devices(12, [&|_| 300, &|_| 300, &|_| 200]);
     let ranking = said(&report, FindingKind::Ranking);
     assert!(ranking.contains("most first: one and two (equal); then three"), "{ranking}");
@@ -117,7 +117,7 @@ fn a_tie_is_called_one() {
 }
 
 #[test]
-fn of_equal_results_none_is_the_best() {
+fn equal_results_have_no_best() {
     let report = devices(2, [&|_| 300, &|_| 300, &|_| 300]);
     let text = linerate_study::text(&report, &Style::default(), None);
     assert!(text.contains("all 6 results are equal"), "{text}");
@@ -126,7 +126,7 @@ fn of_equal_results_none_is_the_best() {
 
 /// At twice the price twice the throughput costs the same: that is neither dearer nor cheaper.
 #[test]
-fn what_costs_the_same_for_what_it_brings_is_not_called_dear() {
+fn proportional_price_is_not_called_dear() {
     let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[[factors]]\ncolumn = 'card'\n\
         levels = [{ name = 'plain', price = 10 }, { name = 'dear', price = 20 }]\n\
         [[factors]]\ncolumn = 'place'\n[[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\n";
@@ -155,7 +155,7 @@ fn repeated(one: &[f64], other: &[f64]) -> StudyReport {
 
 /// The medians are the same both times. Repeats that scatter do not show it.
 #[test]
-fn no_difference_is_shown_by_the_spread_of_repeats() {
+fn no_difference_needs_the_spread_of_repeats() {
     let steady = repeated(&[99.0, 100.0, 101.0, 100.0], &[100.0, 99.5, 100.5, 100.0]);
     let finding = steady.findings.iter().find(|one| one.kind == FindingKind::NoDifference).expect("a finding");
     assert!(finding.text.contains("narrow and wide show no difference"), "{finding:?}");

@@ -29,7 +29,7 @@ fn is_lost(name: &str, toml: &[(&str, &str)], csv: &[(&str, &str)], kind: Findin
 }
 
 #[test]
-fn two_rows_are_swapped_so_that_small_messages_seem_fast() {
+fn swapped_sizes_lose_the_header_finding() {
     let swapped = [("T8,100,64,77", "T8,100,64,95"), ("T8,100,1472,95", "T8,100,1472,77")];
     let parts = ["LGH-TX-T8", "mostly by headers"];
     is_lost("switches-2020", &[], &swapped, FindingKind::MessageSize, &parts);
@@ -37,33 +37,33 @@ fn two_rows_are_swapped_so_that_small_messages_seem_fast() {
 }
 
 #[test]
-fn nothing_is_the_tester() {
+fn without_a_tester_no_tester_limit() {
     let none = [(", tester = true", "")];
     is_lost("switches-2020", &none, &[], FindingKind::TesterLimit, &["Cisco SG110D-08"]);
 }
 
 #[test]
-fn one_result_of_a_switch_is_below_the_tester() {
+fn result_below_the_tester_limit_loses_the_finding() {
     let low = [("SG110D-08,1000,1024,778", "SG110D-08,1000,1024,600")];
     is_lost("switches-2020", &[], &low, FindingKind::TesterLimit, &["Cisco SG110D-08"]);
 }
 
 #[test]
-fn a_switch_and_a_router_change_places() {
+fn swapped_kinds_lose_their_ranking() {
     let swapped = [("8624EL,L3 switch,6642", "8624EL,L3 switch,36928"), ("XP,PC router,36928", "XP,PC router,6642")];
     is_lost("l3switch-2008", &[], &swapped, FindingKind::Unpaired, &["PC router against L3 switch"]);
     is_lost("l3switch-2008", &[], &swapped, FindingKind::SamePart, &["PC router"]);
 }
 
 #[test]
-fn one_of_three_equal_switches_is_slower() {
+fn slower_switch_is_not_equal() {
     let slower = [("SF-4024FL,L3 switch,224,148809.5", "SF-4024FL,L3 switch,224,140000")];
     is_lost("l3switch-2008", &[], &slower, FindingKind::NoDifference, &["SF-4024FL"]);
     is_lost("l3switch-2008", &[], &slower, FindingKind::Limiter, &["The wire limits forwarding"]);
 }
 
 #[test]
-fn the_wider_slot_is_faster() {
+fn changed_slot_results_lose_the_bound() {
     let faster = [("1000BASE-T 64-bit PCI,83", "1000BASE-T 64-bit PCI,90")];
     let slower = [("1000BASE-T 64-bit PCI,83", "1000BASE-T 64-bit PCI,80")];
     let parts = ["1000BASE-T 64-bit PCI has more copy rate than 1000BASE-T 32-bit PCI in 1 of 2 pairs"];
@@ -72,7 +72,7 @@ fn the_wider_slot_is_faster() {
 }
 
 #[test]
-fn three_clients_have_three_times_as_much() {
+fn linear_growth_with_clients_loses_the_finding() {
     let thrice = [("3 clients (total),100BASE-TX,75", "3 clients (total),100BASE-TX,94")];
     let slow = [("server to server,100BASE-TX,32", "server to server,100BASE-TX,31")];
     let both = [thrice[0], slow[0], ("32-bit PCI,83", "32-bit PCI,160")];
@@ -80,7 +80,7 @@ fn three_clients_have_three_times_as_much() {
 }
 
 #[test]
-fn every_clock_is_of_another_processor() {
+fn confounded_clocks_lose_the_host_limit() {
     let confounded = [
         ("{ name = \"100\" }", "{ name = \"100\", also = \"other memory\" }"),
         ("{ name = \"133\" }", "{ name = \"133\", also = \"other board\" }"),
@@ -91,7 +91,7 @@ fn every_clock_is_of_another_processor() {
 
 /// Every result of Windows NT on two PCs becomes that of Windows 95.
 #[test]
-fn two_systems_tie() {
+fn tied_systems_are_not_ranked() {
     let (toml, csv) = files("hirosaki-1998");
     let tied: Vec<String> = csv
         .lines()
@@ -109,7 +109,7 @@ fn two_systems_tie() {
 
 /// TCP and UDP change places on one of the systems.
 #[test]
-fn the_transports_of_one_system_are_swapped() {
+fn swapped_transports_lose_the_ranking() {
     let swapped = [
         ("A-B,Windows 95,TCP,ATM", "A-B,Windows 95,swap,ATM"),
         ("A-B,Windows 95,UDP,ATM", "A-B,Windows 95,TCP,ATM"),
@@ -119,7 +119,7 @@ fn the_transports_of_one_system_are_swapped() {
 }
 
 #[test]
-fn one_result_of_a_full_medium_is_low() {
+fn low_result_means_the_medium_is_not_full() {
     let low = [("A-B,Windows 95,TCP,10BASE-T,75,8.65", "A-B,Windows 95,TCP,10BASE-T,75,4.65")];
     is_lost("hirosaki-1998", &[], &low, FindingKind::Saturated, &["10BASE-T"]);
     is_lost("hirosaki-1998", &[], &low, FindingKind::Limiter, &["on 10BASE-T comes near"]);

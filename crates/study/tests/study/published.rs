@@ -94,7 +94,7 @@ fn a_study_begins_with_its_question_and_answer() {
 
 /// The seven conclusions of the author of 1998, and what he could not know.
 #[test]
-fn the_data_of_1998_say_what_their_author_concluded() {
+fn findings_of_1998_match_the_conclusions_of_the_author() {
     let found = findings("hirosaki-1998");
     // 1: 10BASE-T is saturated from the slowest CPU on, on both systems.
     let (text, _) = only(&found, "saturated", &["10BASE-T", "Windows 95 and Windows NT 4.0", "at 75 MHz and above"]);
@@ -148,7 +148,7 @@ fn the_data_of_1998_say_what_their_author_concluded() {
 }
 
 #[test]
-fn the_blogs_results_are_the_testers_and_one_cannot_be_payload() {
+fn findings_of_2020_name_the_tester_limit_and_an_impossible_rate() {
     let found = findings("switches-2020");
     let (text, _) = only(&found, "tester-limit", &["BUFFALO LSW5-GT-8NS and Cisco SG110D-08", "maybe more"]);
     assert!(!text.contains("LGH"), "{text}");
@@ -174,7 +174,7 @@ fn the_blogs_results_are_the_testers_and_one_cannot_be_payload() {
 
 /// 64 bytes at 100 Mbit/s carry 49.23 Mbit/s of payload; in a second some of a queue may come on top.
 #[test]
-fn what_linerate_counted_may_hold_what_waited_before() {
+fn own_measurements_may_exceed_the_limit_by_queued_data() {
     let above = |metric: Option<&str>, times: f64| {
         let (toml, csv) = files("switches-2020");
         let Ok(StudyFile::Imported(file)) = StudyFile::parse(Path::new("switches-2020"), &toml) else {
@@ -194,7 +194,7 @@ fn what_linerate_counted_may_hold_what_waited_before() {
 }
 
 #[test]
-fn in_the_l3_switches_two_parts_answer_in_the_routers_one() {
+fn findings_of_2008_separate_forwarding_from_answering() {
     let found = findings("l3switch-2008");
     let (_, evidence) =
         only(&found, "different-parts", &["L3 switch: forwarding at 64 bytes and pings answered", "22.4 to 664 times"]);
@@ -221,7 +221,7 @@ fn in_the_l3_switches_two_parts_answer_in_the_routers_one() {
 }
 
 #[test]
-fn a_folders_copy_is_not_limited_by_the_faster_wire() {
+fn findings_of_2003_rule_out_the_wire() {
     let found = findings("filecopy-2003");
     only(
         &found,
@@ -248,7 +248,7 @@ fn a_folders_copy_is_not_limited_by_the_faster_wire() {
 
 /// The five conclusions of about 1993, of which the text gives bounds and ratios only.
 #[test]
-fn of_bounds_and_ratios_the_conclusions_of_1993_follow() {
+fn findings_of_1993_follow_from_bounds_and_ratios() {
     let found = findings("kdd-1993");
     // 1: over FDDI the slower senders get far less out than the medium carries.
     let more = "N2 (SPECint92 109.1) has more UDP throughput than";
@@ -404,7 +404,7 @@ fn made_up(values: &[u32]) -> StudyReport {
 
 /// Numbers without any effect: what is then said is said by chance, and that in 5 % of studies at most.
 #[test]
-fn of_noise_little_is_said() {
+fn noise_gives_few_findings() {
     const STUDIES: usize = 400;
     let mut state = 7u64;
     // Knuth's MMIX generator.
@@ -444,7 +444,8 @@ fn planted_effects_are_found() {
     );
 }
 
-/// A quick and a slow device in ten places on each of two links, with such a measure. No imported study has a unit but rates.
+/// A quick and a slow device in ten places on each of two links, with such a measure. No imported study has a unit but
+/// rates.
 fn two_devices(unit: MeasureUnit, value: impl Fn(&str, &str, usize) -> f64) -> StudyReport {
     let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n\
         [[factors]]\ncolumn = 'link'\nlevels = [{ name = 'short', medium = '100base-tx' }, { name = 'long', medium = '1000base-t' }]\n\
@@ -473,7 +474,7 @@ fn told(report: &StudyReport, kind: FindingKind) -> String {
 
 /// Of latency and loss less is better, by the same tests as of throughput more is.
 #[test]
-fn of_latency_the_lower_is_ahead() {
+fn lower_latency_is_ahead() {
     let quick = |_: &str, device: &str, place: usize| (if device == "quick" { 1e6 } else { 2e6 }) + place as f64;
     let ranking = told(&two_devices(MeasureUnit::Nanos, quick), FindingKind::Ranking);
     for part in [
@@ -498,7 +499,7 @@ fn not_firm(report: StudyReport, device: &str) -> StudyReport {
 }
 
 #[test]
-fn of_all_results_nothing_is_said_where_one_is_a_lower_bound() {
+fn lower_bound_rules_out_claims_about_all_results() {
     let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[[factors]]\ncolumn = 'kind'\n\
         [[factors]]\ncolumn = 'device'\n[[measures]]\ncolumn = 'pps'\ntitle = 'rate'\nunit = 'pps'\n";
     let csv = "kind,device,pps\nrouter,r1,300\nrouter,r2,310\nrouter,r3,320\n\
@@ -515,7 +516,7 @@ fn of_all_results_nothing_is_said_where_one_is_a_lower_bound() {
 }
 
 #[test]
-fn a_measure_is_drawn_along_a_factor_that_it_was_taken_at() {
+fn measures_are_drawn_along_their_own_factor() {
     let toml = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n[[factors]]\ncolumn = 'medium'\n\
         [[factors]]\ncolumn = 'datagram'\nof = 'message'\noptional = true\n\
         [[factors]]\ncolumn = 'load'\nunit = 'op/s'\noptional = true\n\
@@ -532,7 +533,7 @@ fn a_measure_is_drawn_along_a_factor_that_it_was_taken_at() {
 }
 
 #[test]
-fn a_file_of_results_says_which_are_not_firm() {
+fn csv_marks_results_that_are_not_firm() {
     let of = || two_devices(MeasureUnit::BitsPerS, |_, device, _| if device == "quick" { 2e6 } else { 1e6 });
     assert!(!linerate_study::csv(&of()).contains("_firm"));
     let csv = linerate_study::csv(&not_firm(of(), "quick"));
@@ -544,7 +545,7 @@ fn a_file_of_results_says_which_are_not_firm() {
 }
 
 #[test]
-fn a_lower_bound_can_lead_a_ranking_and_nothing_else_is_found_of_it() {
+fn lower_bound_takes_part_in_rankings_only() {
     let rate = |_: &str, device: &str, place: usize| (if device == "quick" { 2e6 } else { 1e6 }) + place as f64;
     let of = || two_devices(MeasureUnit::BitsPerS, rate);
     let firm = told(&of(), FindingKind::Ranking);
@@ -563,7 +564,7 @@ fn a_lower_bound_can_lead_a_ranking_and_nothing_else_is_found_of_it() {
 }
 
 #[test]
-fn results_that_are_not_firm_say_so_in_the_tables() {
+fn tables_mark_results_that_are_not_firm() {
     let rate = |_: &str, device: &str, place: usize| (if device == "quick" { 2e6 } else { 1e6 }) + place as f64;
     let report = not_firm(two_devices(MeasureUnit::BitsPerS, rate), "quick");
     let text = linerate_study::markdown(Language::English, &report, None);
@@ -571,7 +572,7 @@ fn results_that_are_not_firm_say_so_in_the_tables() {
 }
 
 #[test]
-fn of_loss_none_is_ahead_of_some() {
+fn no_loss_is_ahead_of_some_loss() {
     let lossless =
         |_: &str, device: &str, place: usize| if device == "quick" { 0.0 } else { 0.01 * (place + 1) as f64 };
     let ranking = told(&two_devices(MeasureUnit::Share, lossless), FindingKind::Ranking);
@@ -583,7 +584,7 @@ fn of_loss_none_is_ahead_of_some() {
 }
 
 #[test]
-fn of_latency_it_is_told_where_the_order_turns() {
+fn latency_crossover_names_its_conditions() {
     let turned = |link: &str, device: &str, place: usize| {
         (if (device == "quick") == (link == "short") { 1e6 } else { 2e6 }) + place as f64
     };
@@ -604,7 +605,7 @@ fn of_latency_it_is_told_where_the_order_turns() {
 
 /// Latency without any effect: what is then said is said by chance, and that seldom.
 #[test]
-fn of_latency_that_is_noise_little_is_said() {
+fn noisy_latency_gives_few_findings() {
     const STUDIES: usize = 400;
     let state = std::cell::Cell::new(11u64);
     let noise = |_: &str, _: &str, _: usize| {
@@ -658,7 +659,7 @@ fn the_page_shows_all_and_fetches_nothing() {
 }
 
 #[test]
-fn the_data_come_out_as_they_went_in() {
+fn json_round_trip_keeps_the_study() {
     let report = published("switches-2020");
     let csv = linerate_study::csv(&report);
     let lines: Vec<&str> = csv.lines().collect();
@@ -696,7 +697,7 @@ fn tables_are_by_any_factors() {
 }
 
 #[test]
-fn results_that_share_a_field_are_told_by_their_range() {
+fn results_of_one_field_show_their_range() {
     let report = published("hirosaki-1998");
     let asked = pivot(&report, &["Operating System"], &["interface"]).expect("it has both").expect("a pivot");
     let markdown = linerate_study::markdown(Language::English, &report, Some(&asked));
@@ -714,7 +715,7 @@ fn results_that_share_a_field_are_told_by_their_range() {
 }
 
 #[test]
-fn a_factor_that_is_not_there_is_named_with_those_that_are() {
+fn unknown_factor_error_lists_the_factors() {
     let report = published("hirosaki-1998");
     let said = pivot(&report, &["weather"], &[]).expect_err("no such factor").to_string();
     assert!(said.contains("no factor `weather`") && said.contains("`interface`") && said.contains("`os`"), "{said}");
@@ -725,7 +726,7 @@ fn a_factor_that_is_not_there_is_named_with_those_that_are() {
 
 /// Names in a study are somebody else's.
 #[test]
-fn names_are_shown_and_not_run() {
+fn names_are_escaped() {
     let (toml, csv) = files("l3switch-2008");
     let name = "<script>alert(1)</script>";
     let report = reported("x", &toml, &csv.replace("Apresia 3124GT", name));

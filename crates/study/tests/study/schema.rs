@@ -1,5 +1,5 @@
-//! The schema in docs is what the types say. After a wanted change of the format, run `cargo xtask snapshots` to write it anew,
-//! and describe the change in docs/studies.md.
+//! The schema in docs is what the types say. After a wanted change of the format, run `cargo xtask snapshots` to write
+//! it anew, and describe the change in docs/studies.md.
 
 use linerate_study::StudyReport;
 

@@ -1,7 +1,7 @@
 //! Reports of the published studies as files: a change of wording shows as a difference of a file.
 //!
-//! `cargo xtask snapshots` writes the files anew. Each study has a folder of `tests/snapshots`, each form of output a file in it.
-//! docs/studies has the pages.
+//! `cargo xtask snapshots` writes the files anew. Each study has a folder of `tests/snapshots`, each form of output a
+//! file in it. docs/studies has the pages.
 
 use crate::published::published;
 use linerate_report::{Language, Style};

@@ -1,5 +1,5 @@
-//! The figures of the published studies against what their sources print. The tables in `sources/` are made from the sources; the
-//! figures are worked out from them here, without the code of the reports.
+//! The figures of the published studies against what their sources print. The tables in `sources/` are made from the
+//! sources; the figures are worked out from them here, without the code of the reports.
 
 use crate::published::published;
 use linerate_study::{StatedAs, StudyReport};
@@ -29,7 +29,8 @@ impl Source {
         found[0][column].parse().expect("a number")
     }
 
-    /// The ratios of the rows with the value `a` of a column to those with `b` that agree in all other columns but `value`.
+    /// The ratios of the rows with the value `a` of a column to those with `b` that agree in all other columns but
+    /// `value`.
     fn ratios(&self, column: &str, a: &str, b: &str, value: &str) -> Vec<f64> {
         let mut ratios = Vec::new();
         for row in self.rows.iter().filter(|row| row[column] == a) {
@@ -129,7 +130,8 @@ fn cells(report: &StudyReport) -> BTreeMap<(Vec<String>, String), String> {
     cells
 }
 
-/// The same of a source whose columns are those of the study. `scale` is what a unit of a measure is in bit/s or per second.
+/// The same of a source whose columns are those of the study. `scale` is what a unit of a measure is in bit/s or per
+/// second.
 fn source_cells(
     report: &StudyReport,
     source: &Source,
@@ -153,7 +155,7 @@ fn source_cells(
 
 /// Every value of the sources is in its study, and none that they do not print.
 #[test]
-fn the_numbers_are_those_of_the_sources() {
+fn values_match_the_sources() {
     let slightly_more = stated_as(StatedAs::MoreThan, Some(52e6), None);
     let in_words = BTreeMap::from([("若干ながら高い", slightly_more)]);
     for (name, text, scale) in [
@@ -169,7 +171,7 @@ fn the_numbers_are_those_of_the_sources() {
 }
 
 #[test]
-fn the_prices_are_those_of_the_sources() {
+fn prices_match_the_sources() {
     let source = Source::read(include_str!("sources/prices.csv"));
     let mut prices = BTreeMap::new();
     for name in crate::published::PUBLISHED {
@@ -329,7 +331,7 @@ fn figures_of_2020_follow_from_its_table() {
 
 /// What the text of about 1993 states, each row with the reading that the study gives it.
 #[test]
-fn what_the_text_of_1993_states_is_what_the_study_says() {
+fn study_of_1993_states_what_its_source_states() {
     let source = Source::read(include_str!("sources/kdd-1993.csv"));
     let report = published("kdd-1993");
     let about = |value: f64| stated_as(StatedAs::About, Some(value * 0.9), Some(value * 1.1));
@@ -402,7 +404,7 @@ fn what_the_text_of_1993_states_is_what_the_study_says() {
 
 /// A value near a number is not that number, in no table and in no share.
 #[test]
-fn near_a_number_is_not_the_number() {
+fn approximate_values_are_marked_everywhere() {
     let report = published("kdd-1993");
     let lang = linerate_report::Language::English;
     let forms = [

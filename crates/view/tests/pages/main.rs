@@ -3,8 +3,6 @@
 mod browser;
 mod foreign;
 mod http;
-#[path = "../../../report/tests/report/page_outline.rs"]
-mod page_outline;
 mod place;
 mod snapshots;
 mod trend;

@@ -3,10 +3,10 @@
 //! `cargo xtask snapshots` writes the files anew. Ids and times are those of the sample, so that nothing has to be masked but the
 //! folder of the store in messages.
 
-use crate::page_outline::outline;
 use crate::place::{TestView, interval, record, stream_record};
 use crate::trend;
 use linerate_report::Language;
+use linerate_testsuite::page_outline::outline;
 
 /// Compares with the file `tests/snapshots/FOLDER/NAME.snap`.
 fn check(folder: &str, name: &str, page: &str) {

@@ -17,7 +17,8 @@ fn full(at: u64) -> Arrival {
 
 /// Sends `count` full frames `gap` nanoseconds apart, numbered; what leaves, and what does not.
 fn run(path: &mut Direction<u64>, count: u64, gap: u64) -> (Vec<Departure<u64>>, Vec<(Dropped, u64)>) {
-    let (mut left, mut dropped) = (Vec::new(), Vec::new());
+    let mut left = Vec::new();
+    let mut dropped = Vec::new();
     for number in 0..count {
         let arrival = Arrival { allows_marking: true, ..full(number * gap) };
         left.extend(std::iter::from_fn(|| path.depart(arrival.at)));
@@ -89,11 +90,11 @@ fn a_frame_takes_the_longer_of_its_two_times() {
 #[test]
 fn the_queue_holds_its_bytes_and_no_more() {
     let mut path = direction("rate=50Mbit/s,queue=15140");
-    let mut kept = 0;
+    let mut delivered = 0;
     for number in 0..100 {
-        kept += u64::from(path.arrive(full(0), number).is_ok());
+        delivered += u64::from(path.arrive(full(0), number).is_ok());
     }
-    assert_eq!(kept, 10, "the one in service counts");
+    assert_eq!(delivered, 10, "the one in service counts");
     // After two frames' time there is room for two.
     let again = |path: &mut Direction<u64>, at| (0..5).filter(|number| path.arrive(full(at), *number).is_ok()).count();
     assert_eq!(again(&mut path, 2 * 246_080), 2);
@@ -236,8 +237,9 @@ fn jitter_stays_within_its_bounds_keeps_the_order_and_the_mean() {
     assert!(left.is_sorted_by_key(|departure| departure.due));
     assert!(left.windows(2).all(|pair| pair[0].frame < pair[1].frame));
     let delays: Vec<u64> = left.iter().map(|departure| departure.due - departure.frame * 20_000 - 12_304).collect();
-    let (least, most) = (delays.iter().min().expect("some"), delays.iter().max().expect("some"));
-    assert!((18 * MS..18 * MS + MS / 5).contains(least) && (22 * MS - MS / 5..=22 * MS).contains(most));
+    let least = delays.iter().min().expect("some");
+    let maximum = delays.iter().max().expect("some");
+    assert!((18 * MS..18 * MS + MS / 5).contains(least) && (22 * MS - MS / 5..=22 * MS).contains(maximum));
     let mean = delays.iter().sum::<u64>() / delays.len() as u64;
     assert!(mean.abs_diff(20 * MS) < MS / 5, "{mean}");
 }

@@ -24,8 +24,8 @@ fn answer(socket: &UdpSocket, request: &[u8], server: SocketAddr) -> Vec<u8> {
     bytes
 }
 
-/// The attack: calls over UDP with the forged source of a victim. The attacker may even hold the session's key, and a ticket of
-/// its own; what it cannot do is read what the server sends to the victim.
+/// The attack: calls over UDP with the forged source of a victim. The attacker may even hold the session's key, and a
+/// ticket of its own; what it cannot do is read what the server sends to the victim.
 #[test]
 fn a_spoofed_source_is_sent_no_more_than_it_sent() {
     let open: Server =
@@ -56,7 +56,8 @@ fn a_spoofed_source_is_sent_no_more_than_it_sent() {
         Vec::new(),
     ];
     for server in [open.address(), session.address()] {
-        let (mut sent, mut received) = (0, 0);
+        let mut sent = 0;
+        let mut received = 0;
         for request in &requests {
             // A new socket, so that a late answer to the request before is not taken for one to this.
             let victim = UdpSocket::bind(LOOPBACK).expect("binds");
@@ -159,7 +160,8 @@ fn a_caller_that_reads_nothing_or_ends_no_call_is_dropped() {
     wait_until("the caller that ends no call is dropped", || drips.write_all(&[1]).is_err().then_some(()));
 }
 
-/// Connections from outside the networks that the agent's owner allows are closed, whatever they show; datagrams are not answered.
+/// Connections from outside the networks that the agent's owner allows are closed, whatever they show; datagrams are
+/// not answered.
 #[test]
 fn peers_that_are_not_allowed_are_not_answered() {
     for transport in TRANSPORTS {
@@ -180,8 +182,9 @@ fn peers_that_are_not_allowed_are_not_answered() {
     }
 }
 
-/// The attack: a session's key holds a command for a server that is no part of the trial, and its address is given as the peer's.
-/// Before that server has proved that it holds the key, all that it is sent is one call whose bytes nobody chooses.
+/// The attack: a session's key holds a command for a server that is no part of the trial, and its address is given as
+/// the peer's. Before that server has proved that it holds the key, all that it is sent is one call whose bytes nobody
+/// chooses.
 #[test]
 fn requests_forged_at_third_parties_hold_no_byte_of_the_callers_choice() {
     let command = SessionKey(*b"\r\nFLUSHALL\r\nEXIT");

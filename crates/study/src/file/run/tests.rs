@@ -114,7 +114,7 @@ fn missing(runs: &[PlannedRun], records: &[Record]) -> usize {
 }
 
 #[test]
-fn levels_go_where_the_words_say() {
+fn levels_replace_their_placeholders() {
     let runs = runs(STUDY);
     assert_eq!(runs.len(), 2 * 2 * 2 * 2 * 2);
     let run =
@@ -130,7 +130,7 @@ fn levels_go_where_the_words_say() {
 }
 
 #[test]
-fn a_name_is_one_word() {
+fn level_name_is_one_word() {
     let study = STUDY.replace("--size {size}", "--size {size} --name {card}");
     assert!(runs(&study).iter().all(|run| run.test.last().is_some_and(|word| word == "1s") && run.test.len() == 10));
 }
@@ -148,7 +148,7 @@ fn a_measure_has_the_unit_and_the_layer_of_its_metric() {
 }
 
 #[test]
-fn what_is_kept_is_not_run_again() {
+fn kept_runs_are_not_repeated() {
     let runs = runs(STUDY);
     let all: Vec<Record> = runs.iter().map(record).collect();
     assert_eq!(missing(&runs, &[]), 32);
@@ -161,9 +161,9 @@ fn what_is_kept_is_not_run_again() {
     assert_eq!(missing(&runs, &other), 32);
 }
 
-/// What of a kept study is run again after its file was changed.
+/// Returns the runs of a kept study that are missing after its file was changed.
 #[test]
-fn what_is_new_or_changed_is_run() {
+fn new_and_changed_runs_are_missing() {
     let all: Vec<Record> = runs(STUDY).iter().map(record).collect();
     for (from, to, left) in [
         ("title = 'Cards'", "title = 'Cards and links'", 0),
@@ -183,7 +183,7 @@ fn what_is_new_or_changed_is_run() {
 }
 
 #[test]
-fn secrets_are_left_out_of_what_is_kept() {
+fn kept_commands_have_no_secrets() {
     let hidden = |word: &str| word.replace("eth0", "***").replace("1s", "...");
     let runs = parse(STUDY).expect("a good study").runs(hidden);
     assert!(runs.iter().all(|run| run.command.last().is_some_and(|word| word == "...")));
@@ -191,7 +191,7 @@ fn secrets_are_left_out_of_what_is_kept() {
 }
 
 #[test]
-fn the_table_is_that_of_the_levels_whatever_the_order() {
+fn cells_are_in_the_order_of_the_levels() {
     let study = parse(STUDY).expect("a good study");
     let runs = study.runs(str::to_owned);
     let measured = |(number, run): (usize, &PlannedRun)| Record { results: results(number as u64), ..record(run) };
@@ -221,7 +221,7 @@ fn the_table_is_that_of_the_levels_whatever_the_order() {
 }
 
 #[test]
-fn a_test_that_gives_something_else_is_named() {
+fn missing_metric_error_names_measure_and_record() {
     let study = parse(&STUDY.replace("'throughput'", "'p99'")).expect("a good study");
     let runs = study.runs(str::to_owned);
     let error = study.gathered(&runs, &[record(&runs[0])]).expect_err("a stream has no latency").to_string();
@@ -229,7 +229,7 @@ fn a_test_that_gives_something_else_is_named() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_line() {
+fn run_errors_name_field_and_line() {
     for (from, to, parts) in [
         ("[run]", "data = 'x.csv'\n[run]", ["line 6", "field `run`", "imported or measured"]),
         ("lab = '--link {link}'\n", "", ["line 20", "field `host`", "host of the study's lab"]),
@@ -285,7 +285,8 @@ fn each_measure_is_taken_from_its_own_test() {
     assert!(runs[0].name.ends_with("bytes, calls"), "{}", runs[0].name);
     let columns = |run| study.metrics(run).map(|(column, ..)| column).collect::<Vec<_>>();
     assert_eq!((columns(&runs[0]), columns(&runs[1])), (vec!["delay"], vec!["rate"]));
-    // The stream of the first cell alone: the other measure has no value there, and the study says that runs are missing.
+    // The stream of the first cell alone: the other measure has no value there, and the study says that runs are
+    // missing.
     let streamed = Record { results: results(0), ..record(&runs[1]) };
     let gathered = study.gathered(&runs, &[streamed]).expect("one value for each");
     assert_eq!(gathered.cells.len(), 1);
@@ -327,7 +328,7 @@ fn a_test_is_run_for_the_levels_of_its_own_factors() {
 
 /// A combination that is left out is one of a test that uses all its factors.
 #[test]
-fn a_gap_is_one_of_the_tests_that_use_its_factors() {
+fn gaps_apply_to_tests_that_use_their_factors() {
     let gap = "[[without]]\nlink = '10'\nsize = '1472'\n[path]";
     let all = runs(&tests_of_unequal_factors().replace("[path]", gap));
     let of = |test: &str| all.iter().filter(|run| run.is.test.as_deref() == Some(test)).count();
@@ -335,7 +336,7 @@ fn a_gap_is_one_of_the_tests_that_use_its_factors() {
 }
 
 #[test]
-fn combinations_that_do_not_exist_are_left_out() {
+fn excluded_combinations_are_not_run() {
     let gaps = "[[without]]\nlink = '10'\nsize = '1472'\n[[without]]\ncard = ['blue card']\nmtu = '900'\n[path]";
     let study = STUDY.replace("[path]", gaps);
     let left = runs(&study);
@@ -355,7 +356,7 @@ fn combinations_that_do_not_exist_are_left_out() {
 }
 
 #[test]
-fn tests_that_nothing_or_nobody_names_are_refused() {
+fn unused_and_unknown_tests_are_refused() {
     let study = two_tests();
     for (from, to, parts) in [
         ("test = 'data'", "test = 'date'", ["field `test`", "`date` is no test of this study", "`data`"]),
@@ -391,7 +392,7 @@ fn tests_that_nothing_or_nobody_names_are_refused() {
 
 /// What is for one kind of study is refused in the other.
 #[test]
-fn what_is_imported_is_not_run() {
+fn imported_study_has_no_runs() {
     let imported = "title = 'x'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n\
                     [[factors]]\ncolumn = 'link'\nlevels = [{ name = 'slow' }]\n\
                     [[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\n";
@@ -414,7 +415,7 @@ fn what_is_imported_is_not_run() {
 
 /// The second example of docs/studies.md, and the study that runs in the lab, are studies.
 #[test]
-fn what_is_documented_is_read() {
+fn documented_examples_are_read() {
     let page = include_str!("../../../../../docs/studies.md");
     let example = page.split("```toml\n").nth(2).and_then(|rest| rest.split("```").next()).expect("an example");
     assert_eq!(runs(example).len(), 2 * 2 * 2 * 2 * 5);

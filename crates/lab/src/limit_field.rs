@@ -1,0 +1,60 @@
+//! Fields of limits, as the command line and bench files write them: `name=value`, separated by commas.
+
+use linerate_units::ParseError;
+use std::str::FromStr;
+
+/// A field of limits.
+pub(crate) struct LimitField {
+    /// Name before the `=`.
+    pub(crate) name: &'static str,
+    /// Valid values, for errors.
+    expected: &'static str,
+    /// Valid field, for errors.
+    example: &'static str,
+}
+
+/// Makes a field.
+pub(crate) const fn field(name: &'static str, expected: &'static str, example: &'static str) -> LimitField {
+    LimitField { name, expected, example }
+}
+
+impl LimitField {
+    /// Returns the error for the value `text`.
+    pub(crate) fn error(&self, text: &str) -> ParseError {
+        ParseError { text: text.to_owned(), expected: self.expected, example: self.example }
+    }
+
+    /// Reads a value for which `is_valid` returns true.
+    pub(crate) fn read<T: FromStr>(&self, text: &str, is_valid: impl FnOnce(&T) -> bool) -> Result<T, ParseError> {
+        text.parse().ok().filter(is_valid).ok_or_else(|| self.error(text))
+    }
+}
+
+/// Calls `set` with each name and value of a list separated by commas.
+///
+/// # Errors
+/// Refuses an item without a value, with `expected` and `example` as the remedy, and what `set` refuses.
+pub(crate) fn each_field(
+    text: &str,
+    expected: &'static str,
+    example: &'static str,
+    mut set: impl FnMut(&str, &str) -> Result<(), ParseError>,
+) -> Result<(), ParseError> {
+    for item in text.split(',').filter(|item| !item.is_empty()) {
+        let (name, value) =
+            item.split_once('=').ok_or_else(|| ParseError { text: item.to_owned(), expected, example })?;
+        set(name.trim(), value.trim())?;
+    }
+    Ok(())
+}
+
+/// Writes the fields that have a value, as [`each_field`] reads them.
+pub(crate) fn join_fields<const N: usize>(fields: [(&LimitField, Option<String>); N]) -> String {
+    let mut items = Vec::new();
+    for (field, value) in fields {
+        if let Some(value) = value {
+            items.push(format!("{}={value}", field.name));
+        }
+    }
+    items.join(",")
+}

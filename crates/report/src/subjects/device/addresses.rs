@@ -1,0 +1,111 @@
+//! The address table of a switch (RFC 2889 sections 5.7 and 5.8), the same for every form of report.
+
+use crate::blocks::table::{Column, Table};
+use crate::figures::{grouped, per_second};
+use crate::language::Language;
+use crate::said;
+use crate::wording::firmness;
+use linerate_model::{AddressTable, DeviceFound};
+use std::collections::BTreeMap;
+
+/// The table.
+pub(crate) fn table(lang: Language, outcome: &DeviceFound) -> Option<Table> {
+    let columns = vec![
+        Column::new("column-frame"),
+        Column::new("column-capacity"),
+        Column::new("column-learned"),
+        Column::new("column-own").ranked(1),
+        Column::new("column-flooded-at"),
+        Column::new("column-learns"),
+        Column::new("column-misses-at").ranked(2),
+    ];
+    let row = |found: &AddressTable| {
+        let learning = found.learning;
+        let capacity = grouped(found.capacity.into());
+        vec![
+            Some(found.frame_bytes.to_string()),
+            Some(match found.flooded_at {
+                _ if !found.firmness.is_firm() => firmness::shown(capacity, found.firmness),
+                Some(_) => capacity,
+                None => said!(lang, "device-at-least", entries = capacity),
+            }),
+            Some(firmness::shown(grouped(found.learned.into()), found.firmness)),
+            Some(grouped(found.own.into())),
+            found.flooded_at.map(|count| grouped(count.into())),
+            learning.and_then(|learning| {
+                let rate = per_second(learning.frames_per_s)?;
+                Some(firmness::shown(format!("{rate}/s"), learning.firmness))
+            }),
+            learning.and_then(|learning| per_second(learning.flooded_at_frames_per_s?)).map(|rate| format!("{rate}/s")),
+        ]
+    };
+    Table::filled(said!(lang, "addresses-caption"), columns, outcome.addresses.iter().map(row).collect())
+}
+
+/// Columns that [`csv_rows`] adds to those of every device test.
+pub(crate) const CSV_COLUMNS: [&str; 4] = ["addresses", "own_addresses", "flooded_at_addresses", "learned_per_s"];
+
+/// Rows of a CSV file by column; those that are not named are empty.
+pub(crate) fn csv_rows(outcome: &DeviceFound) -> Vec<BTreeMap<&'static str, String>> {
+    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let row = |found: &AddressTable| {
+        let mut row = BTreeMap::from([
+            ("test", "addresses".to_owned()),
+            ("frame_bytes", found.frame_bytes.to_string()),
+            ("addresses", found.capacity.to_string()),
+            ("own_addresses", found.own.to_string()),
+            ("flooded_at_addresses", found.flooded_at.map(|count| count.to_string()).unwrap_or_default()),
+            ("learned_per_s", number(found.learning.map(|learning| learning.frames_per_s))),
+        ]);
+        row.extend(firmness::csv(found.firmness));
+        row
+    };
+    outcome.addresses.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_model::{Firmness, LearningRate};
+
+    fn outcome() -> DeviceFound {
+        let firmness = Firmness::Firm;
+        let learning = LearningRate { addresses: 997, frames_per_s: 50_000.0, firmness, flooded_at_frames_per_s: None };
+        let addresses = AddressTable {
+            verdict: None,
+            frame_bytes: 64,
+            learned: 997,
+            firmness,
+            own: 3,
+            capacity: 1_000,
+            flooded_at: Some(998),
+            learn_frames_per_s: 10_000.0,
+            learning: Some(learning),
+            trials: 6,
+            caveats: Vec::new(),
+        };
+        DeviceFound { addresses: Some(addresses), ..DeviceFound::default() }
+    }
+
+    #[test]
+    fn the_table_has_capacity_and_learning_rate() {
+        let table = table(Language::English, &outcome()).expect("a table");
+        let cell = |column: usize| table.rows[0][column].as_deref();
+        assert_eq!((table.rows.len(), table.rows[0].len()), (1, table.columns.len()));
+        assert_eq!((cell(1), cell(5)), (Some("1,000"), Some("50,000/s")));
+    }
+
+    #[test]
+    fn a_table_that_never_flooded_may_be_larger() {
+        let mut outcome = outcome();
+        outcome.addresses.iter_mut().for_each(|table| table.flooded_at = None);
+        let shown = table(Language::English, &outcome).expect("a table");
+        assert_eq!(shown.rows[0][1].as_deref(), Some("at least 1,000"));
+    }
+
+    #[test]
+    fn rows_of_a_file_have_known_columns() {
+        let rows = csv_rows(&outcome());
+        assert_eq!((rows.len(), rows[0].get("addresses").map(String::as_str)), (1, Some("1000")));
+    }
+}

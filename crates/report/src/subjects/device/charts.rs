@@ -1,0 +1,416 @@
+//! The charts of device tests: RFC 2544 section 26 says which, and over which axes.
+
+use crate::blocks::axis::{Axis, Scale, latency_axis, rate_axis, size_ticks};
+use crate::blocks::chart::{Chart, SERIES};
+use crate::blocks::drawing::{Drawing, Point, Series};
+use crate::blocks::table::{Column, Table};
+use crate::figures::{grouped, nanos, per_second, percent, rate};
+use crate::language::Language;
+use crate::said;
+use crate::subjects::device::bursts::frames;
+use crate::subjects::device::cells::line_frames;
+use crate::subjects::device::line_share;
+use crate::wording::firmness;
+use linerate_model::{
+    BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, FrameLatency, Latency, LossPoint, Record, Throughput,
+};
+
+/// Returns all charts that the record supports.
+pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
+    let Some((plan, outcome)) = record.device() else { return Vec::new() };
+    let mut charts = Vec::new();
+    match line_share::chart(lang, plan, outcome) {
+        Some(chart) => charts.push(chart),
+        // Without the line's rate there are no shares of it.
+        None => charts.extend(throughput(lang, plan, outcome, &FRAMES)),
+    }
+    charts.extend(loss(lang, plan, outcome));
+    charts.extend(latency(lang, outcome));
+    charts.extend(buffer(lang, outcome));
+    charts.extend(load(lang, outcome));
+    charts
+}
+
+/// Unit in which a throughput is counted.
+struct Unit {
+    title: &'static str,
+    axis: &'static str,
+    unit: &'static str,
+    /// Converts frames per second at a size.
+    of: fn(f64, u32) -> f64,
+}
+
+const FRAMES: Unit = Unit {
+    title: "device-charts-title-throughput-frames",
+    axis: "device-charts-axis-frames",
+    unit: "/s",
+    of: |frames, _| frames,
+};
+impl Unit {
+    fn show(&self, value: f64) -> String {
+        rate(value, self.unit).unwrap_or_else(|| format!("0 {}", self.unit))
+    }
+}
+
+/// Throughput against frame size, with the line's theoretical rate and the tester limit (RFC 2544 section 26.1).
+fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &Unit) -> Option<Chart> {
+    let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(|cell| cell.frames_per_s.is_finite()).collect();
+    cells.sort_by_key(|cell| cell.frame_bytes);
+    let low = cells.first()?.frame_bytes;
+    let high = cells.last()?.frame_bytes;
+    let ways = if plan.directions.len() > 1 { said!(lang, "device-charts-axis-both-ways") } else { String::new() };
+    let title = format!("{}{ways}", lang.tell(unit.title, &[]));
+    let at = |cell: &Throughput, frames: f64| (f64::from(cell.frame_bytes), (unit.of)(frames, cell.frame_bytes));
+    let point = |cell: &Throughput, frames: f64, label: &dyn Fn(u32, String) -> String| {
+        let (x, y) = at(cell, frames);
+        Point { x, y, spread: None, label: label(cell.frame_bytes, unit.show(y)) }
+    };
+
+    let mut series = Vec::new();
+    let mut legend = Vec::new();
+    let theory = |bytes: u32| Some((f64::from(bytes), (unit.of)(line_frames(plan, bytes)?, bytes)));
+    let line: Vec<(f64, f64)> = between(low, high).into_iter().filter_map(theory).collect();
+    if !line.is_empty() {
+        legend.push(("limit", said!(lang, "device-charts-legend-line")));
+        let label = |bytes, rate| said!(lang, "device-charts-point-line", bytes = bytes, rate = rate);
+        let points = cells.iter().filter_map(|c| Some(point(c, line_frames(plan, c.frame_bytes)?, &label)));
+        series.push(Series { class: "limit", line, points: points.collect() });
+    }
+    let limits: Vec<(&Throughput, f64)> = cells
+        .iter()
+        .filter_map(|cell| Some((*cell, cell.tester_limit.as_ref()?.frames_per_s)))
+        .filter(|(_, frames)| frames.is_finite())
+        .collect();
+    if !limits.is_empty() {
+        legend.push(("tester", said!(lang, "charts-legend-tester-limit")));
+        let label = |bytes, rate| said!(lang, "device-charts-point-tester", bytes = bytes, rate = rate);
+        series.push(Series {
+            class: "tester",
+            // What lies between two sizes was not measured.
+            line: Vec::new(),
+            points: limits.iter().map(|(cell, frames)| point(cell, *frames, &label)).collect(),
+        });
+    }
+    legend.push((SERIES[0], said!(lang, "device-charts-legend-throughput")));
+    let found = |cell: &Throughput| {
+        let share = cell.line_share.and_then(percent);
+        let of_line = share.map(|share| said!(lang, "device-charts-point-of-line", share = share));
+        let label = |bytes, rate| {
+            said!(
+                lang,
+                "device-charts-point-throughput",
+                bytes = bytes,
+                rate = firmness::told(lang, rate, cell.firmness),
+                of_line = of_line.clone().unwrap_or_default(),
+                limit = lang.named("limit", cell.limit)
+            )
+        };
+        point(cell, cell.frames_per_s, &label)
+    };
+    series.push(Series { class: SERIES[0], line: Vec::new(), points: cells.iter().map(|cell| found(cell)).collect() });
+
+    let row = |cell: &&Throughput| {
+        let shown = |frames: Option<f64>| Some(unit.show((unit.of)(frames?, cell.frame_bytes)));
+        vec![
+            Some(cell.frame_bytes.to_string()),
+            shown(Some(cell.frames_per_s)).map(|rate| firmness::shown(rate, cell.firmness)),
+            shown(line_frames(plan, cell.frame_bytes)),
+            shown(cell.tester_limit.as_ref().map(|tester_limit| tester_limit.frames_per_s)),
+        ]
+    };
+    let table = Table {
+        caption: title.clone(),
+        columns: vec![
+            Column::new("column-frame-b"),
+            Column::new("column-throughput"),
+            Column::new("column-device-charts-line"),
+            Column::new("column-tester"),
+        ],
+        rows: cells.iter().map(row).collect(),
+    };
+    let x = size_axis(lang, &sizes(&cells, |c| c.frame_bytes));
+    let drawing = Drawing::Lines { x, y: reaching(lang, unit, &series), series };
+    Some(Chart { title, legend, drawing, table })
+}
+
+/// The sizes of a theoretical line: dense, and those of both ends.
+fn between(low: u32, high: u32) -> Vec<u32> {
+    const STEPS: i32 = 160;
+    let from = f64::from(low);
+    let ratio = f64::from(high) / f64::from(low);
+    let mut sizes: Vec<u32> =
+        (0..=STEPS).map(|step| (from * ratio.powf(f64::from(step) / f64::from(STEPS))).round() as u32).collect();
+    sizes.dedup();
+    sizes
+}
+
+/// From zero, or where the highest value would hide the lowest, logarithmic.
+fn reaching(lang: Language, unit: &Unit, series: &[Series]) -> Axis {
+    let drawn =
+        |s: &Series| s.line.iter().map(|(_, value)| *value).chain(s.points.iter().map(|p| p.y)).collect::<Vec<_>>();
+    let values = || series.iter().flat_map(drawn).filter(|value| *value > 0.0);
+    let low = values().fold(f64::INFINITY, f64::min);
+    let high = values().fold(0.0, f64::max);
+    rate_axis(lang, lang.tell(unit.axis, &[]), unit.unit, low, high)
+}
+
+fn sizes<T>(cells: &[T], of: fn(&T) -> u32) -> Vec<u64> {
+    cells.iter().map(|cell| u64::from(of(cell))).collect()
+}
+
+/// The axis of frame sizes, which are in rising order.
+fn size_axis(lang: Language, sizes: &[u64]) -> Axis {
+    let first = sizes.first().copied().unwrap_or(64);
+    let last = sizes.last().copied().unwrap_or(64);
+    let low = first as f64 / 1.12;
+    let high = last as f64 * 1.12;
+    Axis {
+        title: said!(lang, "device-charts-axis-frame-size"),
+        scale: Scale::Log(low, high),
+        ticks: size_ticks(sizes, low, high),
+    }
+}
+
+/// Loss against load, a line for each size. The axes are those that RFC 2544 section 26.3 demands: the load as a share of
+/// what the line carries at the size, both from 0 to 100 %. Where the line is unknown, the load is in frames a second.
+fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Chart> {
+    let curves: Vec<_> = SERIES.into_iter().zip(outcome.loss.iter().filter(|curve| !curve.points.is_empty())).collect();
+    let highest =
+        curves.iter().flat_map(|(_, curve)| &curve.points).map(|p| p.offered_frames_per_s).reduce(f64::max)?;
+    let of_line = curves.iter().all(|(_, curve)| line_frames(plan, curve.frame_bytes).is_some());
+    let tenths = || (0..=10).map(|tenth| (f64::from(tenth) * 10.0, (tenth * 10).to_string())).collect();
+    let x = match of_line {
+        true => {
+            Axis { title: said!(lang, "device-charts-axis-load-share"), scale: Scale::Linear(100.0), ticks: tenths() }
+        }
+        false => Axis::rate(lang, said!(lang, "device-charts-axis-load"), "/s", highest),
+    };
+    let y = Axis { title: said!(lang, "device-charts-axis-lost"), scale: Scale::Linear(100.0), ticks: tenths() };
+    let share = |bytes: u32, point: &LossPoint| Some(point.offered_frames_per_s / line_frames(plan, bytes)? * 100.0);
+    let place = |bytes: u32, point: &LossPoint| {
+        (share(bytes, point).unwrap_or(point.offered_frames_per_s), point.loss_ratio * 100.0)
+    };
+    let series: Vec<Series> = curves
+        .iter()
+        .map(|(class, curve)| {
+            let bytes = curve.frame_bytes;
+            let point = |point: &LossPoint| {
+                let (x, y) = place(bytes, point);
+                let lost = percent(point.loss_ratio).unwrap_or_else(|| "0 %".to_owned());
+                let load = per_second(point.offered_frames_per_s).unwrap_or_else(|| "0/s".to_owned());
+                let of_line = share(bytes, point).and_then(|share| percent(share / 100.0));
+                let of_line =
+                    of_line.map(|share| said!(lang, "device-charts-point-of-line", share = share)).unwrap_or_default();
+                let label = said!(
+                    lang,
+                    "device-charts-point-loss",
+                    bytes = grouped(bytes.into()),
+                    load = load,
+                    of_line = of_line,
+                    lost = firmness::told(lang, lost, point.firmness)
+                );
+                Point { x, y, spread: None, label }
+            };
+            Series {
+                class,
+                line: curve.points.iter().map(|point| place(bytes, point)).collect(),
+                points: curve.points.iter().map(point).collect(),
+            }
+        })
+        .collect();
+    let title = if outcome.loss.len() > SERIES.len() {
+        said!(lang, "device-charts-title-loss-first", value = SERIES.len())
+    } else {
+        said!(lang, "device-charts-title-loss")
+    };
+    let row = |bytes: u32, point: &LossPoint| {
+        vec![
+            Some(bytes.to_string()),
+            per_second(point.offered_frames_per_s).map(|load| firmness::shown(load, point.firmness)),
+            share(bytes, point).and_then(|share| percent(share / 100.0)),
+            percent(point.loss_ratio).map(|lost| firmness::shown(lost, point.firmness)),
+        ]
+    };
+    let rows = outcome.loss.iter().flat_map(|c| c.points.iter().map(|point| row(c.frame_bytes, point)));
+    let table = Table {
+        caption: title.clone(),
+        columns: vec![
+            Column::new("column-frame-b"),
+            Column::new("column-device-charts-offered"),
+            Column::new("column-device-charts-of-line"),
+            Column::new("column-device-lost-2"),
+        ],
+        rows: rows.collect(),
+    };
+    let name = |bytes: u32| said!(lang, "device-charts-legend-size", bytes = grouped(bytes.into()));
+    let legend = curves.iter().map(|(class, curve)| (*class, name(curve.frame_bytes))).collect();
+    Some(Chart { drawing: Drawing::Lines { x, y, series }, title, legend, table })
+}
+
+/// Latency against frame size: half, most and all of the frames (RFC 2544 section 26.2).
+fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
+    const LONGEST: &str = "device-charts-legend-longest";
+    type Percentile = (&'static str, fn(&Latency) -> u64);
+    const PERCENTILES: [Percentile; 3] =
+        [("p50", |took| took.p50), ("p99", |took| took.p99), (LONGEST, |took| took.max)];
+    let mut cells: Vec<(&FrameLatency, &Latency)> =
+        outcome.latency.iter().filter_map(|cell| Some((cell, cell.latency_ns.as_ref()?))).collect();
+    cells.sort_by_key(|(cell, _)| cell.frame_bytes);
+    let low = cells.iter().map(|(_, took)| took.p50.max(1)).min()?;
+    let high = cells.iter().map(|(_, took)| took.max.max(1)).max()?;
+    let title_of =
+        |name: &str| if name == LONGEST { said!(lang, "device-charts-legend-longest") } else { name.to_owned() };
+    let at = |cell: &FrameLatency| {
+        firmness::shown(per_second(cell.frames_per_s).unwrap_or_else(|| "0".to_owned()), cell.firmness)
+    };
+    let series = SERIES.into_iter().zip(PERCENTILES).map(|(class, (name, of))| {
+        let point = |(cell, took): &(&FrameLatency, &Latency)| {
+            let x = f64::from(cell.frame_bytes);
+            let y = of(took).max(1) as f64;
+            let label = said!(
+                lang,
+                "device-charts-point-latency",
+                bytes = cell.frame_bytes,
+                rate = at(cell),
+                percentile = title_of(name),
+                time = nanos(of(took))
+            );
+            Point { x, y, spread: None, label }
+        };
+        // What lies between two sizes was not measured.
+        Series { class, line: Vec::new(), points: cells.iter().map(point).collect() }
+    });
+    let series: Vec<Series> = series.collect();
+    let title = said!(lang, "device-charts-title-latency");
+    let row = |(cell, took): &(&FrameLatency, &Latency)| {
+        let times = PERCENTILES.map(|(_, of)| Some(nanos(of(took))));
+        [Some(cell.frame_bytes.to_string()), Some(at(cell))].into_iter().chain(times).collect()
+    };
+    let table = Table {
+        caption: title.clone(),
+        columns: vec![
+            Column::new("column-frame-b"),
+            Column::new("column-at"),
+            Column::new("column-frame-p50"),
+            Column::new("column-frame-p99"),
+            Column::new("column-device-longest"),
+        ],
+        rows: cells.iter().map(row).collect(),
+    };
+    let legend = SERIES.into_iter().zip(PERCENTILES).map(|(class, (name, _))| (class, title_of(name))).collect();
+    let x = size_axis(lang, &sizes(&cells, |(cell, _)| cell.frame_bytes));
+    Some(Chart {
+        drawing: Drawing::Lines { x, y: latency_axis(lang, low as f64, high as f64), series },
+        title,
+        legend,
+        table,
+    })
+}
+
+/// Buffer time against frame size, without what the device forwarded while the burst arrived (RFC 9004 section 5.4).
+fn buffer(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
+    let cells_with_buffers = outcome.burst.iter().filter_map(|cell| Some((cell, cell.buffer.as_ref()?)));
+    let mut cells: Vec<(&BackToBack, &BufferTime)> = cells_with_buffers
+        .filter(|(_, buffer)| buffer.corrected_ns.is_finite() && buffer.corrected_ns >= 0.0)
+        .collect();
+    cells.sort_by_key(|(cell, _)| cell.frame_bytes);
+    let highest = cells.iter().map(|(_, buffer)| buffer.corrected_ns).reduce(f64::max)?;
+    let time = |buffer: &BufferTime| nanos(buffer.corrected_ns.round() as u64);
+    let point = |(cell, buffer): &(&BackToBack, &BufferTime)| {
+        let bytes = grouped(cell.frame_bytes.into());
+        let buffered = frames(buffer.frames);
+        let label = said!(lang, "device-charts-point-buffer", bytes = bytes, buffer = time(buffer), held = buffered);
+        Point { x: f64::from(cell.frame_bytes), y: buffer.corrected_ns, spread: None, label }
+    };
+    let points: Vec<Point> = cells.iter().map(point).collect();
+    let row = |(cell, buffer): &(&BackToBack, &BufferTime)| {
+        let burst = cell.frames.as_ref().map(|found| grouped(found.mean.round() as u64));
+        vec![Some(cell.frame_bytes.to_string()), burst, Some(time(buffer)), Some(frames(buffer.frames))]
+    };
+    let title = said!(lang, "device-charts-title-buffer");
+    let table = Table {
+        caption: title.clone(),
+        columns: vec![
+            Column::new("column-frame-b"),
+            Column::new("column-longest-burst"),
+            Column::new("column-device-charts-buffer"),
+            Column::new("column-in-frames"),
+        ],
+        rows: cells.iter().map(row).collect(),
+    };
+    let legend = vec![(SERIES[0], said!(lang, "device-charts-legend-buffer"))];
+    let x = size_axis(lang, &cells.iter().map(|(cell, _)| cell.frame_bytes.into()).collect::<Vec<_>>());
+    let series = vec![Series { class: SERIES[0], line: Vec::new(), points }];
+    Some(Chart {
+        drawing: Drawing::Lines { x, y: Axis::time(said!(lang, "device-charts-axis-buffer"), highest), series },
+        title,
+        legend,
+        table,
+    })
+}
+
+/// The device's CPU use at the throughput of each frame size.
+fn load(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
+    type Share = (&'static str, fn(&DeviceLoad) -> Option<f64>);
+    const SHARES: [Share; 3] = [
+        ("device-charts-legend-busiest-cpu", |load| load.busiest_cpu),
+        ("device-charts-legend-all-cpus", |load| load.cpu),
+        ("device-charts-legend-softirq", |load| load.softirq),
+    ];
+    let has_load = |cell: &&Throughput| cell.device_load.as_ref().is_some_and(|load| load.cpu.is_some());
+    let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(has_load).collect();
+    cells.sort_by_key(|cell| cell.frame_bytes);
+    let source = &cells.first()?.device_load.as_ref()?.source;
+    let title = said!(lang, "device-charts-title-cpu", source = crate::figures::plain(source));
+    let figure = |cell: &Throughput, of: fn(&DeviceLoad) -> Option<f64>| {
+        cell.device_load.as_ref().and_then(of).filter(|share| share.is_finite())
+    };
+    let drawn: Vec<(&'static str, Share)> = SERIES
+        .into_iter()
+        .zip(SHARES)
+        .filter(|(_, (_, of))| cells.iter().any(|cell| figure(cell, *of).is_some()))
+        .collect();
+    let series: Vec<Series> = drawn
+        .iter()
+        .map(|(class, (words, of))| {
+            let point = |cell: &&Throughput| {
+                let share = figure(cell, *of)?;
+                let bytes = grouped(cell.frame_bytes.into());
+                let frames = per_second(cell.frames_per_s)?;
+                let label = said!(
+                    lang,
+                    "device-charts-point-cpu",
+                    bytes = bytes,
+                    frames = frames,
+                    words = lang.tell(words, &[]),
+                    share = percent(share)?
+                );
+                Some(Point { x: f64::from(cell.frame_bytes), y: share * 100.0, spread: None, label })
+            };
+            Series { class, line: Vec::new(), points: cells.iter().filter_map(point).collect() }
+        })
+        .collect();
+    let row = |cell: &&Throughput| {
+        let shares = SHARES.map(|(_, of)| figure(cell, of).and_then(percent));
+        [Some(cell.frame_bytes.to_string()), per_second(cell.frames_per_s)].into_iter().chain(shares).collect()
+    };
+    let table = Table {
+        caption: title.clone(),
+        columns: vec![
+            Column::new("column-frame-b"),
+            Column::new("column-device-charts-frames-s"),
+            Column::new("column-busiest-cpu"),
+            Column::new("column-all-cpus"),
+            Column::new("column-soft-interrupts"),
+        ],
+        rows: cells.iter().map(row).collect(),
+    };
+    let y = Axis {
+        title: said!(lang, "device-charts-axis-cpu"),
+        scale: Scale::Linear(100.0),
+        ticks: (0..=5).map(|fifth| (f64::from(fifth) * 20.0, format!("{} %", fifth * 20))).collect(),
+    };
+    let legend = drawn.iter().map(|(class, (words, _))| (*class, lang.tell(words, &[]))).collect();
+    let x = size_axis(lang, &sizes(&cells, |cell| cell.frame_bytes));
+    Some(Chart { drawing: Drawing::Lines { x, y, series }, title, legend, table })
+}

@@ -1,0 +1,98 @@
+//! RPC results: what calls moved, how many there were, and how long each took.
+
+pub(crate) mod chart;
+
+use crate::blocks::chart::Chart;
+use crate::blocks::table::Table;
+use crate::figures::{cost_ns, grouped, nanos, per_second, percent, rate};
+use crate::language::Language;
+use crate::subjects::contract::Subject;
+use crate::subjects::flow_sentences::{self, busiest_threads_of_requests, led, request_costs, requests_per_second};
+use crate::subjects::flow_table::{Figure, of_task, results_table};
+use crate::subjects::live::{self, Live, LiveColumn, LiveRate};
+use crate::{said, wording};
+use linerate_model::{Measurement, Record, TaskKind};
+
+/// Calls of ONC RPC.
+pub(crate) struct Rpc;
+
+const LIVE: Live = Live::new(
+    LiveRate::Requests,
+    "Calls",
+    COLUMNS_WHILE_RUNNING,
+    &[live::operations("over-time-calls"), live::RETRANSMITS],
+)
+.over_udp(COLUMNS_WHILE_RUNNING, &[live::operations("over-time-calls"), live::sent_again("over-time-calls-again")]);
+
+const COLUMNS_WHILE_RUNNING: &[LiveColumn] =
+    &[LiveColumn::Calls, LiveColumn::P50, LiveColumn::P99, LiveColumn::Retransmits];
+
+impl Subject for Rpc {
+    fn live(&self) -> &'static Live {
+        &LIVE
+    }
+
+    fn sentences(&self, lang: Language, record: &Record, result: &Measurement) -> (Vec<String>, usize) {
+        let failed = result.requests().map(|requests| requests.failed).filter(|failed| *failed > 0);
+        let costs = request_costs(result);
+        let further = [
+            flow_sentences::tester_limit(lang, result, requests_per_second),
+            failed.map(|failed| said!(lang, "results-calls-failed", failed = failed)),
+            retransmitted(lang, result),
+            costs.map(|[sender, receiver]| said!(lang, "results-cpu-call", sender = sender, receiver = receiver)),
+            busiest_threads_of_requests(lang, result),
+        ];
+        led(answer(lang, record, result), further)
+    }
+
+    fn table(&self, lang: Language, results: &[&Measurement]) -> Option<Table> {
+        results_table(lang, "RPC".to_owned(), "column-call", &of_task(results, TaskKind::Rpc), &COLUMNS)
+    }
+
+    fn further_charts(&self, lang: Language, results: &[&Measurement]) -> Vec<Chart> {
+        chart::chart(lang, results).into_iter().collect()
+    }
+}
+
+/// Columns of a table of RPC results.
+const COLUMNS: [Figure; 12] = [
+    ("column-payload", 0, |_, m| rate(m.received()?.payload_bps.median, "bit/s")),
+    ("column-of-link", 1, |_, m| percent(m.limit()?.share)),
+    ("column-of-tester", 2, |_, m| percent(m.tester_limit.as_ref()?.share)),
+    ("column-tester", 6, |_, m| per_second(m.tester_limit.as_ref()?.reached.median)),
+    ("column-calls-s", 0, |_, m| per_second(m.requests().map(|requests| &requests.transactions_per_s)?.median)),
+    ("column-spread", 5, |_, m| {
+        let done = m.requests().map(|requests| &requests.transactions_per_s)?;
+        percent(done.spread()).filter(|_| done.runs > 1)
+    }),
+    ("column-call-p50", 0, |_, m| Some(nanos(m.latency()?.p50))),
+    ("column-p99", 1, |_, m| Some(nanos(m.latency()?.p99))),
+    ("column-slowest", 4, |_, m| Some(nanos(m.latency()?.max))),
+    ("column-sent-again", 2, |_, m| m.retransmitted().filter(|again| *again > 0).map(grouped)),
+    ("column-failed", 2, |_, m| m.requests().map(|requests| requests.failed).filter(|failed| *failed > 0).map(grouped)),
+    ("column-cpu-a-call", 3, |lang, m| {
+        let flows = m.flows()?;
+        let [there, back] = [&flows.cpu.sender, &flows.cpu.receiver].map(|end| end.ns_per_packet.and_then(cost_ns));
+        Some(said!(lang, "calls-and", there = there?, back = back?))
+    }),
+];
+
+/// Returns what calls moved, their rate with its spread, and how long they took.
+fn answer(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
+    let calls = result.requests().map(|requests| &requests.transactions_per_s);
+    let Some((calls, rate_of_calls)) = calls.and_then(|calls| Some((calls, per_second(calls.median)?))) else {
+        return vec![said!(lang, "calls-none")];
+    };
+    let moved = result.received().and_then(|received| rate(received.payload_bps.median, "bit/s"));
+    let of_link = moved.as_ref().and_then(|_| flow_sentences::of_link(lang, result));
+    let runs = wording::runs(lang, record, calls, per_second);
+    let moved = moved.map(|payload| said!(lang, "calls-data", payload = payload));
+    let rate = said!(lang, "calls-rate", rate = rate_of_calls, runs = runs);
+    moved.into_iter().chain(of_link).chain([rate, flow_sentences::latency(lang, result)]).collect()
+}
+
+/// Returns how many calls were sent more than once.
+pub(crate) fn retransmitted(lang: Language, result: &Measurement) -> Option<String> {
+    let calls = result.retransmitted().filter(|calls| *calls > 0)?;
+    Some(said!(lang, "calls-retransmitted", calls = calls))
+}
