@@ -22,7 +22,7 @@ const MOST: usize = 50;
 pub(crate) struct CalibrationOption {
     /// Compare results with the tester limit of this calibration (see `linerate calibrate`): its record's id or the start of it,
     /// auto (the newest of these hosts with the same settings), or none
-    #[arg(long, value_name = "RECORD|auto|none", default_value = "auto")]
+    #[arg(long, value_name = "RECORD|auto|none", default_value = "auto", hide_short_help = true)]
     calibration: CalibrationChoice,
 }
 

@@ -15,11 +15,11 @@ pub(crate) struct LoadSource {
     /// snmp+v3://USER@HOST?auth=sha256:PASSWORD&priv=aes128:PASSWORD. Devices update these figures every few seconds:
     /// give --time 10s or longer. Set LINERATE_DEVICE_SNMP instead to hide the password from process lists
     // Not a `Target`: a text that is none would be printed, with the secrets in it.
-    #[arg(long, value_name = "TARGET", conflicts_with = "device_agent")]
+    #[arg(long, value_name = "TARGET", conflicts_with = "device_agent", hide_short_help = true)]
     device_snmp: Option<String>,
 
     /// Read them from the linerate agent on the device: its agent URL, a saved name, or a lab host's name
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", hide_short_help = true)]
     device_agent: Option<String>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct LoadSource {
 pub(crate) struct ServerLoadSource {
     /// Read the CPU and disk use of the file server from the linerate agent on it: its agent URL, a saved name, or a lab
     /// host's name
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", hide_short_help = true)]
     server_agent: Option<String>,
 }
 

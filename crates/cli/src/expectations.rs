@@ -1,46 +1,25 @@
 //! Expectations (`--expect`): which of them a run meets, told first, and to a build server as it reads them.
 
-use crate::arguments::Results;
 use crate::exit::Failure;
-use crate::measure::has_counted;
+use crate::options::{BuildReport, Results};
 use crate::output::{print, say};
 use linerate_method::{Expectation, Judgement, curve};
 use linerate_model::{Goal, Record};
 use std::fmt::Write as _;
-use std::path::PathBuf;
-use std::str::FromStr;
 
-/// A report for a build server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum BuildReport {
-    /// JUnit's XML in a file: a test for each result and expectation.
-    JUnit(PathBuf),
-    /// Workflow commands of GitHub on standard output: a line for each expectation that is missed.
-    GitHub,
+/// Writes judgements into the file of a report; does nothing if the report has no file.
+///
+/// # Errors
+/// The file cannot be written.
+fn write(report: &BuildReport, judged: &[Judgement]) -> Result<(), Failure> {
+    let BuildReport::JUnit(file) = report else { return Ok(()) };
+    std::fs::write(file, junit(judged))
+        .map_err(|error| Failure::measure(format!("cannot write {}: {error}", file.display())))
 }
 
-impl FromStr for BuildReport {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some(("junit", file)) if !file.is_empty() => Ok(Self::JUnit(file.into())),
-            None if text == "github" => Ok(Self::GitHub),
-            _ => Err("expected junit=FILE, as in junit=linerate.xml, or github".to_owned()),
-        }
-    }
-}
-
-impl BuildReport {
-    /// Writes what was judged into its file; nothing where it has none.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    fn write(&self, judged: &[Judgement]) -> Result<(), Failure> {
-        let Self::JUnit(file) = self else { return Ok(()) };
-        std::fs::write(file, junit(judged))
-            .map_err(|error| Failure::measure(format!("cannot write {}: {error}", file.display())))
-    }
+/// Returns whether a run measured anything at all.
+pub(crate) fn has_counted(record: &Record) -> bool {
+    record.trials.iter().any(|result| result.failure().is_none())
 }
 
 /// Writes JUnit's reports as they stand before anything is measured: all is missed. A run that is killed, or that reaches no host, must not
@@ -51,7 +30,7 @@ impl BuildReport {
 pub(crate) fn begin(results: &Results) -> Result<(), Failure> {
     let missed: Vec<Judgement> =
         results.expect.iter().map(|expectation| expectation.missed("", "nothing was measured")).collect();
-    results.report.iter().try_for_each(|report| report.write(&missed))
+    results.report.iter().try_for_each(|report| write(report, &missed))
 }
 
 /// Tells how records stand to the expectations, before anything else is told of them. Those of a run that did not come to its end are
@@ -77,7 +56,7 @@ pub(crate) fn tell(records: &[Record], results: &Results, has_ended: bool) -> Re
     }
     for report in &results.report {
         match report {
-            BuildReport::JUnit(_) => report.write(&judged)?,
+            BuildReport::JUnit(_) => write(report, &judged)?,
             BuildReport::GitHub => judged.iter().filter(|judgement| !judgement.met).for_each(|missed| {
                 // Standard output may be a record.
                 let line = format!("::error title=linerate --expect::{}", escaped_command(&missed.text));

@@ -1,7 +1,8 @@
 //! Hosts on the command line become agents: agent URLs, files and variables that hold them, saved names, `local`, lab hosts.
 
-use crate::commands::stream::iperf3_host;
 use crate::exit::Failure;
+use crate::iperf3_server;
+pub(crate) use crate::saved_hosts::LOCAL;
 use crate::saved_hosts::{SavedHosts, url_of_variable, urls_of_file};
 use linerate_agent::{
     Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServers, EngineOptions, IpNet, Limits, NfsService,
@@ -14,9 +15,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, T
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The name of this machine.
-pub(crate) const LOCAL: &str = "local";
 
 /// The hosts known by name: those of the lab a command runs in, or of a lab that was kept up.
 #[derive(Debug, Clone, Default)]
@@ -204,7 +202,7 @@ impl HostBook {
     /// The IP version of trials between `hosts` where none is asked for: IPv6 if every host elsewhere is reached by it. Hosts of a lab have
     /// both, and use IPv4.
     pub(crate) fn ip_version<'a>(&self, hosts: impl IntoIterator<Item = &'a String>) -> IpVersion {
-        let by_ipv6 = |host: &str| match iperf3_host(host) {
+        let by_ipv6 = |host: &str| match iperf3_server::host(host) {
             Some((host, port)) => is_reached_by_ipv6(&host, port),
             None => arguments_of(host).is_ok_and(|hosts| hosts.iter().all(|host| self.is_reached_by_ipv6(host))),
         };

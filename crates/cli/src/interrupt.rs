@@ -3,7 +3,6 @@
 
 use crate::exit::Failure;
 use crate::output::say;
-use crate::tui;
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Notify, watch};
@@ -18,8 +17,10 @@ pub(crate) fn ask() {
     ASKED.notify_one();
 }
 
-/// Turns true when the user asks to stop.
-pub(crate) fn watch() -> io::Result<watch::Receiver<bool>> {
+/// Returns a channel that turns true when the user asks to stop.
+///
+/// `is_taken` returns whether a display has the terminal, and `give_back` gives the terminal back.
+pub(crate) fn watch(is_taken: fn() -> bool, give_back: fn()) -> io::Result<watch::Receiver<bool>> {
     let (asked, receiver) = watch::channel(false);
     let hangup = SignalKind::hangup();
     let mut hangup = if is_ignored(hangup) { None } else { Some(signal(hangup)?) };
@@ -34,11 +35,11 @@ pub(crate) fn watch() -> io::Result<watch::Receiver<bool>> {
                 () = ASKED.notified() => (),
             }
             if already {
-                tui::give_back();
+                give_back();
                 std::process::exit(3);
             }
             // A display says so itself.
-            if !tui::is_taken() {
+            if !is_taken() {
                 say("linerate: stopping; once more to stop at once");
             }
             let _ = asked.send(true);

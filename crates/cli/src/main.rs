@@ -1,7 +1,6 @@
 //! linerate: measures what a network path or device can carry, layer by layer, and says which part limits it.
 #![forbid(unsafe_code)]
 
-mod arguments;
 mod calibration;
 mod choice;
 mod commands;
@@ -9,25 +8,27 @@ mod device_load;
 mod event_stream;
 mod exit;
 mod expectations;
-mod familiar;
 mod feed;
-mod help;
 mod hosts;
-mod inner_command;
 mod interrupt;
+mod invocation;
+mod iperf3_server;
 mod live_lines;
 mod measure;
 mod nfs_service;
+mod options;
 mod output;
 mod picture;
 mod private_report;
 mod progress;
 mod prompt;
+mod report_file;
 mod result_lines;
 mod resume;
 mod run_display;
 mod saved_hosts;
 mod secrets;
+mod server_address;
 mod session;
 #[cfg(test)]
 mod snapshots;
@@ -35,10 +36,13 @@ mod study_file;
 mod study_setup;
 mod tui;
 
+use commands::help;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = match help::parse_from(std::env::args_os()) {
+    let words = help::words();
+    invocation::keep(words.clone());
+    let arguments = match help::parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => return exit::usage(&error),
     };

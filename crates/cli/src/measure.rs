@@ -1,22 +1,20 @@
 //! What every measuring command does once its plan is made: reach the hosts, run, show, judge.
 
-use crate::arguments::Results;
-use crate::calibration::CalibrationOption;
-use crate::commands::report::{check_report_file, write_report};
 use crate::event_stream::EventStream;
 use crate::exit::Failure;
-use crate::expectations;
+use crate::expectations::{self, has_counted};
 use crate::feed::Feed;
-use crate::help;
 use crate::hosts::{HostArguments, HostBook, ReachedAgents};
 use crate::interrupt::or_stopped;
+use crate::invocation;
 use crate::live_lines::LiveLines;
+use crate::options::Results;
 use crate::output::{language, print, style};
 use crate::progress::Bar;
+use crate::report_file::{check_report_file, write_report};
 use crate::result_lines::ResultLines;
 use crate::resume;
 use crate::run_display::RunDisplay;
-use crate::secrets::without_secrets;
 use crate::tui::{self, Display};
 use linerate_method::{Expectation, Metric};
 use linerate_model::{Goal, Host, Password, Plan, Record, Sampling};
@@ -27,27 +25,6 @@ use tokio::sync::watch;
 
 /// Length of an interval, unless another is asked for.
 const INTERVAL: Nanos = Nanos::from_secs(1);
-
-/// Runs `plan` between `hosts`, compares it with the tester limits of `calibration`, and shows what was measured.
-pub(crate) async fn measure(
-    plan: Plan,
-    hosts: &HostArguments,
-    book: HostBook,
-    results: &Results,
-    calibration: &CalibrationOption,
-    beside: Beside,
-    cancel: watch::Receiver<bool>,
-) -> Result<(), Failure> {
-    let asked = RunRequest::of_plan(results, &plan)?;
-    let named = calibration.named(&asked.store)?;
-    let agents = reach(&book, hosts, cancel.clone()).await?;
-    let ended = match calibration.limits(named.as_ref(), &plan, &asked, &agents) {
-        Ok(calibrated) => asked.run(Plan { calibrated, ..plan }, &agents, beside, cancel).await,
-        Err(failure) => Err(failure),
-    };
-    agents.close().await;
-    conclude(&ended?, results)
-}
 
 /// Reaches all hosts, unless the user stops it.
 pub(crate) async fn reach(
@@ -238,11 +215,6 @@ impl RunRequest {
     }
 }
 
-/// Whether a run measured anything at all.
-pub(crate) fn has_counted(record: &Record) -> bool {
-    record.trials.iter().any(|result| result.failure().is_none())
-}
-
 /// Why a run that went to its end measured nothing.
 fn why_nothing_counted(record: &Record) -> String {
     let failed = record.trials.iter().find_map(|result| Some(format!("{}: {}", result.trial.name, result.failure()?)));
@@ -293,6 +265,5 @@ pub(crate) fn write_out(records: &[Record], results: &Results) -> Result<(), Fai
 
 /// Who asks for a measurement: a study, or the command as typed, without its secrets.
 pub(crate) fn origin(results: &Results) -> Origin {
-    let typed = || help::words().iter().map(|word| without_secrets(&word.to_string_lossy())).collect();
-    results.of_study.clone().unwrap_or_else(|| Origin { command: typed(), ..Origin::default() })
+    results.of_study.clone().unwrap_or_else(|| Origin { command: invocation::words(), ..Origin::default() })
 }

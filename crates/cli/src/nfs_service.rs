@@ -9,11 +9,11 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 pub(crate) struct NfsOptions {
     /// Let trials of NFS work in this directory, and see all that is in it [default: in memory, empty for each trial]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     nfs_directory: Option<PathBuf>,
 
     /// Most memory that the files of one trial of NFS may take [default: 1GiB, or half of --max-memory if that is less]
-    #[arg(long, value_name = "SIZE", conflicts_with = "nfs_directory")]
+    #[arg(long, value_name = "SIZE", conflicts_with = "nfs_directory", hide_short_help = true)]
     nfs_memory: Option<ByteCount>,
 
     /// A planted limit: what each call takes

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+/// The name of this machine.
+pub(crate) const LOCAL: &str = "local";
+
 /// What pipes held, as in `@<(ssh rack-1 cat agent.url)`: they can be read only once, and a command looks at its hosts more often.
 static READ_FROM_PIPES: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
 
@@ -97,7 +100,7 @@ impl SavedHosts {
 /// It is of another use.
 pub(crate) fn check_name(name: &HostName) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if name.0 == super::hosts::LOCAL {
+    if name.0 == LOCAL {
         return Err(format!("`{name}` is this machine: choose another name"));
     }
     if AgentUrl::is_meant(&name.0) {

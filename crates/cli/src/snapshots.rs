@@ -2,9 +2,8 @@
 //!
 //! `cargo xtask snapshots` writes the files anew, so that a change of wording shows as a difference of a file.
 
-use crate::commands::{results, run_command};
+use crate::commands::{help, results, run_command};
 use crate::exit::Failure;
-use crate::help;
 use crate::hosts::HostBook;
 use clap::Command;
 use clap::builder::StyledStr;

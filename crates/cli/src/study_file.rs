@@ -1,8 +1,8 @@
 //! The files of a study: the TOML file by its path, and the data file that it names.
 
-use crate::arguments::StorePath;
 use crate::commands::run::runs;
 use crate::exit::Failure;
+use crate::options::StorePath;
 use linerate_store::Store;
 use linerate_study::{Measured, PlannedRun, Study, StudyFile, StudyReport};
 use std::path::{Path, PathBuf};

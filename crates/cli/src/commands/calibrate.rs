@@ -1,12 +1,13 @@
 //! `linerate calibrate`: what the hosts reach with the device bypassed, for later runs to be compared with.
 
+use super::command_line::Command;
+use super::inner_command::measuring;
 use super::ladder::USUAL_MTU;
-use crate::arguments::{Command, Family, Repetition, Results};
 use crate::calibration::{CalibrationOption, interfaces};
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, host_arguments};
-use crate::inner_command::measuring;
 use crate::measure::{Beside, RunRequest, conclude, reach};
+use crate::options::{Family, Repetition, Results};
 use crate::output::say;
 use linerate_method::calibration::{plan, usual};
 use linerate_method::ladder::LadderRequest;

@@ -2,10 +2,11 @@
 
 mod live;
 
+use super::command_line::Command;
 use super::report;
-use crate::arguments::{Command, StorePath};
 use crate::exit::Failure;
 use crate::hosts::HostBook;
+use crate::options::StorePath;
 use crate::output::{language, print, say_of_run, style};
 use linerate_method::Demands;
 use linerate_model::{Change, Comparison, Record};

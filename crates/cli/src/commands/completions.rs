@@ -1,7 +1,7 @@
 //! `linerate completions`: the shell's completion script.
 
+use super::help;
 use crate::exit::Failure;
-use crate::help;
 use clap_complete::Shell;
 
 /// Print a completion script for a shell

@@ -4,12 +4,12 @@ mod ends;
 mod share;
 
 use super::nfs::Server;
-use crate::arguments::{Family, Prove, Results};
 use crate::choice::{Choices, choice};
 use crate::device_load::ServerLoadSource;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, LOCAL, ReachedAgents, together};
 use crate::measure::{Beside, RunRequest, conclude, reach};
+use crate::options::{Family, Prove, Results};
 use crate::output::say_of_run;
 use clap::Args;
 use ends::{End, Ends};
@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
 
     /// A tree of its own for each destination, instead of --tree: given once for each, in their order; or once with
     /// seed=N, where N is 1, 2, 3 and so on. From a file server: folders below the one that is named
-    #[arg(long, value_name = "TREE", conflicts_with = "tree")]
+    #[arg(long, value_name = "TREE", conflicts_with = "tree", hide_short_help = true)]
     each: Vec<String>,
 
     /// linerate (agents), path, nfs or smb
@@ -106,7 +106,7 @@ pub(crate) struct Arguments {
 
     /// Parallel pipelines to each destination, each with a connection [default: 2; with --over path one for each core
     /// of the host, 2 to 8; with a file server 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), hide_short_help = true)]
     lanes: Option<u16>,
 
     /// Number of runs [default: 3; with --into 1]
@@ -116,23 +116,23 @@ pub(crate) struct Arguments {
     repeats: Option<u32>,
 
     /// When bytes are verified [default: received; with --over path, nfs or smb: read-back]
-    #[arg(long, value_parser = choice::<CopyVerify>(VERIFY))]
+    #[arg(long, value_parser = choice::<CopyVerify>(VERIFY), hide_short_help = true)]
     verify: Option<CopyVerify>,
 
     /// When data is made durable
-    #[arg(long, default_value = "end", value_parser = choice::<CopySync>(SYNC))]
+    #[arg(long, default_value = "end", value_parser = choice::<CopySync>(SYNC), hide_short_help = true)]
     sync: CopySync,
 
     /// State of the caches at the start
-    #[arg(long, default_value = "as-is", value_parser = choice::<CopyCache>(CACHE))]
+    #[arg(long, default_value = "as-is", value_parser = choice::<CopyCache>(CACHE), hide_short_help = true)]
     cache: CopyCache,
 
     /// Reaction if a file cannot be copied
-    #[arg(long, default_value = "continue", value_parser = choice::<CopyOnError>(ON_ERROR))]
+    #[arg(long, default_value = "continue", value_parser = choice::<CopyOnError>(ON_ERROR), hide_short_help = true)]
     on_error: CopyOnError,
 
     /// Symbolic links [default: copy; skip for a generated tree to an SMB server]
-    #[arg(long, value_parser = choice::<CopyLinks>(LINKS))]
+    #[arg(long, value_parser = choice::<CopyLinks>(LINKS), hide_short_help = true)]
     links: Option<CopyLinks>,
 
     /// Old files: refuse, replace, resume

@@ -4,15 +4,16 @@
 //! the device, then raw frames. Both are records of their own; they carry one group, and one report shows them. Each result is
 //! printed in a line when it is known; the report has the rest.
 
+use super::command_line::Command;
 use super::device;
+use super::help;
 use super::lab::{tester_limits, up};
 use super::ladder::{FramesOptions, USUAL_MTU, frames};
-use crate::arguments::{Command, Repetition, Results};
 use crate::exit::Failure;
-use crate::expectations;
-use crate::help;
+use crate::expectations::{self, has_counted};
 use crate::hosts::{HostBook, ReachedAgents, host_arguments};
-use crate::measure::{Beside, RunRequest, has_counted, reach, show, write_out};
+use crate::measure::{Beside, RunRequest, reach, show, write_out};
+use crate::options::{Repetition, Results};
 use crate::output::{language, print, say, style};
 use linerate_lab::{Bench, DeviceKind};
 use linerate_method::{calibrated, ladder};

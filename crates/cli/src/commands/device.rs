@@ -9,12 +9,12 @@ mod ports;
 pub(super) use plan::{Way, fits_line, line_of};
 pub(super) use ports::{Ports, split};
 
-use crate::arguments::{Family, Results};
 use crate::choice::{Choices, choice};
 use crate::device_load::LoadSource;
 use crate::exit::Failure;
 use crate::hosts::HostBook;
 use crate::measure::{Beside, RunRequest, conclude, reach};
+use crate::options::{Family, Results};
 use clap::{Args, Subcommand, ValueEnum};
 use linerate_method::{Metric, calibrated};
 use linerate_model::{Calibrated, DevicePlan, DeviceTest, FrameEngine, FramePayload, Goal, Plan, SearchGoal};
@@ -244,7 +244,7 @@ pub(super) struct PortOptions {
     pub(super) family: Family,
 
     /// VLAN ID of the frames; two are QinQ, outer first (EtherType 0x88a8)
-    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4094))]
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=4094), hide_short_help = true)]
     pub(super) vlan: Vec<u16>,
 
     /// The device is a router with this address
@@ -255,7 +255,7 @@ pub(super) struct PortOptions {
     pub(super) gateway: Vec<IpAddr>,
 
     /// Method of sending and receiving frames
-    #[arg(long, default_value = "auto", value_parser = choice::<FrameEngine>(ENGINES))]
+    #[arg(long, default_value = "auto", value_parser = choice::<FrameEngine>(ENGINES), hide_short_help = true)]
     pub(super) engine: FrameEngine,
 
     /// Use the ports even if your SSH session needs them
@@ -289,19 +289,19 @@ pub(super) struct Common {
     /// Length of the trials during a search
     ///
     /// `throughput --method mlr` has those of its goals instead.
-    #[arg(long, value_name = "TIME", default_value = "500ms")]
+    #[arg(long, value_name = "TIME", default_value = "500ms", hide_short_help = true)]
     search_time: Nanos,
 
     /// Search resolution
     ///
     /// As a share of the rate; a coarser search is faster. `throughput --method mlr` has those of its goals instead.
-    #[arg(long, value_name = "RATIO", default_value = "0.2%")]
+    #[arg(long, value_name = "RATIO", default_value = "0.2%", hide_short_help = true)]
     resolution: Ratio,
 
     /// End a trial when no frame has arrived for this long
     ///
     /// Frames still on their way are awaited: 2s if none has arrived yet, as RFC 2544 asks, and 10s at most.
-    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    #[arg(long, value_name = "TIME", default_value = "100ms", hide_short_help = true)]
     settle: Nanos,
 
     /// Line rate, if ports do not report it
@@ -311,7 +311,7 @@ pub(super) struct Common {
     /// Loss ratio tolerated, for example 0.5%
     ///
     /// `throughput --method mlr` has those of its goals instead.
-    #[arg(long, value_name = "RATIO", default_value = "0")]
+    #[arg(long, value_name = "RATIO", default_value = "0", hide_short_help = true)]
     loss: Ratio,
 
     #[command(flatten)]

@@ -1,8 +1,8 @@
 //! `linerate explain`: why a record's verdicts are what they are.
 
 use super::report;
-use crate::arguments::StorePath;
 use crate::exit::Failure;
+use crate::options::StorePath;
 use crate::output::{print, style};
 
 /// Show the evidence behind a record's verdicts

@@ -1,11 +1,11 @@
 //! `linerate frames`: frames sent from port to port and counted where they arrive, without a search.
 
 use super::device::{PortOptions, Ports, Way, fits_line, line_of};
-use crate::arguments::Results;
 use crate::device_load::LoadSource;
 use crate::exit::Failure;
 use crate::hosts::{HostBook, ReachedAgents};
 use crate::measure::{Beside, RunRequest, conclude, reach};
+use crate::options::Results;
 use clap::Args;
 use linerate_frames::first_frame;
 use linerate_method::Metric;
@@ -85,7 +85,7 @@ pub(crate) struct Arguments {
 
     /// Overwrite the payload of hex: or pcap: frames with a signature, so that each frame is counted and timed. Without
     /// it only the ports' counters count them
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     sign: bool,
 
     /// Vary a field, as in src-ip:1000
@@ -96,7 +96,7 @@ pub(crate) struct Arguments {
     vary: Vec<Vary>,
 
     /// End the trial when no frame has arrived for this long
-    #[arg(long, value_name = "TIME", default_value = "200ms")]
+    #[arg(long, value_name = "TIME", default_value = "200ms", hide_short_help = true)]
     settle: Nanos,
 
     #[command(flatten)]

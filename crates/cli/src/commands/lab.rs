@@ -1,11 +1,12 @@
 //! `linerate lab`: hosts, links and a device on this one machine, and any command run among them.
 
+use super::command_line::{Command, CommandLine};
 use super::demo;
 use super::device::split;
-use crate::arguments::{Arguments as CommandLine, Command, Results};
+use super::help;
 use crate::exit::Failure;
-use crate::help;
 use crate::hosts::{HostBook, LOCAL};
+use crate::options::{Results, Typed};
 use crate::output::{self, say};
 use clap::Subcommand;
 use linerate_lab::{
@@ -81,22 +82,22 @@ pub(crate) struct Arguments {
 
     /// Slow down a host's NFS server: time of each call or of writes, and number of calls at once (default 8), for
     /// example b,service-time=2ms,at-once=1 or b,write-time=20ms; may be repeated
-    #[arg(long, value_name = "HOST,TIMES")]
+    #[arg(long, value_name = "HOST,TIMES", hide_short_help = true)]
     slow_server: Vec<SlowServer>,
 
     /// Slow down the disk that copies use on a host, for example b,write-rate=20MB/s or
     /// a,read-rate=50MB/s,access-time=5ms; may be repeated
-    #[arg(long, value_name = "HOST,LIMITS")]
+    #[arg(long, value_name = "HOST,LIMITS", hide_short_help = true)]
     slow_disk: Vec<SlowDisk>,
 
     /// Plant a fault at a host, for example softirq-load,at=b,cost=5us or tcp-memory,at=a,send=64KiB
     /// (docs/bench-files.md lists the kinds); may be repeated
-    #[arg(long, value_name = "KIND,at=HOST")]
+    #[arg(long, value_name = "KIND,at=HOST", hide_short_help = true)]
     fault: Vec<Fault>,
 
     /// Send datagrams between two hosts for as long as the lab runs, for example from=c,to=b,rate=50Mbit/s,size=1400;
     /// may be repeated
-    #[arg(long, value_name = "TRAFFIC")]
+    #[arg(long, value_name = "TRAFFIC", hide_short_help = true)]
     cross: Vec<CrossTraffic>,
 
     /// Number of hosts
@@ -114,7 +115,7 @@ pub(crate) struct Arguments {
     command: Vec<String>,
 
     #[command(flatten)]
-    results: Results,
+    results: Typed<Results>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -180,25 +181,13 @@ impl Arguments {
         Ok((self.bench(&wanted)?, wanted))
     }
 
-    /// What becomes of the results is for the command in the lab to say.
+    /// Refuses options for results: they belong to the command in the lab.
     fn check_results(&self) -> Result<(), Failure> {
-        let given = [
-            ("--json", self.results.json),
-            ("--json-stream", self.results.json_stream),
-            ("--interval", self.results.interval.is_some()),
-            ("--tui", self.results.tui),
-            ("--out", self.results.out.is_some()),
-            ("--expect", !self.results.expect.is_empty()),
-            ("--resume", self.results.resume.is_some()),
-            ("--store", self.results.store.store.is_some()),
-            ("--verbose", self.results.verbose),
-            ("--sample", self.results.sample.is_some()),
-        ];
-        match given.into_iter().find(|(_, given)| *given) {
-            Some((option, _)) if self.command.is_empty() => Err(Failure::usage(format!(
+        match self.results.names.first() {
+            Some(option) if self.command.is_empty() => Err(Failure::usage(format!(
                 "{option} does not go with --keep: nothing is measured; give it to the command that measures"
             ))),
-            Some((option, _)) => Err(Failure::usage(format!(
+            Some(option) => Err(Failure::usage(format!(
                 "{option} belongs to the command in the lab: write it behind `--`, as in `linerate lab -- stream a b {option}`"
             ))),
             None => Ok(()),
@@ -280,7 +269,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
                  stream a,c b`"
             )));
         }
-        return demo::run(bench, &arguments.results, cancel).await;
+        return demo::run(bench, &arguments.results.options, cancel).await;
     }
     arguments.check_results()?;
     let calibrated = command.tester_limits(&bench, &cancel).await?;

@@ -1,11 +1,11 @@
 //! `linerate ladder`: every layer of one path in the same unit, and the one that loses the most.
 
 use super::device::full_frames::{End, full_frames};
-use crate::arguments::{Flows, Prove, Repetition, Results, Sockets};
 use crate::calibration::CalibrationOption;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, ReachedAgents, host_arguments};
 use crate::measure::{Beside, RunRequest, conclude, reach};
+use crate::options::{Flows, Prove, Repetition, Results, Sockets};
 use linerate_method::ladder;
 use linerate_model::{IpVersion, Path, Plan, Planned, Transport, Trial};
 use linerate_units::Nanos;

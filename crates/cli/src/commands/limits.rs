@@ -61,19 +61,19 @@ pub(crate) struct Arguments {
     tcp: bool,
 
     /// TCP without timestamps
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_timestamps: bool,
 
     /// Both directions share the medium, as on a hub: TCP's acknowledgements take part of it (Ethernet up to 1 Gbit/s)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     half_duplex: bool,
 
     /// IP version of the packets that carry the messages
-    #[arg(long, value_name = "4|6", default_value = "4", value_parser = ip_version)]
+    #[arg(long, value_name = "4|6", default_value = "4", value_parser = ip_version, hide_short_help = true)]
     ip: IpVersion,
 
     /// IP version of the packets around tunnels
-    #[arg(long, value_name = "4|6", default_value = "4", value_parser = ip_version)]
+    #[arg(long, value_name = "4|6", default_value = "4", value_parser = ip_version, hide_short_help = true)]
     outer_ip: IpVersion,
 
     /// The medium's MTU [default: 1500]
@@ -83,7 +83,7 @@ pub(crate) struct Arguments {
     mtu: Option<u32>,
 
     /// MTU that hosts use inside the encapsulations, for example 1420 with WireGuard [default: all that is left]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
     inner_mtu: Option<u32>,
 
     /// Tags and tunnels, or none
@@ -111,11 +111,11 @@ pub(crate) struct Arguments {
     json: bool,
 
     /// Print only comma-separated values
-    #[arg(long, conflicts_with = "markdown")]
+    #[arg(long, conflicts_with = "markdown", hide_short_help = true)]
     csv: bool,
 
     /// Print Markdown
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     markdown: bool,
 
     /// Also write .html, .svg, .md, .csv, .json or .txt

@@ -1,7 +1,7 @@
 //! `linerate man`: the manual pages, generated from the help texts.
 
+use super::help;
 use crate::exit::Failure;
-use crate::help;
 use std::path::PathBuf;
 
 /// Write the manual pages to a directory

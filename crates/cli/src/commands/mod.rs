@@ -1,18 +1,23 @@
-//! One file a command: its words on the command line, and what it does.
+//! The commands, a file for each: its part of the command line, and what it does.
 
 pub(crate) mod calibrate;
+pub(crate) mod command_line;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod copy;
 pub(crate) mod demo;
 pub(crate) mod device;
 pub(crate) mod explain;
+mod familiar;
 pub(crate) mod frames;
+pub(crate) mod help;
 pub(crate) mod hosts;
+mod inner_command;
 pub(crate) mod lab;
 pub(crate) mod ladder;
 pub(crate) mod limits;
 pub(crate) mod man;
+mod measured;
 pub(crate) mod nfs;
 pub(crate) mod probe;
 pub(crate) mod report;
@@ -24,15 +29,16 @@ pub(crate) mod stream;
 pub(crate) mod transact;
 pub(crate) mod view;
 
-use crate::arguments::{Arguments, Command};
 use crate::exit::Failure;
 use crate::hosts::HostBook;
 use crate::interrupt;
 use crate::output;
+use crate::tui;
+use command_line::{Command, CommandLine};
 use tokio::sync::watch;
 
-/// Runs what was asked for.
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+/// Runs the command of a command line.
+pub(crate) fn run(arguments: CommandLine) -> Result<(), Failure> {
     output::speak(arguments.lang.unwrap_or_else(output::users_language));
     // An ordinary user's lab lives in a user namespace, which only a program without threads can enter.
     if let Command::Lab(lab) = &arguments.command {
@@ -47,7 +53,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::measure)?;
     let result = runtime.block_on(async {
-        let cancel = interrupt::watch().map_err(Failure::measure)?;
+        let cancel = interrupt::watch(tui::is_taken, tui::give_back).map_err(Failure::measure)?;
         run_command(arguments.command, HostBook::default(), cancel).await
     });
     // What still blocks, blocks on an agent that is lost: not worth waiting for.
@@ -55,7 +61,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     result
 }
 
-/// Runs one command with the hosts that `book` knows by name.
+/// Runs one command with the hosts named in `book`.
 pub(crate) async fn run_command(
     mut command: Command,
     book: HostBook,

@@ -5,13 +5,13 @@ mod server;
 mod target;
 
 pub(super) use server::Server;
-pub(super) use target::{Target, named, resolve};
+pub(super) use target::{Target, named};
 
-use crate::arguments::{Over, Repetition, Results, Sockets};
 use crate::device_load::ServerLoadSource;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, ReachedAgents, all_listed, host_arguments};
 use crate::measure::{Beside, RunRequest, conclude, reach};
+use crate::options::{Over, Repetition, Results, Sockets};
 use crate::output::say;
 use linerate_method::calibrated;
 use linerate_method::curve::calibration;
@@ -103,11 +103,11 @@ pub(crate) struct Arguments {
     outstanding: u16,
 
     /// Maximum bytes of one read or write call
-    #[arg(long, value_name = "BYTES", default_value = "8KiB")]
+    #[arg(long, value_name = "BYTES", default_value = "8KiB", hide_short_help = true)]
     transfer_size: ByteCount,
 
     /// Do not measure the tester limit first
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_tester_limit: bool,
 
     #[command(flatten)]
@@ -134,19 +134,19 @@ pub(crate) struct Arguments {
 #[command(next_help_heading = "Files")]
 struct Files {
     /// Number of files [default: 200]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), hide_short_help = true)]
     files: Option<u32>,
 
     /// Number of directories [default: one for ten files]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), hide_short_help = true)]
     directories: Option<u32>,
 
     /// Bytes of each file [default: 144KiB]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
     file_size: Option<ByteCount>,
 
     /// Seed of operations, files, data and times: the same seed gives the same load
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
     seed: u64,
 }
 

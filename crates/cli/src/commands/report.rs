@@ -1,16 +1,15 @@
 //! `linerate report`: a kept record or a study as text, HTML, Markdown, CSV or JSON.
 
-use crate::arguments::StorePath;
 use crate::exit::Failure;
-use crate::output::{counted, file_style, language, print, say, style};
+use crate::options::StorePath;
+use crate::output::{counted, language, print, say, style};
 use crate::picture;
+use crate::report_file::{Format, Subject, unknown_form, write};
 use crate::study_file;
-use clap::ValueEnum;
 use linerate_method::{read_record, replay};
 use linerate_model::{Record, RecordId};
-use linerate_report::Style;
 use linerate_store::{Query, Store, StoreError};
-use linerate_study::{Pivot, StudyReport};
+use linerate_study::Pivot;
 use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -71,57 +70,8 @@ pub(crate) struct Arguments {
     store: StorePath,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Html,
-    Markdown,
-    Csv,
-    Json,
-}
-
-impl Format {
-    fn of(file: &Path) -> Option<Self> {
-        match file.extension()?.to_str()? {
-            "txt" => Some(Self::Text),
-            "html" | "htm" => Some(Self::Html),
-            "md" => Some(Self::Markdown),
-            "csv" => Some(Self::Csv),
-            "json" => Some(Self::Json),
-            _ => None,
-        }
-    }
-
-    fn render(self, subject: &Subject, style: &Style) -> String {
-        match subject {
-            Subject::Records(records) => match self {
-                Self::Text => linerate_report::text(records, style),
-                Self::Html => linerate_report::html(style.language, records),
-                Self::Markdown => linerate_report::markdown(style.language, records),
-                Self::Csv => linerate_report::csv(records),
-                Self::Json => linerate_report::json(records),
-            },
-            Subject::Study(report, pivot) => match self {
-                Self::Text => linerate_study::text(report, style, pivot.as_ref()),
-                Self::Html => linerate_study::html(style.language, report, pivot.as_ref()),
-                Self::Markdown => linerate_study::markdown(style.language, report, pivot.as_ref()),
-                Self::Csv => linerate_study::csv(report),
-                Self::Json => linerate_study::json(report),
-            },
-        }
-    }
-}
-
 /// The records of a group begin within this of each other, nanoseconds.
 const GROUP_SPAN: u64 = 3_600_000_000_000;
-
-/// What a report is made of.
-enum Subject {
-    /// One, or all that one command made together.
-    Records(Vec<Record>),
-    /// With the factors that its tables are by, where they were named.
-    Study(Box<StudyReport>, Option<Pivot>),
-}
 
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     let format = match (&arguments.out, arguments.format) {
@@ -167,47 +117,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
             Ok(())
         }
     }
-}
-
-/// Prints a study, or writes it in the form that the file's name tells.
-pub(crate) fn show_study(report: StudyReport, json: bool, out: Option<&Path>) -> Result<(), Failure> {
-    let subject = Subject::Study(Box::new(report), None);
-    print(&if json { Format::Json } else { Format::Text }.render(&subject, &style()));
-    out.map_or(Ok(()), |file| write(&subject, file, Format::of(file).ok_or_else(|| unknown_form(file))?))
-}
-
-/// Fails before anything is measured if the report could not be written afterwards.
-pub(crate) fn check_report_file(file: &Path) -> Result<(), Failure> {
-    Format::of(file).ok_or_else(|| unknown_form(file))?;
-    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let cannot = |why: String| Failure::usage(format!("cannot write {}: {why}", file.display()));
-    if !directory.is_dir() {
-        return Err(cannot(format!("there is no directory {}; make it first", directory.display())));
-    }
-    crate::private_report::check(file).map_err(|error| cannot(format!("{error}; name another file with --out")))
-}
-
-/// Writes records that were measured now, in the form the file's name tells.
-pub(crate) fn write_report(records: &[Record], file: &Path) -> Result<(), Failure> {
-    let subject = Subject::Records(records.to_vec());
-    let id = records.first().map_or("", |record| &record.id.0);
-    write(&subject, file, Format::of(file).ok_or_else(|| unknown_form(file))?).map_err(|failure| {
-        failure.and(&format!("; the record is kept, and `linerate report {id} --out FILE` writes its report"))
-    })
-}
-
-fn write(subject: &Subject, file: &Path, format: Format) -> Result<(), Failure> {
-    crate::private_report::write(file, format.render(subject, &file_style()))
-        .map_err(|error| Failure::measure(format!("cannot write the report {}: {error}", file.display())))?;
-    say(&format!("linerate: report written to {}", file.display()));
-    Ok(())
-}
-
-fn unknown_form(file: &Path) -> Failure {
-    Failure::usage(format!(
-        "cannot tell the report's form from the name {}; end it in .html, .md, .csv, .json or .txt",
-        file.display()
-    ))
 }
 
 /// The record of that name, or in that JSON file, or the latest.

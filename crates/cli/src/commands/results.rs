@@ -1,8 +1,8 @@
 //! `linerate results`: the records kept.
 
 use super::report;
-use crate::arguments::StorePath;
 use crate::exit::Failure;
+use crate::options::StorePath;
 use crate::output::{counted, language, print, say, style};
 use clap::Subcommand;
 use linerate_model::shell_command;

@@ -1,11 +1,12 @@
 //! `linerate rpc`: ONC RPC calls with data, counted where the data arrive.
 
-use crate::arguments::{Over, Prove, Repetition, Requests, Results, Sockets};
+use super::measured::measure;
 use crate::calibration::CalibrationOption;
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, host_arguments};
-use crate::measure::{Beside, measure};
+use crate::measure::Beside;
+use crate::options::{Over, Prove, Repetition, Requests, Results, Sockets};
 use linerate_model::{Net, Path, Plan, RpcCall, RpcTask, Task, Transport, Trial};
 use linerate_units::ByteCount;
 use std::collections::BTreeSet;
@@ -13,6 +14,8 @@ use tokio::sync::watch;
 
 /// Measure ONC RPC over UDP and TCP: payload, calls per second, latency
 #[derive(Debug, clap::Args)]
+// Without either of --tcp and --udp both are measured, so both are everyday options here.
+#[command(mut_arg("tcp", |tcp| tcp.hide_short_help(false)))]
 #[command(after_help = "\
 Examples:
   linerate rpc B                             write and read, UDP and TCP, to B

@@ -1,12 +1,13 @@
 //! `linerate run`: measures a study cell by cell, and keeps the record of every run as it ends.
 
+use super::command_line::Command;
+use super::inner_command::{asks_for_repeats, measuring, read};
 use super::lab::LabTask;
-use super::report::{check_report_file, show_study};
-use crate::arguments::{Command, Results, StorePath};
 use crate::exit::Failure;
-use crate::inner_command::{asks_for_repeats, measuring, read};
 use crate::interrupt;
+use crate::options::{Results, StorePath};
 use crate::output::{print, say};
+use crate::report_file::{check_report_file, show_study};
 use crate::secrets::without_secrets;
 use crate::study_file;
 use crate::study_setup::StudySetup;

@@ -3,9 +3,9 @@
 mod invitations;
 mod iperf3;
 
-use crate::arguments::StorePath;
 use crate::exit::Failure;
 use crate::nfs_service::NfsOptions;
+use crate::options::StorePath;
 use crate::output::{print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
 use linerate_agent::{
@@ -75,25 +75,25 @@ pub(crate) struct Arguments {
     ///
     /// The default is the address listened on; if that is a wildcard, the source address, an address of its own, or the name of
     /// this host.
-    #[arg(long, value_name = "HOST", value_parser = advertised)]
+    #[arg(long, value_name = "HOST", value_parser = advertised, hide_short_help = true)]
     advertise: Option<String>,
 
     /// Name of this host [default: its host name]
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     name: Option<String>,
 
     /// Address for trial data from other hosts; may be repeated [default: the address at which they reach the agent]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
     data_address: Vec<IpAddr>,
 
     /// Ports of trial data [default: the agent's]
     ///
     /// Trials of this host listen at them, TCP and UDP, as in 5000-5010. A UDP flow takes a port of its own.
-    #[arg(long, value_name = "FIRST-LAST")]
+    #[arg(long, value_name = "FIRST-LAST", hide_short_help = true)]
     data_ports: Option<DataPorts>,
 
     /// Speed of an interface whose driver reports none or a wrong one, for example eth0=1Gbit/s; may be repeated
-    #[arg(long, value_name = "IF=RATE", value_parser = link_speed)]
+    #[arg(long, value_name = "IF=RATE", value_parser = link_speed, hide_short_help = true)]
     link_speed: Vec<(String, BitRate)>,
 
     /// Maximum rate of trials [default: any]
@@ -109,15 +109,15 @@ pub(crate) struct Arguments {
     max_time: Nanos,
 
     /// Most trials at a time
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one::<usize>)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one::<usize>, hide_short_help = true)]
     max_trials: usize,
 
     /// Maximum number of connections or sockets of one trial on this host
-    #[arg(long, value_name = "N", default_value_t = Limits::default().max_flows, value_parser = at_least_one::<u64>)]
+    #[arg(long, value_name = "N", default_value_t = Limits::default().max_flows, value_parser = at_least_one::<u64>, hide_short_help = true)]
     max_flows: u64,
 
     /// Maximum memory of all trials together, those of iperf3's clients too [default: a quarter of this machine's]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", hide_short_help = true)]
     max_memory: Option<ByteCount>,
 
     /// Interfaces that trials may send raw frames from
@@ -136,16 +136,16 @@ pub(crate) struct Arguments {
     allow_server: Vec<AllowedServer>,
 
     /// Allow NFS calls to such servers as this user and group; `any` allows all. May be repeated [default: none]
-    #[arg(long, value_name = "UID[:GID]")]
+    #[arg(long, value_name = "UID[:GID]", hide_short_help = true)]
     allow_uid: Vec<AllowedUser>,
 
     /// Keep CAP_NET_ADMIN, for socket buffers beyond net.core.rmem_max and wmem_max, busy polling, and every congestion control
     /// [default: an agent keeps only the capabilities that its other options need]
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     keep_net_admin: bool,
 
     /// Allow copies to empty this host's caches first (--cache cold), which slows all its programs for a while
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     allow_cold_cache: bool,
 
     /// Let copies read and write below this directory
@@ -155,7 +155,7 @@ pub(crate) struct Arguments {
     copy_directory: Vec<PathBuf>,
 
     /// Directory for the temporary folders of copies [default: the first --copy-directory]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     copy_scratch: Option<PathBuf>,
 
     #[command(flatten)]
@@ -169,20 +169,20 @@ pub(crate) struct Arguments {
 
     /// Network or address that trials may connect to, beside those of --allow-peer; with --allow-peer its hosts may also open
     /// data connections; may be repeated [default: any but this host, link-local addresses and metadata services]
-    #[arg(long, value_name = "NETWORK", value_parser = network)]
+    #[arg(long, value_name = "NETWORK", value_parser = network, hide_short_help = true)]
     allow_target: Vec<IpNet>,
 
     /// Directory of the certificate and token, which keep the agent URL the same [default: linerate/agent in the user's
     /// data directory; with --listen-fd none]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     identity: Option<PathBuf>,
 
     /// Answer null calls of linerate's RPC program on this TCP and UDP port, for example from rpcinfo
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", hide_short_help = true)]
     rpc_port: Option<u16>,
 
     /// Register the RPC program with this host's portmapper (rpcbind), until the agent ends
-    #[arg(long, requires = "rpc_port")]
+    #[arg(long, requires = "rpc_port", hide_short_help = true)]
     portmap: bool,
 
     /// Show a pairing code of six digits

@@ -1,16 +1,13 @@
 //! `linerate stream`: bulk data over TCP or UDP, counted at the receiver.
 
-mod iperf3;
-
 use super::ladder::USUAL_MTU;
-use crate::arguments::{Flows, Over, Prove, Repetition, Results, Sockets};
 use crate::calibration::CalibrationOption;
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
+use crate::iperf3_server::{Iperf3Target, Iperf3User};
 use crate::measure::{Beside, RunRequest, conclude, reach};
-use iperf3::{Iperf3Target, Iperf3User};
-pub(crate) use iperf3::{SCHEME as IPERF3, host as iperf3_host};
+use crate::options::{Flows, Over, Prove, Repetition, Results, Sockets};
 use linerate_method::probed;
 use linerate_model::{
     Direction, IpVersion, Iperf3End, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, SendBy, Server, SocketOptions,
@@ -89,7 +86,7 @@ pub(crate) struct Arguments {
 
     /// The same in messages of --size, as in 10k
     #[arg(long = "blockcount", short = 'k', value_name = "N", value_parser = messages,
-        conflicts_with_all = ["bytes", "time", "loaded_latency"])]
+        conflicts_with_all = ["bytes", "time", "loaded_latency"], hide_short_help = true)]
     messages: Option<u64>,
 
     #[command(flatten)]
@@ -97,7 +94,7 @@ pub(crate) struct Arguments {
 
     /// Data direction, as seen from the first host; several are measured one after the other
     #[arg(long, value_name = "DIRECTION,...", default_value = "send", value_delimiter = ',',
-        value_parser = choice::<Direction>(DIRECTIONS))]
+        value_parser = choice::<Direction>(DIRECTIONS), hide_short_help = true)]
     direction: Vec<Direction>,
 
     /// From the receiver to the sender
@@ -119,7 +116,7 @@ pub(crate) struct Arguments {
     rate: Option<Offered>,
 
     /// UDP: send and receive each datagram by itself, without the kernel's GSO and GRO
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_offload: bool,
 
     /// Latency under load too, over tcp or udp
@@ -131,29 +128,29 @@ pub(crate) struct Arguments {
     loaded_latency: Option<Option<Transport>>,
 
     /// How a TCP sender passes data to the kernel
-    #[arg(long, default_value = "auto", value_parser = choice::<SendBy>(SEND_BY))]
+    #[arg(long, default_value = "auto", value_parser = choice::<SendBy>(SEND_BY), hide_short_help = true)]
     send_by: SendBy,
 
     /// How a TCP receiver takes data from the kernel; `discard` (MSG_TRUNC) leaves out the copy that programs need
-    #[arg(long, default_value = "copy", value_parser = choice::<ReceiveBy>(RECEIVE_BY))]
+    #[arg(long, default_value = "copy", value_parser = choice::<ReceiveBy>(RECEIVE_BY), hide_short_help = true)]
     receive_by: ReceiveBy,
 
     /// The same as --send-by sendfile
-    #[arg(short = 'Z', long = "zerocopy", conflicts_with = "send_by")]
+    #[arg(short = 'Z', long = "zerocopy", conflicts_with = "send_by", hide_short_help = true)]
     zerocopy: bool,
 
     /// Core of the first host's threads and, after a comma, of the second's: sets --cpus-sender and --cpus-receiver by host,
     /// for one direction at a time
     #[arg(short = 'A', long, value_name = "CORE[,CORE]", value_parser = affinity,
-        conflicts_with_all = ["cpus_sender", "cpus_receiver"])]
+        conflicts_with_all = ["cpus_sender", "cpus_receiver"], hide_short_help = true)]
     affinity: Option<Affinity>,
 
     /// Port of an iperf3:// host
-    #[arg(short = 'p', long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short = 'p', long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     port: Option<u16>,
 
     /// Ask an iperf3 server for its own report, and keep it in the record
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     server_output: bool,
 
     #[command(flatten)]
@@ -503,8 +500,8 @@ mod tests {
 
     fn plan(options: &str) -> Result<Plan, String> {
         let line = ["linerate", "stream", "a", "b"].into_iter().chain(options.split(' '));
-        let line = crate::help::parse_from(line).map_err(|error| error.to_string())?;
-        let crate::arguments::Command::Stream(stream) = line.command else { panic!("it is a stream") };
+        let line = crate::commands::help::parse_from(line).map_err(|error| error.to_string())?;
+        let crate::commands::command_line::Command::Stream(stream) = line.command else { panic!("it is a stream") };
         let path = Path { client: "a".into(), server: Server::Agent("b".into()) };
         stream.plan(&[path], None, USUAL_MTU)
     }
@@ -513,8 +510,8 @@ mod tests {
     fn a_datagram_is_one_packet_of_the_path_unless_a_size_is_given() {
         let sizes = |options: &str, mtu| -> Vec<u64> {
             let line = ["linerate", "stream", "a", "b"].into_iter().chain(options.split(' '));
-            let line = crate::help::parse_from(line).expect("it is a command");
-            let crate::arguments::Command::Stream(stream) = line.command else { panic!("it is a stream") };
+            let line = crate::commands::help::parse_from(line).expect("it is a command");
+            let crate::commands::command_line::Command::Stream(stream) = line.command else { panic!("it is a stream") };
             let plan = stream.plan(&[Path::between("a", "b")], None, mtu).expect("a plan");
             plan.cells().iter().filter_map(|cell| cell.task().message_bytes()).map(ByteCount::get).collect()
         };

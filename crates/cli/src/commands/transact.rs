@@ -1,10 +1,11 @@
 //! `linerate transact`: requests and responses, timed one by one.
 
-use crate::arguments::{Over, Prove, Repetition, Requests, Results, Sockets};
+use super::measured::measure;
 use crate::calibration::CalibrationOption;
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, host_arguments};
-use crate::measure::{Beside, measure};
+use crate::measure::Beside;
+use crate::options::{Over, Prove, Repetition, Requests, Results, Sockets};
 use linerate_model::{Net, Path, Plan, Task, TransactStyle, TransactTask, Transport, Trial};
 use linerate_units::ByteCount;
 use tokio::sync::watch;
@@ -45,7 +46,7 @@ pub(crate) struct Arguments {
     requests: Requests,
 
     /// Poll the sockets at both ends instead of blocking
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     busy_poll: bool,
 
     #[command(flatten)]

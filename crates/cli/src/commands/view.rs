@@ -1,7 +1,7 @@
 //! `linerate view`: the kept records in a browser.
 
-use crate::arguments::StorePath;
 use crate::exit::Failure;
+use crate::options::StorePath;
 use crate::output::{language, print, say};
 use linerate_view::{Key, View};
 use std::fs::OpenOptions;

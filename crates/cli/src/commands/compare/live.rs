@@ -4,10 +4,11 @@
 //! its own; at the end the runs of each side become one record. Searches stay records of their own: each has chosen its own trials.
 
 use super::Arguments;
-use crate::arguments::{Command, Results, StorePath};
+use crate::commands::command_line::Command;
+use crate::commands::inner_command::{asks_for_repeats, measuring};
 use crate::exit::Failure;
 use crate::hosts::HostBook;
-use crate::inner_command::{asks_for_repeats, measuring};
+use crate::options::{Results, StorePath};
 use crate::output::{language, say_of_run};
 use crate::secrets::without_secrets;
 use linerate_method::{Demands, compare_pairs, compare_searches, merged, replay};

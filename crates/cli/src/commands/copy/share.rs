@@ -1,6 +1,6 @@
 //! A share of an SMB server, as it is typed, and who logs in.
 
-use crate::commands::nfs::resolve;
+use crate::server_address::resolve;
 use linerate_model::{IpVersion, Password, SMB_PORT, SmbServer, SmbVersion};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,19 +13,19 @@ const VARIABLE: &str = "LINERATE_SMB_PASSWORD";
 #[command(next_help_heading = "SMB server")]
 pub(super) struct SmbUser {
     /// User to log in as: NAME, DOMAIN\NAME or NAME@DOMAIN; the password is read from LINERATE_SMB_PASSWORD
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     user: Option<String>,
 
     /// File whose first line is the password
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     password_file: Option<PathBuf>,
 
     /// Earliest version of SMB to speak: 2.0.2, 2.1, 3.0, 3.0.2 or 3.1.1 [default: 3.1.1]
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", hide_short_help = true)]
     smb_min: Option<SmbVersion>,
 
     /// Sign every message, also where the server does not require it
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     smb_sign: bool,
 }
 

@@ -2,11 +2,11 @@
 
 use super::ports::Ports;
 use super::{PortOptions, UDP};
-use crate::arguments::Family;
 use crate::commands::frames::Sending;
 use crate::commands::ladder::FramesOptions;
 use crate::exit::Failure;
 use crate::hosts::ReachedAgents;
+use crate::options::Family;
 use linerate_model::{FrameEngine, FrameForm, Nic, Trial};
 use linerate_units::{FrameSize, Nanos};
 

@@ -1,6 +1,6 @@
 //! How an NFS server that is there already is reached.
 
-use super::target;
+use crate::server_address::resolve;
 use linerate_model::{IpVersion, NfsServer};
 use std::os::unix::fs::MetadataExt as _;
 
@@ -9,19 +9,19 @@ use std::os::unix::fs::MetadataExt as _;
 #[command(next_help_heading = "Existing NFS server")]
 pub(in crate::commands) struct Server {
     /// Port of the NFS service [default: from the server's portmapper]
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     nfs_port: Option<u16>,
 
     /// Port of the MOUNT service [default: from the server's portmapper; with --nfs-port the same port]
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     mount_port: Option<u16>,
 
     /// User ID of the calls (AUTH_SYS) [default: this user's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     uid: Option<u32>,
 
     /// Group ID of the calls (AUTH_SYS) [default: this user's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     gid: Option<u32>,
 }
 
@@ -41,7 +41,7 @@ impl Server {
     pub(in crate::commands) fn at(&self, name: &str, export: String, ip: IpVersion) -> Result<NfsServer, String> {
         let own = std::fs::metadata("/proc/self").ok();
         Ok(NfsServer {
-            address: target::resolve(name, ip)?,
+            address: resolve(name, ip)?,
             export,
             nfs_port: self.nfs_port,
             mount_port: self.mount_port,

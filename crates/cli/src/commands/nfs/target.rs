@@ -1,7 +1,6 @@
 //! What answers: the embedded server of an agent, or an NFS server that is there already.
 
-use linerate_model::{HostName, IpVersion};
-use std::net::{IpAddr, ToSocketAddrs as _};
+use linerate_model::HostName;
 
 /// A target as given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,30 +48,11 @@ pub(in crate::commands) fn named(server: &str, export: &str) -> HostName {
     }
 }
 
-/// The server's first address of that family.
-///
-/// # Errors
-/// It has none.
-pub(in crate::commands) fn resolve(server: &str, ip: IpVersion) -> Result<IpAddr, String> {
-    // A zone is an interface of the client, which may be another host.
-    let server = server.split_once('%').map_or(server, |(address, _)| address);
-    let all: Vec<IpAddr> = (server, 0)
-        .to_socket_addrs()
-        .map_err(|_| {
-            format!("no address is known for the name `{server}`: check the name, or give the server's address")
-        })?
-        .map(|address| address.ip().to_canonical())
-        .collect();
-    let wanted = |address: &&IpAddr| address.is_ipv4() == (ip == IpVersion::V4);
-    all.iter().find(wanted).copied().ok_or_else(|| {
-        let (family, other) = if ip == IpVersion::V4 { ("IPv4", "-6") } else { ("IPv6", "-4") };
-        format!("server `{server}` has no {family} address; use {other}")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server_address::resolve;
+    use linerate_model::IpVersion;
 
     fn server(text: &str) -> Option<(String, String)> {
         match Target::read(text) {

@@ -1,14 +1,10 @@
 //! A command line of linerate inside another one: of a study, or of a comparison.
 
-use crate::arguments::{Arguments as CommandLine, Command};
+use super::command_line::{Command, CommandLine};
+use super::help;
 use crate::exit::Failure;
-use crate::help;
-use clap::parser::ValueSource;
+use crate::options::{Results, typed};
 use clap::{ArgMatches, FromArgMatches as _};
-
-/// Options that say what becomes of the results, or whether a run goes on.
-const OF_RESULTS: [&str; 10] =
-    ["json", "verbose", "json_stream", "interval", "tui", "out", "expect", "report", "store", "resume"];
 
 /// Reads a command that measures, and that leaves its results to the outer one. `place` is where it stands, and where options
 /// for results belong.
@@ -22,13 +18,11 @@ pub(crate) fn measuring(words: &[String], place: (&str, &str)) -> Result<Command
             "it measures nothing; expected one of stream, transact, rpc, nfs, copy, device, frames",
         ));
     }
-    let typed =
-        |option: &&str| is_option(&given, option) && given.value_source(option) == Some(ValueSource::CommandLine);
-    match OF_RESULTS.into_iter().find(typed) {
-        Some(option) => {
-            let option = option.replace('_', "-");
+    // The sampling period is the inner command's own.
+    match typed::<Results>(&given).into_iter().find(|(id, _)| id != "sample") {
+        Some((_, option)) => {
             let (place, remedy) = place;
-            Err(Failure::usage(format!("--{option} does not go into {place}: {remedy}")))
+            Err(Failure::usage(format!("{option} does not go into {place}: {remedy}")))
         }
         None => Ok(command),
     }

@@ -1,8 +1,8 @@
 //! `iperf3://HOST[:PORT]`: a server of iperf3 in the place of a host with an agent.
 
-use crate::commands::nfs::resolve;
 use crate::exit::Failure;
 use crate::prompt;
+use crate::server_address::resolve;
 use linerate_iperf3::public_key;
 use linerate_model::{HostName, IpVersion, Iperf3Login, Iperf3Server, Password};
 use std::env::{self, VarError};
@@ -23,19 +23,19 @@ const VARIABLE: &str = "IPERF3_PASSWORD";
 
 /// Who logs in to an iperf3 server.
 #[derive(Debug, clap::Args)]
-pub(super) struct Iperf3User {
+pub(crate) struct Iperf3User {
     /// User to log in to an iperf3 server as. The password is read from IPERF3_PASSWORD, or asked for on the terminal
-    #[arg(long, value_name = "NAME", requires = "rsa_public_key_path")]
+    #[arg(long, value_name = "NAME", requires = "rsa_public_key_path", hide_short_help = true)]
     username: Option<String>,
 
     /// File with the RSA public key of an iperf3 server, in PEM, which encrypts the login
-    #[arg(long, value_name = "FILE", requires = "username")]
+    #[arg(long, value_name = "FILE", requires = "username", hide_short_help = true)]
     rsa_public_key_path: Option<PathBuf>,
 }
 
 impl Iperf3User {
     /// The first option given.
-    pub(super) fn given(&self) -> Option<&'static str> {
+    pub(crate) fn given(&self) -> Option<&'static str> {
         self.username.as_ref().map(|_| "--username")
     }
 
@@ -43,7 +43,7 @@ impl Iperf3User {
     ///
     /// # Errors
     /// The file cannot be read, or holds no public key.
-    pub(super) fn login(&self) -> Result<Option<Iperf3Login>, String> {
+    pub(crate) fn login(&self) -> Result<Option<Iperf3Login>, String> {
         let (Some(user), Some(file)) = (&self.username, &self.rsa_public_key_path) else { return Ok(None) };
         let named = |why: String| format!("--rsa-public-key-path {}: {why}", file.display());
         let bytes = fs::read(file).map_err(|error| named(format!("it cannot be read: {error}")))?;
@@ -55,7 +55,7 @@ impl Iperf3User {
     ///
     /// # Errors
     /// It is nowhere and nobody can be asked for it, or the user stops it with Ctrl-C.
-    pub(super) async fn password(&self, cancel: &mut watch::Receiver<bool>) -> Result<Option<Password>, Failure> {
+    pub(crate) async fn password(&self, cancel: &mut watch::Receiver<bool>) -> Result<Option<Password>, Failure> {
         let Some(user) = &self.username else { return Ok(None) };
         let password = match env::var(VARIABLE) {
             Ok(password) => password,
@@ -77,7 +77,7 @@ impl Iperf3User {
 
 /// An iperf3 server as given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Iperf3Target {
+pub(crate) struct Iperf3Target {
     host: String,
     port: u16,
 }
@@ -88,7 +88,7 @@ impl Iperf3Target {
     ///
     /// # Errors
     /// The host or the port is missing or wrong, or there are two ports.
-    pub(super) fn read(text: &str, given: Option<u16>) -> Result<Option<Self>, String> {
+    pub(crate) fn read(text: &str, given: Option<u16>) -> Result<Option<Self>, String> {
         let Some(rest) = text.trim().strip_prefix(SCHEME) else { return Ok(None) };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let wrong = || {
@@ -114,14 +114,14 @@ impl Iperf3Target {
     }
 
     /// The name that it goes by in a record.
-    pub(super) fn name(&self) -> HostName {
+    pub(crate) fn name(&self) -> HostName {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         let port = if self.port == Iperf3Server::PORT { String::new() } else { format!(":{}", self.port) };
         HostName(format!("{SCHEME}{host}{port}"))
     }
 
     /// Returns the zone of a link-local address: the interface of the client that leads to the server.
-    pub(super) fn zone(&self) -> Option<String> {
+    pub(crate) fn zone(&self) -> Option<String> {
         self.host.split_once('%').map(|(_, zone)| zone.to_owned())
     }
 
@@ -129,7 +129,7 @@ impl Iperf3Target {
     ///
     /// # Errors
     /// It has none.
-    pub(super) fn server(&self, ip: IpVersion, report: bool) -> Result<Iperf3Server, String> {
+    pub(crate) fn server(&self, ip: IpVersion, report: bool) -> Result<Iperf3Server, String> {
         Ok(Iperf3Server { address: resolve(&self.host, ip)?, port: self.port, report, login: None })
     }
 }

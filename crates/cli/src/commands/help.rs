@@ -1,8 +1,8 @@
-//! The command line as a user meets it: `--help` has examples and everyday options, a line each, `--help-all` has every option in
-//! full. What an option's line has no room for is the second paragraph of its text.
+//! Help and parsing of the command line. `--help` has examples and everyday options, a line each; `--help-all` has all options in
+//! full. An option with `hide_short_help` at its field is in `--help-all` only. The second paragraph of an option's text is too.
 
-use crate::arguments::{Arguments, EXAMPLES};
-use crate::familiar;
+use super::command_line::{CommandLine, EXAMPLES};
+use super::familiar;
 use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _};
 use std::ffi::OsString;
 
@@ -23,38 +23,12 @@ Options:
       --help-all     Print this
   -V, --version      Print version";
 
-/// Options that few runs need, of every command.
-const RARE: [&str; 4] = ["help", "help-all", "lang", "store"];
-
-/// Everyday options of every command that has them.
-const EVERYDAY: [&str; 8] = ["time", "repeats", "prove", "json", "verbose", "tui", "out", "expect"];
-
-/// The other everyday options of the commands that have more options than a screen has room for. A command's name with a blank
-/// behind it stands for all commands below it. Of other commands each option is an everyday one.
-const EVERYDAY_OF: [(&str, &str); 12] = [
-    ("stream", "udp size sizes bytes flows reverse bidir rate loaded_latency"),
-    ("transact", "udp connect request response outstanding flows rate"),
-    ("rpc", "tcp udp call sizes outstanding flows rate"),
-    ("nfs", "mix rate curve response_cap connections outstanding udp"),
-    ("copy", "tree over from to into existing"),
-    ("ladder", "udp flows force"),
-    ("calibrate", "loopback"),
-    ("device ", "ports both gateway sizes line force method goals rate step most learn_rate ageing target"),
-    ("frames", "ports both gateway force rate size sizes count template vary"),
-    ("lab", "bench link device shape police hosts keep"),
-    (
-        "serve",
-        "listen max_rate max_time allow_peer allow_frames allow_server copy_directory pair announce iperf3 ephemeral",
-    ),
-    ("limits", "medium bus udp tcp mtu over explain claim"),
-];
-
 /// Returns the command line with all its commands.
 pub(crate) fn command() -> Command {
-    let whole = Arguments::command();
+    let whole = CommandLine::command();
     let all: String = whole.get_subcommands().map(in_a_line).collect();
     let everything = format!("{EXAMPLES}\n\nCommands:\n{all}\n{OPTIONS}");
-    with_help(whole, "").help_template(SCREEN_TEMPLATE).after_long_help(everything)
+    with_help(whole).help_template(SCREEN_TEMPLATE).after_long_help(everything)
 }
 
 /// The words of this program's command line, as they are read: what a host alone stands for is written out.
@@ -63,7 +37,7 @@ pub(crate) fn words() -> Vec<OsString> {
 }
 
 fn completed(words: Vec<OsString>, command: &Command) -> Vec<OsString> {
-    familiar::completed(words, |word| command.find_subcommand(word).is_some())
+    familiar::completed(words, command)
 }
 
 /// Reads a command line; the first word is the program's.
@@ -72,14 +46,14 @@ fn completed(words: Vec<OsString>, command: &Command) -> Vec<OsString> {
 /// It cannot be read, or asks for help.
 pub(crate) fn parse_from(
     words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
-) -> Result<Arguments, clap::Error> {
+) -> Result<CommandLine, clap::Error> {
     let mut command = command();
     let words = completed(words.into_iter().map(Into::into).collect(), &command);
     if words.iter().any(|word| word == "--help" || word == "-h") {
         command = short(command);
     }
     let matches = command.try_get_matches_from_mut(words).map_err(familiar::advised)?;
-    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    CommandLine::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// A command and what it does.
@@ -95,26 +69,14 @@ pub(crate) fn short(command: Command) -> Command {
     command.mut_args(|arg| if has_values(&arg) { arg.hide_possible_values(true) } else { arg }).mut_subcommands(short)
 }
 
-/// The command called by `words`, and those below it, with both kinds of help.
-fn with_help(command: Command, words: &str) -> Command {
-    let of_this = |of: &str| words == of || (of.ends_with(' ') && words.starts_with(of));
-    let everyday = EVERYDAY_OF.iter().find(|(of, _)| of_this(of)).map(|(_, everyday)| everyday);
-    let is_rare = |arg: &Arg| {
-        let id = arg.get_id().as_str();
-        let is_everyday =
-            |own: &&str| arg.is_positional() || own.split(' ').chain(EVERYDAY).any(|everyday| everyday == id);
-        RARE.contains(&id) || !everyday.is_none_or(is_everyday)
-    };
+/// Adds both kinds of help to a command and its subcommands.
+fn with_help(command: Command) -> Command {
     // What follows the examples only in the whole help.
     let whole =
         command.get_after_help().zip(command.get_after_long_help()).map(|(first, rest)| format!("{first}\n\n{rest}"));
     let command = match whole {
         Some(whole) => command.after_long_help(whole),
         None => command,
-    };
-    let below = |below: Command| {
-        let words = format!("{words} {}", below.get_name());
-        with_help(below, words.trim_start())
     };
     command
         .disable_help_flag(true)
@@ -127,17 +89,23 @@ fn with_help(command: Command, words: &str) -> Command {
                 .long("help")
                 .short('h')
                 .action(ArgAction::HelpShort)
+                .hide_short_help(true)
                 .help("Print examples and everyday options"),
         )
-        .arg(Arg::new("help-all").long("help-all").action(ArgAction::HelpLong).help("Print all options in full"))
-        .mut_args(|arg| if is_rare(&arg) { arg.hide_short_help(true) } else { arg })
-        .mut_subcommands(below)
+        .arg(
+            Arg::new("help-all")
+                .long("help-all")
+                .action(ArgAction::HelpLong)
+                .hide_short_help(true)
+                .help("Print all options in full"),
+        )
+        .mut_subcommands(with_help)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
 
     fn shown(words: &[&str]) -> String {
         let error = parse_from(words).expect_err("help is no command");
@@ -164,7 +132,7 @@ mod tests {
         let screen = command().term_width(80).render_help().to_string();
         let all = shown(&["linerate", "--help-all"]);
         assert!(screen.lines().count() <= 24 && screen.lines().all(|line| line.len() <= 80), "{screen}");
-        for command in Arguments::command().get_subcommands() {
+        for command in CommandLine::command().get_subcommands() {
             let name = command.get_name();
             assert!(screen.split([' ', '\n']).any(|word| word == name), "{name} is missing in {screen}");
             assert!(all.contains(&format!("\n  {name}  ")), "{name} is missing in {all}");
@@ -235,28 +203,6 @@ mod tests {
         });
     }
 
-    #[test]
-    fn every_everyday_option_exists() {
-        let command = on_terminal(80, command());
-        let mut known = BTreeSet::new();
-        each(&command, "", &mut |command, words| {
-            for id in command.get_arguments().map(|arg| arg.get_id().to_string()) {
-                known.insert((words.to_owned(), id));
-            }
-        });
-        let has = |of: &str, id: &str| {
-            known.iter().any(|(words, other)| other == id && (of.is_empty() || words == of || words.starts_with(of)))
-        };
-        for id in RARE.into_iter().chain(EVERYDAY) {
-            assert!(has("", id), "{id}");
-        }
-        for (of, ids) in EVERYDAY_OF {
-            for id in ids.split(' ') {
-                assert!(has(of, id), "{of}: {id}");
-            }
-        }
-    }
-
     /// clap counts an option that has its value from the environment as given, and then shows it as required in a usage line. So the
     /// variables are read elsewhere.
     #[test]
@@ -266,7 +212,7 @@ mod tests {
             assert!(read.is_none(), "{}: {read:?}", command.get_name());
             command.get_subcommands().for_each(check);
         }
-        let command = Arguments::command();
+        let command = CommandLine::command();
         check(&command);
         let results = command.find_subcommand("results").expect("a command");
         let store = results.get_arguments().find(|arg| arg.get_id() == "store").expect("an option");

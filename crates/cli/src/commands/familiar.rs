@@ -1,9 +1,10 @@
 //! What users of iperf3 type: its flags that linerate writes otherwise, and a host without a command.
 
-use crate::commands::stream::IPERF3;
+use crate::iperf3_server::SCHEME;
 use crate::saved_hosts::SavedHosts;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command};
 use linerate_model::{HostName, from_command_name};
 use std::ffi::{OsStr, OsString};
 
@@ -70,49 +71,68 @@ pub(crate) fn advised(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// What a host alone asks for: streams both ways, in some 12 s, and the latency that they add. Each with the options of `stream` that
-/// ask for something else instead.
-const QUICK: [(&str, &[&str]); 5] = [
-    ("--direction=send,receive", &["--direction", "-R", "--reverse", "--bidir"]),
-    ("--time=3s", &["--time", "-t", "--bytes", "-n", "--blockcount", "-k"]),
-    ("--warmup=1s", &["--warmup", "-O", "--bytes", "-n", "--blockcount", "-k"]),
-    ("--repeats=1", &["--repeats", "-r", "--confidence", "--within"]),
-    (LATENCY, &[LATENCY, "--bytes", "-n", "--blockcount", "-k"]),
+/// Options of `stream` that a host without a command stands for: streams both ways for about 12 s, and the latency that they add.
+///
+/// Each is left out if the command line has it, an option that excludes it, or one of the options named last.
+const QUICK: [(&str, &str, &[&str]); 5] = [
+    ("direction", "=send,receive", &[]),
+    ("time", "=3s", &[]),
+    ("warmup", "=1s", &["bytes", "messages"]),
+    ("repeats", "=1", &[]),
+    (LATENCY, "", &[]),
 ];
-const LATENCY: &str = "--loaded-latency";
+const LATENCY: &str = "loaded_latency";
 
-/// The words of a command line; a host in place of a command stands for a quick look at the path to it. Options of `stream` may
-/// follow it.
-pub(crate) fn completed(words: Vec<OsString>, is_command: impl Fn(&OsStr) -> bool) -> Vec<OsString> {
-    let named = from_command_name(words.get(1..).unwrap_or_default());
-    let (before, [host, rest @ ..]) = words.split_at(words.len() - named.len()) else { return words };
-    let Some(name) = host.to_str().filter(|name| !is_command(host) && is_host(name)) else { return words };
-    // No server of iperf3 answers the requests that measure the latency.
-    let is_possible = |option: &str| option != LATENCY || !name.starts_with(IPERF3);
-    let is_open = |others: &[&str]| !rest.iter().any(|word| others.iter().any(|other| is_option(word, other)));
-    let quick = QUICK.into_iter().filter(|(option, others)| is_possible(option) && is_open(others));
-    let quick = quick.map(|(option, _)| OsString::from(option));
-    before.iter().cloned().chain(["stream".into(), host.clone()]).chain(quick).chain(rest.iter().cloned()).collect()
+/// Completes a command line: a host in place of a command becomes `stream` with the options of [`QUICK`]. Options of `stream` may
+/// follow the host.
+pub(crate) fn completed(words: Vec<OsString>, command: &Command) -> Vec<OsString> {
+    let from_host = from_command_name(words.get(1..).unwrap_or_default());
+    let (before, [host, rest @ ..]) = words.split_at(words.len() - from_host.len()) else { return words };
+    let is_command = command.find_subcommand(host).is_some();
+    let Some(name) = host.to_str().filter(|name| !is_command && is_host(name)) else { return words };
+    let stream = command.find_subcommand("stream").expect("`stream` is a command");
+    let mut completed = before.to_vec();
+    completed.extend(["stream".into(), host.clone()]);
+    for (id, value, others) in QUICK {
+        // An iperf3 server does not answer the requests that measure the latency.
+        if id == LATENCY && name.starts_with(SCHEME) {
+            continue;
+        }
+        let mut replacing = stream.get_arguments().filter(|arg| replaces(stream, arg, id, others));
+        if !replacing.any(|arg| rest.iter().any(|word| is_option(word, arg, stream))) {
+            completed.push(format!("--{}{value}", id.replace('_', "-")).into());
+        }
+    }
+    completed.extend_from_slice(rest);
+    completed
 }
 
-/// Flags of `stream` without a value: others may follow them in one word, as in `-uR`.
-const FLAGS_WITHOUT_VALUE: &str = "uRJvZ46";
+/// Returns whether an option takes the place of the option `id`: it is the same, excludes it, or is one of `others`.
+fn replaces(stream: &Command, arg: &Arg, id: &str, others: &[&str]) -> bool {
+    arg.get_id() == id
+        || others.iter().any(|other| arg.get_id() == other)
+        || stream.get_arg_conflicts_with(arg).iter().any(|excluded| excluded.get_id() == id)
+}
 
-/// Whether a word is this option, with a value or without, or has it behind other flags.
-fn is_option(word: &OsStr, option: &str) -> bool {
+/// Returns whether a word is this option: with or without a value, alone or after switches, as in `-uR`.
+fn is_option(word: &OsStr, arg: &Arg, stream: &Command) -> bool {
     let Some(word) = word.to_str() else { return false };
-    if option.starts_with("--") {
-        return word.strip_prefix(option).is_some_and(|value| value.is_empty() || value.starts_with('='));
+    if let Some(long) = word.strip_prefix("--") {
+        return arg.get_long() == Some(long.split_once('=').map_or(long, |(name, _)| name));
     }
-    let letters = word.strip_prefix('-').zip(option.strip_prefix('-'));
-    let before = letters.and_then(|(letters, letter)| letters.split_once(letter)).map(|(before, _)| before);
-    before.is_some_and(|before| before.chars().all(|flag| FLAGS_WITHOUT_VALUE.contains(flag)))
+    let (Some(letters), Some(letter)) = (word.strip_prefix('-'), arg.get_short()) else { return false };
+    letters.split_once(letter).is_some_and(|(before, _)| before.chars().all(|before| is_switch(before, stream)))
+}
+
+/// Returns whether a letter is an option without a value.
+fn is_switch(letter: char, stream: &Command) -> bool {
+    stream.get_arguments().any(|arg| arg.get_short() == Some(letter) && !arg.get_action().takes_values())
 }
 
 /// Whether a word can only be a host: an agent URL, where one stands, a server of iperf3, or a saved name.
 fn is_host(word: &str) -> bool {
     word.starts_with("linerate://")
-        || word.starts_with(IPERF3)
+        || word.starts_with(SCHEME)
         || word.starts_with('@')
         || word.starts_with("env:")
         || SavedHosts::read().is_ok_and(|saved| saved.find(&HostName::from(word)).is_some())
@@ -120,7 +140,7 @@ fn is_host(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::help::parse_from;
+    use crate::commands::help::parse_from;
 
     #[test]
     fn a_flag_of_iperf3_that_is_none_here_says_what_is() {
@@ -174,16 +194,16 @@ mod tests {
         let url = format!("linerate://192.0.2.7:4747#{}.{}", "0".repeat(64), "A".repeat(22));
         for host in [url.as_str(), "@agent.url", "env:AGENT", "iperf3://192.0.2.7"] {
             let line = parse_from(["linerate", host]).unwrap_or_else(|error| panic!("{host}: {error}"));
-            assert!(matches!(line.command, crate::arguments::Command::Stream(_)), "{host}");
-            let words = super::completed(vec!["linerate".into(), host.into()], |_| false);
-            assert_eq!(words.contains(&super::LATENCY.into()), host != "iperf3://192.0.2.7", "{words:?}");
+            assert!(matches!(line.command, crate::commands::command_line::Command::Stream(_)), "{host}");
+            let words = super::completed(vec!["linerate".into(), host.into()], &crate::commands::help::command());
+            assert_eq!(words.contains(&"--loaded-latency".into()), host != "iperf3://192.0.2.7", "{words:?}");
         }
         for options in
             ["--json", "-t 10 -R", "-uR", "-t10 --within 5%", "--bytes 1G", "--loaded-latency=udp --udp -b 5M", "b -4"]
         {
             let words = ["linerate", "--lang", "en", &url].into_iter().chain(options.split(' '));
             let line = parse_from(words).unwrap_or_else(|error| panic!("{options}: {error}"));
-            assert!(matches!(line.command, crate::arguments::Command::Stream(_)), "{options}");
+            assert!(matches!(line.command, crate::commands::command_line::Command::Stream(_)), "{options}");
         }
         let error = parse_from(["linerate", "steam"]).expect_err("no command").to_string();
         assert!(error.contains("stream"), "what was meant is said: {error}");
