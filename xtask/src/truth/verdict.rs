@@ -63,12 +63,12 @@ mod tests {
 
     #[test]
     fn first_verdict_is_read_from_results_and_device_tests() {
-        let verdict = json!({ "limit": "shaper", "confidence": "high", "place": "forward-path",
+        let json = json!({ "limit": "shaper", "confidence": "high", "place": "forward-path",
             "steadiness": { "kind": "varying", "p5_bps": 1.0, "p95_bps": 2.0 }, "also": ["window"] });
         let text = "shaper, high, at forward-path, varying, also window";
-        let verdict = Verdict::first_of(&json!({ "results": [{ "verdict": verdict }] })).unwrap();
+        let verdict = Verdict::first_of(&json!({ "results": [{ "verdict": json }] })).unwrap();
         assert_eq!(verdict.to_string(), text);
-        assert_eq!(Verdict::first_of(&json!({ "outcome": { "throughput": [{ "verdict": verdict }] } })), Some(verdict));
+        assert_eq!(Verdict::first_of(&json!({ "outcome": { "throughput": [{ "verdict": json }] } })), Some(verdict));
         let late = json!([{ "kind": "bench-limits", "text": "" }]);
         let short = json!({ "results": [{ "verdict": { "limit": "wire", "confidence": "low" } }], "caveats": late });
         assert_eq!(Verdict::first_of(&short).unwrap().to_string(), "wire, low (bench missed its limits)");

@@ -110,7 +110,7 @@ pub(crate) struct StorePath {
     /// Keep results in this file [default: the file that LINERATE_STORE names, else linerate/results.db in the user's data
     /// directory]
     // Not `env`: clap counts an option that has its value from there as given, and shows it as required in a usage line.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) store: Option<PathBuf>,
 }
 

@@ -134,7 +134,7 @@ fn what_a_later_version_wrote_is_listed_and_refused_in_words() {
     let row = store.row("run").expect("it is listed");
     assert_eq!((row.headline, row.verdict), (None, None));
     let error = store.load("run").expect_err("of a later format").to_string();
-    for part in ["record run", "linerate.record/99", "this program reads linerate.record/2", "another version"] {
+    for part in ["record run", "linerate.record/99", "this linerate reads linerate.record/2", "use linerate"] {
         assert!(error.contains(part), "{part}: {error}");
     }
 }

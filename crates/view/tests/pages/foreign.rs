@@ -49,7 +49,7 @@ fn a_record_of_a_later_version_is_listed_and_refused_in_words() {
     for page in ["record?id=later", "compare?with=known&with=later"] {
         let refused = place.get(page);
         assert_eq!(refused.status, 500, "{page}");
-        for part in ["record later", "linerate.record/99", "another version of linerate", "href=\"./\""] {
+        for part in ["record later", "linerate.record/99", "use linerate 0.1.0, which wrote it", "href=\"./\""] {
             assert!(refused.body.contains(part), "{part}: {}", refused.body);
         }
     }
