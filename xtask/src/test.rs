@@ -318,8 +318,8 @@ fn is_skip(line: &str) -> bool {
 impl Count {
     /// Reads the summary of a test program.
     fn of(output: &Output) -> Self {
-        let summaries = output.stdout.lines().filter_map(|line| line.strip_prefix("test result: "));
-        let summary = summaries.last().unwrap_or_default();
+        let mut summaries = output.stdout.lines().filter_map(|line| line.strip_prefix("test result: "));
+        let summary = summaries.next_back().unwrap_or_default();
         let number = |result: &str| {
             let part = summary.split(';').find_map(|part| part.strip_suffix(result))?;
             part.split_whitespace().last()?.parse::<u32>().ok()

@@ -18,12 +18,12 @@ pub(crate) fn check(spec: &NfsTask) -> Result<(), RpcError> {
         Transport::Tcp => ("TCP", NfsTask::TCP_MAXIMUM),
         Transport::Udp => ("UDP", NfsTask::UDP_MAXIMUM),
     };
-    if !(unit..=most).contains(&transfer) || transfer % unit != 0 {
+    if !(unit..=most).contains(&transfer) || !transfer.is_multiple_of(unit) {
         return asked(format!(
             "transfers of {transfer} bytes over {over}: choose {unit} to {most}, a multiple of {unit}"
         ));
     }
-    if file < unit || file % unit != 0 {
+    if file < unit || !file.is_multiple_of(unit) {
         return asked(format!("files of {file} bytes: choose a multiple of {unit}, as in 144KiB"));
     }
     let set = spec.files;

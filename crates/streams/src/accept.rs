@@ -425,10 +425,10 @@ impl AcceptLoop {
         };
         match greeted {
             // At a shared port, repeated greetings arrive here too, because the first answer was lost.
-            Some(greeted) if greeted.nonce != flow.nonce => {
-                if allowance.allow(hello::BYTES, hello::BYTES, clock::now()) {
-                    let _ = flow.socket.send(&greeted.answer(&self.key, flow.answer()));
-                }
+            Some(greeted)
+                if greeted.nonce != flow.nonce && allowance.allow(hello::BYTES, hello::BYTES, clock::now()) =>
+            {
+                let _ = flow.socket.send(&greeted.answer(&self.key, flow.answer()));
             }
             Some(greeted) => {
                 if !flow.confirmed {

@@ -9,9 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Crates whose modules import each other in circles, and how many modules the largest circle has. The list only gets shorter.
-const CIRCLES: &[(&str, usize)] = &[
-    ("linerate", 8),
-];
+const CIRCLES: &[(&str, usize)] = &[("linerate", 8)];
 
 /// Storeys of crates, bottom up. A module may import modules of its own storey and of lower ones.
 const STOREYS: &[(&str, &[&str])] = &[(

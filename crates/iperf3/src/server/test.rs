@@ -261,7 +261,7 @@ impl Test {
             }
             // Flows that have sent all their bytes end as well, without a failure.
             if meters.has_ended()
-                && !request.volume().is_some_and(|bytes| meters.read().sent_bytes >= bytes.get())
+                && request.volume().is_none_or(|bytes| meters.read().sent_bytes < bytes.get())
                 && now >= *failure_time.get_or_insert(now) + FAILED_NS
             {
                 return Err(Ended::Early("its flows ended before it did".to_owned()));

@@ -242,7 +242,7 @@ fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-fn payload<'a>(result: &'a Measurement) -> Option<&'a Summary> {
+fn payload(result: &Measurement) -> Option<&Summary> {
     result.received().map(|received| &received.payload_bps)
 }
 
@@ -250,11 +250,11 @@ fn latency(result: &Measurement) -> Option<&Latency> {
     result.requests()?.latency_ns.as_ref()
 }
 
-fn probed<'a>(result: &'a Measurement) -> Option<&'a LoadedLatency> {
+fn probed(result: &Measurement) -> Option<&LoadedLatency> {
     result.loaded_latency()
 }
 
-fn class<'a>(result: &'a Measurement, class: NfsClass) -> Option<&'a OperationFigures> {
+fn class(result: &Measurement, class: NfsClass) -> Option<&OperationFigures> {
     result.nfs()?.classes.get(&class)
 }
 

@@ -66,7 +66,7 @@ fn entry(lang: Language, record: &Record, result: &Measurement) -> Entry {
 pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
     let shown = abridged::shown(record);
     let entry = |result: &Measurement| {
-        let further = flow_sentences::further(lang, &result);
+        let further = flow_sentences::further(lang, result);
         (!further.is_empty()).then(|| Entry::new(plain(&result.name), further))
     };
     let entries = records::with_entries(&shown).filter(|result| result.flows().is_some()).filter_map(entry).collect();

@@ -27,7 +27,7 @@ pub(crate) const COLUMNS: [Figure; 8] = [
     ("column-buffer-delay", 5, |_, m| percent(probed(m)?.buffer_delay_percent / 100.0)),
 ];
 
-fn probed<'a>(result: &'a Measurement) -> Option<&'a LoadedLatency> {
+fn probed(result: &Measurement) -> Option<&LoadedLatency> {
     result.loaded_latency()
 }
 

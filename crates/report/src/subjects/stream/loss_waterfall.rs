@@ -31,7 +31,7 @@ pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
         figure: grouped(left),
     }];
     let mut rows = vec![vec![Some(said!(lang, "waterfall-offered")), Some(grouped(left)), None, None]];
-    for part in parts(lang, &loss) {
+    for part in parts(lang, loss) {
         left = left.saturating_sub(part.lost);
         let share = counted_share(Ratio::new(part.lost, loss.of));
         let lost = (part.lost > 0).then(|| grouped(part.lost));
