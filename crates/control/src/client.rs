@@ -33,9 +33,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for which an unanswered request is repeated. Agents keep a session without followers for 40 s (`Timeouts` of
 /// the agent), so sessions survive a cut of 30 s.
 const RETRY_FOR: Duration = Duration::from_secs(40);
-/// The same for counts, which agents keep for 120 s.
+/// Time during which a request for counts is repeated. Agents keep them for 120 s.
 const RETRY_COUNTS_FOR: Duration = Duration::from_secs(110);
-/// The same for orders that take effect at all hosts together. A later order would shift the windows apart.
+/// Time during which an order to all hosts is repeated. A later order would shift their windows apart.
 const RETRY_TOGETHER_FOR: Duration = Duration::from_secs(1);
 
 /// Time without an answer to the first request after which the client checks for a loss of large packets.

@@ -46,7 +46,7 @@ impl Test {
         Self { otherwise: Some(limit), ..self }
     }
 
-    /// The trial. Loads beside the measured one have told what they were to tell.
+    /// Returns the trial with the change. It has the measured load alone: other loads have served their purpose.
     pub(crate) fn of(self, cell: &Trial) -> Trial {
         let Self { task, change, expects, otherwise, contrary, only_excludes } = self;
         let (of, part) = (cell.name.clone(), PairPart::Changed);

@@ -18,8 +18,8 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// The one with a device number, as a file on it has it (`st_dev`); none where that is no disk: files in memory,
-    /// over the network, of a program, or of a file system that spans disks.
+    /// Returns the disk with this device number (`st_dev` of a file on it). Returns `None` if no single disk has it, as
+    /// for files in memory, over the network, of a program, or of a file system that spans disks.
     pub(crate) fn of(device: u64) -> Option<Self> {
         let folder = format!("/sys/dev/block/{}:{}", major(device), minor(device));
         let name = fs::read_link(&folder).ok()?.file_name()?.to_string_lossy().into_owned();

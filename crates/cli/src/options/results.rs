@@ -123,10 +123,12 @@ impl StorePath {
         Store::open(self.file().as_deref()).map_err(Failure::measure)
     }
 
-    /// The file named by the option or by the environment; none is the user's own store.
+    /// Returns the file that the option or the environment names, `None` for the user's own store.
     pub(crate) fn file(&self) -> Option<PathBuf> {
-        let of_environment = || std::env::var_os("LINERATE_STORE").filter(|file| !file.is_empty()).map(PathBuf::from);
-        self.store.clone().or_else(of_environment)
+        if self.store.is_some() {
+            return self.store.clone();
+        }
+        std::env::var_os("LINERATE_STORE").filter(|file| !file.is_empty()).map(PathBuf::from)
     }
 }
 

@@ -23,9 +23,12 @@ pub(crate) fn tester_limit(
         let is = |known: &&Calibrated| matches!(&known.subject, CalibratedSubject::Result(of) if of == name);
         calibrated.iter().find(is)
     };
-    // What the tester reaches in NFS operations at all holds for every mix and load.
-    let any_mix = || named(TESTER_LIMIT).filter(|_| task == TaskKind::Nfs);
-    let Calibrated { record, bypass, age, interleaved, reached, .. } = named(name).or_else(any_mix)?.clone();
+    let mut calibration = named(name);
+    if calibration.is_none() && task == TaskKind::Nfs {
+        // The tester's highest rate of NFS operations applies to every mix and load.
+        calibration = named(TESTER_LIMIT);
+    }
+    let Calibrated { record, bypass, age, interleaved, reached, .. } = calibration?.clone();
     let share = if reached.median > 0.0 { main.median / reached.median } else { 0.0 };
     Some(TesterLimit { record, bypass, age, interleaved, reached, share })
 }
