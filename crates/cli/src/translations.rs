@@ -30,10 +30,14 @@ fn entries(file: &str) -> BTreeMap<String, String> {
     entries
 }
 
-/// Returns the names of the values in a text, each between `open` and the end of the name.
+/// Returns the names of the values that a text shows, each after `open`. A value that only selects a variant is not shown.
 fn values<'a>(text: &'a str, open: &str) -> BTreeSet<&'a str> {
-    let end = |rest: &str| rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-    text.split(open).skip(1).map(|rest| &rest[..end(rest)]).filter(|name| !name.is_empty()).collect()
+    let name = |rest: &'a str| {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let (name, after) = rest.split_at(end);
+        Some(name).filter(|name| !name.is_empty() && !after.starts_with(" ->"))
+    };
+    text.split(open).skip(1).filter_map(name).collect()
 }
 
 #[test]

@@ -48,11 +48,11 @@ named! {
     /// What the values of a compared figure are, and so which variance is known.
     pub enum Samples as "samples" {
         /// The runs of one record on each side. How much sessions differ is not known.
-        Runs = "runs", "runs";
+        Runs = "runs", "runs on each side";
         /// The means of several records: each is a session.
-        Sessions = "sessions", "sessions";
+        Sessions = "sessions", "records on each side";
         /// Runs of both sides in turn, pair by pair.
-        Pairs = "pairs", "pairs";
+        Pairs = "pairs", "pairs of runs";
     }
 }
 

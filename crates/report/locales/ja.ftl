@@ -1215,9 +1215,7 @@ findings-unpaired-nearest = { $above } の最低は { $below } の最高の { $t
 findings-unpaired-rank-sum-test = 順位和検定、正確、両側、調査全体でホルム補正
 findings-upgrade-against = { $name }: { $fast } 対 { $slow }
 findings-upgrade-all-pairs = 他の条件が等しい { $count } 組すべて: { $each }。媒体が許す向上の半分に届きません。
-findings-upgrade-brings-little = { $fast } { $count ->
-       *[other] にしても
-    } { $slow } からの向上はわずかです。運べる量は { $could }ですが、{ $title } は { $range }です。したがって、そこで制限しているのは回線ではありません。
+findings-upgrade-brings-little = { $fast } にしても { $slow } からの向上はわずかです。運べる量は { $could }ですが、{ $title } は { $range }です。したがって、そこで制限しているのは回線ではありません。
 findings-upgrade-the-one-pair = 他の条件が等しい唯一の組: { $each }。媒体が許す向上の半分に届きません。
 findings-upgrade-times-with = { $name } では { $times }
 findings-words-all = { $each }。
@@ -1524,12 +1522,10 @@ loss-unaccounted = どのカウンタにも現れない損失
 mesh-from = 送信元
 mesh-to = 宛先
 message-in-english = （英語）{ $text }
+method-age-below-a-minute = 1 分未満
 method-age-days = { $count } 日
 method-age-hours = { $count } 時間
-method-age-minutes = { $count ->
-        [0] 1 分未満
-       *[other] { $count } 分
-    }
+method-age-minutes = { $count } 分
 method-all-ipv6 = すべての結果は IPv6 によるものです。
 method-calibration-cable = この測定は校正です。装置の代わりにケーブルをつないで、テスターの限界を測りました。
 method-calibration-loopback = この測定は校正です。各ホストを、インターフェースを通さずに自分自身に対して測りました。数値はテスターの限界の上限の見積もりです。
@@ -1705,12 +1701,10 @@ path-loss-stalled = 時間の { $share } は TCP がタイムアウトを待っ�
 path-lost = 損失 { $lost }（{ $share }）
 path-lost-somewhere = 場所不明の損失 { $lost }
 path-mtu = MTU { $mtu }
+path-no-retransmits = 再送なし
 path-program = プログラム
 path-receives = 受信 { $rate }
-path-retransmits = { $retransmits ->
-        [0] 再送なし
-       *[other] 再送 { $retransmits }（{ $share }）
-    }
+path-retransmits = 再送 { $retransmits }（{ $share }）
 path-round-trip = 往復 { $least } から { $loaded }
 path-sends = 送信 { $rate }
 path-service = サーバー内 p50 { $p50 }

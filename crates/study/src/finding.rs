@@ -39,9 +39,9 @@ named! {
         /// Price of speed, and whether the dearer option pays.
         Price = "price", "price";
         /// Results at the tester's own limit, which show nothing about the device.
-        TesterLimit = "tester-limit", "at the tester's limit";
+        TesterLimit = "tester-limit", "at the tester limit";
         /// Results below the tester's limit, which measure the device.
-        BelowTesterLimit = "below-tester-limit", "below the tester's limit";
+        BelowTesterLimit = "below-tester-limit", "below the tester limit";
         /// A rate above the limit of its layer, so that it must count another one.
         AboveLimit = "above-limit", "above the limit";
         /// Rates within the limit of their layer.

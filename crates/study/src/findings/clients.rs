@@ -47,7 +47,7 @@ fn against(data: &Data<'_>, measure: usize, factor: usize, many: usize, one: usi
         text.push_str(&said!(
             data.lang,
             "findings-clients-less",
-            "That is less than {clients} times, so something that the clients share costs part of it, if the clients \
+            " That is less than {clients} times, so something that the clients share costs part of it, if the clients \
              are alike.",
             clients = clients
         ));
