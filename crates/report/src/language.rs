@@ -262,7 +262,7 @@ macro_rules! said {
     ($language:expr, $key:literal, $english:literal $(, $name:ident = $value:expr)* $(,)?) => {{
         let values: [(&str, $crate::Held); _] = [$((stringify!($name), $crate::Argument::held(&$value))),*];
         let [$((_, $name)),*] = &values;
-        $crate::Language::said($language, $crate::text!($key, $english), || format!($english), &values)
+        $crate::Language::said($language, $crate::linerate_model::text!($key, $english), || format!($english), &values)
     }};
     (
         $language:expr, $key:literal, if $count:ident == $number:literal { $one:literal } else { $many:literal }
@@ -271,18 +271,9 @@ macro_rules! said {
         let values: [(&str, $crate::Held); _] = [$((stringify!($name), $crate::Argument::held(&$value))),*];
         let [$((_, $name)),*] = &values;
         let english = || if $count.is($number) { format!($one) } else { format!($many) };
-        $crate::Language::said($language, $crate::text!($key, $many), english, &values)
+        $crate::Language::said($language, $crate::linerate_model::text!($key, $many), english, &values)
     }};
     ($language:expr, $text:expr $(, $name:ident = $value:expr)* $(,)?) => {{
         $crate::Language::filled($language, $text, &[$((stringify!($name), $crate::Argument::held(&$value))),*])
     }};
-}
-
-/// Returns a [`Column`](crate::Column) from its key, its title and what it counts:
-/// `column!("column-limit", "limit", "What limited the result.")`.
-#[macro_export]
-macro_rules! column {
-    ($key:literal, $title:literal, $meaning:literal) => {
-        $crate::Column::new($crate::text!($key, $title), $crate::text!(concat!($key, ".meaning"), $meaning))
-    };
 }

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 #[doc(hidden)]
-pub use linerate_model::text;
+pub use linerate_model;
 
 mod blocks;
 mod document;

@@ -96,3 +96,15 @@ impl Column {
         }
     }
 }
+
+/// Returns a [`Column`] from its key, its title and what it counts:
+/// `column!("column-limit", "limit", "What limited the result.")`.
+#[macro_export]
+macro_rules! column {
+    ($key:literal, $title:literal, $meaning:literal) => {
+        $crate::Column::new(
+            $crate::linerate_model::text!($key, $title),
+            $crate::linerate_model::text!(concat!($key, ".meaning"), $meaning),
+        )
+    };
+}

@@ -6,8 +6,8 @@ use super::words::{listed, p_value};
 use super::{finding, test};
 use crate::finding::{Finding, FindingKind};
 use linerate_method::statistics::{SIGNIFICANT, Tested, fisher_test, median};
+use linerate_model::text;
 use linerate_report::said;
-use linerate_report::text;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum number of pairs that show an order.

@@ -5,8 +5,8 @@ use super::words::{listed, multiple, p_value};
 use super::{finding, sign_tested, test};
 use crate::finding::{Evidence, Finding, FindingKind};
 use linerate_method::statistics::{SIGNIFICANT, Tested, median};
+use linerate_model::text;
 use linerate_report::parts::wording::sentence;
-use linerate_report::text;
 use linerate_report::{Language, said};
 
 /// Maximum number of levels compared pair by pair; of more, the order is given.

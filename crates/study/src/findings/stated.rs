@@ -9,9 +9,9 @@ use crate::finding::{Finding, FindingKind};
 use crate::study::{StatedAs, StatedValue};
 use linerate_model::MeasureUnit;
 use linerate_model::Text;
+use linerate_model::text;
 use linerate_report::parts::values::range;
 use linerate_report::parts::wording::sentence;
-use linerate_report::text;
 use linerate_report::{Language, said};
 use linerate_units::grouped;
 
