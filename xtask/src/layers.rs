@@ -41,6 +41,7 @@ const fn place(name: &'static str, layer: u8, kind: Kind) -> CratePlace {
 
 /// Every crate with its layer and kind, from the lowest layer up.
 const HOUSE: &[CratePlace] = &[
+    place("linerate-text", 1, Kind::Pure),
     place("linerate-units", 1, Kind::Pure),
     place("linerate-sys", 1, Kind::World),
     place("linerate-model", 2, Kind::Pure),

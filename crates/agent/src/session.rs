@@ -158,7 +158,7 @@ impl Session {
             listening,
             stop,
             orders,
-            stage: watch::channel(Stage::Preparing { doing: String::new() }).0,
+            stage: watch::channel(Stage::Preparing { doing: None }).0,
             changed: Notify::new(),
         }
     }
@@ -491,8 +491,8 @@ impl Session {
 
     fn describe_stage(&self, state: &State) -> String {
         match (&*self.stage.borrow(), state.awaited) {
-            (Stage::Preparing { doing }, _) if doing.is_empty() => String::from("is being prepared"),
-            (Stage::Preparing { doing }, _) => format!("is being prepared ({doing})"),
+            (Stage::Preparing { doing: None }, _) => String::from("is being prepared"),
+            (Stage::Preparing { doing: Some(doing) }, _) => format!("is being prepared ({doing})"),
             (Stage::Listening { .. }, Some(_)) => String::from("waits for the order to connect"),
             (Stage::Listening { .. }, None) => String::from("is connecting"),
             (Stage::Ready(_), Some(_)) => String::from("waits for the order to start"),
@@ -582,6 +582,7 @@ pub(crate) fn panicked(engine: &str, panic: &(dyn Any + Send)) -> SessionFailure
 mod tests {
     use super::*;
     use linerate_engine::Needs;
+    use linerate_model::Preparation;
     use linerate_model::{Ready, SessionKey, Task, Timing, TransactTask, Transport, Warmup, Window};
 
     const BOUNDS: Bounds = Bounds {
@@ -642,7 +643,7 @@ mod tests {
 
         let begun = Instant::now();
         let session = ready(time, set_up);
-        session.reach(Stage::Preparing { doing: "making files".into() }, None);
+        session.reach(Stage::Preparing { doing: Some(Preparation::MakingFiles) }, None);
         assert_bound(&session, begun, 600, FailureKind::Limit, "for preparing");
         session.stop(FailureKind::Stopped, "enough");
         assert!(session.deadline(BOUNDS).is_none(), "it is being stopped already");
@@ -654,13 +655,13 @@ mod tests {
     fn all_that_is_prepared_has_one_limit_of_time() {
         let begun = Instant::now();
         let session = ready(None, Nanos::default());
-        let preparing = |doing: &str| session.reach(Stage::Preparing { doing: doing.into() }, None);
-        preparing("making files");
+        let preparing = |doing| session.reach(Stage::Preparing { doing: Some(doing) }, None);
+        preparing(Preparation::MakingFiles);
         let limit = session.deadline(BOUNDS).expect("a limit").at;
-        preparing("emptying caches");
+        preparing(Preparation::EmptyingCaches);
         assert_eq!(session.deadline(BOUNDS).expect("a limit").at, limit, "the next step has what the first left");
         session.reach(Stage::Ready(Ready::default()), Some(Awaited::Start));
-        preparing("removing files");
+        preparing(Preparation::CountingTree);
         assert!(session.deadline(BOUNDS).expect("a limit").at > limit, "another stage lay between");
         assert_bound(&session, begun, 600, FailureKind::Limit, "for preparing again");
     }

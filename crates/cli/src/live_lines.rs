@@ -4,7 +4,7 @@
 
 use console::{Alignment, pad_str};
 use linerate_method::Progress;
-use linerate_model::{Direction, IntervalReport, StreamEvent, Task, TaskKind, Transport};
+use linerate_model::{Direction, IntervalReport, StreamEvent, Task, TaskKind, Text, Transport, text};
 use linerate_report::{Language, LiveColumn, live, said};
 use linerate_runner::{Event, Telling};
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, OpRate, grouped};
@@ -33,41 +33,55 @@ pub(crate) struct LiveLines {
 /// One column.
 #[derive(Debug)]
 struct Column {
-    /// The key of its head.
-    head: &'static str,
+    head: &'static Text,
     width: usize,
     cell: fn(&IntervalReport) -> String,
 }
 
-const RECEIVED: Column = Column { head: "live-head-received", width: 8, cell: received };
-const RATE: Column =
-    Column { head: "live-head-rate", width: 11, cell: |report| known(report, report.received_bps, bits) };
+const RECEIVED: Column = Column { head: text!("live-head-received", "Received"), width: 8, cell: received };
+const RATE: Column = Column {
+    head: text!("live-head-rate", "Rate"),
+    width: 11,
+    cell: |report| known(report, report.received_bps, bits),
+};
 /// Where the receiver runs no agent.
-const SENT: Column = Column { head: "live-head-sent", width: 8, cell: |report| bytes(report.sent_bytes) };
-const RATE_OF_SENT: Column = Column { head: "live-head-rate", width: 11, cell: |report| bits(report.sent_bps) };
+const SENT: Column =
+    Column { head: text!("live-head-sent", "Sent"), width: 8, cell: |report| bytes(report.sent_bytes) };
+const RATE_OF_SENT: Column =
+    Column { head: text!("live-head-rate", "Rate"), width: 11, cell: |report| bits(report.sent_bps) };
 /// As iperf3 heads retransmits.
 const RETRANSMITS: Column =
-    Column { head: "live-head-retransmits", width: 6, cell: |report| grouped(report.retransmits) };
-const LOST: Column = Column { head: "live-head-lost", width: 9, cell: |report| grouped(report.lost) };
-const SRTT: Column = Column { head: "live-head-srtt", width: 7, cell: |report| time(report.srtt) };
-const P50: Column = Column { head: "live-head-p50", width: 7, cell: |report| time(report.p50) };
-const P99: Column = Column { head: "live-head-p99", width: 7, cell: |report| time(report.p99) };
-const TRANSACTIONS: Column = Column { head: "live-head-transactions", width: 12, cell: operations };
-const CALLS: Column = Column { head: "live-head-calls", width: 12, cell: operations };
-const OPERATIONS: Column = Column { head: "live-head-operations", width: 12, cell: operations };
-const FILES: Column = Column { head: "live-head-files", width: 9, cell: |report| grouped(report.operations) };
-const COPIED: Column = Column { head: "live-head-copied", width: 8, cell: received };
-const ALL_FILES: Column =
-    Column { head: "live-head-all-files", width: 12, cell: |report| grouped(report.total_operations) };
-const FRAMES: Column = Column { head: "live-head-frames", width: 11, cell: |report| grouped(report.operations) };
+    Column { head: text!("live-head-retransmits", "Retr"), width: 6, cell: |report| grouped(report.retransmits) };
+const LOST: Column = Column { head: text!("live-head-lost", "Lost"), width: 9, cell: |report| grouped(report.lost) };
+const SRTT: Column = Column { head: text!("live-head-srtt", "srtt"), width: 7, cell: |report| time(report.srtt) };
+const P50: Column = Column { head: text!("live-head-p50", "p50"), width: 7, cell: |report| time(report.p50) };
+const P99: Column = Column { head: text!("live-head-p99", "p99"), width: 7, cell: |report| time(report.p99) };
+const TRANSACTIONS: Column =
+    Column { head: text!("live-head-transactions", "Transactions"), width: 12, cell: operations };
+const CALLS: Column = Column { head: text!("live-head-calls", "Calls"), width: 12, cell: operations };
+const OPERATIONS: Column = Column { head: text!("live-head-operations", "Operations"), width: 12, cell: operations };
+const FILES: Column =
+    Column { head: text!("live-head-files", "Files"), width: 9, cell: |report| grouped(report.operations) };
+const COPIED: Column = Column { head: text!("live-head-copied", "Copied"), width: 8, cell: received };
+const ALL_FILES: Column = Column {
+    head: text!("live-head-all-files", "Files so far"),
+    width: 12,
+    cell: |report| grouped(report.total_operations),
+};
+const FRAMES: Column =
+    Column { head: text!("live-head-frames", "Frames sent"), width: 11, cell: |report| grouped(report.operations) };
 const FRAME_RATE: Column = Column {
-    head: "live-head-frame-rate",
+    head: text!("live-head-frame-rate", "Frame rate"),
     width: 10,
     cell: |report| FrameRate::per_second(report.operations_per_s.round() as u64).to_string(),
 };
-const SENT_RATE: Column = Column { head: "live-head-sent", width: 11, cell: |report| bits(report.sent_bps) };
-const RECEIVED_RATE: Column =
-    Column { head: "live-head-received", width: 11, cell: |report| known(report, report.received_bps, bits) };
+const SENT_RATE: Column =
+    Column { head: text!("live-head-sent", "Sent"), width: 11, cell: |report| bits(report.sent_bps) };
+const RECEIVED_RATE: Column = Column {
+    head: text!("live-head-received", "Received"),
+    width: 11,
+    cell: |report| known(report, report.received_bps, bits),
+};
 
 /// Returns the columns of a task, without the interval and the busiest thread.
 fn columns(task: TaskKind, transport: Option<Transport>) -> Vec<&'static Column> {
@@ -148,13 +162,13 @@ impl LiveLines {
 /// The column heads.
 fn heads(lang: Language, columns: &[&Column]) -> String {
     let head = |column: &&Column| {
-        let head = lang.tell(column.head, &[]);
+        let head = lang.text(column.head);
         format!("{GAP}{}", pad_str(&head, column.width, Alignment::Right, None))
     };
-    let interval = format!("  {}", said!(lang, "live-head-interval"));
+    let interval = format!("  {}", said!(lang, "live-head-interval", "Interval, s"));
     let interval = pad_str(&interval, INTERVAL_WIDTH, Alignment::Left, None);
     let heads: String = columns.iter().map(head).collect();
-    format!("{interval}{heads}{GAP}{}", said!(lang, "live-head-busiest"))
+    format!("{interval}{heads}{GAP}{}", said!(lang, "live-head-busiest", "Busiest thread"))
 }
 
 /// The line of an interval.
@@ -162,9 +176,10 @@ fn row(lang: Language, columns: &[&Column], report: &IntervalReport) -> String {
     let interval = format!("{:>6.2}-{:<6.2}", report.from.as_secs_f64(), report.to.as_secs_f64());
     let cell = |column: &&Column| format!("{GAP}{:>width$}", (column.cell)(report), width = column.width);
     let cells: String = columns.iter().map(cell).collect();
-    let mut remark = if report.warmup { format!(" ({})", said!(lang, "live-in-warm-up")) } else { String::new() };
+    let mut remark =
+        if report.warmup { format!(" ({})", said!(lang, "live-in-warm-up", "warm-up")) } else { String::new() };
     if let Some(silent) = report.silent.first() {
-        remark += &format!(" ({})", said!(lang, "live-no-report", host = silent.0.clone()));
+        remark += &format!(" ({})", said!(lang, "live-no-report", "no report: {host}", host = silent.0.clone()));
     }
     let line = format!("{interval}{cells}{GAP}{:<BUSIEST_WIDTH$}{remark}", busiest(report));
     line.trim_end().to_owned()
@@ -174,10 +189,10 @@ fn row(lang: Language, columns: &[&Column], report: &IntervalReport) -> String {
 fn title(lang: Language, name: &str, attempt: u32, progress: &Progress) -> String {
     let number = progress.done + 1;
     let trial = match progress.at_most {
-        Some(all) => said!(lang, "live-trial-of", number = number, all = all),
-        None => said!(lang, "live-trial", number = number),
+        Some(all) => said!(lang, "live-trial-of", "Trial {number} of {all}", number = number, all = all),
+        None => said!(lang, "live-trial", "Trial {number}", number = number),
     };
-    let again = (attempt > 0).then(|| said!(lang, "live-attempt", number = attempt + 1));
+    let again = (attempt > 0).then(|| said!(lang, "live-attempt", ", attempt {number}", number = attempt + 1));
     format!("{trial}{}: {name}", again.unwrap_or_default())
 }
 

@@ -34,6 +34,8 @@ mod session;
 mod snapshots;
 mod study_file;
 mod study_setup;
+#[cfg(test)]
+mod translations;
 mod tui;
 
 use commands::help;

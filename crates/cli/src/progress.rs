@@ -120,8 +120,8 @@ impl Bar {
                     say_of_run(&line);
                 }
             }
-            Event::Preparing { host, doing } if !doing.is_empty() => {
-                self.show(now, &format!("  {host}: {}", self.lang.named("preparing", doing)));
+            Event::Preparing { host, doing: Some(doing) } => {
+                self.show(now, &format!("  {host}: {}", self.lang.text(doing.text())));
             }
             Event::Preparing { .. } => {}
             Event::Starts { files, bytes } => {
@@ -149,7 +149,8 @@ impl Bar {
     /// Shows the trial with `what` there is to say of it.
     fn show(&self, now: Duration, what: &str) {
         let lang = self.lang;
-        let again = (self.repeats > 0).then(|| format!("  {}", said!(lang, "bar-again", times = self.repeats)));
+        let again = (self.repeats > 0)
+            .then(|| format!("  {}", said!(lang, "bar-again", "measured again {times}x", times = self.repeats)));
         let message = format!("{}{}{what}", self.doing, again.unwrap_or_default());
         let share = match self.volume {
             0 => self.sum(|meter| meter.received_bytes) as f64 / self.bytes.max(1) as f64,
@@ -159,7 +160,8 @@ impl Bar {
         self.bar.set_position(self.done as u64 * STEPS + within);
         let after = self.at_most.map(|all| all.saturating_sub(self.done + 1));
         let left = after.and_then(|after| self.time.left(now, share, after));
-        let left = left.map(|left| format!("{}  ", said!(lang, "bar-left", time = time_left::shown(left))));
+        let left = left
+            .map(|left| format!("{}  ", said!(lang, "bar-left", "about {time} left", time = time_left::shown(left))));
         self.bar.set_prefix(left.unwrap_or_default());
         self.bar.set_message(crate::output::visible(&message).into_owned());
         self.bar.tick();
@@ -191,6 +193,7 @@ impl Bar {
                 let copied = said!(
                     self.lang,
                     "bar-copied",
+                    "{files} of {all_files} files, {bytes} of {all_bytes}",
                     files = operations,
                     all_files = self.files,
                     bytes = ByteCount::new(bytes),
@@ -224,7 +227,7 @@ fn doing(lang: Language, trial: &Trial, known: Option<&Message>) -> String {
     let Some(known) = known.map(|known| lang.message(known)) else { return trial.name.clone() };
     let Task::Frames(frames) = trial.task() else { return format!("{}  {known}", trial.name) };
     match load(frames) {
-        Some(load) => said!(lang, "bar-trial-at", known = known, load = load.to_string()),
+        Some(load) => said!(lang, "bar-trial-at", "{known}; trial at {load}", known = known, load = load.to_string()),
         None => known,
     }
 }
@@ -239,7 +242,7 @@ fn load(frames: &FramesTask) -> Option<FrameRate> {
 mod tests {
     use super::*;
     use linerate_method::Progress;
-    use linerate_model::{Caveat, CaveatKind, StreamTask, Timing, Transport, message};
+    use linerate_model::{Caveat, CaveatKind, Preparation, StreamTask, Timing, Transport, message};
     use linerate_units::Nanos;
 
     fn begins(trial: &Trial, done: usize) -> Event<'_> {
@@ -336,7 +339,7 @@ mod tests {
             bar.note_at(Duration::ZERO, &Event::Begins { trial: &trial, attempt: 0, progress });
             bar.note_at(Duration::ZERO, &Event::Repeating { reason: &reason });
             let repeated = bar.bar.message();
-            bar.note_at(Duration::ZERO, &Event::Preparing { host: &"b".into(), doing: "connecting" });
+            bar.note_at(Duration::ZERO, &Event::Preparing { host: &"b".into(), doing: Some(Preparation::Connecting) });
             (bar.shown, bar.files, bar.bytes) = (LiveRate::Files, 2_000, 3_000_000);
             let meter = Meter { received_bytes: 1_000_000, operations: 1_000, ..Meter::default() };
             bar.told.insert("b".into(), SessionProgress { meter, ..SessionProgress::default() });

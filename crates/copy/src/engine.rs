@@ -8,7 +8,9 @@ use crate::role::{check, flows, needs};
 use crate::scratch::Scratch;
 use crate::{Control, CopyError};
 use linerate_engine::{Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Stopped, Work};
-use linerate_model::{Assignment, Caveat, CopyCounts, CopyTask, Endpoints, Ready, RoleCounts, RoleKind, Task};
+use linerate_model::{
+    Assignment, Caveat, CopyCounts, CopyTask, Endpoints, Preparation, Ready, RoleCounts, RoleKind, Task,
+};
 use linerate_sys::clock;
 use linerate_units::{BitRate, Nanos};
 use std::collections::BTreeSet;
@@ -99,7 +101,7 @@ impl Copy {
         let mut caveats = Vec::new();
         let listening = host.listen_options();
         for (role, control) in assignment.roles.iter().zip(&controls) {
-            let say = |doing: &str| host.preparing(doing);
+            let say = |doing| host.preparing(doing);
             let mut preparing = Preparing {
                 task,
                 assignment,
@@ -117,7 +119,7 @@ impl Copy {
         }
         let there = host.listening(here)?;
 
-        host.preparing("connecting");
+        host.preparing(Preparation::Connecting);
         let parts = connect(parts, &there, assignment, task, &controls)?;
         let ready = parts.iter().fold(Ready { lead: LEAD, ..Ready::default() }, |ready, part| {
             let (files, bytes) = part.count();

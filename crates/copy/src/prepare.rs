@@ -14,7 +14,7 @@ use crate::{Control, CopyError};
 use linerate_engine::ListenOptions;
 use linerate_model::{
     Assignment, Caveat, CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync,
-    CopyTask, CopyTree, CopyVerify, FileServer,
+    CopyTask, CopyTree, CopyVerify, FileServer, Preparation,
 };
 use linerate_sys::clock;
 use linerate_units::ByteCount;
@@ -42,7 +42,7 @@ pub(crate) struct Preparing<'a> {
     /// Peers that may connect to its links.
     pub(crate) listening: &'a ListenOptions,
     /// Takes reports of lengthy preparations.
-    pub(crate) say: &'a dyn Fn(&str),
+    pub(crate) say: &'a dyn Fn(Preparation),
     /// Numbers of the devices that its folders are on, as their files have them (`st_dev`).
     pub(crate) disks: &'a mut BTreeSet<u64>,
     /// To be removed at the end.
@@ -78,7 +78,7 @@ impl Preparing<'_> {
                     }
                     _ => self.connect(server, false)?,
                 };
-                (self.say)("counting the tree");
+                (self.say)(Preparation::CountingTree);
                 let size = allowed_folders::count(&*storage, &path, self.control)?;
                 (storage, path, size)
             }
@@ -91,19 +91,19 @@ impl Preparing<'_> {
                 let scratch = self.folders.scratch(made.bytes)?;
                 let storage = scratch.storage.another();
                 self.scratch.push(scratch);
-                (self.say)("making the tree");
+                (self.say)(Preparation::MakingTree);
                 self.make(&Origin::Memory(Made::new(*made, || self.control.is_stopped())?), &*storage)?;
                 (storage, PathBuf::from("the made tree"), (made.files, made.bytes.get()))
             }
             (CopyTree::Folder(path), _) => {
                 let (folder, path) = self.folders.source(path)?;
-                (self.say)("counting the tree");
+                (self.say)(Preparation::CountingTree);
                 let size = allowed_folders::count(&folder, &path, self.control)?;
                 (Box::new(folder), path, size)
             }
         };
         if cache != CopyCache::AsIs {
-            (self.say)(if cache == CopyCache::Cold { "emptying the caches" } else { "reading the tree once" });
+            (self.say)(if cache == CopyCache::Cold { Preparation::EmptyingCaches } else { Preparation::ReadingTree });
         }
         self.caveats.extend(cache::prepare(cache, Some((&*storage, &path)), self.control)?);
         self.disks.extend(storage.device());
@@ -206,7 +206,7 @@ impl Preparing<'_> {
     }
 
     fn connect(&self, server: &FileServer, make: bool) -> Result<Folder, CopyError> {
-        (self.say)("connecting to the server");
+        (self.say)(Preparation::ConnectingToServer);
         storage::connect(server, self.assignment, make, self.control)
     }
 }

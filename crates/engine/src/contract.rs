@@ -5,7 +5,9 @@
 //! can stop it at any point.
 
 use crate::{ListenOptions, Stop, Timeline};
-use linerate_model::{Assignment, Caveat, Endpoints, Meter, Power, Powers, Readings, Ready, RoleCounts, Task};
+use linerate_model::{
+    Assignment, Caveat, Endpoints, Meter, Power, Powers, Preparation, Readings, Ready, RoleCounts, Task,
+};
 use linerate_sys::thread::EngineThread;
 use linerate_units::{BitRate, Nanos};
 use std::collections::BTreeSet;
@@ -41,7 +43,7 @@ pub trait Engine: Send + Sync {
 /// once when the session is stopped.
 pub trait Conductor: Sync {
     /// Reports a preparation that takes a while.
-    fn preparing(&self, doing: &str);
+    fn preparing(&self, doing: Preparation);
 
     /// Reports the addresses of this host's listeners, and waits for the addresses of the links it connects to. An
     /// engine without links passes an empty map.

@@ -4,7 +4,7 @@ pub mod one_path;
 
 use crate::{Conductor, Counted, Engine, EngineFailure, Stop, Stopped, Timeline, Work};
 use linerate_model::{
-    Assignment, Endpoints, Meter, Readings, Ready, Role, Sampling, SessionId, SessionKey, Task, Timing,
+    Assignment, Endpoints, Meter, Preparation, Readings, Ready, Role, Sampling, SessionId, SessionKey, Task, Timing,
 };
 use linerate_sys::clock;
 use linerate_sys::thread::EngineThread;
@@ -269,7 +269,7 @@ impl Conductor for Session {
         self.rate_limited
     }
 
-    fn preparing(&self, _doing: &str) {}
+    fn preparing(&self, _doing: Preparation) {}
 
     fn listening(&self, here: Endpoints) -> Result<Endpoints, Stopped> {
         let state = self.meet(Reached::Listening, |state| state.endpoints.extend(here))?;

@@ -12,7 +12,8 @@ use crate::results::{FlowResult, TestResults, ids};
 use crate::state::State;
 use linerate_engine::{Conductor, Counted, SocketError, Stopped, Timeline, failed};
 use linerate_model::{
-    Assignment, Caveat, CaveatKind, Direction, EndCounts, Endpoints, FlowCounts, Ready, RoleCounts, Transport, message,
+    Assignment, Caveat, CaveatKind, Direction, EndCounts, Endpoints, FlowCounts, Preparation, Ready, RoleCounts,
+    Transport, message,
 };
 use linerate_streams::{Bulk, BulkCounts, BulkFlow, BulkOptions};
 use linerate_sys::clock;
@@ -49,7 +50,7 @@ pub(crate) fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Count
     let job = Job::check(assignment)?;
     let stop = host.stop().flag();
     host.listening(Endpoints::new())?;
-    host.preparing("reaching the iperf3 server");
+    host.preparing(Preparation::ReachingIperf3);
     let cookie = Cookie::draw();
     let mut control = agreed(&job, &cookie, stop)?;
     // The server begins when it has the last flow, so that one waits for the start.

@@ -40,6 +40,7 @@ mod steady;
 mod sweep;
 mod task;
 mod tcp_summary;
+mod terms;
 mod tester_limit;
 mod transfer;
 mod validity;

@@ -3,7 +3,7 @@
 //! A trial that fell short shows nothing about its intended load, only what became of the load that was offered.
 
 use linerate_model::{
-    CaveatKind, Confidence, Firmness, FrameStream, FrameStreamCounts, FramesRun, Limit, Message, MessageValue,
+    CaveatKind, Confidence, Firmness, FrameStream, FrameStreamCounts, FramesRun, Limit, Message, MessageValue, Text,
     TrialResult, Verdict, message,
 };
 use linerate_units::Nanos;
@@ -156,13 +156,13 @@ impl Offer {
 
 /// What limited a number that the device held, with more being too many; or all that was tried, which says nothing of the
 /// device. A number that is not firm is a lower bound.
-pub(crate) fn of_number(what: &str, held: u64, too_many: Option<u64>, firmness: Firmness) -> Verdict {
+pub(crate) fn of_number(what: &'static Text, held: u64, too_many: Option<u64>, firmness: Firmness) -> Verdict {
     if !firmness.is_firm() {
         let text = message!(
             "number-not-firm",
             "{held} {what} were held; the tester sent too few frames to test more",
             held = MessageValue::Count(held),
-            what = MessageValue::term("counted", what)
+            what
         );
         return Verdict::new(Limit::Tester, Confidence::Medium, vec![text]);
     }
@@ -172,7 +172,7 @@ pub(crate) fn of_number(what: &str, held: u64, too_many: Option<u64>, firmness: 
                 "number-held",
                 "{held} {what} were held, {too_many} were not",
                 held = MessageValue::Count(held),
-                what = MessageValue::term("counted", what),
+                what,
                 too_many = MessageValue::Count(too_many)
             );
             Verdict::new(Limit::Device, Confidence::High, vec![text])
@@ -182,7 +182,7 @@ pub(crate) fn of_number(what: &str, held: u64, too_many: Option<u64>, firmness: 
                 "number-all-held",
                 "all {held} {what} that were tried were held",
                 held = MessageValue::Count(held),
-                what = MessageValue::term("counted", what)
+                what
             );
             Verdict::new(Limit::OfferedLoad, Confidence::High, vec![text])
         }
@@ -192,6 +192,7 @@ pub(crate) fn of_number(what: &str, held: u64, too_many: Option<u64>, firmness: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terms;
     use linerate_units::FrameRate;
 
     fn offer(due: u64, sent: u64, received: u64) -> Offer {
@@ -222,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_number_is_the_devices_only_if_more_was_too_many() {
-        let of = |too_many, firmness| of_number("addresses", 1_000, too_many, firmness).limit;
+        let of = |too_many, firmness| of_number(terms::ADDRESSES, 1_000, too_many, firmness).limit;
         assert_eq!(of(Some(1_001), Firmness::Firm), Limit::Device);
         assert_eq!(of(None, Firmness::Firm), Limit::OfferedLoad);
         assert_eq!(of(Some(1_001), Firmness::NotFirm { offered: None }), Limit::Tester);

@@ -1,6 +1,7 @@
 //! Checks of one trial before it is believed. A trial the tester spoilt is run again.
 
 use crate::offered::is_whole;
+use crate::terms;
 use crate::transfer::transfers;
 use linerate_model::{Caveat, CaveatKind, MessageValue, Observation, Offered, Task, Transport, TrialResult, message};
 use linerate_units::{BitRate, ByteCount, Nanos};
@@ -114,11 +115,11 @@ pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
             [transfer.sender, transfer.receiver].map(|end| Some(end).filter(|end| end.told.is_none()));
         let sent = sender.and_then(|end| {
             let sent = end.sent.as_ref()?;
-            Some((transfer.from, "sent", sent.window, sent.messages))
+            Some((transfer.from, terms::SENT, sent.window, sent.messages))
         });
         let received = receiver.and_then(|end| {
             let received = end.received.as_ref()?;
-            Some((transfer.to, "received", received.window, received.messages))
+            Some((transfer.to, terms::RECEIVED, received.window, received.messages))
         });
         let (host, did, window, _) = [sent, received].into_iter().flatten().find(|(_, _, window, messages)| {
             let seconds = window.as_secs_f64();
@@ -130,7 +131,7 @@ pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
             "host {host} {did} for {seconds} s instead of {asked} s, because its threads waited for a core at the \
              edges of the window, or the other host started earlier; the rate is that of this time; measure longer (--time)",
             host = host,
-            did = MessageValue::term("did", did),
+            did,
             seconds = MessageValue::number(window.as_secs_f64(), 2),
             asked = MessageValue::number(asked, 2)
         );
@@ -208,13 +209,13 @@ pub(crate) fn few_round_trips(result: &TrialResult) -> Option<Caveat> {
     let (round_trip, named) = transfers(result)
         .iter()
         .filter_map(|transfer| match &transfer.sender.transactions {
-            Some(asked) => (asked.latency.count() > 0).then(|| (asked.latency.quantile(0.5), "responses")),
+            Some(asked) => (asked.latency.count() > 0).then(|| (asked.latency.quantile(0.5), terms::RESPONSES)),
             None => {
                 let flows = transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref());
-                flows.map(|tcp| tcp.rtt.get()).max().map(|rtt| (rtt, "round trips"))
+                flows.map(|tcp| tcp.rtt.get()).max().map(|rtt| (rtt, terms::ROUND_TRIPS))
             }
         })
-        .max()?;
+        .max_by_key(|(round_trip, _)| *round_trip)?;
     (round_trip.saturating_mul(FEWEST_ROUND_TRIPS) > window.get()).then(|| {
         if let Some(volume) = volume {
             let text = message!(
@@ -237,7 +238,7 @@ pub(crate) fn few_round_trips(result: &TrialResult) -> Option<Caveat> {
              longer (--time {enough}s)",
             window = window,
             count = window.get() / round_trip,
-            named = MessageValue::term("trips", named),
+            named,
             time = Nanos::new(round_trip),
             fewest_round_trips = FEWEST_ROUND_TRIPS,
             enough = enough

@@ -1,6 +1,7 @@
 //! What the series of a trial say of its window: whether the load was steady in it, and how far its rate ranged.
 
 use crate::interval_rates::{Interval, judged_by, mean_rate};
+use crate::terms;
 use linerate_model::{Caveat, CaveatKind, MessageValue, RateRange, Series, SeriesQuantity, TrialResult, message};
 
 /// A window is judged from so many intervals or more.
@@ -31,8 +32,8 @@ pub(crate) fn unsteady(result: &TrialResult) -> Option<Caveat> {
     }
     let (bytes, unit) = judged_by(result.trial.task());
     let (quantity, did) = match bytes {
-        true => (SeriesQuantity::ReceivedBytes, "received"),
-        false => (SeriesQuantity::Operations, "completed"),
+        true => (SeriesQuantity::ReceivedBytes, terms::RECEIVED),
+        false => (SeriesQuantity::Operations, terms::COMPLETED),
     };
     result.series.iter().filter(|series| series.load == 0).find_map(|session| {
         let all = intervals(&session.series, quantity).filter(|all| all.len() >= FEWEST)?;
@@ -40,7 +41,6 @@ pub(crate) fn unsteady(result: &TrialResult) -> Option<Caveat> {
         let ((one, error_one), (other, error_other)) = (mean_rate(first, unit), mean_rate(second, unit));
         let apart = (one - other).abs();
         (apart > DIFFERENCE * one.max(other) && apart > ERRORS * error_one.hypot(error_other)).then(|| {
-            let did = MessageValue::term("did", did);
             if one == 0.0 {
                 let text = message!(
                     "caveat-not-steady-at-first",
@@ -59,7 +59,7 @@ pub(crate) fn unsteady(result: &TrialResult) -> Option<Caveat> {
                 host = &session.host,
                 did,
                 share = MessageValue::percent(apart / one, 0),
-                more = MessageValue::term("amount", if other > one { "more" } else { "less" })
+                more = if other > one { terms::MORE } else { terms::LESS }
             );
             Caveat::new(CaveatKind::NotSteady, text)
         })

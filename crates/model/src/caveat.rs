@@ -1,7 +1,7 @@
 //! Caveats: limitations of a result that its reader must know.
 
 use crate::Message;
-use crate::named::named;
+use crate::named;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ impl Caveat {
 
 named! {
     /// Kind of a caveat. The words are its heading.
-    pub enum CaveatKind {
+    pub enum CaveatKind as "caveat-kind" {
         /// Both ends ran on one machine and shared its cores.
         SharedMachine = "shared-machine", "both ends on one machine";
         /// The kernel moved joined segments that were never cut into packets: rates are not packets on a wire.

@@ -1,9 +1,9 @@
 //! Records held against each other.
 
+use crate::named;
 use crate::{Firmness, Interval, MeasureUnit, Message, RecordId, Summary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// What records of the same measurements differ by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,25 +44,15 @@ impl Comparison {
     }
 }
 
-/// What the values of a compared figure are, and so which variance is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Samples {
-    /// The runs of one record on each side. How much sessions differ is not known.
-    Runs,
-    /// The means of several records: each is a session.
-    Sessions,
-    /// Runs of both sides in turn, pair by pair.
-    Pairs,
-}
-
-impl fmt::Display for Samples {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Runs => "runs",
-            Self::Sessions => "sessions",
-            Self::Pairs => "pairs",
-        })
+named! {
+    /// What the values of a compared figure are, and so which variance is known.
+    pub enum Samples as "samples" {
+        /// The runs of one record on each side. How much sessions differ is not known.
+        Runs = "runs", "runs on each side";
+        /// The means of several records: each is a session.
+        Sessions = "sessions", "records on each side";
+        /// Runs of both sides in turn, pair by pair.
+        Pairs = "pairs", "pairs of runs";
     }
 }
 
@@ -101,38 +91,38 @@ pub struct ComparedFigure {
     pub needed: Option<u32>,
 }
 
-/// A figure that repeats of a measurement have each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Quantity {
-    /// Payload at the receivers, bit/s.
-    PayloadBps,
-    /// Transactions, calls or operations per second, where they were not asked for at a rate.
-    PerSecond,
-    /// Raw frames received per second.
-    FramesPerS,
-    /// Files per second of a copy.
-    FilesPerS,
-    /// Half of all requests were answered within this, nanoseconds.
-    LatencyP50Ns,
-    /// 99 % of all requests were answered within this, nanoseconds.
-    LatencyP99Ns,
-    /// 99 % of the requests beside a load were answered within this, nanoseconds.
-    LoadedP99Ns,
-    /// Mean response time of reads, nanoseconds.
-    ReadMeanNs,
-    /// Mean response time of writes, nanoseconds.
-    WriteMeanNs,
-    /// Mean response time of all other operations, nanoseconds.
-    OtherMeanNs,
-    /// How long frames go on being lost after an overload, nanoseconds.
-    RecoveryNs,
-    /// How long a device's buffer lasts, nanoseconds.
-    BufferNs,
-    /// How many frames, addresses or neighbours a device holds.
-    Held,
-    /// Share of the datagrams that were lost.
-    LossRatio,
+named! {
+    /// A figure that repeats of a measurement have each.
+    pub enum Quantity as "quantity" {
+        /// Payload at the receivers, bit/s.
+        PayloadBps = "payload_bps", "payload";
+        /// Transactions, calls or operations per second, where they were not asked for at a rate.
+        PerSecond = "per_second", "per second";
+        /// Raw frames received per second.
+        FramesPerS = "frames_per_s", "frames per second";
+        /// Files per second of a copy.
+        FilesPerS = "files_per_s", "files per second";
+        /// Half of all requests were answered within this, nanoseconds.
+        LatencyP50Ns = "latency_p50_ns", "p50";
+        /// 99 % of all requests were answered within this, nanoseconds.
+        LatencyP99Ns = "latency_p99_ns", "p99";
+        /// 99 % of the requests beside a load were answered within this, nanoseconds.
+        LoadedP99Ns = "loaded_p99_ns", "p99 under load";
+        /// Mean response time of reads, nanoseconds.
+        ReadMeanNs = "read_mean_ns", "mean of reads";
+        /// Mean response time of writes, nanoseconds.
+        WriteMeanNs = "write_mean_ns", "mean of writes";
+        /// Mean response time of all other operations, nanoseconds.
+        OtherMeanNs = "other_mean_ns", "mean of other operations";
+        /// How long frames go on being lost after an overload, nanoseconds.
+        RecoveryNs = "recovery_ns", "recovery";
+        /// How long a device's buffer lasts, nanoseconds.
+        BufferNs = "buffer_ns", "buffer";
+        /// How many frames, addresses or neighbours a device holds.
+        Held = "held", "held";
+        /// Share of the datagrams that were lost.
+        LossRatio = "loss_ratio", "lost";
+    }
 }
 
 impl Quantity {
@@ -155,48 +145,16 @@ impl Quantity {
     }
 }
 
-impl fmt::Display for Quantity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::PayloadBps => "payload",
-            Self::PerSecond => "per second",
-            Self::FramesPerS => "frames per second",
-            Self::FilesPerS => "files per second",
-            Self::LatencyP50Ns => "p50",
-            Self::LatencyP99Ns => "p99",
-            Self::LoadedP99Ns => "p99 under load",
-            Self::ReadMeanNs => "mean of reads",
-            Self::WriteMeanNs => "mean of writes",
-            Self::OtherMeanNs => "mean of other operations",
-            Self::RecoveryNs => "recovery",
-            Self::BufferNs => "buffer",
-            Self::Held => "held",
-            Self::LossRatio => "lost",
-        })
-    }
-}
-
-/// What a difference amounts to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Change {
-    /// Better, by more than the tolerance.
-    Better,
-    /// Worse, by more than the tolerance.
-    Worse,
-    /// The same within the tolerance.
-    Equivalent,
-    /// The runs are too few or too far apart to tell, or a figure that is not firm leaves it open.
-    Undecided,
-}
-
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Better => "better",
-            Self::Worse => "WORSE",
-            Self::Equivalent => "equivalent",
-            Self::Undecided => "undecided",
-        })
+named! {
+    /// What a difference amounts to.
+    pub enum Change as "change" {
+        /// Better, by more than the tolerance.
+        Better = "better", "better";
+        /// Worse, by more than the tolerance.
+        Worse = "worse", "WORSE";
+        /// The same within the tolerance.
+        Equivalent = "equivalent", "equivalent";
+        /// The runs are too few or too far apart to tell, or a figure that is not firm leaves it open.
+        Undecided = "undecided", "undecided";
     }
 }

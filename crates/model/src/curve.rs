@@ -1,12 +1,12 @@
 //! Response time against load: how a curve is to be drawn, and what was found of an NFS server.
 
 use crate::checked::{OutOfRange, check_when_read, within};
+use crate::named;
 use crate::{Firmness, NfsClass, Repeats, Trial, Window};
 use linerate_units::{Nanos, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// A curve to measure. Its loads are chosen one after the other, and stand in the trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,28 +98,17 @@ pub struct ClassPoint {
     pub p99_ms: f64,
 }
 
-/// Why a load was not held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CurveMiss {
-    /// Nothing was answered at all.
-    Silence,
-    /// More operations were left undone than the plan allows.
-    Throughput,
-    /// More operations failed than the plan allows.
-    Errors,
-    /// The mean response time was past the cap.
-    ResponseTime,
-}
-
-impl fmt::Display for CurveMiss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Silence => "nothing was answered",
-            Self::Throughput => "operations were left undone",
-            Self::Errors => "operations failed",
-            Self::ResponseTime => "the mean response time was past the cap",
-        })
+named! {
+    /// Why a load was not held.
+    pub enum CurveMiss as "missed" {
+        /// Nothing was answered at all.
+        Silence = "silence", "nothing was answered";
+        /// More operations were left undone than the plan allows.
+        Throughput = "throughput", "operations were left undone";
+        /// More operations failed than the plan allows.
+        Errors = "errors", "operations failed";
+        /// The mean response time was past the cap.
+        ResponseTime = "response_time", "the mean response time was past the cap";
     }
 }
 

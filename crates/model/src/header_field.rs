@@ -1,41 +1,23 @@
 //! The parts of a packet on a medium, each of which counts from a layer downwards.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::fmt;
+use crate::named;
+use serde::Serialize;
 use std::ops::AddAssign;
 
-/// Where bytes are counted. Each layer counts all that the one before it does, and more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Layer {
-    /// What an application hands over.
-    Payload,
-    /// IP packets as the application's hosts see them, inside any tunnel.
-    Ip,
-    /// Frames of the medium as a host's interface sees them: with all headers of tunnels, without check sequence. On ATM the
-    /// payload of AAL5.
-    Layer2,
-    /// Frames with their check sequence, as RFC 2544 counts them. On ATM the AAL5 PDU with padding and trailer.
-    Layer2Fcs,
-    /// All that a frame keeps the medium busy with: on Ethernet also preamble and gap, on ATM the cells.
-    Wire,
-}
-
-impl Layer {
-    /// All layers, from the payload down.
-    pub const ALL: [Self; 5] = [Self::Payload, Self::Ip, Self::Layer2, Self::Layer2Fcs, Self::Wire];
-}
-
-impl fmt::Display for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Payload => "payload",
-            Self::Ip => "IP",
-            Self::Layer2 => "layer 2",
-            Self::Layer2Fcs => "layer 2 with FCS",
-            Self::Wire => "wire",
-        })
+named! {
+    /// Where bytes are counted. Each layer counts all that the one before it does, and more.
+    pub enum Layer as "layer" {
+        /// What an application hands over.
+        Payload = "payload", "payload";
+        /// IP packets as the application's hosts see them, inside any tunnel.
+        Ip = "ip", "IP";
+        /// Frames of the medium as a host's interface sees them: with all headers of tunnels, without check sequence. On ATM the
+        /// payload of AAL5.
+        Layer2 = "layer2", "layer 2";
+        /// Frames with their check sequence, as RFC 2544 counts them. On ATM the AAL5 PDU with padding and trailer.
+        Layer2Fcs = "layer2-fcs", "layer 2 with FCS";
+        /// All that a frame keeps the medium busy with: on Ethernet also preamble and gap, on ATM the cells.
+        Wire = "wire", "wire";
     }
 }
 

@@ -1,47 +1,32 @@
 //! The ladder: what each layer of one path delivers, in one unit, so that the layer that loses the most can be named.
 
 use crate::checked::{OutOfRange, check_when_read, within};
+use crate::named;
 use crate::trial::check_names;
 use crate::{Firmness, IpVersion, Message, Path, Repeats, Summary, Transport, Trial, Verdict};
 use linerate_units::BitRate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
-/// A layer of a path, from the lowest up. Each stands on the one before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LayerName {
-    /// What the line can carry, by calculation.
-    Limit,
-    /// Raw frames from port to port.
-    Frames,
-    /// A UDP stream of the largest datagrams that travel whole, each a packet of its own.
-    Udp,
-    /// A TCP stream.
-    Tcp,
-    /// RPC calls that write.
-    Rpc,
-    /// NFS reads of large transfers.
-    NfsRead,
-    /// NFS writes of large transfers.
-    NfsWrite,
-    /// A copy of files from one host's storage to the other's.
-    Copy,
-}
-
-impl fmt::Display for LayerName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Limit => "line",
-            Self::Frames => "raw frames",
-            Self::Udp => "UDP",
-            Self::Tcp => "TCP",
-            Self::Rpc => "RPC",
-            Self::NfsRead => "NFS read",
-            Self::NfsWrite => "NFS write",
-            Self::Copy => "copy",
-        })
+named! {
+    /// A layer of a path, from the lowest up. Each stands on the one before it.
+    pub enum LayerName as "ladder-layer" {
+        /// What the line can carry, by calculation.
+        Limit = "limit", "line";
+        /// Raw frames from port to port.
+        Frames = "frames", "raw frames";
+        /// A UDP stream of the largest datagrams that travel whole, each a packet of its own.
+        Udp = "udp", "UDP";
+        /// A TCP stream.
+        Tcp = "tcp", "TCP";
+        /// RPC calls that write.
+        Rpc = "rpc", "RPC";
+        /// NFS reads of large transfers.
+        NfsRead = "nfs-read", "NFS read";
+        /// NFS writes of large transfers.
+        NfsWrite = "nfs-write", "NFS write";
+        /// A copy of files from one host's storage to the other's.
+        Copy = "copy", "copy";
     }
 }
 

@@ -93,6 +93,7 @@ pub use host::{Capability, Host, Nic};
 pub use host_name::HostName;
 pub use ladder::{Gap, Ladder, LadderLayer, LadderPlan, LayerLatency, LayerName, Planned};
 pub use limit::{Limit, LimitPlace};
+pub use linerate_text::{TEXTS, Text, text};
 pub use link_id::LinkId;
 pub use loss::{Loss, LossPlaces};
 pub use measure_unit::MeasureUnit;
@@ -121,8 +122,8 @@ pub use series::{
     LatencyBuckets, Readings, Sampling, Series, SeriesBuilder, SeriesQuantity, SeriesUnit, SessionSeries, Span, Track,
 };
 pub use session::{
-    Assignment, Endpoints, FailureKind, HostCounts, Listen, Meter, Order, Ready, Role, RoleCounts, RoleKind,
-    SessionFailure, SessionId, SessionKey, SessionProgress, Stage,
+    Assignment, Endpoints, FailureKind, HostCounts, Listen, Meter, Order, Preparation, Ready, Role, RoleCounts,
+    RoleKind, SessionFailure, SessionId, SessionKey, SessionProgress, Stage,
 };
 pub use stack::{BadStack, Stack};
 pub use stream_event::{EndState, HostLoad, IntervalReport, STREAM_SCHEMA, StreamEvent, TrialState};

@@ -1,11 +1,11 @@
 //! Limits of a result, and their places.
 
 use crate::MessageValue;
-use crate::named::named;
+use crate::named;
 
 named! {
     /// What can limit a result.
-    pub enum Limit,
+    pub enum Limit as "limit",
     /// Returns the place of the limit, if its kind alone shows it.
     usual_place: Option<LimitPlace> {
         /// The load that was asked for: all of it arrived.
@@ -59,7 +59,7 @@ named! {
 
 named! {
     /// A place on the way from the sending program to the receiving one, or beside it.
-    pub enum LimitPlace {
+    pub enum LimitPlace as "place" {
         /// The program that sends, or asks, and its buffers.
         SenderApplication = "sender-application", "sending program";
         /// The rest of the sending host: its processors and its kernel.
@@ -85,6 +85,6 @@ named! {
 
 impl From<Limit> for MessageValue {
     fn from(limit: Limit) -> Self {
-        Self::term("limit", limit)
+        limit.text().into()
     }
 }

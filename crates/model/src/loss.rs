@@ -1,5 +1,6 @@
 //! Datagrams that did not arrive, and where they were lost.
 
+use crate::{Text, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
@@ -19,9 +20,9 @@ pub struct Loss {
     pub reordered: u64,
 }
 
-/// Defines [`LossPlaces`]: a row is a place's field and its name in words.
+/// Defines [`LossPlaces`]: a row is a place's field, its name in keys and its name in words.
 macro_rules! loss_places {
-    ($($(#[$documentation:meta])* $place:ident = $words:literal;)+) => {
+    ($($(#[$documentation:meta])* $place:ident = $name:literal, $words:literal;)+) => {
         /// Datagrams lost at each place, from the sending program to the receiving one.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         pub struct LossPlaces {
@@ -30,8 +31,8 @@ macro_rules! loss_places {
 
         impl LossPlaces {
             /// Returns all places, in the order of the path, each with its name in words.
-            pub fn named(&self) -> [(&'static str, u64); [$($words),+].len()] {
-                [$(($words, self.$place)),+]
+            pub fn named(&self) -> [(&'static Text, u64); [$($words),+].len()] {
+                [$((text!(concat!("loss-", $name), $words), self.$place)),+]
             }
 
             /// Returns the sum over all places.
@@ -50,24 +51,24 @@ macro_rules! loss_places {
 
 loss_places! {
     /// Due at the offered rate, but the sender did not get to them.
-    not_sent = "not sent";
+    not_sent = "not-sent", "not sent";
     /// A filter of the sending host dropped them: tc on the way out.
-    sender_filter = "sender's filter";
+    sender_filter = "sender-filter", "sender's filter";
     /// The sender's kernel refused them, or its queue (qdisc) or NIC dropped them.
-    sender_queue = "sender's queue or NIC";
+    sender_queue = "sender-queue", "sender's queue or NIC";
     /// Left the sender's NIC and reached no counter of the receiving host: lost on a wire or in a device, or dropped where the
     /// kernel does not count.
-    unaccounted = "unaccounted";
+    unaccounted = "unaccounted", "unaccounted";
     /// Damaged on the path: the receiving host found a wrong checksum or header.
-    corrupted = "corrupted";
+    corrupted = "corrupted", "corrupted";
     /// The receiver's NIC ring or its kernel's input queue (softnet) dropped them.
-    receiver_queue = "receiver's NIC or kernel queue";
+    receiver_queue = "receiver-queue", "receiver's NIC or kernel queue";
     /// A filter of the receiving host dropped them: tc or XDP on the way in, netfilter, or the reverse path filter.
-    receiver_filter = "receiver's filter";
+    receiver_filter = "receiver-filter", "receiver's filter";
     /// Some of their fragments arrived, but the receiving host could not put them together.
-    reassembly = "receiver's IP reassembly";
+    reassembly = "reassembly", "receiver's IP reassembly";
     /// No room in the receiving socket's buffer: the program did not read fast enough.
-    socket_buffer = "receiver's socket buffer";
+    socket_buffer = "socket-buffer", "receiver's socket buffer";
 }
 
 impl AddAssign for Loss {

@@ -1,6 +1,6 @@
 //! Sentences of a record: kept with their values, so that a report tells them in its reader's language.
 
-use crate::HostName;
+use crate::{HostName, Text};
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos, grouped};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,13 +65,6 @@ pub enum MessageValue {
     },
     /// A name, or a text from elsewhere: the same in all languages.
     Name(String),
-    /// A word that each language has its own for.
-    Term {
-        /// What kind of word it is, as in `limit`.
-        kind: String,
-        /// The word in English.
-        name: String,
-    },
     /// A message within the message.
     Message(Message),
 }
@@ -115,16 +108,16 @@ macro_rules! message {
         let values: [(&'static str, $crate::MessageValue); _] =
             [$((stringify!($name), $crate::MessageValue::from($crate::message!(@value $name $(= $value)?)))),*];
         let [$((_, $name)),*] = &values;
-        let text = format!($english $(, $name = $name)*);
-        $crate::Message::told($key, text, values)
+        let english = format!($english $(, $name = $name)*);
+        $crate::Message::of($crate::text!($key, $english), english, values)
     }};
 }
 
 impl Message {
     /// A message of one part; [`crate::message!`] writes it shorter.
-    pub fn told<const N: usize>(key: &str, text: String, values: [(&'static str, MessageValue); N]) -> Self {
+    pub fn of<const N: usize>(text: &Text, english: String, values: [(&'static str, MessageValue); N]) -> Self {
         let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Self { text, parts: vec![MessagePart { key: key.to_owned(), values }] }
+        Self { text: english, parts: vec![MessagePart { key: text.key.to_owned(), values }] }
     }
 
     /// A text that is known in English only: of an older version, or an error from elsewhere.
@@ -143,6 +136,12 @@ impl Message {
             false => self.parts.extend(further.parts),
         }
         self
+    }
+}
+
+impl From<&'static Text> for Message {
+    fn from(text: &'static Text) -> Self {
+        Self::of(text, text.english.to_owned(), [])
     }
 }
 
@@ -210,11 +209,6 @@ impl MessageValue {
         Self::finite(Self::Number { value, places }, value)
     }
 
-    /// A word that each language has its own for: `name` is the English one.
-    pub fn term(kind: &str, name: impl fmt::Display) -> Self {
-        Self::Term { kind: kind.to_owned(), name: name.to_string() }
-    }
-
     /// JSON has no other numbers: what is not finite is kept as it is shown.
     fn finite(self, value: f64) -> Self {
         if value.is_finite() { self } else { Self::Name(self.to_string()) }
@@ -233,7 +227,7 @@ impl fmt::Display for MessageValue {
             Self::Bytes(bytes) => ByteCount::new(*bytes).fmt(f),
             Self::Count(count) => f.write_str(&grouped(*count)),
             Self::Number { value, places } => write!(f, "{value:.*}", usize::from(*places)),
-            Self::Name(name) | Self::Term { name, .. } => f.write_str(name),
+            Self::Name(name) => f.write_str(name),
             Self::Message(message) => f.write_str(&message.text),
         }
     }
@@ -274,6 +268,7 @@ values! {
     Nanos: time => Self::Ns(time.get());
     ByteCount: bytes => Self::Bytes(bytes.get());
     Message: message => Self::Message(message);
+    &'static Text: text => Self::Message(text.into());
 }
 
 #[cfg(test)]

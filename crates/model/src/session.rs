@@ -4,6 +4,7 @@
 //! have reached a stage: connect when all listen, start when all are ready, drain when all have sent. None of this is kept.
 
 use crate::checked::{OutOfRange, check_when_read};
+use crate::named;
 use crate::{
     Caveat, CopyCounts, EndCounts, FramePartCounts, LatencyBuckets, LinkId, Observation, Password, Sampling, Series,
     Task, Timing,
@@ -142,6 +143,28 @@ pub enum RoleKind {
     FileServer,
 }
 
+named! {
+    /// What a session does before its links are listened on.
+    pub enum Preparation as "preparing" {
+        /// Connects to the other host.
+        Connecting = "connecting", "connecting";
+        /// Connects to a file server.
+        ConnectingToServer = "connecting-to-server", "connecting to the server";
+        /// Connects to an iperf3 server.
+        ReachingIperf3 = "reaching-iperf3", "reaching the iperf3 server";
+        /// Makes the files that operations work on.
+        MakingFiles = "making-files", "making files";
+        /// Makes the tree to copy.
+        MakingTree = "making-tree", "making the tree";
+        /// Counts the files and bytes of the tree to copy.
+        CountingTree = "counting-tree", "counting the tree";
+        /// Reads the tree so that it is in the page cache.
+        ReadingTree = "reading-tree", "reading the tree once";
+        /// Drops the tree from the page cache.
+        EmptyingCaches = "emptying-caches", "emptying the caches";
+    }
+}
+
 /// How far a session is; told as server-sent events. Its name stands outside, as numbers that are keys of a map cannot be read
 /// back from beside a tag.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -149,8 +172,8 @@ pub enum RoleKind {
 pub enum Stage {
     /// It makes what it needs: files, folders, programs in the kernel.
     Preparing {
-        /// What it is doing, for people.
-        doing: String,
+        /// What it is doing, `None` before it has begun.
+        doing: Option<Preparation>,
     },
     /// Its links are listened on. It waits for [`Order::Connect`].
     Listening {

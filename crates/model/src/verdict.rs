@@ -1,6 +1,6 @@
 //! What limited a result.
 
-use crate::named::named;
+use crate::named;
 use crate::{Limit, LimitPlace, Message, Proof};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,7 +120,7 @@ pub struct ConfidenceCheck {
 
 named! {
     /// Condition of high confidence.
-    pub enum ConfidenceCondition {
+    pub enum ConfidenceCondition as "condition" {
         /// Something was counted that accounts for the result: the limit is not the one left over when others are excluded.
         PositiveEvidence = "positive-evidence", "positive evidence";
         /// The window was sampled often enough.
@@ -136,31 +136,19 @@ named! {
     }
 }
 
-/// Which way the facts speak for a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Support {
-    /// It is not the limit.
-    Against,
-    /// A fact it hangs on is missing.
-    Unknown,
-    /// A weak sign of it: what else could be is as likely.
-    Hint,
-    /// A good sign of it.
-    For,
-    /// It accounts for the result by itself.
-    Strong,
-}
-
-impl fmt::Display for Support {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Against => "against",
-            Self::Unknown => "unknown",
-            Self::Hint => "hint",
-            Self::For => "for",
-            Self::Strong => "strong",
-        })
+named! {
+    /// Which way the facts speak for a limit.
+    pub enum Support as "support" {
+        /// It is not the limit.
+        Against = "against", "against";
+        /// A fact it hangs on is missing.
+        Unknown = "unknown", "unknown";
+        /// A weak sign of it: what else could be is as likely.
+        Hint = "hint", "hint";
+        /// A good sign of it.
+        For = "for", "for";
+        /// It accounts for the result by itself.
+        Strong = "strong", "strong";
     }
 }
 

@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::work::{PendingCall, Work};
 use crate::{mount, set};
 use linerate_engine::{Schedule, Stop, bits_per_second};
-use linerate_model::{FlowCounts, NfsOperation, NfsTask, OperationCounts};
+use linerate_model::{FlowCounts, NfsOperation, NfsTask, OperationCounts, Preparation};
 use linerate_oncrpc::client::{Caller, TICK_NS, Waiting};
 use linerate_oncrpc::load::{Edges, Load, Tally};
 use linerate_oncrpc::message::Credential;
@@ -85,7 +85,7 @@ impl Operations {
             let credential = operations.identity.credential(&mut caller)?;
             let handle = mount::mount(&mut caller, &credential, operations.export_name())?;
             operations.export = Some(handle);
-            opening.host.preparing("making files");
+            opening.host.preparing(Preparation::MakingFiles);
             operations.make(stop)?;
         }
         Ok(operations)

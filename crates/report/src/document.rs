@@ -84,7 +84,7 @@ pub fn document(language: Language, records: &[Record]) -> Document {
     }
     let about = records.first().map(|record| {
         let moment = figures::moment(language, record.started_unix_ns);
-        said!(language, "document-about", moment = moment, id = figures::plain(&record.id.0))
+        said!(language, "document-about", "{moment}, record {id}", moment = moment, id = figures::plain(&record.id.0))
     });
     Document {
         language,

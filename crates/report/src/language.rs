@@ -1,21 +1,17 @@
-//! The languages of reports. Every word that is not a record's own comes from `locales/*.ftl` (Project Fluent), by its key.
+//! The languages of reports. The English of a text stands where it is used; its translations are in `locales/*.ftl` (Project Fluent), by key.
 //!
 //! Numbers and units are written the same in every language, and so are CSV and JSON.
 
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
-use linerate_model::{DelayGrade, Medium, Message, MessagePart, MessageValue, RecordId, Transport};
+use linerate_model::{DelayGrade, Medium, Message, MessagePart, MessageValue, RecordId, Text, Transport};
 use linerate_units::{BitRate, ByteCount, Nanos, grouped};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
 use unic_langid::LanguageIdentifier;
 
-const ENGLISH: &str = include_str!("../locales/en.ftl");
 const JAPANESE: &str = include_str!("../locales/ja.ftl");
-/// Japanese texts of records' messages. Their English stands next to the key where a message is made
-/// (`linerate_model::message!`).
-const MESSAGES_IN_JAPANESE: &str = include_str!("../locales/messages.ja.ftl");
 
 /// A language that reports come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -66,28 +62,31 @@ impl Language {
         tag.parse().unwrap_or_default()
     }
 
-    /// The text of `key` with what it holds; [`crate::said!`] writes it shorter. A key that is not known is shown as itself.
-    pub fn tell(self, key: &str, held: &[(&str, Held)]) -> String {
-        self.pattern(key, None, held).unwrap_or_else(|| key.to_owned())
+    /// Returns whether the text has a translation into this language.
+    pub fn has(self, text: &Text) -> bool {
+        self.translated(text.key, &[]).is_some()
     }
 
-    /// Returns a sentence on what the column of `key` counts.
-    pub(crate) fn meaning(self, key: &str) -> String {
-        self.pattern(key, Some("meaning"), &[]).unwrap_or_else(|| key.to_owned())
+    /// Returns a text that holds no values.
+    pub fn text(self, text: &Text) -> String {
+        self.filled(text, &[])
     }
 
-    /// The name of a value of the model, which by itself is English: `limit` and `sender's CPU` have the key
-    /// `limit-sender-s-cpu`.
-    pub fn named(self, kind: &str, value: impl fmt::Display) -> String {
-        let text = value.to_string();
-        let letters = text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
-        let key: String = kind.chars().chain(['-']).chain(letters).collect();
-        self.pattern(&key, None, &[]).unwrap_or(text)
+    /// Returns a text with its values.
+    pub fn filled(self, text: &Text, values: &[(&str, Held)]) -> String {
+        let filled =
+            |words: String, (name, value): &(&str, Held)| words.replace(&format!("{{{name}}}"), &value.to_string());
+        self.said(text, || values.iter().fold(text.english.to_owned(), filled), values)
+    }
+
+    /// Returns a text with its values, of which `english` has them already. A text that this language lacks is in English.
+    pub fn said(self, text: &Text, english: impl FnOnce() -> String, values: &[(&str, Held)]) -> String {
+        self.translated(text.key, values).map_or_else(english, |(translation, _)| translation)
     }
 
     /// Items of a list within a sentence.
     pub(crate) fn list(self, items: &[String]) -> String {
-        items.join(&crate::said!(self, "list-comma"))
+        items.join(&crate::said!(self, "list-comma", ", "))
     }
 
     /// Returns the tag of English text, such as commands, on a page of this language; `None` on an English page.
@@ -122,47 +121,40 @@ impl Language {
         match (self, told) {
             (Self::English, _) => message.text.clone(),
             (Self::Japanese, Some(parts)) if !parts.is_empty() => parts.concat(),
-            _ => crate::said!(self, "message-in-english", text = message.text),
+            _ => crate::said!(self, "message-in-english", "{text}", text = message.text),
         }
     }
 
     /// Returns a part of a message, `None` if its key is unknown or its text names a value that it lacks.
     fn part(self, part: &MessagePart) -> Option<String> {
-        let held: Vec<(&str, Held)> =
+        let values: Vec<(&str, Held)> =
             part.values.iter().map(|(name, value)| (name.as_str(), self.value(value).held())).collect();
-        let (text, is_whole) = self.formatted(&part.key, None, &held)?;
+        let (text, is_whole) = self.translated(&part.key, &values)?;
         is_whole.then_some(text)
     }
 
     fn value(self, value: &MessageValue) -> String {
         match value {
-            MessageValue::Term { kind, name } => self.named(kind, name),
             MessageValue::Message(message) => self.message(message),
             own => own.to_string(),
         }
     }
 
-    fn pattern(self, key: &str, attribute: Option<&str>, held: &[(&str, Held)]) -> Option<String> {
-        // What is missing among the arguments is shown by its name: a test sees to it that nothing is.
-        self.formatted(key, attribute, held).map(|(text, _)| text)
-    }
-
-    /// The text of a key, and whether it has all that it holds.
-    fn formatted(self, key: &str, attribute: Option<&str>, held: &[(&str, Held)]) -> Option<(String, bool)> {
-        static ENGLISH_WORDS: LazyLock<FluentBundle<FluentResource>> =
-            LazyLock::new(|| bundle(Language::English, &[ENGLISH]));
-        static JAPANESE_WORDS: LazyLock<FluentBundle<FluentResource>> =
-            LazyLock::new(|| bundle(Language::Japanese, &[JAPANESE, MESSAGES_IN_JAPANESE]));
+    /// Returns the text of a key, and whether it has all values that it holds; `None` in English, which has no locale file.
+    fn translated(self, key: &str, values: &[(&str, Held)]) -> Option<(String, bool)> {
+        static JAPANESE_TEXTS: LazyLock<FluentBundle<FluentResource>> =
+            LazyLock::new(|| bundle(Language::Japanese, JAPANESE));
         let bundle = match self {
-            Self::English => &ENGLISH_WORDS,
-            Self::Japanese => &JAPANESE_WORDS,
+            Self::English => return None,
+            Self::Japanese => &JAPANESE_TEXTS,
         };
+        let (key, attribute) = key.split_once('.').map_or((key, None), |(key, attribute)| (key, Some(attribute)));
         let message = bundle.get_message(key)?;
         let pattern = match attribute {
             Some(name) => message.get_attribute(name)?.value(),
             None => message.value()?,
         };
-        let args: FluentArgs<'_> = held.iter().map(|(name, value)| (*name, value.0.clone())).collect();
+        let args: FluentArgs<'_> = values.iter().map(|(name, value)| (*name, value.fluent())).collect();
         let mut errors = Vec::new();
         let text = bundle.format_pattern(pattern, Some(&args), &mut errors).into_owned();
         Some((text, errors.is_empty()))
@@ -170,7 +162,7 @@ impl Language {
 }
 
 /// The words of one language.
-fn bundle(language: Language, sources: &[&str]) -> FluentBundle<FluentResource> {
+fn bundle(language: Language, source: &str) -> FluentBundle<FluentResource> {
     let tag: LanguageIdentifier = language.tag().parse().expect("a tag of BCP 47");
     let mut bundle = FluentBundle::new_concurrent(vec![tag]);
     bundle.set_use_isolating(false);
@@ -178,24 +170,51 @@ fn bundle(language: Language, sources: &[&str]) -> FluentBundle<FluentResource> 
         FluentValue::Number(number) => Some(grouped(number.value as u64)),
         _ => None,
     }));
-    for source in sources {
-        // A message that cannot be read is left out; a test reads them all.
-        let resource = FluentResource::try_new((*source).to_owned()).unwrap_or_else(|(resource, _)| resource);
-        bundle.add_resource_overriding(resource);
-    }
+    // A message that cannot be read is left out; a test reads them all.
+    let resource = FluentResource::try_new(source.to_owned()).unwrap_or_else(|(resource, _)| resource);
+    bundle.add_resource_overriding(resource);
     bundle
 }
 
-/// Value of a message: a count, on which its words may depend, or text.
+/// A value of a text: a count, on which its words may depend, or words.
 #[derive(Debug, Clone)]
-pub struct Held(FluentValue<'static>);
+pub enum Held {
+    /// A whole number, shown in groups of three digits.
+    Count(u64),
+    /// Shown as it is.
+    Words(String),
+}
 
-/// A value that a message may hold.
+impl Held {
+    /// Returns whether the value is this count, so that the words for one differ from those for many.
+    pub fn is(&self, count: u64) -> bool {
+        matches!(self, Self::Count(own) if *own == count)
+    }
+
+    fn fluent(&self) -> FluentValue<'static> {
+        match self {
+            Self::Count(count) => FluentValue::from(*count),
+            Self::Words(words) => FluentValue::String(words.clone().into()),
+        }
+    }
+}
+
+/// As English shows it.
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => f.write_str(&grouped(*count)),
+            Self::Words(words) => f.write_str(words),
+        }
+    }
+}
+
+/// A value that a text may hold.
 ///
-/// Whole numbers are counts: a message may have other words for one than for many, and they are written in groups of three
-/// digits. What is no count, as a port or an MTU, is given as text.
+/// Whole numbers are counts: a text may have other words for one than for many, and they are written in groups of three
+/// digits. Other numbers, such as a port or an MTU, are given as text.
 pub trait Argument {
-    /// The value as a message holds it.
+    /// The value as a text holds it.
     fn held(&self) -> Held;
 }
 
@@ -207,35 +226,54 @@ impl<T: Argument + ?Sized> Argument for &T {
 
 impl Argument for str {
     fn held(&self) -> Held {
-        Held(FluentValue::String(self.to_owned().into()))
+        Held::Words(self.to_owned())
     }
 }
 
-/// Counts: exact up to 2^53, as Fluent's numbers are.
 macro_rules! counts {
     ($($count:ty),*) => { $(impl Argument for $count {
         fn held(&self) -> Held {
-            Held(FluentValue::from(*self))
+            Held::Count(*self as u64)
         }
     })* };
 }
 
-/// What is written by its own rule.
-macro_rules! texts {
-    ($($text:ty),*) => { $(impl Argument for $text {
+macro_rules! words {
+    ($($words:ty),*) => { $(impl Argument for $words {
         fn held(&self) -> Held {
-            self.to_string().as_str().held()
+            Held::Words(self.to_string())
         }
     })* };
 }
 
 counts!(u8, u16, u32, u64, usize);
-texts!(f64, String, BitRate, ByteCount, DelayGrade, Medium, Nanos, RecordId, Transport);
+words!(f64, String, BitRate, ByteCount, DelayGrade, Medium, Nanos, RecordId, Transport);
 
-/// The text of a key in a language, with what it holds: `said!(language, "figures-runs", runs = 3)`.
+/// Returns a text in a language, from its key, its English words and the values in them:
+/// `said!(lang, "attempts-more", "Not listed: {more} more.", more = 3)`.
+///
+/// English that has other words for one count names it:
+/// `said!(lang, "live-lost", if count == 1 { "1 datagram lost" } else { "{count} datagrams lost" }, count = lost)`. A [`Text`] that was
+/// made elsewhere stands for key and words: `said!(lang, title, unit = "bit/s")`.
+///
+/// The other languages have their text by the key, with the same values (`locales/`); a test compares them.
 #[macro_export]
 macro_rules! said {
-    ($language:expr, $key:expr $(, $name:ident = $value:expr)* $(,)?) => {
-        $crate::Language::tell($language, $key, &[$((stringify!($name), $crate::Argument::held(&$value))),*])
-    };
+    ($language:expr, $key:literal, $english:literal $(, $name:ident = $value:expr)* $(,)?) => {{
+        let values: [(&str, $crate::Held); _] = [$((stringify!($name), $crate::Argument::held(&$value))),*];
+        let [$((_, $name)),*] = &values;
+        $crate::Language::said($language, $crate::linerate_model::text!($key, $english), || format!($english), &values)
+    }};
+    (
+        $language:expr, $key:literal, if $count:ident == $number:literal { $one:literal } else { $many:literal }
+        $(, $name:ident = $value:expr)* $(,)?
+    ) => {{
+        let values: [(&str, $crate::Held); _] = [$((stringify!($name), $crate::Argument::held(&$value))),*];
+        let [$((_, $name)),*] = &values;
+        let english = || if $count.is($number) { format!($one) } else { format!($many) };
+        $crate::Language::said($language, $crate::linerate_model::text!($key, $many), english, &values)
+    }};
+    ($language:expr, $text:expr $(, $name:ident = $value:expr)* $(,)?) => {{
+        $crate::Language::filled($language, $text, &[$((stringify!($name), $crate::Argument::held(&$value))),*])
+    }};
 }

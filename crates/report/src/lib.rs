@@ -5,6 +5,9 @@
 //! from other machines: each output escapes them in its own way.
 #![forbid(unsafe_code)]
 
+#[doc(hidden)]
+pub use linerate_model;
+
 mod blocks;
 mod document;
 mod figures;
@@ -18,6 +21,7 @@ mod subjects;
 mod wording;
 
 pub use blocks::chart::Chart;
+pub use blocks::columns;
 pub use blocks::section::{Block, Depth, Entry, Folded, Section};
 pub use blocks::table::{Column, Table};
 pub use document::{Document, document};

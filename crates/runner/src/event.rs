@@ -2,7 +2,7 @@
 
 use crate::RunError;
 use linerate_method::Progress;
-use linerate_model::{Caveat, HostName, Record, SessionProgress, Trial, TrialResult};
+use linerate_model::{Caveat, HostName, Preparation, Record, SessionProgress, Trial, TrialResult};
 
 /// Event of a run in progress.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub enum Event<'a> {
         progress: Progress,
     },
     /// A host prepares files or connections.
-    Preparing { host: &'a HostName, doing: &'a str },
+    Preparing { host: &'a HostName, doing: Option<Preparation> },
     /// All hosts are ready and start.
     Starts {
         /// Number of files to copy, at all destinations together.

@@ -228,7 +228,7 @@ impl<'a> Sessions<'a> {
                     host,
                     part,
                     handle,
-                    stage: Stage::Preparing { doing: String::new() },
+                    stage: Stage::Preparing { doing: None },
                     allowed: Allowed::Listening,
                     opening: None,
                     listens: Endpoints::new(),
@@ -420,7 +420,7 @@ impl Session<'_> {
             return Err(self.failed(HostFailure::OutOfOrder { reported: name(&stage) }));
         }
         match &stage {
-            Stage::Preparing { doing } => on_event.borrow_mut()(Event::Preparing { host: &self.host, doing }),
+            Stage::Preparing { doing } => on_event.borrow_mut()(Event::Preparing { host: &self.host, doing: *doing }),
             Stage::Listening { endpoints } => {
                 self.check_listens(endpoints)?;
                 self.listens.clone_from(endpoints);

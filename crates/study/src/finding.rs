@@ -1,8 +1,8 @@
 //! Findings: sentences that the numbers of a study support, with their evidence.
 
+use linerate_model::named;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// A sentence and its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,79 +15,51 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
 }
 
-/// The kinds of finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FindingKind {
-    /// At every level of a factor the medium is full: more of the factor cannot help.
-    Saturated,
-    /// Results grow with a factor.
-    Growth,
-    /// The wire, or the hosts, limit a group of results; or something other than the wire does.
-    Limiter,
-    /// A faster medium that brings little.
-    Upgrade,
-    /// Levels of a factor in order.
-    Ranking,
-    /// Different levels are ahead under different conditions.
-    Crossover,
-    /// TCP against UDP.
-    Transport,
-    /// Result as a share of the limit of its medium.
-    LimitShare,
-    /// The only option that exceeds what the others can carry.
-    Alone,
-    /// Price of speed, and whether the dearer option pays.
-    Price,
-    /// Results at the tester's own limit, which show nothing about the device.
-    TesterLimit,
-    /// Results below the tester's limit, which measure the device.
-    BelowTesterLimit,
-    /// A rate above the limit of its layer, so that it must count another one.
-    AboveLimit,
-    /// Rates within the limit of their layer.
-    WithinLimit,
-    /// Two equal measures: one part limits both.
-    SamePart,
-    /// Two measures far apart: different parts limit them.
-    DifferentParts,
-    /// Effect of the message size, and the part of it that headers explain.
-    MessageSize,
-    /// Levels without comparable pairs of cells, one of which has all the higher results.
-    Unpaired,
-    /// Levels whose results are equal, within the study's tolerance.
-    NoDifference,
-    /// Several clients at the same time against one.
-    Clients,
-    /// Conclusion from ranges and bounds that the author states.
-    Stated,
-}
-
-impl fmt::Display for FindingKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Saturated => "saturated",
-            Self::Growth => "growth",
-            Self::Limiter => "what limits",
-            Self::Upgrade => "a faster medium",
-            Self::Ranking => "ranking",
-            Self::Crossover => "crossover",
-            Self::Transport => "TCP and UDP",
-            Self::LimitShare => "share of the limit",
-            Self::Alone => "reached by one only",
-            Self::Price => "price",
-            Self::TesterLimit => "at the tester's limit",
-            Self::BelowTesterLimit => "below the tester's limit",
-            Self::AboveLimit => "above the limit",
-            Self::WithinLimit => "within the limit",
-            Self::SamePart => "one part",
-            Self::DifferentParts => "different parts",
-            Self::MessageSize => "message size",
-            Self::Unpaired => "groups without pairs",
-            Self::NoDifference => "no difference",
-            Self::Clients => "several clients",
-            Self::Stated => "as stated",
-        })
+named! {
+    /// The kinds of finding.
+    pub enum FindingKind as "finding" {
+        /// At every level of a factor the medium is full: more of the factor cannot help.
+        Saturated = "saturated", "saturated";
+        /// Results grow with a factor.
+        Growth = "growth", "growth";
+        /// The wire, or the hosts, limit a group of results; or something other than the wire does.
+        Limiter = "limiter", "what limits";
+        /// A faster medium that brings little.
+        Upgrade = "upgrade", "a faster medium";
+        /// Levels of a factor in order.
+        Ranking = "ranking", "ranking";
+        /// Different levels are ahead under different conditions.
+        Crossover = "crossover", "crossover";
+        /// TCP against UDP.
+        Transport = "transport", "TCP and UDP";
+        /// Result as a share of the limit of its medium.
+        LimitShare = "limit-share", "share of the limit";
+        /// The only option that exceeds what the others can carry.
+        Alone = "alone", "reached by one only";
+        /// Price of speed, and whether the dearer option pays.
+        Price = "price", "price";
+        /// Results at the tester's own limit, which show nothing about the device.
+        TesterLimit = "tester-limit", "at the tester limit";
+        /// Results below the tester's limit, which measure the device.
+        BelowTesterLimit = "below-tester-limit", "below the tester limit";
+        /// A rate above the limit of its layer, so that it must count another one.
+        AboveLimit = "above-limit", "above the limit";
+        /// Rates within the limit of their layer.
+        WithinLimit = "within-limit", "within the limit";
+        /// Two equal measures: one part limits both.
+        SamePart = "same-part", "one part";
+        /// Two measures far apart: different parts limit them.
+        DifferentParts = "different-parts", "different parts";
+        /// Effect of the message size, and the part of it that headers explain.
+        MessageSize = "message-size", "message size";
+        /// Levels without comparable pairs of cells, one of which has all the higher results.
+        Unpaired = "unpaired", "groups without pairs";
+        /// Levels whose results are equal, within the study's tolerance.
+        NoDifference = "no-difference", "no difference";
+        /// Several clients at the same time against one.
+        Clients = "clients", "several clients";
+        /// Conclusion from ranges and bounds that the author states.
+        Stated = "stated", "as stated";
     }
 }
 

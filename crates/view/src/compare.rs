@@ -61,8 +61,14 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
                 pair.reverse();
             }
             let main = compared(lang, &pair, &demands, swapped);
-            Ok(Page { lang, title: &said!(lang, "view-two-records-compared"), back: true, refresh: false, main }
-                .answer(StatusCode::OK))
+            Ok(Page {
+                lang,
+                title: &said!(lang, "view-two-records-compared", "Two records compared"),
+                back: true,
+                refresh: false,
+                main,
+            }
+            .answer(StatusCode::OK))
         })
         .await
 }
@@ -82,7 +88,7 @@ fn compared(lang: Language, [before, after]: &[Record; 2], demands: &Demands, sw
     );
     html! {
         dl.pair {
-            @for (word, record) in [(said!(lang, "view-before"), before), (said!(lang, "view-after"), after)] {
+            @for (word, record) in [(said!(lang, "view-before", "Before"), before), (said!(lang, "view-after", "After"), after)] {
                 dt { (word) }
                 dd {
                     (page::record_link(lang, &record.id.0, &record.command))
@@ -91,16 +97,16 @@ fn compared(lang: Language, [before, after]: &[Record; 2], demands: &Demands, sw
             }
         }
         (verdicts(lang, before, after))
-        p { a href=(other_way) { (said!(lang, "view-the-other-way-round")) } }
+        p { a href=(other_way) { (said!(lang, "view-the-other-way-round", "The other way round")) } }
         (linerate_report::comparison_charts(lang, before, after))
         (linerate_report::comparison_html(lang, &found))
-        form.filter action="compare" method="get" aria-label=(said!(lang, "view-what-counts")) {
+        form.filter action="compare" method="get" aria-label=(said!(lang, "view-what-counts", "What counts as a difference")) {
             input type="hidden" name="with" value=(before.id.0);
             input type="hidden" name="with" value=(after.id.0);
             @if swapped { input type="hidden" name="swapped" value="yes"; }
-            label { (said!(lang, "view-tolerance")) input name="tolerance" value=(demands.tolerance) required; }
-            label { (said!(lang, "view-confidence")) input name="confidence" inputmode="decimal" value=(demands.confidence) required; }
-            button { (said!(lang, "view-compare-again")) }
+            label { (said!(lang, "view-tolerance", "Differences up to this do not matter")) input name="tolerance" value=(demands.tolerance) required; }
+            label { (said!(lang, "view-confidence", "Confidence, percent")) input name="confidence" inputmode="decimal" value=(demands.confidence) required; }
+            button { (said!(lang, "view-compare-again", "Compare again")) }
         }
     }
 }
@@ -118,12 +124,14 @@ fn verdicts(lang: Language, before: &Record, after: &Record) -> Markup {
     let said = |(one, other): &(&Measurement, &Measurement)| {
         let (name, was, is) = (plain(&one.name), told(one), told(other));
         match was == is {
-            true => said!(lang, "view-verdict-same", name = name, verdict = is),
-            false => said!(lang, "view-verdict-changed", name = name, before = was, after = is),
+            true => said!(lang, "view-verdict-same", "{name}: {verdict} before and after", name = name, verdict = is),
+            false => {
+                said!(lang, "view-verdict-changed", "{name}: {before} → {after}", name = name, before = was, after = is)
+            }
         }
     };
     html! {
-        ul.verdicts aria-label=(said!(lang, "section-verdicts")) {
+        ul.verdicts aria-label=(said!(lang, "section-verdicts", "What limited the results")) {
             @for pair in changed.iter().take(MOST) { li { strong { (said(pair)) } } }
             @for pair in same.iter().take(MOST.saturating_sub(changed.len())) { li { (said(pair)) } }
         }
@@ -155,7 +163,7 @@ mod tests {
         let after = record(&[("udp", Limit::Wire), ("tcp", Limit::Shaper)]);
         let told = verdicts(Language::English, &before, &after).into_string();
         let at = |text: &str| told.find(text).unwrap_or_else(|| panic!("`{text}` is missing in {told}"));
-        let shaper = Language::English.named("limit", Limit::Shaper);
+        let shaper = Language::English.text(Limit::Shaper.text());
         assert!(
             at(&format!("<strong>tcp: wire (high) \u{2192} {shaper} (high)</strong>"))
                 < at("<li>udp: wire (high) before and after</li>")

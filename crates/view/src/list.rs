@@ -64,7 +64,8 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
                     Ok(_) => (records_of(lang, &filter, &found)),
                 }
             };
-            Ok(Page { lang, title: &said!(lang, "view-records"), back: false, refresh: false, main }.answer(status))
+            Ok(Page { lang, title: &said!(lang, "view-records", "Records"), back: false, refresh: false, main }
+                .answer(status))
         })
         .await
 }
@@ -72,42 +73,43 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
 /// What to show, as a form that needs no script.
 fn form(lang: Language, filter: &Filter, kinds: &[String]) -> Markup {
     html! {
-        form.filter action="./" method="get" role="search" aria-label=(said!(lang, "view-filter")) {
-            label.text { (said!(lang, "view-words")) input type="search" name="text" value=(filter.text) {} }
-            label { (said!(lang, "view-kind"))
+        form.filter action="./" method="get" role="search" aria-label=(said!(lang, "view-filter", "Filter")) {
+            label.text { (said!(lang, "view-words", "Words in command, host or name")) input type="search" name="text" value=(filter.text) {} }
+            label { (said!(lang, "view-kind", "Kind"))
                 select name="kind" {
-                    option value="" { (said!(lang, "view-all")) }
+                    option value="" { (said!(lang, "view-all", "all")) }
                     @for kind in kinds.iter().filter(|kind| !kind.is_empty()) {
                         option value=(kind) selected[*kind == filter.kind] { (plain(kind)) }
                     }
                 }
             }
-            label { (said!(lang, "view-from")) input type="date" name="from" value=(filter.from) {} }
-            label { (said!(lang, "view-to")) input type="date" name="to" value=(filter.to) {} }
-            label { (said!(lang, "view-limit"))
+            label { (said!(lang, "view-from", "From")) input type="date" name="from" value=(filter.from) {} }
+            label { (said!(lang, "view-to", "To")) input type="date" name="to" value=(filter.to) {} }
+            label { (said!(lang, "view-limit", "Limit"))
                 select name="limit" {
-                    option value="" { (said!(lang, "view-all")) }
+                    option value="" { (said!(lang, "view-all", "all")) }
                     @for limit in Limit::ALL {
-                        option value=(limit.name()) selected[limit.name() == filter.limit] { (lang.named("limit", limit)) }
+                        option value=(limit.name()) selected[limit.name() == filter.limit] { (lang.text(limit.text())) }
                     }
                 }
             }
-            label { (said!(lang, "view-changed"))
+            label { (said!(lang, "view-changed", "Figure"))
                 select name="changed" {
                     @for (value, _, words) in CHANGED {
                         option value=(value) selected[value == filter.changed] { (said!(lang, words, percent = changed_percent())) }
                     }
                 }
             }
-            label { (said!(lang, "view-ended"))
+            label { (said!(lang, "view-ended", "Ended"))
                 select name="ended" {
-                    @for (value, _, words) in ENDED { option value=(value) selected[value == filter.ended] { (lang.tell(words, &[])) } }
+                    @for (value, _, words) in ENDED { option value=(value) selected[value == filter.ended] { (lang.text(words)) } }
                 }
             }
-            button { (said!(lang, "view-show")) }
-            @if !filter.is_empty() { a href="./" { (said!(lang, "view-show-all")) } }
+            button { (said!(lang, "view-show", "Show")) }
+            @if !filter.is_empty() { a href="./" { (said!(lang, "view-show-all", "Show all")) } }
         }
-        @if !filter.changed.is_empty() { p.note { (said!(lang, "view-changed-about", percent = changed_percent())) } }
+        @if !filter.changed.is_empty() { p.note { (said!(lang, "view-changed-about", "These are the runs whose figure differs by more than {percent} % from that of the run before: the latest \
+             earlier run of the same command that finished. Both figures are firm and of the same kind.", percent = changed_percent())) } }
     }
 }
 
@@ -115,8 +117,8 @@ fn records_of(lang: Language, filter: &Filter, found: &Found) -> Markup {
     if found.records.is_empty() {
         return html! {
             p {
-                @if filter.is_empty() { (said!(lang, "view-nothing-kept")) }
-                @else { (said!(lang, "view-no-record-fits")) }
+                @if filter.is_empty() { (said!(lang, "view-nothing-kept", "Nothing is kept yet: measure something first, as with `linerate lab`.")) }
+                @else { (said!(lang, "view-no-record-fits", "No record fits.")) }
             }
         };
     }
@@ -125,17 +127,18 @@ fn records_of(lang: Language, filter: &Filter, found: &Found) -> Markup {
     let range = said!(
         lang,
         "view-range",
+        "{first} to {last} of {count}, newest first",
         first = grouped(first as u64),
         last = grouped(last as u64),
         count = grouped(found.count as u64)
     );
     html! {
-        form.records action="compare" method="get" aria-label=(said!(lang, "view-records")) {
+        form.records action="compare" method="get" aria-label=(said!(lang, "view-records", "Records")) {
             p.bar {
                 span role="status" { (range) }
-                button { (said!(lang, "view-compare-two")) }
-                span #ticked.note role="status" data-two=(said!(lang, "view-tick-two")) data-one=(said!(lang, "view-tick-one-more"))
-                    data-many=(said!(lang, "view-too-many-ticked")) {}
+                button { (said!(lang, "view-compare-two", "Compare two")) }
+                span #ticked.note role="status" data-two=(said!(lang, "view-tick-two", "tick two")) data-one=(said!(lang, "view-tick-one-more", "tick one more"))
+                    data-many=(said!(lang, "view-too-many-ticked", "are ticked, tick two")) {}
             }
             ol {
                 @for (run, earlier) in &found.records { li { (row(lang, run, earlier)) } }
@@ -148,14 +151,14 @@ fn records_of(lang: Language, filter: &Filter, found: &Found) -> Markup {
 fn row(lang: Language, run: &RunRow, earlier: &[RunRow]) -> Markup {
     let (id, before) = (&run.id.0, earlier.first());
     html! {
-        input type="checkbox" name="with" value=(id) aria-label=(said!(lang, "view-compare", id = plain(id)));
+        input type="checkbox" name="with" value=(id) aria-label=(said!(lang, "view-compare", "Compare {id}", id = plain(id)));
         div {
             (page::record_link(lang, id, &run.command))
             p {
                 time { (page::moment(run.started_unix_ns)) }
                 span { (plain(id)) }
-                @if run.results > 0 { span { (said!(lang, "view-results", results = run.results)) } }
-                @if run.trials > 0 { span { (said!(lang, "view-trials", trials = run.trials)) } }
+                @if run.results > 0 { span { (said!(lang, "view-results", if results == 1 { "1 result" } else { "{results} results" }, results = run.results)) } }
+                @if run.trials > 0 { span { (said!(lang, "view-trials", if trials == 1 { "1 trial" } else { "{trials} trials" }, trials = run.trials)) } }
                 @if let Some(headline) = &run.headline {
                     span { (plain(&headline.result)) " " (linerate_report::headline(headline)) }
                     @if let Some(share) = linerate_report::headline_share(lang, headline) { span { (share) } }
@@ -164,15 +167,15 @@ fn row(lang: Language, run: &RunRow, earlier: &[RunRow]) -> Markup {
                     a.spark href=(address("trend", &[("id", id)])) aria-label=(words) title=(words) { (line) }
                 }
                 @if let Some((before, change)) = before.and_then(|before| Some((before, change(run, before)?))) {
-                    a href=(address("compare", &[("with", &before.id.0), ("with", id)])) { (said!(lang, "view-change", change = change)) }
+                    a href=(address("compare", &[("with", &before.id.0), ("with", id)])) { (said!(lang, "view-change", "{change} against the run before", change = change)) }
                 }
                 @if let Some(verdict) = run.verdict { span { (linerate_report::headline_limit(lang, verdict)) } }
                 @match run.state {
                     RunState::Finished => {},
-                    RunState::Running => strong { (said!(lang, "view-running")) },
-                    RunState::Interrupted => span.early { (said!(lang, "view-interrupted")) },
-                    RunState::Failed => span.early { (said!(lang, "view-failed")) },
-                    RunState::Killed => span.early { (said!(lang, "view-killed")) },
+                    RunState::Running => strong { (said!(lang, "view-running", "running")) },
+                    RunState::Interrupted => span.early { (said!(lang, "view-interrupted", "interrupted")) },
+                    RunState::Failed => span.early { (said!(lang, "view-failed", "failed")) },
+                    RunState::Killed => span.early { (said!(lang, "view-killed", "killed")) },
                 }
             }
         }
@@ -185,7 +188,10 @@ fn line(lang: Language, run: &RunRow, earlier: &[RunRow]) -> Option<(String, Str
     let runs: Vec<&Headline> = earlier.iter().rev().chain([run]).filter_map(|run| run.headline.as_ref()).collect();
     let line = linerate_report::sparkline(&runs)?;
     let (count, figure) = (line.chars().count(), linerate_report::headline(newest));
-    Some((line, said!(lang, "view-runs-line", count = count, figure = figure)))
+    Some((
+        line,
+        said!(lang, "view-runs-line", "{count} runs of this command, to {figure}", count = count, figure = figure),
+    ))
 }
 
 /// Returns the change of the figure from that of the finished run before: `-15.0 %`. None unless the run ended, and both figures are
@@ -216,12 +222,12 @@ fn pages(lang: Language, filter: &Filter, count: usize) -> Markup {
         }
     };
     html! {
-        nav.pages aria-label=(said!(lang, "view-pages")) {
-            (link(1, said!(lang, "view-newest"), None))
-            (link(at - 1, said!(lang, "view-newer"), Some("prev")))
-            span { (said!(lang, "view-page-of", page = grouped(at as u64), last = grouped(last as u64))) }
-            (link(at + 1, said!(lang, "view-older"), Some("next")))
-            (link(last, said!(lang, "view-oldest"), None))
+        nav.pages aria-label=(said!(lang, "view-pages", "Pages")) {
+            (link(1, said!(lang, "view-newest", "Newest"), None))
+            (link(at - 1, said!(lang, "view-newer", "Newer"), Some("prev")))
+            span { (said!(lang, "view-page-of", "Page {page} of {last}", page = grouped(at as u64), last = grouped(last as u64))) }
+            (link(at + 1, said!(lang, "view-older", "Older"), Some("next")))
+            (link(last, said!(lang, "view-oldest", "Oldest"), None))
         }
     }
 }

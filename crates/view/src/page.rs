@@ -50,11 +50,11 @@ impl Page<'_> {
                 body {
                     header {
                         p.brand { "linerate" }
-                        @if self.back { nav.links { a href="./" { (said!(self.lang, "view-all-records")) } } }
+                        @if self.back { nav.links { a href="./" { (said!(self.lang, "view-all-records", "All records")) } } }
                         h1 { (self.title) }
                     }
                     main { (self.main) }
-                    footer { p { (said!(self.lang, "view-footer")) } }
+                    footer { p { (said!(self.lang, "view-footer", "Times are UTC. Nothing is fetched from elsewhere, and nothing here changes the store.")) } }
                 }
             }
         }

@@ -49,18 +49,48 @@ impl PageError {
     /// What the reader is told.
     fn said(&self, lang: Language) -> String {
         match self {
-            Self::NoPage => said!(lang, "view-error-no-page"),
-            Self::Broken => said!(lang, "view-error-broken"),
-            Self::TooMany => said!(lang, "view-error-too-many", most = MOST_FOLLOWERS),
-            Self::NotTwo(ticked) => said!(lang, "view-error-not-two", ticked = ticked.to_string()),
-            Self::Same => said!(lang, "view-error-same"),
-            Self::Tolerance { typed, error } => said!(lang, "view-error-tolerance", typed = typed, error = error),
-            Self::Confidence(typed) => said!(lang, "view-error-confidence", typed = typed),
-            Self::NoRecord(name) => said!(lang, "view-error-no-record", name = name),
-            Self::Ambiguous { name, first, second } => {
-                said!(lang, "view-error-ambiguous", name = name, first = first, second = second)
+            Self::NoPage => said!(lang, "view-error-no-page", "There is no such page."),
+            Self::Broken => said!(lang, "view-error-broken", "This page could not be made: its record may be broken."),
+            Self::TooMany => said!(
+                lang,
+                "view-error-too-many",
+                "{most} pages follow runs already: close some of them.",
+                most = MOST_FOLLOWERS
+            ),
+            Self::NotTwo(ticked) => said!(
+                lang,
+                "view-error-not-two",
+                "Tick two records to compare, not {ticked}.",
+                ticked = ticked.to_string()
+            ),
+            Self::Same => said!(lang, "view-error-same", "Both are the same record: tick two."),
+            Self::Tolerance { typed, error } => said!(
+                lang,
+                "view-error-tolerance",
+                "The tolerance `{typed}` is none: {error}",
+                typed = typed,
+                error = error
+            ),
+            Self::Confidence(typed) => said!(
+                lang,
+                "view-error-confidence",
+                "`{typed}` is not a percentage from 50 to below 100, as in 95.",
+                typed = typed
+            ),
+            Self::NoRecord(name) => {
+                said!(lang, "view-error-no-record", "No record is called {name}: choose one of the list.", name = name)
             }
-            Self::Store(error) => said!(lang, "message-in-english", text = error),
+            Self::Ambiguous { name, first, second } => {
+                said!(
+                    lang,
+                    "view-error-ambiguous",
+                    "{name} could be {first}, {second} or more: give more of the name.",
+                    name = name,
+                    first = first,
+                    second = second
+                )
+            }
+            Self::Store(error) => said!(lang, "message-in-english", "{text}", text = error),
         }
     }
 
@@ -80,9 +110,9 @@ impl PageError {
     pub(crate) fn page(&self, lang: Language) -> Response {
         let status = self.status();
         let title = match status {
-            StatusCode::NOT_FOUND => said!(lang, "view-error-title-not-found"),
-            StatusCode::BAD_REQUEST => said!(lang, "view-error-title-unclear"),
-            _ => said!(lang, "view-error-title-failed"),
+            StatusCode::NOT_FOUND => said!(lang, "view-error-title-not-found", "Not found"),
+            StatusCode::BAD_REQUEST => said!(lang, "view-error-title-unclear", "Not clear"),
+            _ => said!(lang, "view-error-title-failed", "Failed"),
         };
         let main = html! { p role="alert" { (plain(&self.said(lang))) } };
         Page { lang, title: &title, back: true, refresh: false, main }.answer(status)

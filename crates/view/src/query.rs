@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use linerate_model::Limit;
+use linerate_model::{Limit, Text, text};
 use linerate_report::{Language, said};
 use linerate_store::{Query, State};
 
@@ -47,15 +47,22 @@ pub(crate) struct Filter {
     pub(crate) page: usize,
 }
 
-/// Values of the field `ended`, what they ask for, and the keys of their words.
-pub(crate) const ENDED: [(&str, &[State], &str); 3] = [
-    ("", &[], "view-all"),
-    ("finished", &[State::Finished], "view-finished"),
-    ("unfinished", &[State::Running, State::Interrupted, State::Failed, State::Killed], "view-not-finished"),
+/// Values of the field `ended`, what they ask for, and their words.
+pub(crate) const ENDED: [(&str, &[State], &Text); 3] = [
+    ("", &[], text!("view-all", "all")),
+    ("finished", &[State::Finished], text!("view-finished", "finished")),
+    (
+        "unfinished",
+        &[State::Running, State::Interrupted, State::Failed, State::Killed],
+        text!("view-not-finished", "not finished"),
+    ),
 ];
 
-/// Values of the field `changed`, whether they ask for changed figures alone, and the keys of their words.
-pub(crate) const CHANGED: [(&str, bool, &str); 2] = [("", false, "view-all"), ("yes", true, "view-changed-by")];
+/// Values of the field `changed`, whether they ask for changed figures alone, and their words.
+pub(crate) const CHANGED: [(&str, bool, &Text); 2] = [
+    ("", false, text!("view-all", "all")),
+    ("yes", true, text!("view-changed-by", "changed by more than {percent} %")),
+];
 
 impl Filter {
     /// The filter that the fields hold.
@@ -103,13 +110,32 @@ impl Filter {
     /// What the store is to be asked; or what is wrong with what was typed.
     pub(crate) fn query(&self, lang: Language) -> Result<Query, String> {
         let ended = ENDED.iter().find(|(value, ..)| *value == self.ended);
-        let (_, states, _) = ended.ok_or_else(|| said!(lang, "view-error-state", typed = self.ended))?;
+        let (_, states, _) = ended.ok_or_else(|| {
+            said!(
+                lang,
+                "view-error-state",
+                "`{typed}` is not a state: choose finished or unfinished",
+                typed = self.ended
+            )
+        })?;
         let limit = Limit::ALL.into_iter().find(|limit| limit.name() == self.limit);
         if limit.is_none() && !self.limit.is_empty() {
-            return Err(said!(lang, "view-error-limit", typed = self.limit));
+            return Err(said!(
+                lang,
+                "view-error-limit",
+                "`{typed}` is not a limit: choose one of the list, as in wire",
+                typed = self.limit
+            ));
         }
         let changed = CHANGED.iter().find(|(value, ..)| *value == self.changed);
-        let (_, changed, _) = changed.ok_or_else(|| said!(lang, "view-error-changed", typed = self.changed))?;
+        let (_, changed, _) = changed.ok_or_else(|| {
+            said!(
+                lang,
+                "view-error-changed",
+                "`{typed}` is not a choice of changed figures: choose yes, or leave it out",
+                typed = self.changed
+            )
+        })?;
         Ok(Query {
             limit,
             changed: *changed,
@@ -118,7 +144,8 @@ impl Filter {
             // The last day counts whole.
             until_unix_ns: day(lang, &self.to, 1)?,
             states: states.to_vec(),
-            ..Query::text(&self.text).map_err(|error| said!(lang, "message-in-english", text = error.to_string()))?
+            ..Query::text(&self.text)
+                .map_err(|error| said!(lang, "message-in-english", "{text}", text = error.to_string()))?
         })
     }
 }
@@ -132,7 +159,9 @@ fn day(lang: Language, typed: &str, later: i64) -> Result<Option<u64>, String> {
         let day = date.checked_add(jiff::Span::new().days(later)).ok()?;
         Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond())
     });
-    let begins = begins.ok_or_else(|| said!(lang, "view-error-day", typed = typed))?;
+    let begins = begins.ok_or_else(|| {
+        said!(lang, "view-error-day", "`{typed}` is not a day: write it like 2026-11-21", typed = typed)
+    })?;
     // Before 1970 nothing was measured.
     Ok(Some(u64::try_from(begins.max(0)).unwrap_or(u64::MAX)))
 }

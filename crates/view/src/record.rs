@@ -28,16 +28,16 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
 fn report(store: &Store, lang: Language, name: &str) -> Result<Response, StoreError> {
     let record = load(store, name)?;
     let run = store.row(name)?;
-    let mut links = vec![(said!(lang, "view-all-records"), "./".to_owned())];
+    let mut links = vec![(said!(lang, "view-all-records", "All records"), "./".to_owned())];
     if let Some(before) = store.before(&run)? {
-        links.push((said!(lang, "view-run-before"), address("record", &[("id", &before.id.0)])));
+        links.push((said!(lang, "view-run-before", "Run before"), address("record", &[("id", &before.id.0)])));
         let pair = [("with", before.id.0.as_str()), ("with", run.id.0.as_str())];
-        links.push((said!(lang, "view-compare-with-before"), address("compare", &pair)));
+        links.push((said!(lang, "view-compare-with-before", "Compare with the run before"), address("compare", &pair)));
     }
     if let Some(after) = store.after(&run)? {
-        links.push((said!(lang, "view-run-after"), address("record", &[("id", &after.id.0)])));
+        links.push((said!(lang, "view-run-after", "Run after"), address("record", &[("id", &after.id.0)])));
     }
-    links.push((said!(lang, "view-trend-of"), address("trend", &[("id", &run.id.0)])));
+    links.push((said!(lang, "view-trend-of", "Trend of this command"), address("trend", &[("id", &run.id.0)])));
     let links: Vec<Link<'_>> = links.iter().map(|(text, address)| Link { text, address }).collect();
     let page = linerate_report::linked_html(lang, &record, &links, Some(&page::shell_command(&record.command)));
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response())
@@ -49,7 +49,7 @@ fn watched(lang: Language, run: &WatchedRun) -> Response {
     let (command, started_unix_ns) = run.begun();
     let main = html! {
         (watched::drawn(&address("events", &[("id", id)]), &run.parts(lang)))
-        p.note { (said!(lang, "view-record-begun", id = plain(id), moment = page::moment(started_unix_ns))) }
+        p.note { (said!(lang, "view-record-begun", "Record {id}, begun {moment}.", id = plain(id), moment = page::moment(started_unix_ns))) }
     };
     let title = page::command(command);
     Page { lang, title: &title, back: true, refresh: true, main }.answer(StatusCode::OK)

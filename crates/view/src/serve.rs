@@ -111,7 +111,11 @@ async fn admit(State(shared): State<Arc<Shared>>, request: Request, next: Next) 
         }
         next.run(request).await
     } else {
-        let said = said!(shared.language, "view-error-address");
+        let said = said!(
+            shared.language,
+            "view-error-address",
+            "The address is not whole: use the one that `linerate view` printed."
+        );
         (StatusCode::FORBIDDEN, format!("{said}\n")).into_response()
     };
     if let Some(error) = response.extensions_mut().remove::<PageError>() {

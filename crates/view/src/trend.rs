@@ -32,7 +32,7 @@ pub(crate) async fn page(State(shared): State<Arc<Shared>>, RawQuery(query): Raw
                 runs.remove(0);
             }
             let main = trend(lang, &run, &runs, is_cut);
-            let title = said!(lang, "view-trend");
+            let title = said!(lang, "view-trend", "Trend");
             Ok(Page { lang, title: &title, back: true, refresh: false, main }.answer(StatusCode::OK))
         })
         .await
@@ -47,27 +47,29 @@ fn trend(lang: Language, run: &RunRow, runs: &[RunOfCommand], is_cut: bool) -> M
         p.command { code lang=[lang.foreign_tag()] { (page::shell_command(&run.command)) } }
         p.answer { strong { (trend.answer) } }
         div.trend { (trend.chart(lang)) }
-        @if is_cut { p.note { (said!(lang, "view-trend-newest", runs = grouped(MOST as u64))) } }
+        @if is_cut { p.note { (said!(lang, "view-trend-newest", "Only the newest {runs} runs are shown.", runs = grouped(MOST as u64))) } }
         @if !trend.changes.is_empty() {
-            h2 { (said!(lang, "view-trend-changes")) }
+            h2 { (said!(lang, "view-trend-changes", "Changes of level")) }
             ul.changes {
                 @for change in &trend.changes {
                     @let (before, after) = (&rows[change.before].id.0, &rows[change.after].id.0);
-                    li { (change.text) " " a href=(address("compare", &[("with", before), ("with", after)])) { (said!(lang, "view-trend-compare")) } }
+                    li { (change.text) " " a href=(address("compare", &[("with", before), ("with", after)])) { (said!(lang, "view-trend-compare", "compare")) } }
                 }
             }
         }
         @if !trend.software.is_empty() {
-            h2 { (said!(lang, "view-trend-software")) }
+            h2 { (said!(lang, "view-trend-software", "Versions")) }
             ul.changes { @for text in &trend.software { li { (text) } } }
         }
         @if !runs.is_empty() {
-            h2 { (said!(lang, "view-trend-runs")) }
+            h2 { (said!(lang, "view-trend-runs", "Runs, newest first")) }
             ol.runs { @for one in runs.iter().rev().take(LISTED) { li { (listed(lang, &one.row)) } } }
         }
         details {
-            summary { (said!(lang, "view-trend-method")) }
-            p { (said!(lang, "view-trend-about", percent = format!("{:.0}", FALSE_ALARMS * 100.0))) }
+            summary { (said!(lang, "view-trend-method", "How changes are found")) }
+            p { (said!(lang, "view-trend-about", "A change of level is tested for by ranks (Mann-Whitney statistics, maximum over all splits) against \
+                 random orders of the same runs. Of series without a change, at most {percent} % are said to have one. \
+                 Slow drift shows as changes.", percent = format!("{:.0}", FALSE_ALARMS * 100.0))) }
         }
     }
 }

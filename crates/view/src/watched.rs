@@ -55,7 +55,7 @@ impl WatchedRun {
             }
             resolved => resolved?,
         };
-        let progress = html! { (said!(lang, "view-no-trial-yet")) };
+        let progress = html! { (said!(lang, "view-no-trial-yet", "No trial is done yet.")) };
         let mut run = Self { id, told: None, row: None, progress, so_far: html! {} };
         run.look(store, lang)?;
         Ok(run)
@@ -114,7 +114,10 @@ impl Watched for WatchedRun {
     fn parts(&self, lang: Language) -> Vec<Part> {
         let trial = self.told.as_ref().and_then(|told| told.trial.as_ref()).map(|trial| &trial.told);
         if !self.is_under_way() && !self.is_kept() {
-            return vec![("live-progress", html! { p.under-way { (said!(lang, "view-ended-without-record")) } })];
+            return vec![(
+                "live-progress",
+                html! { p.under-way { (said!(lang, "view-ended-without-record", "The run has ended. No attempt counted, so no record is kept.")) } },
+            )];
         }
         let now = html! {
             @if let Some(trial) = trial {
@@ -123,7 +126,10 @@ impl Watched for WatchedRun {
         };
         let charts = trial.map_or_else(|| html! {}, |trial| live_charts(lang, trial));
         vec![
-            ("live-progress", html! { p.under-way { strong { (said!(lang, "view-under-way")) } " " (self.progress) } }),
+            (
+                "live-progress",
+                html! { p.under-way { strong { (said!(lang, "view-under-way", "Under way:")) } " " (self.progress) } },
+            ),
             ("live-now", now),
             ("live-over-time", charts),
             ("live-so-far", self.so_far.clone()),
@@ -152,11 +158,11 @@ fn progress(lang: Language, run: &RunRow, record: &Record) -> Markup {
     html! {
         @let (count, moment) = (grouped(done as u64), page::moment(run.changed_unix_ns));
         @match total.filter(|total| *total >= done) {
-            Some(total) => (said!(lang, "view-trials-done-of", count = count, total = grouped(total as u64), moment = moment)),
-            None => (said!(lang, "view-trials-done", trials = done, moment = moment)),
+            Some(total) => (said!(lang, "view-trials-done-of", "{count} of {total} trials are done, the last at {moment}.", count = count, total = grouped(total as u64), moment = moment)),
+            None => (said!(lang, "view-trials-done", if trials == 1 { "1 trial is done, the last at {moment}." } else { "{trials} trials are done, the last at {moment}." }, trials = done, moment = moment)),
         }
         @if let Some(total) = total.filter(|total| *total >= done) {
-            " " progress max=(total) value=(done) aria-label=(said!(lang, "view-progress")) {}
+            " " progress max=(total) value=(done) aria-label=(said!(lang, "view-progress", "Trials done")) {}
         }
     }
 }
@@ -199,7 +205,7 @@ impl Watched for WatchedList {
         };
         let runs = html! {
             @if !self.runs.is_empty() {
-                h2 { (said!(lang, "view-runs-under-way")) }
+                h2 { (said!(lang, "view-runs-under-way", "Runs under way")) }
                 ul { @for run in self.runs.iter().rev() { (row(run)) } }
             }
         };

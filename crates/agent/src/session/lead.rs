@@ -3,7 +3,7 @@
 use super::{Awaited, Session};
 use crate::watching::{Seen, Watching};
 use linerate_engine::{Conductor, ListenOptions, Stop, Stopped, Work};
-use linerate_model::{Endpoints, FailureKind, Ready, Sampling, SessionProgress, Stage};
+use linerate_model::{Endpoints, FailureKind, Preparation, Ready, Sampling, SessionProgress, Stage};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Leads the engine through one session.
@@ -27,8 +27,8 @@ impl<'a> Lead<'a> {
 }
 
 impl Conductor for Lead<'_> {
-    fn preparing(&self, doing: &str) {
-        self.session.reach(Stage::Preparing { doing: doing.to_owned() }, None);
+    fn preparing(&self, doing: Preparation) {
+        self.session.reach(Stage::Preparing { doing: Some(doing) }, None);
     }
 
     fn listening(&self, here: Endpoints) -> Result<Endpoints, Stopped> {

@@ -4,7 +4,7 @@ use super::scripted::{Fault, Point, Scripted};
 use super::*;
 use linerate_control::AgentError;
 use linerate_engine::{Demand, Needs};
-use linerate_model::{FailureKind, LinkId, Power};
+use linerate_model::{FailureKind, LinkId, Power, Preparation};
 use linerate_units::BitRate;
 
 async fn refused(client: &Client, id: &str, parts: &[&str]) {
@@ -77,7 +77,7 @@ async fn replies_to_strangers_have_what_sessions_leave_of_the_rate() {
     let may_reply = || agent.stranger_replies().allow(100, linerate_sys::clock::now());
     assert!(may_reply(), "no session is under way");
     let mut session = client.open(&assignment("takes-all")).await.expect("within the limits");
-    until(&mut session, |stage| matches!(stage, Stage::Preparing { doing } if doing == "making files")).await;
+    until(&mut session, |stage| matches!(stage, Stage::Preparing { doing: Some(Preparation::MakingFiles) })).await;
     assert!(!may_reply(), "the session has all of the rate");
     client.close(session.id()).await.expect("closed");
     assert!(may_reply(), "the session is over");

@@ -3,7 +3,7 @@
 use linerate_engine::{
     Conductor, Counted, Demand, Engine, EngineError, EngineFailure, FailedBy, Meters, Needs, Stopped, Timeline, Work,
 };
-use linerate_model::{Assignment, EndCounts, FlowCounts, LinkId, Meter, Ready, RoleCounts, Task, Window};
+use linerate_model::{Assignment, EndCounts, FlowCounts, LinkId, Meter, Preparation, Ready, RoleCounts, Task, Window};
 use linerate_sys::clock;
 use linerate_units::{BitRate, Nanos};
 use std::sync::{Arc, Condvar, Mutex};
@@ -154,7 +154,7 @@ impl Scripted {
     }
 
     fn work(&self, script: &Script, host: &dyn Conductor) -> Result<u64, FailedBy> {
-        host.preparing("making files");
+        host.preparing(Preparation::MakingFiles);
         self.at(Point::Preparing, host)?;
         let address = ([127, 0, 0, 1], 7).into();
         host.listening(script.listens.iter().map(|link| (*link, address)).collect())?;

@@ -167,10 +167,15 @@ fn judge(found: &Comparison, arguments: &Arguments) -> Result<(), Failure> {
         }
     };
     if found.is_worse() {
-        tell(&said!(lang, "compare-worse"));
+        tell(&said!(lang, "compare-worse", "something became worse"));
     } else if found.is_undecided() {
         let undecided = found.figures.iter().filter(|figure| figure.change == Change::Undecided).count();
-        tell(&said!(lang, "compare-undecided", figures = undecided));
+        tell(&said!(
+            lang,
+            "compare-undecided",
+            if figures == 1 { "1 figure undecided" } else { "{figures} figures undecided" },
+            figures = undecided
+        ));
     }
     if found.is_worse() || (arguments.strict && found.is_undecided()) { Err(Failure::Missed) } else { Ok(()) }
 }

@@ -129,14 +129,17 @@ impl Runs {
         let first = self.records.first().map_or("", |record| &record.id.0);
         let lang = language();
         let next = [
-            (file, said!(lang, "demo-next-report")),
-            (format!("linerate explain {first}"), said!(lang, "demo-next-explain")),
-            ("linerate report".to_owned(), said!(lang, "demo-next-text")),
-            ("linerate results".to_owned(), said!(lang, "demo-next-results")),
-            ("linerate lab -- stream a b --udp".to_owned(), said!(lang, "demo-next-stream")),
+            (file, said!(lang, "demo-next-report", "every figure, with charts and caveats")),
+            (format!("linerate explain {first}"), said!(lang, "demo-next-explain", "the evidence for each limit")),
+            ("linerate report".to_owned(), said!(lang, "demo-next-text", "the report as text, or --out FILE")),
+            ("linerate results".to_owned(), said!(lang, "demo-next-results", "all runs that are kept")),
+            (
+                "linerate lab -- stream a b --udp".to_owned(),
+                said!(lang, "demo-next-stream", "one measurement in the lab"),
+            ),
         ];
         print("");
-        print(&overview::list(&said!(lang, "demo-next"), &next, &style()));
+        print(&overview::list(&said!(lang, "demo-next", "Where to go on"), &next, &style()));
         Ok(())
     }
 }
@@ -172,18 +175,20 @@ async fn measure(
     cancel: &watch::Receiver<bool>,
 ) -> Result<(), Failure> {
     let lang = language();
-    let rate =
-        bench.link.rate.map_or_else(|| said!(lang, "demo-links-differ"), |rate| said!(lang, "demo-links", rate = rate));
+    let rate = bench.link.rate.map_or_else(
+        || said!(lang, "demo-links-differ", "links of several rates"),
+        |rate| said!(lang, "demo-links", "links of {rate}", rate = rate),
+    );
     let picture = |middle: &str| format!("{} ---- {middle} ---- {}, {rate}", bench.hosts[0], bench.hosts[1]);
-    let cable = picture(&said!(lang, "demo-cable"));
+    let cable = picture(&said!(lang, "demo-cable", "cable"));
     if bench.device.kind == DeviceKind::None {
-        head(&said!(lang, "demo-path", path = cable), asked);
+        head(&said!(lang, "demo-path", "The path: {path}", path = cable), asked);
         return through(bench, path, asked, Vec::new(), runs, cancel).await;
     }
-    head(&said!(lang, "demo-tester-limit", path = cable), asked);
+    head(&said!(lang, "demo-tester-limit", "Tester limit: {path}", path = cable), asked);
     let known = calibration(bench, path, asked, cancel).await?;
     apart(asked);
-    head(&said!(lang, "demo-path", path = picture(&bench.device.kind.to_string())), asked);
+    head(&said!(lang, "demo-path", "The path: {path}", path = picture(&bench.device.kind.to_string())), asked);
     through(bench, path, asked, known, runs, cancel).await?;
     if runs.failure.is_some() {
         return Ok(());
@@ -193,7 +198,16 @@ async fn measure(
         return Ok(());
     }
     apart(asked);
-    head(&said!(lang, "demo-frames", known = KNOWN.to_string(), link = LINK), asked);
+    head(
+        &said!(
+            lang,
+            "demo-frames",
+            "Raw frames: p0 ---- device of {known} ---- p1, links of {link}",
+            known = KNOWN.to_string(),
+            link = LINK
+        ),
+        asked,
+    );
     runs.take(raw_frames(asked, results, cancel).await?);
     Ok(())
 }

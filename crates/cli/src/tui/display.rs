@@ -6,7 +6,7 @@ use super::state::State;
 use crate::interrupt;
 use crate::output::{say, style};
 use linerate_method::Progress;
-use linerate_model::{HostName, Record, StreamEvent, Task, Trial, TrialResult};
+use linerate_model::{HostName, Preparation, Record, StreamEvent, Task, Trial, TrialResult};
 use linerate_report::Language;
 use linerate_runner::{Event, Telling};
 use linerate_units::Nanos;
@@ -38,7 +38,7 @@ enum News {
     Started(Box<Record>),
     Happened(StreamEvent),
     Begins { progress: Progress, length: Option<Nanos> },
-    Preparing { host: HostName, doing: String },
+    Preparing { host: HostName, doing: Option<Preparation> },
     Ended(Box<TrialResult>),
 }
 
@@ -74,7 +74,7 @@ impl Display {
                 self.tell(News::Begins { progress: progress.clone(), length: length(trial) });
             }
             Event::Preparing { host, doing } => {
-                self.tell(News::Preparing { host: (*host).clone(), doing: (*doing).to_owned() });
+                self.tell(News::Preparing { host: (*host).clone(), doing: *doing });
             }
             Event::Ended { result } => self.tell(News::Ended(Box::new((*result).clone()))),
             _ => {}
@@ -153,7 +153,7 @@ fn apply(state: &mut Option<State>, news: News, language: Language) {
         (News::Started(record), state) => *state = Some(State::new(*record, language)),
         (News::Happened(event), Some(state)) => state.take(&event),
         (News::Begins { progress, length }, Some(state)) => state.schedule(progress, length),
-        (News::Preparing { host, doing }, Some(state)) => state.preparing(&host, &doing),
+        (News::Preparing { host, doing }, Some(state)) => state.preparing(&host, doing),
         (News::Ended(result), Some(state)) => state.ended(*result),
         // A run tells first that it has started.
         (_, None) => {}

@@ -243,7 +243,7 @@ fn loss_lines(state: &State) -> Vec<Line<'static>> {
         let share = Ratio { part: loss.lost, of: loss.of };
         lines.push(Line::raw(format!("runs before: {} of {} ({share})", grouped(loss.lost), grouped(loss.of))));
         let places = loss.places.named().into_iter().filter(|(_, count)| *count > 0);
-        lines.extend(places.map(|(place, count)| line(&format!("  {place}"), count)));
+        lines.extend(places.map(|(place, count)| line(&format!("  {}", place.english), count)));
     }
     lines
 }

@@ -4,7 +4,7 @@ use super::draw::draw;
 use super::state::State;
 use crate::snapshots::check;
 use linerate_method::{Progress, read_record};
-use linerate_model::{HostLoad, IntervalReport, Record, StreamEvent, Trial, TrialState};
+use linerate_model::{HostLoad, IntervalReport, Preparation, Record, StreamEvent, Trial, TrialState};
 use linerate_report::{Language, Style};
 use linerate_units::Nanos;
 use ratatui::Terminal;
@@ -118,7 +118,7 @@ fn transactions_have_a_rate_and_the_percentiles_of_latency() {
 fn before_the_first_load_the_display_says_what_is_prepared() {
     let (record, _) = record("stream-tcp", 0);
     let mut state = State::new(record, Language::English);
-    state.preparing(&"b".into(), "making 200 files");
+    state.preparing(&"b".into(), Some(Preparation::MakingFiles));
     check("tui", "preparing-80x24", &shown(&state, 80, 24));
 }
 

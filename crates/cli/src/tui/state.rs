@@ -2,8 +2,8 @@
 
 use linerate_method::{Progress, replay};
 use linerate_model::{
-    EndState, HostName, IntervalReport, Loss, Record, Repeats, StreamEvent, TaskKind, Transport, TrialResult,
-    TrialState,
+    EndState, HostName, IntervalReport, Loss, Preparation, Record, Repeats, StreamEvent, TaskKind, Transport,
+    TrialResult, TrialState,
 };
 use linerate_report::overview::{Line, lines};
 use linerate_report::{Language, LiveRate, live};
@@ -131,8 +131,8 @@ impl State {
     }
 
     /// Says what a host makes before the load begins.
-    pub(super) fn preparing(&mut self, host: &HostName, doing: &str) {
-        self.notice = if doing.is_empty() { String::new() } else { format!("{host}: {doing}") };
+    pub(super) fn preparing(&mut self, host: &HostName, doing: Option<Preparation>) {
+        self.notice = doing.map(|doing| format!("{host}: {doing}")).unwrap_or_default();
     }
 
     /// The share of the run that is done, from 0 to 1; none where its length is not known.

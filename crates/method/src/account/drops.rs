@@ -107,7 +107,15 @@ mod tests {
     fn of_fragments(drops: Drops) -> (Vec<(&'static str, u64)>, bool) {
         let (places, unsure) = drops.of_fragments(1_000, 7);
         assert_eq!(places.sum(), 1_000);
-        (places.named().into_iter().filter(|(_, count)| *count > 0).collect(), unsure)
+        (
+            places
+                .named()
+                .into_iter()
+                .filter(|(_, count)| *count > 0)
+                .map(|(place, count)| (place.english, count))
+                .collect(),
+            unsure,
+        )
     }
 
     #[test]

@@ -15,6 +15,7 @@
 
 use super::{bound, sum, trial};
 use crate::offered::{had_room, is_whole, of_number};
+use crate::terms;
 use linerate_model::{
     AddressTable, Caveat, CaveatKind, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FramesRun,
     FramesTask, LearningRate, Mac, Message, Trial, TrialResult, Vary, VaryField, VaryOrder, message,
@@ -378,7 +379,7 @@ impl AddressTest {
             learn_frames_per_s: self.learn_rate.get() as f64,
             learning,
             trials: self.trials,
-            verdict: Some(of_number("addresses", learned.into(), self.flooded.map(u64::from), self.firmness())),
+            verdict: Some(of_number(terms::ADDRESSES, learned.into(), self.flooded.map(u64::from), self.firmness())),
             caveats,
         }
     }

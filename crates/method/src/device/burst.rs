@@ -8,6 +8,7 @@
 use super::throughput::{AT_LINE, AT_TESTER_LIMIT, lines};
 use super::{bound, doubts, highest_load, sum, whole};
 use crate::offered::{is_whole, of_number};
+use crate::terms;
 use linerate_model::{
     BackToBack, BufferTime, BurstLengths, Caveat, CaveatKind, DevicePlan, Firmness, FrameStreamCounts, FramesRun,
     FramesTask, Limit, Message, MessageValue, Throughput, message,
@@ -244,7 +245,7 @@ impl BurstTest {
             (None, Some(frames)) => {
                 let unlimited = self.found.iter().any(|found| found.unlimited);
                 let longest = frames.max;
-                Some(of_number("frames in a row", longest, (!unlimited).then_some(longest + 1), firmness))
+                Some(of_number(terms::FRAMES_IN_A_ROW, longest, (!unlimited).then_some(longest + 1), firmness))
             }
             (None, None) => None,
         };

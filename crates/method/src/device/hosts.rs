@@ -27,6 +27,7 @@ use super::recovery::last_loss;
 use super::{bound, trial};
 use crate::latency::latency_if_any;
 use crate::offered::{Offer, had_room, of_number};
+use crate::terms;
 use linerate_model::{
     Caveat, CaveatKind, Confidence, DevicePlan, Firmness, FrameForm, FrameHeaders, FrameStream, FrameStreamCounts,
     FramesRun, FramesTask, Latency, Limit, Mac, MacRule, Message, NeighbourTable, PastNeighbours, SimulatedHosts,
@@ -344,7 +345,7 @@ impl HostTest {
             let text = message!("hosts-none-reached", "not one host was reached without loss");
             Verdict::new(Limit::CannotTell, Confidence::Low, vec![text])
         } else {
-            of_number("hosts", held.into(), lost_at.map(u64::from), firmness)
+            of_number(terms::HOSTS, held.into(), lost_at.map(u64::from), firmness)
         };
         NeighbourTable {
             frame_bytes: self.size.get(),

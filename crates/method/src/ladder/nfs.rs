@@ -1,6 +1,7 @@
 //! The layers of NFS, reads and writes: large transfers, several in flight, against the listener's own server in memory. Their headers, about 130 bytes a call, are half a per cent of a transfer: within the error of a gap.
 
 use super::{Facts, Figure, LadderRequest, Layer, efficiency};
+use crate::terms;
 use linerate_model::{
     FileSet, LadderPlan, LayerName, Message, MessageValue, NfsMix, NfsTask, Task, Transport, message, tcp_packet,
 };
@@ -79,13 +80,13 @@ impl Layer for NfsLayer {
             Transport::Udp => "--udp --transfer-size 32KiB",
         };
         let (asking, serving) = (result.cpu.sender.busiest_thread, result.cpu.receiver.busiest_thread);
-        let (end, busy) = if asking >= serving { ("asking", asking) } else { ("serving", serving) };
+        let (end, busy) = if asking >= serving { (terms::ASKING_END, asking) } else { (terms::SERVING_END, serving) };
         if busy >= BUSY {
             return Some(message!(
                 "ladder-next-nfs-busy",
                 "the {end} thread was busy for {busy} of the time: larger transfers (`linerate nfs {options}`) or \
                  --flows 4",
-                end = MessageValue::term("ladder-end", end),
+                end,
                 busy = MessageValue::percent(busy, 0),
                 options
             ));

@@ -2,6 +2,7 @@
 //! calls' own: their headers, and the processor time of a call and its reply; over UDP also that of fragments.
 
 use super::{Facts, Figure, LadderRequest, Layer, efficiency};
+use crate::terms;
 use linerate_model::{
     LadderPlan, LayerName, Message, MessageValue, RpcCall, RpcTask, Task, Transport, message, tcp_packet,
 };
@@ -64,13 +65,14 @@ impl Layer for Rpc {
             Transport::Udp => ("--udp", "32K,60K"),
         };
         let (calling, serving) = (result.cpu.sender.busiest_thread, result.cpu.receiver.busiest_thread);
-        let (end, busy) = if calling >= serving { ("calling", calling) } else { ("serving", serving) };
+        let (end, busy) =
+            if calling >= serving { (terms::CALLING_END, calling) } else { (terms::SERVING_END, serving) };
         if busy >= BUSY {
             return Some(message!(
                 "ladder-next-rpc-busy",
                 "the {end} thread was busy for {busy} of the time: larger calls (`linerate rpc {option} --sizes \
                  {larger}`) or --flows 4",
-                end = MessageValue::term("ladder-end", end),
+                end,
                 busy = MessageValue::percent(busy, 0),
                 option,
                 larger

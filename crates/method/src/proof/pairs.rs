@@ -12,8 +12,10 @@ use crate::context::Context;
 use crate::counterproof::RISEN;
 use crate::statistics::{Contrast, Scale};
 use crate::task::kind_of;
+use crate::terms;
 use linerate_model::{
-    Counterproof, Expects, Host, Interval, Limit, Measurement, PairPart, Repeats, Summary, Trial, TrialResult, Verdict,
+    Counterproof, Expects, Host, Interval, Limit, Measurement, PairPart, Repeats, Summary, Text, Trial, TrialResult,
+    Verdict,
 };
 
 /// Pairs that there are in any case.
@@ -189,7 +191,7 @@ pub(super) struct Lost {
     pub(super) share: f64,
     /// How many were sent.
     pub(super) of: f64,
-    pub(super) what: &'static str,
+    pub(super) what: &'static Text,
 }
 
 impl Lost {
@@ -198,10 +200,10 @@ impl Lost {
             // What never left its host was not lost on the path.
             (Some(loss), _) => {
                 let sent = loss.of - loss.places.not_sent - loss.places.sender_queue;
-                (loss.places.unaccounted, sent, "datagrams")
+                (loss.places.unaccounted, sent, terms::DATAGRAMS)
             }
-            (None, Some(tcp)) => (tcp.retransmits, tcp.segments, "segments"),
-            (None, None) => (0, 0, "datagrams"),
+            (None, Some(tcp)) => (tcp.retransmits, tcp.segments, terms::SEGMENTS),
+            (None, None) => (0, 0, terms::DATAGRAMS),
         };
         Self { share: lost as f64 / of.max(1) as f64, of: of as f64, what }
     }

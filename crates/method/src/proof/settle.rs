@@ -46,7 +46,7 @@ fn weigh(verdict: &mut Verdict, limit: Limit, pairs: &Pairs) {
             "{after} of {count} {what} were lost instead of {before}",
             after = percent(after),
             count = MessageValue::number(lost_then.of, 0),
-            what = MessageValue::term("counted", lost_then.what),
+            what = lost_then.what,
             before = percent(before)
         ),
         false => {

@@ -5,7 +5,8 @@ use super::Opinion;
 use super::facts::{
     Calls, CopyEnd, CopyFacts, End, FlowFacts, INTERRUPTED, NEARLY_OCCUPIED, OCCUPIED, Work, percent, time,
 };
-use linerate_model::{CopyStage, MessageValue, Support, WorkShare, message};
+use crate::terms;
+use linerate_model::{CopyStage, MessageValue, Support, Text, WorkShare, message};
 
 /// Drops by the NIC or the input queue beyond this are more than a burst now and then. (TCP takes a quarter of the rate away
 /// at a loss of this order over any but the shortest path.)
@@ -17,9 +18,9 @@ const CORE_BUSY: f64 = 0.9;
 pub(super) fn of_receiver(facts: &FlowFacts) -> Opinion {
     let end = &facts.receiver;
     let own = match facts.work {
-        Work::Transact => of_end(&of_requests(facts, end), "answering"),
-        Work::Tcp => of_stream(facts, end, "receiving"),
-        Work::Udp => hint_if_both_wait(facts, of_end(end, "receiving")),
+        Work::Transact => of_end(&of_requests(facts, end), terms::ANSWERING),
+        Work::Tcp => of_stream(facts, end, terms::RECEIVING),
+        Work::Udp => hint_if_both_wait(facts, of_end(end, terms::RECEIVING)),
     };
     let next = message!(
         "receiver-cpu-next",
@@ -78,7 +79,7 @@ fn at_most(waited: f64, busy: f64) -> Support {
 
 /// What an end of a stream says of its own time: nothing where both ends were ahead of the path, and never surely where soft interrupts
 /// took it, which may be anybody's.
-pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &str) -> Opinion {
+pub(super) fn of_stream(facts: &FlowFacts, end: &End, does: &'static Text) -> Opinion {
     let opinion = of_end(end, does);
     if opinion.support < Support::Hint || end.is_throttled() {
         return opinion;
@@ -146,12 +147,17 @@ pub(super) fn of_requests(facts: &FlowFacts, end: &End) -> End {
 }
 
 /// What the time says that the stages at one end of a copy took of the processor.
-pub(super) fn of_stages(facts: &CopyFacts, end: &CopyEnd, stages: &[CopyStage], whose: &str) -> Option<Opinion> {
+pub(super) fn of_stages(
+    facts: &CopyFacts,
+    end: &CopyEnd,
+    stages: &[CopyStage],
+    whose: &'static Text,
+) -> Option<Opinion> {
     if let Some((share, cores)) = end.throttled.filter(|_| end.is_throttled()) {
         let text = message!(
             "cpu-quota-of-copy",
             "The {whose} CPU quota ({cores} of a core) was used up in {share} of its periods.",
-            whose = MessageValue::term("whose", whose),
+            whose,
             cores = MessageValue::number(cores, 2),
             share = percent(share)
         );
@@ -162,7 +168,7 @@ pub(super) fn of_stages(facts: &CopyFacts, end: &CopyEnd, stages: &[CopyStage], 
         "cpu-stage",
         "Of the {whose} stages, {stage} used the CPU most: it was on a core for {busy} of the time and waited for \
          one for {waited}.",
-        whose = MessageValue::term("whose", whose),
+        whose,
         stage,
         busy = percent(cpu),
         waited = percent(queued)
@@ -187,22 +193,18 @@ pub(super) fn of_stages(facts: &CopyFacts, end: &CopyEnd, stages: &[CopyStage], 
 }
 
 /// What an end's own time says.
-pub(super) fn of_end(end: &End, does: &str) -> Opinion {
+pub(super) fn of_end(end: &End, does: &'static Text) -> Opinion {
     if end.unseen {
         return Opinion::new(
             Support::Unknown,
-            message!(
-                "cpu-unseen",
-                "The {does} host runs no agent, so its processor was not watched.",
-                does = MessageValue::term("does", does)
-            ),
+            message!("cpu-unseen", "The {does} host runs no agent, so its processor was not watched.", does),
         );
     }
     if let Some((share, cores)) = end.throttled.filter(|_| end.is_throttled()) {
         let text = message!(
             "cpu-quota",
             "The {does} host's CPU quota ({cores} of a core) was used up in {share} of its periods.",
-            does = MessageValue::term("does", does),
+            does,
             cores = MessageValue::number(cores, 2),
             share = percent(share)
         );
@@ -214,7 +216,7 @@ pub(super) fn of_end(end: &End, does: &str) -> Opinion {
             message!(
                 "cpu-polls",
                 "The {does} threads polled all the time (--busy-poll): that they were on a core does not say that they had work.",
-                does = MessageValue::term("does", does)
+                does
             ),
         );
     }
@@ -222,14 +224,14 @@ pub(super) fn of_end(end: &End, does: &str) -> Opinion {
         0.01.. => message!(
             "cpu-busy-and-waited",
             "The {does} threads were on a core for {busy} of the time and waited for one for {waited}.",
-            does = MessageValue::term("does", does),
+            does,
             busy = percent(end.busy),
             waited = percent(end.waited)
         ),
         _ => message!(
             "cpu-busy",
             "The {does} threads were on a core for {busy} of the time.",
-            does = MessageValue::term("does", does),
+            does,
             busy = percent(end.busy)
         ),
     };

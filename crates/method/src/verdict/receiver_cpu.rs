@@ -3,6 +3,7 @@
 use super::Opinion;
 use super::facts::{CopyFacts, FlowFacts};
 use super::processor::{of_receiver, of_stages};
+use crate::terms;
 use linerate_model::{CopyStage, LimitPlace, message};
 
 pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
@@ -20,6 +21,6 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         "receiver-cpu-next-copy",
         "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) takes more."
     );
-    of_stages(facts, &facts.destination, &DESTINATION_STAGES, "destination's")
+    of_stages(facts, &facts.destination, &DESTINATION_STAGES, terms::DESTINATIONS)
         .map(|opinion| opinion.at(LimitPlace::ReceiverHost).then(next))
 }

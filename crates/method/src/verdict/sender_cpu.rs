@@ -3,6 +3,7 @@
 use super::Opinion;
 use super::facts::{CopyFacts, FlowFacts, Work, percent};
 use super::processor::{of_end, of_requests, of_stages, of_stream};
+use crate::terms;
 use linerate_model::{CopyStage, LimitPlace, Support, message};
 
 /// A sender that kept so much of its load is fast enough for it.
@@ -17,7 +18,7 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
 fn of_sender(facts: &FlowFacts) -> Option<Opinion> {
     let end = &facts.sender;
     if facts.work == Work::Transact {
-        return Some(of_end(&of_requests(facts, end), "asking"));
+        return Some(of_end(&of_requests(facts, end), terms::ASKING));
     }
     if let Some(offer) = facts.offer.filter(|offer| offer.sent >= KEPT) {
         return Some(Opinion::new(
@@ -40,7 +41,7 @@ fn of_sender(facts: &FlowFacts) -> Option<Opinion> {
     }
     let lost = facts.lost_behind_sender();
     if lost > OUTRUN && end.is_throttled() {
-        let text = of_end(end, "sending").text.and(message!(
+        let text = of_end(end, terms::SENDING).text.and(message!(
             "sender-cpu-lost-at-once",
             "It sends in bursts, of which {share} was lost downstream.",
             share = percent(lost)
@@ -55,7 +56,7 @@ fn of_sender(facts: &FlowFacts) -> Option<Opinion> {
         );
         return Some(Opinion::new(Support::Against, text));
     }
-    Some(of_stream(facts, end, "sending").then(message!(
+    Some(of_stream(facts, end, terms::SENDING).then(message!(
         "sender-cpu-next",
         "A faster core, a larger message, offloads, or more flows on more cores (--flows) send more."
     )))
@@ -71,6 +72,6 @@ pub(super) fn of_copy(facts: &CopyFacts) -> Option<Opinion> {
         "sender-cpu-next-copy",
         "A faster core, more lanes on more cores (--lanes), or no verification (--no-verify) sends more."
     );
-    of_stages(facts, &facts.source, &SOURCE_STAGES, "source's")
+    of_stages(facts, &facts.source, &SOURCE_STAGES, terms::SOURCES)
         .map(|opinion| opinion.at(LimitPlace::SenderHost).then(next))
 }

@@ -10,6 +10,7 @@ use super::facts::{
     percent, time,
 };
 use super::{Opinion, processor, support};
+use crate::terms;
 use linerate_model::{CopyStage, LimitPlace, Message, MessageValue, NfsClass, Support, message};
 
 /// With so many of the calls in flight in the server, nothing else could make them much faster.
@@ -110,9 +111,9 @@ fn classes(calls: &Calls) -> Option<Message> {
     match (slowest, fastest) {
         (Some((slow, longest)), Some((fast, shortest))) if *longest > CLASSES_APART * shortest => {
             let name = |class: &NfsClass| match class {
-                NfsClass::Read => MessageValue::term("operations", "reads"),
-                NfsClass::Write => MessageValue::term("operations", "writes"),
-                NfsClass::Other => MessageValue::term("operations", "other operations"),
+                NfsClass::Read => terms::READS,
+                NfsClass::Write => terms::WRITES,
+                NfsClass::Other => terms::OTHER_OPERATIONS,
             };
             Some(message!(
                 "server-classes",

@@ -5,7 +5,8 @@ use super::facts::{
     NOTABLE_LOSS, OCCUPIED, Pace, RETURN_LOSS, Tcp, TcpCourse, USUAL_LOSS, Work, bits, percent, time,
 };
 use super::{Opinion, support};
-use linerate_model::{CopyStage, LimitPlace, Message, MessageValue, Steadiness, Support, message};
+use crate::terms;
+use linerate_model::{CopyStage, LimitPlace, Message, MessageValue, Steadiness, Support, Text, message};
 
 /// No path is so bad that it loses this share by chance, and still carries what it does.
 const MOST: f64 = 0.5;
@@ -101,13 +102,13 @@ fn on_path_of_datagrams(facts: &FlowFacts) -> Option<Opinion> {
 
 /// A shaper at one of the hosts themselves, which its own queue shows.
 fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
-    let text = |interface: &InterfaceFacts, whose: &str| {
+    let text = |interface: &InterfaceFacts, whose: &'static Text| {
         message!(
             "shaper-at-host",
             "Packets stood in the queue of interface {interface} of the {whose} host for {share} of the time, and \
              it held them back {per_s} times a second.",
             interface = &interface.name,
-            whose = MessageValue::term("whose", whose),
+            whose,
             share = percent(interface.waiting),
             per_s = MessageValue::number(interface.held_back_per_s, 0)
         )
@@ -117,7 +118,7 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
             "shaper-next-sender",
             "Look at the sending host's own queueing discipline (tc qdisc): it has a rate set."
         );
-        let opinion = Opinion::new(Support::Strong, text(&facts.outbound, "sending"));
+        let opinion = Opinion::new(Support::Strong, text(&facts.outbound, terms::SENDING));
         return Some(opinion.at(LimitPlace::SenderQueue).then(next));
     }
     let lost = facts
@@ -156,7 +157,7 @@ fn at_a_host(facts: &FlowFacts) -> Option<Opinion> {
             "shaper-next-receiver",
             "Look at the receiving host's own queueing discipline (tc qdisc): acknowledgements wait in it."
         );
-        let opinion = Opinion::new(Support::Strong, text(&facts.inbound, "receiving"));
+        let opinion = Opinion::new(Support::Strong, text(&facts.inbound, terms::RECEIVING));
         return Some(opinion.at(LimitPlace::ReturnPath).then(next));
     }
     None

@@ -2,7 +2,8 @@
 
 use super::Opinion;
 use super::facts::{FlowFacts, NEARLY_OCCUPIED, NOTABLE_LOSS, Work, percent};
-use linerate_model::{LimitPlace, MessageValue, Support, message};
+use crate::terms;
+use linerate_model::{LimitPlace, Support, message};
 
 /// A core with so much of its time in interrupts takes no more packets.
 const FULL: f64 = 0.9;
@@ -21,14 +22,14 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         () => Some(LimitPlace::SenderHost),
     };
     let whose = match place {
-        Some(LimitPlace::SenderHost) => "sending host",
-        Some(_) => "receiving host",
-        None => "machine",
+        Some(LimitPlace::SenderHost) => terms::SENDING_HOST,
+        Some(_) => terms::RECEIVING_HOST,
+        None => terms::MACHINE,
     };
     let text = message!(
         "softirq-cpu-share",
         "A core of the {whose} spent {share} of its time on soft interrupts.",
-        whose = MessageValue::term("whose", whose),
+        whose,
         share = percent(share)
     );
     // Of requests one after the other an interrupt is part of each, and no queue of them stands.

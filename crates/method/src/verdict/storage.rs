@@ -2,14 +2,14 @@
 
 use super::Opinion;
 use super::facts::{CopyEnd, percent};
-use linerate_model::{Message, MessageValue, Support, message};
+use linerate_model::{Message, Support, Text, message};
 
 /// Threads that a quota stops look as if they waited for what they were about to do.
-pub(super) fn stopped(end: &str) -> Opinion {
+pub(super) fn stopped(end: &'static Text) -> Opinion {
     let text = message!(
         "storage-stopped",
         "The {whose} host was stopped by its CPU quota, so waiting for storage cannot be told from that.",
-        whose = MessageValue::term("whose", end)
+        whose = end
     );
     Opinion::new(Support::Unknown, text)
 }

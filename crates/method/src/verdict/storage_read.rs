@@ -3,6 +3,7 @@
 use super::facts::{CopyFacts, percent};
 use super::storage::{of_disk, stopped};
 use super::{Opinion, support};
+use crate::terms;
 use linerate_model::{CopyStage, LimitPlace, message};
 
 /// The stages that read from storage.
@@ -13,7 +14,7 @@ pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
         return None;
     }
     if facts.source.is_throttled() {
-        return Some(stopped("reading"));
+        return Some(stopped(terms::READING));
     }
     let (stage, share) = facts.most_blocked(&STAGES);
     let stage = stage?;

@@ -3,6 +3,7 @@
 use super::facts::{CopyFacts, percent};
 use super::storage::{of_disk, stopped};
 use super::{Opinion, support};
+use crate::terms;
 use linerate_model::{CopyStage, LimitPlace, message};
 
 pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
@@ -10,7 +11,7 @@ pub(super) fn weigh(facts: &CopyFacts) -> Option<Opinion> {
         return None;
     }
     if facts.destination.is_throttled() {
-        return Some(stopped("writing"));
+        return Some(stopped(terms::WRITING));
     }
     let mut beside = vec![CopyStage::Create, CopyStage::Write];
     beside.extend(facts.reads_back.then_some(CopyStage::Verify));

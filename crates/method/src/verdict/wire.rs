@@ -32,7 +32,7 @@ fn of_requests(facts: &FlowFacts) -> Option<Opinion> {
         "Requests, answers and what they are acknowledged by filled {share} of the line at interface {interface} of the {whose} host.",
         share = percent(line.share),
         interface = &line.interface.name,
-        whose = MessageValue::term("whose", line.whose)
+        whose = line.whose
     );
     let support = match line.share {
         FULL.. => Support::Strong,

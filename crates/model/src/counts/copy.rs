@@ -1,72 +1,41 @@
 //! What hosts count of a copy.
 
+use crate::named;
 use crate::{Histogram, HostName, MessageValue, TcpFlow};
 use linerate_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A stage of the pipeline, in the order in which data passes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CopyStage {
-    /// Finds files and folders.
-    List,
-    /// Opens files.
-    Open,
-    /// Reads them.
-    Read,
-    /// Hashes what was read.
-    Hash,
-    /// Hands it to the network.
-    Send,
-    /// Takes it from the network.
-    Receive,
-    /// Hashes what was received and compares.
-    Verify,
-    /// Makes folders and opens new files.
-    Create,
-    /// Writes them.
-    Write,
-    /// Makes them durable as asked, and gives them their names.
-    Sync,
-}
-
-impl CopyStage {
-    /// All of them, in order.
-    pub const ALL: [Self; 10] = [
-        Self::List,
-        Self::Open,
-        Self::Read,
-        Self::Hash,
-        Self::Send,
-        Self::Receive,
-        Self::Verify,
-        Self::Create,
-        Self::Write,
-        Self::Sync,
-    ];
-
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::List => "list",
-            Self::Open => "open",
-            Self::Read => "read",
-            Self::Hash => "hash",
-            Self::Send => "send",
-            Self::Receive => "receive",
-            Self::Verify => "verify",
-            Self::Create => "create",
-            Self::Write => "write",
-            Self::Sync => "sync",
-        }
+named! {
+    /// A stage of the pipeline, in the order in which data passes.
+    pub enum CopyStage as "stage" {
+        /// Finds files and folders.
+        List = "list", "list";
+        /// Opens files.
+        Open = "open", "open";
+        /// Reads them.
+        Read = "read", "read";
+        /// Hashes what was read.
+        Hash = "hash", "hash";
+        /// Hands it to the network.
+        Send = "send", "send";
+        /// Takes it from the network.
+        Receive = "receive", "receive";
+        /// Hashes what was received and compares.
+        Verify = "verify", "verify";
+        /// Makes folders and opens new files.
+        Create = "create", "create";
+        /// Writes them.
+        Write = "write", "write";
+        /// Makes them durable as asked, and gives them their names.
+        Sync = "sync", "sync";
     }
 }
 
 impl From<CopyStage> for MessageValue {
     fn from(stage: CopyStage) -> Self {
-        Self::term("stage", stage.name())
+        stage.text().into()
     }
 }
 

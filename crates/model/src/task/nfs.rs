@@ -1,6 +1,7 @@
 //! Operations on an NFS version 3 server (RFC 1813): what a trial asks of it, and what it counts.
 
 use crate::checked::{OutOfRange, check_when_read, rate, within};
+use crate::named;
 use crate::{Arrivals, Histogram, Net, Path, Transport};
 use linerate_units::{ByteCount, Nanos, OpRate};
 use schemars::JsonSchema;
@@ -102,25 +103,15 @@ impl fmt::Display for NfsOperation {
     }
 }
 
-/// Operations of one kind: those that carry data, and all others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum NfsClass {
-    /// Read.
-    Read,
-    /// Write.
-    Write,
-    /// Everything else.
-    Other,
-}
-
-impl fmt::Display for NfsClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Other => "other",
-        })
+named! {
+    /// Operations of one kind: those that carry data, and all others.
+    pub enum NfsClass as "class" {
+        /// Read.
+        Read = "read", "read";
+        /// Write.
+        Write = "write", "write";
+        /// Everything else.
+        Other = "other", "other";
     }
 }
 

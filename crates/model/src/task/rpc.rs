@@ -1,25 +1,26 @@
 //! Calls to an ONC RPC server (RFC 5531): what a trial asks of it.
 
 use crate::checked::{OutOfRange, check_when_read, rate, within};
+use crate::named;
 use crate::{Arrivals, Net, Path, Transport};
 use linerate_units::{ByteCount, OpRate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
-/// What one call of linerate's own RPC program does (docs/linerate.x).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RpcCall {
-    /// Nothing there, nothing back.
-    Null,
-    /// A unit of data there: memory-to-memory write.
-    #[default]
-    Write,
-    /// A unit of data back: memory-to-memory read.
-    Read,
-    /// A unit of data there and the same back.
-    Echo,
+named! {
+    /// What one call of linerate's own RPC program does (docs/linerate.x).
+    #[derive(Default)]
+    pub enum RpcCall as "call" {
+        /// Nothing there, nothing back.
+        Null = "null", "null";
+        /// A unit of data there: memory-to-memory write.
+        #[default]
+        Write = "write", "write";
+        /// A unit of data back: memory-to-memory read.
+        Read = "read", "read";
+        /// A unit of data there and the same back.
+        Echo = "echo", "echo";
+    }
 }
 
 impl RpcCall {
@@ -31,17 +32,6 @@ impl RpcCall {
     /// Data travel from the server to the caller.
     pub fn carries_back(self) -> bool {
         matches!(self, Self::Read | Self::Echo)
-    }
-}
-
-impl fmt::Display for RpcCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Null => "null",
-            Self::Write => "write",
-            Self::Read => "read",
-            Self::Echo => "echo",
-        })
     }
 }
 

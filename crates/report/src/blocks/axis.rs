@@ -73,7 +73,7 @@ impl Axis {
 
     /// The title of an axis: what it shows, and in which unit.
     pub fn titled(lang: Language, what: &str, unit: &str) -> String {
-        if unit.is_empty() { what.to_owned() } else { [what, unit].join(&said!(lang, "list-comma")) }
+        if unit.is_empty() { what.to_owned() } else { [what, unit].join(&said!(lang, "list-comma", ", ")) }
     }
 
     /// A linear axis around what lies between `low` and `high`, near each other and maybe far from zero. `one` is the value of its
@@ -126,7 +126,7 @@ pub(crate) fn latency_axis(lang: Language, low: f64, high: f64) -> Axis {
     let fine: Vec<f64> = rounds(&[1.0, 2.0, 5.0]).filter(inside).collect();
     let ticks = if fine.len() <= 10 { fine } else { rounds(&[1.0]).filter(inside).collect() };
     Axis {
-        title: said!(lang, "charts-axis-latency"),
+        title: said!(lang, "charts-axis-latency", "latency (logarithmic)"),
         scale: Scale::Log(low, high),
         ticks: ticks.into_iter().map(|value| (value, nanos(value as u64))).collect(),
     }
@@ -145,7 +145,7 @@ pub fn rate_axis(lang: Language, title: String, unit: &str, low: f64, high: f64)
         (value, format!("{} {prefix}{unit}", (value / one).round()))
     };
     Axis {
-        title: said!(lang, "charts-axis-logarithmic", axis = title),
+        title: said!(lang, "charts-axis-logarithmic", "{axis} (logarithmic)", axis = title),
         scale: Scale::Log(low, high),
         ticks: powers.map(|power| tick(10f64.powi(power))).collect(),
     }

@@ -1,8 +1,10 @@
 //! A chart with its table.
 
 use crate::blocks::axis::{Axis, Scale, latency_axis};
+use crate::blocks::columns;
 use crate::blocks::drawing::{Drawing, GroupPanel, Panels, Point, Series};
 use crate::blocks::table::{Column, Table};
+use crate::column;
 use crate::figures::{grouped, nanos};
 use crate::language::Language;
 use crate::said;
@@ -65,7 +67,7 @@ pub const SERIES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 pub(crate) fn distributions(
     lang: Language,
     title: String,
-    one: &'static str,
+    one: Column,
     curves: Vec<(String, &Latency)>,
 ) -> Option<Chart> {
     let timed: Vec<_> =
@@ -77,7 +79,7 @@ pub(crate) fn distributions(
     let high = timed.iter().map(|(_, l)| l.max).max()? as f64;
     let x = latency_axis(lang, low, high);
     let y = Axis {
-        title: said!(lang, "charts-axis-share-answered"),
+        title: said!(lang, "charts-axis-share-answered", "share answered within"),
         scale: Scale::Nines(nines),
         ticks: [
             (0.0, "0"),
@@ -102,7 +104,7 @@ pub(crate) fn distributions(
                 (l.p90, 0.9, "p90".to_owned()),
                 (l.p99, 0.99, "p99".to_owned()),
                 (l.p999, 0.999, "p99.9".to_owned()),
-                (l.max, 1.0, said!(lang, "charts-slowest")),
+                (l.max, 1.0, said!(lang, "charts-slowest", "slowest")),
             ];
             let point = |(time, share, percentile): (u64, f64, String)| Point {
                 x: time as f64,
@@ -111,6 +113,7 @@ pub(crate) fn distributions(
                 label: said!(
                     lang,
                     "charts-point-percentile",
+                    "{name}: {percentile} {time} of {count} timed",
                     name = name,
                     percentile = percentile,
                     count = l.count,
@@ -133,14 +136,14 @@ pub(crate) fn distributions(
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new(one),
-            Column::new("column-timed"),
-            Column::new("column-fastest"),
-            Column::new("column-p50"),
-            Column::new("column-p90"),
-            Column::new("column-p99"),
-            Column::new("column-p999"),
-            Column::new("column-charts-slowest"),
+            one,
+            column!("column-timed", "timed", "how many were timed"),
+            column!("column-fastest", "fastest", "the shortest"),
+            columns::P50,
+            columns::P90,
+            columns::P99,
+            columns::P999,
+            column!("column-charts-slowest", "slowest", "the longest"),
         ],
         rows: timed.iter().map(row).collect(),
     };

@@ -46,8 +46,13 @@ impl HeatMap {
         let fields = self.values.into_iter().map(|row| row.into_iter().map(|told| told.map(field)).collect());
         let [row_title, column_title] = self.titles;
         let map = Heat { row_title, column_title, rows: self.rows, columns: self.columns, fields: fields.collect() };
-        let title = said!(lang, "heat-map-title", title = self.title, unit = unit);
-        let legend = said!(lang, "heat-map-legend", range = range(lang, low, high, self.unit));
+        let title = said!(lang, "heat-map-title", "{title}, {unit}", title = self.title, unit = unit);
+        let legend = said!(
+            lang,
+            "heat-map-legend",
+            "the stronger the colour, the higher: {range}",
+            range = range(lang, low, high, self.unit)
+        );
         Some(Chart { drawing: Drawing::Heat(map), legend: vec![("heat", legend)], table: self.table, title })
     }
 }

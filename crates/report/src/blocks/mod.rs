@@ -2,6 +2,7 @@
 
 pub(crate) mod axis;
 pub(crate) mod chart;
+pub mod columns;
 pub(crate) mod drawing;
 pub(crate) mod heat_map;
 pub(crate) mod section;

@@ -1,6 +1,7 @@
 //! Tables of text cells, for every form of report.
 
 use crate::language::Language;
+use linerate_model::Text;
 
 /// A table of text cells.
 #[derive(Clone)]
@@ -27,8 +28,8 @@ pub struct Column {
 
 #[derive(Clone)]
 enum Head {
-    /// Message of linerate.
-    Key(&'static str),
+    /// Texts of linerate.
+    Text { title: &'static Text, meaning: &'static Text },
     /// Name given by a study.
     Named { title: String, meaning: String },
 }
@@ -46,9 +47,9 @@ impl Table {
 }
 
 impl Column {
-    /// A column that always stays. Its words are the message of that key, and its attribute `meaning`.
-    pub const fn new(key: &'static str) -> Self {
-        Self { head: Head::Key(key), rank: 0, words: false, bars: None }
+    /// A column that always stays; [`crate::column!`] writes it shorter.
+    pub const fn new(title: &'static Text, meaning: &'static Text) -> Self {
+        Self { head: Head::Text { title, meaning }, rank: 0, words: false, bars: None }
     }
 
     /// Sets the rank: narrow outputs leave out columns of the highest rank first.
@@ -74,7 +75,7 @@ impl Column {
     /// Returns the short title.
     pub fn title(&self, lang: Language) -> String {
         match &self.head {
-            Head::Key(key) => lang.tell(key, &[]),
+            Head::Text { title, .. } => lang.text(title),
             Head::Named { title, .. } => title.clone(),
         }
     }
@@ -82,13 +83,28 @@ impl Column {
     /// Returns a sentence on what the column counts.
     pub fn meaning(&self, lang: Language) -> String {
         match &self.head {
-            Head::Key(key) => lang.meaning(key),
+            Head::Text { meaning, .. } => lang.text(meaning),
             Head::Named { meaning, .. } => meaning.clone(),
         }
     }
 
-    /// Whether it is the column of this key.
-    pub(crate) fn is(&self, key: &str) -> bool {
-        matches!(self.head, Head::Key(own) if own == key)
+    /// Returns whether both are the same column of linerate's own.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        match (&self.head, &other.head) {
+            (Head::Text { title, .. }, Head::Text { title: others, .. }) => title.key == others.key,
+            _ => false,
+        }
     }
+}
+
+/// Returns a [`Column`] from its key, its title and what it counts:
+/// `column!("column-limit", "limit", "What limited the result.")`.
+#[macro_export]
+macro_rules! column {
+    ($key:literal, $title:literal, $meaning:literal) => {
+        $crate::Column::new(
+            $crate::linerate_model::text!($key, $title),
+            $crate::linerate_model::text!(concat!($key, ".meaning"), $meaning),
+        )
+    };
 }

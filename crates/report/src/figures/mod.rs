@@ -102,12 +102,14 @@ pub(crate) fn cost_ns(value: f64) -> Option<String> {
 /// Count and spread of the runs: `3 runs, 940 to 942 Mbit/s`. `show` writes one value with its unit.
 pub(crate) fn spread(lang: Language, summary: &Summary, show: impl Fn(f64) -> Option<String>) -> String {
     match (summary.runs, show(summary.low), show(summary.high)) {
-        (0 | 1, ..) => said!(lang, "figures-runs", runs = 1_u32),
-        (runs, Some(low), Some(high)) if low == high => said!(lang, "figures-runs-all", runs = runs, value = high),
-        (runs, Some(low), Some(high)) => {
-            said!(lang, "figures-runs-range", runs = runs, range = range(lang, &low, &high))
+        (0 | 1, ..) => said!(lang, "figures-runs", if runs == 1 { "1 run" } else { "{runs} runs" }, runs = 1_u32),
+        (runs, Some(low), Some(high)) if low == high => {
+            said!(lang, "figures-runs-all", "{runs} runs, all {value}", runs = runs, value = high)
         }
-        (runs, ..) => said!(lang, "figures-runs", runs = runs),
+        (runs, Some(low), Some(high)) => {
+            said!(lang, "figures-runs-range", "{runs} runs, {range}", runs = runs, range = range(lang, &low, &high))
+        }
+        (runs, ..) => said!(lang, "figures-runs", if runs == 1 { "1 run" } else { "{runs} runs" }, runs = runs),
     }
 }
 
@@ -115,15 +117,15 @@ pub(crate) fn spread(lang: Language, summary: &Summary, show: impl Fn(f64) -> Op
 pub fn range(lang: Language, low: &str, high: &str) -> String {
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, unit)), Some((_, other))) if unit == other => {
-            said!(lang, "figures-to", number = number, high = high)
+            said!(lang, "figures-to", "{number} to {high}", number = number, high = high)
         }
-        _ => said!(lang, "comparison-to", low = low, high = high),
+        _ => said!(lang, "comparison-to", "{low} to {high}", low = low, high = high),
     }
 }
 
 /// Returns a time in words and in UTC: `21 November 2026, 09:30 UTC`.
 pub(crate) fn moment(lang: Language, unix_ns: u64) -> String {
-    let format = said!(lang, "moment-format");
+    let format = said!(lang, "moment-format", "%-d %B %Y, %H:%M UTC");
     jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
         .map_or_else(|_| MISSING.to_owned(), |time| time.strftime(&format).to_string())
 }

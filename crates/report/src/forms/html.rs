@@ -31,11 +31,15 @@ pub fn linked_html<'a>(
     let name = ids.join(" ");
     let carried = if abridged {
         let data = Data::Csv(crate::forms::csv::csv(records));
-        Carried { name: Some(&name), label: &said!(lang, "html-download-the-figures-csv"), data }
+        Carried {
+            name: Some(&name),
+            label: &said!(lang, "html-download-the-figures-csv", "Download the figures (CSV)"),
+            data,
+        }
     } else {
         Carried {
             name: None,
-            label: &said!(lang, "html-download-the-record-json"),
+            label: &said!(lang, "html-download-the-record-json", "Download the record (JSON)"),
             data: Data::Json(crate::forms::json::json(records)),
         }
     };
@@ -47,8 +51,8 @@ pub fn linked_html<'a>(
         about: Some(html! { (document.about) }),
         main: html! {
             @if let Some(command) = command {
-                p.command data-copy=(said!(lang, "html-copy")) data-copied=(said!(lang, "html-copied")) {
-                    span { (said!(lang, "html-repeat")) } " "
+                p.command data-copy=(said!(lang, "html-copy", "Copy")) data-copied=(said!(lang, "html-copied", "Copied")) {
+                    span { (said!(lang, "html-repeat", "To repeat it:")) } " "
                     // Commands are English in every language.
                     code lang=[lang.foreign_tag()] {
                         @for (index, word) in command.split(' ').enumerate() {
@@ -62,11 +66,11 @@ pub fn linked_html<'a>(
             @for one in &document.sections { (section(lang, one)) }
         },
         footer: html! {
-            (said!(lang, "html-written-by", version = version)) " "
+            (said!(lang, "html-written-by", "Written by linerate {version}.", version = version)) " "
             @if abridged {
-                (said!(lang, "html-figures-embedded")) " " (said!(lang, "html-trials-left-out", id = shell_word(&name)))
+                (said!(lang, "html-figures-embedded", "The figures are embedded in this file; nothing is fetched from elsewhere.")) " " (said!(lang, "html-trials-left-out", "Its trials are not in this file: `linerate report {id} --format json` has them.", id = shell_word(&name)))
             } @else {
-                (said!(lang, "html-record-embedded"))
+                (said!(lang, "html-record-embedded", "The record is embedded in this file; nothing is fetched from elsewhere."))
             }
         },
         downloads: None,
@@ -109,7 +113,8 @@ fn section(lang: Language, section: &Section) -> Markup {
 /// Renders the help on zooming charts over time, which the page's script shows.
 fn zoom_help(lang: Language) -> Markup {
     html! {
-        p.zoom hidden { (said!(lang, "html-zoom")) " " button type="button" hidden { (said!(lang, "html-zoom-whole")) } }
+        p.zoom hidden { (said!(lang, "html-zoom", "Drag across a chart to zoom in: all charts of the result follow. Keys on a chart: + and - zoom, Shift with \
+             arrows moves, 0 shows the whole time.")) " " button type="button" hidden { (said!(lang, "html-zoom-whole", "Show the whole time")) } }
     }
 }
 
@@ -156,7 +161,7 @@ fn told(lang: Language, entry: &Entry) -> Markup {
         @if let Some(first) = lead.first() { p { (prose(lang, first)) } }
         @if lead.len() > 1 { p.rest { (prose(lang, &wording::in_a_row(&lead[1..]))) } }
         @if !rest.is_empty() {
-            details { summary { (said!(lang, "html-more")) } p.rest { (prose(lang, &wording::in_a_row(rest))) } }
+            details { summary { (said!(lang, "html-more", "More about this result")) } p.rest { (prose(lang, &wording::in_a_row(rest))) } }
         }
         @if let Some(folded) = &entry.folded {
             details {

@@ -1,6 +1,7 @@
 //! Texts, charts and tables as HTML.
 
 use crate::blocks::chart::Chart;
+use crate::blocks::columns;
 use crate::blocks::table::{Column, Table};
 use crate::figures::{MISSING, words};
 use crate::language::Language;
@@ -43,7 +44,7 @@ pub fn figure(lang: Language, chart: &Chart) -> Markup {
             div.drawing.wide { (chart.drawn()) }
             div.drawing.narrow { (chart.drawn_narrow()) }
             details {
-                summary { (said!(lang, "html-as-table")) }
+                summary { (said!(lang, "html-as-table", "The same as a table")) }
                 (scrolling(lang, &chart.table))
             }
         }
@@ -55,7 +56,7 @@ pub(crate) fn with_meanings(lang: Language, table: &Table) -> Markup {
     html! {
         (scrolling(lang, table))
         details.columns {
-            summary { (said!(lang, "html-columns")) }
+            summary { (said!(lang, "html-columns", "What the columns mean")) }
             ul.meanings { @for column in &table.columns[1..] { li { b { (column.title(lang)) } ": " (column.meaning(lang)) } } }
         }
     }
@@ -67,7 +68,7 @@ fn cell(lang: Language, column: &Column, (row, at): (usize, usize), text: &Optio
     html! {
         @match (text, bar) {
             (Some(text), _) if at == 0 => th scope="row" { (text) },
-            (Some(text), _) if column.is("column-limit") => td { span.chip { (text) } },
+            (Some(text), _) if column.is(&columns::LIMIT) => td { span.chip { (text) } },
             (Some(text), Some(length)) => td.bar style=(format!("--part:{:.1}%", length.clamp(0.0, 1.0) * 100.0)) { (text) },
             (Some(text), None) if column.words => td { (prose(lang, text)) },
             (Some(text), None) => td { (text) },

@@ -37,6 +37,14 @@ pub fn answer<'a>(records: impl Into<Records<'a>>, style: &Style) -> String {
         page.table(&with_bars(&table));
     }
     page.blank();
-    page.paragraph("", &said!(style.language, "answer-more", id = document.ids.join(", ")));
+    page.paragraph(
+        "",
+        &said!(
+            style.language,
+            "answer-more",
+            "More: -v, `linerate explain`, `linerate report`. Record {id}",
+            id = document.ids.join(", ")
+        ),
+    );
     page.finish(style.unicode)
 }

@@ -1,7 +1,9 @@
 //! Records held against each other, for a terminal and for a page.
 
 use crate::blocks::chart::{Chart, SERIES, distributions};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::columns;
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{MISSING, grouped, nanos, per_second, plain, rate};
 use crate::forms::markup::{figure, prose, with_meanings};
 use crate::forms::page::{Page, Style};
@@ -19,9 +21,22 @@ use maud::{Markup, html};
 pub fn comparison(found: &Comparison, style: &Style) -> String {
     let lang = style.language;
     let mut page = Page::new(style);
-    page.heading(&said!(lang, "comparison-compared-with", after = ids(&found.after), before = ids(&found.before)));
+    page.heading(&said!(
+        lang,
+        "comparison-compared-with",
+        "{after} compared with {before}",
+        after = ids(&found.after),
+        before = ids(&found.before)
+    ));
     if found.figures.is_empty() {
-        page.paragraph("", &said!(lang, "comparison-the-records-have-no"));
+        page.paragraph(
+            "",
+            &said!(
+                lang,
+                "comparison-the-records-have-no",
+                "The records have no measurement in common, so there is nothing to compare."
+            ),
+        );
     } else {
         summary(lang, found).iter().for_each(|line| page.paragraph("", line));
         page.blank();
@@ -39,7 +54,7 @@ pub fn comparison(found: &Comparison, style: &Style) -> String {
 pub fn comparison_html(lang: Language, found: &Comparison) -> Markup {
     html! {
         @if found.figures.is_empty() {
-            p { (said!(lang, "comparison-the-records-have-no")) }
+            p { (said!(lang, "comparison-the-records-have-no", "The records have no measurement in common, so there is nothing to compare.")) }
         } @else {
             @for line in summary(lang, found) { p { (prose(lang, &line)) } }
             (with_meanings(lang, &table(lang, found)))
@@ -65,7 +80,7 @@ fn in_both<'a>(before: &'a Record, after: &'a Record) -> impl Iterator<Item = (&
 }
 
 fn compared_runs(lang: Language, before: &Record, after: &Record) -> Option<Chart> {
-    let words = [said!(lang, "comparison-before"), said!(lang, "comparison-after")];
+    let words = [said!(lang, "comparison-before", "before"), said!(lang, "comparison-after", "after")];
     let alike = in_both(before, after).filter(|(one, other)| one.quantity == other.quantity);
     let groups = alike.map(|(one, other)| {
         let pair = SERIES.into_iter().zip([one, other]).zip(words.clone());
@@ -79,18 +94,27 @@ fn compared_runs(lang: Language, before: &Record, after: &Record) -> Option<Char
         Group { name: plain(&one.name), members: members.collect() }
     });
     let legend = SERIES.into_iter().zip(words.clone()).collect();
-    runs::chart(lang, said!(lang, "comparison-title-runs"), "column-result", groups.collect(), legend)
+    runs::chart(
+        lang,
+        said!(lang, "comparison-title-runs", "Each run against the median before"),
+        columns::RESULT,
+        groups.collect(),
+        legend,
+    )
 }
 
 fn compared_latencies(lang: Language, before: &Record, after: &Record) -> Option<Chart> {
     let both =
         in_both(before, after).filter_map(|(one, other)| Some((plain(&one.name), one.latency()?, other.latency()?)));
     let curves = both.flat_map(|(name, one, other)| {
-        let entry = |word: String| said!(lang, "comparison-named", name = name, word = word);
-        [(entry(said!(lang, "comparison-before")), one), (entry(said!(lang, "comparison-after")), other)]
+        let entry = |word: String| said!(lang, "comparison-named", "{name}, {word}", name = name, word = word);
+        [
+            (entry(said!(lang, "comparison-before", "before")), one),
+            (entry(said!(lang, "comparison-after", "after")), other),
+        ]
     });
-    let title = said!(lang, "comparison-title-latency");
-    distributions(lang, title, "column-timed-transaction", curves.collect())
+    let title = said!(lang, "comparison-title-latency", "Response times before and after");
+    distributions(lang, title, columns::TIMED_TRANSACTION, curves.collect())
 }
 
 fn ids(side: &[RecordId]) -> String {
@@ -103,9 +127,9 @@ fn notes(lang: Language, found: &Comparison) -> Vec<(String, Vec<String>)> {
     let deciding = undecided.map(|figure| sentence(&deciding(lang, found.samples, figure))).collect::<Vec<_>>();
     let texts = |messages: &[Message]| messages.iter().map(|said| message(lang, said)).collect::<Vec<_>>();
     let all = [
-        (said!(lang, "comparison-what-would-decide"), deciding),
-        (said!(lang, "comparison-what-else-differed"), texts(&found.warnings)),
-        (said!(lang, "comparison-not-compared-or-to"), texts(&found.remarks)),
+        (said!(lang, "comparison-what-would-decide", "What would decide"), deciding),
+        (said!(lang, "comparison-what-else-differed", "What else differed"), texts(&found.warnings)),
+        (said!(lang, "comparison-not-compared-or-to", "Notes"), texts(&found.remarks)),
     ];
     all.into_iter().filter(|(_, lines)| !lines.is_empty()).collect()
 }
@@ -113,23 +137,39 @@ fn notes(lang: Language, found: &Comparison) -> Vec<(String, Vec<String>)> {
 /// Returns what would decide an undecided figure.
 fn deciding(lang: Language, samples: Samples, figure: &ComparedFigure) -> String {
     let name = plain(&figure.name);
-    let quantity = lang.named("quantity", figure.quantity);
+    let quantity = lang.text(figure.quantity.text());
     let have = u64::from(figure.before.runs.min(figure.after.runs));
     match (figure.p, figure.needed) {
-        _ if !is_firm(figure) => said!(lang, "comparison-not-firm", name = name, quantity = quantity),
-        (None, _) => said!(lang, "comparison-too-few", name = name, quantity = quantity),
+        _ if !is_firm(figure) => said!(
+            lang,
+            "comparison-not-firm",
+            "`{name}`, {quantity}: not firm, because the tester did not offer the load that would decide; a rate is \
+             then a lower bound, which can be shown to be above another and no more",
+            name = name,
+            quantity = quantity
+        ),
+        (None, _) => said!(
+            lang,
+            "comparison-too-few",
+            "`{name}`, {quantity}: the spread is not known; make three runs or more of each",
+            name = name,
+            quantity = quantity
+        ),
         (Some(_), Some(needed)) => said!(
             lang,
             "comparison-so-many-would-decide",
+            "`{name}`, {quantity}: about {needed} {what} would decide; there are {have}",
             name = name,
             quantity = quantity,
             needed = u64::from(needed),
             have = have,
-            what = lang.named("samples", samples)
+            what = lang.text(samples.text())
         ),
         (Some(_), None) => said!(
             lang,
             "comparison-none-would-decide",
+            "`{name}`, {quantity}: the change is too near to the tolerance of {tolerance} for any useful number of \
+             runs; choose another tolerance or make longer runs",
             name = name,
             quantity = quantity,
             tolerance = share(figure.tolerance).trim_start_matches('+')
@@ -145,10 +185,10 @@ fn is_firm(figure: &ComparedFigure) -> bool {
 fn summary(lang: Language, found: &Comparison) -> Vec<String> {
     let count = |change| found.figures.iter().filter(|figure| figure.change == change).count();
     let sentences = [
-        (Change::Worse, said!(lang, "comparison-worse")),
-        (Change::Better, said!(lang, "comparison-better")),
-        (Change::Equivalent, said!(lang, "comparison-equivalent")),
-        (Change::Undecided, said!(lang, "comparison-undecided")),
+        (Change::Worse, said!(lang, "comparison-worse", "worse")),
+        (Change::Better, said!(lang, "comparison-better", "better")),
+        (Change::Equivalent, said!(lang, "comparison-equivalent", "equivalent")),
+        (Change::Undecided, said!(lang, "comparison-undecided", "undecided")),
     ];
     let counts: Vec<String> = sentences
         .into_iter()
@@ -158,6 +198,13 @@ fn summary(lang: Language, found: &Comparison) -> Vec<String> {
     let summary = said!(
         lang,
         "comparison-summary",
+        if figures == 1 {
+            "Of 1 figure: {counts}. Before and after are medians of the runs; the change is that of their means. The \
+             tolerance is {tolerance}. All verdicts together hold with {confidence} % confidence."
+        } else {
+            "Of {figures} figures: {counts}. Before and after are medians of the runs; the change is that of their \
+             means. The tolerance is {tolerance}. All verdicts together hold with {confidence} % confidence."
+        },
         figures = found.figures.len(),
         counts = lang.list(&counts),
         tolerance = share(found.tolerance).trim_start_matches('+'),
@@ -165,24 +212,43 @@ fn summary(lang: Language, found: &Comparison) -> Vec<String> {
     );
     let loss = found.figures.iter().find(|figure| figure.quantity == Quantity::LossRatio);
     let of_loss = loss.map(|loss| {
-        said!(lang, "comparison-tolerance-of-loss", tolerance = share(loss.tolerance).trim_start_matches('+'))
+        said!(
+            lang,
+            "comparison-tolerance-of-loss",
+            "The tolerance of loss is {tolerance} of what was sent.",
+            tolerance = share(loss.tolerance).trim_start_matches('+')
+        )
     });
     std::iter::once(summary).chain(of_loss).collect()
 }
 
 fn table(lang: Language, found: &Comparison) -> Table {
     let columns = vec![
-        Column::new("column-result"),
-        Column::new("column-figure"),
-        Column::new("column-before"),
-        Column::new("column-after"),
-        Column::new("column-change"),
-        Column::new("column-between").ranked(1),
-        Column::new("column-p").ranked(2),
-        Column::new("column-is"),
+        columns::RESULT,
+        columns::FIGURE,
+        column!("column-before", "before", "median of the runs before"),
+        column!("column-after", "after", "median of the runs after"),
+        column!(
+            "column-change",
+            "change",
+            "the mean after less the mean before, as a share of it (loss: of all datagrams)"
+        ),
+        column!(
+            "column-between",
+            "interval",
+            "confidence interval of the change; each end alone holds with the confidence of the verdicts"
+        )
+        .ranked(1),
+        column!(
+            "column-p",
+            "p",
+            "p-value of the verdict, or of the nearest one: t test against the tolerance, Holm-adjusted"
+        )
+        .ranked(2),
+        column!("column-is", "verdict", "verdict on the change"),
     ];
     let rows = found.figures.iter().map(|figure| row(lang, figure)).collect();
-    Table { caption: said!(lang, "section-figures"), columns, rows }
+    Table { caption: said!(lang, "section-figures", "Figures"), columns, rows }
 }
 
 fn row(lang: Language, figure: &ComparedFigure) -> Vec<Option<String>> {
@@ -199,22 +265,24 @@ fn row(lang: Language, figure: &ComparedFigure) -> Vec<Option<String>> {
         |shown: String, firmness: Firmness| firmness::bounded(lang, shown, firmness, figure.quantity.more_is_better());
     // Of a loss ratio the difference itself is told, and not its share of what was lost before.
     let change = |value: f64| match figure.quantity {
-        Quantity::LossRatio => said!(lang, "comparison-points", points = share(value).trim_end_matches(" %")),
+        Quantity::LossRatio => {
+            said!(lang, "comparison-points", "{points} percentage points", points = share(value).trim_end_matches(" %"))
+        }
         _ => share(value),
     };
-    let between = figure
-        .interval
-        .map(|interval| said!(lang, "comparison-to", low = change(interval.low), high = change(interval.high)));
+    let between = figure.interval.map(|interval| {
+        said!(lang, "comparison-to", "{low} to {high}", low = change(interval.low), high = change(interval.high))
+    });
     let p = figure.p.map(|p| if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") });
     vec![
         Some(plain(&figure.name)),
-        Some(lang.named("quantity", figure.quantity)),
+        Some(lang.text(figure.quantity.text())),
         show(figure.before.median).map(|shown| bounded(shown, figure.before_firmness)),
         show(figure.after.median).map(|shown| bounded(shown, figure.after_firmness)),
         figure.difference.map(change),
         between,
         p,
-        Some(lang.named("change", figure.change)),
+        Some(lang.text(figure.change.text())),
     ]
 }
 

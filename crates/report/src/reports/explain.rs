@@ -31,7 +31,10 @@ pub fn explain(record: &Record, style: &Style) -> String {
         }
     }
     if !any {
-        page.paragraph("", &said!(lang, "explain-nothing"));
+        page.paragraph(
+            "",
+            &said!(lang, "explain-nothing", "This record holds no result, so there is nothing to explain."),
+        );
     }
     page.finish(style.unicode)
 }
@@ -41,34 +44,45 @@ fn reasons(lang: Language, page: &mut Page, verdict: &Verdict) {
         page.paragraph("  ", &message(lang, evidence));
     }
     if !verdict.weighed.is_empty() {
-        page.paragraph("  ", &said!(lang, "explain-weighed"));
+        page.paragraph("  ", &said!(lang, "explain-weighed", "Weighed:"));
     }
     for weighed in &verdict.weighed {
-        let head =
-            format!("    {:<23}{:<9}", lang.named("limit", weighed.limit), lang.named("support", weighed.support));
+        let head = format!("    {:<23}{:<9}", lang.text(weighed.limit.text()), lang.text(weighed.support.text()));
         page.paragraph(&head, &message(lang, &weighed.text));
     }
     if !verdict.checks.is_empty() {
-        page.paragraph("  ", &said!(lang, "explain-checks"));
+        page.paragraph("  ", &said!(lang, "explain-checks", "Conditions of high confidence:"));
     }
     for check in &verdict.checks {
-        let met = if check.met { said!(lang, "explain-met") } else { said!(lang, "explain-not-met") };
-        let head = format!("    {:<23}{met:<9}", lang.named("condition", check.condition));
+        let met = if check.met { said!(lang, "explain-met", "met") } else { said!(lang, "explain-not-met", "not met") };
+        let head = format!("    {:<23}{met:<9}", lang.text(check.condition.text()));
         page.paragraph(&head, &message(lang, &check.text));
     }
     for next in &verdict.next {
-        page.paragraph(&format!("  {} ", said!(lang, "explain-next")), &message(lang, next));
+        page.paragraph(&format!("  {} ", said!(lang, "explain-next", "Next:")), &message(lang, next));
     }
 }
 
 /// Appends the evidence over the window of one run.
 fn course(lang: Language, page: &mut Page, run: &EvidenceRun) {
     let each = linerate_units::Nanos::new((run.seconds * 1e9 / MARKS as f64) as u64);
-    page.paragraph("  ", &said!(lang, "explain-over-time", run = run.run, each = each));
+    page.paragraph(
+        "  ",
+        &said!(
+            lang,
+            "explain-over-time",
+            "Over time, {run}, each mark {each}, beside it the lowest and the highest value:",
+            run = run.run,
+            each = each
+        ),
+    );
     let width = run.rows.iter().map(|row| row.what.width()).max().unwrap_or_default();
     for row in &run.rows {
         let space = " ".repeat(width - row.what.width());
         let head = format!("    {}{space}  {}  ", row.what, sparkline(&row.shares));
-        page.paragraph(&head, &said!(lang, "explain-range", lowest = row.lowest, highest = row.highest));
+        page.paragraph(
+            &head,
+            &said!(lang, "explain-range", "{lowest} to {highest}", lowest = row.lowest, highest = row.highest),
+        );
     }
 }

@@ -11,6 +11,8 @@ use crate::sections::over_time::course::{Course, CourseStep};
 use crate::sections::over_time::time_axis::TimeAxis;
 use crate::subjects::live;
 use crate::subjects::live::{LiveRate, ValueKind};
+use linerate_model::Text;
+use linerate_model::text;
 use linerate_model::{IntervalReport, Span, TaskKind, Transport, TrialState};
 use linerate_units::Nanos;
 use maud::{Markup, html};
@@ -53,24 +55,48 @@ pub fn live_figures(lang: Language, trial: &LiveTrial) -> Vec<String> {
     let Some(now) = trial.latest() else { return Vec::new() };
     let main = match live(trial.task).rate {
         LiveRate::Payload if now.is_of_sender_alone() => {
-            rate(now.sent_bps, "bit/s").map(|rate| said!(lang, "live-sent", rate = rate))
+            rate(now.sent_bps, "bit/s").map(|rate| said!(lang, "live-sent", "{rate} sent", rate = rate))
         }
         LiveRate::Payload => rate(now.received_bps, "bit/s"),
         LiveRate::Files => rate(now.received_bps / 8.0, "B/s"),
-        LiveRate::Frames => per_second(now.operations_per_s).map(|count| said!(lang, "live-frames", count = count)),
+        LiveRate::Frames => {
+            per_second(now.operations_per_s).map(|count| said!(lang, "live-frames", "{count} frames/s", count = count))
+        }
         LiveRate::Requests => {
-            per_second(now.operations_per_s).map(|count| said!(lang, "live-operations", count = count))
+            per_second(now.operations_per_s).map(|count| said!(lang, "live-operations", "{count}/s", count = count))
         }
     };
     let busiest =
         now.hosts.iter().filter_map(|host| Some((host.busiest_thread?, &host.host))).max_by_key(|(share, _)| *share);
     let further = [
-        now.warmup.then(|| said!(lang, "live-warm-up")),
-        (now.retransmits > 0).then(|| said!(lang, "live-retransmits", count = now.retransmits)),
-        (now.lost > 0).then(|| said!(lang, "live-lost", count = now.lost)),
-        now.srtt.map(|srtt| said!(lang, "live-round-trip", srtt = nanos(srtt.get()))),
-        now.p99.map(|p99| said!(lang, "live-response", p99 = nanos(p99.get()))),
-        busiest.map(|(share, host)| said!(lang, "live-busiest-thread", share = share, host = plain(&host.0))),
+        now.warmup.then(|| said!(lang, "live-warm-up", "warm-up, excluded from results")),
+        (now.retransmits > 0).then(|| {
+            said!(
+                lang,
+                "live-retransmits",
+                if count == 1 { "1 retransmit" } else { "{count} retransmits" },
+                count = now.retransmits
+            )
+        }),
+        (now.lost > 0).then(|| {
+            said!(
+                lang,
+                "live-lost",
+                if count == 1 { "1 datagram lost" } else { "{count} datagrams lost" },
+                count = now.lost
+            )
+        }),
+        now.srtt.map(|srtt| said!(lang, "live-round-trip", "round-trip time {srtt}", srtt = nanos(srtt.get()))),
+        now.p99.map(|p99| said!(lang, "live-response", "p99 {p99}", p99 = nanos(p99.get()))),
+        busiest.map(|(share, host)| {
+            said!(
+                lang,
+                "live-busiest-thread",
+                "busiest thread {share} % of a core (host {host})",
+                share = share,
+                host = plain(&host.0)
+            )
+        }),
     ];
     main.into_iter().chain(further.into_iter().flatten()).collect()
 }
@@ -82,12 +108,17 @@ pub fn live_charts(lang: Language, trial: &LiveTrial) -> Markup {
     let sent_only = trial.latest().is_some_and(IntervalReport::is_of_sender_alone);
     let mut charts: Vec<OverTime<'_>> = Vec::new();
     for chart in live(trial.task).charts(trial.transport) {
-        let what = if sent_only && chart.what == PAYLOAD { "live-payload-sent" } else { chart.what };
+        let what =
+            if sent_only && chart.what == PAYLOAD { text!("live-payload-sent", "payload sent") } else { chart.what };
         charts.push(of.chart(what, chart.kind, [("", chart.value)]));
     }
-    charts.push(of.chart("over-time-srtt", ValueKind::Nanos, [("", |interval| time(interval.srtt))]));
+    charts.push(of.chart(
+        text!("over-time-srtt", "smoothed round-trip time"),
+        ValueKind::Nanos,
+        [("", |interval| time(interval.srtt))],
+    ));
     let times: [(&str, Told); 2] = [("p50", |interval| time(interval.p50)), ("p99", |interval| time(interval.p99))];
-    charts.push(of.chart("over-time-response", ValueKind::Nanos, times));
+    charts.push(of.chart(text!("over-time-response", "response time"), ValueKind::Nanos, times));
     let charts: Vec<OverTime<'_>> = charts.into_iter().map(OverTime::cut).collect();
     let has_window = charts.iter().any(|chart| chart.has_window);
     let Some(time) = TimeAxis::over(0, has_window, charts.iter().filter_map(OverTime::extent)) else { return html! {} };
@@ -95,8 +126,8 @@ pub fn live_charts(lang: Language, trial: &LiveTrial) -> Markup {
     html! { @for chart in charts { (markup::figure(lang, &chart)) } }
 }
 
-/// Key of what the chart of a stream's payload shows.
-const PAYLOAD: &str = "charts-axis-payload";
+/// What the chart of a stream's payload shows.
+const PAYLOAD: &Text = text!("charts-axis-payload", "payload at the receiver");
 
 /// Value of an interval that is drawn, `None` if it was not reported.
 type Told = fn(&IntervalReport) -> Option<f64>;
@@ -111,8 +142,10 @@ fn named(lang: Language, attempt: &LiveAttempt) -> Attempt<'static> {
     let counts = !matches!(attempt.state, TrialState::Spoilt | TrialState::Failed);
     let class = if counts { SERIES[run.saturating_sub(1) as usize % SERIES.len()] } else { "spoilt" };
     let name = match attempt.reason.as_deref().map(|reason| plain(reason.trim_end_matches('.'))) {
-        Some(reason) if !counts => said!(lang, "live-run-not-counted", run = run, reason = reason),
-        _ => said!(lang, "over-time-run", run = run),
+        Some(reason) if !counts => {
+            said!(lang, "live-run-not-counted", "run {run}, not counted: {reason}", run = run, reason = reason)
+        }
+        _ => said!(lang, "over-time-run", "run {run}", run = run),
     };
     Attempt::under_way(class, name, counts)
 }
@@ -129,11 +162,11 @@ impl<'a> LiveCharts<'a> {
     /// A chart with a line for each part of each attempt.
     fn chart<const PARTS: usize>(
         &self,
-        what: &'static str,
+        what: &'static Text,
         kind: ValueKind,
         parts: [(&str, Told); PARTS],
     ) -> OverTime<'a> {
-        let what = self.lang.tell(what, &[]);
+        let what = self.lang.text(what);
         let attempts = || self.attempts.iter().zip(&self.trial.attempts);
         let of_all = |length: fn(&LiveAttempt) -> i64| self.trial.attempts.iter().map(length).max().unwrap_or(0);
         // Until a warm-up has ended, time counts from the start.
@@ -147,7 +180,13 @@ impl<'a> LiveCharts<'a> {
             attempts().map(line).collect::<Vec<_>>()
         };
         OverTime {
-            title: said!(self.lang, "over-time-title", name = plain(&self.trial.name), what = what),
+            title: said!(
+                self.lang,
+                "over-time-title",
+                "{name}: {what} over time",
+                name = plain(&self.trial.name),
+                what = what
+            ),
             what,
             kind,
             limit: None,

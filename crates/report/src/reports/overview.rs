@@ -3,6 +3,8 @@
 //! Lines have columns of fixed width, so that each can be printed when its result is known. What limited the results is told
 //! below them in a few sentences.
 
+use crate::blocks::columns;
+use crate::blocks::table::Column;
 use crate::figures::MISSING;
 use crate::forms::page::{Page, Style};
 use crate::reports::run_summary::headline_limit;
@@ -16,8 +18,8 @@ use linerate_model::Record;
 use unicode_width::UnicodeWidthStr as _;
 
 /// Columns after the name: width, and the narrowest terminal that has room for them.
-const COLUMNS: [(&str, usize, usize); 3] =
-    [("column-figure", 13, 0), ("column-spread", 9, 80), ("column-tables-of-link", 9, 70)];
+static COLUMNS: [(Column, usize, usize); 3] =
+    [(columns::FIGURE, 13, 0), (columns::SPREAD, 9, 80), (columns::TABLES_OF_LINK, 9, 70)];
 
 /// Columns of a name: `rpc tcp write 8192`.
 const NAME: usize = 18;
@@ -30,9 +32,9 @@ pub fn head(heading: &str, style: &Style) -> String {
     let mut page = Page::new(style);
     page.heading(heading);
     let lang = style.language;
-    let titles = COLUMNS.map(|(key, ..)| lang.tell(key, &[]));
+    let titles = COLUMNS.each_ref().map(|(column, ..)| column.title(lang));
     let titles = titles.each_ref().map(String::as_str);
-    let below = laid_out(style, "", titles, &said!(lang, "column-limit"));
+    let below = laid_out(style, "", titles, &columns::LIMIT.title(lang));
     page.dim(&below.finish(true));
     page.finish(style.unicode).trim_end().to_owned()
 }
@@ -45,7 +47,7 @@ fn laid_out(style: &Style, name: &str, figures: [&str; 3], limit: &str) -> Page 
     let mut used = INDENT + NAME;
     for ((_, width, _), figure) in columns {
         line.push_str(&cell(figure, *width, true));
-        used += width;
+        used += *width;
     }
     line.push_str("  ");
     line.push_str(cell(limit, style.width.saturating_sub(used + 2), false).trim_end());
@@ -71,13 +73,22 @@ pub fn limits(records: &[Record], style: &Style) -> String {
     sentences.extend(records.iter().filter_map(Record::ladder).flat_map(|found| ladder::in_short(lang, found)));
     let doubts: usize = records.iter().map(caveats::count).sum();
     if doubts > 0 {
-        sentences.push(said!(lang, "overview-doubts", doubts = doubts));
+        sentences.push(said!(
+            lang,
+            "overview-doubts",
+            if doubts == 1 {
+                "One caveat applies to these results; the report says what to do about it."
+            } else {
+                "{doubts} caveats apply to these results; the report says what to do about each."
+            },
+            doubts = doubts
+        ));
     }
     if sentences.is_empty() {
         return String::new();
     }
     let mut page = Page::new(style);
-    page.heading(&said!(lang, "section-verdicts"));
+    page.heading(&said!(lang, "section-verdicts", "What limited the results"));
     sentences.iter().for_each(|sentence| page.paragraph("  ", sentence));
     page.finish(style.unicode)
 }

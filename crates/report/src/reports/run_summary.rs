@@ -24,7 +24,7 @@ pub fn headline(headline: &Headline) -> String {
 /// Returns the figure's share of the link's, `94.1 % of link`; `None` if no link speed is known.
 pub fn headline_share(lang: Language, headline: &Headline) -> Option<String> {
     let share = percent(headline.link_share?)?;
-    Some(said!(lang, "view-of-link", share = firmness::shown(share, headline.firmness)))
+    Some(said!(lang, "view-of-link", "{share} of link", share = firmness::shown(share, headline.firmness)))
 }
 
 /// Returns a mark for each figure of the same kind as the last, shares of the highest: `▃▄█`. None of fewer than two.
@@ -40,11 +40,11 @@ pub fn sparkline(headlines: &[&Headline]) -> Option<String> {
 /// Returns what limited that figure, with the confidence: `wire (high)`.
 pub fn headline_limit(lang: Language, verdict: HeadlineVerdict) -> String {
     let confidence = match verdict.confidence {
-        Confidence::Low => said!(lang, "verdicts-confidence-low"),
-        Confidence::Medium => said!(lang, "verdicts-confidence-medium"),
-        Confidence::High => said!(lang, "verdicts-confidence-high"),
+        Confidence::Low => said!(lang, "verdicts-confidence-low", "low"),
+        Confidence::Medium => said!(lang, "verdicts-confidence-medium", "medium"),
+        Confidence::High => said!(lang, "verdicts-confidence-high", "high"),
     };
-    format!("{} ({confidence})", lang.named("limit", verdict.limit))
+    format!("{} ({confidence})", lang.text(verdict.limit.text()))
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 use crate::blocks::axis::{Axis, Scale};
 use crate::blocks::chart::{Chart, SERIES};
+use crate::blocks::columns;
 use crate::blocks::drawing::{Drawing, Point, Series};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::values::{extremes, range, unit_of, value};
 use crate::figures::{moment_short, plain};
 use crate::forms::markup::figure;
@@ -64,7 +66,19 @@ impl Trend {
         let levels = Levels::of(&values, &changes_found);
         let mut answer = answer(lang, &counted, &changes_found, &levels);
         if counted.len() < runs.len() {
-            answer = format!("{answer} {}", said!(lang, "trend-left-out", runs = runs.len() - counted.len()));
+            answer = format!(
+                "{answer} {}",
+                said!(
+                    lang,
+                    "trend-left-out",
+                    if runs == 1 {
+                        "Left out: one run whose figure is not firm or of another kind."
+                    } else {
+                        "Left out: {runs} runs whose figure is not firm or of another kind."
+                    },
+                    runs = runs.len() - counted.len()
+                )
+            );
         }
         let changes = changes_found.iter().enumerate().rev().map(|(number, change)| {
             let before = counted[change.at - 1];
@@ -72,6 +86,7 @@ impl Trend {
             let text = said!(
                 lang,
                 "trend-change",
+                "{moment}: {step}, p = {p}.",
                 moment = moment_short(after.1.started_unix_ns),
                 step = levels.step(number, after.1.headline.unit),
                 p = format!("{:.3}", change.p)
@@ -80,7 +95,7 @@ impl Trend {
             let text = if software.is_empty() {
                 text
             } else {
-                format!("{text} {}", said!(lang, "trend-with-it", what = software))
+                format!("{text} {}", said!(lang, "trend-with-it", "At the same time: {what}.", what = software))
             };
             TrendChange { before: before.0, after: after.0, text }
         });
@@ -133,23 +148,54 @@ impl Levels {
 
 fn answer(lang: Language, counted: &[Counted<'_>], found: &[ChangePoint], levels: &Levels) -> String {
     let (Some((_, first)), Some((_, last))) = (counted.first(), counted.last()) else {
-        return said!(lang, "trend-none");
+        return said!(lang, "trend-none", "No finished run of this command has a firm figure yet.");
     };
     let Headline { unit, quantity, result, .. } = &last.headline;
-    let figure = said!(lang, "trend-figure", result = plain(result), quantity = lang.named("quantity", *quantity));
+    let figure = said!(
+        lang,
+        "trend-figure",
+        "{result}, {quantity}",
+        result = plain(result),
+        quantity = lang.text(quantity.text())
+    );
     let newest = value(last.headline.value, *unit);
     let from = moment_short(first.started_unix_ns);
     let until = moment_short(last.started_unix_ns);
     let (low, high) = extremes(counted.iter().map(|(_, run)| run.headline.value)).unwrap_or_default();
     let between = range(lang, low, high, *unit);
     match (counted.len(), found.last()) {
-        (1, _) => said!(lang, "trend-one", figure = figure, newest = newest, moment = until),
+        (1, _) => said!(
+            lang,
+            "trend-one",
+            "{figure}: one run, {newest} at {moment}. A trend needs more runs: repeat the command.",
+            figure = figure,
+            newest = newest,
+            moment = until
+        ),
         (runs, _) if runs < FEWEST => {
-            said!(lang, "trend-few", figure = figure, runs = runs, between = between, newest = newest, fewest = FEWEST)
+            said!(
+                lang,
+                "trend-few",
+                "{figure}: {runs} runs, {between}, the newest {newest}. A change is tested for from {fewest} runs on.",
+                figure = figure,
+                runs = runs,
+                between = between,
+                newest = newest,
+                fewest = FEWEST
+            )
         }
         (runs, None) => {
             let middle = levels.0.first().map(|(.., level)| value(*level, *unit)).unwrap_or_default();
-            said!(lang, "trend-same", figure = figure, runs = runs, from = from, median = middle, between = between)
+            said!(
+                lang,
+                "trend-same",
+                "{figure}: no change of level in {runs} runs since {from}. Median {median}, {between}.",
+                figure = figure,
+                runs = runs,
+                from = from,
+                median = middle,
+                between = between
+            )
         }
         (runs, Some(change)) => {
             let step = levels.step(found.len() - 1, *unit);
@@ -158,6 +204,13 @@ fn answer(lang: Language, counted: &[Counted<'_>], found: &[ChangePoint], levels
             said!(
                 lang,
                 "trend-changed",
+                if changes == 1 {
+                    "{figure}: the level changed at {moment}, {step}. This is the only change in {runs} runs since \
+                     {from}."
+                } else {
+                    "{figure}: the level changed at {moment}, {step}. This is the last of {changes} changes in {runs} \
+                     runs since {from}."
+                },
                 figure = figure,
                 moment = moment,
                 step = step,
@@ -211,7 +264,7 @@ fn chart(
         [low, high]
     });
     let (low, high) = extremes(all)?;
-    let what = lang.named("quantity", last.headline.quantity);
+    let what = lang.text(last.headline.quantity.text());
     let y = value_axis(lang, &what, unit, low, high);
     let bottom = low;
     let top = high;
@@ -243,10 +296,22 @@ fn chart(
         label: told(run),
     };
     series.push(Series { class: SERIES[0], line: Vec::new(), points: counted.iter().map(point).collect() });
-    let mut legend = vec![(SERIES[0], said!(lang, "trend-legend-run")), ("solid", said!(lang, "trend-legend-level"))];
-    legend.extend((!found.is_empty()).then(|| (SERIES[1], said!(lang, "trend-legend-change"))));
-    legend.extend((!marks.is_empty()).then(|| ("tester", said!(lang, "trend-legend-software"))));
-    let title = said!(lang, "trend-title", result = plain(&last.headline.result), quantity = what);
+    let mut legend = vec![
+        (SERIES[0], said!(lang, "trend-legend-run", "a run, with its lowest and highest repeat")),
+        ("solid", said!(lang, "trend-legend-level", "median between changes")),
+    ];
+    legend.extend((!found.is_empty()).then(|| (SERIES[1], said!(lang, "trend-legend-change", "change of level"))));
+    legend.extend(
+        (!marks.is_empty())
+            .then(|| ("tester", said!(lang, "trend-legend-software", "other version of linerate or of a system"))),
+    );
+    let title = said!(
+        lang,
+        "trend-title",
+        "{result}: {quantity} over time",
+        result = plain(&last.headline.result),
+        quantity = what
+    );
     let row = |(_, run): &Counted<'_>| {
         let (low, high) = run.headline.range.unzip();
         let systems: Vec<String> =
@@ -263,12 +328,12 @@ fn chart(
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("column-trend-began"),
-            Column::new("column-trend-figure"),
-            Column::new("column-runs-lowest"),
-            Column::new("column-runs-highest"),
-            Column::new("column-trend-version"),
-            Column::new("column-trend-systems"),
+            column!("column-trend-began", "began", "when the run began (UTC)"),
+            column!("column-trend-figure", "figure", "the first result of the run; of several repeats the median"),
+            columns::RUNS_LOWEST,
+            columns::RUNS_HIGHEST,
+            column!("column-trend-version", "linerate", "the version that measured"),
+            column!("column-trend-systems", "systems", "operating system of each host"),
         ],
         rows: counted.iter().rev().map(row).collect(),
     };
@@ -350,9 +415,9 @@ fn dates(lang: Language, first: f64, last: f64) -> Axis {
     let from = text(first, "%Y-%m-%d");
     let until = text(last, "%Y-%m-%d");
     let title = if from == until {
-        said!(lang, "trend-axis-day", day = from)
+        said!(lang, "trend-axis-day", "Begin of the run on {day} (UTC)", day = from)
     } else {
-        said!(lang, "trend-axis", from = from, until = until)
+        said!(lang, "trend-axis", "Begin of the run (UTC), from {from} to {until}", from = from, until = until)
     };
     Axis { title, scale: Scale::Between(low, high), ticks }
 }

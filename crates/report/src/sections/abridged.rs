@@ -39,5 +39,6 @@ pub(crate) fn is(record: &Record) -> bool {
 
 /// Tells a reader that there is more; nothing of a record that is shown whole.
 pub(crate) fn notice(lang: Language, record: &Record) -> Option<String> {
-    is(record).then(|| said!(lang, "abridged-notice", results = record.results.len(), shown = MOST))
+    is(record).then(|| said!(lang, "abridged-notice", "The record holds {results} results: the tables of figures have all of them, words and charts {shown}, evenly \
+         taken.", results = record.results.len(), shown = MOST))
 }

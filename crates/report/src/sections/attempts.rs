@@ -31,24 +31,42 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let failed = count(false);
     let mut sentences = Vec::new();
     if spoilt > 0 {
-        sentences.push(said!(lang, "attempts-spoilt", spoilt = spoilt, all = all));
+        sentences.push(said!(lang, "attempts-spoilt", if spoilt == 1 { "One of {all} attempts was spoilt by the measuring hosts. It was repeated, and its figures do not count." } else { "{spoilt} of {all} attempts were spoilt by the measuring hosts. They were repeated, and their figures \
+                 do not count." }, spoilt = spoilt, all = all));
     }
     if failed > 0 {
-        sentences.push(said!(lang, "attempts-failed", failed = failed, all = all));
+        sentences.push(said!(
+            lang,
+            "attempts-failed",
+            if failed == 1 { "One of {all} attempts failed." } else { "{failed} of {all} attempts failed." },
+            failed = failed,
+            all = all
+        ));
     }
     if groups.len() > MOST {
-        sentences.push(said!(lang, "attempts-more", more = groups.len() - MOST));
+        sentences.push(said!(lang, "attempts-more", "Not listed: {more} more.", more = groups.len() - MOST));
     }
     let entry = |group: &Group<'_>| {
         let what = match group.kind {
-            Some(_) => said!(lang, "attempts-of-trial-spoilt", attempts = group.attempts),
-            None => said!(lang, "attempts-of-trial-failed", attempts = group.attempts),
+            Some(_) => said!(
+                lang,
+                "attempts-of-trial-spoilt",
+                if attempts == 1 { "One attempt was spoilt." } else { "{attempts} attempts were spoilt." },
+                attempts = group.attempts
+            ),
+            None => said!(
+                lang,
+                "attempts-of-trial-failed",
+                if attempts == 1 { "One attempt failed." } else { "{attempts} attempts failed." },
+                attempts = group.attempts
+            ),
         };
         Entry::new(plain(group.trial), vec![what, message(lang, &group.why)])
     };
     let entries = groups.iter().take(MOST).map(entry).collect();
     let blocks = vec![Block::Sentences(sentences), Block::Entries(entries)];
-    Section::summary("attempts", said!(lang, "section-attempts"), blocks).map(Section::folded)
+    Section::summary("attempts", said!(lang, "section-attempts", "Attempts that do not count"), blocks)
+        .map(Section::folded)
 }
 
 /// Attempts that do not count, by trial and reason, in the order they first came.

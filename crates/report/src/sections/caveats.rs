@@ -25,7 +25,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
 /// Returns the number of caveats, and their kinds in a few words.
 pub(crate) fn heading(lang: Language, all: &[(String, Caveat)]) -> String {
     let short = lang.list(&doubts::in_short(lang, all.iter().map(|(_, caveat)| caveat)));
-    said!(lang, "caveats-heading", count = all.len(), short = short)
+    said!(lang, "caveats-heading", "Caveats ({count}): {short}", count = all.len(), short = short)
 }
 
 /// Returns the number of caveats; a caveat of several results counts once.
@@ -83,7 +83,12 @@ fn by_kind(lang: Language, record: &Record) -> Vec<(String, &Caveat)> {
         let names = if count == record.results.len() {
             String::new()
         } else {
-            said!(lang, "abridged-caveat-of", results = count)
+            said!(
+                lang,
+                "abridged-caveat-of",
+                if results == 1 { "One result" } else { "One of {results} results" },
+                results = count
+            )
         };
         (names, caveat)
     });

@@ -13,10 +13,16 @@ pub(crate) fn joint(lang: Language, record: &Record) -> Option<String> {
         return None;
     }
     let text = match common(&sent.verdict, &received.verdict) {
-        Some(verdict) => said!(lang, "directions-same", statement = verdict::statement(lang, &verdict)),
+        Some(verdict) => said!(
+            lang,
+            "directions-same",
+            "Both directions: {statement}",
+            statement = verdict::statement(lang, &verdict)
+        ),
         None => said!(
             lang,
             "directions-differ",
+            "Sent: {sent}. Received: {received}",
             sent = verdict::statement(lang, &sent.verdict),
             received = verdict::statement(lang, &received.verdict)
         ),

@@ -1,7 +1,8 @@
 //! The hosts that measured, and their interfaces.
 
 use crate::blocks::section::{Block, Section};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
@@ -11,7 +12,7 @@ use linerate_units::ByteCount;
 /// A table of the hosts and one of their interfaces.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let tables = [hosts(lang, &record.hosts), interfaces(lang, &record.hosts)];
-    Section::full("hosts", said!(lang, "section-hosts"), tables.map(Block::Table).into()).map(Section::folded)
+    Section::full("hosts", said!(lang, "section-hosts", "Hosts"), tables.map(Block::Table).into()).map(Section::folded)
 }
 
 fn hosts(lang: Language, hosts: &[Host]) -> Table {
@@ -27,15 +28,15 @@ fn hosts(lang: Language, hosts: &[Host]) -> Table {
         ]
     };
     Table {
-        caption: said!(lang, "section-hosts"),
+        caption: said!(lang, "section-hosts", "Hosts"),
         columns: vec![
-            Column::new("column-host").of_words(),
-            Column::new("column-system").of_words(),
-            Column::new("column-cpu").of_words(),
-            Column::new("column-cores").of_words(),
-            Column::new("column-memory").of_words(),
-            Column::new("column-tcp-default").of_words(),
-            Column::new("column-linerate").of_words(),
+            column!("column-host", "host", "name of the result").of_words(),
+            column!("column-system", "system", "operating system and release").of_words(),
+            column!("column-cpu", "CPU", "as the system names it").of_words(),
+            column!("column-cores", "cores", "cores online").of_words(),
+            column!("column-memory", "memory", "main memory").of_words(),
+            column!("column-tcp-default", "TCP default", "the system's default congestion control").of_words(),
+            column!("column-linerate", "linerate", "version of the agent").of_words(),
         ],
         rows: hosts.iter().map(row).collect(),
     }
@@ -58,14 +59,19 @@ fn interfaces(lang: Language, hosts: &[Host]) -> Table {
     };
     let rows = hosts.iter().flat_map(|host| host.nics.iter().filter(|nic| nic.up).map(move |nic| row(host, nic)));
     Table {
-        caption: said!(lang, "hosts-interfaces-up"),
+        caption: said!(lang, "hosts-interfaces-up", "Interfaces that were up"),
         columns: vec![
-            Column::new("column-interface").of_words(),
-            Column::new("column-speed").of_words(),
-            Column::new("column-mtu-b").of_words(),
-            Column::new("column-driver").of_words(),
-            Column::new("column-queue").of_words(),
-            Column::new("column-cuts-or-joins-packets").of_words(),
+            column!("column-interface", "interface", "the host's name and its own").of_words(),
+            column!("column-speed", "speed", "line rate, where the driver knows one or it was given").of_words(),
+            column!("column-mtu-b", "MTU, B", "largest IP packet, bytes").of_words(),
+            column!("column-driver", "driver", "as the system names it").of_words(),
+            column!("column-queue", "queue", "root queueing discipline").of_words(),
+            column!(
+                "column-cuts-or-joins-packets",
+                "offloads",
+                "offloads that cut or join packets and are on, by the kernel's names"
+            )
+            .of_words(),
         ],
         rows: rows.collect(),
     }

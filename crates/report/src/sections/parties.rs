@@ -14,8 +14,8 @@ pub(crate) fn of_record(lang: Language, record: &Record) -> String {
     }
     if pairs.len() > 3 {
         let more = pairs.split_off(2).len();
-        pairs[1].push_str(&said!(lang, "parties-more", more = more));
+        pairs[1].push_str(&said!(lang, "parties-more", " and {more} more pairs", more = more));
     }
     pairs.extend(record.plan.device().map(|device| subjects::parties::between(lang, &device.ports, &device.host)));
-    if pairs.is_empty() { said!(lang, "parties-none") } else { pairs.join("; ") }
+    if pairs.is_empty() { said!(lang, "parties-none", "no path") } else { pairs.join("; ") }
 }

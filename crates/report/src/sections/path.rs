@@ -4,7 +4,8 @@
 use crate::blocks::chart::Chart;
 use crate::blocks::drawing::{Drawing, HostOnPath, PathDrawing, Role, Station};
 use crate::blocks::section::{Block, Section};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{counted_share, grouped, nanos, per_second, percent, plain, rate};
 use crate::language::Language;
 use crate::records::{self, tasks};
@@ -12,6 +13,8 @@ use crate::said;
 use crate::subjects::device::cells;
 use crate::subjects::{self, frames};
 use crate::wording::{firmness, listed, sentence, verdict};
+use linerate_model::Text;
+use linerate_model::text;
 use linerate_model::{
     CopyFigures, CopyStage, CopyTask, DevicePlan, Direction, HostName, Limit, LimitPlace, Measurement, Nic, Record,
     Task, TaskKind, Throughput, Verdict,
@@ -24,7 +27,7 @@ const WORTH_TELLING: f64 = 0.01;
 /// The path of the first result, or of what stands for the run: the peak of a curve, the first size of a device test.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let charts = way(lang, record).map(|way| Block::chart(way.chart(lang)));
-    Section::answer("path", said!(lang, "section-path"), charts.into_iter().collect())
+    Section::answer("path", said!(lang, "section-path", "Path"), charts.into_iter().collect())
 }
 
 /// Place on a path.
@@ -108,11 +111,11 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &'a Measurement, verdic
     let (senders, receivers) = if receives { (servers, clients) } else { (clients, servers) };
     let places = result.loss().map(|loss| loss.places).unwrap_or_default();
     let thread = |share: f64| {
-        let text = |share| said!(lang, "path-busiest-thread", share = share);
+        let text = |share| said!(lang, "path-busiest-thread", "thread {share} of a core", share = share);
         percent(share).filter(|_| share > 0.0).map(text)
     };
     let softirq = |share: f64| {
-        let text = |share| said!(lang, "path-soft-interrupts", share = share);
+        let text = |share| said!(lang, "path-soft-interrupts", "softirq {share} of a core", share = share);
         percent(share).filter(|_| share >= WORTH_TELLING).map(text)
     };
     let cpu = &result.flows()?.cpu;
@@ -122,18 +125,21 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &'a Measurement, verdic
     let asked = result.requests().map(|requests| &requests.transactions_per_s).and_then(|done| per_second(done.median));
     let received = result.received().filter(|_| result.task() == TaskKind::Stream);
     let received = received.and_then(|received| rate(received.payload_bps.median, "bit/s"));
-    let waited = result.latency().map(|took| said!(lang, "path-latency", p50 = nanos(took.p50), p99 = nanos(took.p99)));
-    let served = result.service().map(|took| said!(lang, "path-service", p50 = nanos(took.p50)));
+    let waited = result
+        .latency()
+        .map(|took| said!(lang, "path-latency", "p50 {p50}, p99 {p99}", p50 = nanos(took.p50), p99 = nanos(took.p99)));
+    let served =
+        result.service().map(|took| said!(lang, "path-service", "p50 in the server {p50}", p50 = nanos(took.p50)));
     let interface = |spot, hosts: &[&HostName], sends| interface(lang, record, &result.name, spot, hosts, sends);
-    let program = || said!(lang, "path-program");
-    let kernel = || said!(lang, "path-kernel");
+    let program = || said!(lang, "path-program", "program");
+    let kernel = || said!(lang, "path-kernel", "kernel");
     let stops = vec![
         Stop::new(
             Spot::SenderProgram,
             program(),
             [
-                sent.map(|rate| said!(lang, "path-sends", rate = rate)),
-                asked.map(|rate| said!(lang, "path-asks", rate = rate)),
+                sent.map(|rate| said!(lang, "path-sends", "sent {rate}", rate = rate)),
+                asked.map(|rate| said!(lang, "path-asks", "{rate} requests/s", rate = rate)),
                 waited,
                 thread(sender.busiest_thread),
             ],
@@ -147,7 +153,11 @@ fn of_flows<'a>(lang: Language, record: &Record, result: &'a Measurement, verdic
         Stop::new(
             Spot::ReceiverProgram,
             program(),
-            [received.map(|rate| said!(lang, "path-receives", rate = rate)), served, thread(receiver.busiest_thread)],
+            [
+                received.map(|rate| said!(lang, "path-receives", "received {rate}", rate = rate)),
+                served,
+                thread(receiver.busiest_thread),
+            ],
         )
         .losing(places.socket_buffer),
     ];
@@ -167,23 +177,41 @@ fn between(lang: Language, result: &Measurement) -> Stop {
         let share = percent(limit.share)?;
         let most = rate(limit.payload_bps.get() as f64, "bit/s")?;
         Some([
-            said!(lang, "path-line", line = limit.line_bps),
-            said!(lang, "path-line-carries", most = most),
-            said!(lang, "path-line-used", share = share),
+            said!(lang, "path-line", "link {line}", line = limit.line_bps),
+            said!(lang, "path-line-carries", "carries {most}", most = most),
+            said!(lang, "path-line-used", "{share} of that used", share = share),
         ])
     });
     let tcp = result.tcp();
     let again = tcp.filter(|tcp| tcp.segments > 0).and_then(|tcp| {
         let share = counted_share(Ratio::new(tcp.retransmits.min(tcp.segments), tcp.segments))?;
-        Some(said!(lang, "path-retransmits", retransmits = tcp.retransmits, share = share))
+        Some(if tcp.retransmits == 0 {
+            said!(lang, "path-no-retransmits", "nothing sent again")
+        } else {
+            said!(
+                lang,
+                "path-retransmits",
+                if retransmits == 1 { "1 segment sent again ({share})" } else { "{retransmits} sent again ({share})" },
+                retransmits = tcp.retransmits,
+                share = share
+            )
+        })
     });
     let times = tcp.filter(|tcp| tcp.rtt_ns > 0);
-    let times =
-        times.map(|tcp| said!(lang, "path-round-trip", least = nanos(tcp.min_rtt_ns), loaded = nanos(tcp.rtt_ns)));
+    let times = times.map(|tcp| {
+        said!(
+            lang,
+            "path-round-trip",
+            "round trip {least} to {loaded}",
+            least = nanos(tcp.min_rtt_ns),
+            loaded = nanos(tcp.rtt_ns)
+        )
+    });
     let unplaced = result.loss().map_or(0, |loss| loss.lost.saturating_sub(loss.places.sum()));
-    let unplaced = (unplaced > 0).then(|| said!(lang, "path-lost-somewhere", lost = grouped(unplaced)));
+    let unplaced = (unplaced > 0)
+        .then(|| said!(lang, "path-lost-somewhere", "{lost} lost, place unknown", lost = grouped(unplaced)));
     let facts = line.into_iter().flatten().map(Some).chain([times, again, unplaced]);
-    Stop::new(Spot::Between, said!(lang, "path-between"), facts)
+    Stop::new(Spot::Between, said!(lang, "path-between", "path"), facts)
 }
 
 /// Returns a copy's path from storage to storage, `None` within one host.
@@ -195,17 +223,23 @@ fn of_copy<'a>(lang: Language, record: &Record, result: &'a Measurement, found: 
     let busiest = |stages: &[CopyStage]| {
         let shares = stages.iter().filter_map(|stage| Some((stage, found.stages.get(stage)?.busy)));
         let (stage, busy) = shares.max_by(|one, other| one.1.total_cmp(&other.1))?;
-        Some(said!(lang, "path-stage", stage = lang.named("stage", stage.name()), busy = percent(busy)?))
+        Some(said!(
+            lang,
+            "path-stage",
+            "{stage} {busy} of the time",
+            stage = lang.text(stage.text()),
+            busy = percent(busy)?
+        ))
     };
     let (senders, receivers): (Vec<_>, Vec<_>) = (once(sources.iter()), once(destinations.iter()));
     let interface = |spot, hosts: &[&HostName], sends| interface(lang, record, &result.name, spot, hosts, sends);
-    let storage = || said!(lang, "path-storage");
-    let program = || said!(lang, "path-program");
+    let storage = || said!(lang, "path-storage", "storage");
+    let program = || said!(lang, "path-program", "program");
     let stops = vec![
         Stop::new(Spot::SenderProgram, storage(), [busiest(&[CopyStage::List, CopyStage::Open, CopyStage::Read])]),
         Stop::new(Spot::SenderHost, program(), [busiest(&[CopyStage::Hash, CopyStage::Send])]),
         interface(Spot::SenderInterface, &senders, true),
-        Stop::new(Spot::Between, said!(lang, "path-between"), [rate(found.bytes_per_s * 8.0, "bit/s")]),
+        Stop::new(Spot::Between, said!(lang, "path-between", "path"), [rate(found.bytes_per_s * 8.0, "bit/s")]),
         interface(Spot::ReceiverInterface, &receivers, false),
         Stop::new(Spot::ReceiverHost, program(), [busiest(&[CopyStage::Receive, CopyStage::Verify])]),
         Stop::new(Spot::ReceiverProgram, storage(), [busiest(&[CopyStage::Create, CopyStage::Write, CopyStage::Sync])]),
@@ -224,20 +258,31 @@ fn of_copy<'a>(lang: Language, record: &Record, result: &'a Measurement, found: 
 fn of_frames<'a>(lang: Language, record: &Record, result: &'a Measurement) -> Option<Way<'a>> {
     let flow = result.frames().first()?;
     let home = tasks::frames(record).next().map(|task| plain(&task.home.0)).unwrap_or_default();
-    let count = |key, frames: u64| Some(lang.tell(key, &[("frames", crate::Argument::held(&frames))]));
+    let count = |text: &Text, frames: u64| Some(said!(lang, text, frames = frames));
     let stops = vec![
-        Stop::new(Spot::SenderProgram, said!(lang, "path-program"), [count("path-frames-due", flow.intended)])
-            .losing(flow.intended.saturating_sub(flow.sent)),
-        Stop::new(Spot::SenderInterface, plain(&flow.from), [count("path-frames-sent", flow.sent)]),
-        Stop::new(Spot::Between, said!(lang, "path-device-or-path"), []).losing(flow.lost),
-        Stop::new(Spot::ReceiverInterface, plain(&flow.to), [count("path-frames-received", flow.received)]),
+        Stop::new(
+            Spot::SenderProgram,
+            said!(lang, "path-program", "program"),
+            [count(text!("path-frames-due", "{frames} frames due"), flow.intended)],
+        )
+        .losing(flow.intended.saturating_sub(flow.sent)),
+        Stop::new(
+            Spot::SenderInterface,
+            plain(&flow.from),
+            [count(text!("path-frames-sent", "{frames} frames sent"), flow.sent)],
+        ),
+        Stop::new(Spot::Between, said!(lang, "path-device-or-path", "device or path"), []).losing(flow.lost),
+        Stop::new(
+            Spot::ReceiverInterface,
+            plain(&flow.to),
+            [count(text!("path-frames-received", "{frames} frames received"), flow.received)],
+        ),
         Stop::new(
             Spot::ReceiverProgram,
-            said!(lang, "path-program"),
-            [flow
-                .latency_ns
-                .as_ref()
-                .map(|took| said!(lang, "path-latency", p50 = nanos(took.p50), p99 = nanos(took.p99)))],
+            said!(lang, "path-program", "program"),
+            [flow.latency_ns.as_ref().map(|took| {
+                said!(lang, "path-latency", "p50 {p50}, p99 {p99}", p50 = nanos(took.p50), p99 = nanos(took.p99))
+            })],
         ),
     ];
     Some(Way {
@@ -257,34 +302,40 @@ fn of_throughput<'a>(lang: Language, plan: &DevicePlan, cell: &'a Throughput) ->
     let counted = cell.directions.first();
     let from = counted.map(|way| way.from.clone()).or_else(|| port(planned.from))?;
     let to = counted.map(|way| way.to.clone()).or_else(|| port(planned.to))?;
-    let without_loss = per_second(cell.frames_per_s)
-        .map(|rate| said!(lang, "path-device-passes", rate = firmness::shown(rate, cell.firmness)));
-    let loses =
-        cell.lost_at_frames_per_s.and_then(per_second).map(|rate| said!(lang, "path-device-loses", rate = rate));
-    let share = cell.line_share.and_then(percent).map(|share| said!(lang, "path-device-share", share = share));
+    let without_loss = per_second(cell.frames_per_s).map(|rate| {
+        said!(lang, "path-device-passes", "no loss at {rate} frames/s", rate = firmness::shown(rate, cell.firmness))
+    });
+    let loses = cell
+        .lost_at_frames_per_s
+        .and_then(per_second)
+        .map(|rate| said!(lang, "path-device-loses", "loses from {rate} frames/s", rate = rate));
+    let share = cell
+        .line_share
+        .and_then(percent)
+        .map(|share| said!(lang, "path-device-share", "{share} of the line", share = share));
     let tester = cell.tester_limit.as_ref().and_then(|limit| per_second(limit.frames_per_s));
     let stops = vec![
         Stop::new(
             Spot::SenderProgram,
-            said!(lang, "path-tester"),
-            [tester.map(|rate| said!(lang, "path-tester-limit", rate = rate))],
+            said!(lang, "path-tester", "tester"),
+            [tester.map(|rate| said!(lang, "path-tester-limit", "alone {rate} frames/s", rate = rate))],
         ),
         Stop::new(
             Spot::SenderInterface,
             plain(&from),
-            [counted.map(|way| said!(lang, "path-frames-sent", frames = way.sent))],
+            [counted.map(|way| said!(lang, "path-frames-sent", "{frames} frames sent", frames = way.sent))],
         ),
-        Stop::new(Spot::Between, said!(lang, "path-device"), [without_loss, share, loses])
+        Stop::new(Spot::Between, said!(lang, "path-device", "device"), [without_loss, share, loses])
             .losing(counted.map_or(0, |way| way.sent.saturating_sub(way.received))),
         Stop::new(
             Spot::ReceiverInterface,
             plain(&to),
-            [counted.map(|way| said!(lang, "path-frames-received", frames = way.received))],
+            [counted.map(|way| said!(lang, "path-frames-received", "{frames} frames received", frames = way.received))],
         ),
-        Stop::new(Spot::ReceiverProgram, said!(lang, "path-tester"), []),
+        Stop::new(Spot::ReceiverProgram, said!(lang, "path-tester", "tester"), []),
     ];
     Some(Way {
-        name: said!(lang, "overview-frames", bytes = cells::named(cell)),
+        name: said!(lang, "overview-frames", "{bytes}-byte frames", bytes = cells::named(cell)),
         from: plain(&plan.host.0),
         to: plain(&plan.host.0),
         stops,
@@ -310,7 +361,7 @@ fn named(lang: Language, hosts: &[&HostName]) -> String {
 
 /// The interface that carried most of a result's data at an end, with what is known of it; of several hosts no single one.
 fn interface(lang: Language, record: &Record, result: &str, spot: Spot, hosts: &[&HostName], sends: bool) -> Stop {
-    let [host] = hosts else { return Stop::new(spot, said!(lang, "path-interfaces"), []) };
+    let [host] = hosts else { return Stop::new(spot, said!(lang, "path-interfaces", "interfaces"), []) };
     let host_of_record = record.hosts.iter().find(|known| known.name == **host);
     let nics = || host_of_record.into_iter().flat_map(|known| &known.nics);
     let own = interface_of_flows(record, result, host).or_else(|| {
@@ -325,9 +376,9 @@ fn interface(lang: Language, record: &Record, result: &str, spot: Spot, hosts: &
         None => nics().find(|nic| nic.up).filter(|_| nics().filter(|nic| nic.up).count() == 1),
     };
     let name = name.or(nic.map(|nic| &nic.name));
-    let name = name.map_or_else(|| said!(lang, "path-interface"), |name| plain(name));
+    let name = name.map_or_else(|| said!(lang, "path-interface", "interface"), |name| plain(name));
     let speed = nic.and_then(|nic| nic.speed).map(|speed| speed.to_string());
-    let mtu = nic.map(|nic| said!(lang, "path-mtu", mtu = nic.mtu.to_string()));
+    let mtu = nic.map(|nic| said!(lang, "path-mtu", "MTU {mtu}", mtu = nic.mtu.to_string()));
     let facts: Vec<String> = speed.into_iter().chain(mtu).collect();
     Stop::new(spot, name, [Some(facts.join(", ")).filter(|facts| !facts.is_empty())])
 }
@@ -375,7 +426,7 @@ fn spots(limit: Limit, place: Option<LimitPlace>) -> &'static [Spot] {
 
 impl Way<'_> {
     fn chart(self, lang: Language) -> Chart {
-        let title = said!(lang, "path-title", name = self.name);
+        let title = said!(lang, "path-title", "Path of {name}", name = self.name);
         let statement = sentence(&verdict::statement(lang, self.verdict));
         let stations = |is_ours: fn(&Stop) -> bool| -> Vec<Station> {
             self.stops.iter().filter(|stop| is_ours(stop)).map(|stop| self.station(lang, stop)).collect()
@@ -401,7 +452,8 @@ impl Way<'_> {
     fn station(&self, lang: Language, stop: &Stop) -> Station {
         let share = counted_share(Ratio::new(stop.lost, self.of));
         let lost = share.filter(|_| stop.lost > 0);
-        let lost = lost.map(|share| said!(lang, "path-lost", lost = grouped(stop.lost), share = share));
+        let lost = lost
+            .map(|share| said!(lang, "path-lost", "{lost} lost ({share})", lost = grouped(stop.lost), share = share));
         let role = self.role(lang, stop.spot);
         let host = match stop.spot {
             Spot::Between => None,
@@ -425,15 +477,15 @@ impl Way<'_> {
     fn role(&self, lang: Language, spot: Spot) -> Role {
         let limit = self.verdict.limit;
         if self.are_at(limit, self.verdict.place, spot) {
-            return Role::Limits(said!(lang, "path-limit", limit = lang.named("limit", limit)));
+            return Role::Limits(said!(lang, "path-limit", "limit: {limit}", limit = lang.text(limit.text())));
         }
         let Some(other) = self.verdict.also.iter().find(|other| self.are_at(**other, None, spot)) else {
             return Role::None;
         };
-        let named = lang.named("limit", other);
+        let named = lang.text(other.text());
         Role::MayLimit(match limit {
-            Limit::CannotTell => said!(lang, "path-limit-possible", limit = named),
-            _ => said!(lang, "path-limit-also", limit = named),
+            Limit::CannotTell => said!(lang, "path-limit-possible", "possible: {limit}", limit = named),
+            _ => said!(lang, "path-limit-also", "also reached: {limit}", limit = named),
         })
     }
 
@@ -462,10 +514,10 @@ fn table(caption: &str, drawing: &PathDrawing) -> Table {
     Table {
         caption: caption.to_owned(),
         columns: vec![
-            Column::new("column-station").of_words(),
-            Column::new("column-station-did").of_words(),
-            Column::new("column-station-lost").of_words(),
-            Column::new("column-station-limit").of_words(),
+            column!("column-station", "station", "where on the path, in the order in which data passes").of_words(),
+            column!("column-station-did", "what it did", "what was counted there").of_words(),
+            column!("column-station-lost", "lost here", "datagrams, or frames, that were lost there").of_words(),
+            column!("column-station-limit", "limit", "whether it limited the result").of_words(),
         ],
         rows: drawing.stations().map(row).collect(),
     }

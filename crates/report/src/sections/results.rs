@@ -17,12 +17,16 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let shown = abridged::shown(record);
     let mut sentences: Vec<String> = abridged::notice(lang, record).into_iter().collect();
     if record.results.is_empty() && record.outcome == Outcome::Sweep {
-        sentences.push(said!(lang, "results-none"));
+        sentences.push(said!(lang, "results-none", "Nothing was measured."));
     }
     let mut entries: Vec<Entry> = Vec::new();
     // A ladder is the answer by itself.
     if record.ladder().is_some() {
-        return Section::answer("results", said!(lang, "section-results"), vec![Block::Sentences(sentences)]);
+        return Section::answer(
+            "results",
+            said!(lang, "section-results", "Results"),
+            vec![Block::Sentences(sentences)],
+        );
     }
     // A doubt about the figures comes before them.
     sentences.extend(ALL.iter().flat_map(|subject| subject.not_firm(lang, record)));
@@ -35,7 +39,7 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     entries.extend(ALL.iter().flat_map(|subject| subject.entries(lang, &shown, MAX_ENTRIES)));
     let joint = directions::joint(lang, record).into_iter().collect();
     let blocks = vec![Block::Sentences(sentences), Block::Entries(entries), Block::Sentences(joint)];
-    Section::answer("results", said!(lang, "section-results"), blocks)
+    Section::answer("results", said!(lang, "section-results", "Results"), blocks)
 }
 
 /// Each of many results in words.
@@ -45,7 +49,8 @@ pub(crate) fn in_words(lang: Language, record: &Record) -> Option<Section> {
     }
     let shown = abridged::shown(record);
     let entries = records::with_entries(&shown).map(|result| entry(lang, &shown, result)).collect();
-    Section::summary("in-words", said!(lang, "section-in-words"), vec![Block::Entries(entries)]).map(Section::folded)
+    Section::summary("in-words", said!(lang, "section-in-words", "Each result in words"), vec![Block::Entries(entries)])
+        .map(Section::folded)
 }
 
 fn are_entries(record: &Record) -> bool {
@@ -70,5 +75,6 @@ pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
         (!further.is_empty()).then(|| Entry::new(plain(&result.name), further))
     };
     let entries = records::with_entries(&shown).filter(|result| result.flows().is_some()).filter_map(entry).collect();
-    Section::full("further", said!(lang, "section-further"), vec![Block::Entries(entries)]).map(Section::folded)
+    Section::full("further", said!(lang, "section-further", "Further figures"), vec![Block::Entries(entries)])
+        .map(Section::folded)
 }

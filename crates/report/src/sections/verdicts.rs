@@ -24,23 +24,31 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let alone = others.is_empty();
     let grouped_entry = |(names, verdict): (Vec<String>, &Verdict)| {
         let all = alone && names.len() == shown.results.len() && names.len() > 1;
-        entry(lang, if all { said!(lang, "verdicts-all-results") } else { listed(lang, &names) }, verdict)
+        entry(
+            lang,
+            if all { said!(lang, "verdicts-all-results", "all results") } else { listed(lang, &names) },
+            verdict,
+        )
     };
     let entries =
         grouped.into_iter().map(grouped_entry).chain(others.into_iter().map(|(name, of)| entry(lang, name, of)));
-    Section::summary("verdicts", said!(lang, "section-verdicts"), vec![Block::Entries(entries.collect())])
-        .map(Section::folded)
+    Section::summary(
+        "verdicts",
+        said!(lang, "section-verdicts", "What limited the results"),
+        vec![Block::Entries(entries.collect())],
+    )
+    .map(Section::folded)
 }
 
 fn entry(lang: Language, name: String, verdict: &Verdict) -> Entry {
     let course = verdict.steadiness.map(|steadiness| sentence(&course(lang, steadiness)));
     let why = verdict.evidence.iter().chain(&verdict.next).map(|text| message(lang, text));
     let weighed = verdict.weighed.iter().map(|weighed| {
-        let limit = lang.named("limit", weighed.limit);
-        let support = lang.named("support", weighed.support);
+        let limit = lang.text(weighed.limit.text());
+        let support = lang.text(weighed.support.text());
         (format!("{limit} ({support})"), message(lang, &weighed.text))
     });
-    let folded = Folded { heading: said!(lang, "verdicts-weighed"), entries: weighed.collect() };
+    let folded = Folded { heading: said!(lang, "verdicts-weighed", "What was weighed"), entries: weighed.collect() };
     Entry {
         folded: Some(folded).filter(|folded| !folded.entries.is_empty()),
         ..Entry::new(name, std::iter::once(sentence(&statement(lang, verdict))).chain(course).chain(why).collect())

@@ -17,12 +17,38 @@ pub(crate) fn of_link(lang: Language, result: &Measurement) -> Option<String> {
     let most = rate(limit.payload_bps.get() as f64, "bit/s")?;
     let mtu = limit.mtu.to_string();
     if limit.is_declared_too_slow() {
-        return Some(said!(lang, "results-above-link", most = most, line = limit.line_bps, mtu = mtu));
+        return Some(said!(
+            lang,
+            "results-above-link",
+            "This is more than the {most} that a link of {line} can carry at MTU {mtu}. Either the data did not cross \
+             the link in packets of that MTU, or the link's speed is not what it says.",
+            most = most,
+            line = limit.line_bps,
+            mtu = mtu
+        ));
     }
     Some(match (result.shares().len(), result.stream().map(|stream| stream.direction)) {
-        (0..=2, Some(Direction::Both)) => said!(lang, "results-of-link-both", share = share, mtu = mtu),
-        (0 | 1, _) => said!(lang, "results-of-link", share = share, mtu = mtu),
-        _ => said!(lang, "results-of-links", share = share, mtu = mtu),
+        (0..=2, Some(Direction::Both)) => said!(
+            lang,
+            "results-of-link-both",
+            "This is {share} of what the link can carry both ways at MTU {mtu}.",
+            share = share,
+            mtu = mtu
+        ),
+        (0 | 1, _) => said!(
+            lang,
+            "results-of-link",
+            "This is {share} of what the link can carry at MTU {mtu}.",
+            share = share,
+            mtu = mtu
+        ),
+        _ => said!(
+            lang,
+            "results-of-links",
+            "This is {share} of what the links can carry at MTU {mtu}.",
+            share = share,
+            mtu = mtu
+        ),
     })
 }
 
@@ -37,16 +63,51 @@ pub(crate) fn tester_limit(
     let limit = show(tester_limit.reached.median)?;
     let limit = match tester_limit.bypass {
         Bypass::Cable => limit,
-        Bypass::Loopback => said!(lang, "results-tester-limit-loopback", limit = limit),
+        Bypass::Loopback => said!(
+            lang,
+            "results-tester-limit-loopback",
+            "{limit}, loopback of each host: an upper estimate",
+            limit = limit
+        ),
     };
     Some(match (result.verdict.limit, result.verdict.confidence) {
-        (Limit::Wire, _) => said!(lang, "results-tester-limit-wire", share = share, limit = limit),
+        (Limit::Wire, _) => said!(
+            lang,
+            "results-tester-limit-wire",
+            "This is {share} of the tester limit ({limit}). The link is the limit.",
+            share = share,
+            limit = limit
+        ),
         (Limit::Tester, _) if tester_limit.bypass == Bypass::Loopback => {
-            said!(lang, "results-tester-limit-maybe", share = share, limit = limit)
+            said!(
+                lang,
+                "results-tester-limit-maybe",
+                "This is {share} of the tester limit ({limit}). The tester may be the limit rather than the device.",
+                share = share,
+                limit = limit
+            )
         }
-        (Limit::Tester, Confidence::Low) => said!(lang, "results-tester-limit-maybe", share = share, limit = limit),
-        (Limit::Tester, _) => said!(lang, "results-tester-limit-reached", share = share, limit = limit),
-        _ => said!(lang, "results-tester-limit", share = share, limit = limit),
+        (Limit::Tester, Confidence::Low) => said!(
+            lang,
+            "results-tester-limit-maybe",
+            "This is {share} of the tester limit ({limit}). The tester may be the limit rather than the device.",
+            share = share,
+            limit = limit
+        ),
+        (Limit::Tester, _) => said!(
+            lang,
+            "results-tester-limit-reached",
+            "This is {share} of the tester limit ({limit}). The tester is the limit, not the device.",
+            share = share,
+            limit = limit
+        ),
+        _ => said!(
+            lang,
+            "results-tester-limit",
+            "This is {share} of the tester limit ({limit}).",
+            share = share,
+            limit = limit
+        ),
     })
 }
 
@@ -68,13 +129,25 @@ pub(crate) fn request_costs(result: &Measurement) -> Option<[String; 2]> {
 
 /// Returns the CPU use of the busiest threads of requests.
 pub(crate) fn busiest_threads_of_requests(lang: Language, result: &Measurement) -> Option<String> {
-    busiest_threads(lang, result).map(|busy| said!(lang, "results-busiest-thread-of-requests", busy = busy))
+    busiest_threads(lang, result).map(|busy| {
+        said!(
+            lang,
+            "results-busiest-thread-of-requests",
+            "Busiest thread of client and server: {busy} of a core.",
+            busy = busy
+        )
+    })
 }
 
 /// Returns how many requests failed.
 pub(crate) fn failures(lang: Language, result: &Measurement) -> Option<String> {
     let failed = result.requests().map(|requests| requests.failed).filter(|failed| *failed > 0)?;
-    Some(said!(lang, "results-transactions-failed", failed = failed))
+    Some(said!(
+        lang,
+        "results-transactions-failed",
+        if failed == 1 { "1 transaction failed." } else { "{failed} transactions failed." },
+        failed = failed
+    ))
 }
 
 /// Returns requests per second as the tester's limit.
@@ -85,37 +158,61 @@ pub(crate) fn requests_per_second(rate: f64) -> Option<String> {
 /// `Response time of 254,311 requests: p50 27 us, p99 81 us, slowest 837 us.`
 pub(crate) fn latency(lang: Language, result: &Measurement) -> String {
     let Some(Latency { count, p50, p99, p999, max, .. }) = result.latency() else {
-        return said!(lang, "results-untimed");
+        return said!(lang, "results-untimed", "No response was timed.");
     };
     let [p50, p99, p999, max] = [p50, p99, p999, max].map(|time| nanos(*time));
     // With fewer than a thousand timed, the 99.9th percentile is the slowest one.
     if *count < 1_000 {
-        return said!(lang, "results-latency", count = count, p50 = p50, p99 = p99, max = max);
+        return said!(
+            lang,
+            "results-latency",
+            "Response time of {count} requests: p50 {p50}, p99 {p99}, slowest {max}.",
+            count = count,
+            p50 = p50,
+            p99 = p99,
+            max = max
+        );
     }
-    said!(lang, "results-latency-p999", count = count, p50 = p50, p99 = p99, p999 = p999, max = max)
+    said!(
+        lang,
+        "results-latency-p999",
+        "Response time of {count} requests: p50 {p50}, p99 {p99}, p99.9 {p999}, slowest {max}.",
+        count = count,
+        p50 = p50,
+        p99 = p99,
+        p999 = p999,
+        max = max
+    )
 }
 
 /// Returns where datagrams were lost.
 pub(crate) fn loss(lang: Language, result: &Measurement) -> Option<String> {
     let loss = result.loss()?;
     if loss.of == 0 {
-        return Some(said!(lang, "results-loss-none-offered"));
+        return Some(said!(lang, "results-loss-none-offered", "No datagram was offered, so none could be lost."));
     }
     if loss.lost == 0 {
-        return Some(said!(lang, "results-loss-none", loss = grouped(loss.of)));
+        return Some(said!(lang, "results-loss-none", "None of {loss} datagrams was lost.", loss = grouped(loss.of)));
     }
     let share = counted_share(Ratio::new(loss.lost, loss.of))?;
     let places = places(lang, loss);
     let placed = match places.as_slice() {
         [] => String::new(),
-        [(place, _)] => said!(lang, "results-loss-all-at", place = place),
+        [(place, _)] => said!(lang, "results-loss-all-at", ", all of them {place}", place = place),
         several => {
             let parts: Vec<String> =
                 several.iter().map(|(place, count)| format!("{} {place}", grouped(*count))).collect();
             format!(": {}", listed(lang, &parts))
         }
     };
-    Some(said!(lang, "results-loss", share = share, loss = grouped(loss.of), placed = placed))
+    Some(said!(
+        lang,
+        "results-loss",
+        "{share} of {loss} datagrams lost{placed}.",
+        share = share,
+        loss = grouped(loss.of),
+        placed = placed
+    ))
 }
 
 /// Returns the places where datagrams were lost, each as it follows a count; losses without a place come last.
@@ -133,16 +230,23 @@ fn places(lang: Language, loss: &Loss) -> Vec<(String, u64)> {
     } = loss.places;
     let unplaced = loss.lost.saturating_sub(loss.places.sum());
     [
-        (said!(lang, "loss-place-not-sent"), not_sent),
-        (said!(lang, "loss-place-sender-filter"), sender_filter),
-        (said!(lang, "loss-place-sender-queue"), sender_queue),
-        (said!(lang, "loss-place-unaccounted"), unaccounted),
-        (said!(lang, "loss-place-corrupted"), corrupted),
-        (said!(lang, "loss-place-receiver-queue"), receiver_queue),
-        (said!(lang, "loss-place-receiver-filter"), receiver_filter),
-        (said!(lang, "loss-place-reassembly"), reassembly),
-        (said!(lang, "loss-place-socket-buffer"), socket_buffer),
-        (said!(lang, "loss-place-unknown"), unplaced),
+        (said!(lang, "loss-place-not-sent", "never sent (the sender did not keep up with the offered rate)"), not_sent),
+        (said!(lang, "loss-place-sender-filter", "by a filter of the sending host"), sender_filter),
+        (said!(lang, "loss-place-sender-queue", "in the sender's queue or NIC"), sender_queue),
+        (
+            said!(
+                lang,
+                "loss-place-unaccounted",
+                "unaccounted for (on a wire, in a device, or where the kernel does not count)"
+            ),
+            unaccounted,
+        ),
+        (said!(lang, "loss-place-corrupted", "corrupted on the path (wrong checksum or header)"), corrupted),
+        (said!(lang, "loss-place-receiver-queue", "in the receiver's NIC or kernel queue"), receiver_queue),
+        (said!(lang, "loss-place-receiver-filter", "by a filter of the receiving host"), receiver_filter),
+        (said!(lang, "loss-place-reassembly", "with fragments missing at the receiver"), reassembly),
+        (said!(lang, "loss-place-socket-buffer", "in the receiver's socket buffer"), socket_buffer),
+        (said!(lang, "loss-place-unknown", "in a place that could not be told"), unplaced),
     ]
     .into_iter()
     .filter(|(_, count)| *count > 0)
@@ -162,7 +266,13 @@ pub(crate) fn busiest_threads(lang: Language, result: &Measurement) -> Option<St
     if sender == 0.0 && receiver == 0.0 {
         return None;
     }
-    Some(said!(lang, "figures-two-shares", sender = whole(sender)?, receiver = whole(receiver)?))
+    Some(said!(
+        lang,
+        "figures-two-shares",
+        "{sender} and {receiver} %",
+        sender = whole(sender)?,
+        receiver = whole(receiver)?
+    ))
 }
 
 /// Returns further details of a result.
@@ -177,40 +287,62 @@ fn layers(lang: Language, result: &Measurement) -> Option<String> {
     let layer =
         |summary: &Option<Summary>, name: &str| Some(format!("{} {name}", rate(summary.as_ref()?.median, "bit/s")?));
     let parts: Vec<String> = [
-        packets.map(|packets| said!(lang, "further-packets", packets = packets)),
-        layer(&received.ip_bps, &said!(lang, "further-ip")),
-        layer(&received.wire_bps, &said!(lang, "further-wire")),
+        packets.map(|packets| said!(lang, "further-packets", "{packets} IP packets a second", packets = packets)),
+        layer(&received.ip_bps, &said!(lang, "further-ip", "as IP packets")),
+        layer(&received.wire_bps, &said!(lang, "further-wire", "on an Ethernet wire")),
     ]
     .into_iter()
     .flatten()
     .collect();
-    (!parts.is_empty()).then(|| said!(lang, "further-layers", parts = listed(lang, &parts)))
+    (!parts.is_empty())
+        .then(|| said!(lang, "further-layers", "The same traffic counts {parts}.", parts = listed(lang, &parts)))
 }
 
 fn jitter(lang: Language, result: &Measurement) -> Option<String> {
     let jitter = result.stream()?.jitter_ns.as_ref()?.median;
     let time = (jitter.is_finite() && jitter > 0.0).then(|| nanos(jitter.round() as u64))?;
-    Some(said!(lang, "further-jitter", shown = time))
+    Some(said!(lang, "further-jitter", "Transit times deviated by {shown} on average (RFC 3550).", shown = time))
 }
 
 fn tcp(lang: Language, result: &Measurement) -> Vec<String> {
     let Some(tcp) = result.tcp() else { return Vec::new() };
     let congestion = plain(&tcp.congestion);
     let mut all = vec![match tcp.retransmits {
-        0 => said!(lang, "further-tcp-clean", congestion = congestion),
+        0 => said!(lang, "further-tcp-clean", "TCP ({congestion}) retransmitted no segment.", congestion = congestion),
         some => {
-            said!(lang, "further-tcp-retransmits", congestion = congestion, retransmits = some, segments = tcp.segments)
+            said!(
+                lang,
+                "further-tcp-retransmits",
+                "TCP ({congestion}) retransmitted {retransmits} of {segments} segments.",
+                congestion = congestion,
+                retransmits = some,
+                segments = tcp.segments
+            )
         }
     }];
     if tcp.rtt_ns > 0 {
         let loaded = nanos(tcp.rtt_ns);
         let least = nanos(tcp.min_rtt_ns);
-        all.push(said!(lang, "further-tcp-round-trip", loaded = loaded, least = least));
+        all.push(said!(
+            lang,
+            "further-tcp-round-trip",
+            "The round trip took {loaded} under load and {least} at best.",
+            loaded = loaded,
+            least = least
+        ));
     }
     let worth = |share: f64| percent(share).filter(|_| share >= WORTH_TELLING);
-    let window =
-        worth(tcp.receive_window_limited).map(|share| said!(lang, "further-tcp-receive-window", share = share));
-    let buffer = worth(tcp.send_buffer_limited).map(|share| said!(lang, "further-tcp-send-buffer", share = share));
+    let window = worth(tcp.receive_window_limited).map(|share| {
+        said!(
+            lang,
+            "further-tcp-receive-window",
+            "The receiver's window stalled it for {share} of the time.",
+            share = share
+        )
+    });
+    let buffer = worth(tcp.send_buffer_limited).map(|share| {
+        said!(lang, "further-tcp-send-buffer", "The sender's buffer stalled it for {share} of the time.", share = share)
+    });
     all.extend(window.into_iter().chain(buffer));
     all
 }
@@ -226,5 +358,8 @@ pub(crate) fn completed(
         .requests()
         .map(|requests| &requests.transactions_per_s)
         .and_then(|summary| Some(text(per_second(summary.median)?, runs(lang, record, summary, per_second))));
-    vec![done.unwrap_or_else(|| said!(lang, "results-no-transactions")), latency(lang, result)]
+    vec![
+        done.unwrap_or_else(|| said!(lang, "results-no-transactions", "No figure: nothing was completed.")),
+        latency(lang, result),
+    ]
 }

@@ -1,38 +1,40 @@
 //! Tables of results of flows: a row for each result, and the columns that any of them has figures for.
 
+use crate::blocks::columns;
 use crate::blocks::table::{Column, Table};
+use crate::column;
 use crate::figures::{grouped, nanos, per_second, percent, plain};
 use crate::language::Language;
 use linerate_model::{Measurement, TaskKind};
 
 /// A column of results: its key and rank, and how its cell is taken from a result.
-pub(crate) type Figure = (&'static str, u8, fn(Language, &Measurement) -> Option<String>);
+pub(crate) type Figure = (Column, u8, fn(Language, &Measurement) -> Option<String>);
 
 /// Columns of requests of any kind.
 pub(crate) const REQUESTS: [Figure; 11] = [
-    ("column-tables-per-second", 0, |_, m| {
+    (columns::TABLES_PER_SECOND, 0, |_, m| {
         per_second(m.requests().map(|requests| &requests.transactions_per_s)?.median)
     }),
-    ("column-spread", 4, |_, m| {
+    (columns::SPREAD, 4, |_, m| {
         let done = m.requests().map(|requests| &requests.transactions_per_s)?;
         percent(done.spread()).filter(|_| done.runs > 1)
     }),
-    ("column-of-tester", 2, |_, m| percent(m.tester_limit.as_ref()?.share)),
-    ("column-tester", 5, |_, m| per_second(m.tester_limit.as_ref()?.reached.median)),
-    ("column-request-p50", 0, |_, m| Some(nanos(m.latency()?.p50))),
-    ("column-p90", 4, |_, m| Some(nanos(m.latency()?.p90))),
-    ("column-p99", 0, |_, m| Some(nanos(m.latency()?.p99))),
-    ("column-p999", 3, |_, m| Some(nanos(m.latency()?.p999))),
-    ("column-tables-slowest", 3, |_, m| Some(nanos(m.latency()?.max))),
-    ("column-tables-failed", 2, |_, m| {
+    (columns::OF_TESTER, 2, |_, m| percent(m.tester_limit.as_ref()?.share)),
+    (columns::TESTER, 5, |_, m| per_second(m.tester_limit.as_ref()?.reached.median)),
+    (column!("column-request-p50", "p50", "median response time"), 0, |_, m| Some(nanos(m.latency()?.p50))),
+    (columns::P90, 4, |_, m| Some(nanos(m.latency()?.p90))),
+    (columns::P99, 0, |_, m| Some(nanos(m.latency()?.p99))),
+    (columns::P999, 3, |_, m| Some(nanos(m.latency()?.p999))),
+    (column!("column-tables-slowest", "slowest", "the slowest answer"), 3, |_, m| Some(nanos(m.latency()?.max))),
+    (column!("column-tables-failed", "failed", "transactions that failed, over all runs"), 2, |_, m| {
         m.requests().map(|requests| requests.failed).filter(|failed| *failed > 0).map(grouped)
     }),
-    ("column-limit", 2, limit),
+    (columns::LIMIT, 2, limit),
 ];
 
 /// Returns what limited a result, in a word.
 pub(crate) fn limit(lang: Language, result: &Measurement) -> Option<String> {
-    Some(lang.named("limit", result.verdict.limit))
+    Some(lang.text(result.verdict.limit.text()))
 }
 
 /// Returns the results of a task.
@@ -44,7 +46,7 @@ pub(crate) fn of_task<'a>(results: &[&'a Measurement], task: TaskKind) -> Vec<&'
 pub(crate) fn results_table(
     lang: Language,
     caption: String,
-    one: &'static str,
+    one: Column,
     results: &[&Measurement],
     figures: &[Figure],
 ) -> Option<Table> {
@@ -53,10 +55,9 @@ pub(crate) fn results_table(
     }
     let has = |(index, (.., cell)): &(usize, &Figure)| *index == 0 || results.iter().any(|m| cell(lang, m).is_some());
     let columns_with_figures: Vec<&Figure> = figures.iter().enumerate().filter(has).map(|(_, figure)| figure).collect();
-    let name = Column::new(one);
     let lengths = bars(results);
-    let heads = columns_with_figures.iter().enumerate().map(|(index, (key, rank, _))| {
-        let column = Column::new(key).ranked(*rank);
+    let heads = columns_with_figures.iter().enumerate().map(|(index, (column, rank, _))| {
+        let column = column.clone().ranked(*rank);
         if index == 0 && results.len() > 1 { column.with_bars(lengths.clone()) } else { column }
     });
     let row = |result: &&Measurement| {
@@ -66,7 +67,7 @@ pub(crate) fn results_table(
     };
     Some(Table {
         caption,
-        columns: std::iter::once(name).chain(heads).collect(),
+        columns: std::iter::once(one).chain(heads).collect(),
         rows: results.iter().map(row).collect(),
     })
 }

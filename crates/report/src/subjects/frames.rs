@@ -1,15 +1,18 @@
 //! Plain generating and receiving of raw frames, the same for every form of report.
 
+use crate::blocks::columns;
 use crate::blocks::section::{Block, Section};
 use crate::blocks::table::{Column, Table};
+use crate::column;
 use crate::figures::{counted_share, frames_per_s, grouped, nanos, per_second, plain, rate};
 use crate::language::Language;
 use crate::records::tasks;
 use crate::said;
 use crate::subjects::contract::Subject;
-use crate::subjects::live::{self, Live, LiveColumn, LiveRate};
+use crate::subjects::live::{self, Live, LiveChart, LiveColumn, LiveRate};
 use crate::subjects::parties::between;
 use crate::wording::{firmness, runs};
+use linerate_model::text;
 use linerate_model::{FlowRate, FrameFlow, FrameHeaders, FramePayload, FramesTask, Measurement, Record, Task};
 use linerate_units::{BitRate, Ratio};
 use std::collections::BTreeMap;
@@ -22,8 +25,10 @@ pub(crate) const LIVE: Live = Live::new(
     LiveRate::Frames,
     "Frames sent",
     &[LiveColumn::Frames, LiveColumn::FrameRate, LiveColumn::SentRate, LiveColumn::ReceivedRate],
-    &[live::operations("over-time-frames")],
+    &[FRAMES],
 );
+
+const FRAMES: LiveChart = live::operations(text!("over-time-frames", "frames"));
 
 impl Subject for Frames {
     fn live(&self) -> &'static Live {
@@ -63,7 +68,7 @@ fn section(lang: Language, record: &Record) -> Option<Section> {
     let flows: Vec<&FrameFlow> = record.results.iter().flat_map(Measurement::frames).collect();
     let tables = [counts(lang, &flows), rates(lang, &flows), latency(lang, &flows)];
     let tables = tables.into_iter().flatten().map(Block::Table);
-    Section::answer("frames", said!(lang, "frames-section"), tables.collect())
+    Section::answer("frames", said!(lang, "frames-section", "Raw frames"), tables.collect())
 }
 
 /// Says which flows are not firm.
@@ -75,12 +80,26 @@ fn not_firm(lang: Language, record: &Record) -> Vec<String> {
 
 /// Returns how many frames arrived, and how many did not.
 fn sentences(lang: Language, record: &Record, result: &Measurement) -> Vec<String> {
-    let received = frames_per_s(result.main.median)
-        .map(|rate| said!(lang, "frames-received", rate = rate, runs = runs(lang, record, &result.main, frames_per_s)));
+    let received = frames_per_s(result.main.median).map(|rate| {
+        said!(
+            lang,
+            "frames-received",
+            "{rate} received ({runs}).",
+            rate = rate,
+            runs = runs(lang, record, &result.main, frames_per_s)
+        )
+    });
     let (sent, lost) = result.frames().iter().fold((0, 0), |(sent, lost), flow| (sent + flow.sent, lost + flow.lost));
     let lost = counted_share(Ratio::new(lost, sent)).map(|share| match lost {
-        0 => said!(lang, "frames-none-lost", sent = sent),
-        _ => said!(lang, "frames-some-lost", lost = lost, sent = sent, share = share),
+        0 => said!(lang, "frames-none-lost", "None of {sent} frames was lost.", sent = sent),
+        _ => said!(
+            lang,
+            "frames-some-lost",
+            "{lost} of {sent} frames lost ({share}).",
+            lost = lost,
+            sent = sent,
+            share = share
+        ),
     });
     received.into_iter().chain(lost).collect()
 }
@@ -91,26 +110,36 @@ fn method(lang: Language, task: &FramesTask) -> Vec<String> {
         let both = task.streams.iter().any(|other| (other.from, other.to) == (stream.to, stream.from));
         frames_sent(lang, &stream.headers, None, both)
     });
-    headers.into_iter().chain([said!(lang, "frames-method-time", time = task.time, settle = task.settle)]).collect()
+    headers
+        .into_iter()
+        .chain([said!(
+            lang,
+            "frames-method-time",
+            "Frames were sent for {time}; stragglers were waited for {settle} after that.",
+            time = task.time,
+            settle = task.settle
+        )])
+        .collect()
 }
 
 /// `64, p0 to p1`; of a mix all its sizes.
 pub(crate) fn named(lang: Language, flow: &FrameFlow) -> String {
     let size = flow.mix.as_ref().map_or_else(|| flow.frame_bytes.to_string(), ToString::to_string);
-    said!(lang, "frames-flow", size = size, from = plain(&flow.from), to = plain(&flow.to))
+    said!(lang, "frames-flow", "{size}, {from} to {to}", size = size, from = plain(&flow.from), to = plain(&flow.to))
 }
 
-const WAY: Column = Column::new("column-frames-frame-way");
+const WAY: Column =
+    column!("column-frames-frame-way", "frame, way", "bytes of a frame, FCS counted, and from which port to which");
 
 fn counts(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
     let columns = vec![
         WAY,
-        Column::new("column-frames-sent"),
-        Column::new("column-frames-received"),
-        Column::new("column-frames-lost"),
-        Column::new("column-duplicates").ranked(2),
-        Column::new("column-reordered").ranked(1),
-        Column::new("column-flooded").ranked(3),
+        column!("column-frames-sent", "sent", "frames given to the sending port"),
+        column!("column-frames-received", "received", "frames that arrived, duplicates left out"),
+        column!("column-frames-lost", "lost", "frames sent that did not arrive"),
+        column!("column-duplicates", "duplicates", "further copies").ranked(2),
+        columns::REORDERED.ranked(1),
+        column!("column-flooded", "flooded", "copies that arrived at other ports").ranked(3),
     ];
     let row = |flow: &&FrameFlow| {
         // A port's counter knows no single frame.
@@ -125,16 +154,17 @@ fn counts(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
             count_of_frames(flow.flooded),
         ]
     };
-    Table::filled(said!(lang, "frames-caption-counts"), columns, flows.iter().map(row).collect())
+    Table::filled(said!(lang, "frames-caption-counts", "Frames"), columns, flows.iter().map(row).collect())
 }
 
 fn rates(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
     let columns = vec![
         WAY,
-        Column::new("column-sent-s"),
-        Column::new("column-received-s"),
-        Column::new("column-frames-bits-s").ranked(1),
-        Column::new("column-line-bits-s"),
+        column!("column-sent-s", "sent/s", "frames sent a second, from the first to the last"),
+        column!("column-received-s", "received/s", "frames received a second, likewise"),
+        column!("column-frames-bits-s", "bits/s", "received, in bits of frames: FCS counted, preamble and gap not")
+            .ranked(1),
+        column!("column-line-bits-s", "line bits/s", "received, in bits on the line: preamble and gap counted too"),
     ];
     let shown = |flow: &FrameFlow, figure| firmness::shown(figure, flow.firmness);
     let row = |flow: &&FrameFlow| {
@@ -148,25 +178,29 @@ fn rates(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
             bits(|arrived| arrived.wire_bits_per_s),
         ]
     };
-    Table::filled(said!(lang, "frames-caption-rates"), columns, flows.iter().map(row).collect())
+    Table::filled(said!(lang, "frames-caption-rates", "Rates"), columns, flows.iter().map(row).collect())
 }
 
 fn latency(lang: Language, flows: &[&FrameFlow]) -> Option<Table> {
     let columns = vec![
         WAY,
-        Column::new("column-device-shortest").ranked(2),
-        Column::new("column-frame-p50"),
-        Column::new("column-frame-p90").ranked(3),
-        Column::new("column-frame-p99"),
-        Column::new("column-frame-p999").ranked(1),
-        Column::new("column-device-longest"),
+        columns::DEVICE_SHORTEST.ranked(2),
+        columns::FRAME_P50,
+        column!("column-frame-p90", "p90", "90th percentile").ranked(3),
+        columns::FRAME_P99,
+        columns::FRAME_P999.ranked(1),
+        columns::DEVICE_LONGEST,
     ];
     let rows = flows.iter().filter_map(|flow| {
         let took = flow.latency_ns.as_ref()?;
         let times = [took.min, took.p50, took.p90, took.p99, took.p999, took.max];
         Some([vec![Some(named(lang, flow))], times.map(|time| Some(nanos(time))).to_vec()].concat())
     });
-    Table::filled(said!(lang, "frames-caption-latency"), columns, rows.collect())
+    Table::filled(
+        said!(lang, "frames-caption-latency", "Latency, from the sending to the receiving port"),
+        columns,
+        rows.collect(),
+    )
 }
 
 /// Returns what the frames were.
@@ -174,26 +208,50 @@ pub(crate) fn frames_sent(lang: Language, headers: &FrameHeaders, line: Option<B
     let ip = if headers.source.is_ipv4() { "IPv4" } else { "IPv6" };
     let payload = match headers.payload {
         FramePayload::Udp { destination_port, .. } => {
-            said!(lang, "device-method-udp", destination_port = destination_port.to_string())
+            said!(
+                lang,
+                "device-method-udp",
+                "UDP to port {destination_port}",
+                destination_port = destination_port.to_string()
+            )
         }
         FramePayload::Tcp { destination_port, .. } => {
-            said!(lang, "device-method-tcp", destination_port = destination_port.to_string())
+            said!(
+                lang,
+                "device-method-tcp",
+                "TCP segments to port {destination_port}",
+                destination_port = destination_port.to_string()
+            )
         }
-        FramePayload::Echo => said!(lang, "device-method-echo"),
+        FramePayload::Echo => said!(lang, "device-method-echo", "ICMP echo requests"),
     };
     let tags = match headers.vlans.len() {
-        0 => said!(lang, "device-method-no-vlan"),
+        0 => said!(lang, "device-method-no-vlan", "without VLAN tags"),
         _ => headers
             .vlans
             .iter()
-            .map(|vlan| said!(lang, "device-method-vlan", vlan = vlan.to_string()))
+            .map(|vlan| said!(lang, "device-method-vlan", "in VLAN {vlan}", vlan = vlan.to_string()))
             .collect::<Vec<_>>()
             .join(" "),
     };
-    let ways = if both_ways { said!(lang, "device-method-both-ways") } else { said!(lang, "device-method-one-way") };
-    let line =
-        line.map_or(said!(lang, "device-method-line-unknown"), |line| said!(lang, "device-method-line", line = line));
-    said!(lang, "device-method-frames", line = line, tags = tags, ip = ip, payload = payload, ways = ways)
+    let ways = if both_ways {
+        said!(lang, "device-method-both-ways", "both ways at once")
+    } else {
+        said!(lang, "device-method-one-way", "one way")
+    };
+    let line = line.map_or(said!(lang, "device-method-line-unknown", "a line of unknown rate"), |line| {
+        said!(lang, "device-method-line", "a line of {line}", line = line)
+    });
+    said!(
+        lang,
+        "device-method-frames",
+        "Ethernet frames over {line}, {tags}, holding {ip} with {payload}, sent {ways} in one stream.",
+        line = line,
+        tags = tags,
+        ip = ip,
+        payload = payload,
+        ways = ways
+    )
 }
 
 /// Columns of [`csv_rows`].

@@ -2,9 +2,11 @@
 
 use crate::blocks::axis::Axis;
 use crate::blocks::chart::{Chart, SERIES};
+use crate::blocks::columns;
 use crate::blocks::drawing::{Bar, Drawing, Segment};
 use crate::blocks::section::{Block, Section};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{nanos, percent, plain, rate, spread};
 use crate::language::Language;
 use crate::said;
@@ -16,7 +18,7 @@ const RISES: f64 = 1.05;
 
 /// Returns the name of the ladder.
 fn caption(lang: Language) -> String {
-    said!(lang, "ladder-caption")
+    said!(lang, "ladder-caption", "Payload of each layer of the path")
 }
 
 /// Returns the answer in short, the ladder drawn, and a row for each layer.
@@ -25,14 +27,18 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
     let mut blocks = vec![Block::Sentences(answer(lang, found))];
     blocks.extend(chart(lang, found).map(Block::chart));
     blocks.push(Block::Table(table(lang, found)));
-    Section::answer("ladder", said!(lang, "ladder-section"), blocks)
+    Section::answer("ladder", said!(lang, "ladder-section", "Ladder"), blocks)
 }
 
 /// Returns further details.
 pub(crate) fn further(lang: Language, record: &Record) -> Option<Section> {
     let further = explanation(lang, record.ladder()?);
-    Section::summary("ladder-further", said!(lang, "ladder-section-further"), vec![Block::Sentences(further)])
-        .map(Section::folded)
+    Section::summary(
+        "ladder-further",
+        said!(lang, "ladder-section-further", "What the ladder's gaps mean"),
+        vec![Block::Sentences(further)],
+    )
+    .map(Section::folded)
 }
 
 fn bits(value: f64) -> Option<String> {
@@ -41,7 +47,7 @@ fn bits(value: f64) -> Option<String> {
 
 /// Returns the name of a layer in a table or next to a bar.
 pub(crate) fn label(lang: Language, name: LayerName) -> String {
-    lang.named("ladder-layer", name)
+    lang.text(name.text())
 }
 
 fn median(layer: &LadderLayer) -> Option<f64> {
@@ -70,20 +76,25 @@ fn table(lang: Language, ladder: &Ladder) -> Table {
             layer.payload_bps.as_ref().filter(|payload| payload.runs > 1).and_then(|payload| percent(payload.spread())),
             layer.latency_ns.map(|latency| nanos(latency.p50)),
             layer.latency_ns.map(|latency| nanos(latency.p99)),
-            layer.verdict.as_ref().map(|verdict| lang.named("limit", verdict.limit)),
+            layer.verdict.as_ref().map(|verdict| lang.text(verdict.limit.text())),
         ]
     };
     Table {
         caption: caption(lang),
         columns: vec![
-            Column::new("column-layer"),
-            Column::new("column-ladder-payload").with_bars(lengths(ladder)),
-            Column::new("column-of-layer-below"),
-            Column::new("column-ladder-of-line"),
-            Column::new("column-spread").ranked(5),
-            Column::new("column-layer-p50").ranked(1),
-            Column::new("column-p99").ranked(4),
-            Column::new("column-ladder-limit").ranked(2),
+            column!("column-layer", "layer", "each layer uses the one below it"),
+            column!(
+                "column-ladder-payload",
+                "payload",
+                "payload that arrived, median of the runs; of the line by calculation"
+            )
+            .with_bars(lengths(ladder)),
+            column!("column-of-layer-below", "of layer below", "share of what the next layer below delivers"),
+            column!("column-ladder-of-line", "of line", "share of what the line carries in full frames"),
+            columns::SPREAD.ranked(5),
+            column!("column-layer-p50", "p50", "median response time of one-byte requests").ranked(1),
+            columns::P99.ranked(4),
+            column!("column-ladder-limit", "limit", "what limited it").ranked(2),
         ],
         rows: from_the_top(ladder).map(row).collect(),
     }
@@ -110,7 +121,15 @@ fn explanation(lang: Language, ladder: &Ladder) -> Vec<String> {
         layer.below == Some(LayerName::Udp) && layer.share_of_layer_below.is_some_and(|share| share > RISES)
     };
     let above_udp = ladder.layers.iter().filter(above_udp);
-    all.extend(above_udp.map(|layer| said!(lang, "ladder-above-udp", layer = label(lang, layer.name))));
+    all.extend(above_udp.map(|layer| {
+        said!(
+            lang,
+            "ladder-above-udp",
+            "{layer} delivers more payload than UDP. Where the kernel or the NIC joins and cuts its packets (offload), \
+         fewer packets pass the stack.",
+            layer = label(lang, layer.name)
+        )
+    }));
     all
 }
 
@@ -123,8 +142,14 @@ pub(crate) fn in_short(lang: Language, ladder: &Ladder) -> Vec<String> {
 fn gap(lang: Language, ladder: &Ladder) -> Vec<String> {
     match &ladder.widest_gap {
         Some(gap) => widest(lang, ladder, gap),
-        None if ladder.layers.iter().all(|layer| layer.below.is_none()) => vec![said!(lang, "ladder-one-layer")],
-        None => vec![said!(lang, "ladder-no-gap")],
+        None if ladder.layers.iter().all(|layer| layer.below.is_none()) => {
+            vec![said!(lang, "ladder-one-layer", "Fewer than two layers were measured, so there is no gap to name.")]
+        }
+        None => vec![said!(
+            lang,
+            "ladder-no-gap",
+            "No gap between two layers is wider than headers and the spread of the runs explain."
+        )],
     }
 }
 
@@ -133,8 +158,16 @@ fn missing(lang: Language, ladder: &Ladder) -> impl Iterator<Item = String> {
     let missing =
         ladder.layers.iter().filter_map(move |layer| Some((layer.name, plain(&lang.message(layer.missing.as_ref()?)))));
     missing.map(move |(name, why)| match name {
-        LayerName::Limit => wording::sentence(&said!(lang, "ladder-line-unknown", why = why)),
-        name => wording::sentence(&said!(lang, "ladder-not-measured", layer = label(lang, name), why = why)),
+        LayerName::Limit => {
+            wording::sentence(&said!(lang, "ladder-line-unknown", "The line rate is not known: {why}", why = why))
+        }
+        name => wording::sentence(&said!(
+            lang,
+            "ladder-not-measured",
+            "Layer {layer} was not measured: {why}",
+            layer = label(lang, name),
+            why = why
+        )),
     })
 }
 
@@ -142,15 +175,28 @@ fn missing(lang: Language, ladder: &Ladder) -> impl Iterator<Item = String> {
 fn widest(lang: Language, ladder: &Ladder, gap: &Gap) -> Vec<String> {
     let of = |name| find(ladder, name).and_then(median).and_then(bits);
     let (Some(less), Some(more)) = (of(gap.above), of(gap.below)) else {
-        return vec![said!(lang, "ladder-widest-gap-unknown")];
+        return vec![said!(lang, "ladder-widest-gap-unknown", "The widest gap has no figure.")];
     };
     let above = label(lang, gap.above);
     let below = label(lang, gap.below);
     let factor = format!("{:.2}", gap.factor);
-    let mut all =
-        vec![said!(lang, "ladder-widest-gap", above = above, less = less, below = below, more = more, factor = factor)];
+    let mut all = vec![said!(
+        lang,
+        "ladder-widest-gap",
+        "The widest gap is between {below} ({more}) and {above} ({less}), a factor of {factor}.",
+        above = above,
+        less = less,
+        below = below,
+        more = more,
+        factor = factor
+    )];
     if gap.headers > 1.0 {
-        all.push(said!(lang, "ladder-widest-gap-headers", headers = format!("{:.3}", gap.headers)));
+        all.push(said!(
+            lang,
+            "ladder-widest-gap-headers",
+            "Larger headers explain a factor of {headers} of it.",
+            headers = format!("{:.3}", gap.headers)
+        ));
     }
     all
 }
@@ -163,7 +209,15 @@ fn header_of_tcp(lang: Language, ladder: &Ladder) -> Option<String> {
     let ground = find(ladder, LayerName::Limit).and_then(median)?;
     let of_udp = percent(limit / ground)?;
     let reached = percent(payload / limit)?;
-    Some(said!(lang, "ladder-tcp-header", limit = bits(limit)?, of_udp = of_udp, reached = reached))
+    Some(said!(
+        lang,
+        "ladder-tcp-header",
+        "With TCP's larger header the line carries {limit} at most, {of_udp} of what it carries as UDP. TCP reached \
+         {reached} of that.",
+        limit = bits(limit)?,
+        of_udp = of_udp,
+        reached = reached
+    ))
 }
 
 /// Draws the loss of each layer: a bar for each that stands on another, the top one first, with the part that headers
@@ -191,20 +245,26 @@ fn chart(lang: Language, ladder: &Ladder) -> Option<Chart> {
     if bars.is_empty() {
         return None;
     }
-    let mut legend = vec![(SERIES[0], said!(lang, "ladder-legend-lost"))];
+    let mut legend = vec![(
+        SERIES[0],
+        said!(lang, "ladder-legend-lost", "less payload than the layer below, median; whisker from best to worst run"),
+    )];
     if bars.iter().any(|bar| bar.segments.iter().any(|segment| segment.class == "widest")) {
-        legend.push(("widest", said!(lang, "ladder-legend-widest")));
+        legend.push(("widest", said!(lang, "ladder-legend-widest", "the widest gap")));
     }
     if bars.iter().any(|bar| !bar.limits.is_empty()) {
-        legend.push(("limit", said!(lang, "ladder-legend-headers")));
+        legend.push(("limit", said!(lang, "ladder-legend-headers", "taken by headers alone")));
     }
     let parts = |bar: &Bar| {
         let marks = bar.segments.iter().chain(&bar.limits).map(|segment| segment.value);
         marks.chain(bar.spread.map(|(_, most)| most)).collect::<Vec<_>>()
     };
-    let x =
-        Axis::share(lang, &said!(lang, "ladder-axis-lost"), bars.iter().flat_map(parts).fold(SHORTEST_AXIS, f64::max));
-    let title = said!(lang, "ladder-title-lost");
+    let x = Axis::share(
+        lang,
+        &said!(lang, "ladder-axis-lost", "payload lost of what the layer below carries"),
+        bars.iter().flat_map(parts).fold(SHORTEST_AXIS, f64::max),
+    );
+    let title = said!(lang, "ladder-title-lost", "Payload lost by each layer");
     Some(Chart { legend, drawing: Drawing::Bars { x, bars }, table: table(lang, ladder), title })
 }
 
@@ -215,7 +275,14 @@ fn headers(lang: Language, layer: &LadderLayer, below: &LadderLayer) -> Option<S
     let value = 1.0 - limit_of_layer / beneath;
     let name = label(lang, layer.name);
     let share = percent(value)?;
-    let label = said!(lang, "ladder-point-headers", layer = name, share = share, below = label(lang, below.name));
+    let label = said!(
+        lang,
+        "ladder-point-headers",
+        "{layer}: its headers alone take {share} of the payload of {below}",
+        layer = name,
+        share = share,
+        below = label(lang, below.name)
+    );
     (value > 0.0).then_some(Segment { class: "limit", value, label })
 }
 
@@ -224,16 +291,41 @@ fn pointed_at(lang: Language, layer: &LadderLayer, payload: &Summary) -> Option<
     let name = label(lang, layer.name);
     let median = firmness::told(lang, bits(payload.median)?, layer.firmness);
     let mut parts = vec![match payload.runs {
-        0 => said!(lang, "ladder-point-calculated", layer = name, payload = median),
-        _ => said!(lang, "ladder-point", layer = name, payload = median, runs = spread(lang, payload, bits)),
+        0 => said!(
+            lang,
+            "ladder-point-calculated",
+            "{layer}: {payload} payload, by calculation",
+            layer = name,
+            payload = median
+        ),
+        _ => said!(
+            lang,
+            "ladder-point",
+            "{layer}: {payload} payload ({runs})",
+            layer = name,
+            payload = median,
+            runs = spread(lang, payload, bits)
+        ),
     }];
     if let Some((share, below)) = layer.share_of_layer_below.and_then(percent).zip(layer.below) {
-        parts.push(said!(lang, "ladder-point-of-layer", share = share, below = label(lang, below)));
+        parts.push(said!(
+            lang,
+            "ladder-point-of-layer",
+            "{share} of {below}",
+            share = share,
+            below = label(lang, below)
+        ));
     }
     let of_line =
         layer.share_of_line.filter(|_| layer.below != Some(LayerName::Limit) && layer.name != LayerName::Limit);
-    parts.extend(of_line.and_then(percent).map(|share| said!(lang, "ladder-point-of-line", share = share)));
-    parts.extend(layer.latency_ns.map(|latency| said!(lang, "ladder-point-p50", time = nanos(latency.p50))));
+    parts.extend(
+        of_line
+            .and_then(percent)
+            .map(|share| said!(lang, "ladder-point-of-line", "{share} of the line", share = share)),
+    );
+    parts.extend(
+        layer.latency_ns.map(|latency| said!(lang, "ladder-point-p50", "p50 {time}", time = nanos(latency.p50))),
+    );
     Some(parts.join("; "))
 }
 

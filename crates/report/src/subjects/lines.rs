@@ -55,7 +55,7 @@ impl Line {
 
     fn of_throughput(lang: Language, cell: &Throughput) -> Self {
         Self {
-            name: said!(lang, "overview-frames", bytes = cell.frame_bytes.to_string()),
+            name: said!(lang, "overview-frames", "{bytes}-byte frames", bytes = cell.frame_bytes.to_string()),
             figure: per_second(cell.frames_per_s).map(|frames| firmness::shown(format!("{frames} /s"), cell.firmness)),
             spread: None,
             of_line: cell.line_share.and_then(percent).map(|share| firmness::shown(share, cell.firmness)),
@@ -66,7 +66,7 @@ impl Line {
 
     fn of_latency(lang: Language, cell: &FrameLatency) -> Self {
         Self {
-            name: said!(lang, "overview-frame-latency", bytes = cell.frame_bytes.to_string()),
+            name: said!(lang, "overview-frame-latency", "{bytes}-byte p50", bytes = cell.frame_bytes.to_string()),
             figure: cell.latency_ns.as_ref().map(|took| firmness::shown(nanos(took.p50), cell.firmness)),
             spread: None,
             of_line: None,
@@ -124,6 +124,7 @@ pub(crate) fn answer(lang: Language, record: &Record) -> Vec<String> {
         Some(said!(
             lang,
             "overview-range",
+            "From {low} ({lowest}) to {high} ({highest}).",
             low = figures::main(low)?,
             lowest = plain(&low.name),
             high = figures::main(high)?,
@@ -146,8 +147,16 @@ pub(crate) fn counted(lang: Language, records: &[Record]) -> Option<String> {
     }
     limits.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let text = |(limit, count): &(Limit, usize)| {
-        said!(lang, "overview-limit-count", named = lang.named("limit", limit), count = *count)
+        said!(lang, "overview-limit-count", "{named} ({count})", named = lang.text(limit.text()), count = *count)
     };
     let all: Vec<String> = limits.iter().map(text).collect();
-    (!all.is_empty()).then(|| said!(lang, "overview-limits", results = verdicts.len(), limits = listed(lang, &all)))
+    (!all.is_empty()).then(|| {
+        said!(
+            lang,
+            "overview-limits",
+            "Limits of the {results} results: {limits}.",
+            results = verdicts.len(),
+            limits = listed(lang, &all)
+        )
+    })
 }

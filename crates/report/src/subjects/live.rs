@@ -1,6 +1,6 @@
 //! Display of running tasks: one table for each subject.
 
-use linerate_model::{IntervalReport, Transport};
+use linerate_model::{IntervalReport, Text, Transport, text};
 
 /// Unit of the values of a chart over time.
 #[derive(Clone, Copy, PartialEq)]
@@ -68,8 +68,8 @@ pub enum LiveColumn {
 
 /// A chart of a running task with one line.
 pub(crate) struct LiveChart {
-    /// Key of what it shows.
-    pub(crate) what: &'static str,
+    /// What it shows.
+    pub(crate) what: &'static Text,
     pub(crate) kind: ValueKind,
     /// Returns the value of an interval, `None` if it was not reported.
     pub(crate) value: fn(&IntervalReport) -> Option<f64>,
@@ -121,16 +121,19 @@ impl Live {
     }
 }
 
+/// Requests sent again over UDP.
+pub(crate) const SENT_AGAIN: LiveChart = sent_again(text!("over-time-calls-again", "calls sent again"));
+
 /// Retransmits of TCP.
-pub(crate) const RETRANSMITS: LiveChart = sent_again("over-time-retransmits");
+pub(crate) const RETRANSMITS: LiveChart = sent_again(text!("over-time-retransmits", "retransmits"));
 
 /// Returns the chart of a rate of requests or frames.
-pub(crate) const fn operations(what: &'static str) -> LiveChart {
+pub(crate) const fn operations(what: &'static Text) -> LiveChart {
     LiveChart { what, kind: ValueKind::PerSecond, value: |interval| Some(interval.operations_per_s) }
 }
 
 /// Returns the chart of what was sent again.
-pub(crate) const fn sent_again(what: &'static str) -> LiveChart {
+const fn sent_again(what: &'static Text) -> LiveChart {
     LiveChart { what, kind: ValueKind::PerSecond, value: |interval| per_second(interval, interval.retransmits) }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
     let cell = |from: &&str, to: &&str| {
         let share = result.shares().iter().find(|share| share.from == *from && share.to == *to)?;
         let reached = share.main.median;
-        let pair = said!(lang, "charts-path", from = plain(from), to = plain(to));
+        let pair = said!(lang, "charts-path", "{from} to {to}", from = plain(from), to = plain(to));
         Some((reached, format!("{pair}: {}", value(reached, unit))))
     };
     let values = senders.iter().map(|from| receivers.iter().map(|to| cell(from, to)).collect()).collect();
@@ -37,7 +37,7 @@ pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
     HeatMap {
         title: table.caption.clone(),
         unit,
-        titles: [said!(lang, "mesh-from"), said!(lang, "mesh-to")],
+        titles: [said!(lang, "mesh-from", "from"), said!(lang, "mesh-to", "to")],
         rows: plain_names(&senders),
         columns: plain_names(&receivers),
         values,

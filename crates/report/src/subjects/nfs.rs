@@ -2,18 +2,21 @@
 
 use crate::blocks::axis::{Axis, latency_axis};
 use crate::blocks::chart::{Chart, SERIES};
+use crate::blocks::columns;
 use crate::blocks::drawing::{Drawing, Point, Series};
 use crate::blocks::section::{Block, Entry, Section};
 use crate::blocks::table::{Column, Table};
+use crate::column;
 use crate::figures::{grouped, nanos, per_second, percent, plain};
 use crate::language::Language;
 use crate::said;
 use crate::subjects::contract::Subject;
 use crate::subjects::flow_sentences::{busiest_threads_of_requests, completed, failures, led, request_costs};
 use crate::subjects::flow_table::{REQUESTS, of_task, results_table};
-use crate::subjects::live::{self, Live, LiveColumn, LiveRate};
+use crate::subjects::live::{self, Live, LiveChart, LiveColumn, LiveRate};
 use crate::subjects::rpc;
 use crate::wording::firmness;
+use linerate_model::text;
 use linerate_model::{
     CurveFound, CurvePoint, Limit, Measurement, NfsClass, OperationFigures, Outcome, Record, TaskKind, Verdict,
 };
@@ -21,16 +24,10 @@ use linerate_model::{
 /// Operations of NFS.
 pub(crate) struct Nfs;
 
-const LIVE: Live = Live::new(
-    LiveRate::Requests,
-    "Operations",
-    COLUMNS_WHILE_RUNNING,
-    &[live::operations("over-time-operations"), live::RETRANSMITS],
-)
-.over_udp(
-    COLUMNS_WHILE_RUNNING,
-    &[live::operations("over-time-operations"), live::sent_again("over-time-calls-again")],
-);
+const LIVE: Live = Live::new(LiveRate::Requests, "Operations", COLUMNS_WHILE_RUNNING, &[OPERATIONS, live::RETRANSMITS])
+    .over_udp(COLUMNS_WHILE_RUNNING, &[OPERATIONS, live::SENT_AGAIN]);
+
+const OPERATIONS: LiveChart = live::operations(text!("over-time-operations", "operations"));
 
 const COLUMNS_WHILE_RUNNING: &[LiveColumn] =
     &[LiveColumn::Operations, LiveColumn::P50, LiveColumn::P99, LiveColumn::Retransmits];
@@ -47,11 +44,20 @@ impl Subject for Nfs {
             failures(lang, result),
             rpc::retransmitted(lang, result),
             corruption(lang, result),
-            costs.map(|[sender, receiver]| said!(lang, "results-cpu-operation", sender = sender, receiver = receiver)),
+            costs.map(|[sender, receiver]| {
+                said!(
+                    lang,
+                    "results-cpu-operation",
+                    "CPU time per operation: client {sender}, server {receiver}.",
+                    sender = sender,
+                    receiver = receiver
+                )
+            }),
             busiest_threads_of_requests(lang, result),
         ];
-        let answer =
-            completed(lang, record, result, |rate, runs| said!(lang, "results-operations", rate = rate, runs = runs));
+        let answer = completed(lang, record, result, |rate, runs| {
+            said!(lang, "results-operations", "{rate} operations a second ({runs}).", rate = rate, runs = runs)
+        });
         led(answer, further)
     }
 
@@ -60,7 +66,13 @@ impl Subject for Nfs {
     }
 
     fn table(&self, lang: Language, results: &[&Measurement]) -> Option<Table> {
-        results_table(lang, "NFS".to_owned(), "column-load", &of_task(results, TaskKind::Nfs), &REQUESTS)
+        results_table(
+            lang,
+            "NFS".to_owned(),
+            column!("column-load", "load", "name of the result"),
+            &of_task(results, TaskKind::Nfs),
+            &REQUESTS,
+        )
     }
 
     fn section(&self, lang: Language, record: &Record) -> Option<Section> {
@@ -86,7 +98,7 @@ fn peak(lang: Language, record: &Record) -> Option<Entry> {
     let (_, found) = record.curve().filter(|(_, found)| !found.curve.is_empty())?;
     let peak = found.peak.as_ref();
     let peak = peak.and_then(|peak| Some(firmness::shown(per_second(peak.achieved_ops)?, peak.firmness)));
-    let entry = Entry::new(said!(lang, "nfs-peak-name"), sentences(lang, record));
+    let entry = Entry::new(said!(lang, "nfs-peak-name", "nfs peak"), sentences(lang, record));
     Some(entry.with_figure(peak.map(|peak| format!("{peak} /s"))))
 }
 
@@ -102,20 +114,36 @@ fn section(lang: Language, record: &Record) -> Option<Section> {
     let operations = results.filter(|result| stands(&result.name)).flat_map(|result| operations(lang, result));
     let tables = curve.into_iter().chain(operations).map(Block::Table);
     let blocks = chart(lang, record).map(Block::chart).into_iter().chain(tables).collect();
-    Section::answer("curve", said!(lang, "nfs-section"), blocks)
+    Section::answer("curve", said!(lang, "nfs-section", "NFS"), blocks)
 }
 
 /// Classes and operations of one result.
 fn operations(lang: Language, result: &Measurement) -> Vec<Table> {
     let Some(found) = result.nfs() else { return Vec::new() };
-    let classes = found.classes.iter().map(|(class, figures)| (lang.named("class", class), figures));
+    let classes = found.classes.iter().map(|(class, figures)| (lang.text(class.text()), figures));
     let mut operations: Vec<(String, &OperationFigures)> =
         found.operations.iter().map(|(operation, figures)| (operation.to_string(), figures)).collect();
     operations.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.count));
     let of = plain(&result.name);
     [
-        figures(said!(lang, "nfs-caption-classes", value = of), "column-class", classes.collect()),
-        figures(said!(lang, "nfs-caption-operations", value = of), "column-operation", operations),
+        figures(
+            said!(lang, "nfs-caption-classes", "Classes of operations, {value}", value = of),
+            column!(
+                "column-class",
+                "class",
+                "as NFS version 3 calls it; reads, writes and all others are a class each"
+            ),
+            classes.collect(),
+        ),
+        figures(
+            said!(lang, "nfs-caption-operations", "Operations, {value}", value = of),
+            column!(
+                "column-operation",
+                "operation",
+                "as NFS version 3 calls it; reads, writes and all others are a class each"
+            ),
+            operations,
+        ),
     ]
     .into_iter()
     .flatten()
@@ -127,23 +155,23 @@ fn curve(lang: Language, found: &CurveFound) -> Option<Table> {
         return None;
     }
     let mut columns = vec![
-        Column::new("column-asked-for"),
-        Column::new("column-came-due").ranked(3),
-        Column::new("column-completed"),
-        Column::new("column-mean"),
-        Column::new("column-p50").ranked(4),
-        Column::new("column-p99").ranked(1),
+        column!("column-asked-for", "asked for", "operations a second"),
+        column!("column-came-due", "came due", "operations a second that came due; arrivals are random").ranked(3),
+        column!("column-completed", "completed", "operations completed a second"),
+        column!("column-mean", "mean", "mean response time, from when an operation was due"),
+        columns::P50.ranked(4),
+        columns::P99.ranked(1),
     ];
     let classes: Vec<NfsClass> = [NfsClass::Read, NfsClass::Write, NfsClass::Other]
         .into_iter()
         .filter(|class| found.curve.iter().any(|point| point.classes.contains_key(class)))
         .collect();
     columns.extend(classes.iter().map(|class| match class {
-        NfsClass::Read => Column::new("column-read").ranked(5),
-        NfsClass::Write => Column::new("column-write").ranked(5),
-        NfsClass::Other => Column::new("column-other").ranked(5),
+        NfsClass::Read => column!("column-read", "read", "mean response time of reads").ranked(5),
+        NfsClass::Write => column!("column-write", "write", "mean response time of writes").ranked(5),
+        NfsClass::Other => column!("column-other", "other", "mean response time of all other operations").ranked(5),
     }));
-    columns.push(Column::new("column-untitled").ranked(2));
+    columns.push(column!("column-untitled", "", "whether the load was held").ranked(2));
     let row = |point: &CurvePoint| {
         let mut row = vec![
             per_second(point.intended_ops),
@@ -156,16 +184,20 @@ fn curve(lang: Language, found: &CurveFound) -> Option<Table> {
         row.extend(classes.iter().map(|class| point.classes.get(class).and_then(|class| millis(class.mean_ms))));
         let is_peak = found.peak.as_ref().is_some_and(|peak| peak.result == point.result);
         row.push(Some(match point.missed {
-            None if is_peak => said!(lang, "nfs-load-peak"),
-            None => said!(lang, "nfs-load-held"),
-            Some(why) => said!(lang, "nfs-load-missed-why", why = lang.named("missed", why)),
+            None if is_peak => said!(lang, "nfs-load-peak", "peak"),
+            None => said!(lang, "nfs-load-held", "held"),
+            Some(why) => said!(lang, "nfs-load-missed-why", "not held: {why}", why = lang.text(why.text())),
         }));
         row
     };
-    Some(Table { caption: said!(lang, "nfs-caption-curve"), columns, rows: found.curve.iter().map(row).collect() })
+    Some(Table {
+        caption: said!(lang, "nfs-caption-curve", "Response time against load"),
+        columns,
+        rows: found.curve.iter().map(row).collect(),
+    })
 }
 
-fn figures(caption: String, one: &'static str, rows: Vec<(String, &OperationFigures)>) -> Option<Table> {
+fn figures(caption: String, one: Column, rows: Vec<(String, &OperationFigures)>) -> Option<Table> {
     if rows.is_empty() {
         return None;
     }
@@ -187,14 +219,14 @@ fn figures(caption: String, one: &'static str, rows: Vec<(String, &OperationFigu
     let mut table = Table {
         caption,
         columns: vec![
-            Column::new(one),
-            Column::new("column-per-second"),
-            Column::new("column-nfs-share").ranked(3),
-            Column::new("column-nfs-mean"),
-            Column::new("column-p50").ranked(2),
-            Column::new("column-p99").ranked(1),
-            Column::new("column-count").ranked(4),
-            Column::new("column-errors").ranked(1),
+            one,
+            column!("column-per-second", "per second", "completed a second"),
+            column!("column-nfs-share", "share", "share of all operations completed").ranked(3),
+            column!("column-nfs-mean", "mean", "mean response time"),
+            columns::P50.ranked(2),
+            columns::P99.ranked(1),
+            column!("column-count", "count", "how many were completed, over all runs").ranked(4),
+            column!("column-errors", "errors", "those that failed, by status (RFC 1813 section 2.6)").ranked(1),
         ],
         rows: rows.iter().map(row).collect(),
     };
@@ -212,27 +244,54 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
     let mut sentences = Vec::new();
     match &found.peak {
         Some(peak) => {
-            let text = per_second(peak.achieved_ops)
-                .zip(millis(peak.mean_ms))
-                .zip(millis(peak.response_cap_ms))
-                .map(|((ops, mean), cap)| said!(lang, "nfs-peak-found", ops = ops, mean = mean, cap = cap));
+            let text = per_second(peak.achieved_ops).zip(millis(peak.mean_ms)).zip(millis(peak.response_cap_ms)).map(
+                |((ops, mean), cap)| {
+                    said!(
+                        lang,
+                        "nfs-peak-found",
+                        "The peak is {ops} operations a second, with a mean response time of {mean} (cap: {cap}).",
+                        ops = ops,
+                        mean = mean,
+                        cap = cap
+                    )
+                },
+            );
             sentences.extend(text);
-            let figures = [(said!(lang, "nfs-peak-name"), peak.firmness)];
+            let figures = [(said!(lang, "nfs-peak-name", "nfs peak"), peak.firmness)];
             sentences.splice(0..0, firmness::sentences(lang, &figures));
             let past = peak.missed_at_ops.and_then(per_second).zip(peak.missed);
             sentences.push(match past {
-                Some((ops, why)) => said!(lang, "nfs-missed-at", ops = ops, why = lang.named("missed", why)),
-                None => said!(lang, "nfs-none-missed"),
+                Some((ops, why)) => {
+                    said!(lang, "nfs-missed-at", "At {ops} a second {why}.", ops = ops, why = lang.text(why.text()))
+                }
+                None => {
+                    said!(lang, "nfs-none-missed", "Every load that was tried was held, so the peak may be higher.")
+                }
             });
         }
         None => {
-            let why = lowest.missed.map_or_else(|| said!(lang, "nfs-load-missed"), |why| lang.named("missed", why));
-            sentences
-                .extend(per_second(lowest.intended_ops).map(|ops| said!(lang, "nfs-none-held", ops = ops, why = why)));
+            let why = lowest
+                .missed
+                .map_or_else(|| said!(lang, "nfs-load-missed", "it was not held"), |why| lang.text(why.text()));
+            sentences.extend(per_second(lowest.intended_ops).map(|ops| {
+                said!(
+                    lang,
+                    "nfs-none-held",
+                    "No load was held: even at {ops} operations a second {why}.",
+                    ops = ops,
+                    why = why
+                )
+            }));
         }
     }
     if let (None, Some(ops), Some(mean)) = (lowest.missed, per_second(lowest.intended_ops), millis(lowest.mean_ms)) {
-        sentences.push(said!(lang, "nfs-lowest-load", ops = ops, mean = mean));
+        sentences.push(said!(
+            lang,
+            "nfs-lowest-load",
+            "At {ops} a second, the lowest load, the mean response time is {mean}.",
+            ops = ops,
+            mean = mean
+        ));
     }
     let of_peak = found.result.as_deref().and_then(|name| record.result(name));
     sentences.extend(of_peak.as_ref().and_then(|result| tester_limit(lang, result)));
@@ -243,25 +302,41 @@ fn sentences(lang: Language, record: &Record) -> Vec<String> {
 /// Data read that were not what had been written.
 fn corruption(lang: Language, result: &Measurement) -> Option<String> {
     let corrupt: u64 = result.nfs()?.classes.values().map(|class| class.corrupt_bytes).sum();
-    (corrupt > 0).then(|| said!(lang, "nfs-corrupt", bytes = corrupt))
+    (corrupt > 0).then(|| {
+        said!(
+            lang,
+            "nfs-corrupt",
+            if bytes == 1 {
+                "1 byte that was read was not what had been written."
+            } else {
+                "{bytes} bytes that were read were not what had been written."
+            },
+            bytes = corrupt
+        )
+    })
 }
 
 /// Returns the limit of the curve: that of the lowest load that was not held.
 fn verdict_past_peak(lang: Language, record: &Record) -> Option<(String, &Verdict)> {
     let past = record.curve()?.1.curve.iter().find(|point| point.missed.is_some())?;
     let result = record.result(&past.result)?;
-    Some((said!(lang, "nfs-verdict-past-peak", result = plain(&past.result)), &result.verdict))
+    Some((
+        said!(lang, "nfs-verdict-past-peak", "past the peak ({result})", result = plain(&past.result)),
+        &result.verdict,
+    ))
 }
 
 /// Response time against load, a line for all operations and one for each class.
 fn chart(lang: Language, record: &Record) -> Option<Chart> {
     let (plan, found) = record.curve().filter(|(_, found)| found.curve.len() > 1)?;
-    let title = said!(lang, "nfs-caption-curve");
+    let title = said!(lang, "nfs-caption-curve", "Response time against load");
     let usable =
         |point: &&CurvePoint| point.achieved_ops.is_finite() && point.mean_ms.is_finite() && point.mean_ms > 0.0;
     let points: Vec<&CurvePoint> = found.curve.iter().filter(usable).collect();
-    let mut lines: Vec<(String, Vec<(&CurvePoint, f64)>)> =
-        vec![(said!(lang, "nfs-legend-all"), points.iter().map(|point| (*point, point.mean_ms)).collect())];
+    let mut lines: Vec<(String, Vec<(&CurvePoint, f64)>)> = vec![(
+        said!(lang, "nfs-legend-all", "all operations"),
+        points.iter().map(|point| (*point, point.mean_ms)).collect(),
+    )];
     for class in [NfsClass::Read, NfsClass::Write, NfsClass::Other] {
         let means: Vec<(&CurvePoint, f64)> = points
             .iter()
@@ -270,7 +345,7 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
             .collect();
         // With one class alone its line is that of all.
         if !means.is_empty() && points.iter().any(|point| point.classes.len() > 1) {
-            lines.push((lang.named("class", class), means));
+            lines.push((lang.text(class.text()), means));
         }
     }
     let cap = found.peak.as_ref().map(|peak| peak.response_cap_ms);
@@ -282,18 +357,18 @@ fn chart(lang: Language, record: &Record) -> Option<Chart> {
         return None;
     }
     let highest = points.iter().map(|point| point.achieved_ops).fold(0.0, f64::max);
-    let x = Axis::rate(lang, said!(lang, "nfs-axis-operations"), "/s", highest);
+    let x = Axis::rate(lang, said!(lang, "nfs-axis-operations", "operations completed"), "/s", highest);
     let y = match high / low > LINEAR_REACH {
         true => Axis {
-            title: said!(lang, "nfs-axis-response-logarithmic"),
+            title: said!(lang, "nfs-axis-response-logarithmic", "mean response time (logarithmic)"),
             ..latency_axis(lang, low * NS_PER_MS, high * NS_PER_MS)
         },
-        false => Axis::time(said!(lang, "nfs-axis-response"), high * NS_PER_MS),
+        false => Axis::time(said!(lang, "nfs-axis-response", "mean response time"), high * NS_PER_MS),
     };
     let mut series = Vec::new();
     let mut legend = Vec::new();
     if let Some((cap, shown)) = cap.and_then(|cap| Some((cap, millis(cap)?))) {
-        legend.push(("limit", said!(lang, "nfs-legend-cap", shown = shown)));
+        legend.push(("limit", said!(lang, "nfs-legend-cap", "response time cap: {shown}", shown = shown)));
         let line = vec![(0.0, cap * NS_PER_MS), (highest, cap * NS_PER_MS)];
         series.push(Series { class: "limit", line, points: Vec::new() });
     }
@@ -325,16 +400,17 @@ fn label(lang: Language, found: &CurveFound, name: &str, point: &CurvePoint, mea
     let mut text = said!(
         lang,
         "nfs-point",
+        "{achieved_ops} of {intended_ops} operations a second: {name}, mean {mean_ms}",
         achieved_ops = rate(point.achieved_ops),
         intended_ops = rate(point.intended_ops),
         name = name,
         mean_ms = millis(mean_ms).unwrap_or_default()
     );
     if found.peak.as_ref().is_some_and(|peak| peak.result == point.result) {
-        text.push_str(&said!(lang, "nfs-point-peak"));
+        text.push_str(&said!(lang, "nfs-point-peak", "; the peak"));
     }
     if let Some(why) = point.missed {
-        text.push_str(&said!(lang, "nfs-point-missed", why = lang.named("missed", why)));
+        text.push_str(&said!(lang, "nfs-point-missed", "; not held, {why}", why = lang.text(why.text())));
     }
     text
 }
@@ -345,7 +421,21 @@ fn tester_limit(lang: Language, result: &Measurement) -> Option<String> {
     let limit = per_second(tester_limit.reached.median)?;
     let share = percent(tester_limit.share)?;
     Some(match result.verdict.limit {
-        Limit::Tester => said!(lang, "nfs-tester-limit-reached", limit = limit, share = share),
-        _ => said!(lang, "nfs-tester-limit", limit = limit, share = share),
+        Limit::Tester => said!(
+            lang,
+            "nfs-tester-limit-reached",
+            "This is {share} of the tester limit, {limit} getattr operations a second from a server on the tester's own \
+             host. The tester is the limit, not the server.",
+            limit = limit,
+            share = share
+        ),
+        _ => said!(
+            lang,
+            "nfs-tester-limit",
+            "This is {share} of the tester limit, {limit} getattr operations a second from a server on the tester's own \
+             host.",
+            limit = limit,
+            share = share
+        ),
     })
 }

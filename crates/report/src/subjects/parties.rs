@@ -18,7 +18,13 @@ pub(crate) fn of_paths(lang: Language, paths: &[Path]) -> Option<String> {
             }
         }
     }
-    let pair = said!(lang, "parties-to", clients = listed(lang, &clients), servers = listed(lang, &servers));
+    let pair = said!(
+        lang,
+        "parties-to",
+        "{clients} to {servers}",
+        clients = listed(lang, &clients),
+        servers = listed(lang, &servers)
+    );
     (!clients.is_empty()).then_some(pair)
 }
 
@@ -26,6 +32,13 @@ pub(crate) fn of_paths(lang: Language, paths: &[Path]) -> Option<String> {
 pub(crate) fn between(lang: Language, ports: &[PortName], home: &HostName) -> String {
     let names: Vec<String> = ports.iter().map(|port| plain(&port.to_string())).collect();
     let several = ports.iter().any(|port| port.host.as_ref().is_some_and(|host| host != home));
-    let of = if several { String::new() } else { said!(lang, "parties-of-host", host = plain(&home.0)) };
-    said!(lang, "parties-device", count = names.len(), ports = listed(lang, &names), value = of)
+    let of = if several { String::new() } else { said!(lang, "parties-of-host", " of {host}", host = plain(&home.0)) };
+    said!(
+        lang,
+        "parties-device",
+        if count == 1 { "device at port {ports}{value}" } else { "device between ports {ports}{value}" },
+        count = names.len(),
+        ports = listed(lang, &names),
+        value = of
+    )
 }

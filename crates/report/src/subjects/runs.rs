@@ -2,8 +2,10 @@
 
 use crate::blocks::axis::Axis;
 use crate::blocks::chart::{Chart, SERIES};
+use crate::blocks::columns;
 use crate::blocks::drawing::{Drawing, Run, Strip, Strips};
 use crate::blocks::table::{Column, Table};
+use crate::column;
 use crate::figures::values::{extremes, value};
 use crate::figures::{percent, plain};
 use crate::language::Language;
@@ -44,8 +46,8 @@ pub(crate) fn of_record(lang: Language, record: &Record) -> Option<Chart> {
         before: None,
     };
     let group = Group { name: String::new(), members: record.results.iter().map(runs).collect() };
-    let legend = vec![(SERIES[0], said!(lang, "runs-legend"))];
-    chart(lang, said!(lang, "runs-title"), "column-result", vec![group], legend)
+    let legend = vec![(SERIES[0], said!(lang, "runs-legend", "a point for each run, with the median"))];
+    chart(lang, said!(lang, "runs-title", "Each run against the median"), columns::RESULT, vec![group], legend)
 }
 
 /// Results that have several runs, each run as a share of their median, so that all have one scale. What is a share itself is drawn
@@ -53,7 +55,7 @@ pub(crate) fn of_record(lang: Language, record: &Record) -> Option<Chart> {
 pub fn chart(
     lang: Language,
     title: String,
-    one: &'static str,
+    one: Column,
     groups: Vec<Group>,
     legend: Vec<(&'static str, String)>,
 ) -> Option<Chart> {
@@ -65,8 +67,8 @@ pub fn chart(
         return None;
     }
     let what = match (relative, all().any(|runs| runs.before.is_some())) {
-        (true, true) => said!(lang, "runs-axis-before"),
-        (true, false) => said!(lang, "runs-axis"),
+        (true, true) => said!(lang, "runs-axis-before", "share of the median before"),
+        (true, false) => said!(lang, "runs-axis", "share of the median"),
         (false, _) => title.clone(),
     };
     let strips = groups.iter().map(|group| Strips {
@@ -78,11 +80,15 @@ pub fn chart(
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new(one),
-            Column::new("column-runs-median"),
-            Column::new("column-runs-lowest"),
-            Column::new("column-runs-highest"),
-            Column::new("column-runs-each"),
+            one,
+            column!(
+                "column-runs-median",
+                "median",
+                "the middle run; of an even number of runs the mean of the middle two"
+            ),
+            columns::RUNS_LOWEST,
+            columns::RUNS_HIGHEST,
+            column!("column-runs-each", "each run", "every run, in the order in which they were made"),
         ],
         rows: rows.collect(),
     };
@@ -133,24 +139,47 @@ impl Runs {
             let text = value(*reached, self.unit);
             let label = match (share, self.before) {
                 (Some(share), None) => {
-                    said!(lang, "runs-point-share", name = self.name, run = index + 1, value = text, share = share)
-                }
-                (Some(share), Some(_)) => {
                     said!(
                         lang,
-                        "runs-point-share-before",
+                        "runs-point-share",
+                        "{name}, run {run}: {value}, {share} of the median",
                         name = self.name,
                         run = index + 1,
                         value = text,
                         share = share
                     )
                 }
-                (None, _) => said!(lang, "runs-point", name = self.name, run = index + 1, value = text),
+                (Some(share), Some(_)) => {
+                    said!(
+                        lang,
+                        "runs-point-share-before",
+                        "{name}, run {run}: {value}, {share} of the median before",
+                        name = self.name,
+                        run = index + 1,
+                        value = text,
+                        share = share
+                    )
+                }
+                (None, _) => said!(
+                    lang,
+                    "runs-point",
+                    "{name}, run {run}: {value}",
+                    name = self.name,
+                    run = index + 1,
+                    value = text
+                ),
             };
             Run { value: self.place(*reached), label }
         };
         let middle = value(self.median(), self.unit);
-        let label = said!(lang, "runs-point-median", name = self.name, value = middle, count = self.values.len());
+        let label = said!(
+            lang,
+            "runs-point-median",
+            "{name}: {value}, the median of {count} runs",
+            name = self.name,
+            value = middle,
+            count = self.values.len()
+        );
         Strip {
             name: self.name.clone(),
             class: self.class,
@@ -179,7 +208,7 @@ mod tests {
     }
 
     fn of(unit: MeasureUnit, values: &[f64]) -> Option<Chart> {
-        chart(Language::English, "Runs".to_owned(), "column-cell", runs(unit, values), vec![])
+        chart(Language::English, "Runs".to_owned(), columns::CELL, runs(unit, values), vec![])
     }
 
     #[test]

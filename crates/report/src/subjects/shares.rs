@@ -2,8 +2,10 @@
 
 use crate::blocks::axis::{lowest, rate_axis};
 use crate::blocks::chart::{Chart, SERIES};
+use crate::blocks::columns;
 use crate::blocks::drawing::{Bar, Drawing, Segment, reach};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{counted_share, per_second, plain, rate, spread};
 use crate::language::Language;
 use crate::said;
@@ -20,7 +22,7 @@ pub(crate) fn shares(lang: Language, result: &Measurement) -> Option<Table> {
         .iter()
         .map(|share| {
             vec![
-                Some(said!(lang, "charts-path", from = plain(&share.from), to = plain(&share.to))),
+                Some(said!(lang, "charts-path", "{from} to {to}", from = plain(&share.from), to = plain(&share.to))),
                 match result.task() {
                     TaskKind::Stream => rate(share.main.median, "bit/s"),
                     _ => per_second(share.main.median),
@@ -30,12 +32,16 @@ pub(crate) fn shares(lang: Language, result: &Measurement) -> Option<Table> {
         })
         .collect();
     let figure = match result.task() {
-        TaskKind::Stream => Column::new("column-charts-payload"),
-        _ => Column::new("column-tables-per-second"),
+        TaskKind::Stream => columns::CHARTS_PAYLOAD,
+        _ => columns::TABLES_PER_SECOND,
     };
     let mut table = Table {
-        caption: said!(lang, "tables-each-path-on-its", name = plain(&result.name)),
-        columns: vec![Column::new("column-path"), figure, Column::new("column-tables-lost")],
+        caption: said!(lang, "tables-each-path-on-its", "{name}, each path on its own", name = plain(&result.name)),
+        columns: vec![
+            column!("column-path", "path", "from the sending to the receiving host"),
+            figure,
+            columns::TABLES_LOST,
+        ],
         rows,
     };
     if table.rows.iter().all(|row| row[2].is_none()) {
@@ -57,10 +63,13 @@ pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
         .iter()
         .filter_map(|share| {
             let summary = &share.main;
-            let name = said!(lang, "charts-path", from = plain(&share.from), to = plain(&share.to));
+            let name = said!(lang, "charts-path", "{from} to {to}", from = plain(&share.from), to = plain(&share.to));
             let figure = show(summary.median)?;
-            let what =
-                if stream { said!(lang, "charts-axis-payload") } else { said!(lang, "charts-legend-transactions") };
+            let what = if stream {
+                said!(lang, "charts-axis-payload", "payload at the receiver")
+            } else {
+                said!(lang, "charts-legend-transactions", "transactions a second")
+            };
             let label = format!("{name}: {figure} {what} ({})", spread(lang, summary, show));
             Some(Bar {
                 name,
@@ -76,12 +85,19 @@ pub(crate) fn chart(lang: Language, result: &Measurement) -> Option<Chart> {
     }
     let low = lowest(bars.iter().flat_map(|bar| &bar.segments).map(|segment| segment.value));
     let x = if stream {
-        rate_axis(lang, said!(lang, "charts-axis-payload"), "bit/s", low, reach(&bars))
+        rate_axis(lang, said!(lang, "charts-axis-payload", "payload at the receiver"), "bit/s", low, reach(&bars))
     } else {
-        rate_axis(lang, said!(lang, "charts-axis-transactions"), "/s", low, reach(&bars))
+        rate_axis(lang, said!(lang, "charts-axis-transactions", "transactions"), "/s", low, reach(&bars))
     };
-    let what = if stream { said!(lang, "charts-axis-payload") } else { said!(lang, "charts-legend-transactions") };
-    let legend = vec![(SERIES[0], said!(lang, "charts-legend-shares", what = what))];
+    let what = if stream {
+        said!(lang, "charts-axis-payload", "payload at the receiver")
+    } else {
+        said!(lang, "charts-legend-transactions", "transactions a second")
+    };
+    let legend = vec![(
+        SERIES[0],
+        said!(lang, "charts-legend-shares", "{what}, median; whisker from lowest to highest run", what = what),
+    )];
     let title = table.caption.clone();
     Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }

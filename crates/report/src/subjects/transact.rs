@@ -1,6 +1,7 @@
 //! Transactions: requests with their responses.
 
 use crate::blocks::table::Table;
+use crate::column;
 use crate::language::Language;
 use crate::said;
 use crate::subjects::contract::Subject;
@@ -9,6 +10,7 @@ use crate::subjects::flow_sentences::{
 };
 use crate::subjects::flow_table::{REQUESTS, of_task, results_table};
 use crate::subjects::live::{self, Live, LiveChart, LiveColumn, LiveRate};
+use linerate_model::text;
 use linerate_model::{Measurement, Record, TaskKind};
 
 /// Requests with their responses.
@@ -22,7 +24,7 @@ const LIVE: Live = Live::new(
 )
 .over_udp(&[LiveColumn::Transactions, LiveColumn::P50, LiveColumn::P99], CHARTS);
 
-const CHARTS: &[LiveChart] = &[live::operations("charts-axis-transactions"), live::RETRANSMITS];
+const CHARTS: &[LiveChart] = &[live::operations(text!("charts-axis-transactions", "transactions")), live::RETRANSMITS];
 
 impl Subject for Transact {
     fn live(&self) -> &'static Live {
@@ -34,17 +36,31 @@ impl Subject for Transact {
         let further = [
             tester_limit(lang, result, requests_per_second),
             failures(lang, result),
-            costs
-                .map(|[sender, receiver]| said!(lang, "results-cpu-transaction", sender = sender, receiver = receiver)),
+            costs.map(|[sender, receiver]| {
+                said!(
+                    lang,
+                    "results-cpu-transaction",
+                    "CPU time per transaction: client {sender}, server {receiver}.",
+                    sender = sender,
+                    receiver = receiver
+                )
+            }),
             busiest_threads_of_requests(lang, result),
         ];
-        let answer =
-            completed(lang, record, result, |rate, runs| said!(lang, "results-transactions", rate = rate, runs = runs));
+        let answer = completed(lang, record, result, |rate, runs| {
+            said!(lang, "results-transactions", "{rate} transactions a second ({runs}).", rate = rate, runs = runs)
+        });
         led(answer, further)
     }
 
     fn table(&self, lang: Language, results: &[&Measurement]) -> Option<Table> {
-        let caption = said!(lang, "tables-transactions");
-        results_table(lang, caption, "column-transaction", &of_task(results, TaskKind::Transact), &REQUESTS)
+        let caption = said!(lang, "tables-transactions", "Transactions");
+        results_table(
+            lang,
+            caption,
+            column!("column-transaction", "transaction", "name of the result"),
+            &of_task(results, TaskKind::Transact),
+            &REQUESTS,
+        )
     }
 }

@@ -7,7 +7,7 @@ use linerate_model::Caveat;
 pub(crate) fn in_short<'a>(lang: Language, caveats: impl Iterator<Item = &'a Caveat>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for caveat in caveats {
-        let short = lang.tell(&format!("doubt-{}", caveat.kind.name()), &[]);
+        let short = lang.text(caveat.kind.text());
         if !all.contains(&short) {
             all.push(short);
         }

@@ -14,14 +14,14 @@ pub fn shown(figure: String, firmness: Firmness) -> String {
 /// A figure in its own cell, of which a lower bound says that it is one: a rate that is not firm (`is_rate`).
 pub fn bounded(lang: Language, figure: String, firmness: Firmness, is_rate: bool) -> String {
     match firmness.known(is_rate) {
-        Known::AtLeast => said!(lang, "firmness-at-least", figure = figure),
+        Known::AtLeast => said!(lang, "firmness-at-least", "at least {figure}, not firm", figure = figure),
         Known::Value | Known::Nothing => shown(figure, firmness),
     }
 }
 
 /// Returns a figure in a sentence or next to a point: `(60.7 k/s, not firm)`.
 pub fn told(lang: Language, figure: String, firmness: Firmness) -> String {
-    if firmness.is_firm() { figure } else { said!(lang, "firmness-figure", figure = figure) }
+    if firmness.is_firm() { figure } else { said!(lang, "firmness-figure", "({figure}, not firm)", figure = figure) }
 }
 
 /// Returns the share of its load that the tester offered in the trial that was to decide, `None` for a firm figure.
@@ -39,10 +39,18 @@ pub(crate) fn sentences(lang: Language, figures: &[(String, Firmness)]) -> Vec<S
     let shares = figures.iter().filter_map(|(_, firmness)| firmness.offered());
     let least = shares.reduce(f64::min).and_then(percent);
     let limited = named(|offered| offered.is_none());
-    let short = least
-        .filter(|_| !short.is_empty())
-        .map(|least| said!(lang, "firmness-short", names = listed(lang, &short), least = least));
-    let limited = (!limited.is_empty()).then(|| said!(lang, "firmness-tester-limit", names = listed(lang, &limited)));
+    let short = least.filter(|_| !short.is_empty()).map(|least| {
+        said!(
+            lang,
+            "firmness-short",
+            "NOT FIRM: {names}. In the trials that were to decide the tester offered only a part of the load, {least} \
+             at the least. A rate or number in parentheses is a lower bound; other figures in parentheses are those of \
+             the lower load.",
+            names = listed(lang, &short),
+            least = least
+        )
+    });
+    let limited = (!limited.is_empty()).then(|| said!(lang, "firmness-tester-limit", "NOT FIRM: {names}. The tester's own limit kept it from offering more. Figures in parentheses are lower bounds.", names = listed(lang, &limited)));
     short.into_iter().chain(limited).collect()
 }
 

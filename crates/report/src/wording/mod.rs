@@ -53,7 +53,7 @@ pub fn listed(lang: Language, items: &[String]) -> String {
         [] => String::new(),
         [one] => one.clone(),
         [first @ .., last] => {
-            said!(lang, "list-and", first = lang.list(first), last = last)
+            said!(lang, "list-and", "{first} and {last}", first = lang.list(first), last = last)
         }
     }
 }
@@ -70,7 +70,13 @@ pub(crate) fn runs(
         && let (Some(low), Some(high)) = (show(interval.low), show(interval.high))
     {
         let range = if low == high { low } else { figures::range(lang, &low, &high) };
-        text.push_str(&said!(lang, "results-mean-interval", range = range, interval = interval.percent));
+        text.push_str(&said!(
+            lang,
+            "results-mean-interval",
+            "; mean {range} with {interval} % confidence",
+            range = range,
+            interval = interval.percent
+        ));
     }
     text
 }

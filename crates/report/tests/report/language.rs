@@ -1,137 +1,8 @@
 //! Reports in each language: all words are there in all, and none is left in English.
 
 use crate::{copy, device, ladder, limits, nfs, over_time, sample};
-use linerate_model::Limit;
+use linerate_model::TEXTS;
 use linerate_report::{Language, Style};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-
-const ENGLISH: &str = include_str!("../../locales/en.ftl");
-const JAPANESE: &str = include_str!("../../locales/ja.ftl");
-
-/// Keys and attributes with their patterns; what stands deeper goes on with the line before.
-fn messages(source: &str) -> BTreeMap<String, String> {
-    let mut all: BTreeMap<String, String> = BTreeMap::new();
-    let (mut last, mut of) = (String::new(), String::new());
-    for line in source.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let is_further = line.starts_with(' ') && !line.trim_start().starts_with('.');
-        if let Some(pattern) = all.get_mut(&of).filter(|_| is_further) {
-            *pattern = format!("{pattern}\n{line}");
-            continue;
-        }
-        let (key, pattern) = line.split_once(" = ").unwrap_or_else(|| panic!("{line}: no message"));
-        let key = match key.trim().strip_prefix('.') {
-            Some(attribute) => format!("{last}.{attribute}"),
-            None => key.to_owned(),
-        };
-        if !key.contains('.') {
-            last.clone_from(&key);
-        }
-        of.clone_from(&key);
-        assert!(all.insert(key, pattern.to_owned()).is_none(), "{line}: twice");
-    }
-    all
-}
-
-/// The names of what a pattern holds.
-fn held(pattern: &str) -> BTreeSet<&str> {
-    pattern
-        .split('$')
-        .skip(1)
-        .map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default())
-        .collect()
-}
-
-#[test]
-fn all_languages_have_the_same_words_with_the_same_holes() {
-    let (english, japanese) = (messages(ENGLISH), messages(JAPANESE));
-    assert!(english.len() > 500);
-    assert_eq!(english.keys().collect::<Vec<_>>(), japanese.keys().collect::<Vec<_>>());
-    for (key, pattern) in &english {
-        assert_eq!(held(pattern), held(&japanese[key]), "{key}");
-    }
-}
-
-/// Every message can be read: Fluent leaves out what it cannot.
-#[test]
-fn every_message_is_known() {
-    for (language, source) in [(Language::English, ENGLISH), (Language::Japanese, JAPANESE)] {
-        for key in messages(source).keys().filter(|key| !key.contains('.')) {
-            assert_ne!(language.tell(key, &[]), *key, "{key}");
-        }
-    }
-}
-
-/// The source of the crates that say something.
-fn source() -> String {
-    fn read(folder: &Path, text: &mut String) {
-        for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-            match entry.is_dir() {
-                true => read(&entry, text),
-                false => text.push_str(&std::fs::read_to_string(&entry).expect("a source")),
-            }
-        }
-    }
-    let mut text = String::new();
-    for crate_ in ["report", "study", "view", "cli"] {
-        read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(crate_).join("src"), &mut text);
-    }
-    text
-}
-
-#[test]
-fn every_key_of_the_source_exists_and_every_message_is_used() {
-    let source = source();
-    let known = messages(ENGLISH);
-    let mut asked: BTreeSet<&str> =
-        source.split("\"column-").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-    let columns: BTreeSet<String> = asked.iter().map(|key| format!("column-{key}")).collect();
-    // What `said!` is given second.
-    asked = source
-        .split("said!(")
-        .skip(1)
-        .filter_map(|rest| rest.split_once(',')?.1.trim_start().strip_prefix('"')?.split('"').next())
-        .collect();
-    // One of two.
-    let pairs = source.split(".either(").skip(1).filter_map(|rest| rest.split(')').next());
-    asked.extend(pairs.flat_map(|pair| pair.split('"').skip(1).step_by(2)));
-    let missing: Vec<&str> = asked
-        .iter()
-        .copied()
-        .chain(columns.iter().map(String::as_str))
-        .filter(|key| !known.contains_key(*key))
-        .collect();
-    assert!(asked.len() > 300 && columns.len() > 200, "{} {}", asked.len(), columns.len());
-    assert_eq!(missing, Vec::<&str>::new());
-    for kind in linerate_model::CaveatKind::ALL {
-        assert!(known.contains_key(&format!("doubt-{}", kind.name())), "{kind:?} has no heading");
-    }
-    // Names of the model's kinds are put together.
-    let kinds = [
-        "doubt",
-        "limit",
-        "support",
-        "condition",
-        "quantity",
-        "change",
-        "samples",
-        "ladder-layer",
-        "class",
-        "missed",
-        "stage",
-        "call",
-        "layer",
-        "place",
-        "finding",
-        "preparing",
-    ];
-    let put_together = |key: &str| kinds.iter().any(|kind| key.starts_with(&format!("{kind}-")));
-    let unused: Vec<&String> = known
-        .keys()
-        .filter(|key| !key.contains('.') && !put_together(key) && !source.contains(&format!("\"{key}\"")))
-        .collect();
-    assert_eq!(unused, Vec::<&String>::new());
-}
 
 /// What stands between the tags of these elements, which may be named with their first attribute.
 fn inside<'a>(page: &'a str, element: &str) -> Vec<&'a str> {
@@ -143,10 +14,9 @@ fn inside<'a>(page: &'a str, element: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// Whether a text is told in English: it is one of its messages, and Japanese says it otherwise.
+/// Returns whether a text is the English of one that Japanese translates.
 fn english(text: &str) -> bool {
-    let (english, japanese) = (messages(ENGLISH), messages(JAPANESE));
-    english.iter().any(|(key, pattern)| pattern == text && japanese[key] != text)
+    TEXTS.iter().any(|known| known.english == text && Language::Japanese.text(known) != text)
 }
 
 #[test]
@@ -204,33 +74,6 @@ fn a_terminal_is_told_in_japanese_within_its_width() {
 }
 
 #[test]
-fn every_limit_has_a_japanese_name() {
-    let japanese = messages(JAPANESE);
-    for limit in [
-        Limit::OfferedLoad,
-        Limit::Wire,
-        Limit::Tester,
-        Limit::Server,
-        Limit::SenderCpu,
-        Limit::ReceiverCpu,
-        Limit::ReceiverBuffer,
-        Limit::Window,
-        Limit::PathLoss,
-        Limit::Device,
-        Limit::Shaper,
-        Limit::Latency,
-        Limit::CannotTell,
-    ] {
-        let key: String = limit
-            .to_string()
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
-            .collect();
-        assert!(japanese.contains_key(&format!("limit-{key}")), "{limit}");
-    }
-}
-
-#[test]
 fn a_language_is_asked_for_by_its_tag() {
     assert_eq!("ja".parse(), Ok(Language::Japanese));
     let refused = "fr".parse::<Language>().expect_err("no such reports").to_string();
@@ -242,7 +85,14 @@ fn a_language_is_asked_for_by_its_tag() {
 #[test]
 fn one_thing_is_not_told_in_the_plural() {
     let english = Language::English;
-    let results = |count: u64| linerate_report::said!(english, "view-results", results = count);
+    let results = |count: u64| {
+        linerate_report::said!(
+            english,
+            "view-results",
+            if results == 1 { "1 result" } else { "{results} results" },
+            results = count
+        )
+    };
     assert_eq!([results(1), results(2), results(1_200)], ["1 result", "2 results", "1,200 results"]);
     let mut record = copy::record();
     let linerate_model::Detail::Copy(found) = &mut record.results[0].detail else { panic!("a copy") };
@@ -255,6 +105,13 @@ fn one_thing_is_not_told_in_the_plural() {
         let said = linerate_report::said!(
             english,
             "comparison-summary",
+            if figures == 1 {
+                "Of 1 figure: {counts}. Before and after are medians of the runs; the change is that of their means. \
+                 The tolerance is {tolerance}. All verdicts together hold with {confidence} % confidence."
+            } else {
+                "Of {figures} figures: {counts}. Before and after are medians of the runs; the change is that of their \
+                 means. The tolerance is {tolerance}. All verdicts together hold with {confidence} % confidence."
+            },
             figures = figures,
             counts = "1 worse",
             tolerance = "5 %",
@@ -268,9 +125,8 @@ fn one_thing_is_not_told_in_the_plural() {
 /// A message's key where its words should stand means that a name was given to a message and not told first.
 #[test]
 fn no_form_shows_the_key_of_a_message() {
-    let english = messages(ENGLISH);
     // Keys of two words or fewer may be words of a text.
-    let keys: Vec<&str> = english.keys().map(String::as_str).filter(|key| key.matches('-').count() > 1).collect();
+    let keys: Vec<&str> = TEXTS.iter().map(|text| text.key).filter(|key| key.matches('-').count() > 1).collect();
     let records = sample::all().into_iter().map(|(_, record)| record).chain([
         ladder::record(),
         device::record(),

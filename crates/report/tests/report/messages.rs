@@ -2,116 +2,10 @@
 
 use crate::{recorded, sample};
 use linerate_method::{Demands, compare, compare_pairs, compare_searches};
-use linerate_model::{Comparison, Message, MessageValue, Nic, Plan, Record, Repeats, Timing, Trial, message};
+use linerate_model::{Comparison, Message, MessageValue, Nic, Plan, Record, Repeats, TEXTS, Timing, Trial, message};
 use linerate_report::{Language, Style};
 use linerate_units::{BitRate, Nanos};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-
-const JAPANESE: &str = include_str!("../../locales/messages.ja.ftl");
-
-/// The texts of pages, which are found by their keys in the same way.
-const PAGES: &str = include_str!("../../locales/ja.ftl");
-
-/// Words that messages hold, by the kinds of [`MessageValue::term`]. `ja.ftl` has those of limits and stages.
-const TERMS: [&str; 8] = ["amount", "counted", "did", "does", "ladder-end", "operations", "trips", "whose"];
-
-/// The Japanese texts by their keys.
-fn japanese() -> BTreeMap<&'static str, &'static str> {
-    let lines = JAPANESE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let mut all = BTreeMap::new();
-    for line in lines {
-        let (key, text) = line.split_once(" = ").unwrap_or_else(|| panic!("{line}: no message"));
-        assert!(all.insert(key, text).is_none(), "{key}: twice");
-        assert!(!PAGES.contains(&format!("\n{key} = ")), "{key} is in ja.ftl too");
-    }
-    all
-}
-
-/// The English messages of the source: the keys with their texts, and the names of their values.
-fn english() -> Vec<(String, String, BTreeSet<String>)> {
-    let mut all = Vec::new();
-    for file in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")) {
-        // The macro itself is told of here.
-        if file.ends_with("model/src/message.rs") {
-            continue;
-        }
-        let source = std::fs::read_to_string(&file).expect("a source");
-        for call in source.split("message!(").skip(1) {
-            let Some((key, rest)) = literal(call) else { continue };
-            let (text, rest) = literal(rest).unwrap_or_else(|| panic!("{key}: no English text"));
-            all.push((key, text, names(rest)));
-        }
-    }
-    all
-}
-
-/// The Rust sources below a folder, tests outside of `src` left out.
-fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
-        match entry.is_dir() {
-            true if !entry.ends_with("tests") => all.extend(sources(&entry)),
-            false if entry.extension().is_some_and(|ending| ending == "rs") => all.push(entry),
-            _ => {}
-        }
-    }
-    all
-}
-
-/// The string literal that `source` begins with, as it reads, and what stands behind it.
-fn literal(source: &str) -> Option<(String, &str)> {
-    let source = source.trim_start_matches([',', ' ', '\n']).strip_prefix('"')?;
-    let (text, rest) = source.split_once('"')?;
-    // A backslash at the end of a line joins it with the next; messages hold no other one.
-    let lines: Vec<&str> = text.split("\\\n").collect();
-    let joined = lines.iter().enumerate().map(|(at, line)| if at == 0 { line } else { line.trim_start() });
-    Some((joined.collect(), rest))
-}
-
-/// The names of a message's values: what stands before `=`, or alone, between the commas of the call.
-fn names(rest: &str) -> BTreeSet<String> {
-    let (mut depth, mut names, mut word) = (0, BTreeSet::new(), String::new());
-    for letter in rest.chars() {
-        match letter {
-            ')' if depth == 0 => break,
-            '(' | '{' | '[' => depth += 1,
-            ')' | '}' | ']' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 && letter == ',' {
-            names.insert(std::mem::take(&mut word));
-        } else {
-            word.push(letter);
-        }
-    }
-    names.insert(word);
-    let name = |word: &String| word.split('=').next().map(|name| name.trim().to_owned());
-    names.iter().filter_map(name).filter(|name| !name.is_empty()).collect()
-}
-
-/// The names in the holes of a text, between `open` and the end of the name.
-fn held(text: &str, open: &str) -> BTreeSet<String> {
-    let name = |rest: &str| rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>();
-    text.split(open).skip(1).map(name).filter(|name| !name.is_empty()).collect()
-}
-
-#[test]
-fn every_message_has_a_japanese_text_with_the_same_values() {
-    let (english, japanese) = (english(), japanese());
-    assert!(english.len() > 300, "{}", english.len());
-    let mut texts: BTreeMap<&str, &str> = BTreeMap::new();
-    for (key, text, values) in &english {
-        let told = japanese.get(key.as_str()).unwrap_or_else(|| panic!("{key} has no Japanese text"));
-        assert_eq!(&held(text, "{"), values, "{key}: the values of the English text");
-        assert_eq!(&held(told, "{ $"), values, "{key}: the values of the Japanese text");
-        let known = texts.entry(key).or_insert(text);
-        assert_eq!(known, text, "{key} has two English texts");
-    }
-    let is_term = |key: &str| TERMS.iter().any(|kind| key.starts_with(&format!("{kind}-")));
-    let unused: Vec<&str> = japanese.keys().copied().filter(|key| !texts.contains_key(key) && !is_term(key)).collect();
-    assert_eq!(unused, Vec::<&str>::new());
-}
+use std::collections::BTreeSet;
 
 /// All that a record says.
 fn said(record: &Record) -> Vec<&Message> {
@@ -260,7 +154,7 @@ fn what_a_comparison_says_is_told_in_japanese() {
     let all = comparisons();
     let said = || all.iter().flat_map(|found| found.warnings.iter().chain(&found.remarks));
     let seen: BTreeSet<&str> = said().flat_map(keys).collect();
-    let known: BTreeSet<&str> = japanese().into_keys().filter(|key| key.starts_with("compared-")).collect();
+    let known: BTreeSet<&str> = TEXTS.iter().map(|text| text.key).filter(|key| key.starts_with("compared-")).collect();
     assert_eq!(seen, known, "each is said in one of these comparisons");
     for found in &all {
         let style = |language| Style { width: 1_000, language, ..Style::default() };
@@ -279,25 +173,6 @@ fn what_a_comparison_says_is_told_in_japanese() {
         for message in found.warnings.iter().chain(&found.remarks) {
             // A sentence begins with a capital, unless it begins with a name.
             assert!(told.contains(&message.text[1..]), "{message}: {told}");
-        }
-    }
-}
-
-#[test]
-fn terms_are_told_in_japanese() {
-    for (kind, names) in [
-        ("amount", &["more", "less"][..]),
-        ("counted", &["addresses", "datagrams", "frames in a row", "hosts", "segments"]),
-        ("did", &["completed", "received", "sent"]),
-        ("does", &["answering", "asking", "receiving", "sending"]),
-        ("ladder-end", &["asking", "calling", "serving"]),
-        ("operations", &["reads", "writes", "other operations"]),
-        ("trips", &["responses", "round trips"]),
-        ("whose", &["sending", "receiving", "sending host", "receiving host", "machine", "source's", "destination's"]),
-        ("whose", &["reading", "writing"]),
-    ] {
-        for name in names {
-            assert_ne!(Language::Japanese.named(kind, name), *name, "{kind}");
         }
     }
 }
@@ -345,6 +220,4 @@ fn a_message_within_a_message_is_told_in_its_language_too() {
     assert_eq!(told, "a: 測定は 3 回の試行の後に再開しました。その間にネットワークが変わった可能性があります。");
     let older = Language::Japanese.message(&outer(Message::untranslated("it was so")));
     assert_eq!(older, "a: （英語）it was so");
-    let message = Message::told("wire-used", String::from("x"), [("share", MessageValue::share(0.0213))]);
-    assert_eq!(Language::Japanese.message(&message), "回線が運べる量の 2.1 % が使われました。");
 }

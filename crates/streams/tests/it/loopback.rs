@@ -7,9 +7,9 @@ use crate::hosts::{
 use linerate_engine::testing::{self, Session};
 use linerate_engine::{Conductor, Engine as _, Stop, Stopped, Work};
 use linerate_model::{
-    Arrivals, Assignment, Direction, EndCounts, Endpoints, IpVersion, Net, Offered, Ready, ReceiveBy, Received, SendBy,
-    Sent, SocketOptions, StreamTask, Task, Timing, TransactStyle, TransactTask, Transactions, Transport, Warmup,
-    Window,
+    Arrivals, Assignment, Direction, EndCounts, Endpoints, IpVersion, Net, Offered, Preparation, Ready, ReceiveBy,
+    Received, SendBy, Sent, SocketOptions, StreamTask, Task, Timing, TransactStyle, TransactTask, Transactions,
+    Transport, Warmup, Window,
 };
 use linerate_streams::Streams;
 use linerate_sys::clock;
@@ -418,7 +418,7 @@ struct Late<'a> {
 }
 
 impl Conductor for Late<'_> {
-    fn preparing(&self, doing: &str) {
+    fn preparing(&self, doing: Preparation) {
         self.session.preparing(doing);
     }
 

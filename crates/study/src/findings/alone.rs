@@ -54,6 +54,8 @@ fn beyond(data: &Data<'_>, measure: usize, media: &[Medium], slower: Medium) -> 
     let text = said!(
         data.lang,
         "findings-alone-above-the-line-rate",
+        "Only {transport} over {medium} exceeds {line}, the line rate of {slower}: {above} of its {all} results, from \
+         {range}.",
         line = value(line, unit),
         slower = slower,
         transport = transport,
@@ -65,10 +67,17 @@ fn beyond(data: &Data<'_>, measure: usize, media: &[Medium], slower: Medium) -> 
     let slower_ones: Vec<String> =
         media.iter().filter(|one| one.line() <= slower.line()).map(ToString::to_string).collect();
     let evidence = vec![
-        bound(said!(data.lang, "findings-alone-cannot", media = listed(data.lang, &slower_ones))),
+        bound(said!(
+            data.lang,
+            "findings-alone-cannot",
+            "{media} cannot: no payload exceeds the line rate.",
+            media = listed(data.lang, &slower_ones)
+        )),
         bound(said!(
             data.lang,
             "findings-alone-the-other-transport-could",
+            "The other transport could over {medium}, which carries more than that; its best of {count} results is \
+             {best}.",
             medium = medium,
             count = other.len(),
             best = value(best_other, unit)

@@ -49,9 +49,9 @@ fn messages(data: &Data<'_>, measure: usize, cell: usize) -> String {
     match path.transport {
         Some(Transport::Udp) => {
             let bytes: Vec<String> = path.message_bytes.iter().map(|bytes| grouped(*bytes)).collect();
-            said!(data.lang, "findings-claims-at-bytes", bytes = either(data.lang, &bytes))
+            said!(data.lang, "findings-claims-at-bytes", "at {bytes} bytes", bytes = either(data.lang, &bytes))
         }
-        _ => said!(data.lang, "findings-claims-over-tcp"),
+        _ => said!(data.lang, "findings-claims-over-tcp", "over TCP"),
     }
 }
 
@@ -75,7 +75,13 @@ fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
     let medium = data.medium(cell, measure)?;
     let layers = layers(data, measure, cell)?;
     let show = |(layer, most): &(Layer, f64)| {
-        said!(data.lang, "findings-claims-layer", layer = data.lang.named("layer", layer), most = value(*most, unit))
+        said!(
+            data.lang,
+            "findings-claims-layer",
+            "{layer} ({most})",
+            layer = data.lang.text(layer.text()),
+            most = value(*most, unit)
+        )
     };
     // A layer at the wire is not what a program counts, and no clue.
     let told = || layers.iter().filter(|(layer, _)| *layer != Layer::Wire);
@@ -88,9 +94,23 @@ fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
         .collect();
     let possible: Vec<String> = told().filter(|(_, most)| highest <= *most).map(show).collect();
     let may = match possible.is_empty() {
-        _ if counted.is_some() => said!(data.lang, "findings-claims-not-what-the-study-says"),
-        true => said!(data.lang, "findings-claims-not-what-is-said"),
-        false => said!(data.lang, "findings-claims-possible-at", layers = either(data.lang, &possible)),
+        _ if counted.is_some() => said!(
+            data.lang,
+            "findings-claims-not-what-the-study-says",
+            "the medium is not what the study says, or what had waited before the window arrived within it: measure \
+             longer"
+        ),
+        true => said!(
+            data.lang,
+            "findings-claims-not-what-is-said",
+            "the medium, the message size or the rate is not what is said"
+        ),
+        false => said!(
+            data.lang,
+            "findings-claims-possible-at",
+            "it is possible counted at {layers}",
+            layers = either(data.lang, &possible)
+        ),
     };
     let size = messages(data, measure, cell);
     let but: Vec<usize> = data.message_factor(measure).into_iter().collect();
@@ -98,6 +118,7 @@ fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
         1 => said!(
             data.lang,
             "findings-claims-one",
+            "{rate} {size} ({name})",
             rate = value(lowest, unit),
             size = size,
             name = data.cell_name(cell, &but)
@@ -105,6 +126,7 @@ fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
         count => said!(
             data.lang,
             "findings-claims-each",
+            "Each of {count} results {size}, {range},",
             count = count,
             size = size,
             range = range(data.lang, lowest, highest, unit)
@@ -113,6 +135,7 @@ fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
     let text = said!(
         data.lang,
         "findings-claims-cannot-be",
+        "{rate} cannot be {layers} on {medium}; {may}.",
         rate = rate,
         layers = either(data.lang, &impossible),
         medium = medium,
@@ -121,6 +144,7 @@ fn above(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
     let mut evidence = vec![bound(said!(
         data.lang,
         "findings-claims-the-most",
+        "The most that {medium} can carry {size}: {layers}.",
         medium = medium,
         size = size,
         layers = listed(data.lang, &layers.iter().map(show).collect::<Vec<_>>())
@@ -157,13 +181,21 @@ fn within(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
         said!(
             data.lang,
             "findings-claims-at-bytes-of",
+            "at {bytes} bytes {reached} of {payload}",
             bytes = grouped(bytes),
             reached = reached,
             payload = value(payload, unit)
         )
     };
     let smallest = sizes.first().map(|(bytes, _, high, payload)| at(*bytes, value(*high, unit), *payload))?;
-    let text = said!(data.lang, "findings-claims-within", count = cells.len(), medium = medium, smallest = smallest);
+    let text = said!(
+        data.lang,
+        "findings-claims-within",
+        "All {count} results on {medium} are within what it can carry, even as payload: {smallest}.",
+        count = cells.len(),
+        medium = medium,
+        smallest = smallest
+    );
     let each: Vec<String> = sizes
         .iter()
         .map(|(bytes, low, high, payload)| at(*bytes, range(data.lang, *low, *high, unit), *payload))

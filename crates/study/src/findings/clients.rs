@@ -31,19 +31,26 @@ fn against(data: &Data<'_>, measure: usize, factor: usize, many: usize, one: usi
     }
     let clause = |pair: &Pair| {
         let (ratio, name) = (times(data.lang, pair.a.1 / pair.b.1), data.cell_name(pair.a.0, &[factor]));
-        said!(data.lang, "findings-clients-ratio", times = ratio, name = name)
+        said!(data.lang, "findings-clients-ratio", "{times} with {name}", times = ratio, name = name)
     };
     let clauses: Vec<String> = pairs.iter().map(clause).collect();
     let mut text = said!(
         data.lang,
         "findings-clients-have",
+        "{title} of {many} against {one}: {clauses}.",
         many = data.name_of(factor, many),
         one = data.name_of(factor, one),
         clauses = listed(data.lang, &clauses),
         title = data.study.measures[measure].title
     );
     if pairs.iter().all(|pair| pair.a.1 < f64::from(clients) * pair.b.1) {
-        text.push_str(&said!(data.lang, "findings-clients-less", clients = clients));
+        text.push_str(&said!(
+            data.lang,
+            "findings-clients-less",
+            " That is less than {clients} times, so something that the clients share costs part of it, if the clients \
+             are alike.",
+            clients = clients
+        ));
     }
     let evidence = pairs.iter().map(|pair| evidence(data, measure, factor, clients, pair)).collect();
     Some(finding(FindingKind::Clients, text, evidence))
@@ -56,16 +63,29 @@ fn evidence(data: &Data<'_>, measure: usize, factor: usize, clients: u32, pair: 
     let limit = data.limit(pair.a.0, measure).map(|limit| limit.high);
     let could = match limit {
         Some(limit) if limit < all => {
-            said!(data.lang, "findings-clients-more-than-carried", all = value(all, unit), limit = value(limit, unit))
+            said!(
+                data.lang,
+                "findings-clients-more-than-carried",
+                "; as many times as there are clients would be {all}, more than the {limit} that the medium can carry",
+                all = value(all, unit),
+                limit = value(limit, unit)
+            )
         }
         Some(limit) => {
-            said!(data.lang, "findings-clients-could-be-carried", all = value(all, unit), limit = value(limit, unit))
+            said!(
+                data.lang,
+                "findings-clients-could-be-carried",
+                "; as many times as there are clients would be {all}, and the medium can carry {limit}",
+                all = value(all, unit),
+                limit = value(limit, unit)
+            )
         }
         None => String::new(),
     };
     bound(said!(
         data.lang,
         "findings-clients-both",
+        "{name}: {many} against {one}{could}.",
         name = data.cell_name(pair.a.0, &[factor]),
         many = value(pair.a.1, unit),
         one = value(pair.b.1, unit),

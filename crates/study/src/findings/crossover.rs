@@ -6,6 +6,7 @@ use super::words::{listed, p_value};
 use super::{finding, test};
 use crate::finding::{Finding, FindingKind};
 use linerate_method::statistics::{SIGNIFICANT, Tested, fisher_test, median};
+use linerate_model::text;
 use linerate_report::said;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -150,7 +151,15 @@ impl Contest {
         let with = listed(data.lang, &with);
         let text = said!(
             data.lang,
-            Ahead::of(data, measure).either("findings-crossover-more", "findings-crossover-lower"),
+            Ahead::of(data, measure).either(
+                text!("findings-crossover-more", "{first} is not always ahead of {second}: with {with} it is {second} that has more {title}, in {turned} \
+                 of {here} pairs of cells; elsewhere {first} has more, in {ahead} of {elsewhere}."),
+                text!(
+                    "findings-crossover-lower",
+                    "{first} is not always ahead of {second}: with {with} it is {second} that has lower {title}, in \
+                 {turned} of {here} pairs of cells; elsewhere that of {first} is lower, in {ahead} of {elsewhere}."
+                )
+            ),
             first = first,
             second = second,
             with = with,
@@ -162,14 +171,22 @@ impl Contest {
         );
         let ties = match self.ties {
             0 => String::new(),
-            ties => said!(data.lang, "findings-crossover-ties", ties = ties),
+            ties => {
+                said!(data.lang, "findings-crossover-ties", " {ties} pairs of equal results are left out.", ties = ties)
+            }
         };
         let evidence = test(
-            &said!(data.lang, "findings-crossover-fishers-test"),
+            &said!(
+                data.lang,
+                "findings-crossover-fishers-test",
+                "Fisher's exact test, one-sided, Bonferroni-adjusted for parts, Holm-adjusted over the study"
+            ),
             p,
             said!(
                 data.lang,
                 "findings-crossover-ahead-in",
+                "{second} is ahead in {turned} of {here} such pairs and in {others} of {elsewhere} others; {p}, \
+                 adjusted for the {parts} parts that were looked at and for all tests of the study.{ties}",
                 second = second,
                 turned = turned,
                 here = here,

@@ -90,11 +90,11 @@ impl<'a> Data<'a> {
         };
         let (low, high) = (stated.low.map(|low| value(low, unit)), stated.high.map(|high| value(high, unit)));
         Some(match stated.as_a {
-            StatedAs::About => said!(self.lang, "findings-data-about", number = value(number?, unit)),
-            StatedAs::AtMost => said!(self.lang, "findings-data-at-most", number = high?),
-            StatedAs::LessThan => said!(self.lang, "findings-data-less-than", number = high?),
-            StatedAs::AtLeast => said!(self.lang, "findings-data-at-least", number = low?),
-            StatedAs::MoreThan => said!(self.lang, "findings-data-more-than", number = low?),
+            StatedAs::About => said!(self.lang, "findings-data-about", "about {number}", number = value(number?, unit)),
+            StatedAs::AtMost => said!(self.lang, "findings-data-at-most", "at most {number}", number = high?),
+            StatedAs::LessThan => said!(self.lang, "findings-data-less-than", "less than {number}", number = high?),
+            StatedAs::AtLeast => said!(self.lang, "findings-data-at-least", "at least {number}", number = low?),
+            StatedAs::MoreThan => said!(self.lang, "findings-data-more-than", "more than {number}", number = low?),
             StatedAs::Range => figures::range(self.lang, &low?, &high?),
         })
     }
@@ -103,7 +103,12 @@ impl<'a> Data<'a> {
     pub(crate) fn shown_share(&self, cell: usize, measure: usize) -> Option<String> {
         let share = self.limit(cell, measure)?.share;
         if self.stated(cell, measure).is_some() {
-            return Some(said!(self.lang, "findings-data-about", number = format!("{:.0} %", share * 100.0)));
+            return Some(said!(
+                self.lang,
+                "findings-data-about",
+                "about {number}",
+                number = format!("{:.0} %", share * 100.0)
+            ));
         }
         percent(share)
     }
@@ -278,7 +283,7 @@ impl<'a> Data<'a> {
 
     fn grouped(&self, factor: Option<usize>, cells: Vec<usize>) -> Vec<Group> {
         let Some(factor) = factor else {
-            return vec![Group { name: said!(self.lang, "findings-data-all-results"), cells }];
+            return vec![Group { name: said!(self.lang, "findings-data-all-results", "all results"), cells }];
         };
         let of = |level: usize| Group {
             name: match &self.study.factors[factor] {

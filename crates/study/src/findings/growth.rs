@@ -70,9 +70,17 @@ impl Course {
     /// Returns the name of its test.
     pub(super) fn test(&self, lang: Language) -> String {
         if self.trend.counted {
-            said!(lang, "findings-exact-kendall")
+            said!(
+                lang,
+                "findings-exact-kendall",
+                "Kendall trend test within blocks, exact, one-sided, Holm-adjusted over the study"
+            )
         } else {
-            said!(lang, "findings-exact-kendall-bounded")
+            said!(
+                lang,
+                "findings-exact-kendall-bounded",
+                "Kendall trend test within blocks, Hoeffding's bound on p, one-sided, Holm-adjusted over the study"
+            )
         }
     }
 }
@@ -139,7 +147,9 @@ fn saturated(data: &Data<'_>, measure: usize, factor: usize, course: &Course) ->
                     names.push(name);
                 }
             }
-            (names.len() > 1).then(|| said!(data.lang, "findings-growth-with", levels = listed(data.lang, &names)))
+            (names.len() > 1).then(|| {
+                said!(data.lang, "findings-growth-with", ", with {levels}", levels = listed(data.lang, &names))
+            })
         })
         .collect();
     let lowest = course
@@ -152,6 +162,8 @@ fn saturated(data: &Data<'_>, measure: usize, factor: usize, course: &Course) ->
     let text = said!(
         data.lang,
         "findings-growth-saturated",
+        "{group} is saturated from the lowest {factor} on{with}: at {level} and above every result is at least {least} \
+         of what the medium can carry.",
         group = course.group.name,
         factor = title,
         with = others.concat(),
@@ -161,6 +173,8 @@ fn saturated(data: &Data<'_>, measure: usize, factor: usize, course: &Course) ->
     let evidence = bound(said!(
         data.lang,
         "findings-growth-the-lowest",
+        "The lowest of {count} results is {reached} ({name}) of {limit} that the medium can carry, {share}; so more \
+         {factor} can add {more} at the most.",
         count = course.group.cells.len(),
         reached = value(data.value(lowest.cell, measure)?, unit),
         name = data.cell_name(lowest.cell, &[]),
@@ -181,14 +195,20 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
             // The extremes of many say more of their noise than of their growth.
             many if many > FEW_SERIES => {
                 let times = times(data.lang, median(ratios)?);
-                said!(data.lang, "findings-growth-median-of-series", times = times, count = many)
+                said!(
+                    data.lang,
+                    "findings-growth-median-of-series",
+                    "{times} as high (median of {count} series)",
+                    times = times,
+                    count = many
+                )
             }
             _ => extremes(ratios).map(|(low, high)| times_range(data.lang, low, high))?,
         };
         Some(if whole {
             grown
         } else {
-            said!(data.lang, "findings-growth-on", grown = grown, group = course.group.name)
+            said!(data.lang, "findings-growth-on", "{grown} on {group}", grown = grown, group = course.group.name)
         })
     };
     let clauses: Option<Vec<String>> = growing.iter().map(clause).collect();
@@ -198,7 +218,7 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
     let named = &data.study.factors[factor];
     let factor_ratio = match (named.levels[lowest].value, named.levels[highest].value) {
         (Some(low), Some(high)) if low > 0.0 => {
-            said!(data.lang, "findings-growth-so-many-times", times = times(data.lang, high / low))
+            said!(data.lang, "findings-growth-so-many-times", " ({times})", times = times(data.lang, high / low))
         }
         _ => String::new(),
     };
@@ -206,11 +226,12 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
     let on = if whole {
         String::new()
     } else {
-        said!(data.lang, "findings-growth-on-all", groups = listed(data.lang, &names))
+        said!(data.lang, "findings-growth-on-all", "On {groups} ", groups = listed(data.lang, &names))
     };
     let mut text = said!(
         data.lang,
         "findings-growth-grows",
+        "{on}the {measure} grows with the {factor}: from {low} to {high}{ratio} it becomes {becomes}.",
         on = on,
         measure = data.study.measures[measure].title,
         factor = named.title,
@@ -226,7 +247,13 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
     if !also.is_empty() {
         let levels: Vec<String> = left_out().map(|level| data.name_of(factor, level)).collect();
         let (levels, also) = (listed(data.lang, &levels), listed(data.lang, &also));
-        text.push_str(&said!(data.lang, "findings-growth-left-out", levels = levels, also = also));
+        text.push_str(&said!(
+            data.lang,
+            "findings-growth-left-out",
+            " At {levels} something else differs too ({also}), so these levels are left out.",
+            levels = levels,
+            also = also
+        ));
     }
     let evidence: Vec<Evidence> = growing
         .iter()
@@ -234,7 +261,8 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
             let Trend { rising, falling, pairs, .. } = course.trend;
             let text = said!(
                 data.lang,
-                "findings-growth-rise-and-fall",
+                "findings-growth-rise-and-fall", "{group}: of {pairs} pairs of levels that agree in all else {rising} rise and {falling} fall; Kendall's \
+                 trend within {series} series, {p}.",
                 group = course.group.name,
                 pairs = pairs,
                 rising = rising,

@@ -45,18 +45,27 @@ fn of_limit(data: &Data<'_>, measure: usize, limit: CellLimit, as_good: &[usize]
     let (of, sizes) = match named.unit {
         MeasureUnit::PerS => {
             let frames = path.frame_bytes;
-            let sizes = frames.map(|frame| said!(data.lang, "findings-limit-share-frames", bytes = frame.get()));
-            (said!(data.lang, "findings-limit-share-at-line-rate"), sizes)
+            let sizes = frames.map(|frame| {
+                said!(data.lang, "findings-limit-share-frames", ", frames of {bytes} bytes", bytes = frame.get())
+            });
+            (said!(data.lang, "findings-limit-share-at-line-rate", "at line rate"), sizes)
         }
         MeasureUnit::BitsPerS => {
             let counted = match named.counts {
-                None => said!(data.lang, "findings-limit-share-from-payload"),
+                None => said!(data.lang, "findings-limit-share-from-payload", "from payload to frames with their FCS"),
                 Some(layer) => {
-                    said!(data.lang, "findings-limit-share-as", layer = data.lang.named("layer", layer))
+                    said!(data.lang, "findings-limit-share-as", "as {layer}", layer = data.lang.text(layer.text()))
                 }
             };
             let bytes: Vec<String> = path.message_bytes.iter().map(|bytes| grouped(*bytes)).collect();
-            let messages = || said!(data.lang, "findings-limit-share-messages", bytes = either(data.lang, &bytes));
+            let messages = || {
+                said!(
+                    data.lang,
+                    "findings-limit-share-messages",
+                    ", messages of {bytes} bytes",
+                    bytes = either(data.lang, &bytes)
+                )
+            };
             let sizes = (path.transport == Some(Transport::Udp)).then(messages);
             (counted, sizes)
         }
@@ -70,6 +79,7 @@ fn of_limit(data: &Data<'_>, measure: usize, limit: CellLimit, as_good: &[usize]
     let text = said!(
         data.lang,
         "findings-limit-share-is-of",
+        "{reached} ({names}) is {share} of the {most} that {medium} can carry.",
         reached = reached,
         names = names,
         share = share(limit.share),
@@ -77,15 +87,20 @@ fn of_limit(data: &Data<'_>, measure: usize, limit: CellLimit, as_good: &[usize]
         medium = medium
     );
     let at_least = limit.low < limit.high;
-    let against = if at_least { said!(data.lang, "findings-limit-share-of-the-higher-end") } else { String::new() };
+    let against = if at_least {
+        said!(data.lang, "findings-limit-share-of-the-higher-end", "; the share is that of the higher end")
+    } else {
+        String::new()
+    };
     let mtu = if named.unit == MeasureUnit::BitsPerS {
-        said!(data.lang, "findings-limit-share-mtu", mtu = grouped(u64::from(mtu)))
+        said!(data.lang, "findings-limit-share-mtu", ", MTU {mtu}", mtu = grouped(u64::from(mtu)))
     } else {
         String::new()
     };
     let evidence = bound(said!(
         data.lang,
         "findings-limit-share-carries",
+        "{medium} carries {most} ({of}{sizes}{mtu}){against}.",
         medium = medium,
         most = most,
         of = of,

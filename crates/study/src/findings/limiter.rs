@@ -60,15 +60,28 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     let title = &data.study.measures[measure].title;
     let names = |groups: Vec<&Group>| match data.gathered_by() {
         Some(_) => on(data, &groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>()),
-        None => said!(data.lang, "findings-limiter-in-all-results"),
+        None => said!(data.lang, "findings-limiter-in-all-results", "in all results"),
     };
     if !wire.is_empty() {
         let least = wire.iter().map(|(_, _, least)| *least).fold(1.0, f64::min);
         let on = names(wire.iter().map(|(group, ..)| *group).collect());
         let text = if least >= ALL {
-            said!(data.lang, "findings-limiter-wire-all", title = title, on = on)
+            said!(
+                data.lang,
+                "findings-limiter-wire-all",
+                "The wire limits {title} {on}: every result is all of what it can carry.",
+                title = title,
+                on = on
+            )
         } else {
-            said!(data.lang, "findings-limiter-wire", title = title, on = on, share = share(least))
+            said!(
+                data.lang,
+                "findings-limiter-wire",
+                "The wire limits {title} {on}: every result is at least {share} of what it can carry.",
+                title = title,
+                on = on,
+                share = share(least)
+            )
         };
         let evidence = wire.iter().map(|(group, limits, _)| shares_of(data, group, limits));
         found.push(finding(FindingKind::Limiter, text, evidence.collect()));
@@ -79,6 +92,8 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
         let text = said!(
             data.lang,
             "findings-limiter-near",
+            "{title} {on} comes near what the wire can carry: every result is at least {share} of it. What else limits \
+             them costs {rest} at the most.",
             title = title,
             on = on,
             share = share(least),
@@ -90,7 +105,15 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     if !hosts.is_empty() {
         let factor = &data.study.factors[hosts[0].1].title;
         let on = names(hosts.iter().map(|(group, ..)| *group).collect());
-        let text = said!(data.lang, "findings-limiter-hosts", title = title, on = on, factor = factor);
+        let text = said!(
+            data.lang,
+            "findings-limiter-hosts",
+            "The hosts, not the wire, limit {title} {on}: it grows with the {factor} and stays below what the wire can \
+             carry.",
+            title = title,
+            on = on,
+            factor = factor
+        );
         let evidence = hosts.iter().flat_map(|(group, factor_at, course)| {
             let shares: Vec<f64> = with_factor(data, measure, *factor_at, group).collect();
             let (lowest, highest) = course.ends();
@@ -101,6 +124,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
                     said!(
                         data.lang,
                         "findings-limiter-grows",
+                        "{group}: grows with the {factor} from {low} to {high}, {p}.",
                         group = group.name,
                         factor = factor,
                         low = data.name_of(*factor_at, lowest),
@@ -111,6 +135,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
                 bound(said!(
                     data.lang,
                     "findings-limiter-are-below",
+                    "{group}: the highest of {count} results is {most} of the limit.",
                     group = group.name,
                     count = shares.len(),
                     most = share(shares.iter().copied().fold(0.0, f64::max))
@@ -122,12 +147,20 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     if !other.is_empty() {
         let on = names(other.iter().map(|(group, ..)| *group).collect());
         let most = share(other.iter().map(|(_, _, most)| *most).fold(0.0, f64::max));
-        let text = said!(data.lang, "findings-limiter-not-the-wire", title = title, on = on, most = most);
+        let text = said!(
+            data.lang,
+            "findings-limiter-not-the-wire",
+            "Something other than the wire limits {title} {on}: no result is more than {most} of what it can carry.",
+            title = title,
+            on = on,
+            most = most
+        );
         let evidence = other.iter().filter_map(|(group, limits, most)| {
             let best = limits.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
             Some(bound(said!(
                 data.lang,
                 "findings-limiter-the-best",
+                "{group}: the best result, {best}, is {share} of {limit}.",
                 group = group.name,
                 best = value(data.value(best.cell, measure)?, unit),
                 share = share(*most),
@@ -161,8 +194,20 @@ fn shares_of(data: &Data<'_>, group: &Group, limits: &[CellLimit]) -> Evidence {
     let (least, most) = extremes(limits.iter().map(|limit| limit.share)).unwrap_or_default();
     let (least, most) = (share(least), share(most));
     let shares = if least == most { most } else { figures::range(data.lang, &least, &most) };
-    let results = said!(data.lang, "findings-limiter-results", results = limits.len());
-    bound(said!(data.lang, "findings-limiter-shares", group = group.name, results = results, shares = shares))
+    let results = said!(
+        data.lang,
+        "findings-limiter-results",
+        if results == 1 { "1 result" } else { "{results} results" },
+        results = limits.len()
+    );
+    bound(said!(
+        data.lang,
+        "findings-limiter-shares",
+        "{group}: {results}, {shares} of the limit.",
+        group = group.name,
+        results = results,
+        shares = shares
+    ))
 }
 
 /// Returns the finding that some results of a group are far below the limit while others are not: the wire does not
@@ -177,11 +222,19 @@ fn partly(data: &Data<'_>, measure: usize, group: &Group, limits: &[CellLimit]) 
         few if few <= MOST_NAMED => {
             listed(data.lang, &low.iter().map(|limit| data.cell_name(limit.cell, &by)).collect::<Vec<_>>())
         }
-        many => said!(data.lang, "findings-limiter-combinations", count = many, all = limits.len()),
+        many => said!(
+            data.lang,
+            "findings-limiter-combinations",
+            "{count} of {all} combinations",
+            count = many,
+            all = limits.len()
+        ),
     };
     let text = said!(
         data.lang,
         "findings-limiter-partly",
+        "Something other than the wire limits {title} {on} with {which}: no more than {most} of what it can carry, \
+         where another result is {best} of it.",
         title = data.study.measures[measure].title,
         on = on(data, std::slice::from_ref(&group.name)),
         which = which,
@@ -192,6 +245,7 @@ fn partly(data: &Data<'_>, measure: usize, group: &Group, limits: &[CellLimit]) 
         Some(said!(
             data.lang,
             "findings-words-reached-of",
+            "{name}: {reached} of {most}",
             name = data.cell_name(limit.cell, &by),
             reached = value(data.value(limit.cell, measure)?, unit),
             most = value(limit.high, unit)
@@ -205,7 +259,7 @@ fn partly(data: &Data<'_>, measure: usize, group: &Group, limits: &[CellLimit]) 
 pub(super) fn on(data: &Data<'_>, groups: &[String]) -> String {
     let names = listed(data.lang, groups);
     match data.medium_factor() {
-        Some(_) => said!(data.lang, "findings-limiter-on", names = names),
-        None => said!(data.lang, "findings-limiter-of", names = names),
+        Some(_) => said!(data.lang, "findings-limiter-on", "on {names}", names = names),
+        None => said!(data.lang, "findings-limiter-of", "of {names}", names = names),
     }
 }

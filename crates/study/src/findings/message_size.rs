@@ -98,6 +98,8 @@ fn by_headers(data: &Data<'_>, measure: usize, series: &Series) -> Option<Findin
     let text = said!(
         data.lang,
         "findings-message-size-headers",
+        "{name}: {title} falls from {most} at {large} to {least} at {small}, mostly by headers: what the medium can \
+         carry falls from {could_most} to {could_least}.",
         name = data.cell_name(small.0, &[factor]),
         title = title,
         most = value(large.2, unit),
@@ -109,11 +111,16 @@ fn by_headers(data: &Data<'_>, measure: usize, series: &Series) -> Option<Findin
     );
     let counted = match data.study.measures[measure].counts {
         Some(_) => String::new(),
-        None => said!(data.lang, "findings-message-size-highest-layer"),
+        None => said!(
+            data.lang,
+            "findings-message-size-highest-layer",
+            " Frames with their FCS are taken as counted: at other layers headers explain more."
+        ),
     };
     let evidence = bound(said!(
         data.lang,
         "findings-message-size-explained",
+        "The result falls to {reached}, what the medium can carry to {could}; {rest} is left for all else.{counted}",
         reached = times(data.lang, 1.0 / reached),
         could = times(data.lang, 1.0 / could),
         rest = times(data.lang, (could / reached).min(1.0)),
@@ -168,9 +175,9 @@ impl Step {
     fn said(&self, lang: Language) -> Option<String> {
         let power = |time: f64| time.ln() / self.bytes.ln();
         if power(self.time.1) <= PER_MESSAGE {
-            Some(said!(lang, "findings-message-size-per-message"))
+            Some(said!(lang, "findings-message-size-per-message", "the cost is per message"))
         } else if power(self.time.0) >= PER_BYTE {
-            Some(said!(lang, "findings-message-size-per-byte"))
+            Some(said!(lang, "findings-message-size-per-byte", "the cost is per byte"))
         } else {
             None
         }
@@ -198,6 +205,7 @@ impl Sizes {
         let mut text = said!(
             data.lang,
             "findings-message-size-grows",
+            "on {group} {title} grows with the {factor}: from {small} to {large} it becomes {times} as high.",
             group = self.name,
             title = data.study.measures[measure].title,
             factor = data.study.factors[factor].title,
@@ -217,6 +225,7 @@ impl Sizes {
                     text.push_str(&said!(
                         data.lang,
                         "findings-message-size-step",
+                        " From {from} to {to} ({bytes}) a message takes {time} the time: {cost}.",
                         from = from,
                         to = to,
                         bytes = times(data.lang, step.bytes),
@@ -228,14 +237,24 @@ impl Sizes {
         }
         let mut evidence = vec![test(
             &if trend.counted {
-                said!(data.lang, "findings-exact-kendall")
+                said!(
+                    data.lang,
+                    "findings-exact-kendall",
+                    "Kendall trend test within blocks, exact, one-sided, Holm-adjusted over the study"
+                )
             } else {
-                said!(data.lang, "findings-exact-kendall-bounded")
+                said!(
+                    data.lang,
+                    "findings-exact-kendall-bounded",
+                    "Kendall trend test within blocks, Hoeffding's bound on p, one-sided, Holm-adjusted over the study"
+                )
             },
             p,
             said!(
                 data.lang,
                 "findings-growth-rise-and-fall",
+                "{group}: of {pairs} pairs of levels that agree in all else {rising} rise and {falling} fall; Kendall's \
+                 trend within {series} series, {p}.",
                 group = self.name,
                 pairs = trend.pairs,
                 rising = trend.rising,
@@ -254,10 +273,11 @@ impl Sizes {
             ratios
         });
         if let Some((least, most)) = extremes(could.flatten()) {
-            let layers: Vec<String> = layers.iter().map(|layer| data.lang.named("layer", layer)).collect();
+            let layers: Vec<String> = layers.iter().map(|layer| data.lang.text(layer.text())).collect();
             evidence.push(bound(said!(
                 data.lang,
                 "findings-message-size-limit-grows",
+                "What the medium can carry becomes {times} as high, counted as {layers}.",
                 times = times_range(data.lang, least, most),
                 layers = listed(data.lang, &layers)
             )));

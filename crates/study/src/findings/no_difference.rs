@@ -117,15 +117,39 @@ fn told(
     let (_, most) = extremes(pairs.iter().map(difference))?;
     let unit = data.study.measures[measure].unit;
     let names: Vec<String> = levels.iter().map(|level| data.name_of(factor, *level)).collect();
-    let on = if several { said!(data.lang, "findings-no-difference-on", group = group.name) } else { String::new() };
+    let on = if several {
+        said!(data.lang, "findings-no-difference-on", " on {group}", group = group.name)
+    } else {
+        String::new()
+    };
     let (title, names) = (&data.study.measures[measure].title, listed(data.lang, &names));
     let mut text = match data.study.tolerance {
         _ if most == 0.0 => {
-            said!(data.lang, "findings-no-difference-equal", names = names, on = on, title = title, pairs = pairs.len())
+            said!(
+                data.lang,
+                "findings-no-difference-equal",
+                if pairs == 1 {
+                    "{names} show no difference{on}: {title} is equal in the one pair of cells that agree in all else."
+                } else {
+                    "{names} show no difference{on}: {title} is equal in all {pairs} pairs of cells that agree in all \
+                     else."
+                },
+                names = names,
+                on = on,
+                title = title,
+                pairs = pairs.len()
+            )
         }
         tolerance => said!(
             data.lang,
             "findings-no-difference-within",
+            if pairs == 1 {
+                "{names} show no difference{on} beyond the tolerance of {tolerance}: {title} differs by {most} at the \
+                 most in the one pair of cells that agree in all else."
+            } else {
+                "{names} show no difference{on} beyond the tolerance of {tolerance}: {title} differs by {most} at the \
+                 most in all {pairs} pairs of cells that agree in all else."
+            },
             names = names,
             on = on,
             title = title,
@@ -137,17 +161,22 @@ fn told(
     // At the limit of the wire all are equal, whatever they could do.
     let full = |cell: usize| data.limit(cell, measure).is_some_and(|limit| limit.share >= WIRE);
     if pairs.iter().all(|pair| full(pair.a.0) && full(pair.b.0)) {
-        text.push_str(&said!(data.lang, "findings-no-difference-at-the-wire"));
+        text.push_str(&said!(
+            data.lang,
+            "findings-no-difference-at-the-wire",
+            " The wire limits them, so they may differ beyond it."
+        ));
     }
     let shown = |pair: &Pair| {
         let of = |(cell, number): (usize, f64)| format!("{}: {}", data.cell_name(cell, &[]), value(number, unit));
-        said!(data.lang, "findings-no-difference-against", one = of(pair.a), other = of(pair.b))
+        said!(data.lang, "findings-no-difference-against", "{one} and {other}", one = of(pair.a), other = of(pair.b))
     };
     let shown: Vec<String> = pairs.iter().map(shown).collect();
     let tolerance = share(data.study.tolerance.unwrap_or(0.0));
     let tested = least_certain.map(|p| {
-        let name = said!(data.lang, "findings-no-difference-test");
-        test(&name, p, said!(data.lang, "findings-no-difference-shown", tolerance = tolerance))
+        let name = said!(data.lang, "findings-no-difference-test", "two one-sided tests (Welch), Holm-adjusted over the study");
+        test(&name, p, said!(data.lang, "findings-no-difference-shown", "the means of the repeats differ by less than {tolerance} in every pair; the p-value is that of the least \
+             certain pair", tolerance = tolerance))
     });
     let shown = bound(some_of(data.lang, MOST_SHOWN, &shown));
     Some(finding(FindingKind::NoDifference, text, tested.into_iter().chain([shown]).collect()))

@@ -70,6 +70,7 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
             said!(
                 data.lang,
                 "findings-parts-one-and-other",
+                "{name}: {one} and {other}, {times}",
                 name = data.cell_name(*cell, &[comparison.by]),
                 one = show(first).unwrap_or_default(),
                 other = show(second).unwrap_or_default(),
@@ -85,17 +86,47 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
         let (what, mut text, each) = match same {
             true => (
                 FindingKind::SamePart,
-                said!(data.lang, "findings-parts-same", kind = kind.name, one = one, other = other, apart = apart),
-                said!(data.lang, "findings-parts-times-or-less", times = NEAR, each = each(kind)),
+                said!(
+                    data.lang,
+                    "findings-parts-same",
+                    "{kind}: {one} and {other} are nearly equal: the larger is {apart} the smaller. That is consistent \
+                     with one part limiting both, and does not prove it.",
+                    kind = kind.name,
+                    one = one,
+                    other = other,
+                    apart = apart
+                ),
+                said!(
+                    data.lang,
+                    "findings-parts-times-or-less",
+                    "Each is {times} times or less: {each}.",
+                    times = NEAR,
+                    each = each(kind)
+                ),
             ),
             false => (
                 FindingKind::DifferentParts,
-                said!(data.lang, "findings-parts-different", kind = kind.name, one = one, other = other, apart = apart),
-                said!(data.lang, "findings-parts-times-or-more", times = APART, each = each(kind)),
+                said!(
+                    data.lang,
+                    "findings-parts-different",
+                    "{kind}: {one} and {other} are far apart: the larger is {apart} the smaller. One part with one cost \
+                     per frame would make them equal, so it does not limit both.",
+                    kind = kind.name,
+                    one = one,
+                    other = other,
+                    apart = apart
+                ),
+                said!(
+                    data.lang,
+                    "findings-parts-times-or-more",
+                    "Each is {times} times or more: {each}.",
+                    times = APART,
+                    each = each(kind)
+                ),
             ),
         };
         if !is_shown {
-            text.push_str(&said!(data.lang, "findings-of-these-only"));
+            text.push_str(&said!(data.lang, "findings-of-these-only", " So few results show this of these only."));
         }
         let mut evidence = vec![bound(each)];
         evidence.extend(separation.as_ref().map(|separation| separation.evidence(data)));
@@ -135,8 +166,23 @@ impl Separation {
 
     fn evidence(&self, data: &Data<'_>) -> Evidence {
         let p = data.adjusted(self.tested);
-        let text =
-            said!(data.lang, "findings-parts-all-are-nearer", few = self.near, rest = self.apart, p = p_value(p));
-        test(&said!(data.lang, "findings-parts-rank-sum-test"), p, text)
+        let text = said!(
+            data.lang,
+            "findings-parts-all-are-nearer",
+            "All {few} results of one kind are nearer to 1 than all {rest} of the other, whichever kind that is; \
+                 {p}.",
+            few = self.near,
+            rest = self.apart,
+            p = p_value(p)
+        );
+        test(
+            &said!(
+                data.lang,
+                "findings-parts-rank-sum-test",
+                "rank-sum test, exact, two-sided, Holm-adjusted over the study"
+            ),
+            p,
+            text,
+        )
     }
 }

@@ -118,7 +118,7 @@ impl Offer {
         // What one Mbit/s (one a second) costs; the range of prices taken in favour of the dearer option.
         let (per, unit) = match data.study.measures[measure].unit {
             MeasureUnit::BitsPerS => (1e6, "Mbit/s".to_owned()),
-            MeasureUnit::PerS => (1.0, said!(data.lang, "findings-price-one-a-second")),
+            MeasureUnit::PerS => (1.0, said!(data.lang, "findings-price-one-a-second", "one a second")),
             MeasureUnit::Nanos
             | MeasureUnit::NanosHeld
             | MeasureUnit::Times
@@ -130,18 +130,35 @@ impl Offer {
         let pays = at_worst.less > at_worst.more && p_worst < SIGNIFICANT;
         let costs_more = at_best.more > at_best.less && p_best < SIGNIFICANT;
         let costs = times_range(data.lang, price.low / cheap.high, price.high / cheap.low);
-        let of = stratum.map_or_else(String::new, |stratum| said!(data.lang, "findings-price-for", stratum = stratum));
+        let of = stratum.map_or_else(String::new, |stratum| {
+            said!(data.lang, "findings-price-for", "For {stratum}, ", stratum = stratum)
+        });
         let more = match one.winner() {
             Some(winner) if winner == one.a => said!(
                 data.lang,
                 "findings-price-has-more",
+                "it has more {title} in {wins} of {all} pairs of cells (median {times})",
                 title = title,
                 wins = one.wins,
                 all = one.all,
                 times = times(data.lang, one.lead().1)
             ),
-            Some(_) => said!(data.lang, "findings-price-has-less", title = title, losses = one.losses, all = one.all),
-            None => said!(data.lang, "findings-price-not-shown", title = title, wins = one.wins, all = one.all),
+            Some(_) => said!(
+                data.lang,
+                "findings-price-has-less",
+                "it has less {title}, in {losses} of {all} pairs of cells",
+                title = title,
+                losses = one.losses,
+                all = one.all
+            ),
+            None => said!(
+                data.lang,
+                "findings-price-not-shown",
+                "it is not shown to have more {title} ({wins} of {all} pairs of cells)",
+                title = title,
+                wins = one.wins,
+                all = one.all
+            ),
         };
         let gains = one.winner() == Some(one.a);
         // Too few pairs for a test still agree, or do not.
@@ -149,6 +166,7 @@ impl Offer {
         let each = said!(
             data.lang,
             "findings-price-one-costs",
+            "one {unit} costs {cost} where it costs {other} with {cheap}",
             unit = unit,
             cost = cost_range(data.lang, dear_cost, currency),
             other = cost_range(data.lang, cheap_cost, currency),
@@ -158,6 +176,7 @@ impl Offer {
             (true, ..) => said!(
                 data.lang,
                 "findings-price-pays",
+                "{of}{dear} pays: it costs {costs} as much as {cheap}, and {more}.",
                 of = of,
                 dear = dear_name,
                 costs = costs,
@@ -167,6 +186,7 @@ impl Offer {
             (_, true, true) => said!(
                 data.lang,
                 "findings-price-dearly",
+                "{of}{dear} buys speed, but dearly: it costs {costs} as much as {cheap}; {more}. {each}",
                 of = of,
                 dear = dear_name,
                 costs = costs,
@@ -177,6 +197,7 @@ impl Offer {
             (_, true, false) => said!(
                 data.lang,
                 "findings-price-does-not-pay",
+                "{of}{dear} does not pay: it costs {costs} as much as {cheap}, and {more}.",
                 of = of,
                 dear = dear_name,
                 costs = costs,
@@ -188,6 +209,12 @@ impl Offer {
                 let text = said!(
                     data.lang,
                     "findings-price-of-few",
+                    if pairs == 1 {
+                        "{of}{dear} costs {costs} as much as {cheap}, and {title} is {range} as high (one pair of cells)."
+                    } else {
+                        "{of}{dear} costs {costs} as much as {cheap}, and {title} is {range} as high ({pairs} pairs of \
+                         cells)."
+                    },
                     of = of,
                     dear = dear_name,
                     costs = costs,
@@ -196,23 +223,29 @@ impl Offer {
                     range = times_range(data.lang, low, high),
                     pairs = pairs.len()
                 );
-                text + &said!(data.lang, "findings-of-these-only")
+                text + &said!(data.lang, "findings-of-these-only", " So few results show this of these only.")
             }
             _ => return None,
         };
         let (prices, favour, p) = if pays {
-            (said!(data.lang, "findings-price-held-against-it"), at_worst, p_worst)
+            (said!(data.lang, "findings-price-held-against-it", "the prices held against it"), at_worst, p_worst)
         } else {
-            (said!(data.lang, "findings-price-in-its-favour"), at_best, p_best)
+            (said!(data.lang, "findings-price-in-its-favour", "the prices in its favour"), at_best, p_best)
         };
         let evidence = vec![
             test(&sign_test_of(data.lang), one.p, one.said(data.lang, &dear_name, &cheap_name)),
             test(
-                &said!(data.lang, "findings-price-sign-test"),
+                &said!(
+                    data.lang,
+                    "findings-price-sign-test",
+                    "sign test, exact, two-sided, Holm-adjusted over the study"
+                ),
                 p,
                 said!(
                     data.lang,
                     "findings-price-costs-less",
+                    "With {prices}, one {unit} costs less with {dear} than with {cheap} in {favour} of {pairs} pairs; \
+                     {p}.",
                     prices = prices,
                     unit = unit,
                     dear = dear_name,
@@ -225,6 +258,7 @@ impl Offer {
             bound(said!(
                 data.lang,
                 "findings-price-at",
+                "At {price} for {dear} and {other} for {cheap}: {each}.",
                 price = money(price.low, currency),
                 dear = dear_name,
                 other = money(cheap.high, currency),
@@ -240,5 +274,5 @@ fn cost_range(lang: Language, (low, high): (f64, f64), currency: Option<&str>) -
     if low == high {
         return money(high, currency);
     }
-    said!(lang, "comparison-to", low = money(low, None), high = money(high, currency))
+    said!(lang, "comparison-to", "{low} to {high}", low = money(low, None), high = money(high, currency))
 }

@@ -5,6 +5,7 @@ use super::words::{listed, multiple, p_value};
 use super::{finding, sign_tested, test};
 use crate::finding::{Evidence, Finding, FindingKind};
 use linerate_method::statistics::{SIGNIFICANT, Tested, median};
+use linerate_model::text;
 use linerate_report::parts::wording::sentence;
 use linerate_report::{Language, said};
 
@@ -13,7 +14,7 @@ const MOST_PAIRED: usize = 3;
 
 /// Returns the name of the test of a match.
 pub(super) fn sign_test_of(lang: Language) -> String {
-    said!(lang, "findings-ranking-sign-test")
+    said!(lang, "findings-ranking-sign-test", "sign test, exact, two-sided, Holm-adjusted over the study")
 }
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -50,7 +51,7 @@ impl Ahead {
     }
 
     /// Chooses between two messages with the same values.
-    pub(super) fn either(self, more: &'static str, lower: &'static str) -> &'static str {
+    pub(super) fn either<T>(self, more: T, lower: T) -> T {
         match self {
             Self::More => more,
             Self::Less => lower,
@@ -134,7 +135,7 @@ impl Match {
     /// Formats the lead of the level ahead.
     fn lead_in_words(&self, lang: Language) -> String {
         let words = multiple(lang, self.lead().1);
-        if self.bounded { said!(lang, "firmness-at-least-so-much", times = words) } else { words }
+        if self.bounded { said!(lang, "firmness-at-least-so-much", "at least {times}", times = words) } else { words }
     }
 
     /// Returns the level that is significantly ahead, if any.
@@ -145,21 +146,43 @@ impl Match {
     /// Formats the match, with the level ahead in more pairs first.
     pub(super) fn said(&self, lang: Language, a: &str, b: &str) -> String {
         if self.is_tied() {
-            return said!(lang, "findings-ranking-tied", a = a, b = b, all = self.all);
+            return said!(
+                lang,
+                "findings-ranking-tied",
+                if all == 1 {
+                    "{a} and {b} are equal in the one pair of cells that agree in all else."
+                } else {
+                    "{a} and {b} are equal in all {all} pairs of cells that agree in all else."
+                },
+                a = a,
+                b = b,
+                all = self.all
+            );
         }
         let ties = match self.all - self.wins - self.losses - self.open {
             0 => String::new(),
-            ties => said!(lang, "findings-ranking-ties", ties = ties),
+            ties => said!(lang, "findings-ranking-ties", ", equal in {ties}", ties = ties),
         };
         if self.wins == self.losses && self.open == 0 {
             let each = self.wins;
-            return said!(lang, "findings-ranking-even", a = a, b = b, each = each, all = self.all, ties = ties);
+            return said!(
+                lang,
+                "findings-ranking-even",
+                "Of {a} and {b} each is ahead in {each} of {all} pairs of cells that agree in all else{ties}.",
+                a = a,
+                b = b,
+                each = each,
+                all = self.all,
+                ties = ties
+            );
         }
         let (first, second) = if self.wins >= self.losses { (a, b) } else { (b, a) };
         let (ahead, _) = self.lead();
         let said = said!(
             lang,
             "findings-ranking-is-ahead",
+            "{first} is ahead of {second} in {ahead} of {all} pairs of cells that agree in all else, behind in \
+             {behind}{ties}; median {median}; {p}.",
             first = first,
             second = second,
             ahead = ahead,
@@ -170,9 +193,24 @@ impl Match {
             p = p_value(self.p)
         );
         match self.open {
-            0 if self.bounded => format!("{said} {}", said!(lang, "findings-ranking-lower-bounds")),
+            0 if self.bounded => format!(
+                "{said} {}",
+                said!(lang, "findings-ranking-lower-bounds", "Some figures are not firm: they are lower bounds.")
+            ),
             0 => said,
-            open => format!("{said} {}", said!(lang, "findings-ranking-left-open", open = open)),
+            open => format!(
+                "{said} {}",
+                said!(
+                    lang,
+                    "findings-ranking-left-open",
+                    if open == 1 {
+                        "1 pair is left open by a figure that is not firm, and counts against it."
+                    } else {
+                        "{open} pairs are left open by figures that are not firm, and count against it."
+                    },
+                    open = open
+                )
+            ),
         }
     }
 
@@ -291,6 +329,7 @@ fn over_strata(
             said!(
                 data.lang,
                 "findings-ranking-on",
+                "on {group} in {ahead} of {all} pairs of cells (median {median})",
                 group = strata[one.stratum].name,
                 ahead = ahead,
                 all = one.all,
@@ -300,24 +339,56 @@ fn over_strata(
         .collect();
     let (more, clauses) = (Ahead::of(data, measure) == Ahead::More, listed(data.lang, &clauses));
     let mut text = if more {
-        said!(data.lang, "findings-ranking-more", winner = winner, title = title, loser = loser, clauses = clauses)
+        said!(
+            data.lang,
+            "findings-ranking-more",
+            "{winner} has more {title} than {loser} {clauses}.",
+            winner = winner,
+            title = title,
+            loser = loser,
+            clauses = clauses
+        )
     } else {
-        said!(data.lang, "findings-ranking-lower", winner = winner, title = title, loser = loser, clauses = clauses)
+        said!(
+            data.lang,
+            "findings-ranking-lower",
+            "{winner} has lower {title} than {loser} {clauses}.",
+            winner = winner,
+            title = title,
+            loser = loser,
+            clauses = clauses
+        )
     };
     if !against.is_empty() {
         text.push_str(&if more {
-            said!(data.lang, "findings-ranking-less-on", groups = on(&against))
+            said!(data.lang, "findings-ranking-less-on", " On {groups} it has less.", groups = on(&against))
         } else {
-            said!(data.lang, "findings-ranking-higher-on", groups = on(&against), title = title)
+            said!(
+                data.lang,
+                "findings-ranking-higher-on",
+                " On {groups} its {title} is higher.",
+                groups = on(&against),
+                title = title
+            )
         });
     }
     let (tied, undecided): (Vec<&&Match>, Vec<&&Match>) =
         matches.iter().filter(|one| one.winner().is_none()).partition(|one| one.is_tied());
     if !tied.is_empty() {
-        text.push_str(&said!(data.lang, "findings-ranking-tied-on", groups = on(&tied)));
+        text.push_str(&said!(
+            data.lang,
+            "findings-ranking-tied-on",
+            " On {groups} they are equal in every pair.",
+            groups = on(&tied)
+        ));
     }
     if !undecided.is_empty() {
-        text.push_str(&said!(data.lang, "findings-ranking-neither-on", groups = on(&undecided)));
+        text.push_str(&said!(
+            data.lang,
+            "findings-ranking-neither-on",
+            " On {groups} neither is shown to be ahead.",
+            groups = on(&undecided)
+        ));
     }
     let evidence = matches.iter().map(|one| evidence(data, factor, one, &strata[one.stratum].name)).collect();
     Some(finding(FindingKind::Ranking, text, evidence))
@@ -332,7 +403,9 @@ fn same_wire(data: &Data<'_>, measure: usize, factor: usize, one: &Match) -> Opt
     let (title, median) = (&data.study.measures[measure].title, one.lead_in_words(data.lang));
     let text = said!(
         data.lang,
-        Ahead::of(data, measure).either("findings-ranking-same-medium-more", "findings-ranking-same-medium-lower"),
+        Ahead::of(data, measure).either(text!("findings-ranking-same-medium-more", "{a} and {b} differ though the medium is the same, {medium}: {winner} has more {title} in {ahead} of \
+                 {all} pairs of cells (median {median}). So the wire does not make the difference."), text!("findings-ranking-same-medium-lower", "{a} and {b} differ though the medium is the same, {medium}: {winner} has lower {title} in {ahead} of {all} \
+             pairs of cells (median {median}). So the wire does not make the difference.")),
         a = a,
         b = b,
         medium = medium,
@@ -390,18 +463,23 @@ fn order(
             let names = listed(data.lang, &names);
             match place.len() {
                 1 => names,
-                _ if tied(place) => said!(data.lang, "findings-ranking-equal", names = names),
-                2 => said!(data.lang, "findings-ranking-neither-ahead", names = names),
-                _ => said!(data.lang, "findings-ranking-none-ahead", names = names),
+                _ if tied(place) => said!(data.lang, "findings-ranking-equal", "{names} (equal)", names = names),
+                2 => {
+                    said!(data.lang, "findings-ranking-neither-ahead", "{names} (neither surely ahead)", names = names)
+                }
+                _ => said!(data.lang, "findings-ranking-none-ahead", "{names} (none surely ahead)", names = names),
             }
         })
         .collect();
     let (title, named) = (&data.study.measures[measure].title, &data.study.factors[factor].title);
-    let places = said.join(&said!(data.lang, "findings-ranking-then"));
-    let key = Ahead::of(data, measure).either("findings-ranking-most-first", "findings-ranking-lowest-first");
+    let places = said.join(&said!(data.lang, "findings-ranking-then", "; then "));
+    let key = Ahead::of(data, measure).either(
+        text!("findings-ranking-most-first", "{title} by {factor}, most first: {places}."),
+        text!("findings-ranking-lowest-first", "{title} by {factor}, lowest first: {places}."),
+    );
     let mut text = said!(data.lang, key, title = title, factor = named, places = places);
     if let Some(group) = on {
-        text = said!(data.lang, "findings-ranking-on-one", group = group, order = text);
+        text = said!(data.lang, "findings-ranking-on-one", "on {group}, {order}", group = group, order = text);
     }
     let evidence = matches.iter().map(|one| evidence(data, factor, one, "")).collect();
     Some(finding(FindingKind::Ranking, sentence(&text), evidence))
@@ -420,17 +498,26 @@ fn some_ahead(data: &Data<'_>, measure: usize, factor: usize, matches: &[&Match]
     }
     let clause = |(winner, losers): &(usize, Vec<String>)| {
         let (first, others) = (data.name_of(factor, *winner), listed(data.lang, losers));
-        said!(data.lang, "findings-ranking-before", first = first, others = others)
+        said!(data.lang, "findings-ranking-before", "{first} is ahead of {others}", first = first, others = others)
     };
     let clauses: Vec<String> = ahead.iter().map(clause).collect();
     if clauses.is_empty() {
         return None;
     }
     let (title, named) = (&data.study.measures[measure].title, &data.study.factors[factor].title);
-    let key = Ahead::of(data, measure).either("findings-ranking-some-more", "findings-ranking-some-lower");
+    let key = Ahead::of(data, measure).either(
+        text!(
+            "findings-ranking-some-more",
+            "{title} by {factor}, where one is surely ahead: {clauses}. No order of all of them is shown."
+        ),
+        text!(
+            "findings-ranking-some-lower",
+            "{title} by {factor}, where one is surely lower: {clauses}. No order of all of them is shown."
+        ),
+    );
     let mut text = said!(data.lang, key, title = title, factor = named, clauses = clauses.join("; "));
     if let Some(group) = on {
-        text = said!(data.lang, "findings-ranking-on-one", group = group, order = text);
+        text = said!(data.lang, "findings-ranking-on-one", "on {group}, {order}", group = group, order = text);
     }
     let evidence = matches.iter().map(|one| evidence(data, factor, one, "")).collect();
     Some(finding(FindingKind::Ranking, sentence(&text), evidence))

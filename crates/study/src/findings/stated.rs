@@ -8,6 +8,8 @@ use super::{bound, finding};
 use crate::finding::{Finding, FindingKind};
 use crate::study::{StatedAs, StatedValue};
 use linerate_model::MeasureUnit;
+use linerate_model::Text;
+use linerate_model::text;
 use linerate_report::parts::values::range;
 use linerate_report::parts::wording::sentence;
 use linerate_report::{Language, said};
@@ -63,22 +65,42 @@ fn near_the_limit(data: &Data<'_>, measure: usize, group: &Group) -> Option<Find
             _ => continue,
         };
         let (name, shown) = (data.cell_name(*cell, &but_medium(data)), data.shown(*cell, measure)?);
-        names.push(said!(data.lang, "findings-stated-with", name = name, shown = shown));
+        names.push(said!(data.lang, "findings-stated-with", "{name} ({shown})", name = name, shown = shown));
         let limit = range(data.lang, low, high, unit);
-        limits.push(said!(data.lang, "findings-stated-of", name = name, shown = shown, limit = limit));
+        limits.push(said!(
+            data.lang,
+            "findings-stated-of",
+            "{name}: {shown} of {limit}",
+            name = name,
+            shown = shown,
+            limit = limit
+        ));
     }
     if near.is_empty() {
         return None;
     }
     let title = &data.study.measures[measure].title;
     let on = on(data, std::slice::from_ref(&group.name));
-    let mut text = said!(data.lang, "findings-stated-near", title = title, on = on, near = listed(data.lang, &near));
+    let mut text = said!(
+        data.lang,
+        "findings-stated-near",
+        "{title} {on} comes near what the medium can carry with {near}.",
+        title = title,
+        on = on,
+        near = listed(data.lang, &near)
+    );
     if !far.is_empty() {
-        text.push_str(&said!(data.lang, "findings-stated-far", far = listed(data.lang, &far)));
+        text.push_str(&said!(
+            data.lang,
+            "findings-stated-far",
+            " It stays far below that with {far}.",
+            far = listed(data.lang, &far)
+        ));
     }
     let evidence = said!(
         data.lang,
         "findings-stated-near-and-far",
+        "Near is {near} of the limit or more, far below is less than {far} of it. {each}.",
         near = share(NEAR),
         far = share(IDLE),
         each = limits.join("; ")
@@ -96,12 +118,16 @@ fn change(lang: Language, stated: &StatedValue, ratio: &str) -> Option<String> {
     let (low, high) = (stated.low.unwrap_or(0.0), stated.high.unwrap_or(f64::INFINITY));
     match stated.as_a {
         StatedAs::About if low <= 1.0 && high >= 1.0 => {
-            Some(said!(lang, "findings-stated-does-not-grow", ratio = ratio))
+            Some(said!(lang, "findings-stated-does-not-grow", "does not grow ({ratio})", ratio = ratio))
         }
-        StatedAs::MoreThan if low >= 1.0 => Some(said!(lang, "findings-stated-grows", ratio = ratio)),
-        StatedAs::LessThan if high <= 1.0 => Some(said!(lang, "findings-stated-falls", ratio = ratio)),
-        _ if low > 1.0 => Some(said!(lang, "findings-stated-grows", ratio = ratio)),
-        _ if high < 1.0 => Some(said!(lang, "findings-stated-falls", ratio = ratio)),
+        StatedAs::MoreThan if low >= 1.0 => {
+            Some(said!(lang, "findings-stated-grows", "grows ({ratio})", ratio = ratio))
+        }
+        StatedAs::LessThan if high <= 1.0 => {
+            Some(said!(lang, "findings-stated-falls", "falls ({ratio})", ratio = ratio))
+        }
+        _ if low > 1.0 => Some(said!(lang, "findings-stated-grows", "grows ({ratio})", ratio = ratio)),
+        _ if high < 1.0 => Some(said!(lang, "findings-stated-falls", "falls ({ratio})", ratio = ratio)),
         _ => None,
     }
 }
@@ -117,8 +143,9 @@ fn ratios(data: &Data<'_>, measure: usize) -> Option<Finding> {
     let clauses: Vec<String> = (0..data.study.cells.len()).filter_map(clause).collect();
     let (first, title) = (clauses.first()?, &data.study.measures[measure].title);
     let each = if clauses.len() == 1 { first.clone() } else { clauses.join("; ") };
-    let text = said!(data.lang, "findings-stated-ratios", title = title, each = each);
-    let evidence = bound(said!(data.lang, "findings-stated-only-the-ratio"));
+    let text = said!(data.lang, "findings-stated-ratios", "{title}: {each}.", title = title, each = each);
+    let evidence =
+        bound(said!(data.lang, "findings-stated-only-the-ratio", "The source states the ratio and not its parts."));
     Some(finding(FindingKind::Stated, sentence(&text), vec![evidence]))
 }
 
@@ -138,28 +165,37 @@ fn above(
     if !is_stated || others.iter().any(|pair| data.has_stated(*pair, measure) || !is_equal(pair)) {
         return None;
     }
-    let clause = |key: &'static str, (cell, other): &(usize, usize)| {
+    let clause = |key: &'static Text, (cell, other): &(usize, usize)| {
         let (ours, theirs) = (data.shown(*cell, measure)?, data.shown(*other, measure)?);
         let name = data.cell_name(*cell, &[factor]);
         Some(said!(data.lang, key, name = name, ours = ours, theirs = theirs))
     };
     let mut clauses = Vec::new();
     for pair in &higher {
-        clauses.push(clause("findings-stated-against", pair)?);
+        clauses.push(clause(text!("findings-stated-against", "{name}: {ours} against {theirs}"), pair)?);
     }
     for pair in &others {
-        clauses.push(clause("findings-stated-equal", pair)?);
+        clauses.push(clause(text!("findings-stated-equal", "{name}: {ours} in both"), pair)?);
     }
     let (high, low) = (data.name_of(factor, high), data.name_of(factor, low));
     let title = &data.study.measures[measure].title;
     let clauses = clauses.join("; ");
     let mut text = if others.is_empty() {
-        said!(data.lang, "findings-stated-above", title = title, high = high, low = low, clauses = clauses)
+        said!(
+            data.lang,
+            "findings-stated-above",
+            "{high} has more {title} than {low}: {clauses}.",
+            title = title,
+            high = high,
+            low = low,
+            clauses = clauses
+        )
     } else {
         let (count, all) = (higher.len(), pairs.len());
         said!(
             data.lang,
             "findings-stated-above-in-some",
+            "{high} has more {title} than {low} in {count} of {all} pairs of cells: {clauses}.",
             title = title,
             high = high,
             low = low,
@@ -187,9 +223,21 @@ fn above(
         && let Some(mtu) = mtus.first()
     {
         let mtu = grouped(u64::from(*mtu));
-        text.push_str(&said!(data.lang, "findings-stated-fragments", low = low, high = high, mtu = mtu));
+        text.push_str(&said!(
+            data.lang,
+            "findings-stated-fragments",
+            " With {low} datagrams travel in fragments, above the MTU of {mtu}; with {high} they do not.",
+            low = low,
+            high = high,
+            mtu = mtu
+        ));
     }
-    let evidence = bound(said!(data.lang, "findings-stated-do-not-overlap"));
+    let evidence = bound(said!(
+        data.lang,
+        "findings-stated-do-not-overlap",
+        "What the source states of the two does not overlap; a number that is about so much is taken as within 10 % of \
+         it."
+    ));
     Some(finding(FindingKind::Stated, sentence(&text), vec![evidence]))
 }
 
@@ -218,6 +266,7 @@ fn far_below_the_limit(data: &Data<'_>, measure: usize) -> Option<Finding> {
     let text = said!(
         data.lang,
         "findings-stated-not-the-wire",
+        "Something other than the wire limits {title} with {names}: at most {most} of what it can carry.",
         title = data.study.measures[measure].title,
         names = names.join("; "),
         most = share(most)
@@ -227,6 +276,7 @@ fn far_below_the_limit(data: &Data<'_>, measure: usize) -> Option<Finding> {
         Some(said!(
             data.lang,
             "findings-words-reached-of",
+            "{name}: {reached} of {most}",
             name = data.cell_name(*cell, &[]),
             reached = reached,
             most = limit

@@ -71,6 +71,7 @@ impl Compared {
                 said!(
                     data.lang,
                     "findings-words-reached-of",
+                    "{name}: {reached} of {most}",
                     name = data.cell_name(pair.a.0, &[factor]),
                     reached = value(pair.a.1, unit),
                     most = value(pair.b.1, unit)
@@ -99,25 +100,33 @@ fn at_limit(data: &Data<'_>, factor: usize, at: &[Compared]) -> Option<Finding> 
     let names: Vec<String> = at.iter().map(|one| data.name_of(factor, one.level)).collect();
     let least = at.iter().map(|one| one.least).fold(f64::INFINITY, f64::min);
     let names = listed(data.lang, &names);
-    let text = said!(data.lang, "findings-tester-limit-at", names = names, share = share(least));
+    let text = said!(
+        data.lang,
+        "findings-tester-limit-at",
+        "The results of {names} are at the tester limit: they reach at least {share} of what the tester reaches without \
+         a device. So the device carries at least as much, and maybe more.",
+        names = names,
+        share = share(least)
+    );
     let evidence = at.iter().flat_map(|one| {
         let p = one.p;
         let name = data.name_of(factor, one.level);
         [
             bound(said!(
                 data.lang,
-                "findings-tester-limit-reaches",
+                "findings-tester-limit-reaches", "{name} reaches from {least} to {most} of the tester limit: {each}.",
                 name = name,
                 least = share(one.least),
                 most = share(one.most),
                 each = one.said
             )),
             test(
-                &said!(data.lang, "findings-tester-limit-sign-test"),
+                &said!(data.lang, "findings-tester-limit-sign-test", "sign test, exact, two-sided, Holm-adjusted over the study"),
                 p,
                 said!(
                     data.lang,
-                    "findings-tester-limit-not-shown-to-be-below",
+                    "findings-tester-limit-not-shown-to-be-below", "{name} is above the tester limit in {above} of {all} pairs and below it in {below}, {p}: it is not \
+                     shown to be below.",
                     name = name,
                     above = one.above,
                     all = one.all,
@@ -133,10 +142,18 @@ fn at_limit(data: &Data<'_>, factor: usize, at: &[Compared]) -> Option<Finding> 
 fn below_limit(data: &Data<'_>, factor: usize, one: &Compared) -> Option<Finding> {
     (one.most < AT).then(|| {
         let name = data.name_of(factor, one.level);
-        let text = said!(data.lang, "findings-tester-limit-below", name = name, share = share(one.most));
+        let text = said!(
+            data.lang,
+            "findings-tester-limit-below",
+            "The results of {name} are below the tester limit: they reach {share} of it at the most, so the device \
+             makes a difference.",
+            name = name,
+            share = share(one.most)
+        );
         let evidence = bound(said!(
             data.lang,
             "findings-tester-limit-from-to",
+            "From {least} to {most} of the tester limit: {each}.",
             least = share(one.least),
             most = share(one.most),
             each = one.said

@@ -59,7 +59,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
             let winner = one.winner()?;
             let (medium, within) = &transports.media[one.stratum];
             let on =
-                medium.map_or_else(String::new, |medium| said!(data.lang, "findings-transport-over", medium = medium));
+                medium.map_or_else(String::new, |medium| said!(data.lang, "findings-transport-over", "Over {medium} ", medium = medium));
             let (first, second) = if winner == udp { ("UDP", "TCP") } else { ("TCP", "UDP") };
             let ratios = within.iter().filter(|pair| pair.a.1 > 0.0 && pair.b.1 > 0.0);
             let (low, high) =
@@ -67,7 +67,8 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
             let (ahead, middle) = one.lead();
             let mut text = said!(
                 data.lang,
-                "findings-transport-beats",
+                "findings-transport-beats", "{on}{first} beats {second}: it has more {title} in {ahead} of {all} pairs of cells that agree in all \
+                 else (median {median}).",
                 on = on,
                 first = first,
                 second = second,
@@ -81,7 +82,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
                 one.p,
                 said!(
                     data.lang,
-                    "findings-transport-is-ahead",
+                    "findings-transport-is-ahead", "UDP is ahead in {udp} of {all} pairs, TCP in {tcp}; {second} to {first} is {range}; {p}.",
                     udp = one.wins,
                     all = one.all,
                     tcp = one.losses,
@@ -98,12 +99,14 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
             if let Some((_, most)) = extremes(of_limits) {
                 let shared = within.iter().any(|pair| data.path(pair.a.0, measure).half_duplex == Some(true));
                 evidence.push(bound(if shared {
-                    said!(data.lang, "findings-transport-half-duplex", most = times(data.lang, most))
+                    said!(data.lang, "findings-transport-half-duplex", "Headers, and acknowledgements on the shared medium, account for at most {most}: the medium can \
+                         carry that much more over UDP than over TCP.", most = times(data.lang, most))
                 } else {
-                    said!(data.lang, "findings-transport-headers", most = times(data.lang, most))
+                    said!(data.lang, "findings-transport-headers", "Headers account for at most {most}: the medium can carry that much more over UDP than over \
+                         TCP.", most = times(data.lang, most))
                 }));
                 if winner == udp && middle > 1.0 && most.ln() >= EXPLAINED * middle.ln() {
-                    text.push_str(&said!(data.lang, "findings-transport-explained", most = times(data.lang, most)));
+                    text.push_str(&said!(data.lang, "findings-transport-explained", " What the medium can carry, {most} as much over UDP, explains most of it.", most = times(data.lang, most)));
                 }
             }
             Some(finding(FindingKind::Transport, text, evidence))

@@ -109,6 +109,8 @@ impl Contest {
         let mut text = said!(
             data.lang,
             "findings-unpaired-above",
+            "{above} against {below}: all {all} results of {above} for {title} are above all {others} of {below}, \
+             {high} against {low}.",
             above = above,
             below = below,
             title = title,
@@ -118,7 +120,7 @@ impl Contest {
             low = range(data.lang, low.lowest, low.highest, unit)
         );
         if p >= SIGNIFICANT {
-            text.push_str(&said!(data.lang, "findings-of-these-only"));
+            text.push_str(&said!(data.lang, "findings-of-these-only", " So few results show this of these only."));
         }
         let mut evidence = Vec::new();
         if low.highest > 0.0 {
@@ -126,17 +128,24 @@ impl Contest {
             evidence.push(bound(said!(
                 data.lang,
                 "findings-unpaired-nearest",
+                "The lowest of {above} is {times} the highest of {below}.",
                 above = above,
                 times = ratio,
                 below = below
             )));
         }
         evidence.push(test(
-            &said!(data.lang, "findings-unpaired-rank-sum-test"),
+            &said!(
+                data.lang,
+                "findings-unpaired-rank-sum-test",
+                "rank-sum test, exact, two-sided, Holm-adjusted over the study"
+            ),
             p,
             said!(
                 data.lang,
                 "findings-unpaired-by-chance",
+                "No two cells agree in all else, so all {all} results are ranked together: {few} of them are the \
+                 highest; {p}.",
                 all = high.count + low.count,
                 few = high.count,
                 p = p_value(p)

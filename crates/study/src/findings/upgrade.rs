@@ -80,7 +80,13 @@ impl Upgrade {
         let gains = if is_short {
             let clause = |pair: &Pair| {
                 let name = data.cell_name(pair.a.0, but);
-                said!(data.lang, "findings-upgrade-times-with", times = times(data.lang, gain(pair)), name = name)
+                said!(
+                    data.lang,
+                    "findings-upgrade-times-with",
+                    "{times} with {name}",
+                    times = times(data.lang, gain(pair)),
+                    name = name
+                )
             };
             pairs.iter().map(clause).collect::<Vec<_>>().join("; ")
         } else {
@@ -89,6 +95,13 @@ impl Upgrade {
         let text = said!(
             data.lang,
             "findings-upgrade-brings-little",
+            if count == 1 {
+                "{fast} brings little over {slow}: it can carry {could} as much, but {title} becomes {range}. So the \
+                 wire is not the limit there."
+            } else {
+                "{fast} bring little over {slow}: they can carry {could} as much, but {title} becomes {range}. So the \
+                 wire is not the limit there."
+            },
             fast = listed(data.lang, &fast),
             count = fast.len(),
             slow = slow,
@@ -101,13 +114,31 @@ impl Upgrade {
             .map(|pair| {
                 let name = data.cell_name(pair.a.0, but);
                 let (fast, slow) = (value(pair.a.1, unit), value(pair.b.1, unit));
-                said!(data.lang, "findings-upgrade-against", name = name, fast = fast, slow = slow)
+                said!(
+                    data.lang,
+                    "findings-upgrade-against",
+                    "{name}: {fast} against {slow}",
+                    name = name,
+                    fast = fast,
+                    slow = slow
+                )
             })
             .collect();
         let each = each.join("; ");
         let evidence = match pairs.len() {
-            1 => said!(data.lang, "findings-upgrade-the-one-pair", each = each),
-            count => said!(data.lang, "findings-upgrade-all-pairs", count = count, each = each),
+            1 => said!(
+                data.lang,
+                "findings-upgrade-the-one-pair",
+                "The one pair of cells that agree in all else: {each}; less than half of what the medium allows.",
+                each = each
+            ),
+            count => said!(
+                data.lang,
+                "findings-upgrade-all-pairs",
+                "All {count} pairs of cells that agree in all else: {each}; less than half of what the medium allows.",
+                count = count,
+                each = each
+            ),
         };
         Some(finding(FindingKind::Upgrade, text, vec![bound(evidence)]))
     }

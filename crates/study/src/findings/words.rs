@@ -13,15 +13,15 @@ pub(super) fn listed(lang: Language, names: &[String]) -> String {
 
 /// Formats alternatives: `a or b`.
 pub(super) fn either(lang: Language, names: &[String]) -> String {
-    names.join(&said!(lang, "findings-words-or"))
+    names.join(&said!(lang, "findings-words-or", " or "))
 }
 
 /// Formats the first `most` items and the number of the others.
 pub(super) fn some_of(lang: Language, most: usize, all: &[String]) -> String {
     let some = all[..most.min(all.len())].join("; ");
     match all.len().saturating_sub(most) {
-        0 => said!(lang, "findings-words-all", each = some),
-        more => said!(lang, "findings-words-and-more", each = some, more = more),
+        0 => said!(lang, "findings-words-all", "{each}.", each = some),
+        more => said!(lang, "findings-words-and-more", "{each}; and {more} more.", each = some, more = more),
     }
 }
 
@@ -34,14 +34,16 @@ pub(super) fn times(lang: Language, factor: f64) -> String {
     } else {
         0
     };
-    said!(lang, "findings-words-times", factor = format!("{factor:.places$}"))
+    said!(lang, "findings-words-times", "{factor} times", factor = format!("{factor:.places$}"))
 }
 
 /// Formats a ratio of values that may be zero, such as losses on a good path.
 pub(super) fn multiple(lang: Language, ratio: f64) -> String {
     match ratio {
-        0.0 => said!(lang, "findings-words-nothing-against-something"),
-        ratio if ratio.is_infinite() => said!(lang, "findings-words-something-against-nothing"),
+        0.0 => said!(lang, "findings-words-nothing-against-something", "nothing against something"),
+        ratio if ratio.is_infinite() => {
+            said!(lang, "findings-words-something-against-nothing", "something against nothing")
+        }
         ratio => times(lang, ratio),
     }
 }

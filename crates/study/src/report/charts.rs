@@ -80,9 +80,9 @@ pub(super) fn spread(data: &Data<'_>, cell: usize, measure: usize) -> Option<(f6
 pub(super) fn said(lang: Language, data: &Data<'_>, cell: usize, measure: usize) -> String {
     let named = &data.study.measures[measure];
     let reached = figure(data, cell, measure);
-    let share = data
-        .shown_share(cell, measure)
-        .map_or_else(String::new, |share| said!(lang, "study-charts-point-of-medium", share = share));
+    let share = data.shown_share(cell, measure).map_or_else(String::new, |share| {
+        said!(lang, "study-charts-point-of-medium", ", {share} of what the medium can carry", share = share)
+    });
     plain(&format!("{}: {} {reached}{share}", data.cell_name(cell, &[]), named.title))
 }
 
@@ -172,7 +172,11 @@ fn limit_lines(
         places.sort_by(|a, b| a.0.total_cmp(&b.0));
         let apart = places.iter().any(|(_, low, high)| high / low > ALIKE);
         let (first, last) = (places[0], places[places.len() - 1]);
-        let both = if apart { said!(lang, "study-charts-limit-between") } else { String::new() };
+        let both = if apart {
+            said!(lang, "study-charts-limit-between", ", as payload (lower) or as frames with their FCS (upper)")
+        } else {
+            String::new()
+        };
         let flat = if first.2 == last.2 { format!(" {}", value(first.2, unit)) } else { String::new() };
         most.push(format!("{name}{flat}{both}"));
         // Between the sizes measured it is no straight line.
@@ -191,6 +195,7 @@ fn limit_lines(
                 label: said!(
                     lang,
                     "study-charts-point-limit",
+                    "{name} can carry {unit}{what}",
                     name = &*name,
                     unit = value(of(place), unit),
                     what = what
@@ -203,8 +208,8 @@ fn limit_lines(
             });
         };
         if apart {
-            line(&|place| place.1, &said!(lang, "study-charts-limit-payload"));
-            line(&|place| place.2, &said!(lang, "study-charts-limit-frames"));
+            line(&|place| place.1, &said!(lang, "study-charts-limit-payload", ", if payload is counted"));
+            line(&|place| place.2, &said!(lang, "study-charts-limit-frames", ", if frames with their FCS are counted"));
         } else {
             line(&|place| place.2, "");
         }
@@ -212,7 +217,10 @@ fn limit_lines(
     let legend = if most.is_empty() {
         Vec::new()
     } else {
-        vec![("limit", said!(lang, "study-charts-legend-limit-of", most = most.join("; ")))]
+        vec![(
+            "limit",
+            said!(lang, "study-charts-legend-limit-of", "what the medium can carry: {most}", most = most.join("; ")),
+        )]
     };
     (series, legend)
 }
@@ -252,6 +260,7 @@ fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
             said!(
                 lang,
                 "study-charts-title-without",
+                "{title}, without {title2}",
                 title = capital(&named.title),
                 title2 = data.study.factors[axis].title
             )
@@ -302,7 +311,13 @@ fn member(lang: Language, data: &Data<'_>, measure: usize, cell: usize, class: &
     let limit = limit.map(|((_, high), medium)| Segment {
         class: "limit",
         value: high,
-        label: said!(lang, "study-charts-medium-limit", medium = medium, unit = value(high, unit)),
+        label: said!(
+            lang,
+            "study-charts-medium-limit",
+            "{medium} can carry {unit}",
+            medium = medium,
+            unit = value(high, unit)
+        ),
     });
     Member {
         name: plain(&name),
@@ -325,10 +340,10 @@ fn grouped(
     let members = || panels.iter().flat_map(|panel| &panel.groups).flat_map(|bars| &bars.members);
     members().next()?;
     if members().any(|member| member.limit.is_some()) {
-        legend.push(("limit", said!(lang, "study-charts-legend-limit")));
+        legend.push(("limit", said!(lang, "study-charts-legend-limit", "what the medium can carry")));
     }
     let what = if data.study.measures.len() > 1 && one_unit(data) {
-        said!(lang, "study-charts-axis-rate")
+        said!(lang, "study-charts-axis-rate", "rate")
     } else {
         data.study.measures[measure].title.clone()
     };

@@ -32,6 +32,7 @@ fn chart(lang: Language, data: &Data<'_>, measure: usize, pivot: &Pivot) -> Opti
             several => said!(
                 lang,
                 "study-heat-point",
+                "{row}, {column}: {value}, the median of {count} results",
                 row = shown(row),
                 column = shown(column),
                 value = value(middle, named.unit),
@@ -47,6 +48,7 @@ fn chart(lang: Language, data: &Data<'_>, measure: usize, pivot: &Pivot) -> Opti
         title: said!(
             lang,
             "study-caption-by",
+            "{title} by {title2}",
             title = capital(&named.title),
             title2 = listed(lang, &pivot.titles(data.study))
         ),

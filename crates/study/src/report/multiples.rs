@@ -156,8 +156,14 @@ fn titled(lang: Language, data: &Data<'_>, over: &Over<'_>, by: &[usize], one: &
         return plain(&capital(if common.is_empty() { over.what } else { &common }));
     }
     let factors: Vec<String> = by.iter().map(|factor| data.study.factors[*factor].title.clone()).collect();
-    let title = said!(lang, "study-caption-by", title = capital(over.what), title2 = listed(lang, &factors));
-    plain(&if common.is_empty() { title } else { format!("{title}{}{common}", said!(lang, "list-comma")) })
+    let title = said!(
+        lang,
+        "study-caption-by",
+        "{title} by {title2}",
+        title = capital(over.what),
+        title2 = listed(lang, &factors)
+    );
+    plain(&if common.is_empty() { title } else { format!("{title}{}{common}", said!(lang, "list-comma", ", ")) })
 }
 
 /// Returns the legend of limits: the same for all plots.
@@ -167,7 +173,7 @@ fn limits(lang: Language, plots: &[Plot]) -> Legend {
     if legends.all(|legend| legend == first) {
         first.clone()
     } else {
-        vec![("limit", said!(lang, "study-charts-legend-limit"))]
+        vec![("limit", said!(lang, "study-charts-legend-limit", "what the medium can carry"))]
     }
 }
 
@@ -214,7 +220,13 @@ fn along(lang: Language, data: &Data<'_>, factor: usize, cells: &[usize]) -> Axi
             None => places.iter().map(|place| (*place, place.to_string())).collect(),
         };
         Axis {
-            title: said!(lang, "study-charts-axis-logarithmic", title = factor.title, unit_of_x = unit_of_x),
+            title: said!(
+                lang,
+                "study-charts-axis-logarithmic",
+                "{title}, {unit_of_x} (logarithmic)",
+                title = factor.title,
+                unit_of_x = unit_of_x
+            ),
             scale: Scale::Log(low, high),
             ticks,
         }

@@ -28,7 +28,10 @@ pub fn json(report: &StudyReport) -> String {
 pub(super) fn question(lang: Language, study: &Study, findings: &[Finding]) -> Option<(String, String)> {
     let question = study.question.as_ref()?;
     let answer = question.answer(findings).map(|finding| plain(&finding.text));
-    Some((plain(&question.text), answer.unwrap_or_else(|| said!(lang, "study-no-answer"))))
+    Some((
+        plain(&question.text),
+        answer.unwrap_or_else(|| said!(lang, "study-no-answer", "The results support no answer.")),
+    ))
 }
 
 /// Formats the study for a terminal of this style, all cells or by a pivot; ends with a newline.
@@ -51,7 +54,7 @@ pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> Strin
     }
     if !findings.is_empty() {
         page.blank();
-        page.heading(&said!(lang, "study-section-findings"));
+        page.heading(&said!(lang, "study-section-findings", "What the numbers say"));
     }
     for finding in findings.iter() {
         page.paragraph("- ", &plain(&finding.text));
@@ -70,13 +73,13 @@ pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> Strin
     }
     if !study.caveats.is_empty() {
         page.blank();
-        page.heading(&said!(lang, "section-caveats"));
+        page.heading(&said!(lang, "section-caveats", "Caveats"));
     }
     for caveat in &study.caveats {
         page.paragraph("- ", &sentence(caveat));
     }
     page.blank();
-    page.heading(&said!(lang, "section-method"));
+    page.heading(&said!(lang, "section-method", "How it was measured"));
     for said in method(lang, &data) {
         page.paragraph("  ", &said);
     }
@@ -94,7 +97,7 @@ pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> 
     }
     text.push_str(&format!("{}\n", escaped(&sentence(&study.about))));
     if !findings.is_empty() {
-        push_heading(&mut text, &said!(lang, "study-section-findings"));
+        push_heading(&mut text, &said!(lang, "study-section-findings", "What the numbers say"));
     }
     for finding in findings.iter() {
         text.push_str(&format!("- **{}**\n", escaped(&finding.text)));
@@ -110,12 +113,12 @@ pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> 
         push_table(lang, &mut text, &table);
     }
     if !study.caveats.is_empty() {
-        push_heading(&mut text, &said!(lang, "section-caveats"));
+        push_heading(&mut text, &said!(lang, "section-caveats", "Caveats"));
     }
     for caveat in &study.caveats {
         text.push_str(&format!("- {}\n", escaped(&sentence(caveat))));
     }
-    push_heading(&mut text, &said!(lang, "section-method"));
+    push_heading(&mut text, &said!(lang, "section-method", "How it was measured"));
     text.push_str(&format!("{}\n", escaped(&in_a_row(&method(lang, &data)))));
     text
 }
@@ -208,8 +211,16 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
                 Some(if name.is_empty() { shown } else { format!("{name}: {shown}") })
             };
             let each: Vec<String> = bounds.iter().filter_map(bound).collect();
-            let stated =
-                if each.is_empty() { String::new() } else { said!(lang, "study-only-bounds", each = each.join("; ")) };
+            let stated = if each.is_empty() {
+                String::new()
+            } else {
+                said!(
+                    lang,
+                    "study-only-bounds",
+                    " Only a bound or a range is stated for {each}.",
+                    each = each.join("; ")
+                )
+            };
             let reached = |cell: &usize| data.value(*cell, measure).unwrap_or(0.0);
             let mut ascending = group.cells.clone();
             ascending.sort_by(|a, b| reached(a).total_cmp(&reached(b)));
@@ -225,18 +236,22 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
                 group.cells.iter().copied().filter(|cell| data.shown(*cell, measure) == shown).collect();
             let is_stated = data.stated(best, measure).is_some();
             let count = match group.cells.len() {
-                1 => said!(lang, "study-only-result"),
+                1 => said!(lang, "study-only-result", "the only result"),
                 count if alike.len() > 1 && is_stated => said!(
                     lang,
                     "study-best-stated-alike",
+                    "the {alike} best of {count} results are stated alike; the lowest is {unit}",
                     alike = alike.len(),
                     count = count,
                     unit = value(worst, named.unit)
                 ),
-                count if count == alike.len() => said!(lang, "study-all-equal", count = count),
+                count if count == alike.len() => {
+                    said!(lang, "study-all-equal", "all {count} results are equal", count = count)
+                }
                 count if alike.len() > 1 && named.unit.more_is_better() => said!(
                     lang,
                     "study-best-shared",
+                    "the {alike} best of {count} results are equal; the lowest is {unit}",
                     alike = alike.len(),
                     count = count,
                     unit = value(worst, named.unit)
@@ -244,15 +259,28 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
                 count if alike.len() > 1 => said!(
                     lang,
                     "study-least-shared",
+                    "the {alike} best of {count} results are equal; the highest is {unit}",
                     alike = alike.len(),
                     count = count,
                     unit = value(worst, named.unit)
                 ),
                 count if named.unit.more_is_better() => {
-                    said!(lang, "study-best-of-results", count = count, unit = value(worst, named.unit))
+                    said!(
+                        lang,
+                        "study-best-of-results",
+                        "the best of {count} results, of which the lowest is {unit}",
+                        count = count,
+                        unit = value(worst, named.unit)
+                    )
                 }
                 count => {
-                    said!(lang, "study-least-of-results", count = count, unit = value(worst, named.unit))
+                    said!(
+                        lang,
+                        "study-least-of-results",
+                        "the best of {count} results, of which the highest is {unit}",
+                        count = count,
+                        unit = value(worst, named.unit)
+                    )
                 }
             };
             let names: Vec<String> = alike.iter().map(|cell| data.cell_name(*cell, &but)).collect();
@@ -264,9 +292,15 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
             let share = share.map_or_else(String::new, |(share, medium, of)| {
                 let tolerance = if named.metric.is_some() { EDGES } else { 1.0 };
                 if of > tolerance && !is_stated {
-                    said!(lang, "study-above-limit", medium = medium)
+                    said!(lang, "study-above-limit", " More than {medium} can carry.", medium = medium)
                 } else {
-                    said!(lang, "study-share-of-limit", share = share, medium = medium)
+                    said!(
+                        lang,
+                        "study-share-of-limit",
+                        " {share} of what {medium} can carry.",
+                        share = share,
+                        medium = medium
+                    )
                 }
             });
             Some(Said {
@@ -287,20 +321,41 @@ pub(super) fn method(lang: Language, data: &Data<'_>) -> Vec<String> {
         .factors
         .iter()
         .filter(|factor| factor.levels.len() > 1)
-        .map(|factor| said!(lang, "study-factor-levels", title = factor.title, levels = factor.levels.len()))
+        .map(|factor| {
+            said!(
+                lang,
+                "study-factor-levels",
+                "{title} ({levels} levels)",
+                title = factor.title,
+                levels = factor.levels.len()
+            )
+        })
         .collect();
     let mut said = vec![sentence(&study.method)];
     let by = if factors.is_empty() {
         String::new()
     } else {
-        said!(lang, "study-title-by", factors = listed(lang, &factors))
+        said!(lang, "study-title-by", ", by {factors}", factors = listed(lang, &factors))
     };
-    let cells = said!(lang, "study-cells", cells = study.cells.len());
+    let cells =
+        said!(lang, "study-cells", if cells == 1 { "1 cell" } else { "{cells} cells" }, cells = study.cells.len());
     said.push(sentence(&format!("{cells}{by}")));
     if !data.limits().is_empty() {
-        said.push(said!(lang, "study-method-limits"));
+        said.push(said!(
+            lang,
+            "study-method-limits",
+            "What a medium can carry is calculated from the bytes that it adds to each message, in one direction, \
+             without other traffic and without loss (`linerate limits --explain` shows them)."
+        ));
     }
-    said.push(said!(lang, "study-method-findings"));
-    said.extend(study.source.as_ref().map(|source| sentence(&said!(lang, "study-source", source = source))));
+    said.push(said!(
+        lang,
+        "study-method-findings",
+        "Each finding rests on a bound or on an exact test, which assumes nothing of the distribution of the values. A \
+         test supports a finding where p is below 0.05."
+    ));
+    said.extend(
+        study.source.as_ref().map(|source| sentence(&said!(lang, "study-source", "Source: {source}", source = source))),
+    );
     said.into_iter().map(|text| plain(&text)).collect()
 }

@@ -21,7 +21,7 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
     let pivots = tables::pivots(lang, &data, pivot);
     let asked = outputs::question(lang, study, &findings);
     let summary = html! {
-        ul.results aria-label=(said!(lang, "study-section-summary")) {
+        ul.results aria-label=(said!(lang, "study-section-summary", "Summary")) {
             @for said in outputs::summary(lang, &data) {
                 li {
                     div { span.name { (said.name) } span.figure { (said.figure) } }
@@ -40,25 +40,25 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
         // A picture before the text.
         @if let Some(first) = charts.first() {
             section aria-labelledby="charts" {
-                h2 #charts { (said!(lang, "section-charts")) }
+                h2 #charts { (said!(lang, "section-charts", "Charts")) }
                 (figure(lang, first))
             }
         }
         @if asked.is_some() { (summary) }
         @if !findings.is_empty() {
             section aria-labelledby="findings" {
-                h2 #findings { (said!(lang, "study-section-findings")) }
+                h2 #findings { (said!(lang, "study-section-findings", "What the numbers say")) }
                 ul.findings { @for finding in findings.iter() { (said(lang, finding)) } }
             }
         }
         @if charts.len() > 1 {
             section aria-labelledby="further-charts" {
-                h2 #further-charts { (said!(lang, "study-section-further-charts")) }
+                h2 #further-charts { (said!(lang, "study-section-further-charts", "Further charts")) }
                 @for chart in &charts[1..] { (figure(lang, chart)) }
             }
         }
         section aria-labelledby="tables" {
-            h2 #tables { (said!(lang, "study-section-tables")) }
+            h2 #tables { (said!(lang, "study-section-tables", "Tables")) }
             @for (index, table) in pivots.iter().enumerate() {
                 details open[index == 0] {
                     summary { @if study.measures.len() == 1 { (tables::by(lang, table)) } @else { (table.caption) } }
@@ -73,12 +73,12 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
         }
         @if !study.caveats.is_empty() {
             section aria-labelledby="caveats" {
-                h2 #caveats { (said!(lang, "section-caveats")) }
+                h2 #caveats { (said!(lang, "section-caveats", "Caveats")) }
                 ul.caveats { @for caveat in &study.caveats { li { (prose(lang, &sentence(caveat))) } } }
             }
         }
         section aria-labelledby="method" {
-            h2 #method { (said!(lang, "section-method")) }
+            h2 #method { (said!(lang, "section-method", "How it was measured")) }
             @for sentence in outputs::method(lang, &data) { p { (prose(lang, &sentence)) } }
             @if let Some(levels) = tables::levels(lang, &data) { div.words { (scrolling(lang, &levels)) } }
         }
@@ -90,13 +90,13 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
         links: &[],
         about: Some(prose(lang, &sentence(&study.about))),
         main,
-        footer: html! { (said!(lang, "study-footer")) },
+        footer: html! { (said!(lang, "study-footer", "Written by linerate. The data are embedded in this file; nothing is fetched from elsewhere.")) },
         downloads: Some(
-            html! { a download=(format!("{}.csv", study.name)) href=(csv) { (said!(lang, "study-download-csv")) } },
+            html! { a download=(format!("{}.csv", study.name)) href=(csv) { (said!(lang, "study-download-csv", "Download the data (CSV)")) } },
         ),
         carried: Carried {
             name: Some(&study.name),
-            label: &said!(lang, "study-download-json"),
+            label: &said!(lang, "study-download-json", "Download the study (JSON)"),
             data: Carry::Json(outputs::json(report)),
         },
     }
@@ -107,10 +107,10 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
 fn said(lang: Language, finding: &Finding) -> Markup {
     html! {
         li {
-            span.kind { (lang.named("finding", finding.kind)) }
+            span.kind { (lang.text(finding.kind.text())) }
             p { (prose(lang, &plain(&finding.text))) }
             details {
-                summary { (said!(lang, "study-evidence")) }
+                summary { (said!(lang, "study-evidence", "Evidence")) }
                 ul {
                     @for evidence in &finding.evidence {
                         li {

@@ -2,7 +2,8 @@
 
 use crate::findings::data::Data;
 use crate::study::Study;
-use linerate_report::{Column, Language, plain};
+use linerate_report::columns;
+use linerate_report::{Language, plain};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -141,7 +142,7 @@ impl Pivot {
             let titles: Vec<&str> = factors.iter().map(|factor| study.factors[*factor].title.as_str()).collect();
             plain(&titles.join(", "))
         };
-        let rows = if self.rows_implied { Column::new("column-all-else").title(lang) } else { titles(&self.rows) };
+        let rows = if self.rows_implied { columns::ALL_ELSE.title(lang) } else { titles(&self.rows) };
         [rows, titles(&self.columns)]
     }
 

@@ -4,6 +4,7 @@ use super::charts::{capital, class, colour};
 use super::shape::Shape;
 use crate::findings::data::Data;
 use linerate_model::MeasureUnit;
+use linerate_report::columns;
 use linerate_report::parts::runs::{self, Group, Runs};
 use linerate_report::{Chart, Language, plain, said};
 
@@ -45,8 +46,13 @@ pub(super) fn chart(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Ch
         }
     };
     let title = match named.unit {
-        MeasureUnit::Share => said!(lang, "study-repeats-title", title = capital(&named.title)),
-        _ => said!(lang, "study-repeats-title-relative", title = capital(&named.title)),
+        MeasureUnit::Share => said!(lang, "study-repeats-title", "{title}: each run", title = capital(&named.title)),
+        _ => said!(
+            lang,
+            "study-repeats-title-relative",
+            "{title}: each run against the median of its cell",
+            title = capital(&named.title)
+        ),
     };
-    runs::chart(lang, title, "column-cell", groups, legend)
+    runs::chart(lang, title, columns::CELL, groups, legend)
 }

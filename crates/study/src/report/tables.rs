@@ -5,6 +5,8 @@ use super::pivot::Pivot;
 use crate::findings::data::Data;
 use linerate_method::statistics::median;
 use linerate_model::Firmness;
+use linerate_report::column;
+use linerate_report::columns;
 use linerate_report::parts::figures::MISSING;
 use linerate_report::parts::firmness::{bounded, shown, told};
 use linerate_report::parts::values::{extremes, range, value};
@@ -68,7 +70,8 @@ fn turned(lang: Language, data: &Data<'_>, (measure, factor): (usize, usize), ta
     let names: Vec<String> = table.columns[1..].iter().map(|column| column.title(lang)).collect();
     // As many cells share a field as before.
     let meaning = table.columns[1].meaning(lang);
-    let head = column(&data.study.factors[factor].title, said!(lang, "study-meaning-levels"));
+    let head =
+        column(&data.study.factors[factor].title, said!(lang, "study-meaning-levels", "the levels of these factors"));
     let heads = table.rows.iter().map(|row| match &row[0] {
         Some(name) => column(name, meaning.clone()),
         None => column(&data.study.measures[measure].title, meaning.clone()),
@@ -87,10 +90,10 @@ fn column(title: &str, meaning: String) -> Column {
 
 /// Returns the end of the caption of a table of [`pivots`]: `by device`.
 pub(super) fn by(lang: Language, table: &Table) -> String {
-    table
-        .caption
-        .rsplit_once(" by ")
-        .map_or_else(|| table.caption.clone(), |(_, factor)| said!(lang, "study-caption-by-factor", factor = factor))
+    table.caption.rsplit_once(" by ").map_or_else(
+        || table.caption.clone(),
+        |(_, factor)| said!(lang, "study-caption-by-factor", "By {factor}", factor = factor),
+    )
 }
 
 /// Returns one measure of these cells by rows and columns.
@@ -108,7 +111,13 @@ pub(super) fn pivoted(lang: Language, data: &Data<'_>, measure: usize, pivot: &P
     };
     let factors = listed(lang, &pivot.titles(data.study));
     Table {
-        caption: plain(&said!(lang, "study-caption-by", title = capital(title), title2 = factors)),
+        caption: plain(&said!(
+            lang,
+            "study-caption-by",
+            "{title} by {title2}",
+            title = capital(title),
+            title2 = factors
+        )),
         columns: std::iter::once(head(lang, data, pivot)).chain(heads).collect(),
         rows: matrix.rows.iter().zip(&matrix.fields).map(row).collect(),
     }
@@ -129,7 +138,7 @@ fn beside(lang: Language, data: &Data<'_>, pivot: &Pivot) -> Table {
     };
     let factors = listed(lang, &pivot.titles(data.study));
     Table {
-        caption: plain(&said!(lang, "study-caption-by-factor", factor = factors)),
+        caption: plain(&said!(lang, "study-caption-by-factor", "By {factor}", factor = factors)),
         columns: std::iter::once(head(lang, data, pivot)).chain(heads).collect(),
         rows: matrix.rows.iter().zip(&matrix.fields).map(row).collect(),
     }
@@ -138,18 +147,23 @@ fn beside(lang: Language, data: &Data<'_>, pivot: &Pivot) -> Table {
 /// Returns the column of the rows' names.
 fn head(lang: Language, data: &Data<'_>, pivot: &Pivot) -> Column {
     if pivot.rows_implied {
-        return Column::new("column-all-else");
+        return columns::ALL_ELSE;
     }
     let [title, _] = pivot.heads(lang, data.study);
-    column(&title, said!(lang, "study-meaning-levels"))
+    column(&title, said!(lang, "study-meaning-levels", "the levels of these factors"))
 }
 
 fn of_one(lang: Language, title: &str) -> String {
-    said!(lang, "study-meaning-median", title = title)
+    said!(lang, "study-meaning-median", "{title}; median of the repeats", title = title)
 }
 
 fn of_several(lang: Language, title: &str) -> String {
-    said!(lang, "study-meaning-median-range", title = title)
+    said!(
+        lang,
+        "study-meaning-median-range",
+        "{title}; median of the repeats, and of results that share a field their median, lowest and highest",
+        title = title
+    )
 }
 
 /// Formats the results of the cells of a field: the result, or the median, lowest and highest of several. Ranges and
@@ -170,7 +184,13 @@ fn field(lang: Language, data: &Data<'_>, measure: usize, cells: &[usize]) -> Op
     if low == high {
         return Some(bounded(lang, middle, firmness, unit.more_is_better()));
     }
-    let all = said!(lang, "study-median-and-range", median = middle, range = range(lang, low, high, unit));
+    let all = said!(
+        lang,
+        "study-median-and-range",
+        "{median} ({range})",
+        median = middle,
+        range = range(lang, low, high, unit)
+    );
     Some(told(lang, all, firmness))
 }
 
@@ -178,19 +198,23 @@ fn field(lang: Language, data: &Data<'_>, measure: usize, cells: &[usize]) -> Op
 pub(super) fn everything(lang: Language, data: &Data<'_>) -> Table {
     let measures: Vec<usize> = data.measures().map(|(measure, _)| measure).collect();
     let cells: Vec<usize> = (0..data.study.cells.len()).collect();
-    of_cells(lang, data, &said!(lang, "study-caption-all"), &measures, &cells)
+    of_cells(lang, data, &said!(lang, "study-caption-all", "All results"), &measures, &cells)
 }
 
 /// Returns a table of these cells with these measures.
 pub(super) fn of_cells(lang: Language, data: &Data<'_>, caption: &str, measures: &[usize], cells: &[usize]) -> Table {
     let limited = |measure: &usize| cells.iter().any(|cell| data.limit(*cell, *measure).is_some());
-    let mut columns = vec![Column::new("column-cell")];
+    let mut columns = vec![columns::CELL];
     for measure in measures {
         let named = &data.study.measures[*measure];
-        columns.push(column(&named.title, said!(lang, "study-meaning-measured")));
+        columns.push(column(&named.title, said!(lang, "study-meaning-measured", "as measured; median of the repeats")));
         if limited(measure) {
-            columns.push(Column::new("column-medium-limit"));
-            columns.push(Column::new("column-limit-share"));
+            columns.push(column!(
+                "column-medium-limit",
+                "the medium's limit",
+                "what the medium can carry, by calculation"
+            ));
+            columns.push(column!("column-limit-share", "share", "of the higher end of the limit"));
         }
     }
     let row = |cell: &usize| {
@@ -222,7 +246,7 @@ pub(super) fn levels(lang: Language, data: &Data<'_>) -> Option<Table> {
                 let range = if price.low == price.high {
                     low
                 } else {
-                    said!(lang, "comparison-to", low = low, high = amount(price.high))
+                    said!(lang, "comparison-to", "{low} to {high}", low = low, high = amount(price.high))
                 };
                 format!("{range} {currency}").trim_end().to_owned()
             });
@@ -233,11 +257,11 @@ pub(super) fn levels(lang: Language, data: &Data<'_>) -> Option<Table> {
         }
     }
     (!rows.is_empty()).then(|| Table {
-        caption: said!(lang, "study-caption-levels"),
+        caption: said!(lang, "study-caption-levels", "What the levels are"),
         columns: vec![
-            Column::new("column-level"),
-            Column::new("column-study-tables-medium"),
-            Column::new("column-price"),
+            column!("column-level", "level", "the factor and its level"),
+            column!("column-study-tables-medium", "medium", "by which the limit is counted"),
+            column!("column-price", "price", "as the study has it"),
         ],
         rows,
     })

@@ -81,7 +81,14 @@ impl Live {
         'pairs: for pair in 0..self.most {
             for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
                 let letter = SIDES[side].to_uppercase();
-                say_of_run(&said!(language(), "compare-pair", number = pair + 1, most = self.most, side = letter));
+                say_of_run(&said!(
+                    language(),
+                    "compare-pair",
+                    "pair {number} of {most} at most, {side}",
+                    number = pair + 1,
+                    most = self.most,
+                    side = letter
+                ));
                 match self.measure(side, &runs[side], &book, &cancel).await {
                     Ok(record) => runs[side].push(record),
                     Err(failure) => {
@@ -111,7 +118,17 @@ impl Live {
         let undecided = found.figures.iter().filter(|figure| figure.change == Change::Undecided);
         let undecided = undecided.filter(is_firm).count();
         if undecided > 0 && pairs < self.most {
-            say_of_run(&said!(language(), "compare-undecided-so-far", figures = undecided, pairs = pairs));
+            say_of_run(&said!(
+                language(),
+                "compare-undecided-so-far",
+                if figures == 1 {
+                    "1 figure undecided after {pairs} pairs; more pairs follow"
+                } else {
+                    "{figures} figures undecided after {pairs} pairs; more pairs follow"
+                },
+                figures = undecided,
+                pairs = pairs
+            ));
         }
         undecided > 0
     }
@@ -187,7 +204,13 @@ impl Live {
             for run in all {
                 self.store.delete(&run.id.0).map_err(Failure::measure)?;
             }
-            say_of_run(&said!(language(), "compare-kept", runs = all.len(), record = record.id));
+            say_of_run(&said!(
+                language(),
+                "compare-kept",
+                if runs == 1 { "1 run kept as {record}" } else { "{runs} runs kept as {record}" },
+                runs = all.len(),
+                record = record.id
+            ));
         }
         Ok(())
     }

@@ -16,11 +16,12 @@ use super::window::WindowFacts;
 use super::words::percent;
 use super::{NOTABLE_LOSS, median};
 use crate::outage;
+use crate::terms;
 use crate::transfer::{rate, transfers};
 use crate::validity::few_round_trips;
 use linerate_model::{
-    Arrivals, Bypass, Host, HostName, Limit, LimitPlace, Measurement, Message, MessageValue, Offered, PathLimit,
-    RateRange, Steadiness, Task, TaskKind, TesterLimit, Transport, TrialResult, message,
+    Arrivals, Bypass, Host, HostName, Limit, LimitPlace, Measurement, Message, Offered, PathLimit, RateRange,
+    Steadiness, Task, TaskKind, TesterLimit, Text, Transport, TrialResult, message,
 };
 
 /// A sender that has the processor sends, and does so in system calls: even through a device of the same host these take two fifths of its
@@ -149,7 +150,7 @@ pub(crate) struct FullestLine<'a> {
     /// The interface that counted the frames.
     pub(crate) interface: &'a InterfaceFacts,
     /// `sending` or `receiving`: the host of that interface.
-    pub(crate) whose: &'static str,
+    pub(crate) whose: &'static Text,
 }
 
 /// Transactions one after the other.
@@ -283,12 +284,12 @@ impl FlowFacts {
                 "The declared speed of an interface is wrong, so a full line cannot be told from a shaper."
             ));
         }
-        for (end, whose) in [(&self.sender, "sending"), (&self.receiver, "receiving")] {
+        for (end, whose) in [(&self.sender, terms::SENDING), (&self.receiver, terms::RECEIVING)] {
             if end.unseen {
                 all.push(message!(
                     "unexplained-no-agent",
                     "The {whose} host runs no agent: what limits it was not seen.",
-                    whose = MessageValue::term("whose", whose)
+                    whose
                 ));
             }
             if end.busiest_core >= CORE_BUSY && end.occupied() < NEARLY_OCCUPIED {
@@ -296,20 +297,20 @@ impl FlowFacts {
                     "unexplained-busy-core",
                     "A core of the {whose} host was busy for {busy} of the time, and the load's own threads for \
                      {own} only.",
-                    whose = MessageValue::term("whose", whose),
+                    whose,
                     busy = percent(end.busiest_core),
                     own = percent(end.occupied())
                 ));
             }
         }
         all.extend(self.other_traffic());
-        for (interface, whose) in [(&self.outbound, "sending"), (&self.inbound, "receiving")] {
+        for (interface, whose) in [(&self.outbound, terms::SENDING), (&self.inbound, terms::RECEIVING)] {
             if interface.dropped > NOTABLE_LOSS {
                 all.push(message!(
                     "unexplained-queue-dropped",
                     "The queue of interface {interface} of the {whose} host dropped {share} of its packets.",
                     interface = &interface.name,
-                    whose = MessageValue::term("whose", whose),
+                    whose,
                     share = percent(interface.dropped)
                 ));
             }
@@ -319,14 +320,14 @@ impl FlowFacts {
 
     /// Returns, in words, the share of other traffic on the interface that carried most of it. `None` if that is little.
     pub(crate) fn other_traffic(&self) -> Option<Message> {
-        let ends = [(&self.outbound, "sending"), (&self.inbound, "receiving")];
+        let ends = [(&self.outbound, terms::SENDING), (&self.inbound, terms::RECEIVING)];
         let shared = ends.into_iter().filter(|(interface, _)| interface.is_shared());
         let (interface, whose) = shared.max_by(|(one, _), (other, _)| one.others.total_cmp(&other.others))?;
         Some(message!(
             "unexplained-other-traffic",
             "Other traffic was {share} of what interface {interface} of the {whose} host carried.",
             interface = &interface.name,
-            whose = MessageValue::term("whose", whose),
+            whose,
             share = percent(interface.others)
         ))
     }
@@ -344,10 +345,10 @@ impl FlowFacts {
     pub(crate) fn fullest_line(&self) -> Option<FullestLine<'_>> {
         let (sends, answers) = (&self.outbound, &self.inbound);
         let lines = [
-            (sends.line_share, LimitPlace::SenderQueue, sends, "sending"),
-            (answers.line_share, LimitPlace::ForwardPath, answers, "receiving"),
-            (answers.return_share, LimitPlace::ReturnPath, answers, "receiving"),
-            (sends.return_share, LimitPlace::ReturnPath, sends, "sending"),
+            (sends.line_share, LimitPlace::SenderQueue, sends, terms::SENDING),
+            (answers.line_share, LimitPlace::ForwardPath, answers, terms::RECEIVING),
+            (answers.return_share, LimitPlace::ReturnPath, answers, terms::RECEIVING),
+            (sends.return_share, LimitPlace::ReturnPath, sends, terms::SENDING),
         ];
         let known = lines.into_iter().filter_map(|(share, place, interface, whose)| {
             Some(FullestLine { share: share?, place, interface, whose })

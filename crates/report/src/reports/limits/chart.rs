@@ -3,8 +3,10 @@
 use super::{LimitCell, Limits, bits, name};
 use crate::blocks::axis::{Axis, Scale, size_ticks};
 use crate::blocks::chart::{Chart, SERIES};
+use crate::blocks::columns;
 use crate::blocks::drawing::{Drawing, Point, Series};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::percent;
 use crate::language::Language;
 use crate::{said, wording};
@@ -43,7 +45,9 @@ impl Curve {
     fn name(&self, lang: Language) -> String {
         let names: Vec<String> = self.stacks.iter().map(name).collect();
         match names.as_slice() {
-            [first, .., last] if names.len() > 3 => said!(lang, "limits-chart-range", first = first, last = last),
+            [first, .., last] if names.len() > 3 => {
+                said!(lang, "limits-chart-range", "{first} to {last}", first = first, last = last)
+            }
             names => wording::listed(lang, names),
         }
     }
@@ -68,6 +72,7 @@ impl Limits {
                 said!(
                     lang,
                     "limits-chart-legend-tcp",
+                    "{name}; TCP {tcp}",
                     name = curve.name(lang),
                     tcp = percent(curve.tcp).unwrap_or_default()
                 ),
@@ -84,20 +89,26 @@ impl Limits {
         let low = low as f64 / 1.12;
         let high = high as f64 * 1.12;
         let x = Axis {
-            title: said!(lang, "limits-chart-axis-message"),
+            title: said!(lang, "limits-chart-axis-message", "UDP message, bytes of payload (logarithmic)"),
             scale: Scale::Log(low, high),
             ticks: size_ticks(&ticks, low, high),
         };
         let y = Axis {
-            title: said!(lang, "limits-chart-axis-share"),
+            title: said!(lang, "limits-chart-axis-share", "payload, share of the line"),
             scale: Scale::Linear(1.0),
             ticks: (0..=5).map(|fifth| (f64::from(fifth) / 5.0, format!("{} %", fifth * 20))).collect(),
         };
         let title = match curves.len() {
             drawn if drawn > SERIES.len() => {
-                said!(lang, "limits-chart-title-first", value = SERIES.len(), drawn = drawn)
+                said!(
+                    lang,
+                    "limits-chart-title-first",
+                    "Payload as a share of the line, by message size: {value} of {drawn} lines, the table has all",
+                    value = SERIES.len(),
+                    drawn = drawn
+                )
             }
-            _ => said!(lang, "limits-chart-title"),
+            _ => said!(lang, "limits-chart-title", "Payload as a share of the line, by message size"),
         };
         let drawing = Drawing::Lines { x, y, series: series.collect() };
         Chart { legend: legend.collect(), drawing, table: table(lang, &title, &curves, &asked), title }
@@ -138,6 +149,7 @@ impl Curve {
             let label = said!(
                 lang,
                 "limits-chart-point",
+                "{name}, UDP {size}: {share} of the line, {most}{more} payload",
                 name = self.name(lang),
                 size = size,
                 share = percent(*share).unwrap_or_default(),
@@ -170,9 +182,9 @@ fn table(lang: Language, caption: &str, curves: &[Curve], asked: &[u64]) -> Tabl
     Table {
         caption: caption.to_owned(),
         columns: vec![
-            Column::new("column-medium"),
-            Column::new("column-limits-chart-message-b"),
-            Column::new("column-limits-chart-of-line"),
+            columns::MEDIUM,
+            column!("column-limits-chart-message-b", "message, B", "bytes of a UDP message; TCP in full segments"),
+            column!("column-limits-chart-of-line", "of line", "the payload as a share of the medium's line"),
         ],
         rows: rows.collect(),
     }

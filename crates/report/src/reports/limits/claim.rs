@@ -13,12 +13,18 @@ impl Limits {
         let Some(claim) = self.claim else { return Vec::new() };
         let subject = |cell: &LimitCell| {
             let load = match cell.transport {
-                Transport::Udp => said!(lang, "limits-claim-over-udp", message_bytes = cell.message_bytes),
-                Transport::Tcp => said!(lang, "limits-claim-over-tcp"),
+                Transport::Udp => said!(
+                    lang,
+                    "limits-claim-over-udp",
+                    "in UDP messages of {message_bytes} bytes",
+                    message_bytes = cell.message_bytes
+                ),
+                Transport::Tcp => said!(lang, "limits-claim-over-tcp", "over TCP"),
             };
             said!(
                 lang,
                 "limits-claim-statement",
+                "{claim} {load} on {stack} ({ip}, {cell})",
                 claim = written(claim),
                 load = load,
                 stack = name(&cell.stack),
@@ -57,34 +63,80 @@ fn answer(lang: Language, cell: &LimitCell, claim: BitRate) -> String {
     let limit = |layer| digits_of(carried.rate(layer), digits);
 
     match carried.possible_at(claim) {
-        Some(Layer::Payload) => said!(lang, "limits-claim-as-payload", payload = limit(Layer::Payload)),
+        Some(Layer::Payload) => {
+            said!(lang, "limits-claim-as-payload", "possible as payload ({payload})", payload = limit(Layer::Payload))
+        }
         Some(Layer::Ip) => {
-            said!(lang, "limits-claim-as-ip", payload = limit(Layer::Payload), ip = limit(Layer::Ip))
+            said!(
+                lang,
+                "limits-claim-as-ip",
+                "not possible as payload ({payload}); possible counted as IP ({ip})",
+                payload = limit(Layer::Payload),
+                ip = limit(Layer::Ip)
+            )
         }
         Some(layer) => {
-            let above = said!(lang, "limits-claim-above-ip", payload = limit(Layer::Payload), ip = limit(Layer::Ip));
+            let above = said!(
+                lang,
+                "limits-claim-above-ip",
+                "not possible as payload ({payload}) or IP ({ip})",
+                payload = limit(Layer::Payload),
+                ip = limit(Layer::Ip)
+            );
             let with_fcs = limit(Layer::Layer2Fcs);
             let wire = limit(Layer::Wire);
             match layer {
                 Layer::Layer2 => {
-                    said!(lang, "limits-claim-at-layer-2", above = above, with_fcs = with_fcs)
+                    said!(
+                        lang,
+                        "limits-claim-at-layer-2",
+                        "{above}; possible counted at layer 2 ({with_fcs} with FCS)",
+                        above = above,
+                        with_fcs = with_fcs
+                    )
                 }
                 Layer::Layer2Fcs => {
-                    said!(lang, "limits-claim-with-fcs-only", above = above, with_fcs = with_fcs)
+                    said!(
+                        lang,
+                        "limits-claim-with-fcs-only",
+                        "{above}; possible counted at layer 2 with FCS only ({with_fcs})",
+                        above = above,
+                        with_fcs = with_fcs
+                    )
                 }
                 _ => {
-                    said!(lang, "limits-claim-wire-only", above = above, with_fcs = with_fcs, wire = wire)
+                    said!(
+                        lang,
+                        "limits-claim-wire-only",
+                        "{above} or layer 2 with FCS ({with_fcs}); possible only as bits on the wire ({wire})",
+                        above = above,
+                        with_fcs = with_fcs,
+                        wire = wire
+                    )
                 }
             }
         }
         None if claim <= carried.medium.line() => {
             let wire = limit(Layer::Wire);
             let line = digits_of(carried.medium.line(), digits);
-            said!(lang, "limits-claim-line-only", payload = limit(Layer::Payload), wire = wire, line = line)
+            said!(
+                lang,
+                "limits-claim-line-only",
+                "not possible at any layer (payload {payload}, wire {wire}); only the line itself has {line}",
+                payload = limit(Layer::Payload),
+                wire = wire,
+                line = line
+            )
         }
         None => {
             let line = digits_of(carried.medium.line(), digits);
-            said!(lang, "limits-claim-impossible", line = line, payload = limit(Layer::Payload))
+            said!(
+                lang,
+                "limits-claim-impossible",
+                "not possible at any layer: the line has {line}, of which payload {payload}",
+                line = line,
+                payload = limit(Layer::Payload)
+            )
         }
     }
 }

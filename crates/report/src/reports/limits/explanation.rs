@@ -1,7 +1,8 @@
 //! Each byte of the packets of a message, in order, and the arithmetic from them to a rate.
 
 use super::{LimitCell, Limits, bits, mtu, name};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{grouped, per_second, percent};
 use crate::forms::page::Page;
 use crate::language::Language;
@@ -11,7 +12,9 @@ use linerate_model::{Carried, HeaderField, Layer, Packet, Transport};
 /// Packets of one form, and which of the message's they are: `Packets 2 to 5 of 6`; then what answers them on the same medium.
 fn numbered(lang: Language, cell: &LimitCell) -> impl Iterator<Item = (String, &Packet)> {
     let Carried { packets, acknowledgement, .. } = &cell.carried;
-    let answer = acknowledgement.iter().map(move |packet| (said!(lang, "limits-explanation-acknowledgement"), packet));
+    let answer = acknowledgement.iter().map(move |packet| {
+        (said!(lang, "limits-explanation-acknowledgement", "The acknowledgement, after every two segments"), packet)
+    });
     let all: u64 = packets.iter().map(|packet| packet.count).sum();
     let ends = packets.iter().scan(0, |end, packet| {
         *end += packet.count;
@@ -19,11 +22,18 @@ fn numbered(lang: Language, cell: &LimitCell) -> impl Iterator<Item = (String, &
     });
     let sent = packets.iter().zip(ends).map(move |(packet, end)| {
         let which = match packet.count {
-            _ if all == 1 => said!(lang, "limits-explanation-one-packet"),
-            1 => said!(lang, "limits-explanation-packet", end = end, all = all),
-            count => said!(lang, "limits-explanation-packets", count = end - count + 1, end = end, all = all),
+            _ if all == 1 => said!(lang, "limits-explanation-one-packet", "The packet"),
+            1 => said!(lang, "limits-explanation-packet", "Packet {end} of {all}", end = end, all = all),
+            count => said!(
+                lang,
+                "limits-explanation-packets",
+                "Packets {count} to {end} of {all}",
+                count = end - count + 1,
+                end = end,
+                all = all
+            ),
         };
-        (said!(lang, "limits-explanation-order", which = which), packet)
+        (said!(lang, "limits-explanation-order", "{which}, in the order sent", which = which), packet)
     });
     sent.chain(answer)
 }
@@ -33,13 +43,16 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
     let carried = &cell.carried;
     let at = |layer| carried.bytes.at(layer);
     let sums: Vec<String> =
-        Layer::ALL.into_iter().map(|layer| format!("{} {}", lang.named("layer", layer), grouped(at(layer)))).collect();
-    let mut sentences = vec![said!(lang, "limits-explanation-layers", sums = lang.list(&sums))];
+        Layer::ALL.into_iter().map(|layer| format!("{} {}", lang.text(layer.text()), grouped(at(layer)))).collect();
+    let mut sentences =
+        vec![said!(lang, "limits-explanation-layers", "Bytes by layer: {sums}.", sums = lang.list(&sums))];
     let capacity = grouped(carried.medium.capacity().get());
     if let Some(cells) = carried.cells() {
         sentences.push(said!(
             lang,
             "limits-explanation-cells",
+            "{cells} cells of 53 bytes are {wire}. Of {line} bit/s on the line, 260 of 270 columns carry cells: \
+             {capacity} bit/s.",
             cells = grouped(cells),
             wire = grouped(at(Layer::Wire)),
             line = grouped(carried.medium.line().get()),
@@ -51,20 +64,23 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
         sentences.push(said!(
             lang,
             "limits-explanation-half-duplex",
+            "Half duplex: an acknowledgement of {answer} bytes follows every two segments on the same medium: 2 x \
+             {wire} + {answer} = {all} bytes.",
             wire = grouped(at(Layer::Wire)),
             answer = grouped(wire - messages * at(Layer::Wire)),
             all = grouped(wire)
         ));
     }
     let one = match cell.transport {
-        _ if carried.acknowledgement.is_some() => said!(lang, "limits-explanation-pairs"),
-        Transport::Udp => said!(lang, "limits-explanation-messages"),
-        Transport::Tcp => said!(lang, "limits-explanation-segments"),
+        _ if carried.acknowledgement.is_some() => said!(lang, "limits-explanation-pairs", "pairs of segments"),
+        Transport::Udp => said!(lang, "limits-explanation-messages", "messages"),
+        Transport::Tcp => said!(lang, "limits-explanation-segments", "segments"),
     };
     let rate = per_second(carried.messages_per_s() / messages as f64).unwrap_or_default();
     sentences.push(said!(
         lang,
         "limits-explanation-rate",
+        "{capacity} bit/s / (8 x {wire} bytes) = {value} {one} a second.",
         capacity = capacity,
         wire = grouped(wire),
         value = rate,
@@ -73,6 +89,7 @@ fn arithmetic(lang: Language, cell: &LimitCell) -> Vec<String> {
     sentences.push(said!(
         lang,
         "limits-explanation-payload",
+        "{capacity} bit/s x {payload} / {wire} = {payload2} of payload, {share_of_line} of the line.",
         capacity = capacity,
         payload = grouped(at(Layer::Payload) * messages),
         wire = grouped(wire),
@@ -115,17 +132,17 @@ impl Limits {
                     vec![
                         Some(part.name.to_owned()),
                         Some(part.bytes.to_string()),
-                        Some(lang.named("layer", part.layer)),
+                        Some(lang.text(part.layer.text())),
                         Some(part.source.to_owned()).filter(|source| !source.is_empty()),
                     ]
                 };
                 let table = Table {
                     caption: format!("{}. {which}", self.explained(lang, cell)),
                     columns: vec![
-                        Column::new("column-part"),
-                        Column::new("column-limits-explanation-bytes"),
-                        Column::new("column-counts-from"),
-                        Column::new("column-source"),
+                        column!("column-part", "part", "what it is"),
+                        column!("column-limits-explanation-bytes", "bytes", "how long it is"),
+                        column!("column-counts-from", "counts from", "the first layer that counts it"),
+                        column!("column-source", "source", "what says so"),
                     ],
                     rows: packet.parts.iter().map(row).collect(),
                 };

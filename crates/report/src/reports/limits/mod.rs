@@ -62,7 +62,7 @@ impl LimitCell {
     /// `UDP 64`, `TCP`.
     fn load(&self, lang: Language) -> String {
         match self.transport {
-            Transport::Udp => said!(lang, "limits-udp", message_bytes = self.message_bytes),
+            Transport::Udp => said!(lang, "limits-udp", "UDP {message_bytes}", message_bytes = self.message_bytes),
             Transport::Tcp => "TCP".to_owned(),
         }
     }
@@ -91,28 +91,56 @@ impl Limits {
     /// Returns sentences on how it was counted.
     fn counted(&self, lang: Language) -> Vec<String> {
         let Some(first) = self.cells.first() else { return Vec::new() };
-        let mut sentences = vec![said!(lang, "limits-note-calculated")];
+        let mut sentences = vec![said!(
+            lang,
+            "limits-note-calculated",
+            "Calculated, not measured: one direction, no other traffic, no loss."
+        )];
         let any = |transport| self.cells.iter().any(|cell| cell.transport == transport);
         if any(Transport::Udp) {
-            sentences.push(said!(lang, "limits-note-udp"));
+            sentences.push(said!(
+                lang,
+                "limits-note-udp",
+                "UDP: message sizes are bytes of payload; messages above the MTU travel in fragments."
+            ));
         }
         if any(Transport::Tcp) {
             let timestamps = if first.stack.tcp_timestamps {
-                said!(lang, "limits-with-timestamps")
+                said!(lang, "limits-with-timestamps", "with")
             } else {
-                said!(lang, "limits-without-timestamps")
+                said!(lang, "limits-without-timestamps", "without")
             };
             sentences.push(if first.stack.half_duplex {
-                said!(lang, "limits-note-half-duplex", timestamps = timestamps)
+                said!(
+                    lang,
+                    "limits-note-half-duplex",
+                    "TCP: full segments, {timestamps} timestamps, on a shared medium: an acknowledgement follows every \
+                     two segments (RFC 9293 section 3.8.6.3). Collisions are not counted.",
+                    timestamps = timestamps
+                )
             } else {
-                said!(lang, "limits-note-tcp", timestamps = timestamps)
+                said!(
+                    lang,
+                    "limits-note-tcp",
+                    "TCP: full segments, {timestamps} timestamps; acknowledgements go the other way.",
+                    timestamps = timestamps
+                )
             });
         }
         if self.cells.iter().any(|cell| cell.carried.cells().is_some()) {
-            sentences.push(said!(lang, "limits-note-atm"));
+            sentences.push(said!(
+                lang,
+                "limits-note-atm",
+                "ATM: layer 2 with FCS is the AAL5 PDU; the wire is the cells, which have 26 of every 27 bits of the \
+                 line."
+            ));
         }
         if self.cells.iter().any(|cell| cell.stack.medium == Medium::Fddi) {
-            sentences.push(said!(lang, "limits-note-fddi"));
+            sentences.push(said!(
+                lang,
+                "limits-note-fddi",
+                "FDDI: the time for the token to come round is not counted."
+            ));
         }
         sentences.extend(self.left_out.clone());
         sentences
@@ -124,7 +152,13 @@ impl Limits {
         let version = |ip| if ip == IpVersion::V4 { "IPv4" } else { "IPv6" };
         let tunnels = self.cells.iter().flat_map(|cell| &cell.stack.over).any(|over| over.is_over_ip());
         if tunnels && stack.ip != stack.outer_ip {
-            said!(lang, "limits-tunnels", ip = version(stack.ip), outer_ip = version(stack.outer_ip))
+            said!(
+                lang,
+                "limits-tunnels",
+                "{ip}, tunnels over {outer_ip}",
+                ip = version(stack.ip),
+                outer_ip = version(stack.outer_ip)
+            )
         } else {
             version(stack.ip).to_owned()
         }
@@ -140,9 +174,12 @@ fn name(stack: &Stack) -> String {
 fn mtu(lang: Language, cell: &LimitCell) -> String {
     let mtu = cell.stack.mtu.unwrap_or(cell.stack.medium.mtu());
     let inner = cell.carried.inner_mtu;
-    let inside =
-        if inner == mtu { String::new() } else { said!(lang, "limits-mtu-inside", inner = grouped(u64::from(inner))) };
-    said!(lang, "limits-mtu", mtu = grouped(u64::from(mtu)), inside = inside)
+    let inside = if inner == mtu {
+        String::new()
+    } else {
+        said!(lang, "limits-mtu-inside", " ({inner} inside)", inner = grouped(u64::from(inner)))
+    };
+    said!(lang, "limits-mtu", "MTU {mtu}{inside}", mtu = grouped(u64::from(mtu)), inside = inside)
 }
 
 /// Returns a rate with `digits` significant digits: `129.98 Mbit/s`.

@@ -124,7 +124,7 @@ fn flat(value: &Value) -> Value {
 
 /// Tables and sentences in GitHub's Markdown.
 pub fn markdown(lang: Language, limits: &Limits) -> String {
-    let mut text = format!("# linerate: {}\n", said!(lang, "limits-title"));
+    let mut text = format!("# linerate: {}\n", said!(lang, "limits-title", "What media can carry"));
     let list = |text: &mut String, sentences: &[String]| {
         if !sentences.is_empty() {
             text.push('\n');
@@ -141,7 +141,7 @@ pub fn markdown(lang: Language, limits: &Limits) -> String {
         push_table(lang, &mut text, &table);
         list(&mut text, &said);
     }
-    text.push_str(&format!("\n## {}\n", said!(lang, "limits-section-method")));
+    text.push_str(&format!("\n## {}\n", said!(lang, "limits-section-method", "How it is counted")));
     list(&mut text, &limits.counted(lang));
     text
 }
@@ -152,16 +152,16 @@ pub fn html(lang: Language, limits: &Limits) -> String {
     let main = html! {
         @if limits.claim.is_some() {
             section aria-labelledby="claim" {
-                h2 #claim { (said!(lang, "limits-section-claim")) }
+                h2 #claim { (said!(lang, "limits-section-claim", "Claim")) }
                 @for answer in limits.answers(lang) { p { (prose(lang, &answer)) } }
             }
         }
         section aria-labelledby="charts" {
-            h2 #charts { (said!(lang, "limits-section-chart")) }
+            h2 #charts { (said!(lang, "limits-section-chart", "Chart")) }
             (figure(lang, &limits.chart(lang)))
         }
         section aria-labelledby="figures" {
-            h2 #figures { (said!(lang, "section-figures")) }
+            h2 #figures { (said!(lang, "section-figures", "Figures")) }
             @for table in limits.tables(lang) {
                 // The overview's heads say what they are.
                 @if limits.is_overview() { (scrolling(lang, &table)) } @else { (with_meanings(lang, &table)) }
@@ -169,7 +169,7 @@ pub fn html(lang: Language, limits: &Limits) -> String {
         }
         @if limits.explain {
             section aria-labelledby="bytes" {
-                h2 #bytes { (said!(lang, "limits-section-bytes")) }
+                h2 #bytes { (said!(lang, "limits-section-bytes", "Each byte")) }
                 @for (table, said) in limits.explanations(lang) {
                     div.words { (scrolling(lang, &table)) }
                     @for sentence in said { p { (prose(lang, &sentence)) } }
@@ -177,19 +177,19 @@ pub fn html(lang: Language, limits: &Limits) -> String {
             }
         }
         section aria-labelledby="method" {
-            h2 #method { (said!(lang, "limits-section-method")) }
+            h2 #method { (said!(lang, "limits-section-method", "How it is counted")) }
             @for sentence in limits.counted(lang) { p { (prose(lang, &sentence)) } }
         }
     };
     PageShell {
         lang,
-        title: &said!(lang, "limits-title"),
+        title: &said!(lang, "limits-title", "What media can carry"),
         links: &[],
         about: limits.counted(lang).first().map(|sentence| html! { (sentence) }),
         main,
-        footer: html! { (said!(lang, "html-figures-embedded")) },
+        footer: html! { (said!(lang, "html-figures-embedded", "The figures are embedded in this file; nothing is fetched from elsewhere.")) },
         downloads: None,
-        carried: Carried { name: None, label: &said!(lang, "limits-download"), data: Data::Json(data) },
+        carried: Carried { name: None, label: &said!(lang, "limits-download", "Download the figures (JSON)"), data: Data::Json(data) },
     }
     .page()
 }

@@ -1,7 +1,9 @@
 //! The limits as tables: an overview of payload by medium and message, or each layer of each cell.
 
 use super::{LimitCell, Limits, bits, mtu, name};
+use crate::blocks::columns;
 use crate::blocks::table::{Column, Table};
+use crate::column;
 use crate::figures::{grouped, per_second, percent};
 use crate::language::Language;
 use crate::said;
@@ -31,7 +33,7 @@ impl Limits {
                 Some(first) if self.is_one_stack() => {
                     format!("{}: {}, {}", name(&first.stack), self.ip(lang), mtu(lang, first))
                 }
-                _ => said!(lang, "limits-caption-layers", ip = self.ip(lang)),
+                _ => said!(lang, "limits-caption-layers", "What each layer can carry ({ip})", ip = self.ip(lang)),
             };
             vec![self.layer_table(lang, caption)]
         }
@@ -44,8 +46,8 @@ impl Limits {
     fn overview_table(&self, lang: Language) -> Table {
         let columns = OVERVIEW.iter().map(|(title, transport, _, rank)| {
             let meaning = match transport {
-                Transport::Udp => said!(lang, "limits-meaning-udp"),
-                Transport::Tcp => said!(lang, "limits-meaning-tcp"),
+                Transport::Udp => said!(lang, "limits-meaning-udp", "payload in UDP messages of this many bytes"),
+                Transport::Tcp => said!(lang, "limits-meaning-tcp", "payload in full TCP segments"),
             };
             Column::named((*title).to_owned(), meaning).ranked(*rank)
         });
@@ -59,9 +61,14 @@ impl Limits {
             let stack = [Some(name(&cells[0].stack)), Some(grouped(u64::from(cells[0].carried.inner_mtu)))];
             stack.into_iter().chain(OVERVIEW.iter().map(payload)).collect()
         };
-        let stack = [Column::new("column-medium"), Column::new("column-mtu").ranked(1)];
+        let stack = [columns::MEDIUM, column!("column-mtu", "MTU", "of the IP packets, bytes").ranked(1)];
         Table {
-            caption: said!(lang, "limits-caption-overview", ip = self.ip(lang)),
+            caption: said!(
+                lang,
+                "limits-caption-overview",
+                "The most payload a medium can carry ({ip})",
+                ip = self.ip(lang)
+            ),
             columns: stack.into_iter().chain(columns).collect(),
             rows: self.stacks().map(row).collect(),
         }
@@ -88,17 +95,19 @@ impl Limits {
             row
         };
         let mut columns = vec![
-            Column::new("column-limits-messages"),
-            Column::new("column-limits-payload"),
-            Column::new("column-limits-of-line").ranked(3),
-            Column::new("column-limits-ip").ranked(1),
-            Column::new("column-limits-layer-2").ranked(2),
-            Column::new("column-limits-with-fcs").ranked(1),
-            Column::new("column-limits-wire").ranked(4),
-            Column::new("column-limits-packets-s"),
+            column!("column-limits-messages", "messages", "transport, and bytes of a UDP message"),
+            column!("column-limits-payload", "payload", "bits of payload a second"),
+            column!("column-limits-of-line", "of line", "the payload as a share of the medium's line").ranked(3),
+            column!("column-limits-ip", "IP", "with the headers of IP and of UDP or TCP").ranked(1),
+            column!("column-limits-layer-2", "layer 2", "frames without FCS, as a host's interface counts them")
+                .ranked(2),
+            column!("column-limits-with-fcs", "with FCS", "frames with FCS, as RFC 2544 counts them").ranked(1),
+            column!("column-limits-wire", "wire", "everything that occupies the medium, with preamble and gap")
+                .ranked(4),
+            column!("column-limits-packets-s", "packets/s", "IP packets a second, each a frame"),
         ];
         if has_cells {
-            columns.push(Column::new("column-limits-cells-s").ranked(5));
+            columns.push(column!("column-limits-cells-s", "cells/s", "ATM cells a second").ranked(5));
         }
         Table { caption, columns, rows: self.cells.iter().map(row).collect() }
     }
@@ -106,6 +115,11 @@ impl Limits {
 
 /// Returns what the overview leaves for a closer look, `None` if it was closer already.
 pub(super) fn closer(lang: Language, limits: &Limits) -> Option<String> {
-    let text = said!(lang, "limits-options");
+    let text = said!(
+        lang,
+        "limits-options",
+        "--medium NAME shows every layer of one medium, --explain shows each byte of a packet, --over vlan,vxlan \
+         subtracts tunnels, and --claim RATE checks whether a rate is possible."
+    );
     limits.is_overview().then(|| text.to_owned())
 }

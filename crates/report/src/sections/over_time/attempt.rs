@@ -41,12 +41,22 @@ pub(crate) fn of_trial<'a>(lang: Language, record: &'a Record, trial: &str) -> V
                 // More runs than colours are one bundle.
                 let class = SERIES[if runs > SERIES.len() { 0 } else { run - 1 }];
                 run += 1;
-                (class, said!(lang, "over-time-run", run = run - 1))
+                (class, said!(lang, "over-time-run", "run {run}", run = run - 1))
             }
             Standing::Spoilt { reason } => {
                 let reason = plain(lang.message(&reason.text).trim_end_matches(['.', '\u{3002}']));
                 let attempt = result.attempt + 1;
-                ("spoilt", said!(lang, "over-time-spoilt", run = run, attempt = attempt, reason = reason))
+                (
+                    "spoilt",
+                    said!(
+                        lang,
+                        "over-time-spoilt",
+                        "run {run}, attempt {attempt}, spoilt: {reason}",
+                        run = run,
+                        attempt = attempt,
+                        reason = reason
+                    ),
+                )
             }
             Standing::Failed { .. } => continue,
         };
@@ -62,12 +72,17 @@ pub(crate) fn legend(lang: Language, attempts: &[&Attempt<'_>]) -> Vec<(&'static
     let (runs, spoilt): (Vec<&Attempt<'_>>, Vec<&Attempt<'_>>) =
         attempts.iter().partition(|attempt| attempt.is_counted);
     let mut legend: Vec<(&'static str, String)> = match runs.len() {
-        count if count > SERIES.len() => vec![(SERIES[0], said!(lang, "over-time-runs", runs = count))],
+        count if count > SERIES.len() => {
+            vec![(SERIES[0], said!(lang, "over-time-runs", "runs 1 to {runs}", runs = count))]
+        }
         _ => runs.iter().map(|run| (run.class, run.name.clone())).collect(),
     };
     legend.extend(spoilt.iter().take(MOST_SPOILT).map(|attempt| (attempt.class, attempt.name.clone())));
     if spoilt.len() > MOST_SPOILT {
-        legend.push(("spoilt", said!(lang, "over-time-spoilt-more", more = spoilt.len() - MOST_SPOILT)));
+        legend.push((
+            "spoilt",
+            said!(lang, "over-time-spoilt-more", "further spoilt attempts: {more}", more = spoilt.len() - MOST_SPOILT),
+        ));
     }
     legend
 }

@@ -5,8 +5,10 @@ use super::course::{Course, CourseStep, extent, usual_interval};
 use super::time_axis::TimeAxis;
 use crate::blocks::axis::{Axis, latency_axis};
 use crate::blocks::chart::Chart;
+use crate::blocks::columns;
 use crate::blocks::drawing::{Drawing, PLOT, Trace, Traces};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::language::Language;
 use crate::said;
@@ -91,7 +93,7 @@ impl OverTime<'_> {
         let top = limit.filter(|_| is_drawn).map_or(highest, |limit| limit.value.max(highest));
         let mut y = self.kind.axis(lang, &self.what, lowest, top);
         let every = usual_interval(self.lines.iter().map(|line| &line.course));
-        y.title = said!(lang, "over-time-every", axis = y.title, interval = every);
+        y.title = said!(lang, "over-time-every", "{axis}, every {interval}", axis = y.title, interval = every);
         let x = time.axis(lang);
 
         let mut legend = attempt::legend(lang, &self.attempts());
@@ -100,17 +102,26 @@ impl OverTime<'_> {
             let meaning = if is_drawn {
                 limit.meaning.clone()
             } else {
-                said!(lang, "over-time-above", limit = limit.meaning, value = self.kind.show(limit.value))
+                said!(
+                    lang,
+                    "over-time-above",
+                    "{limit}: {value}, above the chart",
+                    limit = limit.meaning,
+                    value = self.kind.show(limit.value)
+                )
             };
             legend.push(("limit", meaning));
         }
         let window = self.lines.first().map(|line| line.course.window).filter(|_| self.has_window);
         if window.is_some_and(|window| extent.from_us < window.from_us || extent.to_us > window.to_us) {
-            legend.push(("outside", said!(lang, "over-time-outside")));
+            legend.push((
+                "outside",
+                said!(lang, "over-time-outside", "outside the measured window, excluded from results"),
+            ));
         }
         let outages: Vec<(f64, f64)> = self.attempts().into_iter().flat_map(Attempt::outages).map(seconds).collect();
         if !outages.is_empty() {
-            legend.push(("outage", said!(lang, "over-time-outage")));
+            legend.push(("outage", said!(lang, "over-time-outage", "outage: the path carried nothing")));
         }
         let window = window.map(seconds);
         let table = self.table(lang);
@@ -164,6 +175,7 @@ impl OverTime<'_> {
         said!(
             lang,
             "over-time-point",
+            "{name}: median {median}, lowest {lowest}, highest {highest}",
             name = self.name(line),
             median = self.kind.show(range.median),
             lowest = self.kind.show(range.lowest),
@@ -182,16 +194,20 @@ impl OverTime<'_> {
         };
         Table {
             caption: if self.has_window {
-                said!(lang, "over-time-table", title = self.title)
+                said!(lang, "over-time-table", "{title}, within the measured window", title = self.title)
             } else {
                 self.title.clone()
             },
             columns: vec![
-                Column::new("column-over-time-run"),
-                Column::new("column-over-time-lowest"),
-                Column::new("column-over-time-median"),
-                Column::new("column-over-time-highest"),
-                Column::new("column-over-time-intervals"),
+                columns::OVER_TIME_RUN,
+                column!("column-over-time-lowest", "lowest", "the lowest interval of the measured window"),
+                column!("column-over-time-median", "median", "the interval in the middle of the measured window"),
+                column!("column-over-time-highest", "highest", "the highest interval of the measured window"),
+                column!(
+                    "column-over-time-intervals",
+                    "intervals",
+                    "the intervals that are drawn of the measured window"
+                ),
             ],
             rows: self.lines.iter().map(row).collect(),
         }
@@ -228,7 +244,7 @@ impl ValueKind {
             Self::Segments => Axis::rate(lang, what, "", top),
             Self::Nanos if top / lowest > LINEAR_REACH => {
                 let axis = latency_axis(lang, lowest, top);
-                Axis { title: said!(lang, "over-time-logarithmic", what = what), ..axis }
+                Axis { title: said!(lang, "over-time-logarithmic", "{what} (logarithmic)", what = what), ..axis }
             }
             Self::Nanos => Axis::time(what, top),
         }

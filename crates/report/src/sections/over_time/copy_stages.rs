@@ -27,11 +27,25 @@ pub(crate) fn shares(lang: Language, result: &str, attempts: &[Attempt<'_>]) -> 
     let run = |(attempt, times): (&Attempt<'_>, _)| SharedRun { name: attempt.name.clone(), is_drawn: true, times };
     let runs: Vec<SharedRun> = runs.take(MOST_RUNS).map(run).collect();
     (!runs.is_empty()).then(|| Shares {
-        title: said!(lang, "over-time-title-stages", name = result),
+        title: said!(
+            lang,
+            "over-time-title-stages",
+            "{name}: each stage's share of the time of all stages",
+            name = result
+        ),
         parts: SERIES.into_iter().zip(stages.into_iter().map(|stage| stage.name)).collect(),
-        whole: said!(lang, "over-time-stage-share"),
+        whole: said!(lang, "over-time-stage-share", "share of the time of all stages"),
         runs,
-        point: |lang, run, stage, share| said!(lang, "over-time-stage-point", run = run, stage = stage, share = share),
+        point: |lang, run, stage, share| {
+            said!(
+                lang,
+                "over-time-stage-point",
+                "{run}, {stage}: {share} of the stages' time",
+                run = run,
+                stage = stage,
+                share = share
+            )
+        },
     })
 }
 
@@ -52,14 +66,19 @@ fn stages(lang: Language, attempts: &[Attempt<'_>]) -> Vec<Stage> {
         totals.split_off(totals.len().min(if totals.len() > SERIES.len() { SERIES.len() - 1 } else { SERIES.len() }));
     let place = |subject: &str| CopyStage::ALL.iter().position(|stage| stage.name() == subject).unwrap_or(usize::MAX);
     totals.sort_by_key(|(subject, _)| place(subject));
-    let stage =
-        |(subject, _): (String, u64)| Stage { name: lang.named("stage", plain(&subject)), subjects: vec![subject] };
-    let mut stages: Vec<Stage> = totals.into_iter().map(stage).collect();
+    let stage = |subject: String| Stage { name: named(lang, &subject), subjects: vec![subject] };
+    let mut stages: Vec<Stage> = totals.into_iter().map(|(subject, _)| stage(subject)).collect();
     if !further.is_empty() {
         let subjects = further.into_iter().map(|(subject, _)| subject).collect();
-        stages.push(Stage { name: said!(lang, "over-time-other-stages"), subjects });
+        stages.push(Stage { name: said!(lang, "over-time-other-stages", "other stages"), subjects });
     }
     stages
+}
+
+/// Returns the name of the stage that a track counts.
+fn named(lang: Language, subject: &str) -> String {
+    let stage = CopyStage::ALL.into_iter().find(|stage| stage.name() == subject);
+    stage.map_or_else(|| plain(subject).to_string(), |stage| lang.text(stage.text()))
 }
 
 /// Returns each stage's time per second on all hosts; empty if the attempt has no samples.

@@ -2,9 +2,11 @@
 
 use crate::blocks::axis::Axis;
 use crate::blocks::chart::{Chart, SERIES};
+use crate::blocks::columns;
 use crate::blocks::drawing::{Drawing, Sign, TimeBar, TimeRow, TimeRows};
 use crate::blocks::section::Block;
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{self, nanos, plain};
 use crate::language::Language;
 use crate::said;
@@ -55,15 +57,27 @@ pub(crate) fn blocks(lang: Language, record: &Record) -> Vec<Block> {
     if all.len() < 2 {
         return Vec::new();
     }
-    let notice = said!(lang, "copy-timeline-notice", shown = MOST, attempts = all.len());
+    let notice = said!(
+        lang,
+        "copy-timeline-notice",
+        "The timeline shows the first {shown} of {attempts} attempts.",
+        shown = MOST,
+        attempts = all.len()
+    );
     let notice = (all.len() > MOST).then(|| Block::Sentences(vec![notice]));
     all.truncate(MOST);
     mark_extremes(&mut all);
     let stretches = stretches(&all);
     let charts = stretches.iter().enumerate().map(|(at, stretch)| {
         let title = match stretches.len() {
-            1 => said!(lang, "copy-timeline-title"),
-            all => said!(lang, "copy-timeline-title-part", part = at + 1, all = all),
+            1 => said!(lang, "copy-timeline-title", "When each copy ran"),
+            all => said!(
+                lang,
+                "copy-timeline-title-part",
+                "When each copy ran, part {part} of {all}",
+                part = at + 1,
+                all = all
+            ),
         };
         Block::chart(chart(lang, title, record.started_unix_ns, stretch))
     });
@@ -88,14 +102,21 @@ fn attempts<'a>(lang: Language, record: &'a Record) -> Vec<Attempt<'a>> {
         let run = before.count() + 1;
         let reason = |text: &Message| plain(lang.message(text).trim_end_matches(['.', '\u{3002}']));
         let name = match &result.standing {
-            Standing::Counted => said!(lang, "over-time-run", run = run),
+            Standing::Counted => said!(lang, "over-time-run", "run {run}", run = run),
             Standing::Spoilt { reason: why } => {
                 let attempt = result.attempt + 1;
-                said!(lang, "over-time-spoilt", run = run, attempt = attempt, reason = reason(&why.text))
+                said!(
+                    lang,
+                    "over-time-spoilt",
+                    "run {run}, attempt {attempt}, spoilt: {reason}",
+                    run = run,
+                    attempt = attempt,
+                    reason = reason(&why.text)
+                )
             }
             Standing::Failed { reason: why } => {
                 let why = reason(&Message::untranslated(why));
-                said!(lang, "copy-timeline-failed", run = run, reason = why)
+                said!(lang, "copy-timeline-failed", "run {run}, failed: {reason}", run = run, reason = why)
             }
         };
         let number = if result.is_counted() { run.to_string() } else { String::new() };
@@ -131,7 +152,7 @@ fn parts(lang: Language, result: &TrialResult, span: AttemptSpan) -> Vec<Part> {
 /// The destination, with its source where there are several.
 fn row_name(lang: Language, client: &CopyClient, has_source: bool) -> String {
     let to = plain(&client.to.0);
-    if has_source { said!(lang, "charts-path", from = plain(&client.from.0), to = to) } else { to }
+    if has_source { said!(lang, "charts-path", "{from} to {to}", from = plain(&client.from.0), to = to) } else { to }
 }
 
 /// Marks the fastest and the slowest of the runs of each trial that came to their ends.
@@ -201,11 +222,12 @@ impl Attempt<'_> {
     /// Returns, in words, what sets a part apart.
     fn remarks(&self, lang: Language, part: &Part) -> Vec<String> {
         let sign = self.sign_of(part).map(|sign| match sign {
-            Sign::Up => said!(lang, "copy-timeline-fastest"),
-            Sign::Down => said!(lang, "copy-timeline-slowest"),
+            Sign::Up => said!(lang, "copy-timeline-fastest", "fastest run"),
+            Sign::Down => said!(lang, "copy-timeline-slowest", "slowest run"),
         });
-        let last = self.held_up(part).then(|| said!(lang, "copy-timeline-last"));
-        let incomplete = (part.row.is_some() && !part.is_complete).then(|| said!(lang, "copy-timeline-incomplete"));
+        let last = self.held_up(part).then(|| said!(lang, "copy-timeline-last", "last to finish"));
+        let incomplete =
+            (part.row.is_some() && !part.is_complete).then(|| said!(lang, "copy-timeline-incomplete", "incomplete"));
         incomplete.into_iter().chain(sign).chain(last).collect()
     }
 
@@ -216,11 +238,19 @@ impl Attempt<'_> {
         let time = nanos(part.to - part.from);
         let rate = part.bytes_per_s.and_then(figures::bytes_per_s);
         let mut label = match rate {
-            _ if part.is_lost() => said!(lang, "copy-timeline-point-lost", row = row, run = self.name, from = from),
+            _ if part.is_lost() => said!(
+                lang,
+                "copy-timeline-point-lost",
+                "{row}, {run}: began at {from}, end unknown",
+                row = row,
+                run = self.name,
+                from = from
+            ),
             Some(rate) => {
                 said!(
                     lang,
                     "copy-timeline-point",
+                    "{row}, {run}: {time} at {rate}, from {from} to {to}",
                     row = row,
                     run = self.name,
                     time = time,
@@ -230,15 +260,36 @@ impl Attempt<'_> {
                 )
             }
             None => {
-                said!(lang, "copy-timeline-point-failed", row = row, run = self.name, time = time, from = from, to = to)
+                said!(
+                    lang,
+                    "copy-timeline-point-failed",
+                    "{row}, {run}: under way for {time}, from {from} to {to}",
+                    row = row,
+                    run = self.name,
+                    time = time,
+                    from = from,
+                    to = to
+                )
             }
         };
         if let Some(idle) = self.idle {
-            label = said!(lang, "copy-timeline-idle", point = label, idle = nanos(idle));
+            label = said!(
+                lang,
+                "copy-timeline-idle",
+                "{point}; {idle} without a copy before it",
+                point = label,
+                idle = nanos(idle)
+            );
         }
         let remarks = self.remarks(lang, part);
         if !remarks.is_empty() {
-            label = said!(lang, "copy-timeline-remarks", point = label, remarks = listed(lang, &remarks));
+            label = said!(
+                lang,
+                "copy-timeline-remarks",
+                "{point} ({remarks})",
+                point = label,
+                remarks = listed(lang, &remarks)
+            );
         }
         label
     }
@@ -318,7 +369,7 @@ fn axis(lang: Language, zero: u64, all: &[Attempt<'_>]) -> Axis {
     let low = spans().map(|span| seconds(span.began_unix_ns, zero)).fold(f64::INFINITY, f64::min);
     let high = spans().map(|span| seconds(span.ended_unix_ns, zero)).fold(f64::NEG_INFINITY, f64::max);
     let low = if low > EMPTY * high { low } else { low.min(0.0) };
-    Axis::seconds(said!(lang, "copy-timeline-axis"), low, high)
+    Axis::seconds(said!(lang, "copy-timeline-axis", "seconds from the start of the record"), low, high)
 }
 
 /// Returns the legend of what is drawn.
@@ -329,11 +380,19 @@ fn legend(lang: Language, all: &[Attempt<'_>]) -> Vec<(&'static str, String)> {
     let signs = has(&|attempt| attempt.sign.is_some());
     let several = has(&|attempt| attempt.parts.len() > 1);
     let entries = [
-        (true, SERIES[0], said!(lang, "copy-timeline-legend-bar")),
-        (true, "around", said!(lang, "copy-timeline-legend-around")),
-        (spoilt, "spoilt", said!(lang, "copy-timeline-legend-spoilt")),
-        (failed, "failed", said!(lang, "copy-timeline-legend-failed")),
-        (signs, "sign", said!(lang, "copy-timeline-legend-signs")),
+        (
+            true,
+            SERIES[0],
+            said!(lang, "copy-timeline-legend-bar", "copy, with the number of its run; at the right the median time"),
+        ),
+        (
+            true,
+            "around",
+            said!(lang, "copy-timeline-legend-around", "rest of the attempt: preparation, other destinations, removal"),
+        ),
+        (spoilt, "spoilt", said!(lang, "copy-timeline-legend-spoilt", "spoilt, excluded from results")),
+        (failed, "failed", said!(lang, "copy-timeline-legend-failed", "× failed or incomplete")),
+        (signs, "sign", said!(lang, "copy-timeline-legend-signs", "▲ fastest run, ▼ slowest run")),
         (several, "sign", last(lang, all)),
     ];
     entries.into_iter().filter(|(is_there, ..)| *is_there).map(|(_, class, meaning)| (class, meaning)).collect()
@@ -354,9 +413,16 @@ fn last(lang: Language, all: &[Attempt<'_>]) -> String {
     let runs: usize = counts.iter().map(|(_, count)| count).sum();
     match counts[..] {
         [(row, times), ref others @ ..] if others.first().is_none_or(|(_, count)| *count < times) => {
-            said!(lang, "copy-timeline-legend-last-most", row = row, times = times, runs = runs)
+            said!(
+                lang,
+                "copy-timeline-legend-last-most",
+                "│ last to finish in its run: most often {row}, in {times} of {runs}",
+                row = row,
+                times = times,
+                runs = runs
+            )
         }
-        _ => said!(lang, "copy-timeline-legend-last"),
+        _ => said!(lang, "copy-timeline-legend-last", "│ last to finish in its run"),
     }
 }
 
@@ -365,7 +431,7 @@ fn table(lang: Language, zero: u64, all: &[Attempt<'_>], title: &str) -> Table {
     let several = trials(all).len() > 1;
     let row = |attempt: &Attempt<'_>, part: &Part| {
         let run = if several {
-            said!(lang, "copy-timeline-run-of", trial = plain(attempt.trial()), run = attempt.name)
+            said!(lang, "copy-timeline-run-of", "{trial}, {run}", trial = plain(attempt.trial()), run = attempt.name)
         } else {
             attempt.name.clone()
         };
@@ -385,14 +451,34 @@ fn table(lang: Language, zero: u64, all: &[Attempt<'_>], title: &str) -> Table {
     Table {
         caption: title.to_owned(),
         columns: vec![
-            Column::new("column-over-time-run"),
-            Column::new("column-copy-destination"),
-            Column::new("column-copy-began"),
-            Column::new("column-copy-ended"),
-            Column::new("column-copy-time"),
-            Column::new("column-bytes-s"),
-            Column::new("column-copy-idle"),
-            Column::new("column-copy-remarks"),
+            columns::OVER_TIME_RUN,
+            column!(
+                "column-copy-destination",
+                "destination",
+                "the host that got the tree; where there are several sources, from which"
+            ),
+            column!(
+                "column-copy-began",
+                "began",
+                "when the copy began, from the start of the record; of a failed attempt when its preparation began"
+            ),
+            column!(
+                "column-copy-ended",
+                "ended",
+                "when the destination was complete, or the attempt had failed, from the start of the record"
+            ),
+            column!("column-copy-time", "time", "from beginning to end"),
+            columns::BYTES_S,
+            column!(
+                "column-copy-idle",
+                "idle before",
+                "time without a copy before this run: removal, preparation and pause"
+            ),
+            column!(
+                "column-copy-remarks",
+                "remarks",
+                "the fastest and the slowest run, the destination that finished last in its run, and incomplete copies"
+            ),
         ],
         rows: all.iter().flat_map(|attempt| attempt.parts.iter().map(move |part| row(attempt, part))).collect(),
     }

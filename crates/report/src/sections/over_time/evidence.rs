@@ -8,6 +8,8 @@ use crate::figures::plain;
 use crate::language::Language;
 use crate::said;
 use crate::subjects::live::ValueKind;
+use linerate_model::Text;
+use linerate_model::text;
 use linerate_model::{HostName, Measurement, Record, Series, SeriesQuantity as Quantity};
 
 /// Window of a run, quantity by quantity.
@@ -75,28 +77,47 @@ impl<'a> LoadCharts<'a> {
     /// the core with most soft interrupts.
     fn at_hosts(self) -> Vec<OverTime<'a>> {
         let tracked = |quantity| self.hosts(move |sampled| sampled.series.tracks_of(quantity).next().is_some());
-        let each = |hosts: Vec<&'a HostName>, what: &'static str, kind, of: fn(Sampled<'a>) -> Option<Course>| {
+        let each = |hosts: Vec<&'a HostName>, what: &'static Text, kind, of: fn(Sampled<'a>) -> Option<Course>| {
             hosts.into_iter().map(move |host| {
                 let lines = self.attempts.iter().filter_map(|attempt| self.line_of(attempt, host, 0, of)).collect();
                 let chart = self.of(what, kind, lines);
-                let what = said!(self.lang, "over-time-on-host", title = chart.what, host = plain(&host.0));
+                let what = said!(
+                    self.lang,
+                    "over-time-on-host",
+                    "{title}, host {host}",
+                    title = chart.what,
+                    host = plain(&host.0)
+                );
                 OverTime { what, ..chart }
             })
         };
-        let windows =
-            each(tracked(Quantity::CongestionWindow), "over-time-congestion-window", ValueKind::Segments, |sampled| {
-                sampled.level(Quantity::CongestionWindow)
-            });
-        let queues = each(tracked(Quantity::QdiscBacklog), "over-time-backlog", ValueKind::Bytes, |sampled| {
-            let values = summed(sampled.series, Quantity::QdiscBacklog);
-            Some(Course::level(sampled.series, sampled.offset_us, &values))
-        });
-        let busy = each(tracked(Quantity::CoreUser), "over-time-busiest-core", ValueKind::Share, |sampled| {
-            Some(of_cores(sampled, &[Quantity::CoreUser, Quantity::CoreSystem, Quantity::CoreSoftirq]))
-        });
-        let interrupts = each(tracked(Quantity::CoreSoftirq), "over-time-softirq", ValueKind::Share, |sampled| {
-            Some(of_cores(sampled, &[Quantity::CoreSoftirq]))
-        });
+        let windows = each(
+            tracked(Quantity::CongestionWindow),
+            text!("over-time-congestion-window", "congestion window, segments"),
+            ValueKind::Segments,
+            |sampled| sampled.level(Quantity::CongestionWindow),
+        );
+        let queues = each(
+            tracked(Quantity::QdiscBacklog),
+            text!("over-time-backlog", "queue of the interface"),
+            ValueKind::Bytes,
+            |sampled| {
+                let values = summed(sampled.series, Quantity::QdiscBacklog);
+                Some(Course::level(sampled.series, sampled.offset_us, &values))
+            },
+        );
+        let busy = each(
+            tracked(Quantity::CoreUser),
+            text!("over-time-busiest-core", "busiest core"),
+            ValueKind::Share,
+            |sampled| Some(of_cores(sampled, &[Quantity::CoreUser, Quantity::CoreSystem, Quantity::CoreSoftirq])),
+        );
+        let interrupts = each(
+            tracked(Quantity::CoreSoftirq),
+            text!("over-time-softirq", "soft interrupts of a core"),
+            ValueKind::Share,
+            |sampled| Some(of_cores(sampled, &[Quantity::CoreSoftirq])),
+        );
         windows.chain(queues).chain(busy).chain(interrupts).collect()
     }
 }

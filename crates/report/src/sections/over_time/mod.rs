@@ -27,6 +27,8 @@ use crate::{records, said};
 use attempt::{Attempt, Sampled};
 use chart::{Bound, Line, OverTime};
 use course::Course;
+use linerate_model::Text;
+use linerate_model::text;
 use linerate_model::{
     Direction, FrameStream, FramesTask, HostName, Measurement, Path, PortName, Record, SeriesQuantity as Quantity,
     StreamTask, Task, Transport,
@@ -50,11 +52,17 @@ pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
         results.iter().take(MOST).enumerate().flat_map(|(group, result)| of_result(lang, record, result, group));
     let mut blocks: Vec<Block> = charts.map(Block::chart).collect();
     if !blocks.is_empty() && results.len() > MOST {
-        let notice = said!(lang, "over-time-notice", shown = MOST, results = results.len());
+        let notice = said!(
+            lang,
+            "over-time-notice",
+            "The first {shown} of {results} results are drawn over time.",
+            shown = MOST,
+            results = results.len()
+        );
         blocks.insert(0, Block::Sentences(vec![notice]));
     }
     blocks.splice(0..0, copy_timeline::blocks(lang, record));
-    Section::full("over-time", said!(lang, "section-over-time"), blocks)
+    Section::full("over-time", said!(lang, "section-over-time", "Over time"), blocks)
 }
 
 /// Returns the charts of a result: rate, losses or retransmits, times, and processors. All share one axis of time, and
@@ -116,17 +124,24 @@ impl<'a> LoadCharts<'a> {
         let payload = self.sums(&receivers, |sampled| sampled.per_second(Quantity::ReceivedBytes).times(8.0));
         let mut charts = vec![OverTime {
             limit: self.link_limit(),
-            ..self.of("charts-axis-payload", ValueKind::BitsPerSecond, payload)
+            ..self.of(text!("charts-axis-payload", "payload at the receiver"), ValueKind::BitsPerSecond, payload)
         }];
         match task.net.transport {
             Transport::Tcp => {
                 let again = self.sums(&senders, |sampled| sampled.per_second(Quantity::Retransmits));
-                charts.push(self.of("over-time-retransmits", ValueKind::PerSecond, again));
+                charts.push(self.of(text!("over-time-retransmits", "retransmits"), ValueKind::PerSecond, again));
                 charts.extend(self.round_trips(&senders));
             }
-            Transport::Udp => charts.push(self.of("over-time-loss", ValueKind::Share, self.losses(&receivers))),
+            Transport::Udp => charts.push(self.of(
+                text!("over-time-loss", "datagrams lost"),
+                ValueKind::Share,
+                self.losses(&receivers),
+            )),
         }
-        charts.extend(Self { load: PROBE, ..self }.response_times("over-time-beside"));
+        charts.extend(
+            Self { load: PROBE, ..self }
+                .response_times(text!("over-time-beside", "response time of requests beside the stream")),
+        );
         charts
     }
 
@@ -139,7 +154,7 @@ impl<'a> LoadCharts<'a> {
             let lines = self.sums(&clients, |sampled| sampled.per_second(quantity));
             self.of(chart.what, chart.kind, lines)
         });
-        charts.chain(self.response_times("over-time-response")).collect()
+        charts.chain(self.response_times(text!("over-time-response", "response time"))).collect()
     }
 
     /// Frames from port to port: those sent, and those received.
@@ -167,13 +182,23 @@ impl<'a> LoadCharts<'a> {
             let from = plain(&sender.to_string());
             let to = plain(&receiver.to_string());
             Some(OverTime {
-                title: said!(self.lang, "over-time-title-frames", name = name, from = from, to = to),
+                title: said!(
+                    self.lang,
+                    "over-time-title-frames",
+                    "{name}: frames from {from} to {to} over time",
+                    name = name,
+                    from = from,
+                    to = to
+                ),
                 limit: line_rate(self.lang, record, task.host(sender), sender, streams),
-                parts: vec![said!(self.lang, "over-time-received"), said!(self.lang, "over-time-sent")],
-                ..self.of("over-time-frames", ValueKind::PerSecond, lines)
+                parts: vec![
+                    said!(self.lang, "over-time-received", "received"),
+                    said!(self.lang, "over-time-sent", "sent"),
+                ],
+                ..self.of(text!("over-time-frames", "frames"), ValueKind::PerSecond, lines)
             })
         });
-        charts.chain(self.response_times("over-time-latency")).collect()
+        charts.chain(self.response_times(text!("over-time-latency", "latency of frames"))).collect()
     }
 
     /// Bytes of files in place, retransmits and the round-trip time.
@@ -184,17 +209,23 @@ impl<'a> LoadCharts<'a> {
         let bytes = self.sums(&receivers, |sampled| sampled.per_second(Quantity::ReceivedBytes));
         let again = self.sums(&senders, |sampled| sampled.per_second(Quantity::Retransmits));
         let charts = [
-            self.of("over-time-copied", ValueKind::BytesPerSecond, bytes),
-            self.of("over-time-retransmits", ValueKind::PerSecond, again),
+            self.of(text!("over-time-copied", "bytes of files in place"), ValueKind::BytesPerSecond, bytes),
+            self.of(text!("over-time-retransmits", "retransmits"), ValueKind::PerSecond, again),
         ];
         charts.into_iter().chain(self.round_trips(&with(Quantity::Srtt))).collect()
     }
 
     /// A chart of these lines, called after what it shows.
-    fn of(self, what: &'static str, kind: ValueKind, lines: Vec<Line<'a>>) -> OverTime<'a> {
-        let what = self.lang.tell(what, &[]);
+    fn of(self, what: &'static Text, kind: ValueKind, lines: Vec<Line<'a>>) -> OverTime<'a> {
+        let what = self.lang.text(what);
         OverTime {
-            title: said!(self.lang, "over-time-title", name = plain(&self.result.name), what = what),
+            title: said!(
+                self.lang,
+                "over-time-title",
+                "{name}: {what} over time",
+                name = plain(&self.result.name),
+                what = what
+            ),
             what,
             kind,
             limit: None,
@@ -237,13 +268,17 @@ impl<'a> LoadCharts<'a> {
             let line =
                 |attempt| self.line_of(attempt, host, 0, |sampled| Some(sampled.level(Quantity::Srtt)?.times(1e3)));
             let lines = self.attempts.iter().filter_map(line).collect();
-            self.of_host(&hosts, host, self.of("over-time-srtt", ValueKind::Nanos, lines))
+            self.of_host(
+                &hosts,
+                host,
+                self.of(text!("over-time-srtt", "smoothed round-trip time"), ValueKind::Nanos, lines),
+            )
         };
         hosts.iter().map(of).collect()
     }
 
     /// p50 and p99 of response times, a chart for each host that took them.
-    fn response_times(self, what: &'static str) -> Vec<OverTime<'a>> {
+    fn response_times(self, what: &'static Text) -> Vec<OverTime<'a>> {
         let hosts = self.hosts(|sampled| !sampled.series.latency.is_empty());
         let of = |host: &&'a HostName| {
             let lines = self.attempts.iter().flat_map(|attempt| {
@@ -273,7 +308,16 @@ impl<'a> LoadCharts<'a> {
         if hosts.len() < 2 {
             return chart;
         }
-        OverTime { title: said!(self.lang, "over-time-on-host", title = chart.title, host = plain(&host.0)), ..chart }
+        OverTime {
+            title: said!(
+                self.lang,
+                "over-time-on-host",
+                "{title}, host {host}",
+                title = chart.title,
+                host = plain(&host.0)
+            ),
+            ..chart
+        }
     }
 
     /// The hosts that sampled something of this kind in any attempt, in the order of the sessions.
@@ -289,11 +333,16 @@ impl<'a> LoadCharts<'a> {
         let label = said!(
             self.lang,
             "charts-point-link-limit",
+            "{name}: a link of {line_bps} can carry {most} payload",
             name = plain(&self.result.name),
             line_bps = limit.line_bps,
             most = rate(value, "bit/s")?
         );
-        Some(Bound { value, meaning: said!(self.lang, "charts-legend-link-limit"), label })
+        Some(Bound {
+            value,
+            meaning: said!(self.lang, "charts-legend-link-limit", "what the link can carry at this message size"),
+            label,
+        })
     }
 }
 
@@ -328,7 +377,17 @@ fn line_rate<'a>(
     let nics = record.hosts.iter().filter(|known| known.name == *host).flat_map(|known| &known.nics);
     let line = nics.filter(|nic| nic.name == port.interface).find_map(|nic| nic.speed)?;
     let line_rate: FrameRate = first.size.line_rate(line);
-    let label =
-        said!(lang, "over-time-line", line = line, frames = line_rate.get(), bytes = u64::from(first.size.get()));
-    Some(Bound { value: line_rate.get() as f64, meaning: said!(lang, "device-charts-legend-line"), label })
+    let label = said!(
+        lang,
+        "over-time-line",
+        "a line of {line} carries {frames} frames of {bytes} bytes a second",
+        line = line,
+        frames = line_rate.get(),
+        bytes = u64::from(first.size.get())
+    );
+    Some(Bound {
+        value: line_rate.get() as f64,
+        meaning: said!(lang, "device-charts-legend-line", "what the line carries"),
+        label,
+    })
 }

@@ -8,14 +8,16 @@ use super::{LoadCharts, Quantity};
 use crate::blocks::chart::SERIES;
 use crate::figures::plain;
 use crate::said;
+use linerate_model::Text;
+use linerate_model::text;
 use linerate_model::{HostName, Record};
 
 /// Quantities sampled of each core, with their texts.
-const KINDS: [(Quantity, &str); 4] = [
-    (Quantity::CoreUser, "over-time-cpu-user"),
-    (Quantity::CoreSystem, "over-time-cpu-system"),
-    (Quantity::CoreSoftirq, "over-time-cpu-softirq"),
-    (Quantity::CoreSteal, "over-time-cpu-steal"),
+const KINDS: [(Quantity, &Text); 4] = [
+    (Quantity::CoreUser, text!("over-time-cpu-user", "user space")),
+    (Quantity::CoreSystem, text!("over-time-cpu-system", "kernel")),
+    (Quantity::CoreSoftirq, text!("over-time-cpu-softirq", "soft interrupts")),
+    (Quantity::CoreSteal, text!("over-time-cpu-steal", "taken by the hypervisor")),
 ];
 
 impl<'a> LoadCharts<'a> {
@@ -35,7 +37,13 @@ impl<'a> LoadCharts<'a> {
                 let Some(sampled) = attempt.sampled(self.load).find(|sampled| sampled.host == *host) else { continue };
                 let Some(times) = by_kind(sampled, cores(host), attempt.has_window(self.load)) else { continue };
                 runs.push(SharedRun {
-                    name: said!(self.lang, "over-time-cpu-run", host = plain(&host.0), run = attempt.name),
+                    name: said!(
+                        self.lang,
+                        "over-time-cpu-run",
+                        "{host}, {run}",
+                        host = plain(&host.0),
+                        run = attempt.name
+                    ),
                     is_drawn: drawn.is_some_and(|drawn| std::ptr::eq(drawn, attempt)),
                     times,
                 });
@@ -46,17 +54,36 @@ impl<'a> LoadCharts<'a> {
         }
         let has_further_cores = hosts.iter().any(|host| cores(host).is_some_and(|cores| cores > sampled_at_most));
         let remainder = if has_further_cores {
-            said!(self.lang, "over-time-cpu-rest-and-cores", cores = sampled_at_most)
+            said!(
+                self.lang,
+                "over-time-cpu-rest-and-cores",
+                "idle, other, or of cores beside the {cores} busiest, which alone are kept",
+                cores = sampled_at_most
+            )
         } else {
-            said!(self.lang, "over-time-cpu-rest")
+            said!(self.lang, "over-time-cpu-rest", "idle or other")
         };
-        let kinds = SERIES.into_iter().zip(KINDS.map(|(_, kind)| self.lang.tell(kind, &[])));
+        let kinds = SERIES.into_iter().zip(KINDS.map(|(_, kind)| self.lang.text(kind)));
         Some(Shares {
-            title: said!(self.lang, "over-time-title-cpu", name = plain(&self.result.name)),
+            title: said!(
+                self.lang,
+                "over-time-title-cpu",
+                "{name}: CPU time of each host by kind",
+                name = plain(&self.result.name)
+            ),
             parts: kinds.chain([("rest", remainder)]).collect(),
-            whole: said!(self.lang, "over-time-cpu-share"),
+            whole: said!(self.lang, "over-time-cpu-share", "share of the time of all cores of the host"),
             runs,
-            point: |lang, run, kind, share| said!(lang, "over-time-cpu-point", run = run, kind = kind, share = share),
+            point: |lang, run, kind, share| {
+                said!(
+                    lang,
+                    "over-time-cpu-point",
+                    "{run}, {kind}: {share} of the time of all cores",
+                    run = run,
+                    kind = kind,
+                    share = share
+                )
+            },
         })
     }
 }
@@ -66,7 +93,7 @@ fn by_kind(sampled: Sampled<'_>, cores: Option<usize>, has_window: bool) -> Opti
     let series = sampled.series;
     let seen = KINDS.iter().map(|(kind, _)| series.tracks_of(*kind).count()).max()?;
     let cores = cores.unwrap_or(seen).max(1) as f64;
-    let course = |(kind, _): &(Quantity, &str)| {
+    let course = |(kind, _): &(Quantity, &Text)| {
         // Microseconds a second.
         let course = Course::per_second(series, sampled.offset_us, Some(&summed(series, *kind))).times(1e-6 / cores);
         if has_window { course.without_early_warm_up() } else { course }

@@ -3,6 +3,7 @@
 use super::course::{Course, CourseStep, extent};
 use super::time_axis::TimeAxis;
 use crate::blocks::chart::Chart;
+use crate::blocks::columns;
 use crate::blocks::drawing::{Drawing, StackedRun, StackedRuns, StackedShare, Stretch};
 use crate::blocks::table::{Column, Table};
 use crate::figures::percent;
@@ -59,7 +60,7 @@ impl Shares {
         let parts = self.parts.iter().map(|(_, part)| Column::named(part.clone(), self.whole.clone()));
         let table = Table {
             caption: self.title.clone(),
-            columns: std::iter::once(Column::new("column-over-time-run")).chain(parts).collect(),
+            columns: std::iter::once(columns::OVER_TIME_RUN).chain(parts).collect(),
             rows: self.runs.iter().map(row).collect(),
         };
         Some(Chart { drawing, title: self.title, legend: self.parts, table })

@@ -53,8 +53,8 @@ impl Spark {
         let counted = chart.lines.into_iter().filter(|line| line.attempt.is_counted && line.part == 0);
         let courses: Vec<Course> = counted.map(|line| line.course).collect();
         let highest = courses.iter().filter_map(|course| Some(course.range()?.highest)).fold(0.0, f64::max);
-        let scale = said!(lang, "answer-runs-scale", highest = chart.kind.show(highest));
-        let name = said!(lang, "answer-runs", name = plain(&result.name));
+        let scale = said!(lang, "answer-runs-scale", "0 to {highest}", highest = chart.kind.show(highest));
+        let name = said!(lang, "answer-runs", "{name} over time, each run", name = plain(&result.name));
         (highest > 0.0).then_some(Self { name, courses, highest, scale })
     }
 

@@ -3,6 +3,7 @@
 use crate::blocks::axis::Axis;
 use crate::language::Language;
 use linerate_model::Span;
+use linerate_model::text;
 
 /// From where to where the charts of a result reach.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +27,11 @@ impl TimeAxis {
 
     /// Returns the axis as it is drawn.
     pub(crate) fn axis(&self, lang: Language) -> Axis {
-        let below = if self.has_window { "over-time-axis-window" } else { "over-time-axis-start" };
-        Axis::seconds(lang.tell(below, &[]), self.span.from_us as f64 / 1e6, self.span.to_us as f64 / 1e6)
+        let below = if self.has_window {
+            text!("over-time-axis-window", "seconds from the opening of the window")
+        } else {
+            text!("over-time-axis-start", "seconds from the start")
+        };
+        Axis::seconds(lang.text(below), self.span.from_us as f64 / 1e6, self.span.to_us as f64 / 1e6)
     }
 }

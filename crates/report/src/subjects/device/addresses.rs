@@ -1,6 +1,8 @@
 //! The address table of a switch (RFC 2889 sections 5.7 and 5.8), the same for every form of report.
 
-use crate::blocks::table::{Column, Table};
+use crate::blocks::columns;
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{grouped, per_second};
 use crate::language::Language;
 use crate::said;
@@ -11,13 +13,14 @@ use std::collections::BTreeMap;
 /// The table.
 pub(crate) fn table(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
-        Column::new("column-frame"),
-        Column::new("column-capacity"),
-        Column::new("column-learned"),
-        Column::new("column-own").ranked(1),
-        Column::new("column-flooded-at"),
-        Column::new("column-learns"),
-        Column::new("column-misses-at").ranked(2),
+        columns::FRAME,
+        column!("column-capacity", "capacity", "addresses that the table holds: those learned and the tester's own"),
+        column!("column-learned", "learned", "the most addresses learned from one port of which none flooded"),
+        column!("column-own", "own", "addresses of the tester's own ports, known to the device besides").ranked(1),
+        column!("column-flooded-at", "flooded at", "the fewest addresses of which some flooded"),
+        column!("column-learns", "learns", "the highest rate of new addresses at which all were learned"),
+        column!("column-misses-at", "misses at", "the lowest rate of new addresses at which some were not learned")
+            .ranked(2),
     ];
     let row = |found: &AddressTable| {
         let learning = found.learning;
@@ -27,7 +30,7 @@ pub(crate) fn table(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             Some(match found.flooded_at {
                 _ if !found.firmness.is_firm() => firmness::shown(capacity, found.firmness),
                 Some(_) => capacity,
-                None => said!(lang, "device-at-least", entries = capacity),
+                None => said!(lang, "device-at-least", "at least {entries}", entries = capacity),
             }),
             Some(firmness::shown(grouped(found.learned.into()), found.firmness)),
             Some(grouped(found.own.into())),
@@ -39,7 +42,11 @@ pub(crate) fn table(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             learning.and_then(|learning| per_second(learning.flooded_at_frames_per_s?)).map(|rate| format!("{rate}/s")),
         ]
     };
-    Table::filled(said!(lang, "addresses-caption"), columns, outcome.addresses.iter().map(row).collect())
+    Table::filled(
+        said!(lang, "addresses-caption", "Address table (RFC 2889 sections 5.7 and 5.8)"),
+        columns,
+        outcome.addresses.iter().map(row).collect(),
+    )
 }
 
 /// Columns that [`csv_rows`] adds to those of every device test.

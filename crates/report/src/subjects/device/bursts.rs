@@ -1,6 +1,8 @@
 //! Bursts and the buffer they fill, recovery from overload, echo: tables and rows of a CSV file.
 
-use crate::blocks::table::{Column, Table};
+use crate::blocks::columns;
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{grouped, nanos, per_second};
 use crate::language::Language;
 use crate::said;
@@ -35,15 +37,15 @@ pub(crate) fn frames(value: f64) -> String {
 
 fn burst(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
-        Column::new("column-frame"),
-        Column::new("column-longest-burst"),
-        Column::new("column-shortest").ranked(3),
-        Column::new("column-longest").ranked(3),
-        Column::new("column-deviation").ranked(2),
-        Column::new("column-sent-at").ranked(1),
-        Column::new("column-implied").ranked(2),
-        Column::new("column-buffer"),
-        Column::new("column-in-frames").ranked(1),
+        columns::FRAME,
+        columns::LONGEST_BURST,
+        column!("column-shortest", "shortest", "the shortest of the lengths found").ranked(3),
+        column!("column-longest", "longest", "the longest of them").ranked(3),
+        column!("column-deviation", "deviation", "their standard deviation, frames").ranked(2),
+        column!("column-sent-at", "sent at", "frames a second within the bursts").ranked(1),
+        column!("column-implied", "implied", "time that the burst takes to be sent (RFC 9004)").ranked(2),
+        column!("column-buffer", "buffer", "the same without what the device forwarded meanwhile (RFC 9004)"),
+        columns::IN_FRAMES.ranked(1),
     ];
     let row = |cell: &linerate_model::BackToBack| {
         let burst = cell.frames.as_ref();
@@ -60,19 +62,23 @@ fn burst(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             buffer.map(|buffer| firmness::shown(frames(buffer.frames), cell.firmness)),
         ]
     };
-    let caption = said!(lang, "bursts-caption-back-to-back");
+    let caption = said!(
+        lang,
+        "bursts-caption-back-to-back",
+        "Back-to-back frames and buffer time (RFC 2544 section 26.4, RFC 9004)"
+    );
     Table::filled(caption, columns, outcome.burst.iter().map(row).collect())
 }
 
 fn recovery(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
-        Column::new("column-frame"),
-        Column::new("column-overload").ranked(1),
-        Column::new("column-lost").ranked(2),
-        Column::new("column-then").ranked(1),
-        Column::new("column-recovery"),
-        Column::new("column-bursts-longest").ranked(2),
-        Column::new("column-runs").ranked(3),
+        columns::FRAME,
+        column!("column-overload", "overload", "frames a second offered first, all directions together").ranked(1),
+        column!("column-lost", "lost", "frames lost in the overload, all runs together").ranked(2),
+        column!("column-then", "then", "frames a second offered afterwards").ranked(1),
+        column!("column-recovery", "recovery", "from the fall of the load to the last loss, mean of the runs"),
+        column!("column-bursts-longest", "longest", "the longest of the runs").ranked(2),
+        column!("column-runs", "runs", "runs that recovered, of all").ranked(3),
     ];
     let row = |cell: &linerate_model::Recovery| {
         let runs = cell.values_ns.len() as u64 + u64::from(cell.unrecovered);
@@ -83,18 +89,30 @@ fn recovery(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             per_second(cell.reduced_frames_per_s).filter(|_| runs > 0),
             cell.mean_ns.map(|mean| firmness::shown(nanos(mean.round() as u64), cell.firmness)),
             cell.values_ns.iter().max().map(|longest| nanos(*longest)),
-            (runs > 0).then(|| said!(lang, "bursts-count-of-runs", values_ns = cell.values_ns.len(), runs = runs)),
+            (runs > 0).then(|| {
+                said!(
+                    lang,
+                    "bursts-count-of-runs",
+                    "{values_ns} of {runs}",
+                    values_ns = cell.values_ns.len(),
+                    runs = runs
+                )
+            }),
         ]
     };
-    Table::filled(said!(lang, "bursts-caption-recovery"), columns, outcome.recovery.iter().map(row).collect())
+    Table::filled(
+        said!(lang, "bursts-caption-recovery", "Recovery from overload (RFC 2544 section 26.5)"),
+        columns,
+        outcome.recovery.iter().map(row).collect(),
+    )
 }
 
 fn echo(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
-        Column::new("column-frame-target"),
-        Column::new("column-answers-s"),
-        Column::new("column-loses-at"),
-        Column::new("column-limit"),
+        column!("column-frame-target", "frame, target", "bytes of a frame, FCS counted, and who answers"),
+        column!("column-answers-s", "answers/s", "the highest rate of echo requests that were all answered"),
+        column!("column-loses-at", "loses at", "the lowest rate at which requests went unanswered"),
+        columns::LIMIT,
     ];
     let row = |cell: &linerate_model::EchoRate| {
         vec![
@@ -103,10 +121,14 @@ fn echo(lang: Language, outcome: &DeviceFound) -> Option<Table> {
                 .or_else(|| Some("0".to_owned()))
                 .map(|rate| firmness::shown(rate, cell.firmness)),
             cell.lost_at_requests_per_s.and_then(per_second),
-            Some(lang.named("limit", cell.limit)),
+            Some(lang.text(cell.limit.text())),
         ]
     };
-    Table::filled(said!(lang, "bursts-caption-echo"), columns, outcome.echo.iter().map(row).collect())
+    Table::filled(
+        said!(lang, "bursts-caption-echo", "Echo requests answered"),
+        columns,
+        outcome.echo.iter().map(row).collect(),
+    )
 }
 
 /// The doubts of every size.

@@ -2,8 +2,10 @@
 
 use crate::blocks::axis::{Axis, Scale, latency_axis, rate_axis, size_ticks};
 use crate::blocks::chart::{Chart, SERIES};
+use crate::blocks::columns;
 use crate::blocks::drawing::{Drawing, Point, Series};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{grouped, nanos, per_second, percent, rate};
 use crate::language::Language;
 use crate::said;
@@ -11,6 +13,8 @@ use crate::subjects::device::bursts::frames;
 use crate::subjects::device::cells::line_frames;
 use crate::subjects::device::line_share;
 use crate::wording::firmness;
+use linerate_model::Text;
+use linerate_model::text;
 use linerate_model::{
     BackToBack, BufferTime, DeviceFound, DeviceLoad, DevicePlan, FrameLatency, Latency, LossPoint, Record, Throughput,
 };
@@ -33,16 +37,16 @@ pub(crate) fn all(lang: Language, record: &Record) -> Vec<Chart> {
 
 /// Unit in which a throughput is counted.
 struct Unit {
-    title: &'static str,
-    axis: &'static str,
+    title: &'static Text,
+    axis: &'static Text,
     unit: &'static str,
     /// Converts frames per second at a size.
     of: fn(f64, u32) -> f64,
 }
 
 const FRAMES: Unit = Unit {
-    title: "device-charts-title-throughput-frames",
-    axis: "device-charts-axis-frames",
+    title: text!("device-charts-title-throughput-frames", "Throughput by frame size, frames"),
+    axis: text!("device-charts-axis-frames", "frames a second"),
     unit: "/s",
     of: |frames, _| frames,
 };
@@ -58,8 +62,12 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
     cells.sort_by_key(|cell| cell.frame_bytes);
     let low = cells.first()?.frame_bytes;
     let high = cells.last()?.frame_bytes;
-    let ways = if plan.directions.len() > 1 { said!(lang, "device-charts-axis-both-ways") } else { String::new() };
-    let title = format!("{}{ways}", lang.tell(unit.title, &[]));
+    let ways = if plan.directions.len() > 1 {
+        said!(lang, "device-charts-axis-both-ways", ", both ways together")
+    } else {
+        String::new()
+    };
+    let title = format!("{}{ways}", lang.text(unit.title));
     let at = |cell: &Throughput, frames: f64| (f64::from(cell.frame_bytes), (unit.of)(frames, cell.frame_bytes));
     let point = |cell: &Throughput, frames: f64, label: &dyn Fn(u32, String) -> String| {
         let (x, y) = at(cell, frames);
@@ -71,8 +79,16 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
     let theory = |bytes: u32| Some((f64::from(bytes), (unit.of)(line_frames(plan, bytes)?, bytes)));
     let line: Vec<(f64, f64)> = between(low, high).into_iter().filter_map(theory).collect();
     if !line.is_empty() {
-        legend.push(("limit", said!(lang, "device-charts-legend-line")));
-        let label = |bytes, rate| said!(lang, "device-charts-point-line", bytes = bytes, rate = rate);
+        legend.push(("limit", said!(lang, "device-charts-legend-line", "what the line carries")));
+        let label = |bytes, rate| {
+            said!(
+                lang,
+                "device-charts-point-line",
+                "{bytes}-byte frames: the line carries {rate}",
+                bytes = bytes,
+                rate = rate
+            )
+        };
         let points = cells.iter().filter_map(|c| Some(point(c, line_frames(plan, c.frame_bytes)?, &label)));
         series.push(Series { class: "limit", line, points: points.collect() });
     }
@@ -82,8 +98,17 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
         .filter(|(_, frames)| frames.is_finite())
         .collect();
     if !limits.is_empty() {
-        legend.push(("tester", said!(lang, "charts-legend-tester-limit")));
-        let label = |bytes, rate| said!(lang, "device-charts-point-tester", bytes = bytes, rate = rate);
+        legend
+            .push(("tester", said!(lang, "charts-legend-tester-limit", "what the tester reaches without the device")));
+        let label = |bytes, rate| {
+            said!(
+                lang,
+                "device-charts-point-tester",
+                "{bytes}-byte frames: the tester reaches {rate} without the device",
+                bytes = bytes,
+                rate = rate
+            )
+        };
         series.push(Series {
             class: "tester",
             // What lies between two sizes was not measured.
@@ -91,18 +116,21 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
             points: limits.iter().map(|(cell, frames)| point(cell, *frames, &label)).collect(),
         });
     }
-    legend.push((SERIES[0], said!(lang, "device-charts-legend-throughput")));
+    legend.push((SERIES[0], said!(lang, "device-charts-legend-throughput", "the highest rate without loss")));
     let found = |cell: &Throughput| {
         let share = cell.line_share.and_then(percent);
-        let of_line = share.map(|share| said!(lang, "device-charts-point-of-line", share = share));
+        let of_line = share.map(|share| {
+            said!(lang, "device-charts-point-of-line", ", {share} of what the line carries", share = share)
+        });
         let label = |bytes, rate| {
             said!(
                 lang,
                 "device-charts-point-throughput",
+                "{bytes}-byte frames: throughput {rate}{of_line}; limit: {limit}",
                 bytes = bytes,
                 rate = firmness::told(lang, rate, cell.firmness),
                 of_line = of_line.clone().unwrap_or_default(),
-                limit = lang.named("limit", cell.limit)
+                limit = lang.text(cell.limit.text())
             )
         };
         point(cell, cell.frames_per_s, &label)
@@ -121,10 +149,10 @@ fn throughput(lang: Language, plan: &DevicePlan, outcome: &DeviceFound, unit: &U
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("column-frame-b"),
-            Column::new("column-throughput"),
-            Column::new("column-device-charts-line"),
-            Column::new("column-tester"),
+            columns::FRAME_B,
+            column!("column-throughput", "throughput", "the highest rate without loss, all directions together"),
+            column!("column-device-charts-line", "line", "what the lines of all directions carry at this frame size"),
+            columns::TESTER,
         ],
         rows: cells.iter().map(row).collect(),
     };
@@ -151,7 +179,7 @@ fn reaching(lang: Language, unit: &Unit, series: &[Series]) -> Axis {
     let values = || series.iter().flat_map(drawn).filter(|value| *value > 0.0);
     let low = values().fold(f64::INFINITY, f64::min);
     let high = values().fold(0.0, f64::max);
-    rate_axis(lang, lang.tell(unit.axis, &[]), unit.unit, low, high)
+    rate_axis(lang, lang.text(unit.axis), unit.unit, low, high)
 }
 
 fn sizes<T>(cells: &[T], of: fn(&T) -> u32) -> Vec<u64> {
@@ -165,7 +193,7 @@ fn size_axis(lang: Language, sizes: &[u64]) -> Axis {
     let low = first as f64 / 1.12;
     let high = last as f64 * 1.12;
     Axis {
-        title: said!(lang, "device-charts-axis-frame-size"),
+        title: said!(lang, "device-charts-axis-frame-size", "frame, bytes, FCS counted (logarithmic)"),
         scale: Scale::Log(low, high),
         ticks: size_ticks(sizes, low, high),
     }
@@ -180,12 +208,20 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Char
     let of_line = curves.iter().all(|(_, curve)| line_frames(plan, curve.frame_bytes).is_some());
     let tenths = || (0..=10).map(|tenth| (f64::from(tenth) * 10.0, (tenth * 10).to_string())).collect();
     let x = match of_line {
-        true => {
-            Axis { title: said!(lang, "device-charts-axis-load-share"), scale: Scale::Linear(100.0), ticks: tenths() }
+        true => Axis {
+            title: said!(lang, "device-charts-axis-load-share", "offered load, % of what the line carries at the size"),
+            scale: Scale::Linear(100.0),
+            ticks: tenths(),
+        },
+        false => {
+            Axis::rate(lang, said!(lang, "device-charts-axis-load", "offered load, frames a second"), "/s", highest)
         }
-        false => Axis::rate(lang, said!(lang, "device-charts-axis-load"), "/s", highest),
     };
-    let y = Axis { title: said!(lang, "device-charts-axis-lost"), scale: Scale::Linear(100.0), ticks: tenths() };
+    let y = Axis {
+        title: said!(lang, "device-charts-axis-lost", "frames lost, % of those sent"),
+        scale: Scale::Linear(100.0),
+        ticks: tenths(),
+    };
     let share = |bytes: u32, point: &LossPoint| Some(point.offered_frames_per_s / line_frames(plan, bytes)? * 100.0);
     let place = |bytes: u32, point: &LossPoint| {
         (share(bytes, point).unwrap_or(point.offered_frames_per_s), point.loss_ratio * 100.0)
@@ -199,11 +235,15 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Char
                 let lost = percent(point.loss_ratio).unwrap_or_else(|| "0 %".to_owned());
                 let load = per_second(point.offered_frames_per_s).unwrap_or_else(|| "0/s".to_owned());
                 let of_line = share(bytes, point).and_then(|share| percent(share / 100.0));
-                let of_line =
-                    of_line.map(|share| said!(lang, "device-charts-point-of-line", share = share)).unwrap_or_default();
+                let of_line = of_line
+                    .map(|share| {
+                        said!(lang, "device-charts-point-of-line", ", {share} of what the line carries", share = share)
+                    })
+                    .unwrap_or_default();
                 let label = said!(
                     lang,
                     "device-charts-point-loss",
+                    "{bytes}-byte frames at {load} frames/s{of_line}: {lost} lost",
                     bytes = grouped(bytes.into()),
                     load = load,
                     of_line = of_line,
@@ -219,9 +259,14 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Char
         })
         .collect();
     let title = if outcome.loss.len() > SERIES.len() {
-        said!(lang, "device-charts-title-loss-first", value = SERIES.len())
+        said!(
+            lang,
+            "device-charts-title-loss-first",
+            "Frame loss against load (the first {value} sizes; the table has all)",
+            value = SERIES.len()
+        )
     } else {
-        said!(lang, "device-charts-title-loss")
+        said!(lang, "device-charts-title-loss", "Frame loss against load")
     };
     let row = |bytes: u32, point: &LossPoint| {
         vec![
@@ -235,21 +280,22 @@ fn loss(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) -> Option<Char
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("column-frame-b"),
-            Column::new("column-device-charts-offered"),
-            Column::new("column-device-charts-of-line"),
-            Column::new("column-device-lost-2"),
+            columns::FRAME_B,
+            column!("column-device-charts-offered", "offered", "frames sent a second, all directions together"),
+            column!("column-device-charts-of-line", "of line", "the same as a share of what the lines carry"),
+            columns::DEVICE_LOST_2,
         ],
         rows: rows.collect(),
     };
-    let name = |bytes: u32| said!(lang, "device-charts-legend-size", bytes = grouped(bytes.into()));
+    let name =
+        |bytes: u32| said!(lang, "device-charts-legend-size", "{bytes}-byte frames", bytes = grouped(bytes.into()));
     let legend = curves.iter().map(|(class, curve)| (*class, name(curve.frame_bytes))).collect();
     Some(Chart { drawing: Drawing::Lines { x, y, series }, title, legend, table })
 }
 
 /// Latency against frame size: half, most and all of the frames (RFC 2544 section 26.2).
 fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
-    const LONGEST: &str = "device-charts-legend-longest";
+    const LONGEST: &str = "longest";
     type Percentile = (&'static str, fn(&Latency) -> u64);
     const PERCENTILES: [Percentile; 3] =
         [("p50", |took| took.p50), ("p99", |took| took.p99), (LONGEST, |took| took.max)];
@@ -258,8 +304,9 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     cells.sort_by_key(|(cell, _)| cell.frame_bytes);
     let low = cells.iter().map(|(_, took)| took.p50.max(1)).min()?;
     let high = cells.iter().map(|(_, took)| took.max.max(1)).max()?;
-    let title_of =
-        |name: &str| if name == LONGEST { said!(lang, "device-charts-legend-longest") } else { name.to_owned() };
+    let title_of = |name: &str| {
+        if name == LONGEST { said!(lang, "device-charts-legend-longest", "longest") } else { name.to_owned() }
+    };
     let at = |cell: &FrameLatency| {
         firmness::shown(per_second(cell.frames_per_s).unwrap_or_else(|| "0".to_owned()), cell.firmness)
     };
@@ -270,6 +317,7 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
             let label = said!(
                 lang,
                 "device-charts-point-latency",
+                "{bytes}-byte frames at {rate} frames/s: {percentile} {time}",
                 bytes = cell.frame_bytes,
                 rate = at(cell),
                 percentile = title_of(name),
@@ -281,20 +329,14 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
         Series { class, line: Vec::new(), points: cells.iter().map(point).collect() }
     });
     let series: Vec<Series> = series.collect();
-    let title = said!(lang, "device-charts-title-latency");
+    let title = said!(lang, "device-charts-title-latency", "Latency by frame size, port to port");
     let row = |(cell, took): &(&FrameLatency, &Latency)| {
         let times = PERCENTILES.map(|(_, of)| Some(nanos(of(took))));
         [Some(cell.frame_bytes.to_string()), Some(at(cell))].into_iter().chain(times).collect()
     };
     let table = Table {
         caption: title.clone(),
-        columns: vec![
-            Column::new("column-frame-b"),
-            Column::new("column-at"),
-            Column::new("column-frame-p50"),
-            Column::new("column-frame-p99"),
-            Column::new("column-device-longest"),
-        ],
+        columns: vec![columns::FRAME_B, columns::AT, columns::FRAME_P50, columns::FRAME_P99, columns::DEVICE_LONGEST],
         rows: cells.iter().map(row).collect(),
     };
     let legend = SERIES.into_iter().zip(PERCENTILES).map(|(class, (name, _))| (class, title_of(name))).collect();
@@ -319,7 +361,14 @@ fn buffer(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     let point = |(cell, buffer): &(&BackToBack, &BufferTime)| {
         let bytes = grouped(cell.frame_bytes.into());
         let buffered = frames(buffer.frames);
-        let label = said!(lang, "device-charts-point-buffer", bytes = bytes, buffer = time(buffer), held = buffered);
+        let label = said!(
+            lang,
+            "device-charts-point-buffer",
+            "{bytes}-byte frames: a buffer of {buffer}, {held} frames",
+            bytes = bytes,
+            buffer = time(buffer),
+            held = buffered
+        );
         Point { x: f64::from(cell.frame_bytes), y: buffer.corrected_ns, spread: None, label }
     };
     let points: Vec<Point> = cells.iter().map(point).collect();
@@ -327,22 +376,37 @@ fn buffer(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
         let burst = cell.frames.as_ref().map(|found| grouped(found.mean.round() as u64));
         vec![Some(cell.frame_bytes.to_string()), burst, Some(time(buffer)), Some(frames(buffer.frames))]
     };
-    let title = said!(lang, "device-charts-title-buffer");
+    let title = said!(lang, "device-charts-title-buffer", "Buffer time by frame size");
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("column-frame-b"),
-            Column::new("column-longest-burst"),
-            Column::new("column-device-charts-buffer"),
-            Column::new("column-in-frames"),
+            columns::FRAME_B,
+            columns::LONGEST_BURST,
+            column!(
+                "column-device-charts-buffer",
+                "buffer",
+                "time that the burst takes, without what the device forwards meanwhile (RFC 9004)"
+            ),
+            columns::IN_FRAMES,
         ],
         rows: cells.iter().map(row).collect(),
     };
-    let legend = vec![(SERIES[0], said!(lang, "device-charts-legend-buffer"))];
+    let legend = vec![(
+        SERIES[0],
+        said!(
+            lang,
+            "device-charts-legend-buffer",
+            "buffer time by the longest burst, corrected (RFC 9004 section 5.4)"
+        ),
+    )];
     let x = size_axis(lang, &cells.iter().map(|(cell, _)| cell.frame_bytes.into()).collect::<Vec<_>>());
     let series = vec![Series { class: SERIES[0], line: Vec::new(), points }];
     Some(Chart {
-        drawing: Drawing::Lines { x, y: Axis::time(said!(lang, "device-charts-axis-buffer"), highest), series },
+        drawing: Drawing::Lines {
+            x,
+            y: Axis::time(said!(lang, "device-charts-axis-buffer", "buffer time"), highest),
+            series,
+        },
         title,
         legend,
         table,
@@ -351,17 +415,22 @@ fn buffer(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
 
 /// The device's CPU use at the throughput of each frame size.
 fn load(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
-    type Share = (&'static str, fn(&DeviceLoad) -> Option<f64>);
+    type Share = (&'static Text, fn(&DeviceLoad) -> Option<f64>);
     const SHARES: [Share; 3] = [
-        ("device-charts-legend-busiest-cpu", |load| load.busiest_cpu),
-        ("device-charts-legend-all-cpus", |load| load.cpu),
-        ("device-charts-legend-softirq", |load| load.softirq),
+        (text!("device-charts-legend-busiest-cpu", "busiest CPU"), |load| load.busiest_cpu),
+        (text!("device-charts-legend-all-cpus", "all CPUs together"), |load| load.cpu),
+        (text!("device-charts-legend-softirq", "of all CPUs in soft interrupts"), |load| load.softirq),
     ];
     let has_load = |cell: &&Throughput| cell.device_load.as_ref().is_some_and(|load| load.cpu.is_some());
     let mut cells: Vec<&Throughput> = outcome.throughput.iter().filter(has_load).collect();
     cells.sort_by_key(|cell| cell.frame_bytes);
     let source = &cells.first()?.device_load.as_ref()?.source;
-    let title = said!(lang, "device-charts-title-cpu", source = crate::figures::plain(source));
+    let title = said!(
+        lang,
+        "device-charts-title-cpu",
+        "The device's CPU use at the throughput of each frame size ({source})",
+        source = crate::figures::plain(source)
+    );
     let figure = |cell: &Throughput, of: fn(&DeviceLoad) -> Option<f64>| {
         cell.device_load.as_ref().and_then(of).filter(|share| share.is_finite())
     };
@@ -380,9 +449,10 @@ fn load(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
                 let label = said!(
                     lang,
                     "device-charts-point-cpu",
+                    "{bytes}-byte frames at {frames} frames/s: {words} {share} busy",
                     bytes = bytes,
                     frames = frames,
-                    words = lang.tell(words, &[]),
+                    words = lang.text(words),
                     share = percent(share)?
                 );
                 Some(Point { x: f64::from(cell.frame_bytes), y: share * 100.0, spread: None, label })
@@ -397,20 +467,20 @@ fn load(lang: Language, outcome: &DeviceFound) -> Option<Chart> {
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("column-frame-b"),
-            Column::new("column-device-charts-frames-s"),
-            Column::new("column-busiest-cpu"),
-            Column::new("column-all-cpus"),
-            Column::new("column-soft-interrupts"),
+            columns::FRAME_B,
+            column!("column-device-charts-frames-s", "frames/s", "the highest rate without loss"),
+            column!("column-busiest-cpu", "busiest CPU", "busy share of the device's busiest CPU"),
+            column!("column-all-cpus", "all CPUs", "busy share of all its CPUs together"),
+            column!("column-soft-interrupts", "soft interrupts", "share of all its CPUs spent in soft interrupts"),
         ],
         rows: cells.iter().map(row).collect(),
     };
     let y = Axis {
-        title: said!(lang, "device-charts-axis-cpu"),
+        title: said!(lang, "device-charts-axis-cpu", "CPU time in use"),
         scale: Scale::Linear(100.0),
         ticks: (0..=5).map(|fifth| (f64::from(fifth) * 20.0, format!("{} %", fifth * 20))).collect(),
     };
-    let legend = drawn.iter().map(|(class, (words, _))| (*class, lang.tell(words, &[]))).collect();
+    let legend = drawn.iter().map(|(class, (words, _))| (*class, lang.text(words))).collect();
     let x = size_axis(lang, &sizes(&cells, |cell| cell.frame_bytes));
     Some(Chart { drawing: Drawing::Lines { x, y, series }, title, legend, table })
 }

@@ -3,8 +3,9 @@
 
 use crate::blocks::axis::Axis;
 use crate::blocks::chart::{Chart, SERIES};
+use crate::blocks::columns;
 use crate::blocks::drawing::{Bar, Drawing, Segment};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
 use crate::figures::{per_second, percent};
 use crate::language::Language;
 use crate::said;
@@ -18,14 +19,22 @@ pub(crate) fn chart(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) ->
     if cells.is_empty() {
         return None;
     }
-    let ways = if plan.directions.len() > 1 { said!(lang, "device-charts-axis-both-ways") } else { String::new() };
-    let title = format!("{}{ways}", said!(lang, "line-share-title"));
-    let mut legend = vec![(SERIES[0], said!(lang, "device-charts-legend-throughput"))];
+    let ways = if plan.directions.len() > 1 {
+        said!(lang, "device-charts-axis-both-ways", ", both ways together")
+    } else {
+        String::new()
+    };
+    let title = format!(
+        "{}{ways}",
+        said!(lang, "line-share-title", "Throughput as a share of the line (RFC 2544 section 26.1)")
+    );
+    let mut legend = vec![(SERIES[0], said!(lang, "device-charts-legend-throughput", "the highest rate without loss"))];
     if cells.iter().any(|cell| cell.tester.is_some()) {
-        legend.push(("tester", said!(lang, "charts-legend-tester-limit")));
+        legend
+            .push(("tester", said!(lang, "charts-legend-tester-limit", "what the tester reaches without the device")));
     }
     if cells.iter().any(|cell| cell.loses.is_some()) {
-        legend.push((SERIES[1], said!(lang, "line-share-legend-loses")));
+        legend.push((SERIES[1], said!(lang, "line-share-legend-loses", "the lowest rate at which frames were lost")));
     }
     let bars: Vec<Bar> = cells.iter().map(|cell| cell.bar(lang)).collect();
     let row = |cell: &Sized<'_>| {
@@ -34,18 +43,12 @@ pub(crate) fn chart(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) ->
             percent(cell.share).map(|share| firmness::shown(share, cell.of.firmness)),
             cell.tester.and_then(percent),
             cell.loses.and_then(percent),
-            Some(lang.named("limit", cell.of.limit)),
+            Some(lang.text(cell.of.limit.text())),
         ]
     };
     let table = Table {
         caption: title.clone(),
-        columns: vec![
-            Column::new("column-frame-b"),
-            Column::new("column-of-line"),
-            Column::new("column-tester"),
-            Column::new("column-device-loses-at"),
-            Column::new("column-limit"),
-        ],
+        columns: vec![columns::FRAME_B, columns::OF_LINE, columns::TESTER, columns::DEVICE_LOSES_AT, columns::LIMIT],
         rows: cells.iter().map(row).collect(),
     };
     // A trial at the line's rate may exceed the calculated one by some frames.
@@ -53,7 +56,7 @@ pub(crate) fn chart(lang: Language, plan: &DevicePlan, outcome: &DeviceFound) ->
         |cell: &Sized<'_>| [Some(cell.share), cell.tester, cell.loses].into_iter().flatten().fold(1.0, f64::max);
     let highest = cells.iter().map(farthest).fold(1.0, f64::max);
     let highest = if highest < 1.01 { 1.0 } else { highest };
-    let x = Axis::rate(lang, said!(lang, "line-share-axis"), "%", highest * 100.0);
+    let x = Axis::rate(lang, said!(lang, "line-share-axis", "share of what the line carries"), "%", highest * 100.0);
     Some(Chart { drawing: Drawing::Bars { x, bars }, table, title, legend })
 }
 
@@ -85,10 +88,11 @@ impl<'a> Sized<'a> {
     fn bar(&self, lang: Language) -> Bar {
         let frames = |share: f64| per_second(share * self.line).unwrap_or_default();
         let shown = percent(self.share).unwrap_or_default();
-        let limit = lang.named("limit", self.of.limit);
+        let limit = lang.text(self.of.limit.text());
         let label = said!(
             lang,
             "line-share-point",
+            "{bytes}-byte frames: {share} of the line, {rate} of {line} frames/s; limit: {limit}",
             bytes = named(self.of),
             share = firmness::told(lang, shown.clone(), self.of.firmness),
             rate = frames(self.share),
@@ -98,12 +102,24 @@ impl<'a> Sized<'a> {
         let tester = self.tester.map(|share| Segment {
             class: "tester",
             value: share * 100.0,
-            label: said!(lang, "device-charts-point-tester", bytes = named(self.of), rate = frames(share)),
+            label: said!(
+                lang,
+                "device-charts-point-tester",
+                "{bytes}-byte frames: the tester reaches {rate} without the device",
+                bytes = named(self.of),
+                rate = frames(share)
+            ),
         });
         let loses = self.loses.map(|share| Segment {
             class: SERIES[1],
             value: share * 100.0,
-            label: said!(lang, "line-share-point-loses", bytes = named(self.of), rate = frames(share)),
+            label: said!(
+                lang,
+                "line-share-point-loses",
+                "{bytes}-byte frames: frames were lost at {rate} frames/s",
+                bytes = named(self.of),
+                rate = frames(share)
+            ),
         });
         Bar {
             name: named(self.of),

@@ -7,8 +7,10 @@ pub(crate) mod charts;
 pub(crate) mod line_share;
 pub(crate) mod neighbours;
 
+use crate::blocks::columns;
 use crate::blocks::section::{Block, Entry, Section};
 use crate::blocks::table::{Column, Table};
+use crate::column;
 use crate::figures::{nanos, per_second, percent, rate};
 use crate::language::Language;
 use crate::said;
@@ -65,7 +67,7 @@ impl Subject for DeviceTests {
 fn section(lang: Language, record: &Record) -> Option<Section> {
     let tables = tables(lang, record).into_iter().map(Block::Table);
     let charts = charts::all(lang, record).into_iter().map(Block::chart);
-    Section::answer("device", said!(lang, "device-section"), charts.chain(tables).collect())
+    Section::answer("device", said!(lang, "device-section", "Device"), charts.chain(tables).collect())
 }
 
 /// Returns the throughput of each frame size and what limited it, or nothing if there are more sizes than `most`.
@@ -75,11 +77,16 @@ fn entries(lang: Language, record: &Record, most: usize) -> Vec<Entry> {
         return Vec::new();
     }
     let entry = |cell: &linerate_model::Throughput| {
-        let share = cell.line_share.and_then(percent).map(|share| said!(lang, "device-answer-share", share = share));
+        let share = cell.line_share.and_then(percent).map(|share| {
+            said!(lang, "device-answer-share", "This is {share} of what the line carries.", share = share)
+        });
         let verdict = sentence(&verdict::statement(lang, &cell.verdict));
         let figure = per_second(cell.frames_per_s).map(|rate| format!("{rate} /s"));
-        Entry::new(said!(lang, "overview-frames", bytes = named(cell)), share.into_iter().chain([verdict]).collect())
-            .with_figure(figure.map(|figure| firmness::shown(figure, cell.firmness)))
+        Entry::new(
+            said!(lang, "overview-frames", "{bytes}-byte frames", bytes = named(cell)),
+            share.into_iter().chain([verdict]).collect(),
+        )
+        .with_figure(figure.map(|figure| firmness::shown(figure, cell.firmness)))
     };
     cells.iter().map(entry).collect()
 }
@@ -100,6 +107,7 @@ fn in_common(lang: Language, record: &Record, most: usize) -> Vec<String> {
         Some(said!(
             lang,
             "device-answer-range",
+            "Throughput from {low} of the line ({lowest}-byte frames) to {high} ({highest}-byte frames).",
             low = shown(least, lowest)?,
             lowest = named(lowest),
             high = shown(greatest, highest)?,
@@ -113,28 +121,42 @@ fn in_common(lang: Language, record: &Record, most: usize) -> Vec<String> {
 fn figures(lang: Language, record: &Record) -> Vec<(String, Firmness)> {
     let Some((_, found)) = record.device() else { return Vec::new() };
     let of = |name: String, firmness| (name, firmness);
-    let rate = |name: String, firmness| of(said!(lang, "firmness-throughput", name = name), firmness);
+    let rate =
+        |name: String, firmness| of(said!(lang, "firmness-throughput", "rate at {name} bytes", name = name), firmness);
     let throughput = found.throughput.iter().map(|cell| rate(named(cell), cell.firmness));
     let echo = found.echo.iter().map(|cell| rate(cell.frame_bytes.to_string(), cell.firmness));
     let latency = found.latency.iter();
-    let latency =
-        latency.map(|cell| of(said!(lang, "firmness-latency", frame_bytes = cell.frame_bytes), cell.firmness));
+    let latency = latency.map(|cell| {
+        of(
+            said!(lang, "firmness-latency", "latency at {frame_bytes} bytes", frame_bytes = cell.frame_bytes),
+            cell.firmness,
+        )
+    });
     let burst = found.burst.iter().filter(|cell| cell.frames.is_some());
-    let burst = burst.map(|cell| of(said!(lang, "firmness-bursts", frame_bytes = cell.frame_bytes), cell.firmness));
+    let burst = burst.map(|cell| {
+        of(
+            said!(lang, "firmness-bursts", "bursts of {frame_bytes} bytes", frame_bytes = cell.frame_bytes),
+            cell.firmness,
+        )
+    });
     let recovery = found.recovery.iter().filter(|cell| cell.verdict.is_some());
-    let recovery =
-        recovery.map(|cell| of(said!(lang, "firmness-recovery", frame_bytes = cell.frame_bytes), cell.firmness));
+    let recovery = recovery.map(|cell| {
+        of(
+            said!(lang, "firmness-recovery", "recovery at {frame_bytes} bytes", frame_bytes = cell.frame_bytes),
+            cell.firmness,
+        )
+    });
     let loss = found.loss.iter().map(|curve| {
         let all = curve.points.iter().fold(Firmness::Firm, |all, point| all.and(point.firmness));
-        of(said!(lang, "firmness-loss", frame_bytes = curve.frame_bytes), all)
+        of(said!(lang, "firmness-loss", "loss at {frame_bytes} bytes", frame_bytes = curve.frame_bytes), all)
     });
     let addresses = found.addresses.iter().map(|table| {
         let learning = table.learning.map_or(Firmness::Firm, |learning| learning.firmness);
-        of(said!(lang, "firmness-addresses"), table.firmness.and(learning))
+        of(said!(lang, "firmness-addresses", "addresses"), table.firmness.and(learning))
     });
     let hosts = found.hosts.iter().map(|table| {
         let past = table.past.iter().fold(Firmness::Firm, |all, past| all.and(past.firmness));
-        of(said!(lang, "firmness-hosts"), table.firmness.and(past))
+        of(said!(lang, "firmness-hosts", "hosts"), table.firmness.and(past))
     });
     let steady = throughput.chain(echo).chain(latency).chain(loss);
     steady.chain(burst).chain(recovery).chain(addresses).chain(hosts).collect()
@@ -156,19 +178,36 @@ fn tables(lang: Language, record: &Record) -> Vec<Table> {
 
 fn throughput(lang: Language, record: &Record, outcome: &DeviceFound) -> Option<Table> {
     let calibrates = record.plan.device().is_some_and(|plan| plan.test == DeviceTest::Calibrate);
-    let caption =
-        if calibrates { said!(lang, "device-caption-tester-limit") } else { said!(lang, "device-caption-throughput") };
+    let caption = if calibrates {
+        said!(lang, "device-caption-tester-limit", "Tester limit")
+    } else {
+        said!(lang, "device-caption-throughput", "Throughput (RFC 2544 section 26.1)")
+    };
     let columns = vec![
-        Column::new("column-device-frame"),
-        Column::new("column-frames-s"),
-        Column::new("column-bits-s").ranked(2),
-        Column::new("column-line").ranked(5),
-        Column::new("column-of-line").ranked(1),
-        Column::new("column-of-tester").ranked(3),
-        Column::new("column-device-loses-at").ranked(4),
-        Column::new("column-device-offered-share"),
-        Column::new("column-device-cpu").ranked(6),
-        Column::new("column-limit"),
+        column!(
+            "column-device-frame",
+            "frame",
+            "bytes of a frame, FCS counted; before them the search goal, if one was named (RFC 9971)"
+        ),
+        column!(
+            "column-frames-s",
+            "frames/s",
+            "the highest rate at which no frame was lost, all directions together; of a goal, what was forwarded at its \
+             bound"
+        ),
+        column!("column-bits-s", "bits/s", "the same in bits of frames, FCS counted, preamble and gap not").ranked(2),
+        column!(
+            "column-line",
+            "line",
+            "what the lines of all directions carry at this frame size, frames/s (RFC 2544 appendix B)"
+        )
+        .ranked(5),
+        columns::OF_LINE.ranked(1),
+        columns::OF_TESTER.ranked(3),
+        columns::DEVICE_LOSES_AT.ranked(4),
+        columns::DEVICE_OFFERED_SHARE,
+        columns::DEVICE_CPU.ranked(6),
+        columns::LIMIT,
     ];
     let line = |bytes: u32| record.plan.device().and_then(|plan| line_frames(plan, bytes));
     let shown = |cell: &linerate_model::Throughput, figure| firmness::shown(figure, cell.firmness);
@@ -183,12 +222,12 @@ fn throughput(lang: Language, record: &Record, outcome: &DeviceFound) -> Option<
             cell.lost_at_frames_per_s.and_then(per_second),
             firmness::offered(cell.firmness),
             cell.device_load.as_ref().and_then(cpu),
-            Some(lang.named("limit", cell.limit)),
+            Some(lang.text(cell.limit.text())),
         ]
     };
     let rows: Vec<Vec<Option<String>>> = outcome.throughput.iter().map(row).collect();
     let table = Table::filled(caption, columns, rows)?;
-    Some(without_empty(without_empty(table, "column-device-cpu"), "column-device-offered-share"))
+    Some(without_empty(without_empty(table, &columns::DEVICE_CPU), &columns::DEVICE_OFFERED_SHARE))
 }
 
 /// The busy share of all CPUs, and of the busiest.
@@ -200,9 +239,9 @@ fn cpu(load: &DeviceLoad) -> Option<String> {
     })
 }
 
-/// The table without the column of that key, if nothing is in it.
-fn without_empty(mut table: Table, key: &str) -> Table {
-    let at = table.columns.iter().position(|column| column.is(key));
+/// Returns the table without this column if nothing is in it.
+fn without_empty(mut table: Table, empty: &Column) -> Table {
+    let at = table.columns.iter().position(|column| column.is(empty));
     if let Some(at) = at.filter(|at| table.rows.iter().all(|row| row[*at].is_none())) {
         table.columns.remove(at);
         table.rows.iter_mut().for_each(|row| drop(row.remove(at)));
@@ -213,16 +252,23 @@ fn without_empty(mut table: Table, key: &str) -> Table {
 fn directions(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let several = outcome.throughput.iter().any(|cell| cell.directions.len() > 1);
     let columns = vec![
-        Column::new("column-frame-way"),
-        Column::new("column-device-frames-s"),
-        Column::new("column-sent"),
-        Column::new("column-received"),
-        Column::new("column-reordered"),
+        column!("column-frame-way", "frame, way", "bytes of a frame, and from which port to which"),
+        column!("column-device-frames-s", "frames/s", "frames received a second in the trial that decided"),
+        columns::SENT,
+        column!("column-received", "received", "frames received, duplicates left out"),
+        columns::REORDERED,
     ];
     let rows = outcome.throughput.iter().flat_map(|cell| {
         cell.directions.iter().map(|way| {
             vec![
-                Some(said!(lang, "device-direction", cell = named(cell), from = way.from, to = way.to)),
+                Some(said!(
+                    lang,
+                    "device-direction",
+                    "{cell}, {from} to {to}",
+                    cell = named(cell),
+                    from = way.from,
+                    to = way.to
+                )),
                 per_second(way.frames_per_s),
                 Some(crate::figures::grouped(way.sent)),
                 Some(crate::figures::grouped(way.received)),
@@ -230,19 +276,20 @@ fn directions(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             ]
         })
     });
-    Table::filled(said!(lang, "device-caption-directions"), columns, rows.collect()).filter(|_| several)
+    Table::filled(said!(lang, "device-caption-directions", "Each direction on its own"), columns, rows.collect())
+        .filter(|_| several)
 }
 
 fn latency(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
-        Column::new("column-frame"),
-        Column::new("column-at"),
-        Column::new("column-device-shortest").ranked(3),
-        Column::new("column-frame-p50"),
-        Column::new("column-frame-p99").ranked(1),
-        Column::new("column-frame-p999").ranked(2),
-        Column::new("column-device-longest"),
-        Column::new("column-device-lost").ranked(1),
+        columns::FRAME,
+        columns::AT,
+        columns::DEVICE_SHORTEST.ranked(3),
+        columns::FRAME_P50,
+        columns::FRAME_P99.ranked(1),
+        columns::FRAME_P999.ranked(2),
+        columns::DEVICE_LONGEST,
+        column!("column-device-lost", "lost", "frames that did not arrive").ranked(1),
     ];
     let row = |cell: &linerate_model::FrameLatency| {
         let time = |of: fn(&Latency) -> u64| cell.latency_ns.as_ref().map(|took| nanos(of(took)));
@@ -257,15 +304,23 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             Some(cell.lost.to_string()),
         ]
     };
-    Table::filled(said!(lang, "device-caption-latency"), columns, outcome.latency.iter().map(row).collect())
+    Table::filled(
+        said!(lang, "device-caption-latency", "Latency, port to port"),
+        columns,
+        outcome.latency.iter().map(row).collect(),
+    )
 }
 
 fn loss(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
-        Column::new("column-frame-load"),
-        Column::new("column-sent"),
-        Column::new("column-device-received"),
-        Column::new("column-device-lost-2"),
+        column!(
+            "column-frame-load",
+            "frame, load",
+            "bytes of a frame, and frames sent a second, all directions together"
+        ),
+        columns::SENT,
+        column!("column-device-received", "received", "frames received"),
+        columns::DEVICE_LOST_2,
     ];
     let rows = outcome.loss.iter().flat_map(|curve| {
         curve.points.iter().map(|point| {
@@ -278,7 +333,11 @@ fn loss(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             ]
         })
     });
-    Table::filled(said!(lang, "device-caption-loss"), columns, rows.collect())
+    Table::filled(
+        said!(lang, "device-caption-loss", "Frame loss against load (RFC 2544 section 26.3)"),
+        columns,
+        rows.collect(),
+    )
 }
 
 /// Each result, and what limited it.
@@ -288,26 +347,34 @@ pub(crate) fn verdicts<'a>(lang: Language, record: &'a Record) -> Vec<(String, &
     let echo = outcome.echo.iter().map(|cell| (cell.frame_bytes.to_string(), &cell.verdict));
     let mut all: Vec<(String, &Verdict)> = throughput
         .chain(echo)
-        .map(|(name, verdict)| (said!(lang, "device-verdict-throughput", name = name), verdict))
+        .map(|(name, verdict)| (said!(lang, "device-verdict-throughput", "{name} bytes", name = name), verdict))
         .collect();
     let mut add =
         |name: String, verdict: &'a Option<Verdict>| all.extend(verdict.as_ref().map(|verdict| (name, verdict)));
-    outcome
-        .latency
-        .iter()
-        .for_each(|cell| add(said!(lang, "device-verdict-latency", frame_bytes = cell.frame_bytes), &cell.verdict));
-    outcome
-        .loss
-        .iter()
-        .for_each(|curve| add(said!(lang, "device-verdict-loss", frame_bytes = curve.frame_bytes), &curve.verdict));
-    outcome
-        .burst
-        .iter()
-        .for_each(|cell| add(said!(lang, "device-verdict-bursts", frame_bytes = cell.frame_bytes), &cell.verdict));
-    outcome
-        .recovery
-        .iter()
-        .for_each(|cell| add(said!(lang, "device-verdict-recovery", frame_bytes = cell.frame_bytes), &cell.verdict));
+    outcome.latency.iter().for_each(|cell| {
+        add(
+            said!(lang, "device-verdict-latency", "latency, {frame_bytes} bytes", frame_bytes = cell.frame_bytes),
+            &cell.verdict,
+        )
+    });
+    outcome.loss.iter().for_each(|curve| {
+        add(
+            said!(lang, "device-verdict-loss", "highest load, {frame_bytes} bytes", frame_bytes = curve.frame_bytes),
+            &curve.verdict,
+        )
+    });
+    outcome.burst.iter().for_each(|cell| {
+        add(
+            said!(lang, "device-verdict-bursts", "bursts, {frame_bytes} bytes", frame_bytes = cell.frame_bytes),
+            &cell.verdict,
+        )
+    });
+    outcome.recovery.iter().for_each(|cell| {
+        add(
+            said!(lang, "device-verdict-recovery", "recovery, {frame_bytes} bytes", frame_bytes = cell.frame_bytes),
+            &cell.verdict,
+        )
+    });
     outcome.addresses.iter().for_each(|table| add(String::from("addresses"), &table.verdict));
     outcome.hosts.iter().for_each(|table| add(String::from("hosts"), &table.verdict));
     all
@@ -333,13 +400,17 @@ fn method(lang: Language, plan: &DevicePlan) -> Vec<String> {
     }
     all.push(said!(
         lang,
-        "device-method-trials",
+        "device-method-trials", "The trials of a search took {search_time}, those that decide {final_time}; stragglers were waited for {settle} \
+         after each.",
         search_time = plan.search_time,
         final_time = plan.final_time,
         settle = plan.settle
     ));
     all.extend(neighbours::method(lang, &plan.test));
-    all.push(said!(lang, "device-method-figures"));
+    all.push(said!(lang, "device-method-figures", "Throughput is the highest rate at which no frame was lost (RFC 1242 section 3.17); frames and bits count the \
+         FCS, not preamble and gap. Latency runs from the moment a frame is given to the sending port to the moment the \
+         receiving port has it: the device's store-and-forward latency (RFC 1242 section 3.8) and what the two ports \
+         add."));
     all
 }
 

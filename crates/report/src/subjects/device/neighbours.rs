@@ -1,6 +1,8 @@
 //! The neighbours that a router holds, and what becomes of more, the same for every form of report.
 
-use crate::blocks::table::{Column, Table};
+use crate::blocks::columns;
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{grouped, nanos, per_second, percent};
 use crate::language::Language;
 use crate::said;
@@ -19,15 +21,16 @@ fn time(latency: Option<&Latency>, figure: fn(&Latency) -> u64) -> Option<String
 
 fn held(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
-        Column::new("column-frame"),
-        Column::new("column-held"),
-        Column::new("column-lost-at"),
-        Column::new("column-tried").ranked(2),
-        Column::new("column-shown-at").ranked(3),
-        Column::new("column-asked-at").ranked(2),
-        Column::new("column-held-frame-p50").ranked(1),
-        Column::new("column-frame-p99").ranked(1),
-        Column::new("column-neighbours-limit"),
+        columns::FRAME,
+        column!("column-held", "held", "the most hosts behind the second port that were all reached without loss"),
+        column!("column-lost-at", "lost at", "the fewest of which some were not reached"),
+        column!("column-tried", "tried", "the most hosts that were tried").ranked(2),
+        column!("column-shown-at", "shown at", "maximum rate at which hosts were shown to the router, hosts a second")
+            .ranked(3),
+        column!("column-asked-at", "asked at", "rate of the frames that checked them, frames a second").ranked(2),
+        column!("column-held-frame-p50", "p50", "median latency of frames to the held hosts").ranked(1),
+        columns::FRAME_P99.ranked(1),
+        column!("column-neighbours-limit", "limit", "what limited the number"),
     ];
     let row = |found: &NeighbourTable| {
         let hosts = grouped(found.held.into());
@@ -35,7 +38,7 @@ fn held(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             Some(found.frame_bytes.to_string()),
             Some(match found.bound {
                 _ if !found.firmness.is_firm() => firmness::shown(hosts, found.firmness),
-                Some(_) => said!(lang, "device-at-least", entries = hosts),
+                Some(_) => said!(lang, "device-at-least", "at least {entries}", entries = hosts),
                 None => hosts,
             }),
             found.lost_at.map(|count| grouped(count.into())),
@@ -44,23 +47,31 @@ fn held(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             per_second(found.frames_per_s).map(|rate| format!("{rate}/s")),
             time(found.latency_ns.as_ref(), |latency| latency.p50),
             time(found.latency_ns.as_ref(), |latency| latency.p99),
-            Some(lang.named("limit", found.limit)),
+            Some(lang.text(found.limit.text())),
         ]
     };
-    Table::filled(said!(lang, "neighbours-caption-held"), columns, outcome.hosts.iter().map(row).collect())
+    Table::filled(
+        said!(lang, "neighbours-caption-held", "Neighbours that the router holds"),
+        columns,
+        outcome.hosts.iter().map(row).collect(),
+    )
 }
 
 fn past(lang: Language, outcome: &DeviceFound) -> Option<Table> {
     let columns = vec![
-        Column::new("column-hosts"),
-        Column::new("column-device-lost-2"),
-        Column::new("column-neighbours-flooded").ranked(2),
-        Column::new("column-reached-p50"),
-        Column::new("column-reached-p99"),
-        Column::new("column-held-p50").ranked(3),
-        Column::new("column-held-p99").ranked(2),
-        Column::new("column-neighbours-recovery"),
-        Column::new("column-lost-then").ranked(1),
+        column!("column-hosts", "hosts", "how many were addressed, those held among them"),
+        columns::DEVICE_LOST_2,
+        column!("column-neighbours-flooded", "flooded", "copies that arrived at the third port").ranked(2),
+        column!("column-reached-p50", "p50", "median latency of the frames that arrived"),
+        column!("column-reached-p99", "p99", "99th percentile of their latency"),
+        column!("column-held-p50", "held: p50", "p50 of the held hosts alone, just before").ranked(3),
+        column!("column-held-p99", "held: p99", "p99 of the held hosts alone, just before").ranked(2),
+        column!(
+            "column-neighbours-recovery",
+            "recovery",
+            "how long held hosts were still lost after the others had fallen silent"
+        ),
+        column!("column-lost-then", "lost then", "frames to held hosts that were lost in that time").ranked(1),
     ];
     let row = |past: &PastNeighbours| {
         vec![
@@ -76,13 +87,21 @@ fn past(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         ]
     };
     let rows = outcome.hosts.iter().flat_map(|found| &found.past).map(row);
-    Table::filled(said!(lang, "neighbours-caption-past"), columns, rows.collect())
+    Table::filled(said!(lang, "neighbours-caption-past", "More hosts than the router holds"), columns, rows.collect())
 }
 
 /// Returns the method in a sentence.
 pub(crate) fn method(lang: Language, test: &DeviceTest) -> Option<String> {
     let DeviceTest::Hosts { learn_rate, rate, .. } = test else { return None };
-    Some(said!(lang, "neighbours-method", learn_rate = grouped(learn_rate.get()), value = grouped(rate.get())))
+    Some(said!(
+        lang,
+        "neighbours-method",
+        "The hosts had consecutive addresses and an Ethernet address each, and the tester answered for them. Each was \
+         addressed three times, at most {learn_rate} hosts a second. Then frames were sent to them in turn, {value} \
+         frames a second. Hosts count as held if every one of these frames arrived, and none elsewhere.",
+        learn_rate = grouped(learn_rate.get()),
+        value = grouped(rate.get())
+    ))
 }
 
 /// Columns that [`csv_rows`] adds to those of every device test.

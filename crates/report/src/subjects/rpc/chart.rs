@@ -3,7 +3,8 @@
 use crate::blocks::axis::{Axis, Scale, size_ticks};
 use crate::blocks::chart::{Chart, SERIES};
 use crate::blocks::drawing::{Drawing, Point, Series};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{grouped, per_second, plain, rate, spread};
 use crate::language::Language;
 use crate::said;
@@ -39,23 +40,32 @@ pub(crate) fn chart(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
     let low = *sizes.first()? as f64 / 1.12;
     let high = *sizes.last()? as f64 * 1.12;
     let x = Axis {
-        title: said!(lang, "rpc-chart-axis-unit"),
+        title: said!(lang, "rpc-chart-axis-unit", "unit of data, bytes (logarithmic)"),
         scale: Scale::Log(low, high),
         ticks: size_ticks(&sizes, low, high),
     };
     let line_bps = all().filter_map(|(result, ..)| Some(result.limit()?.line_bps.get() as f64)).reduce(f64::min);
     let highest = all().map(|(.., payload)| payload.high).chain(line_bps).fold(0.0, f64::max);
-    let y = Axis::rate(lang, said!(lang, "rpc-chart-axis-data"), "bit/s", highest);
+    let y = Axis::rate(lang, said!(lang, "rpc-chart-axis-data", "data of the calls"), "bit/s", highest);
     let mut series = Vec::new();
     let mut legend = Vec::new();
     if let Some(line_bps) = line_bps {
-        legend.push(("limit", said!(lang, "rpc-chart-legend-line", line_bps = rate(line_bps, "bit/s")?)));
+        legend.push((
+            "limit",
+            said!(lang, "rpc-chart-legend-line", "the line: {line_bps}", line_bps = rate(line_bps, "bit/s")?),
+        ));
         series.push(Series { class: "limit", line: vec![(low, line_bps), (high, line_bps)], points: Vec::new() });
     }
     for (class, line) in SERIES.into_iter().zip(&lines) {
         legend.push((
             class,
-            said!(lang, "rpc-chart-legend-calls", call = lang.named("call", line.call), transport = line.transport),
+            said!(
+                lang,
+                "rpc-chart-legend-calls",
+                "{call} over {transport}, median; bars from lowest to highest run",
+                call = lang.text(line.call.text()),
+                transport = line.transport
+            ),
         ));
         let point = |(result, calls, payload): &(&Measurement, &RpcFigures, &Summary)| Point {
             x: calls.flow.message_bytes as f64,
@@ -66,7 +76,7 @@ pub(crate) fn chart(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
         // What lies between two sizes was not measured.
         series.push(Series { class, line: Vec::new(), points: line.results.iter().map(point).collect() });
     }
-    let title = said!(lang, "rpc-chart-title");
+    let title = said!(lang, "rpc-chart-title", "RPC throughput by unit of data");
     let row = |(result, calls, payload): &(&Measurement, &RpcFigures, &Summary)| {
         vec![
             Some(plain(&result.name)),
@@ -80,12 +90,12 @@ pub(crate) fn chart(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
     let table = Table {
         caption: title.clone(),
         columns: vec![
-            Column::new("column-calls"),
-            Column::new("column-unit-b"),
-            Column::new("column-data"),
-            Column::new("column-rpc-chart-lowest-run"),
-            Column::new("column-rpc-chart-highest-run"),
-            Column::new("column-rpc-chart-calls-s"),
+            column!("column-calls", "calls", "name of the result"),
+            column!("column-unit-b", "unit, B", "bytes of data that a call carries"),
+            column!("column-data", "data", "data of the calls a second, median of the runs"),
+            column!("column-rpc-chart-lowest-run", "lowest run", "data of the lowest run"),
+            column!("column-rpc-chart-highest-run", "highest run", "data of the highest run"),
+            column!("column-rpc-chart-calls-s", "calls/s", "calls answered a second"),
         ],
         rows: all().map(row).collect(),
     };
@@ -95,6 +105,13 @@ pub(crate) fn chart(lang: Language, flows: &[&Measurement]) -> Option<Chart> {
 /// Returns the text of a point.
 fn label(lang: Language, result: &Measurement, payload: &Summary) -> String {
     let bits = |value| rate(value, "bit/s");
-    let shown = bits(payload.median).unwrap_or_else(|| said!(lang, "charts-no-figure"));
-    said!(lang, "rpc-chart-point", name = plain(&result.name), shown = shown, payload = spread(lang, payload, bits))
+    let shown = bits(payload.median).unwrap_or_else(|| said!(lang, "charts-no-figure", "no figure"));
+    said!(
+        lang,
+        "rpc-chart-point",
+        "{name}: {shown} of data ({payload})",
+        name = plain(&result.name),
+        shown = shown,
+        payload = spread(lang, payload, bits)
+    )
 }

@@ -2,8 +2,10 @@
 
 use crate::blocks::axis::{Axis, Scale, lowest, rate_axis, size_ticks};
 use crate::blocks::chart::{Chart, SERIES};
+use crate::blocks::columns;
 use crate::blocks::drawing::{Bar, Drawing, Point, Segment, Series, reach};
-use crate::blocks::table::{Column, Table};
+use crate::blocks::table::Table;
+use crate::column;
 use crate::figures::{counted_share, grouped, percent, plain, rate, spread};
 use crate::language::Language;
 use crate::said;
@@ -55,18 +57,19 @@ fn sweeps<'a>(flows: &[&'a Measurement]) -> (Vec<Vec<Stream<'a>>>, Vec<Stream<'a
 fn sweep(lang: Language, results: &[Stream<'_>]) -> Chart {
     let first = results[0];
     let way = match first.figures.direction {
-        Direction::Receive => said!(lang, "charts-title-receiving"),
-        Direction::Both => said!(lang, "charts-title-both-ways"),
+        Direction::Receive => said!(lang, "charts-title-receiving", ", receiving"),
+        Direction::Both => said!(lang, "charts-title-both-ways", ", both ways"),
         Direction::Send => String::new(),
     };
     let flows = if first.figures.flow.flows > 1 {
-        said!(lang, "charts-title-flows", flows = first.figures.flow.flows)
+        said!(lang, "charts-title-flows", ", {flows} flows", flows = first.figures.flow.flows)
     } else {
         String::new()
     };
     let title = said!(
         lang,
         "charts-title-sweep",
+        "{transport} over IPv{ip} by message size{way}{flows}",
         transport = first.figures.flow.transport,
         ip = u8::from(first.figures.flow.ip),
         way = way,
@@ -78,13 +81,14 @@ fn sweep(lang: Language, results: &[Stream<'_>]) -> Chart {
     let mut legend = vec![];
     let theory = theory(results);
     if !theory.is_empty() {
-        legend.push(("limit", said!(lang, "charts-legend-link-limit")));
+        legend.push(("limit", said!(lang, "charts-legend-link-limit", "what the link can carry at this message size")));
         let point = |m: Stream<'_>| {
             let limit = m.figures.flow.limit.as_ref()?;
             let most = limit.payload_bps.get() as f64;
             let label = said!(
                 lang,
                 "charts-point-link-limit-at-size",
+                "{message_bytes} B messages: a link of {line_bps} can carry {most} payload",
                 message_bytes = grouped(m.figures.flow.message_bytes),
                 line_bps = limit.line_bps,
                 most = bits(most)?
@@ -101,12 +105,14 @@ fn sweep(lang: Language, results: &[Stream<'_>]) -> Chart {
         |m: Stream<'_>| m.result.tester_limit.as_ref().map(|c| c.reached.median).filter(|reached| reached.is_finite());
     let limits: Vec<(f64, f64)> = results.iter().filter_map(|m| Some((size(*m), tester_limit(*m)?))).collect();
     if !limits.is_empty() {
-        legend.push(("tester", said!(lang, "charts-legend-tester-limit")));
+        legend
+            .push(("tester", said!(lang, "charts-legend-tester-limit", "what the tester reaches without the device")));
         let point = |m: Stream<'_>| {
             let reached = tester_limit(m)?;
             let label = said!(
                 lang,
                 "charts-point-tester-limit-at-size",
+                "{message_bytes} B messages: the tester reaches {reached} without the device",
                 message_bytes = grouped(m.figures.flow.message_bytes),
                 reached = bits(reached)?
             );
@@ -119,7 +125,10 @@ fn sweep(lang: Language, results: &[Stream<'_>]) -> Chart {
             points: results.iter().copied().filter_map(point).collect(),
         });
     }
-    legend.push(("s0", said!(lang, "charts-legend-payload-line")));
+    legend.push((
+        "s0",
+        said!(lang, "charts-legend-payload-line", "payload at the receiver, median; bars from lowest to highest run"),
+    ));
     series.push(Series {
         class: SERIES[0],
         line: Vec::new(),
@@ -133,7 +142,7 @@ fn sweep(lang: Language, results: &[Stream<'_>]) -> Chart {
     let highest = series.iter().flat_map(drawn).fold(0.0, f64::max);
     let y = rate_axis(
         lang,
-        said!(lang, "charts-axis-payload"),
+        said!(lang, "charts-axis-payload", "payload at the receiver"),
         "bit/s",
         lowest(results.iter().map(|result| payload(*result))),
         results.iter().filter_map(|m| runs(*m)).map(|(_, high)| high).fold(highest, f64::max),
@@ -141,7 +150,7 @@ fn sweep(lang: Language, results: &[Stream<'_>]) -> Chart {
     let low = size(first) / 1.12;
     let high = size(results[results.len() - 1]) * 1.12;
     let x = Axis {
-        title: said!(lang, "charts-axis-message"),
+        title: said!(lang, "charts-axis-message", "message, bytes (logarithmic)"),
         scale: Scale::Log(low, high),
         ticks: size_ticks(&results.iter().map(|m| m.figures.flow.message_bytes).collect::<Vec<_>>(), low, high),
     };
@@ -191,13 +200,13 @@ fn figures_table(caption: &str, results: &[Stream<'_>]) -> Table {
     Table {
         caption: caption.to_owned(),
         columns: vec![
-            Column::new("column-stream"),
-            Column::new("column-message-b"),
-            Column::new("column-charts-payload"),
-            Column::new("column-lowest-run"),
-            Column::new("column-highest-run"),
-            Column::new("column-link-limit"),
-            Column::new("column-tester"),
+            columns::STREAM,
+            column!("column-message-b", "message, B", "bytes of a message"),
+            columns::CHARTS_PAYLOAD,
+            column!("column-lowest-run", "lowest run", "payload of the lowest run"),
+            column!("column-highest-run", "highest run", "payload of the highest run"),
+            column!("column-link-limit", "link limit", "what the link can carry at this message size"),
+            columns::TESTER,
         ],
         rows: results.iter().copied().map(row).collect(),
     }
@@ -208,13 +217,17 @@ fn throughputs(lang: Language, results: &[Stream<'_>]) -> Option<Chart> {
     if results.is_empty() {
         return None;
     }
-    let title = said!(lang, "charts-title-throughput");
-    let mut legend = vec![("s0", said!(lang, "charts-legend-payload-bar"))];
+    let title = said!(lang, "charts-title-throughput", "Throughput of streams");
+    let mut legend = vec![(
+        "s0",
+        said!(lang, "charts-legend-payload-bar", "payload at the receiver, median; whisker from lowest to highest run"),
+    )];
     if results.iter().any(|m| m.figures.flow.limit.is_some()) {
-        legend.push(("limit", said!(lang, "charts-legend-link-limit")));
+        legend.push(("limit", said!(lang, "charts-legend-link-limit", "what the link can carry at this message size")));
     }
     if results.iter().any(|m| m.result.tester_limit.is_some()) {
-        legend.push(("tester", said!(lang, "charts-legend-tester-limit")));
+        legend
+            .push(("tester", said!(lang, "charts-legend-tester-limit", "what the tester reaches without the device")));
     }
     let bar = |m: Stream<'_>| {
         let limit = m.figures.flow.limit.as_ref().and_then(|limit| {
@@ -222,6 +235,7 @@ fn throughputs(lang: Language, results: &[Stream<'_>]) -> Option<Chart> {
             let label = said!(
                 lang,
                 "charts-point-link-limit",
+                "{name}: a link of {line_bps} can carry {most} payload",
                 name = plain(&m.result.name),
                 line_bps = limit.line_bps,
                 most = bits(most)?
@@ -232,6 +246,7 @@ fn throughputs(lang: Language, results: &[Stream<'_>]) -> Option<Chart> {
             let label = said!(
                 lang,
                 "charts-point-tester-limit",
+                "{name}: the tester reaches {median} without the device",
                 name = plain(&m.result.name),
                 median = bits(tester_limit.reached.median)?
             );
@@ -247,7 +262,7 @@ fn throughputs(lang: Language, results: &[Stream<'_>]) -> Option<Chart> {
     };
     let bars: Vec<Bar> = results.iter().copied().map(bar).collect();
     let low = lowest(results.iter().map(|result| payload(*result)));
-    let x = rate_axis(lang, said!(lang, "charts-axis-payload"), "bit/s", low, reach(&bars));
+    let x = rate_axis(lang, said!(lang, "charts-axis-payload", "payload at the receiver"), "bit/s", low, reach(&bars));
     Some(Chart { drawing: Drawing::Bars { x, bars }, table: figures_table(&title, results), title, legend })
 }
 
@@ -271,15 +286,21 @@ fn said(lang: Language, stream: Stream<'_>) -> String {
     let Stream { result, figures } = stream;
     let mut text = plain(&result.name);
     let payload_bps = &figures.received.payload_bps;
-    let shown = bits(payload_bps.median).unwrap_or_else(|| said!(lang, "charts-no-figure"));
-    text.push_str(&said!(lang, "charts-point-payload", shown = shown, payload_bps = spread(lang, payload_bps, bits)));
+    let shown = bits(payload_bps.median).unwrap_or_else(|| said!(lang, "charts-no-figure", "no figure"));
+    text.push_str(&said!(
+        lang,
+        "charts-point-payload",
+        ": {shown} payload at the receiver ({payload_bps})",
+        shown = shown,
+        payload_bps = spread(lang, payload_bps, bits)
+    ));
     if let Some(share) = result.limit().and_then(|limit| percent(limit.share)) {
-        text.push_str(&said!(lang, "charts-point-of-link", share = share));
+        text.push_str(&said!(lang, "charts-point-of-link", ", {share} of what the link can carry", share = share));
     }
     if let Some(loss) = result.loss().filter(|loss| loss.lost > 0)
         && let Some(share) = counted_share(Ratio::new(loss.lost, loss.of))
     {
-        text.push_str(&said!(lang, "charts-point-lost", share = share));
+        text.push_str(&said!(lang, "charts-point-lost", ", {share} of datagrams lost", share = share));
     }
     text
 }

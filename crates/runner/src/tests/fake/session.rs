@@ -5,8 +5,8 @@ use crate::OpenSession;
 use futures_util::future::BoxFuture;
 use linerate_control::AgentError;
 use linerate_model::{
-    Assignment, CoreUse, Endpoints, FailureKind, HostCounts, HostName, LinkId, Meter, Order, Ready, SessionFailure,
-    SessionProgress, Stage, Task, TaskKind, Warmup,
+    Assignment, CoreUse, Endpoints, FailureKind, HostCounts, HostName, LinkId, Meter, Order, Preparation, Ready,
+    SessionFailure, SessionProgress, Stage, Task, TaskKind, Warmup,
 };
 use linerate_units::Nanos;
 use std::net::SocketAddr;
@@ -257,7 +257,7 @@ impl FakeSession {
 
     fn stage_of(&self, step: Step) -> Stage {
         match step {
-            Step::Preparing => Stage::Preparing { doing: "what it needs".into() },
+            Step::Preparing => Stage::Preparing { doing: Some(Preparation::MakingFiles) },
             Step::Listening => {
                 let endpoint = |at: usize, address| SocketAddr::new(address, 5_000 + at as u16);
                 let links = self.assignment.listens().enumerate();
