@@ -10,6 +10,7 @@ age-less-than-a-minute = 1 分未満
 age-minutes = { $minutes } 分
 age-one-minute = 1 分
 answer-more = 続き: -v、`linerate explain`、`linerate report`。記録 { $id }
+answer-not-kept = 続き: -v。記録は保存されていません。--out FILE.json で書き出せます。
 answer-runs = { $name } の推移、回ごと
 answer-runs-scale = 0 ～ { $highest }
 attempts-failed = { $all } 回の試行のうち { $failed } 回が失敗しました。
