@@ -1819,6 +1819,7 @@ results-operations = 毎秒 { $rate } 操作（{ $runs }）。
 results-reordered = { $reordered } 個が後から送られたものより遅く届きました
 results-stream = 受信側のペイロードは { $payload }（{ $runs }）です。
 results-stream-both = 受信側のペイロードは双方向の合計で { $payload }（{ $runs }）です。
+results-stream-each-way = { $from } から { $to }: { $there }。{ $to } から { $from }: { $back }。
 results-stream-paths = 受信側のペイロードは全経路の合計で { $payload }（{ $runs }）です。
 results-tester-limit = これはテスターの限界（{ $limit }）の { $share } です。
 results-tester-limit-loopback = { $limit }、各ホストのループバックによる上限の見積もり
