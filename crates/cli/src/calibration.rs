@@ -60,13 +60,15 @@ impl CalibrationOption {
     ///
     /// # Errors
     /// There is no such record, it is no calibration, or it did not run to its end.
-    pub(crate) fn named(&self, store: &Store) -> Result<Option<Record>, Failure> {
+    pub(crate) fn named(&self, store: Option<&Store>) -> Result<Option<Record>, Failure> {
         let CalibrationChoice::Record(name) = &self.calibration else { return Ok(None) };
         let refused = |why: String| {
             Failure::usage(format!(
                 "--calibration {name}: {why}; `linerate calibrate` makes a calibration, and `linerate results list --filter {KIND}` lists them"
             ))
         };
+        let store = store
+            .ok_or_else(|| refused(String::from("it is read from the store, and this run has none (--no-store)")))?;
         let unread = |error: StoreError| match error {
             StoreError::Unknown { .. } | StoreError::Ambiguous { .. } => refused(error.to_string()),
             error => Failure::measure(error),
@@ -103,7 +105,7 @@ impl CalibrationOption {
         let run = Uncalibrated { plan, hosts: &hosts, interfaces: &interfaces, now_unix_ns };
         match named {
             Some(record) => of_named(record, &run),
-            None => found(&asked.store, run),
+            None => asked.store.as_ref().map_or_else(|| Ok(Vec::new()), |store| found(store, run)),
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::run_display::RunDisplay;
 use crate::tui::{self, Display};
 use linerate_method::{Expectation, Metric};
 use linerate_model::{Goal, Host, Password, Plan, Record, Sampling};
+use linerate_report::Style;
 use linerate_runner::{Agents as _, DeviceWatch, Ended, Event, Origin, Resumed, Run};
 use linerate_store::Store;
 use linerate_units::Nanos;
@@ -41,7 +42,8 @@ pub(crate) async fn reach(
 /// Who asks for a run, where it is kept, and the run that it goes on with.
 pub(crate) struct RunRequest {
     pub(crate) origin: Origin,
-    pub(crate) store: Store,
+    /// `None` keeps no record.
+    pub(crate) store: Option<Store>,
     /// Time from one sample of a trial to the next.
     sampling_period: Nanos,
     /// Each result is printed in a line when it is known, also that of a calibration.
@@ -99,8 +101,11 @@ impl RunRequest {
         if results.tui {
             tui::check()?;
         }
-        let store = results.store.open()?;
-        let resumed = results.resume.as_deref().map(|name| resume::find(&store, name)).transpose()?;
+        let store = results.open_store()?;
+        let resumed = match (&store, &results.resume) {
+            (Some(store), Some(name)) => Some(resume::find(store, name)?),
+            _ => None,
+        };
         expectations::begin(results)?;
         Ok(Self {
             origin: origin(results),
@@ -139,12 +144,12 @@ impl RunRequest {
         beside: Beside,
         cancel: watch::Receiver<bool>,
     ) -> Result<Ended, Failure> {
-        let resumed = match &self.resumed {
-            Some(stored) => {
+        let resumed = match (&self.store, &self.resumed) {
+            (Some(store), Some(stored)) => {
                 plan.calibrated.clone_from(&stored.plan.calibrated);
-                Some(resume::take_up(&self.store, stored, &plan)?)
+                Some(resume::take_up(store, stored, &plan)?)
             }
-            None => None,
+            _ => None,
         };
         self.execute(plan, self.origin.clone(), agents, beside, resumed, cancel).await
     }
@@ -173,14 +178,16 @@ impl RunRequest {
         resumed: Option<Resumed<'_>>,
         cancel: watch::Receiver<bool>,
     ) -> Result<Ended, Failure> {
-        let (bench, agents, store) = (agents.bench(), &agents.control, Some(&self.store));
+        let (bench, agents, store) = (agents.bench(), &agents.control, self.store.as_ref());
         let (stop, stopped) = or_stopped(cancel);
         let mut display = self.display(&plan, agents.hosts(), stop)?;
         let sampling_period = self.sampling_period;
         let run = Run { plan, origin, sampling_period, agents, store, password, device, bench, resumed };
         let mut feed = Feed::new();
         let note = &mut |event: Event<'_>| {
-            feed.note(&self.store, &event);
+            if let Some(store) = &self.store {
+                feed.note(store, &event);
+            }
             display.note(&event);
         };
         let ended = run.execute(note, stopped).await;
@@ -234,25 +241,37 @@ pub(crate) fn conclude(ended: &Ended, results: &Results) -> Result<(), Failure> 
     }
     let records = std::slice::from_ref(&ended.record);
     let judged = expectations::tell(records, results, ended.failure.is_none());
-    show(records, results, failed).and(judged)
+    show(records, results, ended.kept, failed).and(judged)
 }
 
-/// Shows records that one command made, and writes their report. Why a run ended early matters more than a report that could not be
+/// Shows records that one command made, and writes their report. `kept` says whether they are in the store. Why a run ended early matters more than a report that could not be
 /// written.
 pub(crate) fn show(
     records: &[Record],
     results: &Results,
+    kept: bool,
     failed: impl Fn() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let counted = records.iter().any(has_counted);
     if results.json {
         print(&linerate_report::json(records));
     } else if results.are_text() && counted {
-        let shown = if results.verbose { linerate_report::text } else { linerate_report::answer };
-        print(&shown(records, &style()));
+        let style = style();
+        print(&match (results.verbose, kept) {
+            (true, _) => linerate_report::text(records, &style),
+            (false, true) => answer(records, &style),
+            (false, false) => {
+                format!("{}\n{}", linerate_report::answer(records, &style), linerate_report::not_kept(&style))
+            }
+        });
     }
     let written = write_out(records, results);
     failed().and(written)
+}
+
+/// Returns the answer of records in the store, and where there is more of them.
+pub(crate) fn answer(records: &[Record], style: &Style) -> String {
+    format!("{}\n{}", linerate_report::answer(records, style), linerate_report::more(records, style))
 }
 
 /// Writes the report of records, where one was asked for and something was measured.

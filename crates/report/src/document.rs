@@ -51,8 +51,6 @@ pub struct Document {
     pub about: String,
     /// In the order in which a reader wants them.
     pub sections: Vec<Section>,
-    /// Ids of the records.
-    pub(crate) ids: Vec<String>,
     /// Course of each result, of a single record.
     pub(crate) sparks: Vec<Spark>,
 }
@@ -91,7 +89,6 @@ pub fn document(language: Language, records: &[Record]) -> Document {
         title: titles.join("; "),
         about: about.unwrap_or_default(),
         sections,
-        ids: records.iter().map(|record| figures::plain(&record.id.0)).collect(),
         sparks: if let [record] = records { sparks::sparks(language, record) } else { Vec::new() },
     }
 }

@@ -33,7 +33,7 @@ pub use forms::markdown::markdown;
 pub use forms::page::Style;
 pub use forms::page_shell::Link;
 pub use forms::picture::{Picture, pictures};
-pub use forms::text::{answer, text};
+pub use forms::text::{answer, more, not_kept, text};
 pub use language::{Argument, Held, Language, UnknownLanguage};
 pub use records::Records;
 pub use reports::comparison::{comparison, comparison_charts, comparison_html};

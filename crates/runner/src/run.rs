@@ -67,6 +67,8 @@ pub struct Ended {
     pub record: Record,
     /// Reason for an early end, or for not keeping the record.
     pub failure: Option<RunError>,
+    /// Whether the record is in the store.
+    pub kept: bool,
 }
 
 impl Run<'_> {
@@ -170,7 +172,7 @@ impl Run<'_> {
             (failure, stored) => failure.or(stored.map(RunError::Store)),
         };
         on_event(Event::Concluded { record: &record, failure: failure.as_ref() });
-        Ended { record, failure }
+        Ended { record, failure, kept: self.store.is_some() }
     }
 
     /// Makes one attempt. If it ends early, every session is closed before this returns, and a caveat for each thing

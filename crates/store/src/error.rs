@@ -171,6 +171,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Returns whether the place cannot hold a store: no home, or a folder or file that cannot be made or written.
+    pub fn is_of_place(&self) -> bool {
+        matches!(self, Self::NoHome | Self::Folder { .. } | Self::NotWritable { .. })
+    }
+
     /// What SQLite's error on the store at `path` means to its user.
     pub(crate) fn of(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();

@@ -225,7 +225,8 @@ impl Opening<'_> {
                 }
             }
         }
-        Err(self.unanswered(&"no answer"))
+        let port = self.server.port();
+        Err(self.unanswered(&format!("no answer by UDP; a firewall may drop UDP to or from port {port}")))
     }
 
     fn unanswered(&self, reason: &dyn std::fmt::Display) -> StreamError {

@@ -68,7 +68,7 @@ pub(crate) async fn run(bench: Bench, results: &Results, cancel: watch::Receiver
     let judged = expectations::tell(&runs.records, &results, has_ended);
     let shown = match results.are_text() {
         true => runs.conclude(&results),
-        false => show(&runs.records, &results, || runs.failed()),
+        false => show(&runs.records, &results, asked.store.is_some(), || runs.failed()),
     };
     all.and(shown).and(judged)
 }

@@ -454,10 +454,11 @@ impl Common {
                 DeviceTest::Echo { target } => self.echo_plan(target, &ports, &agents).await?,
                 test => self.plan(test, &ports, &agents).await?,
             };
-            let calibrated = if calibrated.is_empty() && has_tester_limit(&device_plan.test) {
-                calibrated_for(&device_plan, &asked.store)?
-            } else {
-                calibrated
+            let calibrated = match &asked.store {
+                Some(store) if calibrated.is_empty() && has_tester_limit(&device_plan.test) => {
+                    calibrated_for(&device_plan, store)?
+                }
+                _ => calibrated,
             };
             let plan = Plan { calibrated, ..Plan::of(Goal::Device(device_plan)) };
             asked.run(plan, &agents, Beside { device, ..Beside::default() }, cancel).await

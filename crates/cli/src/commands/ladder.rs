@@ -75,7 +75,7 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
     let unknown = Planned::Missing(String::new());
     let asked =
         RunRequest::of_plan(&arguments.results, &arguments.plan(path, USUAL_MTU, unknown).map_err(Failure::usage)?)?;
-    let named = arguments.calibration.named(&asked.store)?;
+    let named = arguments.calibration.named(asked.store.as_ref())?;
     let agents = reach(&book, &hosts, cancel.clone()).await?;
     let mtu = agents.control.path_mtu(path, arguments.sockets.ip()).unwrap_or(USUAL_MTU);
     let frames = frames([&pair[0], &pair[1]], path, arguments.frames(), &agents).await;

@@ -19,7 +19,7 @@ pub(crate) async fn measure(
     cancel: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
     let asked = RunRequest::of_plan(results, &plan)?;
-    let named = calibration.named(&asked.store)?;
+    let named = calibration.named(asked.store.as_ref())?;
     let agents = reach(&book, hosts, cancel.clone()).await?;
     let ended = match calibration.limits(named.as_ref(), &plan, &asked, &agents) {
         Ok(calibrated) => asked.run(Plan { calibrated, ..plan }, &agents, beside, cancel).await,

@@ -2,6 +2,7 @@
 
 use super::report;
 use crate::exit::Failure;
+use crate::measure::answer;
 use crate::options::StorePath;
 use crate::output::{counted, language, print, say, style};
 use clap::Subcommand;
@@ -137,7 +138,7 @@ fn show(record: Option<&str>, json: bool, verbose: bool, path: &StorePath) -> Re
     print(&match (json, verbose) {
         (true, _) => linerate_report::json(&records),
         (false, true) => linerate_report::text(&records, &style()),
-        (false, false) => linerate_report::answer(&records, &style()),
+        (false, false) => answer(&records, &style()),
     });
     Ok(())
 }

@@ -232,7 +232,7 @@ pub(crate) async fn run(
     }
     let plan = |mtu| arguments.plan(&paths, iperf3.as_ref(), mtu).map_err(Failure::usage);
     let asked = RunRequest::of_plan(&arguments.results, &plan(USUAL_MTU)?)?;
-    let named = arguments.calibration.named(&asked.store)?;
+    let named = arguments.calibration.named(asked.store.as_ref())?;
     let password = arguments.user.password(&mut cancel).await?;
     let beside = Beside { password, ..Beside::default() };
     let agents = reach(&book, &hosts, cancel.clone()).await?;

@@ -1,6 +1,7 @@
 //! What becomes of results: how they are shown, judged and kept.
 
 use crate::exit::Failure;
+use crate::output::say;
 use clap::Args;
 use linerate_method::{Expectation, Metric};
 use linerate_model::Sampling;
@@ -69,6 +70,12 @@ pub(crate) struct Results {
     #[command(flatten)]
     pub(crate) store: StorePath,
 
+    /// Keep no record
+    ///
+    /// The result is printed, and written by --out, but linerate does not store it. Earlier calibrations are not read.
+    #[arg(long, conflicts_with_all = ["store", "resume"], hide_short_help = true)]
+    pub(crate) no_store: bool,
+
     /// The run of a study, if it is one; the study shows its results.
     #[arg(skip)]
     pub(crate) of_study: Option<Origin>,
@@ -82,6 +89,23 @@ impl Results {
     /// Whether results are printed as text.
     pub(crate) fn are_text(&self) -> bool {
         !self.json && !self.json_stream
+    }
+
+    /// Opens the store, `None` if the run is not kept: as asked, or because the user's own store cannot be written.
+    ///
+    /// # Errors
+    /// A store that is named cannot be opened, or the user's own is damaged or of another format.
+    pub(crate) fn open_store(&self) -> Result<Option<Store>, Failure> {
+        if self.no_store {
+            return Ok(None);
+        }
+        match Store::open(self.store.file().as_deref()) {
+            Err(error) if error.is_of_place() && self.store.file().is_none() && self.resume.is_none() => {
+                say(&format!("linerate: the record of this run is not kept: {error}"));
+                Ok(None)
+            }
+            store => store.map(Some).map_err(Failure::measure),
+        }
     }
 }
 

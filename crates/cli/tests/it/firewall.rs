@@ -165,6 +165,8 @@ fn every_trial_runs_through_a_firewall_that_lets_two_ranges_through() {
     let (_agent, url) = server.serves(&place, "--listen 10.9.0.2:4747 --data-ports 6000-6009");
     let stopped = client.network.enter(|| place.run(&words(&format!("stream {url} {SHORT}")))).expect("entered");
     stopped.says(3, &["10.9.0.2"]);
+    let dropped = client.network.enter(|| place.run(&words(&format!("stream {url} --udp --rate 1Mbit/s {SHORT}"))));
+    dropped.expect("entered").says(3, &["no answer by UDP", "a firewall may drop UDP"]);
 }
 
 #[lab_test]

@@ -13,6 +13,26 @@ fn check_schema(record: &Value) {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
+const SHORT: [&str; 8] = ["stream", "local", "--time", "300ms", "--warmup", "10ms", "--repeats", "1"];
+
+#[test]
+fn a_run_is_measured_without_a_store() {
+    let place = TestFolder::new();
+    let asked = place.run(&[&SHORT[..], &["--no-store", "--out", "kept.json"]].concat());
+    assert_eq!(asked.code, Some(0), "{}", asked.err);
+    assert!(asked.out.contains("No record was kept") && !asked.out.contains("linerate explain"), "{}", asked.out);
+    assert!(place.path("kept.json").exists() && !place.path("results.db").exists());
+    // No folder can be made below /proc, whoever tries.
+    let mut command = place.command(&SHORT);
+    command.env_remove("LINERATE_STORE").env("XDG_DATA_HOME", "/proc/none");
+    let unwritable = place.start_command(command).end();
+    assert_eq!(unwritable.code, Some(0), "{}", unwritable.err);
+    assert!(unwritable.err.contains("the record of this run is not kept: cannot create"), "{}", unwritable.err);
+    assert!(unwritable.out.contains("No record was kept"), "{}", unwritable.out);
+    let named = place.run(&[&SHORT[..], &["--store", "/proc/none/results.db"]].concat());
+    assert_ne!(named.code, Some(0), "a store that is named must be there: {}", named.out);
+}
+
 #[test]
 fn every_promised_field_is_there() {
     let place = TestFolder::new();

@@ -2,6 +2,7 @@
 
 use crate::blocks::section::{Block, Depth};
 use crate::document::document;
+use crate::figures::plain;
 use crate::forms::page::{Page, Style, with_bars};
 use crate::records::Records;
 use crate::said;
@@ -20,7 +21,7 @@ pub fn text<'a>(records: impl Into<Records<'a>>, style: &Style) -> String {
 }
 
 /// The answer alone: each result with its figure and its limit, the doubts in a few words, the path in a line, the first table of
-/// each section, and where there is more. It ends with a newline.
+/// each section. It ends with a newline.
 pub fn answer<'a>(records: impl Into<Records<'a>>, style: &Style) -> String {
     let document = document(style.language, records.into().0);
     let mut page = Page::new(style);
@@ -36,15 +37,29 @@ pub fn answer<'a>(records: impl Into<Records<'a>>, style: &Style) -> String {
         }
         page.table(&with_bars(&table));
     }
-    page.blank();
+    page.finish(style.unicode)
+}
+
+/// Returns where there is more of records in the store; it ends with a newline.
+pub fn more<'a>(records: impl Into<Records<'a>>, style: &Style) -> String {
+    let ids: Vec<String> = records.into().0.iter().map(|record| plain(&record.id.0)).collect();
+    let mut page = Page::new(style);
     page.paragraph(
         "",
         &said!(
             style.language,
             "answer-more",
             "More: -v, `linerate explain`, `linerate report`. Record {id}",
-            id = document.ids.join(", ")
+            id = ids.join(", ")
         ),
     );
+    page.finish(style.unicode)
+}
+
+/// Returns where there is more of records that are not kept; it ends with a newline.
+pub fn not_kept(style: &Style) -> String {
+    let mut page = Page::new(style);
+    let more = said!(style.language, "answer-not-kept", "More: -v. No record was kept; --out FILE.json writes one.");
+    page.paragraph("", &more);
     page.finish(style.unicode)
 }

@@ -6,8 +6,7 @@ use linerate_model::{
     FrameHeaders, FrameLatency, FramePayload, FrameTesterLimit, Goal, Latency, Limit, LossCurve, LossPoint, Mac,
     Message, Outcome, Plan, PortPair, Record, RecordId, Throughput, Verdict,
 };
-use linerate_report::Language;
-use linerate_report::{csv, html, markdown};
+use linerate_report::{Language, Style, csv, html, markdown};
 use linerate_testsuite::page_outline::wide;
 use linerate_units::{FrameSize, Nanos, Ratio};
 
@@ -214,6 +213,20 @@ fn charts(page: &str) -> Vec<(String, Vec<String>)> {
     let figures = page.split("<figure>").skip(1).map(|rest| rest.split("</figure>").next().unwrap_or_default());
     // The picture of the path is no chart of figures.
     figures.filter(|figure| !figure.contains("class=\"path-picture\"")).map(chart).collect()
+}
+
+#[test]
+fn the_load_of_the_device_stands_in_every_table_at_80_columns() {
+    let load = |cpu| Some(DeviceLoad { cpu: Some(cpu), ..DeviceLoad::default() });
+    let mut record = record();
+    let Outcome::Device(outcome) = &mut record.outcome else { panic!("a device's") };
+    outcome.latency.iter_mut().for_each(|cell| cell.device_load = load(0.31));
+    outcome.loss.iter_mut().flat_map(|curve| &mut curve.points).for_each(|point| point.device_load = load(0.83));
+    let shown = linerate_report::text(&record, &Style { width: 80, ..Style::default() });
+    assert_eq!(shown.matches("device CPU").count(), 3, "{shown}");
+    for share in ["97.0 %", "31.0 %", "83.0 %"] {
+        assert!(shown.contains(share), "{share}: {shown}");
+    }
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn several_records_are_one_document() {
     assert_eq!(caveats(&twice), caveats(&of(streams)), "the same doubt of two records stands once");
 }
 
-/// What a terminal shows when a run ends: the answer, the doubts in a few words, the path, a table, and where there is more.
+/// What a terminal shows when a run ends: the answer, the doubts in a few words, the path, and a table.
 #[test]
 fn the_short_answer_fits_a_terminal() {
     let few = sample::udp_sweep();
@@ -136,13 +136,12 @@ fn the_short_answer_fits_a_terminal() {
         let rows = record.results.len().max(12);
         assert!(lines.len() <= 12 + rows, "{name}: {} lines\n{shown}", lines.len());
         assert!(lines.iter().all(|line| line.chars().count() <= 80), "{name}: {shown}");
-        let more = shown.split("More: -v").nth(1).unwrap_or_else(|| panic!("{name}: {shown}"));
+        let more = linerate_report::more(&record, &Default::default());
         assert!(more.split_whitespace().collect::<String>().contains(&record.id.0), "{name}: {shown}");
     }
     let shown = answer(&few, &Default::default());
     assert!(shown.lines().count() <= 24, "{shown}");
-    let parts =
-        ["Limits of the 4 results", "! both ends on one machine; runs differ widely", " > eth0 > ", "of link", "More:"];
+    let parts = ["Limits of the 4 results", "! both ends on one machine; runs differ widely", " > eth0 > ", "of link"];
     assert_in_order("udp_sweep", &shown, &parts.map(str::to_owned));
     // Why is behind -v.
     assert!(

@@ -170,6 +170,22 @@ fn colours_and_unicode_only_where_wanted() {
     }
 }
 
+#[test]
+fn the_answer_tells_both_directions_apart() {
+    let mut record = sample::tcp_directions();
+    record.results.drain(..2);
+    sample::flow(&mut record.results[0]).shares = [("a", "b", 9.41e8), ("b", "a", 6.2e8)]
+        .map(|(from, to, rate)| linerate_model::Share {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            main: sample::summary(rate, 0.01),
+            loss: None,
+        })
+        .to_vec();
+    let shown = answer(&record, &Style { width: 200, ..Style::default() });
+    assert!(shown.contains("a to b: 941 Mbit/s. b to a: 620 Mbit/s."), "{shown}");
+}
+
 /// A record whose names are attacks on each output.
 fn hostile() -> Record {
     let attack = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u{1b}[2J\u{202e}|`*_\"'&";

@@ -195,18 +195,18 @@ fn throughput(lang: Language, record: &Record, outcome: &DeviceFound) -> Option<
             "the highest rate at which no frame was lost, all directions together; of a goal, what was forwarded at its \
              bound"
         ),
-        column!("column-bits-s", "bits/s", "the same in bits of frames, FCS counted, preamble and gap not").ranked(2),
+        column!("column-bits-s", "bits/s", "the same in bits of frames, FCS counted, preamble and gap not").ranked(3),
         column!(
             "column-line",
             "line",
             "what the lines of all directions carry at this frame size, frames/s (RFC 2544 appendix B)"
         )
-        .ranked(5),
+        .ranked(6),
         columns::OF_LINE.ranked(1),
-        columns::OF_TESTER.ranked(3),
-        columns::DEVICE_LOSES_AT.ranked(4),
+        columns::OF_TESTER.ranked(4),
+        columns::DEVICE_LOSES_AT.ranked(5),
         columns::DEVICE_OFFERED_SHARE,
-        columns::DEVICE_CPU.ranked(6),
+        columns::DEVICE_CPU.ranked(2),
         columns::LIMIT,
     ];
     let line = |bytes: u32| record.plan.device().and_then(|plan| line_frames(plan, bytes));
@@ -290,6 +290,7 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         columns::FRAME_P999.ranked(2),
         columns::DEVICE_LONGEST,
         column!("column-device-lost", "lost", "frames that did not arrive").ranked(1),
+        columns::DEVICE_CPU.ranked(2),
     ];
     let row = |cell: &linerate_model::FrameLatency| {
         let time = |of: fn(&Latency) -> u64| cell.latency_ns.as_ref().map(|took| nanos(of(took)));
@@ -302,13 +303,15 @@ fn latency(lang: Language, outcome: &DeviceFound) -> Option<Table> {
             time(|took| took.p999),
             time(|took| took.max),
             Some(cell.lost.to_string()),
+            cell.device_load.as_ref().and_then(cpu),
         ]
     };
-    Table::filled(
+    let table = Table::filled(
         said!(lang, "device-caption-latency", "Latency, port to port"),
         columns,
         outcome.latency.iter().map(row).collect(),
-    )
+    )?;
+    Some(without_empty(table, &columns::DEVICE_CPU))
 }
 
 fn loss(lang: Language, outcome: &DeviceFound) -> Option<Table> {
@@ -321,6 +324,7 @@ fn loss(lang: Language, outcome: &DeviceFound) -> Option<Table> {
         columns::SENT,
         column!("column-device-received", "received", "frames received"),
         columns::DEVICE_LOST_2,
+        columns::DEVICE_CPU,
     ];
     let rows = outcome.loss.iter().flat_map(|curve| {
         curve.points.iter().map(|point| {
@@ -330,14 +334,16 @@ fn loss(lang: Language, outcome: &DeviceFound) -> Option<Table> {
                 Some(crate::figures::grouped(point.sent)),
                 Some(crate::figures::grouped(point.received)),
                 percent(point.loss_ratio).map(|lost| firmness::shown(lost, point.firmness)),
+                point.device_load.as_ref().and_then(cpu),
             ]
         })
     });
-    Table::filled(
+    let table = Table::filled(
         said!(lang, "device-caption-loss", "Frame loss against load (RFC 2544 section 26.3)"),
         columns,
         rows.collect(),
-    )
+    )?;
+    Some(without_empty(table, &columns::DEVICE_CPU))
 }
 
 /// Each result, and what limited it.

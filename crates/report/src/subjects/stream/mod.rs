@@ -143,7 +143,24 @@ fn throughput(lang: Language, record: &Record, result: &Measurement) -> Vec<Stri
             runs = runs
         ),
     };
-    std::iter::once(sentence).chain(of_link(lang, result)).collect()
+    std::iter::once(sentence).chain(each_way(lang, result)).chain(of_link(lang, result)).collect()
+}
+
+/// Returns the rate of each direction of a stream that runs both ways between two hosts.
+fn each_way(lang: Language, result: &Measurement) -> Option<String> {
+    let [there, back] = result.shares() else { return None };
+    if (&there.from, &there.to) != (&back.to, &back.from) {
+        return None;
+    }
+    Some(said!(
+        lang,
+        "results-stream-each-way",
+        "{from} to {to}: {there}. {to} to {from}: {back}.",
+        from = plain(&there.from),
+        to = plain(&there.to),
+        there = rate(there.main.median, "bit/s")?,
+        back = rate(back.main.median, "bit/s")?
+    ))
 }
 
 /// Returns how many datagrams came twice or out of order.

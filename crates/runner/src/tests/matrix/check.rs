@@ -20,7 +20,8 @@ pub(super) struct Reference {
 
 pub(super) async fn reference(goal: &Goal) -> Reference {
     let agents = FakeAgents::on(goal.network.clone(), goal.hosts);
-    let (Ended { record, failure }, time) = execute(goal.plan.clone(), &agents, None, None, None, &mut |_| ()).await;
+    let (Ended { record, failure, .. }, time) =
+        execute(goal.plan.clone(), &agents, None, None, None, &mut |_| ()).await;
     assert!(failure.is_none(), "{}: {failure:?}", goal.name);
     assert!(record.trials.len() > DISTURBED, "{}: {:?}", goal.name, attempts_of(&record.trials));
     assert!(record.trials.iter().all(|result| result.is_counted()), "{}", goal.name);
@@ -40,7 +41,7 @@ pub(super) async fn check(
 ) {
     assert_led(&agents.attempts());
     assert_kept(ended, store);
-    let Ended { record, failure } = ended;
+    let Ended { record, failure, .. } = ended;
     if !case.event.always {
         assert!(time <= reference.time + DISTURBANCE, "it took {time:?}, and {:?} undisturbed", reference.time);
     }
