@@ -1,7 +1,8 @@
 //! The price of speed, and whether a dearer option pays.
 
 use super::data::{Data, Pair};
-use super::ranking::{Ahead, Match, sign_test_of};
+use super::rank_sum::RankSum;
+use super::ranking::{Ahead, Match, blocks, rank_sum_test_of, repeats_note, sign_test_of};
 use super::words::{money, p_value, times, times_range};
 use super::{bound, finding, sign_tested, test};
 use crate::finding::{Evidence, Finding, FindingKind};
@@ -19,7 +20,12 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
 
 pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
     let offers = priced(data).flat_map(|factor| offers(data, measure, factor));
-    offers.flat_map(|offer| [offer.ahead.tested(), offer.at_best().tested(), offer.at_worst().tested()]).collect()
+    offers
+        .flat_map(|offer| {
+            let (best, worst) = (offer.at_best(data, measure), offer.at_worst(data, measure));
+            [offer.ahead.tested(), best.tested(), worst.tested()]
+        })
+        .collect()
 }
 
 /// Reports all dearer levels of a factor in one finding.
@@ -67,47 +73,65 @@ fn offers(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Offer> {
             let pairs: Vec<Pair> =
                 pairs.filter(|pair| group.cells.contains(&pair.a.0) && pair.b.1 > 0.0 && pair.a.1 > 0.0).collect();
             let stratum = by.map(|_| group.name.clone());
-            let ahead = Match::of(Ahead::More, *dear, *cheap, index, &pairs);
+            let ahead = Match::of(Ahead::More, *dear, *cheap, index, &pairs)
+                .map(|found| found.with_repeats(data, measure, Ahead::More, &pairs));
             offers.extend(ahead.map(|ahead| Offer { ahead, pairs, price: *price, cheap: *cheap_price, stratum }));
         }
     }
     offers
 }
 
-/// Numbers of pairs in which a unit of the result costs less, and costs more, with the dear level.
+/// Cost of a unit of the result with the dear level, against the cheap one.
 #[derive(Clone, Copy)]
 struct Costs {
+    /// Pairs in which it costs less.
     less: usize,
+    /// Pairs in which it costs more.
     more: usize,
+    /// Test of the repeats, each divided by its price; `None` if no cell has repeats that differ.
+    ranks: Option<RankSum>,
 }
 
 impl Costs {
     /// Returns its test, not adjusted.
-    fn tested(self) -> Tested {
-        sign_tested(self.less, self.more)
+    fn tested(&self) -> Tested {
+        self.ranks.map_or_else(|| sign_tested(self.less, self.more), |ranks| ranks.tested)
+    }
+
+    fn is_less(&self) -> bool {
+        self.less > self.more && self.ranks.is_none_or(|ranks| ranks.is_a_higher())
+    }
+
+    fn is_more(&self) -> bool {
+        self.more > self.less && self.ranks.is_none_or(|ranks| ranks.is_b_higher())
     }
 }
 
 impl Offer {
     /// Returns the cost of the dear level relative to its gain, with prices in its favour.
-    fn at_best(&self) -> Costs {
-        self.costs(self.price.low, self.cheap.high)
+    fn at_best(&self, data: &Data<'_>, measure: usize) -> Costs {
+        self.costs(data, measure, (self.price.low, self.cheap.high))
     }
 
     /// Returns the same with prices against it.
-    fn at_worst(&self) -> Costs {
-        self.costs(self.price.high, self.cheap.low)
+    fn at_worst(&self, data: &Data<'_>, measure: usize) -> Costs {
+        self.costs(data, measure, (self.price.high, self.cheap.low))
     }
 
-    fn costs(&self, price: f64, cheap: f64) -> Costs {
+    fn costs(&self, data: &Data<'_>, measure: usize, (price, cheap): (f64, f64)) -> Costs {
         let each = || self.pairs.iter().map(move |pair| (price / pair.a.1).total_cmp(&(cheap / pair.b.1)));
         let count = |is: Ordering| each().filter(|order| *order == is).count();
-        Costs { less: count(Ordering::Less), more: count(Ordering::Greater) }
+        let ranks = self
+            .ahead
+            .has_repeats()
+            .then(|| RankSum::of(&blocks(data, measure, &self.pairs, (1.0 / price, 1.0 / cheap))))
+            .flatten();
+        Costs { less: count(Ordering::Less), more: count(Ordering::Greater), ranks }
     }
 
     /// Returns cost and gain of the dear level as a finding. Returns `None` if the pairs disagree.
     fn judged(mut self, data: &Data<'_>, measure: usize, factor: usize) -> Option<(String, Vec<Evidence>)> {
-        let (at_best, at_worst) = (self.at_best(), self.at_worst());
+        let (at_best, at_worst) = (self.at_best(data, measure), self.at_worst(data, measure));
         let (p_best, p_worst) = (data.adjusted(at_best.tested()), data.adjusted(at_worst.tested()));
         self.ahead.p = data.adjusted(self.ahead.tested());
         let (one, pairs) = (&self.ahead, &self.pairs);
@@ -127,8 +151,8 @@ impl Offer {
         };
         let dear_cost = extremes(pairs.iter().map(|pair| price.low / (pair.a.1 / per)))?;
         let cheap_cost = extremes(pairs.iter().map(|pair| cheap.high / (pair.b.1 / per)))?;
-        let pays = at_worst.less > at_worst.more && p_worst < SIGNIFICANT;
-        let costs_more = at_best.more > at_best.less && p_best < SIGNIFICANT;
+        let pays = at_worst.is_less() && p_worst < SIGNIFICANT;
+        let costs_more = at_best.is_more() && p_best < SIGNIFICANT;
         let costs = times_range(data.lang, price.low / cheap.high, price.high / cheap.low);
         let of = stratum.map_or_else(String::new, |stratum| {
             said!(data.lang, "findings-price-for", "For {stratum}, ", stratum = stratum)
@@ -232,14 +256,14 @@ impl Offer {
         } else {
             (said!(data.lang, "findings-price-in-its-favour", "the prices in its favour"), at_best, p_best)
         };
-        let evidence = vec![
-            test(&sign_test_of(data.lang), one.p, one.said(data.lang, &dear_name, &cheap_name)),
+        let cost_test = match &favour.ranks {
+            Some(ranks) => rank_sum_test_of(data.lang, ranks),
+            None => sign_test_of(data.lang),
+        };
+        let mut evidence = vec![
+            test(&one.test_name(data.lang), one.p, one.said(data.lang, &dear_name, &cheap_name)),
             test(
-                &said!(
-                    data.lang,
-                    "findings-price-sign-test",
-                    "sign test, exact, two-sided, Holm-adjusted over the study"
-                ),
+                &cost_test,
                 p,
                 said!(
                     data.lang,
@@ -266,11 +290,13 @@ impl Offer {
                 each = each
             )),
         ];
+        evidence.extend(repeats_note(data.lang, [one]));
         Some((text, evidence))
     }
 }
 
-fn cost_range(lang: Language, (low, high): (f64, f64), currency: Option<&str>) -> String {
+/// Formats a range of sums of money.
+pub(crate) fn cost_range(lang: Language, (low, high): (f64, f64), currency: Option<&str>) -> String {
     if low == high {
         return money(high, currency);
     }
