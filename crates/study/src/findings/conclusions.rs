@@ -441,7 +441,7 @@ fn of_finding(data: &Data<'_>, kind: FindingKind, names: &[String], findings: &[
         None => untestable(said!(
             data.lang,
             "conclusions-no-finding",
-            "No finding of the kind \u{201c}{kind}\u{201d} about {names}: the results do not show it.",
+            "No finding of the kind {kind} about {names}: the results do not show it.",
             kind = data.lang.text(kind.text()),
             names = listed(data.lang, names)
         )),

@@ -28,17 +28,68 @@ pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
         .collect()
 }
 
-/// Reports all dearer levels of a factor in one finding.
+/// Reports all dearer levels of a factor in one finding. A level that pays for no transport is one sentence.
 fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Option<Finding> {
+    let judged: Vec<Judged> =
+        offers(data, measure, factor).into_iter().filter_map(|offer| offer.judged(data, measure, factor)).collect();
     let mut sentences = Vec::new();
     let mut evidence = Vec::new();
-    for offer in offers(data, measure, factor) {
-        if let Some((text, support)) = offer.judged(data, measure, factor) {
-            sentences.push(text);
-            evidence.extend(support);
+    let mut said: Vec<usize> = Vec::new();
+    for one in &judged {
+        let alike: Vec<&Judged> = judged.iter().filter(|other| other.level == one.level).collect();
+        let is_joined = alike.len() > 1 && alike.iter().all(|other| other.does_not_pay.is_some());
+        if !is_joined {
+            sentences.push(one.text.clone());
+        } else if !said.contains(&one.level) {
+            said.push(one.level);
+            sentences.extend(does_not_pay(data.lang, &alike));
         }
+        evidence.extend(one.evidence.iter().cloned());
     }
     (!sentences.is_empty()).then(|| finding(FindingKind::Price, in_a_row(&sentences), evidence))
+}
+
+/// Returns the sentence that a level does not pay for any transport.
+fn does_not_pay(lang: Language, judged: &[&Judged]) -> Option<String> {
+    let mut each = Vec::new();
+    for one in judged {
+        let why = one.does_not_pay.as_ref()?;
+        each.push(said!(
+            lang,
+            "findings-price-for-one",
+            "for {stratum}, {more}",
+            stratum = why.stratum,
+            more = why.more
+        ));
+    }
+    let why = judged.first()?.does_not_pay.as_ref()?;
+    let text = said!(
+        lang,
+        "findings-price-does-not-pay-at-all",
+        "{dear} does not pay: it costs {costs} as much as {cheap}.",
+        dear = why.dear,
+        costs = why.costs,
+        cheap = why.cheap
+    );
+    Some(in_a_row(&[text, sentence(&each.join("; "))]))
+}
+
+/// What is said of a dear level for one transport.
+struct Judged {
+    level: usize,
+    text: String,
+    evidence: Vec<Evidence>,
+    /// Parts of the text, if the level does not pay.
+    does_not_pay: Option<DoesNotPay>,
+}
+
+/// Parts of the sentence that a level does not pay.
+struct DoesNotPay {
+    dear: String,
+    cheap: String,
+    costs: String,
+    stratum: String,
+    more: String,
 }
 
 /// Returns the factors with several priced levels.
@@ -130,7 +181,7 @@ impl Offer {
     }
 
     /// Returns cost and gain of the dear level as a finding. Returns `None` if the pairs disagree.
-    fn judged(mut self, data: &Data<'_>, measure: usize, factor: usize) -> Option<(String, Vec<Evidence>)> {
+    fn judged(mut self, data: &Data<'_>, measure: usize, factor: usize) -> Option<Judged> {
         let (at_best, at_worst) = (self.at_best(data, measure), self.at_worst(data, measure));
         let (p_best, p_worst) = (data.adjusted(at_best.tested()), data.adjusted(at_worst.tested()));
         self.ahead.p = data.adjusted(self.ahead.tested());
@@ -185,6 +236,13 @@ impl Offer {
             ),
         };
         let gains = one.winner() == Some(one.a);
+        let does_not_pay = (!pays && costs_more && !gains).then(|| DoesNotPay {
+            dear: dear_name.clone(),
+            cheap: cheap_name.clone(),
+            costs: costs.clone(),
+            stratum: stratum.unwrap_or_default().to_owned(),
+            more: more.clone(),
+        });
         // Too few pairs for a test still agree, or do not.
         let agree = at_best.more == pairs.len();
         let each = said!(
@@ -290,8 +348,8 @@ impl Offer {
                 each = each
             )),
         ];
-        evidence.extend(repeats_note(data.lang, [one]));
-        Some((text, evidence))
+        evidence.extend(repeats_note(data, measure, [one]));
+        Some(Judged { level: one.a, text, evidence, does_not_pay })
     }
 }
 

@@ -37,23 +37,35 @@ pub(super) fn rank_sum_test_of(lang: Language, test: &RankSum) -> String {
 }
 
 /// Returns what the test of repeats does not show; `None` if no match has repeats.
-pub(super) fn repeats_note<'a>(lang: Language, matches: impl IntoIterator<Item = &'a Match>) -> Option<Evidence> {
+pub(super) fn repeats_note<'a>(
+    data: &Data<'_>,
+    measure: usize,
+    matches: impl IntoIterator<Item = &'a Match>,
+) -> Option<Evidence> {
     let repeats: Vec<(usize, usize)> =
         matches.into_iter().filter_map(|one| Some(one.ranks.as_ref()?.repeats)).collect();
     let low = repeats.iter().map(|(low, _)| *low).min()?;
     let high = repeats.iter().map(|(_, high)| *high).max()?;
     let count = if low == high {
-        said!(lang, "findings-ranking-repeats-each", "{count} repeats in each cell", count = high)
+        said!(data.lang, "findings-ranking-repeats-each", "{count} repeats in each cell", count = high)
     } else {
-        said!(lang, "findings-ranking-repeats-range", "{low} to {high} repeats in a cell", low = low, high = high)
+        said!(data.lang, "findings-ranking-repeats-range", "{low} to {high} repeats in a cell", low = low, high = high)
     };
-    Some(bound(said!(
-        lang,
-        "findings-ranking-repeats-note",
-        "The test ranks the repeats within each pair of cells ({count}) and takes them for independent runs. It does \
-         not include what changes when a level is set up again, or from session to session.",
-        count = count
-    )))
+    // Studies that linerate runs state their order; of others it is not known.
+    let key = if data.study.measures[measure].metric.is_some() {
+        text!(
+            "findings-ranking-repeats-run",
+            "The test ranks the repeats within each pair of cells ({count}) and takes them for independent runs. The \
+             method states their order, and which factors a person set only once."
+        )
+    } else {
+        text!(
+            "findings-ranking-repeats-note",
+            "The test ranks the repeats within each pair of cells ({count}) and takes them for independent runs. It \
+             does not include what changes when a level is set up again, or from session to session."
+        )
+    };
+    Some(bound(said!(data.lang, key, count = count)))
 }
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -399,11 +411,11 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
 fn orders(data: &Data<'_>, measure: usize, factor: usize, strata: &[Group], matches: &[Match]) -> Vec<Finding> {
     let mut orders: Vec<(String, Vec<usize>)> = Vec::new();
     let mut without = Vec::new();
-    for stratum in 0..strata.len() {
+    for (stratum, group) in strata.iter().enumerate() {
         let within: Vec<&Match> = matches.iter().filter(|one| one.stratum == stratum).collect();
         match order(data, measure, factor, &within) {
             None if within.is_empty() => {}
-            None => without.push(strata[stratum].name.clone()),
+            None => without.push(group.name.clone()),
             Some(text) => match orders.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, groups)) => groups.push(stratum),
                 None => orders.push((text, vec![stratum])),
@@ -415,7 +427,7 @@ fn orders(data: &Data<'_>, measure: usize, factor: usize, strata: &[Group], matc
     for (at, (order, groups)) in orders.iter().enumerate() {
         let of_groups: Vec<&Match> = matches.iter().filter(|one| groups.contains(&one.stratum)).collect();
         if strata.len() == 1 {
-            found.push(finding(FindingKind::Ranking, sentence(order), evidence_of(data, factor, &of_groups)));
+            found.push(finding(FindingKind::Ranking, sentence(order), evidence_of(data, measure, factor, &of_groups)));
             continue;
         }
         let names: Vec<String> = groups.iter().map(|stratum| strata[*stratum].name.clone()).collect();
@@ -431,7 +443,7 @@ fn orders(data: &Data<'_>, measure: usize, factor: usize, strata: &[Group], matc
             ));
         }
         let tests = of_groups.iter().map(|one| evidence(data, factor, one, &strata[one.stratum].name));
-        let evidence = tests.chain(repeats_note(data.lang, of_groups.iter().copied())).collect();
+        let evidence = tests.chain(repeats_note(data, measure, of_groups.iter().copied())).collect();
         found.push(finding(FindingKind::Ranking, text, evidence));
     }
     found
@@ -452,9 +464,9 @@ fn evidence(data: &Data<'_>, factor: usize, one: &Match, on: &str) -> Evidence {
 }
 
 /// Returns the evidence of several matches, and what their tests do not show.
-fn evidence_of(data: &Data<'_>, factor: usize, matches: &[&Match]) -> Vec<Evidence> {
+fn evidence_of(data: &Data<'_>, measure: usize, factor: usize, matches: &[&Match]) -> Vec<Evidence> {
     let tests = matches.iter().map(|one| evidence(data, factor, one, ""));
-    tests.chain(repeats_note(data.lang, matches.iter().copied())).collect()
+    tests.chain(repeats_note(data, measure, matches.iter().copied())).collect()
 }
 
 /// Returns the finding of one level against another, on each medium.
@@ -545,7 +557,7 @@ fn over_strata(
         ));
     }
     let tests = matches.iter().map(|one| evidence(data, factor, one, &strata[one.stratum].name));
-    let evidence = tests.chain(repeats_note(data.lang, matches.iter().copied())).collect();
+    let evidence = tests.chain(repeats_note(data, measure, matches.iter().copied())).collect();
     Some(finding(FindingKind::Ranking, text, evidence))
 }
 
@@ -570,7 +582,7 @@ fn same_wire(data: &Data<'_>, measure: usize, factor: usize, one: &Match) -> Opt
         all = one.all,
         median = median
     );
-    Some(finding(FindingKind::Ranking, text, evidence_of(data, factor, &[one])))
+    Some(finding(FindingKind::Ranking, text, evidence_of(data, measure, factor, &[one])))
 }
 
 /// Returns the order of the levels of a factor as far as tests separate them.

@@ -97,7 +97,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
                     p = one.p_in_words(data.lang)
                 ),
             )];
-            evidence.extend(repeats_note(data.lang, [&one]));
+            evidence.extend(repeats_note(data, measure, [&one]));
             // How much of that the headers alone account for.
             let of_limits = within
                 .iter()
