@@ -272,16 +272,19 @@ fn of_match(data: &Data<'_>, one: &Match, least_ratio: f64, names: &[String; 2])
     if one.is_tied() {
         return (Verdict::Contradicted, said);
     }
+    // Repeats that overlap, or that could have decided and did not, leave it open.
+    let tested = one.tested();
+    let is_few = !one.has_repeats() || (tested.least >= SIGNIFICANT && tested.p <= tested.least);
     match one.winner() {
         Some(winner) if winner == one.a => (Verdict::Confirmed, said),
         Some(_) => (Verdict::Contradicted, said),
-        None if one.wins == one.all && least_ratio >= clear(data) => {
+        None if is_few && one.wins == one.all && least_ratio >= clear(data) => {
             (Verdict::Confirmed, with_note(&said, these_only(data.lang)))
         }
-        None if one.losses == one.all && least_ratio >= clear(data) => {
+        None if is_few && one.losses == one.all && least_ratio >= clear(data) => {
             (Verdict::Contradicted, with_note(&said, these_only(data.lang)))
         }
-        None if one.wins == one.all || one.losses == one.all => (Verdict::Untestable, with_note(&said, too_few(data))),
+        None if is_few && one.wins.max(one.losses) == one.all => (Verdict::Untestable, with_note(&said, too_few(data))),
         None => (Verdict::Untestable, with_note(&said, undecided(data.lang))),
     }
 }

@@ -229,6 +229,15 @@ fn cells_without_repeats_are_untestable() {
     assert_eq!(rankings(&concluded("", &data)), Vec::<&str>::new());
 }
 
+/// Repeats that overlap leave open what their medians say, however far these are apart.
+#[test]
+fn overlapping_repeats_do_not_decide() {
+    let data = lines(&[(&[300.0, 50.0], &[100.0, 60.0]), (&[400.0, 20.0], &[90.0, 70.0])]);
+    let (verdict, reason) = verdict("one", "two", &data);
+    assert_eq!(verdict, Verdict::Untestable, "{reason}");
+    assert!(reason.contains("The results do not decide"), "{reason}");
+}
+
 /// Ten: copies of one value are no repeats.
 #[test]
 fn copied_rows_are_no_repeats() {
