@@ -15,6 +15,6 @@ pub use finding::{Evidence, Finding, FindingKind};
 pub use findings::studied;
 pub use report::{BadPivot, Pivot, csv, html, json, markdown, pictures, text};
 pub use study::{
-    ABOUT, CellLimit, Conditions, Factor, FactorOf, Level, Measure, MeasurePair, Price, STUDY_SCHEMA, StatedAs,
-    StatedValue, Study, StudyCell, StudyQuestion, StudyReport,
+    ABOUT, Answer, CellLimit, Claim, Conclusion, Conditions, Expected, Factor, FactorOf, Level, Measure, MeasurePair,
+    Price, STUDY_SCHEMA, StatedAs, StatedValue, Study, StudyCell, StudyQuestion, StudyReport, Verdict,
 };

@@ -2,7 +2,7 @@
 
 use crate::finding::{Finding, FindingKind};
 use linerate_model::{
-    BadStack, Carried, Encapsulation, Firmness, IpVersion, Layer, MeasureUnit, Medium, Stack, Transport,
+    BadStack, Carried, Encapsulation, Firmness, IpVersion, Layer, MeasureUnit, Medium, Stack, Transport, named,
 };
 use linerate_units::FrameSize;
 use schemars::JsonSchema;
@@ -23,6 +23,92 @@ pub struct StudyReport {
     pub limits: Vec<CellLimit>,
     /// Sentences that the numbers support, each with its evidence.
     pub findings: Vec<Finding>,
+    /// Conclusions of the author, each with what the results say of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Answer>,
+}
+
+/// A conclusion of the author, checked by the results.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// The conclusion.
+    pub text: String,
+    /// Whether the results support it.
+    pub verdict: Verdict,
+    /// Reason, with the numbers.
+    pub reason: String,
+}
+
+named! {
+    /// What results say of a conclusion.
+    pub enum Verdict as "verdict-of-conclusion" {
+        /// The results support it.
+        Confirmed = "confirmed", "confirmed";
+        /// The results show otherwise.
+        Contradicted = "contradicted", "contradicted";
+        /// The results cannot decide.
+        Untestable = "untestable", "untestable";
+    }
+}
+
+/// A conclusion of the author.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conclusion {
+    /// The conclusion in words.
+    pub text: String,
+    /// Index of the measure that it is about.
+    pub measure: usize,
+    /// Levels that it is about, by the index of their factor; others are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub only: BTreeMap<usize, Vec<String>>,
+    /// Claim that the results are asked about.
+    pub claim: Claim,
+}
+
+/// A claim about results.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claim {
+    /// One level is ahead of another of the same factor.
+    Ahead {
+        /// Level that is ahead.
+        ahead: String,
+        /// The other level.
+        of: String,
+    },
+    /// A unit of the result costs more with one level than with another.
+    DoesNotPay {
+        /// Level that costs more.
+        dear: String,
+        /// Level that costs less.
+        cheap: String,
+    },
+    /// All results lie within these shares of their limit.
+    Share {
+        /// Lowest share.
+        at_least: Option<f64>,
+        /// Highest share.
+        at_most: Option<f64>,
+    },
+    /// All results lie within these bounds, in the unit of the measure: bit/s, 1/s, ns or times.
+    Value {
+        /// Lowest value.
+        at_least: Option<f64>,
+        /// Highest value.
+        at_most: Option<f64>,
+    },
+    /// There is a finding of this kind that names these levels.
+    Finding {
+        /// Kind of the finding.
+        kind: FindingKind,
+        /// Levels that it names.
+        names: Vec<String>,
+    },
+    /// It needs what was not measured.
+    Needs {
+        /// What would have to be measured.
+        needs: String,
+    },
 }
 
 /// Design and results of a study.
@@ -56,6 +142,9 @@ pub struct Study {
     pub measures: Vec<Measure>,
     /// Pairs of measures that would be equal if one part limited both.
     pub comparisons: Vec<MeasurePair>,
+    /// Conclusions of the author.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conclusions: Vec<Conclusion>,
     /// Results, cell by cell.
     pub cells: Vec<StudyCell>,
 }
@@ -92,6 +181,9 @@ pub struct Factor {
     pub unit: Option<String>,
     /// Owner of the property that the factor varies, if a finding depends on it.
     pub of: Option<FactorOf>,
+    /// Direction that was stated before the measurement. Its trend test is one-sided then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expected>,
     /// Levels: numbers ascending, others in the order given.
     pub levels: Vec<Level>,
 }
@@ -104,6 +196,16 @@ pub enum FactorOf {
     Host,
     /// The messages: the levels are their sizes in bytes.
     Message,
+}
+
+/// Direction in which results were expected to change with a factor, before they were known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expected {
+    /// Results grow with the factor.
+    Grows,
+    /// Results fall with the factor.
+    Falls,
 }
 
 /// A level of a factor.

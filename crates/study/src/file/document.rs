@@ -1,6 +1,7 @@
 //! The TOML file of a study.
 
 use super::StudyError;
+use super::conclusion::ConclusionEntry;
 use super::factor::{FactorEntry, only_measured};
 use super::measure::{MeasureEntry, Value};
 use super::measured::Measured;
@@ -112,6 +113,8 @@ struct Document {
     measures: Spanned<Vec<MeasureEntry>>,
     #[serde(default)]
     compare: Vec<CompareEntry>,
+    #[serde(default)]
+    conclusions: Vec<ConclusionEntry>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -209,6 +212,8 @@ impl Document {
         }
         let without = self.without.into_iter().map(|entry| Without::read(source, entry, &factors));
         let without = without.collect::<Result<Vec<Without>, _>>()?;
+        let conclusions = self.conclusions.into_iter().map(|entry| entry.conclusion(source, &factors, &measures));
+        let conclusions = conclusions.collect::<Result<Vec<_>, _>>()?;
         let study = Study {
             name,
             title: self.title,
@@ -223,6 +228,7 @@ impl Document {
             factors,
             measures,
             comparisons,
+            conclusions,
             cells: Vec::new(),
         };
         Ok(match reading {

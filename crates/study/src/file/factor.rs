@@ -4,7 +4,7 @@ use super::StudyError;
 use super::document::{Reading, Source, once};
 use super::measured::Setting;
 use super::run::SetEntry;
-use crate::study::{Conditions, Factor, FactorOf, Level, Price};
+use crate::study::{Conditions, Expected, Factor, FactorOf, Level, Price};
 use linerate_model::{Encapsulation, Medium, Transport};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -17,6 +17,7 @@ pub(super) struct FactorEntry {
     title: Option<String>,
     unit: Option<String>,
     of: Option<FactorOf>,
+    expect: Option<Spanned<Expected>>,
     #[serde(default)]
     pub(super) optional: bool,
     set: Option<Spanned<SetEntry>>,
@@ -27,6 +28,10 @@ impl FactorEntry {
     /// Returns the factor, and how it is set in a measured study.
     pub(super) fn factor(self, source: &Source<'_>, reading: &Reading) -> Result<(Factor, Setting), StudyError> {
         let numeric = self.unit.is_some() || self.of == Some(FactorOf::Message);
+        if let Some(expect) = self.expect.as_ref().filter(|_| !numeric) {
+            let problem = "is for a factor whose levels are numbers; expected `unit`, or the field to be left out";
+            return Err(source.fault(expect, "expect", problem.to_owned()));
+        }
         let mut known = BTreeSet::new();
         let mut levels = Vec::new();
         for entry in self.levels.into_iter().flatten() {
@@ -59,7 +64,8 @@ impl FactorEntry {
         let column = self.column.into_inner();
         let unit = self.unit.or((self.of == Some(FactorOf::Message)).then(|| "bytes".to_owned()));
         let title = self.title.unwrap_or_else(|| column.replace('_', " "));
-        Ok((Factor { title, column, unit, of: self.of, levels }, setting))
+        let expect = self.expect.map(Spanned::into_inner);
+        Ok((Factor { title, column, unit, of: self.of, expect, levels }, setting))
     }
 }
 

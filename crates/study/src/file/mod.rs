@@ -2,6 +2,7 @@
 //!
 //! A study is read whole or not at all: each error names the file, the line, the field and what was expected there.
 
+mod conclusion;
 mod document;
 mod error;
 mod factor;

@@ -1,10 +1,12 @@
 //! Growth with a numeric factor, or no growth because the medium is full.
 
 use super::data::{Data, Group};
+use super::trend::Directed;
 use super::words::{listed, p_value, share, times, times_range};
 use super::{bound, finding, test};
 use crate::finding::{Evidence, Finding, FindingKind};
-use linerate_method::statistics::{SIGNIFICANT, Tested, Trend, median, trend_test};
+use linerate_method::statistics::{SIGNIFICANT, Tested, Trend, median};
+use linerate_model::text;
 use linerate_report::parts::values::{extremes, value};
 use linerate_report::parts::wording::sentence;
 use linerate_report::{Language, said};
@@ -27,6 +29,8 @@ fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
         courses.iter().filter_map(|course| saturated(data, measure, factor, course)).collect();
     let growing: Vec<&Course> = courses.iter().filter(|course| course.grows()).collect();
     found.extend(growth(data, measure, factor, &growing));
+    let falling: Vec<&Course> = courses.iter().filter(|course| course.falls()).collect();
+    found.extend(growth(data, measure, factor, &falling));
     found
 }
 
@@ -37,7 +41,7 @@ pub(super) struct Course {
     blocks: Vec<Vec<f64>>,
     /// The lowest and the highest level of the blocks.
     ends: (usize, usize),
-    trend: Trend,
+    trend: Directed,
     /// The p-value, adjusted for the tests of the study.
     p: f64,
     /// Lowest share of the limit; `None` if a limit is unknown or exceeded.
@@ -50,7 +54,11 @@ impl Course {
     }
 
     pub(super) fn grows(&self) -> bool {
-        !self.is_full() && self.p < SIGNIFICANT
+        !self.is_full() && self.p < SIGNIFICANT && self.trend.rises()
+    }
+
+    fn falls(&self) -> bool {
+        !self.is_full() && self.p < SIGNIFICANT && self.trend.falls()
     }
 
     pub(super) fn p(&self) -> f64 {
@@ -64,24 +72,12 @@ impl Course {
 
     /// Returns its test, not adjusted.
     fn tested(&self) -> Tested {
-        Tested { p: self.trend.p, least: self.trend.least }
+        self.trend.tested
     }
 
     /// Returns the name of its test.
     pub(super) fn test(&self, lang: Language) -> String {
-        if self.trend.counted {
-            said!(
-                lang,
-                "findings-exact-kendall",
-                "Kendall trend test within blocks, exact, one-sided, Holm-adjusted over the study"
-            )
-        } else {
-            said!(
-                lang,
-                "findings-exact-kendall-bounded",
-                "Kendall trend test within blocks, Hoeffding's bound on p, one-sided, Holm-adjusted over the study"
-            )
-        }
+        self.trend.name(lang)
     }
 }
 
@@ -124,8 +120,9 @@ fn tested(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Course> {
         let by = data.gathered_by().filter(|by| *by != factor);
         let is_known = !data.has_open(by, &group, measure);
         let shares = shares.and_then(extremes).filter(|(_, most)| *most <= 1.0 && is_known);
-        let trend = trend_test(&blocks);
-        courses.push(Course { group, blocks, ends, trend, p: trend.p, least_share: shares.map(|(least, _)| least) });
+        let trend = Directed::of(&blocks, data.study.factors[factor].expect);
+        let p = trend.tested.p;
+        courses.push(Course { group, blocks, ends, trend, p, least_share: shares.map(|(least, _)| least) });
     }
     courses
 }
@@ -174,7 +171,7 @@ fn saturated(data: &Data<'_>, measure: usize, factor: usize, course: &Course) ->
         data.lang,
         "findings-growth-the-lowest",
         "The lowest of {count} results is {reached} ({name}) of {limit} that the medium can carry, {share}; so more \
-         {factor} can add {more} at the most.",
+         {factor} can add at most {more}.",
         count = course.group.cells.len(),
         reached = value(data.value(lowest.cell, measure)?, unit),
         name = data.cell_name(lowest.cell, &[]),
@@ -186,6 +183,7 @@ fn saturated(data: &Data<'_>, measure: usize, factor: usize, course: &Course) ->
     Some(finding(FindingKind::Saturated, text, vec![evidence]))
 }
 
+/// Returns the finding about courses that all grow, or all fall.
 fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -> Option<Finding> {
     let whole = data.gathered_by().is_none();
     let clause = |course: &&Course| {
@@ -228,10 +226,20 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
     } else {
         said!(data.lang, "findings-growth-on-all", "On {groups} ", groups = listed(data.lang, &names))
     };
+    let key = if growing.iter().all(|course| course.trend.rises()) {
+        text!(
+            "findings-growth-grows",
+            "{on}the {measure} grows with the {factor}: from {low} to {high}{ratio} it becomes {becomes}."
+        )
+    } else {
+        text!(
+            "findings-growth-falls",
+            "{on}the {measure} falls with the {factor}: from {low} to {high}{ratio} it becomes {becomes}."
+        )
+    };
     let mut text = said!(
         data.lang,
-        "findings-growth-grows",
-        "{on}the {measure} grows with the {factor}: from {low} to {high}{ratio} it becomes {becomes}.",
+        key,
         on = on,
         measure = data.study.measures[measure].title,
         factor = named.title,
@@ -258,7 +266,7 @@ fn growth(data: &Data<'_>, measure: usize, factor: usize, growing: &[&Course]) -
     let evidence: Vec<Evidence> = growing
         .iter()
         .map(|course| {
-            let Trend { rising, falling, pairs, .. } = course.trend;
+            let Trend { rising, falling, pairs, .. } = course.trend.trend;
             let text = said!(
                 data.lang,
                 "findings-growth-rise-and-fall", "{group}: of {pairs} pairs of levels that agree in all else {rising} rise and {falling} fall; Kendall's \

@@ -3,10 +3,11 @@
 use super::data::Data;
 use super::words::{either, share};
 use super::{bound, finding};
-use crate::finding::{Finding, FindingKind};
+use crate::finding::{Evidence, Finding, FindingKind};
 use crate::study::CellLimit;
 use linerate_model::{MeasureUnit, Transport};
 use linerate_report::parts::values::{range, value};
+use linerate_report::parts::wording::in_a_row;
 use linerate_report::said;
 use linerate_units::grouped;
 
@@ -20,20 +21,26 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
         let limits = numbers.filter_map(|cell| data.limit(*cell, measure));
         limits.filter(|limit| limit.share <= 1.0).max_by(|a, b| a.share.total_cmp(&b.share))
     };
-    data.groups(data.gathered_by(), measure)
-        .iter()
-        .filter_map(|group| {
-            let limit = best(&group.cells).filter(|limit| limit.share >= NEAR)?;
-            // Results that are printed alike are one.
-            let shown = |cell: usize| {
-                data.value(cell, measure).map(|reached| value(reached, data.study.measures[measure].unit))
-            };
-            let limit_of = |cell: usize| data.limit(cell, measure).map(|limit| (limit.low, limit.high));
-            let is_alike = |cell: &usize| shown(*cell) == shown(limit.cell) && limit_of(*cell) == limit_of(limit.cell);
-            let as_good: Vec<usize> = group.cells.iter().copied().filter(is_alike).collect();
-            of_limit(data, measure, limit, &as_good)
-        })
-        .collect()
+    let mut nearest: Vec<(f64, Finding)> = Vec::new();
+    for group in data.groups(data.gathered_by(), measure) {
+        let Some(limit) = best(&group.cells).filter(|limit| limit.share >= NEAR) else { continue };
+        // Results that are printed alike are one.
+        let shown =
+            |cell: usize| data.value(cell, measure).map(|reached| value(reached, data.study.measures[measure].unit));
+        let limit_of = |cell: usize| data.limit(cell, measure).map(|limit| (limit.low, limit.high));
+        let is_alike = |cell: &usize| shown(*cell) == shown(limit.cell) && limit_of(*cell) == limit_of(limit.cell);
+        let as_good: Vec<usize> = group.cells.iter().copied().filter(is_alike).collect();
+        nearest.extend(of_limit(data, measure, limit, &as_good).map(|finding| (limit.share, finding)));
+    }
+    nearest.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    one_finding(nearest.into_iter().map(|(_, finding)| finding).collect()).into_iter().collect()
+}
+
+/// Joins the findings of several media, the nearest to its limit first.
+fn one_finding(findings: Vec<Finding>) -> Option<Finding> {
+    let texts: Vec<String> = findings.iter().map(|one| one.text.clone()).collect();
+    let evidence: Vec<Evidence> = findings.into_iter().flat_map(|one| one.evidence).collect();
+    (!texts.is_empty()).then(|| finding(FindingKind::LimitShare, in_a_row(&texts), evidence))
 }
 
 fn of_limit(data: &Data<'_>, measure: usize, limit: CellLimit, as_good: &[usize]) -> Option<Finding> {

@@ -52,7 +52,14 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
                 hosts.push((group, *factor, course));
             }
             _ if most < IDLE => other.push((group, limits, most)),
-            _ => part.extend(partly(data, measure, group, limits)),
+            _ => {
+                if let Some(one) = Part::of(data, group, limits) {
+                    match part.iter_mut().find(|known: &&mut Part<'_>| known.is_like(&one)) {
+                        Some(known) => known.join(one),
+                        None => part.push(one),
+                    }
+                }
+            }
         }
     }
 
@@ -85,22 +92,6 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
         };
         let evidence = wire.iter().map(|(group, limits, _)| shares_of(data, group, limits));
         found.push(finding(FindingKind::Limiter, text, evidence.collect()));
-    }
-    if !near.is_empty() {
-        let least = near.iter().map(|(_, _, least)| *least).fold(1.0, f64::min);
-        let on = names(near.iter().map(|(group, ..)| *group).collect());
-        let text = said!(
-            data.lang,
-            "findings-limiter-near",
-            "{title} {on} comes near what the wire can carry: every result is at least {share} of it. What else limits \
-             them costs {rest} at the most.",
-            title = title,
-            on = on,
-            share = share(least),
-            rest = share(1.0 - least)
-        );
-        let evidence = near.iter().map(|(group, limits, _)| shares_of(data, group, limits));
-        found.push(finding(FindingKind::Limiter, sentence(&text), evidence.collect()));
     }
     if !hosts.is_empty() {
         let factor = &data.study.factors[hosts[0].1].title;
@@ -144,17 +135,44 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
         });
         found.push(finding(FindingKind::Limiter, text, evidence.collect()));
     }
-    if !other.is_empty() {
-        let on = names(other.iter().map(|(group, ..)| *group).collect());
-        let most = share(other.iter().map(|(_, _, most)| *most).fold(0.0, f64::max));
+    if !near.is_empty() {
+        let least = near.iter().map(|(_, _, least)| *least).fold(1.0, f64::min);
+        let on = names(near.iter().map(|(group, ..)| *group).collect());
         let text = said!(
             data.lang,
-            "findings-limiter-not-the-wire",
-            "Something other than the wire limits {title} {on}: no result is more than {most} of what it can carry.",
+            "findings-limiter-near",
+            "{title} {on} comes near what the wire can carry: every result is at least {share} of it. What else limits \
+             them costs at most {rest}.",
             title = title,
             on = on,
-            most = most
+            share = share(least),
+            rest = share(1.0 - least)
         );
+        let evidence = near.iter().map(|(group, limits, _)| shares_of(data, group, limits));
+        found.push(finding(FindingKind::Limiter, sentence(&text), evidence.collect()));
+    }
+    if !other.is_empty() {
+        let on = names(other.iter().map(|(group, ..)| *group).collect());
+        let highest = other.iter().map(|(_, _, most)| *most).fold(0.0, f64::max);
+        let most = share(highest);
+        let text = if highest == 0.0 {
+            said!(
+                data.lang,
+                "findings-limiter-nothing-at-all",
+                "Nothing arrives {on}: something other than the wire limits {title} there.",
+                title = title,
+                on = on
+            )
+        } else {
+            said!(
+                data.lang,
+                "findings-limiter-not-the-wire",
+                "Something other than the wire limits {title} {on}: no result is more than {most} of what it can carry.",
+                title = title,
+                on = on,
+                most = most
+            )
+        };
         let evidence = other.iter().filter_map(|(group, limits, most)| {
             let best = limits.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
             Some(bound(said!(
@@ -169,7 +187,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
         });
         found.push(finding(FindingKind::Limiter, text, evidence.collect()));
     }
-    found.extend(part);
+    found.extend(part.iter().map(|part| part.finding(data, measure)));
     found
 }
 
@@ -210,49 +228,132 @@ fn shares_of(data: &Data<'_>, group: &Group, limits: &[CellLimit]) -> Evidence {
     ))
 }
 
-/// Returns the finding that some results of a group are far below the limit while others are not: the wire does not
-/// limit these.
-fn partly(data: &Data<'_>, measure: usize, group: &Group, limits: &[CellLimit]) -> Option<Finding> {
-    let low: Vec<&CellLimit> = limits.iter().filter(|limit| limit.share < IDLE).collect();
-    let (_, most) = extremes(low.iter().map(|limit| limit.share))?;
-    let best = limits.iter().map(|limit| limit.share).fold(0.0, f64::max);
-    let by: Vec<usize> = data.gathered_by().into_iter().collect();
-    let unit = data.study.measures[measure].unit;
-    let which = match low.len() {
-        few if few <= MOST_NAMED => {
-            listed(data.lang, &low.iter().map(|limit| data.cell_name(limit.cell, &by)).collect::<Vec<_>>())
-        }
-        many => said!(
-            data.lang,
-            "findings-limiter-combinations",
-            "{count} of {all} combinations",
-            count = many,
-            all = limits.len()
-        ),
+/// Results of one medium that are far below its limit, while others are not: the wire does not limit these.
+struct Part<'a> {
+    groups: Vec<&'a Group>,
+    /// Description of the results.
+    which: String,
+    /// Limits of these results.
+    low: Vec<&'a CellLimit>,
+    /// Highest share of these results, and of the others.
+    most: f64,
+    best: f64,
+}
+
+impl<'a> Part<'a> {
+    fn of(data: &Data<'_>, group: &'a Group, limits: &'a [CellLimit]) -> Option<Self> {
+        let low: Vec<&CellLimit> = limits.iter().filter(|limit| limit.share < IDLE).collect();
+        let (_, most) = extremes(low.iter().map(|limit| limit.share))?;
+        let best = limits.iter().map(|limit| limit.share).fold(0.0, f64::max);
+        let cells: Vec<usize> = low.iter().map(|limit| limit.cell).collect();
+        Some(Self { groups: vec![group], which: described(data, group, &cells), low, most, best })
+    }
+
+    /// Returns whether both are said in one sentence.
+    fn is_like(&self, other: &Self) -> bool {
+        self.which == other.which && (self.most == 0.0) == (other.most == 0.0)
+    }
+
+    fn join(&mut self, other: Self) {
+        self.groups.extend(other.groups);
+        self.low.extend(other.low);
+        (self.most, self.best) = (self.most.max(other.most), self.best.min(other.best));
+    }
+
+    fn finding(&self, data: &Data<'_>, measure: usize) -> Finding {
+        let by: Vec<usize> = data.gathered_by().into_iter().collect();
+        let unit = data.study.measures[measure].unit;
+        let groups: Vec<String> = self.groups.iter().map(|group| group.name.clone()).collect();
+        let (title, on) = (&data.study.measures[measure].title, on(data, &groups));
+        let text = if self.most == 0.0 {
+            said!(
+                data.lang,
+                "findings-limiter-nothing-arrives",
+                "Nothing arrives {on} with {which}, while another result is {best} of what the wire can carry: \
+                 something other than the wire limits {title} there.",
+                on = on,
+                which = self.which,
+                best = share(self.best),
+                title = title
+            )
+        } else {
+            said!(
+                data.lang,
+                "findings-limiter-partly",
+                "Something other than the wire limits {title} {on} with {which}: at most {most} of what it can carry, \
+                 where another result is {best} of it.",
+                title = title,
+                on = on,
+                which = self.which,
+                most = share(self.most),
+                best = share(self.best)
+            )
+        };
+        // Groups of one finding have the same levels otherwise.
+        let but: &[usize] = if self.groups.len() == 1 { &by } else { &[] };
+        let each = self.low.iter().filter_map(|limit| {
+            Some(said!(
+                data.lang,
+                "findings-words-reached-of",
+                "{name}: {reached} of {most}",
+                name = data.cell_name(limit.cell, but),
+                reached = value(data.value(limit.cell, measure)?, unit),
+                most = value(limit.high, unit)
+            ))
+        });
+        let each = some_of(data.lang, MOST_NAMED, &each.collect::<Vec<_>>());
+        finding(FindingKind::Limiter, text, vec![bound(each)])
+    }
+}
+
+/// Describes some cells of a group: by the levels that they alone have, one by one if they are few, or by their number.
+fn described(data: &Data<'_>, group: &Group, cells: &[usize]) -> String {
+    let by = data.gathered_by();
+    let levels_of = |cells: &[usize], factor: usize| {
+        let mut levels: Vec<Option<usize>> = cells.iter().map(|cell| data.study.cells[*cell].levels[factor]).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        levels
     };
-    let text = said!(
+    let factors: Vec<usize> = (0..data.study.factors.len()).filter(|factor| Some(*factor) != by).collect();
+    let mut shared = Vec::new();
+    for factor in factors {
+        let of_some = levels_of(cells, factor);
+        if of_some != levels_of(&group.cells, factor) {
+            shared.push((factor, of_some));
+        }
+    }
+    let has = |cell: &&usize| {
+        shared.iter().all(|(factor, levels)| levels.contains(&data.study.cells[**cell].levels[*factor]))
+    };
+    let is_block = group.cells.iter().filter(has).count() == cells.len() && !shared.is_empty();
+    let is_named = shared.iter().all(|(_, levels)| levels.iter().all(Option::is_some));
+    if is_block && is_named && cells.len() > 1 {
+        let names: Vec<String> = shared.iter().map(|(factor, levels)| names_of(data, *factor, levels)).collect();
+        return names.join(", ");
+    }
+    if cells.len() <= MOST_NAMED {
+        let but: Vec<usize> = by.into_iter().collect();
+        return listed(data.lang, &cells.iter().map(|cell| data.cell_name(*cell, &but)).collect::<Vec<_>>());
+    }
+    said!(
         data.lang,
-        "findings-limiter-partly",
-        "Something other than the wire limits {title} {on} with {which}: no more than {most} of what it can carry, \
-         where another result is {best} of it.",
-        title = data.study.measures[measure].title,
-        on = on(data, std::slice::from_ref(&group.name)),
-        which = which,
-        most = share(most),
-        best = share(best)
-    );
-    let each = low.iter().filter_map(|limit| {
-        Some(said!(
-            data.lang,
-            "findings-words-reached-of",
-            "{name}: {reached} of {most}",
-            name = data.cell_name(limit.cell, &by),
-            reached = value(data.value(limit.cell, measure)?, unit),
-            most = value(limit.high, unit)
-        ))
-    });
-    let each = some_of(data.lang, MOST_NAMED, &each.collect::<Vec<_>>());
-    Some(finding(FindingKind::Limiter, text, vec![bound(each)]))
+        "findings-limiter-combinations",
+        "{count} of {all} combinations",
+        count = cells.len(),
+        all = group.cells.len()
+    )
+}
+
+/// Names levels of a factor; a row of numbers by its ends.
+fn names_of(data: &Data<'_>, factor: usize, levels: &[Option<usize>]) -> String {
+    let levels: Vec<usize> = levels.iter().copied().flatten().collect();
+    let is_row = data.study.factors[factor].unit.is_some() && levels.windows(2).all(|two| two[0] + 1 == two[1]);
+    if let (true, [first, .., last]) = (is_row && levels.len() > 2, &levels[..]) {
+        let low = &data.study.factors[factor].levels[*first].name;
+        return figures::range(data.lang, low, &data.name_of(factor, *last));
+    }
+    listed(data.lang, &levels.iter().map(|level| data.name_of(factor, *level)).collect::<Vec<_>>())
 }
 
 /// Returns the phrase for the place of results: on a medium, or of anything else.

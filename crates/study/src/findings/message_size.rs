@@ -1,11 +1,12 @@
 //! The effect of larger messages: the part that headers explain, and whether cost is per message or per byte.
 
 use super::data::{Data, Group};
+use super::trend::Directed;
 use super::words::{listed, p_value, times, times_range};
 use super::{bound, finding, test};
 use crate::finding::{Finding, FindingKind};
 use crate::study::CellLimit;
-use linerate_method::statistics::{SIGNIFICANT, Tested, Trend, trend_test};
+use linerate_method::statistics::{SIGNIFICANT, Tested, Trend};
 use linerate_model::{Layer, MeasureUnit};
 use linerate_report::parts::values::{extremes, value};
 use linerate_report::parts::wording::sentence;
@@ -37,11 +38,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
 }
 
 pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
-    groups(data, measure).iter().map(|group| tested(&group.trend())).collect()
-}
-
-fn tested(trend: &Trend) -> Tested {
-    Tested { p: trend.p, least: trend.least }
+    groups(data, measure).iter().map(|group| group.trend(data, measure).tested).collect()
 }
 
 /// Cells that differ in the message size only, the smallest first: cell, size in bytes and result.
@@ -185,16 +182,17 @@ impl Step {
 }
 
 impl Sizes {
-    fn trend(&self) -> Trend {
+    fn trend(&self, data: &Data<'_>, measure: usize) -> Directed {
         let values = |one: &Series| one.iter().map(|(_, _, reached)| *reached).collect::<Vec<f64>>();
-        trend_test(&self.series.iter().map(values).collect::<Vec<_>>())
+        let expected = data.message_factor(measure).and_then(|factor| data.study.factors[factor].expect);
+        Directed::of(&self.series.iter().map(values).collect::<Vec<_>>(), expected)
     }
 
     /// Returns growth with the size, the part that headers explain, and the cost at both ends.
     fn growth(&self, data: &Data<'_>, measure: usize) -> Option<Finding> {
-        let trend = self.trend();
-        let p = data.adjusted(tested(&trend));
-        if p >= SIGNIFICANT {
+        let directed = self.trend(data, measure);
+        let (trend, p): (&Trend, f64) = (&directed.trend, data.adjusted(directed.tested));
+        if p >= SIGNIFICANT || !directed.rises() {
             return None;
         }
         let factor = data.message_factor(measure)?;
@@ -236,19 +234,7 @@ impl Sizes {
             }
         }
         let mut evidence = vec![test(
-            &if trend.counted {
-                said!(
-                    data.lang,
-                    "findings-exact-kendall",
-                    "Kendall trend test within blocks, exact, one-sided, Holm-adjusted over the study"
-                )
-            } else {
-                said!(
-                    data.lang,
-                    "findings-exact-kendall-bounded",
-                    "Kendall trend test within blocks, Hoeffding's bound on p, one-sided, Holm-adjusted over the study"
-                )
-            },
+            &directed.name(data.lang),
             p,
             said!(
                 data.lang,

@@ -9,19 +9,23 @@
 mod alone;
 pub(crate) mod claims;
 mod clients;
+pub(crate) mod conclusions;
 mod crossover;
 pub(crate) mod data;
+pub(crate) mod first_page;
 mod growth;
 mod limit_share;
 mod limiter;
 mod message_size;
 mod no_difference;
 mod parts;
-mod price;
+pub(crate) mod price;
+mod rank_sum;
 mod ranking;
 mod stated;
 mod tester_limit;
 mod transport;
+mod trend;
 mod unpaired;
 mod upgrade;
 pub(crate) mod words;
@@ -82,7 +86,8 @@ const TESTS_OF_ANY_MEASURE: [Tests; 5] =
 pub fn studied(study: Study) -> StudyReport {
     let data = Data::of(Language::English, &study);
     let (limits, findings) = (data.limits(), findings(&data));
-    StudyReport { schema: STUDY_SCHEMA.to_owned(), study, limits, findings }
+    let answers = conclusions::answers(Language::English, &study, &findings);
+    StudyReport { schema: STUDY_SCHEMA.to_owned(), study, limits, findings, answers }
 }
 
 /// Returns the findings of a report in the reader's language. A report holds them in English; others are derived anew.
@@ -93,13 +98,16 @@ pub(crate) fn in_the_language_of<'a>(data: &Data<'_>, report: &'a StudyReport) -
     }
 }
 
-/// Returns all findings. Values that are not firm take part as far as [`linerate_model::Known`] allows.
+/// Returns all findings, the most important first. Values that are not firm take part as far as
+/// [`linerate_model::Known`] allows.
 fn findings(data: &Data<'_>) -> Vec<Finding> {
-    if data.study.is_firm() {
-        return of_firm(data);
-    }
-    let firm = data.study.firm_only();
-    of_firm(&Data::with_bounds(data.lang, &firm, data.study))
+    let found = if data.study.is_firm() {
+        of_firm(data)
+    } else {
+        let firm = data.study.firm_only();
+        of_firm(&Data::with_bounds(data.lang, &firm, data.study))
+    };
+    first_page::sorted(data.study, found)
 }
 
 fn of_firm(data: &Data<'_>) -> Vec<Finding> {

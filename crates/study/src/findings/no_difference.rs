@@ -144,11 +144,11 @@ fn told(
             data.lang,
             "findings-no-difference-within",
             if pairs == 1 {
-                "{names} show no difference{on} beyond the tolerance of {tolerance}: {title} differs by {most} at the \
-                 most in the one pair of cells that agree in all else."
+                "{names} show no difference{on} beyond the tolerance of {tolerance}: {title} differs by at most {most} in \
+                 the one pair of cells that agree in all else."
             } else {
-                "{names} show no difference{on} beyond the tolerance of {tolerance}: {title} differs by {most} at the \
-                 most in all {pairs} pairs of cells that agree in all else."
+                "{names} show no difference{on} beyond the tolerance of {tolerance}: {title} differs by at most {most} in \
+                 all {pairs} pairs of cells that agree in all else."
             },
             names = names,
             on = on,

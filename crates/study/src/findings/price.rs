@@ -1,7 +1,8 @@
 //! The price of speed, and whether a dearer option pays.
 
 use super::data::{Data, Pair};
-use super::ranking::{Ahead, Match, sign_test_of};
+use super::rank_sum::RankSum;
+use super::ranking::{Ahead, Match, blocks, rank_sum_test_of, repeats_note, sign_test_of};
 use super::words::{money, p_value, times, times_range};
 use super::{bound, finding, sign_tested, test};
 use crate::finding::{Evidence, Finding, FindingKind};
@@ -19,20 +20,76 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
 
 pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
     let offers = priced(data).flat_map(|factor| offers(data, measure, factor));
-    offers.flat_map(|offer| [offer.ahead.tested(), offer.at_best().tested(), offer.at_worst().tested()]).collect()
+    offers
+        .flat_map(|offer| {
+            let (best, worst) = (offer.at_best(data, measure), offer.at_worst(data, measure));
+            [offer.ahead.tested(), best.tested(), worst.tested()]
+        })
+        .collect()
 }
 
-/// Reports all dearer levels of a factor in one finding.
+/// Reports all dearer levels of a factor in one finding. A level that pays for no transport is one sentence.
 fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Option<Finding> {
+    let judged: Vec<Judged> =
+        offers(data, measure, factor).into_iter().filter_map(|offer| offer.judged(data, measure, factor)).collect();
     let mut sentences = Vec::new();
     let mut evidence = Vec::new();
-    for offer in offers(data, measure, factor) {
-        if let Some((text, support)) = offer.judged(data, measure, factor) {
-            sentences.push(text);
-            evidence.extend(support);
+    let mut said: Vec<usize> = Vec::new();
+    for one in &judged {
+        let alike: Vec<&Judged> = judged.iter().filter(|other| other.level == one.level).collect();
+        let is_joined = alike.len() > 1 && alike.iter().all(|other| other.does_not_pay.is_some());
+        if !is_joined {
+            sentences.push(one.text.clone());
+        } else if !said.contains(&one.level) {
+            said.push(one.level);
+            sentences.extend(does_not_pay(data.lang, &alike));
         }
+        evidence.extend(one.evidence.iter().cloned());
     }
     (!sentences.is_empty()).then(|| finding(FindingKind::Price, in_a_row(&sentences), evidence))
+}
+
+/// Returns the sentence that a level does not pay for any transport.
+fn does_not_pay(lang: Language, judged: &[&Judged]) -> Option<String> {
+    let mut each = Vec::new();
+    for one in judged {
+        let why = one.does_not_pay.as_ref()?;
+        each.push(said!(
+            lang,
+            "findings-price-for-one",
+            "for {stratum}, {more}",
+            stratum = why.stratum,
+            more = why.more
+        ));
+    }
+    let why = judged.first()?.does_not_pay.as_ref()?;
+    let text = said!(
+        lang,
+        "findings-price-does-not-pay-at-all",
+        "{dear} does not pay: it costs {costs} as much as {cheap}.",
+        dear = why.dear,
+        costs = why.costs,
+        cheap = why.cheap
+    );
+    Some(in_a_row(&[text, sentence(&each.join("; "))]))
+}
+
+/// What is said of a dear level for one transport.
+struct Judged {
+    level: usize,
+    text: String,
+    evidence: Vec<Evidence>,
+    /// Parts of the text, if the level does not pay.
+    does_not_pay: Option<DoesNotPay>,
+}
+
+/// Parts of the sentence that a level does not pay.
+struct DoesNotPay {
+    dear: String,
+    cheap: String,
+    costs: String,
+    stratum: String,
+    more: String,
 }
 
 /// Returns the factors with several priced levels.
@@ -67,47 +124,65 @@ fn offers(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Offer> {
             let pairs: Vec<Pair> =
                 pairs.filter(|pair| group.cells.contains(&pair.a.0) && pair.b.1 > 0.0 && pair.a.1 > 0.0).collect();
             let stratum = by.map(|_| group.name.clone());
-            let ahead = Match::of(Ahead::More, *dear, *cheap, index, &pairs);
+            let ahead = Match::of(Ahead::More, *dear, *cheap, index, &pairs)
+                .map(|found| found.with_repeats(data, measure, Ahead::More, &pairs));
             offers.extend(ahead.map(|ahead| Offer { ahead, pairs, price: *price, cheap: *cheap_price, stratum }));
         }
     }
     offers
 }
 
-/// Numbers of pairs in which a unit of the result costs less, and costs more, with the dear level.
+/// Cost of a unit of the result with the dear level, against the cheap one.
 #[derive(Clone, Copy)]
 struct Costs {
+    /// Pairs in which it costs less.
     less: usize,
+    /// Pairs in which it costs more.
     more: usize,
+    /// Test of the repeats, each divided by its price; `None` if no cell has repeats that differ.
+    ranks: Option<RankSum>,
 }
 
 impl Costs {
     /// Returns its test, not adjusted.
-    fn tested(self) -> Tested {
-        sign_tested(self.less, self.more)
+    fn tested(&self) -> Tested {
+        self.ranks.map_or_else(|| sign_tested(self.less, self.more), |ranks| ranks.tested)
+    }
+
+    fn is_less(&self) -> bool {
+        self.less > self.more && self.ranks.is_none_or(|ranks| ranks.is_a_higher())
+    }
+
+    fn is_more(&self) -> bool {
+        self.more > self.less && self.ranks.is_none_or(|ranks| ranks.is_b_higher())
     }
 }
 
 impl Offer {
     /// Returns the cost of the dear level relative to its gain, with prices in its favour.
-    fn at_best(&self) -> Costs {
-        self.costs(self.price.low, self.cheap.high)
+    fn at_best(&self, data: &Data<'_>, measure: usize) -> Costs {
+        self.costs(data, measure, (self.price.low, self.cheap.high))
     }
 
     /// Returns the same with prices against it.
-    fn at_worst(&self) -> Costs {
-        self.costs(self.price.high, self.cheap.low)
+    fn at_worst(&self, data: &Data<'_>, measure: usize) -> Costs {
+        self.costs(data, measure, (self.price.high, self.cheap.low))
     }
 
-    fn costs(&self, price: f64, cheap: f64) -> Costs {
+    fn costs(&self, data: &Data<'_>, measure: usize, (price, cheap): (f64, f64)) -> Costs {
         let each = || self.pairs.iter().map(move |pair| (price / pair.a.1).total_cmp(&(cheap / pair.b.1)));
         let count = |is: Ordering| each().filter(|order| *order == is).count();
-        Costs { less: count(Ordering::Less), more: count(Ordering::Greater) }
+        let ranks = self
+            .ahead
+            .has_repeats()
+            .then(|| RankSum::of(&blocks(data, measure, &self.pairs, (1.0 / price, 1.0 / cheap))))
+            .flatten();
+        Costs { less: count(Ordering::Less), more: count(Ordering::Greater), ranks }
     }
 
     /// Returns cost and gain of the dear level as a finding. Returns `None` if the pairs disagree.
-    fn judged(mut self, data: &Data<'_>, measure: usize, factor: usize) -> Option<(String, Vec<Evidence>)> {
-        let (at_best, at_worst) = (self.at_best(), self.at_worst());
+    fn judged(mut self, data: &Data<'_>, measure: usize, factor: usize) -> Option<Judged> {
+        let (at_best, at_worst) = (self.at_best(data, measure), self.at_worst(data, measure));
         let (p_best, p_worst) = (data.adjusted(at_best.tested()), data.adjusted(at_worst.tested()));
         self.ahead.p = data.adjusted(self.ahead.tested());
         let (one, pairs) = (&self.ahead, &self.pairs);
@@ -127,8 +202,8 @@ impl Offer {
         };
         let dear_cost = extremes(pairs.iter().map(|pair| price.low / (pair.a.1 / per)))?;
         let cheap_cost = extremes(pairs.iter().map(|pair| cheap.high / (pair.b.1 / per)))?;
-        let pays = at_worst.less > at_worst.more && p_worst < SIGNIFICANT;
-        let costs_more = at_best.more > at_best.less && p_best < SIGNIFICANT;
+        let pays = at_worst.is_less() && p_worst < SIGNIFICANT;
+        let costs_more = at_best.is_more() && p_best < SIGNIFICANT;
         let costs = times_range(data.lang, price.low / cheap.high, price.high / cheap.low);
         let of = stratum.map_or_else(String::new, |stratum| {
             said!(data.lang, "findings-price-for", "For {stratum}, ", stratum = stratum)
@@ -161,6 +236,13 @@ impl Offer {
             ),
         };
         let gains = one.winner() == Some(one.a);
+        let does_not_pay = (!pays && costs_more && !gains).then(|| DoesNotPay {
+            dear: dear_name.clone(),
+            cheap: cheap_name.clone(),
+            costs: costs.clone(),
+            stratum: stratum.unwrap_or_default().to_owned(),
+            more: more.clone(),
+        });
         // Too few pairs for a test still agree, or do not.
         let agree = at_best.more == pairs.len();
         let each = said!(
@@ -232,14 +314,14 @@ impl Offer {
         } else {
             (said!(data.lang, "findings-price-in-its-favour", "the prices in its favour"), at_best, p_best)
         };
-        let evidence = vec![
-            test(&sign_test_of(data.lang), one.p, one.said(data.lang, &dear_name, &cheap_name)),
+        let cost_test = match &favour.ranks {
+            Some(ranks) => rank_sum_test_of(data.lang, ranks),
+            None => sign_test_of(data.lang),
+        };
+        let mut evidence = vec![
+            test(&one.test_name(data.lang), one.p, one.said(data.lang, &dear_name, &cheap_name)),
             test(
-                &said!(
-                    data.lang,
-                    "findings-price-sign-test",
-                    "sign test, exact, two-sided, Holm-adjusted over the study"
-                ),
+                &cost_test,
                 p,
                 said!(
                     data.lang,
@@ -266,11 +348,13 @@ impl Offer {
                 each = each
             )),
         ];
-        Some((text, evidence))
+        evidence.extend(repeats_note(data, measure, [one]));
+        Some(Judged { level: one.a, text, evidence, does_not_pay })
     }
 }
 
-fn cost_range(lang: Language, (low, high): (f64, f64), currency: Option<&str>) -> String {
+/// Formats a range of sums of money.
+pub(crate) fn cost_range(lang: Language, (low, high): (f64, f64), currency: Option<&str>) -> String {
     if low == high {
         return money(high, currency);
     }

@@ -1,20 +1,71 @@
 //! Ranking of the levels of a factor, in cells that differ in nothing else.
 
 use super::data::{Data, Group, Pair};
+use super::rank_sum::{Block, RankSum};
 use super::words::{listed, multiple, p_value};
-use super::{finding, sign_tested, test};
+use super::{bound, finding, sign_tested, test};
 use crate::finding::{Evidence, Finding, FindingKind};
-use linerate_method::statistics::{SIGNIFICANT, Tested, median};
+use linerate_method::statistics::{Holm, SIGNIFICANT, Tested, median};
 use linerate_model::text;
 use linerate_report::parts::wording::sentence;
 use linerate_report::{Language, said};
 
-/// Maximum number of levels compared pair by pair; of more, the order is given.
-const MOST_PAIRED: usize = 3;
+/// Maximum number of levels compared as a pair; of more, the order is given.
+const PAIR: usize = 2;
 
-/// Returns the name of the test of a match.
+/// Returns the name of the sign test.
 pub(super) fn sign_test_of(lang: Language) -> String {
     said!(lang, "findings-ranking-sign-test", "sign test, exact, two-sided, Holm-adjusted over the study")
+}
+
+/// Returns the name of the test of repeats.
+pub(super) fn rank_sum_test_of(lang: Language, test: &RankSum) -> String {
+    if test.is_exact {
+        said!(
+            lang,
+            "findings-ranking-rank-sum-test",
+            "rank-sum test of the repeats within pairs of cells, exact, two-sided, Holm-adjusted over the study"
+        )
+    } else {
+        said!(
+            lang,
+            "findings-ranking-rank-sum-test-normal",
+            "rank-sum test of the repeats within pairs of cells, normal approximation, two-sided, Holm-adjusted over \
+             the study"
+        )
+    }
+}
+
+/// Returns what the test of repeats does not show; `None` if no match has repeats.
+pub(super) fn repeats_note<'a>(
+    data: &Data<'_>,
+    measure: usize,
+    matches: impl IntoIterator<Item = &'a Match>,
+) -> Option<Evidence> {
+    let repeats: Vec<(usize, usize)> =
+        matches.into_iter().filter_map(|one| Some(one.ranks.as_ref()?.repeats)).collect();
+    let low = repeats.iter().map(|(low, _)| *low).min()?;
+    let high = repeats.iter().map(|(_, high)| *high).max()?;
+    let count = if low == high {
+        said!(data.lang, "findings-ranking-repeats-each", "{count} repeats in each cell", count = high)
+    } else {
+        said!(data.lang, "findings-ranking-repeats-range", "{low} to {high} repeats in a cell", low = low, high = high)
+    };
+    // Studies that linerate runs state their order; of others it is not known.
+    let key = if data.study.measures[measure].metric.is_some() {
+        text!(
+            "findings-ranking-repeats-run",
+            "The test ranks the repeats within each pair of cells ({count}) and takes them for independent runs. The \
+             method states their order, and which factors a person set only once."
+        )
+    } else {
+        text!(
+            "findings-ranking-repeats-note",
+            "The test ranks the repeats within each pair of cells ({count}) and takes them for independent runs. It \
+             does not include what changes when a level is set up again, or from session to session."
+        )
+    };
+    Some(bound(said!(data.lang, key, count = count)))
 }
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
@@ -68,6 +119,7 @@ impl Ahead {
 }
 
 /// Two levels of a factor, in the cells of one group.
+#[derive(Clone)]
 pub(super) struct Match {
     pub(super) a: usize,
     pub(super) b: usize,
@@ -83,6 +135,8 @@ pub(super) struct Match {
     /// Median over the pairs of the value of the level ahead as a multiple of the other's, of `a` if neither is ahead;
     /// infinite if the other has none.
     lead: f64,
+    /// Test of the repeats; `None` if no cell has repeats that differ, so that the signs of the pairs are tested.
+    ranks: Option<RankSum>,
     /// The p-value, adjusted for the tests of the study ([`adjusted`]).
     pub(super) p: f64,
 }
@@ -117,12 +171,58 @@ impl Match {
         leads.extend(open.iter().map(|_| 0.0));
         let lead = median(leads)?;
         let (all, open) = (pairs.len(), open.len());
-        let found = Self { a, b, stratum, wins, losses, all, open, bounded: open > 0, lead, p: 1.0 };
+        let found = Self { a, b, stratum, wins, losses, all, open, bounded: open > 0, lead, ranks: None, p: 1.0 };
         Some(Self { p: found.tested().p, ..found })
+    }
+
+    /// Returns the match with the test of the repeats in these pairs, if all figures are firm.
+    pub(super) fn with_repeats(self, data: &Data<'_>, measure: usize, ahead: Ahead, pairs: &[Pair]) -> Self {
+        if self.bounded {
+            return self;
+        }
+        let sign = match ahead {
+            Ahead::More => 1.0,
+            Ahead::Less => -1.0,
+        };
+        self.with_blocks(&blocks(data, measure, pairs, (sign, sign)))
+    }
+
+    /// Returns the match with the test of these repeats, of which the higher are ahead.
+    pub(super) fn with_blocks(self, blocks: &[Block]) -> Self {
+        let ranks = RankSum::of(blocks);
+        let found = Self { ranks, ..self };
+        Self { p: found.tested().p, ..found }
+    }
+
+    /// Returns the match with its p-value adjusted in a family of tests.
+    pub(super) fn adjusted_in(&self, family: &Holm) -> Self {
+        Self { p: family.adjusted(self.tested()), ..self.clone() }
+    }
+
+    /// Returns whether the repeats of its cells are tested.
+    pub(super) fn has_repeats(&self) -> bool {
+        self.ranks.is_some()
+    }
+
+    /// Returns the name of its test.
+    pub(super) fn test_name(&self, lang: Language) -> String {
+        self.ranks.as_ref().map_or_else(|| sign_test_of(lang), |test| rank_sum_test_of(lang, test))
+    }
+
+    /// Formats its adjusted p-value, with the values that were tested.
+    pub(super) fn p_in_words(&self, lang: Language) -> String {
+        let p = p_value(self.p);
+        if self.ranks.is_some() {
+            return said!(lang, "findings-ranking-repeats-ranked", "repeats ranked within each pair, {p}", p = p);
+        }
+        p
     }
 
     /// Returns its test, not adjusted.
     pub(super) fn tested(&self) -> Tested {
+        if let Some(ranks) = &self.ranks {
+            return ranks.tested;
+        }
         let (more, fewer) = (self.wins.max(self.losses), self.wins.min(self.losses) + self.open);
         match self.open {
             0 => sign_tested(self.wins, self.losses),
@@ -138,9 +238,20 @@ impl Match {
         if self.bounded { said!(lang, "firmness-at-least-so-much", "at least {times}", times = words) } else { words }
     }
 
-    /// Returns the level that is significantly ahead, if any.
+    /// Returns the level that is significantly ahead, if any. Where repeats are tested, it must also be ahead in more
+    /// pairs than the other, which may be clearly ahead in hardly any.
     pub(super) fn winner(&self) -> Option<usize> {
-        (self.p < SIGNIFICANT).then_some(if self.wins > self.losses { self.a } else { self.b })
+        if self.p >= SIGNIFICANT {
+            return None;
+        }
+        let a_leads = self.wins > self.losses;
+        if let Some(ranks) = &self.ranks {
+            let agrees = if a_leads { ranks.is_a_higher() } else { self.losses > self.wins && ranks.is_b_higher() };
+            if !agrees {
+                return None;
+            }
+        }
+        Some(if a_leads { self.a } else { self.b })
     }
 
     /// Formats the match, with the level ahead in more pairs first.
@@ -190,7 +301,7 @@ impl Match {
             behind = self.wins.min(self.losses),
             ties = ties,
             median = self.lead_in_words(lang),
-            p = p_value(self.p)
+            p = self.p_in_words(lang)
         );
         match self.open {
             0 if self.bounded => format!(
@@ -225,6 +336,14 @@ impl Match {
     }
 }
 
+/// Returns the repeats of these pairs of cells, each level's values multiplied by its scale.
+pub(super) fn blocks(data: &Data<'_>, measure: usize, pairs: &[Pair], (of_a, of_b): (f64, f64)) -> Vec<Block> {
+    let scaled = |cell: usize, scale: f64| -> Vec<f64> {
+        data.study.cells[cell].values[measure].iter().map(|value| value * scale).collect()
+    };
+    pairs.iter().map(|pair| Block { a: scaled(pair.a.0, of_a), b: scaled(pair.b.0, of_b) }).collect()
+}
+
 /// Adjusts the p-values for all tests of the study.
 pub(super) fn adjusted(data: &Data<'_>, mut matches: Vec<Match>) -> Vec<Match> {
     matches.iter_mut().for_each(|one| one.p = data.adjusted(one.tested()));
@@ -256,7 +375,10 @@ fn matches(data: &Data<'_>, measure: usize, factor: usize, strata: &[Group]) -> 
                 let is_bound =
                     |pair: &Pair| [pair.a.0, pair.b.0].iter().any(|cell| !data.firmness(*cell, measure).is_firm());
                 let found = Match::of_known(ahead, *a, *b, stratum, &within, |pair| data.decides(pair, measure));
-                matches.extend(found.map(|found| Match { bounded: within.iter().any(is_bound), ..found }));
+                matches.extend(found.map(|found| {
+                    let known = Match { bounded: within.iter().any(is_bound), ..found };
+                    known.with_repeats(data, measure, ahead, &within)
+                }));
             }
         }
     }
@@ -266,25 +388,63 @@ fn matches(data: &Data<'_>, measure: usize, factor: usize, strata: &[Group]) -> 
 fn of_factor(data: &Data<'_>, measure: usize, factor: usize) -> Vec<Finding> {
     let (strata, levels) = (strata(data, measure, factor), contestants(data, factor));
     let matches = adjusted(data, matches(data, measure, factor, &strata));
-    // A few levels are compared pair by pair; of many the order is given.
-    let many = levels.len() > MOST_PAIRED;
+    let is_matched = |level: &usize| matches.iter().any(|one| one.a == *level || one.b == *level);
+    let is_order = strata.len() == 1 || levels.iter().copied().filter(is_matched).count() > PAIR;
     let mut found = Vec::new();
-    if strata.len() == 1 || many {
-        for (stratum, group) in strata.iter().enumerate() {
-            let within: Vec<&Match> = matches.iter().filter(|one| one.stratum == stratum).collect();
-            let on = (strata.len() > 1).then_some(group.name.as_str());
-            found.extend(order(data, measure, factor, &levels, &within, on));
-        }
+    if is_order {
+        found.extend(orders(data, measure, factor, &strata, &matches));
     }
     for (index, a) in levels.iter().enumerate() {
         for b in &levels[index + 1..] {
             let of_both: Vec<&Match> = matches.iter().filter(|one| (one.a, one.b) == (*a, *b)).collect();
-            if strata.len() > 1 && !many {
+            if !is_order {
                 found.extend(over_strata(data, measure, factor, &strata, &of_both));
             } else if same_medium(data, measure, factor, *a, *b) {
                 found.extend(of_both.iter().filter_map(|one| same_wire(data, measure, factor, one)));
             }
         }
+    }
+    found
+}
+
+/// Returns the order of the levels in each group. Groups with the same order are one finding.
+fn orders(data: &Data<'_>, measure: usize, factor: usize, strata: &[Group], matches: &[Match]) -> Vec<Finding> {
+    let mut orders: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut without = Vec::new();
+    for (stratum, group) in strata.iter().enumerate() {
+        let within: Vec<&Match> = matches.iter().filter(|one| one.stratum == stratum).collect();
+        match order(data, measure, factor, &within) {
+            None if within.is_empty() => {}
+            None => without.push(group.name.clone()),
+            Some(text) => match orders.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, groups)) => groups.push(stratum),
+                None => orders.push((text, vec![stratum])),
+            },
+        }
+    }
+    let last = orders.len().saturating_sub(1);
+    let mut found = Vec::new();
+    for (at, (order, groups)) in orders.iter().enumerate() {
+        let of_groups: Vec<&Match> = matches.iter().filter(|one| groups.contains(&one.stratum)).collect();
+        if strata.len() == 1 {
+            found.push(finding(FindingKind::Ranking, sentence(order), evidence_of(data, measure, factor, &of_groups)));
+            continue;
+        }
+        let names: Vec<String> = groups.iter().map(|stratum| strata[*stratum].name.clone()).collect();
+        let names = listed(data.lang, &names);
+        let mut text =
+            sentence(&said!(data.lang, "findings-ranking-on-one", "on {group}, {order}", group = names, order = order));
+        if at == last && !without.is_empty() {
+            text.push_str(&said!(
+                data.lang,
+                "findings-ranking-no-order-on",
+                " On {groups} no order is shown.",
+                groups = listed(data.lang, &without)
+            ));
+        }
+        let tests = of_groups.iter().map(|one| evidence(data, factor, one, &strata[one.stratum].name));
+        let evidence = tests.chain(repeats_note(data, measure, of_groups.iter().copied())).collect();
+        found.push(finding(FindingKind::Ranking, text, evidence));
     }
     found
 }
@@ -300,7 +460,13 @@ fn same_medium(data: &Data<'_>, measure: usize, factor: usize, a: usize, b: usiz
 fn evidence(data: &Data<'_>, factor: usize, one: &Match, on: &str) -> Evidence {
     let on = if on.is_empty() { String::new() } else { format!("{on}: ") };
     let (a, b) = (data.name_of(factor, one.a), data.name_of(factor, one.b));
-    test(&sign_test_of(data.lang), one.p, format!("{on}{}", one.said(data.lang, &a, &b)))
+    test(&one.test_name(data.lang), one.p, format!("{on}{}", one.said(data.lang, &a, &b)))
+}
+
+/// Returns the evidence of several matches, and what their tests do not show.
+fn evidence_of(data: &Data<'_>, measure: usize, factor: usize, matches: &[&Match]) -> Vec<Evidence> {
+    let tests = matches.iter().map(|one| evidence(data, factor, one, ""));
+    tests.chain(repeats_note(data, measure, matches.iter().copied())).collect()
 }
 
 /// Returns the finding of one level against another, on each medium.
@@ -390,7 +556,8 @@ fn over_strata(
             groups = on(&undecided)
         ));
     }
-    let evidence = matches.iter().map(|one| evidence(data, factor, one, &strata[one.stratum].name)).collect();
+    let tests = matches.iter().map(|one| evidence(data, factor, one, &strata[one.stratum].name));
+    let evidence = tests.chain(repeats_note(data, measure, matches.iter().copied())).collect();
     Some(finding(FindingKind::Ranking, text, evidence))
 }
 
@@ -415,18 +582,12 @@ fn same_wire(data: &Data<'_>, measure: usize, factor: usize, one: &Match) -> Opt
         all = one.all,
         median = median
     );
-    Some(finding(FindingKind::Ranking, text, vec![evidence(data, factor, one, "")]))
+    Some(finding(FindingKind::Ranking, text, evidence_of(data, measure, factor, &[one])))
 }
 
-/// Returns the order of all levels of a factor as far as tests separate them, in one group or in all results.
-fn order(
-    data: &Data<'_>,
-    measure: usize,
-    factor: usize,
-    levels: &[usize],
-    matches: &[&Match],
-    on: Option<&str>,
-) -> Option<Finding> {
+/// Returns the order of the levels of a factor as far as tests separate them.
+fn order(data: &Data<'_>, measure: usize, factor: usize, matches: &[&Match]) -> Option<String> {
+    let levels = contestants(data, factor);
     let decided = |a: usize, b: usize| {
         let one = matches.iter().find(|one| (one.a, one.b) == (a.min(b), a.max(b)))?;
         one.winner()
@@ -450,7 +611,7 @@ fn order(
         }
     }
     if places.len() < 2 {
-        return some_ahead(data, measure, factor, matches, on);
+        return some_ahead(data, measure, factor, matches);
     }
     let tied = |place: &[usize]| {
         let within = |one: &&&Match| place.contains(&one.a) && place.contains(&one.b);
@@ -477,16 +638,11 @@ fn order(
         text!("findings-ranking-most-first", "{title} by {factor}, most first: {places}."),
         text!("findings-ranking-lowest-first", "{title} by {factor}, lowest first: {places}."),
     );
-    let mut text = said!(data.lang, key, title = title, factor = named, places = places);
-    if let Some(group) = on {
-        text = said!(data.lang, "findings-ranking-on-one", "on {group}, {order}", group = group, order = text);
-    }
-    let evidence = matches.iter().map(|one| evidence(data, factor, one, "")).collect();
-    Some(finding(FindingKind::Ranking, sentence(&text), evidence))
+    Some(said!(data.lang, key, title = title, factor = named, places = places))
 }
 
 /// Returns the pairs of levels with a winner, if there is no order of all.
-fn some_ahead(data: &Data<'_>, measure: usize, factor: usize, matches: &[&Match], on: Option<&str>) -> Option<Finding> {
+fn some_ahead(data: &Data<'_>, measure: usize, factor: usize, matches: &[&Match]) -> Option<String> {
     let mut ahead: Vec<(usize, Vec<String>)> = Vec::new();
     for one in matches {
         let Some(winner) = one.winner() else { continue };
@@ -515,10 +671,5 @@ fn some_ahead(data: &Data<'_>, measure: usize, factor: usize, matches: &[&Match]
             "{title} by {factor}, where one is surely lower: {clauses}. No order of all of them is shown."
         ),
     );
-    let mut text = said!(data.lang, key, title = title, factor = named, clauses = clauses.join("; "));
-    if let Some(group) = on {
-        text = said!(data.lang, "findings-ranking-on-one", "on {group}, {order}", group = group, order = text);
-    }
-    let evidence = matches.iter().map(|one| evidence(data, factor, one, "")).collect();
-    Some(finding(FindingKind::Ranking, sentence(&text), evidence))
+    Some(said!(data.lang, key, title = title, factor = named, clauses = clauses.join("; ")))
 }

@@ -243,7 +243,7 @@ fn above(
 
 /// Returns whether the lowest that a result may be is above the highest that another may be. A bound itself may be
 /// excluded.
-fn is_above(data: &Data<'_>, measure: usize, cell: usize, other: usize) -> bool {
+pub(super) fn is_above(data: &Data<'_>, measure: usize, cell: usize, other: usize) -> bool {
     let as_a = |cell: usize| data.stated(cell, measure).map(|stated| stated.as_a);
     let (Some((least, _)), Some((_, most))) = (data.span(cell, measure), data.span(other, measure)) else {
         return false;

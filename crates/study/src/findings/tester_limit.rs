@@ -145,7 +145,7 @@ fn below_limit(data: &Data<'_>, factor: usize, one: &Compared) -> Option<Finding
         let text = said!(
             data.lang,
             "findings-tester-limit-below",
-            "The results of {name} are below the tester limit: they reach {share} of it at the most, so the device \
+            "The results of {name} are below the tester limit: they reach at most {share} of it, so the device \
              makes a difference.",
             name = name,
             share = share(one.most)

@@ -1,8 +1,8 @@
 //! TCP against UDP, on each medium.
 
 use super::data::{Data, Pair};
-use super::ranking::{Ahead, Match, adjusted, sign_test_of};
-use super::words::{p_value, times, times_range};
+use super::ranking::{Ahead, Match, adjusted, repeats_note};
+use super::words::{times, times_range};
 use super::{bound, finding, test};
 use crate::finding::{Finding, FindingKind};
 use linerate_method::statistics::Tested;
@@ -38,22 +38,27 @@ impl Transports {
     }
 
     /// Returns UDP against TCP on each medium, with p-values that are not adjusted.
-    fn matches(&self) -> Vec<Match> {
-        let media = self.media.iter().enumerate();
-        media.filter_map(|(index, (_, pairs))| Match::of(Ahead::More, self.udp, self.tcp, index, pairs)).collect()
+    fn matches(&self, data: &Data<'_>, measure: usize) -> Vec<Match> {
+        let of_medium = |(index, (_, pairs)): (usize, &(Option<Medium>, Vec<Pair>))| {
+            let found = Match::of(Ahead::More, self.udp, self.tcp, index, pairs)?;
+            Some(found.with_repeats(data, measure, Ahead::More, pairs))
+        };
+        self.media.iter().enumerate().filter_map(of_medium).collect()
     }
 }
 
 pub(super) fn tests(data: &Data<'_>, measure: usize) -> Vec<Tested> {
     let transports = Transports::of(data, measure);
-    transports.iter().flat_map(Transports::matches).map(|one| one.tested()).collect()
+    transports.iter().flat_map(|transports| transports.matches(data, measure)).map(|one| one.tested()).collect()
 }
 
 pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
     let Some(transports) = Transports::of(data, measure) else { return Vec::new() };
     let udp = transports.udp;
     let title = &data.study.measures[measure].title;
-    adjusted(data, transports.matches())
+    let mut matches = adjusted(data, transports.matches(data, measure));
+    matches.sort_by(|one, other| other.lead().1.total_cmp(&one.lead().1));
+    matches
         .into_iter()
         .filter_map(|one| {
             let winner = one.winner()?;
@@ -78,7 +83,7 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
                 median = times(data.lang, middle)
             );
             let mut evidence = vec![test(
-                &sign_test_of(data.lang),
+                &one.test_name(data.lang),
                 one.p,
                 said!(
                     data.lang,
@@ -89,9 +94,10 @@ pub(super) fn findings(data: &Data<'_>, measure: usize) -> Vec<Finding> {
                     first = first,
                     second = second,
                     range = times_range(data.lang, low, high),
-                    p = p_value(one.p)
+                    p = one.p_in_words(data.lang)
                 ),
             )];
+            evidence.extend(repeats_note(data, measure, [&one]));
             // How much of that the headers alone account for.
             let of_limits = within
                 .iter()

@@ -157,7 +157,7 @@ impl Contest {
 
 /// Whether the cells of both sides agree in every other factor, but for those that have levels of their own on each
 /// side, as the devices of a kind.
-fn is_all_that_differs(data: &Data<'_>, factor: usize, one: &[usize], other: &[usize]) -> bool {
+pub(super) fn is_all_that_differs(data: &Data<'_>, factor: usize, one: &[usize], other: &[usize]) -> bool {
     let levels = |cells: &[usize], of: usize| -> Vec<Option<usize>> {
         let mut levels: Vec<_> = cells.iter().map(|cell| data.study.cells[*cell].levels[of]).collect();
         levels.sort_unstable();

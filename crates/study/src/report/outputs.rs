@@ -3,11 +3,13 @@
 use super::charts::capital;
 use super::pivot::Pivot;
 use super::tables;
-use crate::finding::Finding;
+use crate::finding::{Finding, FindingKind};
 use crate::findings::claims::EDGES;
+use crate::findings::conclusions;
 use crate::findings::data::Data;
+use crate::findings::first_page::FIRST_PAGE;
 use crate::findings::{self};
-use crate::study::{CellLimit, Study, StudyReport};
+use crate::study::{Answer, CellLimit, Study, StudyReport};
 use linerate_model::MeasureUnit;
 use linerate_report::parts::Page;
 use linerate_report::parts::csv::{field, line};
@@ -16,6 +18,7 @@ use linerate_report::parts::values::value;
 use linerate_report::parts::wording::{in_a_row, listed, sentence};
 use linerate_report::{Language, Style, plain, said};
 use serde_json::json;
+use std::borrow::Cow;
 
 /// Returns one object on one line; docs/studies.md names its fields.
 pub fn json(report: &StudyReport) -> String {
@@ -56,13 +59,41 @@ pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> Strin
         page.blank();
         page.heading(&said!(lang, "study-section-findings", "What the numbers say"));
     }
-    for finding in findings.iter() {
+    let (first, further) = on_first_page(&findings);
+    for finding in first {
         page.paragraph("- ", &plain(&finding.text));
         for evidence in &finding.evidence {
             page.paragraph("    ", &plain(evidence.text()));
         }
     }
+    let answers = answers(lang, report, &findings);
+    if !answers.is_empty() {
+        page.blank();
+        page.heading(&conclusions_heading(lang));
+    }
+    for answer in answers.iter() {
+        page.paragraph("- ", &plain(&answered(lang, answer)));
+        page.paragraph("    ", &plain(&answer.reason));
+    }
+    if !further.is_empty() {
+        page.blank();
+        page.paragraph(
+            "",
+            &said!(
+                lang,
+                "study-further-in-files",
+                "{further}: {kinds}. Pages (`--out`), Markdown and JSON have them.",
+                further = further_heading(lang, further),
+                kinds = kinds(lang, further)
+            ),
+        );
+    }
     if pivot.is_none() {
+        for table in tables::costs(lang, &data) {
+            page.blank();
+            page.heading(&table.caption);
+            page.table(&table);
+        }
         page.blank();
         page.table(&tables::everything(lang, &data));
     }
@@ -86,6 +117,65 @@ pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> Strin
     page.finish(style.unicode)
 }
 
+/// Splits the findings into those of the first page, and the others.
+pub(super) fn on_first_page(findings: &[Finding]) -> (&[Finding], &[Finding]) {
+    findings.split_at(findings.len().min(FIRST_PAGE))
+}
+
+/// Returns the heading of findings that are not on the first page.
+pub(super) fn further_heading(lang: Language, further: &[Finding]) -> String {
+    said!(
+        lang,
+        "study-further-findings",
+        if count == 1 { "1 further finding" } else { "{count} further findings" },
+        count = further.len()
+    )
+}
+
+/// Lists the kinds of these findings, each with its number if there are several.
+fn kinds(lang: Language, findings: &[Finding]) -> String {
+    let mut kinds: Vec<(FindingKind, usize)> = Vec::new();
+    for finding in findings {
+        match kinds.iter_mut().find(|(kind, _)| *kind == finding.kind) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((finding.kind, 1)),
+        }
+    }
+    let named = |(kind, count): &(FindingKind, usize)| match count {
+        1 => lang.text(kind.text()),
+        count => format!("{} ({count})", lang.text(kind.text())),
+    };
+    listed(lang, &kinds.iter().map(named).collect::<Vec<_>>())
+}
+
+/// Returns the answers to the author's conclusions in the reader's language.
+pub(super) fn answers<'a>(lang: Language, report: &'a StudyReport, findings: &[Finding]) -> Cow<'a, [Answer]> {
+    match lang {
+        Language::English => Cow::Borrowed(&report.answers),
+        _ => Cow::Owned(conclusions::answers(lang, &report.study, findings)),
+    }
+}
+
+pub(super) fn conclusions_heading(lang: Language) -> String {
+    said!(lang, "study-section-conclusions", "The author's conclusions")
+}
+
+/// Formats a conclusion with its verdict.
+pub(super) fn answered(lang: Language, answer: &Answer) -> String {
+    let verdict = capital(&lang.text(answer.verdict.text()));
+    let verdict = verdict.trim_end_matches('\u{3002}');
+    said!(lang, "study-conclusion", "{verdict}: {conclusion}", verdict = verdict, conclusion = sentence(&answer.text))
+}
+
+fn push_findings(text: &mut String, findings: &[Finding]) {
+    for finding in findings {
+        text.push_str(&format!("- **{}**\n", escaped(&finding.text)));
+        for evidence in &finding.evidence {
+            text.push_str(&format!("  - {}\n", escaped(evidence.text())));
+        }
+    }
+}
+
 /// Formats title, findings with their evidence, tables by each factor or by a pivot, and caveats in GitHub's Markdown.
 pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> String {
     let study = &report.study;
@@ -99,14 +189,22 @@ pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> 
     if !findings.is_empty() {
         push_heading(&mut text, &said!(lang, "study-section-findings", "What the numbers say"));
     }
-    for finding in findings.iter() {
-        text.push_str(&format!("- **{}**\n", escaped(&finding.text)));
-        for evidence in &finding.evidence {
-            text.push_str(&format!("  - {}\n", escaped(evidence.text())));
-        }
+    let (first, further) = on_first_page(&findings);
+    push_findings(&mut text, first);
+    let answers = answers(lang, report, &findings);
+    if !answers.is_empty() {
+        push_heading(&mut text, &conclusions_heading(lang));
     }
-    for table in tables::pivots(lang, &data, pivot)
+    for answer in answers.iter() {
+        text.push_str(&format!("- **{}**\n  - {}\n", escaped(&answered(lang, answer)), escaped(&answer.reason)));
+    }
+    if !further.is_empty() {
+        push_heading(&mut text, &further_heading(lang, further));
+        push_findings(&mut text, further);
+    }
+    for table in tables::costs(lang, &data)
         .into_iter()
+        .chain(tables::pivots(lang, &data, pivot))
         .chain([tables::everything(lang, &data)])
         .chain(tables::levels(lang, &data))
     {

@@ -19,6 +19,9 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
     let findings = findings::in_the_language_of(&data, report);
     let charts = charts::all(lang, &data, pivot);
     let pivots = tables::pivots(lang, &data, pivot);
+    let (first, further) = outputs::on_first_page(&findings);
+    let answers = outputs::answers(lang, report, &findings);
+    let costs = tables::costs(lang, &data);
     let asked = outputs::question(lang, study, &findings);
     let summary = html! {
         ul.results aria-label=(said!(lang, "study-section-summary", "Summary")) {
@@ -48,7 +51,27 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
         @if !findings.is_empty() {
             section aria-labelledby="findings" {
                 h2 #findings { (said!(lang, "study-section-findings", "What the numbers say")) }
-                ul.findings { @for finding in findings.iter() { (said(lang, finding)) } }
+                ul.findings { @for finding in first { (said(lang, finding)) } }
+                @if !further.is_empty() {
+                    details {
+                        summary { (outputs::further_heading(lang, further)) }
+                        ul.findings { @for finding in further { (said(lang, finding)) } }
+                    }
+                }
+            }
+        }
+        @if !answers.is_empty() {
+            section aria-labelledby="conclusions" {
+                h2 #conclusions { (outputs::conclusions_heading(lang)) }
+                ul.findings {
+                    @for answer in answers.iter() {
+                        li {
+                            span.kind { (lang.text(answer.verdict.text())) }
+                            p { (prose(lang, &plain(&sentence(&answer.text)))) }
+                            p { (prose(lang, &plain(&answer.reason))) }
+                        }
+                    }
+                }
             }
         }
         @if charts.len() > 1 {
@@ -59,6 +82,9 @@ pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Stri
         }
         section aria-labelledby="tables" {
             h2 #tables { (said!(lang, "study-section-tables", "Tables")) }
+            @for table in &costs {
+                details open { summary { (table.caption) } (scrolling(lang, table)) }
+            }
             @for (index, table) in pivots.iter().enumerate() {
                 details open[index == 0] {
                     summary { @if study.measures.len() == 1 { (tables::by(lang, table)) } @else { (table.caption) } }

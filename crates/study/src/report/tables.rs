@@ -2,9 +2,11 @@
 
 use super::charts::capital;
 use super::pivot::Pivot;
-use crate::findings::data::Data;
+use crate::findings::data::{Data, Group};
+use crate::findings::price::cost_range;
+use crate::study::{Level, Price};
 use linerate_method::statistics::median;
-use linerate_model::Firmness;
+use linerate_model::{Firmness, MeasureUnit};
 use linerate_report::column;
 use linerate_report::columns;
 use linerate_report::parts::figures::MISSING;
@@ -265,4 +267,127 @@ pub(super) fn levels(lang: Language, data: &Data<'_>) -> Option<Table> {
         ],
         rows,
     })
+}
+
+/// Returns a table of the cost of a unit of each rate, by each factor with prices. No test is needed for it.
+pub(super) fn costs(lang: Language, data: &Data<'_>) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for (measure, named) in data.measures() {
+        let Some(unit) = CostUnit::of(named.unit) else { continue };
+        for factor in 0..data.study.factors.len() {
+            let is_priced = |level: &&Level| level.price.is_some();
+            if data.study.factors[factor].levels.iter().filter(is_priced).count() > 1 {
+                tables.extend(cost_table(lang, data, measure, factor, unit));
+            }
+        }
+    }
+    tables
+}
+
+/// Unit of a rate by which a cost is given.
+#[derive(Clone, Copy)]
+enum CostUnit {
+    MbitPerS,
+    PerS,
+}
+
+impl CostUnit {
+    fn of(unit: MeasureUnit) -> Option<Self> {
+        match unit {
+            MeasureUnit::BitsPerS => Some(Self::MbitPerS),
+            MeasureUnit::PerS => Some(Self::PerS),
+            MeasureUnit::Nanos
+            | MeasureUnit::NanosHeld
+            | MeasureUnit::Times
+            | MeasureUnit::Share
+            | MeasureUnit::Count => None,
+        }
+    }
+
+    fn column(self) -> Column {
+        match self {
+            Self::MbitPerS => {
+                column!("column-cost-per-mbit", "cost per Mbit/s", "the price divided by the median result in Mbit/s")
+            }
+            Self::PerS => {
+                column!("column-cost-per-s", "cost of one per second", "the price divided by the median result")
+            }
+        }
+    }
+
+    fn size(self) -> f64 {
+        match self {
+            Self::MbitPerS => 1e6,
+            Self::PerS => 1.0,
+        }
+    }
+}
+
+/// Returns the cost of the priced levels of a factor, for each transport by itself, in the cells that all of them have.
+fn cost_table(lang: Language, data: &Data<'_>, measure: usize, factor: usize, unit: CostUnit) -> Option<Table> {
+    let currency = data.study.currency.as_deref();
+    let by = data.transport_factor().filter(|by| *by != factor);
+    let named = &data.study.factors[factor];
+    let priced: Vec<(usize, Price)> =
+        (0..named.levels.len()).filter_map(|at| Some((at, named.levels[at].price?))).collect();
+    let mut rows = Vec::new();
+    let groups = data.groups(by, measure);
+    for group in &groups {
+        for (level, price) in &priced {
+            let cells = compared_cells(data, group, factor, *level, &priced);
+            let reached: Vec<f64> = cells.iter().filter_map(|cell| data.value(*cell, measure)).collect();
+            let middle = median(reached).filter(|middle| *middle > 0.0);
+            let cost = middle.map(|middle| {
+                let each = middle / unit.size();
+                cost_range(lang, (price.low / each, price.high / each), currency)
+            });
+            let name = data.name_of(factor, *level);
+            let name = if by.is_some() { format!("{name}, {}", group.name) } else { name };
+            let price = cost_range(lang, (price.low, price.high), currency);
+            let results = (!cells.is_empty()).then(|| cells.len().to_string());
+            rows.push(vec![Some(plain(&name)), Some(price), field(lang, data, measure, &cells), results, cost]);
+        }
+    }
+    let title = &data.study.measures[measure].title;
+    let caption = said!(lang, "study-caption-cost", "Cost of {title} by {factor}", title = title, factor = named.title);
+    (!rows.is_empty()).then(|| Table {
+        caption: plain(&caption),
+        columns: vec![
+            column(&named.title, said!(lang, "study-meaning-levels", "the levels of these factors")),
+            column!("column-price", "price", "as the study has it"),
+            column(title, of_several(lang, title)),
+            column!("column-cost-cells", "results", "cells that all options have; all its own if there is none"),
+            unit.column(),
+        ],
+        rows,
+    })
+}
+
+/// Returns the cells of a level whose other levels all priced levels with results have; all its own cells if there is
+/// none.
+fn compared_cells(
+    data: &Data<'_>,
+    group: &Group,
+    factor: usize,
+    level: usize,
+    priced: &[(usize, Price)],
+) -> Vec<usize> {
+    let rest = |cell: usize| {
+        let mut levels = data.study.cells[cell].levels.clone();
+        levels[factor] = None;
+        levels
+    };
+    let of_level = |level: usize| -> Vec<usize> {
+        let is = |cell: &usize| data.study.cells[*cell].levels[factor] == Some(level);
+        group.cells.iter().copied().filter(is).collect()
+    };
+    let others: Vec<Vec<_>> = priced
+        .iter()
+        .map(|(other, _)| of_level(*other).into_iter().map(rest).collect::<Vec<_>>())
+        .filter(|rests| !rests.is_empty())
+        .collect();
+    let own = of_level(level);
+    let is_shared = |cell: &usize| others.iter().all(|rests| rests.contains(&rest(*cell)));
+    let shared: Vec<usize> = own.iter().copied().filter(is_shared).collect();
+    if shared.is_empty() { own } else { shared }
 }

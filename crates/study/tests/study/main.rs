@@ -6,6 +6,7 @@ mod overclaims;
 mod pages;
 mod planted;
 mod published;
+mod repeats;
 mod schema;
 mod snapshots;
 mod sources;

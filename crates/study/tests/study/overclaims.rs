@@ -69,7 +69,7 @@ fn results_near_the_limit_rule_out_the_hosts() {
 fn wire_is_named_only_close_to_its_limit() {
     let near = said(&clocks(PLAIN, |_| 870), FindingKind::Limiter);
     assert!(near.contains("comes near what the wire can carry: every result is at least 91.8 % of it"), "{near}");
-    assert!(near.contains("costs 8.2 % at the most") && !near.contains("The wire limits"), "{near}");
+    assert!(near.contains("costs at most 8.2 %") && !near.contains("The wire limits"), "{near}");
     let full = said(&clocks(PLAIN, |_| 930), FindingKind::Limiter);
     assert!(full.contains("The wire limits throughput on wire: every result is at least 98.1 %"), "{full}");
 }
