@@ -63,7 +63,7 @@ fn same_cells_without_repeats_do_not_rank() {
 /// false alarm. The generator's seed is fixed.
 #[test]
 fn false_alarms_of_repeats_stay_below_their_level() {
-    const STUDIES: usize = 2_000;
+    const STUDIES: usize = 500;
     let mut random = SmallRng::seed_from_u64(1998);
     let mut alarms = 0;
     for _ in 0..STUDIES {
@@ -78,7 +78,7 @@ fn false_alarms_of_repeats_stay_below_their_level() {
 /// sessions differ, the repeats of a cell share the difference, and more than 5 % of studies rank by chance.
 #[test]
 fn differences_between_sessions_are_not_in_the_repeats() {
-    const STUDIES: usize = 500;
+    const STUDIES: usize = 200;
     let mut random = SmallRng::seed_from_u64(2003);
     let mut alarms = 0;
     for _ in 0..STUDIES {
@@ -99,7 +99,7 @@ fn differences_between_sessions_are_not_in_the_repeats() {
 /// Steps of 30 % between devices whose repeats spread by 20 % are found in nearly all studies, steps of 10 % in a third.
 #[test]
 fn planted_differences_are_found() {
-    const STUDIES: usize = 200;
+    const STUDIES: usize = 100;
     let mut random = SmallRng::seed_from_u64(2008);
     let mut found = |lead: f64| {
         let ranks = |_: &usize| {
