@@ -2,10 +2,14 @@
 
 use crate::alive::Sign;
 use crate::run_row::{RunRow, State};
-use crate::{Query, Store, StoreError};
-use linerate_model::Record;
+use crate::{Query, Store, StoreError, body};
+use linerate_model::{Record, RecordId};
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
+use std::collections::BTreeMap;
+
+/// Longest plan that is searched for host names, in bytes. Plans of thousands of cells would make a list slow.
+const LONGEST_PLAN: i64 = 128 << 10;
 
 impl Store {
     /// The runs that `query` asks for, newest first: at most `limit` behind the first `skipped`.
@@ -40,6 +44,25 @@ impl Store {
             let mut statement = connection.prepare_cached("SELECT DISTINCT kind FROM run ORDER BY kind")?;
             statement.query_map([], |row| row.get(0))?.collect()
         })
+    }
+
+    /// Returns the names of each run's hosts, in the order of its record. A run is left out if it has no hosts, or if its plan is
+    /// damaged or longer than 128 KiB.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn hosts(&self, runs: &[RunRow]) -> Result<BTreeMap<RecordId, Vec<String>>, StoreError> {
+        let ids: Vec<&str> = runs.iter().map(|run| run.id.0.as_str()).collect();
+        let names: Vec<(String, String)> = self.read(|connection| {
+            let mut statement = connection.prepare_cached(HOSTS)?;
+            let values = (body::json(&ids), LONGEST_PLAN);
+            statement.query_map(values, |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })?;
+        let mut hosts = BTreeMap::<RecordId, Vec<String>>::new();
+        for (id, name) in names {
+            hosts.entry(RecordId(id)).or_default().push(name);
+        }
+        Ok(hosts)
     }
 
     /// The run called `name` (see [`Store::resolve`]) as a list shows it.
@@ -119,6 +142,14 @@ impl Store {
         Ok(dead)
     }
 }
+
+/// Host names of the runs in a JSON array of ids, in SQL. A program of another version may have written the plan in another way.
+const HOSTS: &str = "
+    SELECT run.id, host.value ->> '$.name'
+    FROM json_each(?1) AS listed JOIN run ON run.id = listed.value JOIN plan ON plan.run = run.number
+         JOIN json_each(CASE WHEN octet_length(body) <= ?2 AND json_valid(body) THEN body ELSE '{}' END, '$.hosts') AS host
+    WHERE host.type = 'object' AND json_type(host.value, '$.name') = 'text'
+    ORDER BY run.id, host.key";
 
 /// The rows of a page in SQL, and the values of their question marks.
 fn page(query: &Query, skipped: usize, limit: usize) -> (String, Vec<Value>) {

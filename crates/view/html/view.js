@@ -1,4 +1,5 @@
-// What the pages do beyond forms: the list's button waits for two ticks, and runs under way are drawn anew as they go on.
+// What the pages do beyond forms: the list's button waits for two ticks, keys move in the list, and runs under way are drawn anew as
+// they go on.
 "use strict";
 (() => {
   const records = document.querySelector("form.records");
@@ -14,6 +15,30 @@
     // Going back in a browser brings its ticks back too.
     addEventListener("pageshow", count);
     count();
+  }
+
+  const search = document.querySelector(".filter input[name=text]");
+  if (search) {
+    const links = [...document.querySelectorAll(".records tbody a.open")];
+    const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 };
+    addEventListener("keydown", (event) => {
+      const typing = event.target.matches?.("input:not([type=checkbox]), select");
+      if (typing || event.ctrlKey || event.altKey || event.metaKey) return;
+      if (event.key === "/") {
+        search.closest("details").open = true;
+        search.focus();
+        search.select();
+      } else if (Object.hasOwn(step, event.key) && links.length > 0) {
+        const at = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
+        // Outside the rows the arrows scroll the page.
+        if (at < 0 && event.key.startsWith("Arrow")) return;
+        links[Math.min(Math.max(at + step[event.key], 0), links.length - 1)].focus();
+      } else {
+        return;
+      }
+      event.preventDefault();
+    });
+    document.getElementById("keys")?.removeAttribute("hidden");
   }
 
   const live = document.getElementById("live");

@@ -16,6 +16,7 @@ mod query;
 mod record;
 mod serve;
 mod shared;
+mod table;
 mod trend;
 mod under_way;
 mod watched;

@@ -47,7 +47,8 @@ impl Page<'_> {
                     link rel="stylesheet" href="style.css";
                     script src="view.js" defer {}
                 }
-                body {
+                // The list needs room for its columns.
+                body.list[!self.back] {
                     header {
                         p.brand { "linerate" }
                         @if self.back { nav.links { a href="./" { (said!(self.lang, "view-all-records", "All records")) } } }
@@ -65,6 +66,16 @@ impl Page<'_> {
 pub(crate) fn moment(unix_ns: u64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
         .map_or_else(|_| String::from("\u{2013}"), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// When, to the minute: `2026-11-21 09:30`.
+pub(crate) fn minute(unix_ns: u64) -> String {
+    let mut moment = moment(unix_ns);
+    // Without the seconds.
+    if let Some((minute, _)) = moment.rsplit_once(':') {
+        moment.truncate(minute.len());
+    }
+    moment
 }
 
 /// A command as it was typed, the program's folder left out.

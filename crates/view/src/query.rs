@@ -107,8 +107,19 @@ impl Filter {
         address("./", &fields.map(|(name, value)| (name, value.as_str())))
     }
 
-    /// What the store is to be asked; or what is wrong with what was typed.
-    pub(crate) fn query(&self, lang: Language) -> Result<Query, String> {
+    /// Returns the query for the store, which has records of these kinds.
+    ///
+    /// # Errors
+    /// A sentence about what was typed.
+    pub(crate) fn query(&self, lang: Language, kinds: &[String]) -> Result<Query, String> {
+        if !self.kind.is_empty() && !kinds.contains(&self.kind) {
+            return Err(said!(
+                lang,
+                "view-error-kind",
+                "The store has no record of the kind `{typed}`: choose a kind of the list",
+                typed = self.kind
+            ));
+        }
         let ended = ENDED.iter().find(|(value, ..)| *value == self.ended);
         let (_, states, _) = ended.ok_or_else(|| {
             said!(
@@ -191,22 +202,22 @@ mod tests {
 
     #[test]
     fn changed_figures_are_asked_for_with_yes() {
-        assert!(filter("changed=yes&limit=wire").query(Language::English).expect("a query").changed);
-        assert!(!filter("limit=wire").query(Language::English).expect("a query").changed);
+        assert!(filter("changed=yes&limit=wire").query(Language::English, &[]).expect("a query").changed);
+        assert!(!filter("limit=wire").query(Language::English, &[]).expect("a query").changed);
     }
 
     #[test]
     fn days_are_whole_and_in_utc() {
-        let query = filter("from=2026-11-21&to=2026-11-21").query(Language::English).expect("days");
+        let query = filter("from=2026-11-21&to=2026-11-21").query(Language::English, &[]).expect("days");
         let noon = 1_795_262_400_000_000_000;
         let (from, until) = (query.from_unix_ns.expect("from"), query.until_unix_ns.expect("until"));
         assert!(from < noon && noon < until);
         assert_eq!(until - from, 86_400_000_000_000);
-        assert_eq!(filter("from=0001-01-01").query(Language::English).expect("a day").from_unix_ns, Some(0));
+        assert_eq!(filter("from=0001-01-01").query(Language::English, &[]).expect("a day").from_unix_ns, Some(0));
         for broken in
             ["from=yesterday", "to=2026-13-01", "to=9999-12-31", "ended=maybe", "limit=kindness", "changed=no"]
         {
-            assert!(filter(broken).query(Language::English).is_err(), "{broken}");
+            assert!(filter(broken).query(Language::English, &[]).is_err(), "{broken}");
         }
     }
 }

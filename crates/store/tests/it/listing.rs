@@ -202,3 +202,29 @@ fn a_hundred_thousand_records_are_listed() {
     }
     println!("neighbours of 50: {:?}", start.elapsed());
 }
+
+/// Plans that are damaged, too long, or of another version have no hosts, and do not prevent the list.
+#[test]
+fn hosts_of_listed_runs_are_read_from_their_plans() {
+    let folder = folder();
+    let store = open(&folder.path().join("s.db"));
+    for id in ["both", "none", "damaged", "other", "long"] {
+        drop(store.begin(&record(id, 1)).expect("begin"));
+    }
+    let connection = rusqlite::Connection::open(store.path()).expect("open");
+    let write = |id: &str, body: &str| {
+        let sql = "UPDATE plan SET body = ? WHERE run = (SELECT number FROM run WHERE id = ?)";
+        assert_eq!(connection.execute(sql, [body, id]).expect("written"), 1);
+    };
+    write("both", r#"{"hosts":[{"name":"zeta"},{"name":"alpha"}]}"#);
+    write("none", r#"{"hosts":[]}"#);
+    write("damaged", r#"{"hosts":[{"name":"x"}"#);
+    write("other", r#"{"hosts":[7,{"name":8},{"title":"x"},{"name":"kept"}]}"#);
+    write("long", &format!(r#"{{"hosts":[{{"name":"x"}}],"y":"{}"}}"#, "y".repeat(128 << 10)));
+    let runs = store.list(&Query::default(), 0, 10).expect("list");
+    let hosts: Vec<(String, Vec<String>)> =
+        store.hosts(&runs).expect("hosts").into_iter().map(|(id, names)| (id.0, names)).collect();
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(hosts, [("both".to_owned(), names(&["zeta", "alpha"])), ("other".to_owned(), names(&["kept"]))]);
+    assert!(store.hosts(&[]).expect("no runs").is_empty());
+}

@@ -94,6 +94,6 @@ fn the_list_shows_the_share_of_the_link() {
     keep(&place, &[941]);
     place.keep(&stream_record("unknown", 1, &[941_000_000]));
     let list = place.get("").body;
-    assert_eq!(list.matches("94.1 % of link").count(), 1, "{list}");
-    assert_eq!(list.matches("of link").count(), 1, "nothing is said where the link is not known");
+    assert_eq!(list.matches(">94.1 %<").count(), 1, "{list}");
+    assert_eq!(list.matches("class=\"meter\"").count(), 1, "no share is shown if the link is not known");
 }
