@@ -1119,6 +1119,7 @@ further-tcp-send-buffer = The sender's buffer stalled it for { $share } of the t
 further-wire = on an Ethernet wire
 heat-map-legend = the stronger the colour, the higher: { $range }
 heat-map-title = { $title }, { $unit }
+nic-half-duplex = { $speed }, half duplex
 hosts-interfaces-up = Interfaces that were up
 html-as-table = The same as a table
 html-columns = What the columns mean

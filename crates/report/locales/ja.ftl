@@ -1055,6 +1055,7 @@ further-tcp-send-buffer = 時間の { $share } は送信側のバッファによ
 further-wire = （イーサネットの回線上）
 heat-map-legend = 色が濃いほど高い値: { $range }
 heat-map-title = { $title }、{ $unit }
+nic-half-duplex = { $speed }、半二重
 hosts-interfaces-up = 稼働中のインターフェース
 html-as-table = 同じ内容を表で見る
 html-columns = 各列の意味

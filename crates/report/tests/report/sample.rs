@@ -205,6 +205,7 @@ pub(crate) fn host(name: &str, speed: Option<BitRate>) -> Host {
             name: "eth0".to_owned(),
             driver: "veth".to_owned(),
             speed,
+            duplex: None,
             mtu: MTU,
             up: true,
             mac: "02:00:00:00:00:01".to_owned(),
