@@ -187,7 +187,7 @@ fn carried(facts: &FlowFacts, line: &PathLimit) -> Message {
         Work::Tcp => message!("wire-segments", "full segments"),
         Work::Transact => message!("wire-calls", "calls of {bytes} bytes", bytes = facts.message_bytes),
     };
-    message!(
+    let carried = message!(
         "wire-payload",
         "The receiver got {share} of the {payload} payload that a line of {line} can carry in {carriers} at MTU \
          {mtu}.",
@@ -196,5 +196,13 @@ fn carried(facts: &FlowFacts, line: &PathLimit) -> Message {
         line = line.line_bps,
         carriers,
         mtu = line.mtu
-    )
+    );
+    match facts.work {
+        _ if !line.half_duplex => carried,
+        Work::Udp => carried.and(message!("wire-half-duplex", "The line is half duplex: both directions share it.")),
+        Work::Tcp | Work::Transact => carried.and(message!(
+            "wire-half-duplex-acknowledged",
+            "The line is half duplex: an acknowledgement for every two segments is part of this limit."
+        )),
+    }
 }
