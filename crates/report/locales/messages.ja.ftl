@@ -569,6 +569,7 @@ window-next-copy = レーンを増やすか（--lanes）、システムの受信
 ## 回線
 
 wire-calls = { $bytes } バイトの呼び出し
+wire-collisions = 経路にキューが滞留していました。回線の残りは衝突に使われた可能性があります。
 wire-datagrams = { $bytes } バイトのデータグラム
 wire-declared-wrong = 結果は { $line } の回線が運べる量の { $share } です。インターフェースの申告速度が誤っています。
 wire-filled = インターフェースのカウンタによると、フレームが { $line } の回線の { $share } を占めました。
@@ -577,6 +578,7 @@ wire-half-duplex-acknowledged = この回線は半二重です。2 セグメン�
 wire-interface-full = 送信ホストのインターフェース { $interface } では、フレームが回線の { $share } を占めました。
 wire-lost-later = ただし、データグラムの { $lost } がその先で失われました。
 wire-next = より速いリンク、またはメッセージが小さければ大きなメッセージで、さらに多く運べます。
+wire-next-collisions = ポートの衝突カウンタ（`ip -s -s link`、SNMP の EtherLike-MIB）を確認するか、スイッチを使ってください。
 wire-next-copy = より速いリンクで、さらに多く運べます。
 wire-next-shared = ほかに回線を使うものがないときに測定するか、より速いリンクを使ってください。
 wire-other-traffic = インターフェースが運んだうち { $share } はほかのトラフィックで、回線は満杯でした。
