@@ -3,7 +3,7 @@
 use crate::{EngineOptions, Identity, Invitations, Limits, StartError, Timeouts, Token};
 use linerate_control::pairing::PairingCode;
 use linerate_engine::Report;
-use linerate_model::HostName;
+use linerate_model::{Duplex, HostName};
 use linerate_units::BitRate;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpListener};
@@ -38,6 +38,8 @@ pub struct AgentOptions {
     pub engines: EngineOptions,
     /// Line rates by interface, where the driver does not know or makes one up.
     pub link_speeds: BTreeMap<String, BitRate>,
+    /// Duplex by interface, where the driver does not know it or makes one up.
+    pub link_duplexes: BTreeMap<String, Duplex>,
     /// Addresses that others may send trial data to, in order of preference; empty lets the host choose.
     pub data_addresses: Vec<IpAddr>,
     /// Told of each session that has ended, in a line.
@@ -67,6 +69,7 @@ impl AgentOptions {
             timeouts: Timeouts::default(),
             engines: EngineOptions::default(),
             link_speeds: BTreeMap::new(),
+            link_duplexes: BTreeMap::new(),
             data_addresses: Vec::new(),
             report: Report::default(),
             confinement: None,

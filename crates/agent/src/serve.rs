@@ -107,6 +107,7 @@ impl Agent {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             protocol: PROTOCOL,
             link_speeds: options.link_speeds,
+            link_duplexes: options.link_duplexes,
             data_addresses: options.data_addresses,
         };
         let sessions = Arc::new(Sessions::new(engines, limits.clone(), port.as_ref(), timeouts, options.report));

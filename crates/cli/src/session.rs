@@ -119,6 +119,7 @@ mod tests {
             name: name.to_owned(),
             driver: String::new(),
             speed: None,
+            duplex: None,
             mtu: 1500,
             up: true,
             mac: String::new(),

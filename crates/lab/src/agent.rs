@@ -72,6 +72,9 @@ impl Agent {
         }
         for (interface, rate) in &host.rates {
             command.arg("--link-speed").arg(format!("{interface}={}bit/s", rate.get()));
+            if let Some(duplex) = host.duplex {
+                command.arg("--link-duplex").arg(format!("{interface}={duplex}"));
+            }
         }
         command.args(slow.map(SlowServer::arguments).unwrap_or_default());
         command.stdin(Stdio::null()).stdout(OwnedFd::from(childs_output)).stderr(words.try_clone().map_err(failed)?);

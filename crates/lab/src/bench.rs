@@ -14,6 +14,7 @@ pub use fault::{
     SoftirqLoad, TcpMemory, WrongSpeed,
 };
 
+use crate::hub_limits::HubLimits;
 use crate::path::PathLimits;
 use crate::{LabError, SlowDisk, SlowServer};
 use linerate_model::HostName;
@@ -25,10 +26,11 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// The benches that come with the program.
-const BUILT_IN: [(&str, &str); 5] = [
+const BUILT_IN: [(&str, &str); 6] = [
     ("switch", include_str!("../benches/switch.toml")),
     ("cable", include_str!("../benches/cable.toml")),
     ("router", include_str!("../benches/router.toml")),
+    ("hub", include_str!("../benches/hub.toml")),
     ("tester", include_str!("../benches/tester.toml")),
     ("testers", include_str!("../benches/testers.toml")),
 ];
@@ -270,7 +272,7 @@ impl Bench {
     pub(crate) fn link_of(&self, host: &HostName) -> Link {
         let link = self.links.get(host).cloned().unwrap_or_default();
         Link {
-            rate: link.rate.or(self.link.rate),
+            rate: link.rate.or(self.link.rate).or(self.hub().and_then(|hub| hub.rate)),
             mtu: link.mtu.or(self.link.mtu),
             loss: link.loss.or(self.link.loss),
             shape: link.shape.or(self.link.shape),
@@ -289,6 +291,12 @@ impl Bench {
         let DeviceKind::Path(both) = self.device.kind else { return None };
         let limits = self.links.get(host).and_then(|link| link.path);
         Some(limits.map_or(both, |limits| limits.over(both)))
+    }
+
+    /// Returns the limits of the hub with its rate, or `None` if the device is no hub.
+    pub(crate) fn hub(&self) -> Option<HubLimits> {
+        let DeviceKind::Hub(limits) = self.device.kind else { return None };
+        Some(HubLimits { rate: Some(limits.rate_with(self.link.rate)), ..limits })
     }
 
     /// Whether a path loses or spoils frames by chance.
@@ -369,7 +377,7 @@ mod tests {
             assert_eq!(Bench::named(name).expect(name).name, name);
         }
         let error = Bench::named("ring").expect_err("no such bench").to_string();
-        assert!(error.contains("`ring`") && error.contains("switch, cable, router, tester"), "{error}");
+        assert!(error.contains("`ring`") && error.contains("switch, cable, router, hub, tester"), "{error}");
     }
 
     #[test]

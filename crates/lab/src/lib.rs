@@ -14,6 +14,7 @@ pub mod child_processes;
 pub mod cross;
 mod error;
 mod ethernet;
+mod hub_limits;
 mod kept;
 mod lab;
 mod lifeline;
@@ -36,10 +37,11 @@ pub use bench::{
     FilterKind, HostQueue, Link, Loss, NoOffload, OneCore, SoftirqLoad, TESTER, TcpMemory, WrongSpeed,
 };
 pub use error::LabError;
+pub use hub_limits::HubLimits;
 pub use kept::{Kept, kept};
 pub use lab::Lab;
 pub use options::LabOptions;
-pub use path::{DirectionCounts, PathCounts, PathLimits, PathPlan, PathWatch};
+pub use path::{DirectionCounts, HubPortCounts, PathCounts, PathLimits, PathPlan, PathWatch};
 pub use reference::{ReferenceCounts, ReferenceWatch};
 pub use reference_limits::ReferenceLimits;
 pub use slow_disk::SlowDisk;

@@ -4,12 +4,12 @@ use crate::LabError;
 use crate::address::{self, Addresses};
 use crate::bench::{Bench, DEVICE, DeviceKind, FaultPlace, HostInterface, Link, MTU, TESTER};
 use crate::ethernet::{self, End};
-use crate::path::{PathPlan, PlannedPort};
+use crate::path::{PathLimits, PathPlan, PlannedPort};
 use crate::policer::{self, Limit};
 use crate::receiving;
 use crate::reference;
 use crate::reference::Counters;
-use linerate_model::HostName;
+use linerate_model::{Duplex, HostName};
 use linerate_sys::ethtool::Ethtool;
 use linerate_sys::namespace::{NetNamespace, set_network_setting};
 use linerate_sys::netlink::Route;
@@ -61,6 +61,8 @@ pub(crate) struct WiredHost {
     pub(crate) addresses: Vec<IpAddr>,
     /// Declared rates of its links, by interface.
     pub(crate) rates: Vec<(String, BitRate)>,
+    /// Declared duplex of these links; `None` if the device has nothing to say about it.
+    pub(crate) duplex: Option<Duplex>,
     /// Whether it is the tester.
     tests: bool,
 }
@@ -102,6 +104,11 @@ impl Wiring {
         if bench.tester_ports > 0 {
             hosts.push(tester(bench)?);
         }
+        if bench.hub().is_some() {
+            for host in &mut hosts {
+                host.duplex = Some(Duplex::Half);
+            }
+        }
         let mut wiring =
             Self { hosts, device: None, tested: bench.has_testers(), drop_points: Vec::new(), reference: None };
         match bench.device.kind {
@@ -138,18 +145,22 @@ impl Wiring {
         self.hosts.iter().chain(self.device.as_ref().filter(|_| self.tested))
     }
 
-    /// The path that a bench has, and the namespace of its ports.
+    /// The path or hub that a bench has, and the namespace of its ports.
     pub(crate) fn path(&self, bench: &Bench) -> Option<(PathPlan, &NetNamespace)> {
         let device = self.device.as_ref()?;
+        let hub = bench.hub();
         let planned = |port: Port| {
             let host = &self.hosts[port.host];
             // The tester's ports go by the names of its commands.
             let to = if host.tests { HostName(format!("{TESTER}:{}", port.interface)) } else { host.name.clone() };
-            Some(PlannedPort { limits: bench.path_to(&host.name)?, host: to, interface: port.far })
+            let limits = bench.path_to(&host.name).or(hub.map(|_| PathLimits::default()))?;
+            Some(PlannedPort { limits, host: to, interface: port.far })
         };
         let ports = self.ports(bench).into_iter().map(planned).collect::<Option<Vec<_>>>()?;
         let longest = self.hosts.iter().map(|host| bench.mtu_of(&host.name)).max().unwrap_or(MTU);
-        let plan = PathPlan { ports, longest: longest as usize + HEADERS, bypass_queues: !bench.has_rates() };
+        // The medium of a hub is its rate: its ports have no queue of their own.
+        let bypass_queues = hub.is_some() || !bench.has_rates();
+        let plan = PathPlan { ports, longest: longest as usize + HEADERS, bypass_queues, hub };
         Some((plan, &device.namespace))
     }
 
@@ -303,24 +314,26 @@ impl Wiring {
                 link
             } else {
                 let Link { rate, shape, .. } = link;
-                let lets_out = [rate, shape].into_iter().flatten().min();
+                let lets_out = [rate, shape].into_iter().flatten().min().filter(|_| bench.hub().is_none());
                 let faults = bench.faults_need_frame_by_frame(&host.name);
-                let is_path = matches!(kind, DeviceKind::Path(_));
-                let by_itself =
-                    lets_out.is_some() || !port_losses.is_empty() || faults || bench.has_policers() || is_path;
+                let by_itself = lets_out.is_some()
+                    || !port_losses.is_empty()
+                    || faults
+                    || bench.has_policers()
+                    || kind.is_program();
                 let link =
                     far.set_up(lets_out, mtu, &port_losses, by_itself).map_err(host.building("the device's port"))?;
                 near.set_up(rate, mtu, &[], by_itself).map_err(host.building("the interface"))?;
                 link
             };
-            if bench.has_policers() || matches!(kind, DeviceKind::Path(_)) {
+            if bench.has_policers() || kind.is_program() {
                 route.disable_gro(link).map_err(host.building("the device's port"))?;
             }
             if let Some(rate) = police {
                 inside(&device.namespace, || policer::install(link, Way::Out, &Limit::bits(rate, mtu)))
                     .map_err(host.building("the policer"))?;
             }
-            if let DeviceKind::Reference(_) | DeviceKind::Path(_) = kind {
+            if matches!(kind, DeviceKind::Reference(_)) || kind.is_program() {
                 near.take_from_reference().map_err(host.building("the interface"))?;
             }
             if !port.tests {
@@ -417,7 +430,8 @@ impl WiredHost {
     fn new(name: HostName, rate: Option<BitRate>, interfaces: &[String]) -> Result<Self, LabError> {
         let namespace = namespace_of(&format!("host {name}"))?;
         let rates = rate.map(|rate| interfaces.iter().map(|interface| (interface.clone(), rate)).collect());
-        Ok(Self { name, namespace, addresses: Vec::new(), rates: rates.unwrap_or_default(), tests: false })
+        let rates = rates.unwrap_or_default();
+        Ok(Self { name, namespace, addresses: Vec::new(), rates, duplex: None, tests: false })
     }
 
     /// Gives an interface its addresses and routes; says which it could have.

@@ -184,6 +184,7 @@ pub(crate) mod tests {
                 name: "eth0".into(),
                 driver: "veth".into(),
                 speed: speed.map(BitRate::per_second),
+                duplex: None,
                 mtu: 1500,
                 up: true,
                 mac: String::new(),

@@ -31,7 +31,7 @@ pub struct Carried {
 }
 
 /// A receiver acknowledges at least every second full segment: RFC 9293 section 3.8.6.3, RFC 1122 section 4.2.3.2.
-const SEGMENTS_ACKNOWLEDGED: u64 = 2;
+pub(crate) const SEGMENTS_ACKNOWLEDGED: u64 = 2;
 
 impl Carried {
     /// The most bits a second that this layer counts.

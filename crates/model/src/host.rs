@@ -1,11 +1,13 @@
 //! A machine with an agent.
 
 use crate::{HostName, Slot};
-use linerate_units::BitRate;
+use linerate_units::{BitRate, ParseError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::IpAddr;
+use std::str::FromStr;
 
 /// What a host is and what it can do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +47,9 @@ pub struct Nic {
     pub driver: String,
     /// Line rate; none where the driver does not know one or makes one up (veth, tun and other links without a wire).
     pub speed: Option<BitRate>,
+    /// Duplex of the link. `None` if it is unknown, as for links without a wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplex: Option<Duplex>,
     /// Largest IP packet, bytes.
     pub mtu: u32,
     /// Link is up and has a carrier.
@@ -66,6 +71,44 @@ pub struct Nic {
     /// The card's slot; none without one, or where the system does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<Slot>,
+}
+
+impl Nic {
+    /// Returns whether sent and received frames share the medium, as on a hub.
+    pub fn is_half_duplex(&self) -> bool {
+        self.duplex == Some(Duplex::Half)
+    }
+}
+
+/// Duplex of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Duplex {
+    /// Each direction has the whole rate.
+    Full,
+    /// Both directions share the rate, as on a hub (IEEE 802.3 clause 4).
+    Half,
+}
+
+impl FromStr for Duplex {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "full" => Ok(Self::Full),
+            "half" => Ok(Self::Half),
+            _ => Err(ParseError { text: text.to_owned(), expected: "a duplex, half or full", example: "half" }),
+        }
+    }
+}
+
+impl fmt::Display for Duplex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Full => "full",
+            Self::Half => "half",
+        })
+    }
 }
 
 /// One thing an agent can or cannot do here, and what would change that.

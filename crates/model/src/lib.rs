@@ -89,7 +89,7 @@ pub use figures::{
 pub use firmness::{Firmness, Known};
 pub use header_field::{HeaderField, Layer, LayerBytes};
 pub use histogram::{BadHistogram, Histogram};
-pub use host::{Capability, Host, Nic};
+pub use host::{Capability, Duplex, Host, Nic};
 pub use host_name::HostName;
 pub use ladder::{Gap, Ladder, LadderLayer, LadderPlan, LayerLatency, LayerName, Planned};
 pub use limit::{Limit, LimitPlace};

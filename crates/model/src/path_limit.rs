@@ -1,5 +1,6 @@
 //! What an Ethernet link can carry, by layer and message size. Each rate says which bytes it counts.
 
+use crate::carried::SEGMENTS_ACKNOWLEDGED;
 use crate::header_field::{Layer, LayerBytes};
 use crate::ip_packet::{IpPackets, tcp_header};
 use crate::medium::{ETHERNET_HEADER, Medium};
@@ -23,6 +24,9 @@ pub struct PathLimit {
     pub payload_bps: BitRate,
     /// Median received payload as a share of `payload_bps`.
     pub share: f64,
+    /// Both directions share the line, and TCP's acknowledgements are part of the calculation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub half_duplex: bool,
 }
 
 impl PathLimit {
@@ -73,11 +77,31 @@ impl PathLimit {
         let (payload, _, wire) = layer_bytes(transport, ip, message_bytes, mtu);
         line.scaled(payload, wire)
     }
+
+    /// Returns the most payload that a half-duplex line carries: an acknowledgement follows every two segments of TCP
+    /// (RFC 9293 section 3.8.6.3).
+    pub fn half_duplex_payload_of(
+        line: BitRate,
+        transport: Transport,
+        ip: IpVersion,
+        message_bytes: u64,
+        mtu: u32,
+    ) -> BitRate {
+        let (payload, _, wire) = layer_bytes(transport, ip, message_bytes, mtu);
+        if transport == Transport::Udp {
+            return line.scaled(payload, wire);
+        }
+        let acknowledgement = IpPackets::acknowledgement(TIMESTAMPS, ip);
+        let parts = Medium::Ethernet(line).frame(acknowledgement.parts());
+        let answer = LayerBytes::of(&parts, acknowledgement.count).at(Layer::Wire);
+        line.scaled(SEGMENTS_ACKNOWLEDGED * payload, SEGMENTS_ACKNOWLEDGED * wire + answer)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Stack;
 
     fn share(transport: Transport, message: u64) -> f64 {
         let line = BitRate::per_second(1_000_000_000);
@@ -92,6 +116,28 @@ mod tests {
         assert!((share(Transport::Tcp, 131_072) - 1448.0 / 1538.0).abs() < 1e-8);
         // One byte rides in a minimum frame: 64 with FCS, 84 on the wire.
         assert!((share(Transport::Udp, 1) - 1.0 / 84.0).abs() < 1e-8);
+    }
+
+    #[test]
+    fn acknowledgements_take_their_part_of_a_half_duplex_line() {
+        let line = BitRate::per_second(10_000_000);
+        for (message, mtu) in [(1_448, 1_500), (1_348, 1_400), (536, 588)] {
+            for (transport, v6) in [(Transport::Tcp, false), (Transport::Tcp, true), (Transport::Udp, false)] {
+                let ip = if v6 { IpVersion::V6 } else { IpVersion::V4 };
+                let stack = Stack {
+                    half_duplex: true,
+                    ip,
+                    inner_mtu: Some(mtu.max(ip.smallest_mtu())),
+                    ..Stack::on(Medium::Ethernet(line))
+                };
+                let mtu = stack.inner_mtu().expect("fits");
+                let exact = stack.carried(transport, message).expect("fits").rate(Layer::Payload);
+                assert_eq!(PathLimit::half_duplex_payload_of(line, transport, ip, message, mtu), exact);
+            }
+        }
+        // 2 x 1,448 of 2 x 1,538 + 90.
+        let tcp = PathLimit::half_duplex_payload_of(line, Transport::Tcp, IpVersion::V4, 1_448, 1_500);
+        assert_eq!(tcp.get(), 10_000_000 * 2_896 / 3_166);
     }
 
     #[test]

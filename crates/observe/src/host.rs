@@ -4,7 +4,7 @@ use crate::cores::CoreTimes;
 use crate::interface::has_wire;
 use crate::slot::slot;
 use crate::{ObserveError, capabilities, memory};
-use linerate_model::{Host, HostName, Nic};
+use linerate_model::{Duplex, Host, HostName, Nic};
 use linerate_sys::ethtool::{Driver, Ethtool};
 use linerate_sys::netlink::{Address, Link, Route};
 use linerate_units::BitRate;
@@ -25,6 +25,8 @@ pub struct HostOptions {
     pub protocol: u32,
     /// Line rates by interface, in place of what the drivers say.
     pub link_speeds: BTreeMap<String, BitRate>,
+    /// Duplex by interface, in place of what the drivers say.
+    pub link_duplexes: BTreeMap<String, Duplex>,
     /// Addresses that other hosts are to send trial data to; empty: where they reach the agent.
     pub data_addresses: Vec<IpAddr>,
 }
@@ -52,7 +54,7 @@ pub fn host(options: &HostOptions) -> Result<Host, ObserveError> {
                 "net/ipv4/tcp_allowed_congestion_control"
             })?,
         ),
-        nics: nics(&links, &addresses, &options.link_speeds)?,
+        nics: nics(&links, &addresses, options)?,
         data_addresses: options.data_addresses.clone(),
         capabilities: capabilities(),
     })
@@ -90,7 +92,7 @@ fn congestion_controls(default: &str, available: &str) -> Vec<String> {
     std::iter::once(default).chain(others).map(str::to_owned).collect()
 }
 
-fn nics(links: &[Link], addresses: &[Address], speeds: &BTreeMap<String, BitRate>) -> Result<Vec<Nic>, ObserveError> {
+fn nics(links: &[Link], addresses: &[Address], options: &HostOptions) -> Result<Vec<Nic>, ObserveError> {
     let ethtool = Ethtool::open()?;
     // Drivers that answer nothing (some virtual ones) are known by what made the link.
     let told = |link: &Link| {
@@ -99,13 +101,19 @@ fn nics(links: &[Link], addresses: &[Address], speeds: &BTreeMap<String, BitRate
     let driver_of = |link: &Link| told(link).name;
     let nic = |link: &Link| {
         let Driver { name: driver, version, firmware, bus } = told(link);
+        let wired = has_wire(link, &driver, links, &driver_of);
         let stated = || {
             let mbps = ethtool.speed_mbps(&link.name).ok()??;
-            has_wire(link, &driver, links, &driver_of).then(|| BitRate::per_second(u64::from(mbps) * 1_000_000))
+            wired.then(|| BitRate::per_second(u64::from(mbps) * 1_000_000))
+        };
+        let stated_duplex = || {
+            let full = ethtool.full_duplex(&link.name).ok()??;
+            wired.then_some(if full { Duplex::Full } else { Duplex::Half })
         };
         Nic {
             name: link.name.clone(),
-            speed: speeds.get(&link.name).copied().or_else(stated),
+            speed: options.link_speeds.get(&link.name).copied().or_else(stated),
+            duplex: options.link_duplexes.get(&link.name).copied().or_else(stated_duplex),
             driver,
             mtu: link.mtu,
             up: link.up,
@@ -142,6 +150,7 @@ mod tests {
             version: "1".into(),
             protocol: 1,
             link_speeds: BTreeMap::new(),
+            link_duplexes: BTreeMap::new(),
             data_addresses: Vec::new(),
         };
         let host = host(&options).expect("this host");

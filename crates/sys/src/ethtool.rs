@@ -44,6 +44,9 @@ const ETH_SS_FEATURES: u32 = 4;
 const ETH_GSTRING_LEN: usize = 32;
 /// SPEED_UNKNOWN.
 const SPEED_UNKNOWN: u32 = u32::MAX;
+/// Values of the duplex; any other is DUPLEX_UNKNOWN.
+const DUPLEX_HALF: u8 = 0;
+const DUPLEX_FULL: u8 = 1;
 
 impl Ethtool {
     /// Opens a socket in the calling thread's network namespace.
@@ -71,6 +74,21 @@ impl Ethtool {
 
     /// The speed the driver says the link has, Mbit/s; none if it does not know one.
     pub fn speed_mbps(&self, interface: &str) -> Result<Option<u32>, Error> {
+        Ok(Some(self.link_settings(interface)?[1]).filter(|speed| *speed != 0 && *speed != SPEED_UNKNOWN))
+    }
+
+    /// Returns whether the driver reports full duplex, or `None` if it does not know.
+    pub fn full_duplex(&self, interface: &str) -> Result<Option<bool>, Error> {
+        // The byte after command and speed.
+        Ok(match self.link_settings(interface)?[2].to_ne_bytes()[0] {
+            DUPLEX_HALF => Some(false),
+            DUPLEX_FULL => Some(true),
+            _ => None,
+        })
+    }
+
+    /// Returns struct ethtool_link_settings with its masks, in words.
+    fn link_settings(&self, interface: &str) -> Result<Vec<u32>, Error> {
         // Asked with no room for link modes, the kernel answers with how many words each of its three masks has, negated.
         let mut words = [0; 12];
         words[0] = ETHTOOL_GLINKSETTINGS;
@@ -83,7 +101,7 @@ impl Ethtool {
         words[3] = u32::from_ne_bytes([0, 0, 0, masks]);
         // SAFETY: with the kernel's own link_mode_masks_nwords it writes the struct and three masks of so many words each.
         unsafe { self.ask("ETHTOOL_GLINKSETTINGS", interface, &mut words)? };
-        Ok(Some(words[1]).filter(|speed| *speed != 0 && *speed != SPEED_UNKNOWN))
+        Ok(words)
     }
 
     /// Offloads and other features by the kernel's names, on or off.

@@ -30,6 +30,7 @@ Examples:
   linerate lab --device router -- transact a b
   linerate lab --police 300Mbit/s -- stream a b --prove
   linerate lab --device path,delay=20ms,rate=50Mbit/s,loss=0.1% -- stream a b
+  linerate lab --device hub -- stream a b
   linerate lab --keep && linerate stream a b && linerate lab down
 
 Hosts are called a, b, c and so on. The lab changes nothing outside itself, and
@@ -38,6 +39,7 @@ leaves nothing behind.",
 More examples:
   linerate lab --device reference,max-frames=200000 -- device throughput --ports tester:p0,tester:p1 --sizes 64
   linerate lab --hosts 2 --device path,delay=20ms,queue=128KiB -- stream a b
+  linerate lab --device hub,collisions=true,seed=1 -- stream a,c b,d --udp
   linerate lab shell a -- ip address
 
 The demonstration measures two hosts and a switch, with raw frames too. An unprivileged user's lab uses a user namespace of its \
@@ -47,7 +49,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
 
-    /// switch, cable, router, tester, testers, or a TOML file
+    /// switch, cable, router, hub, tester, testers, or a TOML file
     ///
     /// Bench of the lab (docs/bench-files.md). The default is switch.
     #[arg(long, value_name = "BENCH")]
@@ -59,12 +61,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RATE")]
     link: Option<BitRate>,
 
-    /// bridge, router, none, reference,... or path,...
+    /// bridge, router, none, hub, reference,... or path,...
     ///
-    /// Device between the hosts: bridge (a switch), router, none (a cable from a to b), reference (a switch of known limits), or
-    /// path (delay, rate, loss and more), for example reference,max-frames=200000,loss=1/1000 or
-    /// path,delay=20ms,rate=50Mbit/s. Fields of a path, for each direction: delay, jitter, rate, queue, burst, loss,
-    /// loss-burst, corrupt, duplicate, reorder, mark, max-frames, slots, alternate, mtu, mtu-silent, cut (docs/bench-files.md).
+    /// Device between the hosts: bridge (a switch), router, none (a cable from a to b), hub (one half-duplex medium for all
+    /// ports), reference (a switch of known limits), or path (delay, rate, loss and more), for example
+    /// reference,max-frames=200000,loss=1/1000 or path,delay=20ms,rate=50Mbit/s. Fields of a path, for each direction: delay,
+    /// jitter, rate, queue, burst, loss, loss-burst, corrupt, duplicate, reorder, mark, max-frames, slots, alternate, mtu,
+    /// mtu-silent, cut. Fields of a hub: rate (default 10Mbit/s), queue, collisions, seed (docs/bench-files.md).
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceKind>,
 
@@ -280,6 +283,9 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     }
     let book = HostBook::of_lab(&lab);
     let result = command.run(book, calibrated, cancel).await;
+    if let Some(line) = of_hub(&lab) {
+        say(&line);
+    }
     if arguments.keep {
         let names: Vec<&str> = lab.hosts().keys().map(|host| host.0.as_str()).collect();
         say(&format!("linerate: the lab stays up with hosts {}; `linerate lab down` removes it", names.join(", ")));
@@ -288,6 +294,26 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
         lab.down().await;
     }
     result
+}
+
+/// Returns what the ports of a hub have counted, or `None` if the device is no hub.
+fn of_hub(lab: &Lab) -> Option<String> {
+    let counts = lab.path_counts().ok().flatten()?.from;
+    let mut ports = Vec::new();
+    for (host, port) in counts.iter().filter(|(_, port)| port.arrived > 0) {
+        let mut text = format!("{host} sent {} frames", port.sent);
+        for (count, what) in [
+            (port.collisions, "collisions"),
+            (port.excessive_collisions, "dropped after 16 collisions"),
+            (port.queue_full, "dropped as the queue was full"),
+        ] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        ports.push(text);
+    }
+    (!ports.is_empty()).then(|| format!("linerate: on the hub {}", ports.join("; ")))
 }
 
 /// What is to be done in the lab.

@@ -63,8 +63,9 @@ fn describe(host: &Host) -> String {
 
 fn describe_nic(nic: &Nic) -> String {
     let speed = nic.speed.map_or_else(|| "speed unknown".to_owned(), |speed| speed.to_string());
+    let duplex = nic.duplex.map_or_else(String::new, |duplex| format!(", {duplex} duplex"));
     let state = if nic.up { "up" } else { "down" };
     let addresses: Vec<String> = nic.addresses.iter().map(ToString::to_string).collect();
     let driver = if nic.driver.is_empty() { "unknown driver" } else { &nic.driver };
-    format!("  {:<10} {state}, {speed}, MTU {}, {driver}, {}\n", nic.name, nic.mtu, addresses.join(" "))
+    format!("  {:<10} {state}, {speed}{duplex}, MTU {}, {driver}, {}\n", nic.name, nic.mtu, addresses.join(" "))
 }

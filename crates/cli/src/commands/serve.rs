@@ -19,7 +19,7 @@ use linerate_engine::{
     AllowedPeers, DataPorts, PortServer, Report, Reserve, StrangerReplies, at_one_port, listen, own_with_zone,
 };
 use linerate_iperf3::ServiceLimits;
-use linerate_model::{AgentUrl, HostName};
+use linerate_model::{AgentUrl, Duplex, HostName};
 use linerate_observe::{UsableMemory, usable_memory};
 use linerate_oncrpc::RpcService;
 use linerate_store::Store;
@@ -95,6 +95,10 @@ pub(crate) struct Arguments {
     /// Speed of an interface whose driver reports none or a wrong one, for example eth0=1Gbit/s; may be repeated
     #[arg(long, value_name = "IF=RATE", value_parser = link_speed, hide_short_help = true)]
     link_speed: Vec<(String, BitRate)>,
+
+    /// Duplex of an interface whose driver reports none or a wrong one, for example eth0=half; may be repeated
+    #[arg(long, value_name = "IF=DUPLEX", value_parser = link_duplex, hide_short_help = true)]
+    link_duplex: Vec<(String, Duplex)>,
 
     /// Maximum rate of trials [default: any]
     ///
@@ -233,6 +237,12 @@ fn link_speed(text: &str) -> Result<(String, BitRate), String> {
     if rate.get() == 0 { Err("a link of speed 0 carries nothing".to_owned()) } else { Ok((interface.to_owned(), rate)) }
 }
 
+fn link_duplex(text: &str) -> Result<(String, Duplex), String> {
+    let (interface, duplex) = text.split_once('=').ok_or("write it like eth0=half")?;
+    let duplex: Duplex = duplex.parse().map_err(|error| format!("{error}"))?;
+    Ok((interface.to_owned(), duplex))
+}
+
 fn at_least_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
     let number = text.parse().ok().filter(|number| *number >= T::from(1));
     number.ok_or_else(|| "give a number of 1 or more".to_owned())
@@ -303,6 +313,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
             nfs: arguments.nfs.service(&budget)?,
         },
         link_speeds: arguments.link_speed.into_iter().collect::<BTreeMap<_, _>>(),
+        link_duplexes: arguments.link_duplex.into_iter().collect::<BTreeMap<_, _>>(),
         data_addresses: arguments.data_address,
         report: Report::new(|line| say(&format!("linerate: {line}"))),
         confinement: Some(confinement),

@@ -3,6 +3,7 @@
 use super::fault::check_loss;
 use super::{Bench, DEVICE, DeviceKind, TESTER};
 use crate::error::{LabError, host_list};
+use crate::hub_limits::HubLimits;
 use linerate_model::HostName;
 use linerate_units::BitRate;
 use std::collections::BTreeSet;
@@ -79,6 +80,10 @@ impl Bench {
                         "a path keeps to limits of its own only, as in \
                                             `[device] kind = \"path\", rate = \"100Mbit/s\"`"
                     }
+                    DeviceKind::Hub(_) => {
+                        "a hub keeps to the rate of its medium only, as in \
+                                           `[device] kind = \"hub\", rate = \"100Mbit/s\"`"
+                    }
                     _ => continue,
                 };
                 if rate.is_some() {
@@ -101,6 +106,36 @@ impl Bench {
         self.check_faults().or_else(fail)?;
         self.cross_traffic.iter().try_for_each(|cross| cross.check(self)).or_else(fail)?;
         self.check_path().or_else(fail)?;
+        self.check_hub().or_else(fail)?;
+        Ok(())
+    }
+
+    /// Checks the limits of the hub and the links at it. Errors name the field.
+    fn check_hub(&self) -> Result<(), String> {
+        let DeviceKind::Hub(limits) = self.device.kind else { return Ok(()) };
+        limits.check().map_err(|problem| format!("device.{problem}"))?;
+        let hub = limits.rate_with(self.link.rate);
+        if !HubLimits::can_be(hub) {
+            return Err(format!(
+                "link.rate: a hub has 64 kbit/s to 100 Mbit/s, not {hub}; give a lower rate (--link 100Mbit/s), or use \
+                 --device bridge"
+            ));
+        }
+        let links = self.links.iter().map(|(host, link)| (format!("links.{host}.rate"), link.rate));
+        for (field, rate) in links.chain([(String::from("link.rate"), self.link.rate)]) {
+            if let Some(rate) = rate.filter(|rate| *rate != hub) {
+                return Err(format!(
+                    "{field}: {rate} is not the rate of the hub, {hub}; all ports of a hub have one speed: leave this rate \
+                     out, or use --device bridge for two speeds"
+                ));
+            }
+        }
+        if let Some((place, _)) = self.losses().first() {
+            return Err(format!(
+                "fault at `{place}`: a hub drops only what its queues do not hold; plant the loss in another device, as \
+                 in --device path,loss=1%"
+            ));
+        }
         Ok(())
     }
 
@@ -137,6 +172,11 @@ impl Bench {
             return Err(format!("tester.ports: a tester has 1 to {PORTS_MAXIMUM}, not {ports}"));
         }
         match self.device.kind {
+            DeviceKind::Hub(_) if hosts + ports < 2 => Err(format!(
+                "hosts: a hub needs 2 ports or more, not {}: with one port nobody hears its frames; add a host, as in \
+                 hosts = [\"a\", \"b\"]",
+                hosts + ports
+            )),
             DeviceKind::None if ports > 0 && (hosts, ports) != (0, 2) => Err(format!(
                 "tester.ports: device kind none joins exactly 2 ports and no hosts, not {ports} and {hosts}"
             )),
@@ -163,7 +203,35 @@ mod tests {
     fn an_error_names_file_line_and_field() {
         for (text, parts) in [
             ("name = 'x'\nhost = ['a']", ["lab.toml", "line 2", "`host`"]),
-            ("name = 'x'\n[device]\nkind = 'hub'", ["lab.toml", "line 3", "`hub`"]),
+            ("name = 'x'\n[device]\nkind = 'ring'", ["lab.toml", "line 3", "`ring`"]),
+            ("name = 'x'\nhosts = ['a']\n[device]\nkind = 'hub'", ["lab.toml", "2 ports or more, not 1", "add a host"]),
+            (
+                "name = 'x'\n[device]\nkind = 'hub'\n[links.b]\nrate = '100Mbit/s'",
+                ["lab.toml", "links.b.rate: 100 Mbit/s is not the rate of the hub, 10 Mbit/s", "leave this rate out"],
+            ),
+            (
+                "name = 'x'\n[device]\nkind = 'hub'\n[link]\nrate = '1Gbit/s'",
+                ["lab.toml", "link.rate: a hub has 64 kbit/s to 100 Mbit/s, not 1 Gbit/s", "--device bridge"],
+            ),
+            (
+                "name = 'x'\n[device]\nkind = 'hub'\nrate = '10Mbit/s'\n[link]\nrate = '100Mbit/s'",
+                [
+                    "lab.toml",
+                    "link.rate: 100 Mbit/s is not the rate of the hub, 10 Mbit/s",
+                    "all ports of a hub have one speed",
+                ],
+            ),
+            ("name = 'x'\n[device]\nkind = 'hub'\nrate = '1Gbit/s'", ["lab.toml", "line 2", "rate=10Mbit/s"]),
+            ("name = 'x'\n[device]\nkind = 'hub'\nseed = 1", ["lab.toml", "device.seed", "collisions=true"]),
+            ("name = 'x'\n[device]\nkind = 'hub'\n[link]\nloss = '1%'", ["lab.toml", "fault at", "path,loss=1%"]),
+            (
+                "name = 'x'\n[device]\nkind = 'hub'\n[link]\nshape = '1M'",
+                ["lab.toml", "shape of the link of a", "the rate of its medium only"],
+            ),
+            (
+                "name = 'x'\n[device]\nkind = 'hub'\n[links.b.path]\ndelay = '1ms'",
+                ["lab.toml", "path of the link of b", "no path"],
+            ),
             ("name = 'x'\n[link]\nrate = 'fast'", ["lab.toml", "line 3", "`fast` is not a bit rate"]),
             ("name = 'x'\n[link]\nspeed = '1G'", ["lab.toml", "line 3", "`speed`"]),
             ("hosts = ['a', 'b']", ["lab.toml", "line 1", "`name`"]),

@@ -1,6 +1,7 @@
 //! Device between the hosts of a bench, as the command line and bench files write it.
 
 use super::required_text;
+use crate::hub_limits::HubLimits;
 use crate::path::PathLimits;
 use crate::reference_limits::ReferenceLimits;
 use linerate_units::ParseError;
@@ -30,6 +31,8 @@ pub enum DeviceKind {
     Reference(ReferenceLimits),
     /// A switch that does to the frames for each host what a long or poor path would.
     Path(PathLimits),
+    /// A hub: all ports share one half-duplex medium.
+    Hub(HubLimits),
     /// Nothing: two hosts, or two ports of the tester, back to back.
     None,
 }
@@ -77,6 +80,13 @@ impl TryFrom<WrittenDevice> for Device {
     }
 }
 
+impl DeviceKind {
+    /// Returns whether a program of the lab forwards the frames, and not the kernel.
+    pub(crate) fn is_program(self) -> bool {
+        matches!(self, Self::Path(_) | Self::Hub(_))
+    }
+}
+
 impl fmt::Display for DeviceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -86,6 +96,8 @@ impl fmt::Display for DeviceKind {
             Self::Reference(limits) => f.pad(&format!("reference,{limits}")),
             Self::Path(limits) if *limits == PathLimits::default() => f.pad("path"),
             Self::Path(limits) => f.pad(&format!("path,{limits}")),
+            Self::Hub(limits) if *limits == HubLimits::default() => f.pad("hub"),
+            Self::Hub(limits) => f.pad(&format!("hub,{limits}")),
             Self::None => f.pad("none"),
         }
     }
@@ -102,15 +114,16 @@ impl FromStr for DeviceKind {
             ("none", None) => Ok(Self::None),
             ("reference", limits) => limits.unwrap_or_default().parse().map(Self::Reference),
             ("path", limits) => limits.unwrap_or_default().parse().map(Self::Path),
+            ("hub", limits) => limits.unwrap_or_default().parse().map(Self::Hub),
             ("bridge" | "router" | "none", Some(limits)) => Err(ParseError {
                 text: limits.to_owned(),
-                expected: "for this kind of device: only a reference device and a path have limits",
+                expected: "for this kind of device: only a reference device, a path and a hub have limits",
                 example: "reference,max-frames=200000 or path,delay=20ms",
             }),
             _ => Err(ParseError {
                 text: text.to_owned(),
                 expected: "a device",
-                example: "bridge, router, none, reference,max-frames=200000 or path,delay=20ms",
+                example: "bridge, router, none, reference,max-frames=200000, path,delay=20ms or hub,rate=10Mbit/s",
             }),
         }
     }
@@ -132,6 +145,11 @@ mod tests {
             ("kind = 'path'\nmtu = 1400\nmtu-silent = true", "path,mtu=1400,mtu-silent=true"),
             ("kind = 'path'", "path"),
             ("kind = 'reference'", "reference"),
+            ("kind = 'hub'", "hub"),
+            (
+                "kind = 'hub'\nrate = '100Mbit/s'\ncollisions = true\nseed = 3",
+                "hub,rate=100Mbit/s,collisions=true,seed=3",
+            ),
             ("kind = 'router'", "router"),
         ] {
             let given: DeviceKind = line.parse().expect(line);
@@ -144,7 +162,7 @@ mod tests {
     fn a_device_without_limits_takes_none() {
         let error = "bridge,rate=1M".parse::<DeviceKind>().expect_err("no limits").to_string();
         assert!(error.contains("`rate=1M`") && error.contains("path,delay=20ms"), "{error}");
-        let error = "hub".parse::<DeviceKind>().expect_err("no device").to_string();
-        assert!(error.contains("`hub`") && error.contains("bridge, router"), "{error}");
+        let error = "ring".parse::<DeviceKind>().expect_err("no device").to_string();
+        assert!(error.contains("`ring`") && error.contains("bridge, router"), "{error}");
     }
 }

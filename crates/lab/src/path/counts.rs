@@ -1,5 +1,6 @@
 //! Counts of a path, and whether it kept up.
 
+use super::collision_domain::HubPortCounts;
 use linerate_model::{HostName, Message, message};
 use linerate_units::{Nanos, Ratio};
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,9 @@ pub struct DirectionCounts {
 pub struct PathCounts {
     /// By the host to which frames go.
     pub to: BTreeMap<HostName, DirectionCounts>,
+    /// By the host at the port of a hub; empty for a path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub from: BTreeMap<HostName, HubPortCounts>,
     /// Frames of any direction that came while the path had no room to receive them.
     pub missed: u64,
     /// The longest that a frame left after it was due.
@@ -73,6 +77,9 @@ impl PathCounts {
     pub fn since(mut self, earlier: &Self) -> Self {
         for (host, counts) in &mut self.to {
             *counts = counts.since(&earlier.to.get(host).copied().unwrap_or_default());
+        }
+        for (host, counts) in &mut self.from {
+            *counts = counts.since(&earlier.from.get(host).copied().unwrap_or_default());
         }
         self.missed -= earlier.missed;
         self
@@ -115,7 +122,12 @@ mod tests {
 
     fn counts(sent: u64, late: u64, unplanned: u64, missed: u64) -> PathCounts {
         let to = DirectionCounts { sent, late, unplanned, ..DirectionCounts::default() };
-        PathCounts { to: [(HostName::from("b"), to)].into(), missed, latest: Nanos::from_millis(3) }
+        PathCounts {
+            to: [(HostName::from("b"), to)].into(),
+            missed,
+            latest: Nanos::from_millis(3),
+            ..PathCounts::default()
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The frames of a path: taken from the ports, given to the model, and sent when it says.
 
+use super::collision_domain::CollisionDomain;
 use super::counts::{DirectionCounts, LATE, PathCounts};
 use super::frame::Contents;
 use super::model::{Arrival, Departure, Direction, Dropped, shortest_delay};
@@ -11,7 +12,7 @@ use linerate_sys::packet_ring::{FrameSender, PacketRing, RingFrame};
 use linerate_sys::thread::{SessionFirst, go_before_all, sharpen_timers};
 use linerate_sys::{Error, affinity, clock};
 use linerate_units::Nanos;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
@@ -47,7 +48,7 @@ pub(super) struct Engine {
     ports: Vec<Port>,
     /// By the number of its interface.
     port_of: HashMap<u32, usize>,
-    stations: Stations,
+    forwarding: Forwarding,
     spare: Vec<Vec<u8>>,
     /// When the model's time began.
     begun: u64,
@@ -63,11 +64,28 @@ pub(super) struct Engine {
     published: Arc<Published>,
 }
 
-/// A port, and the direction to its host.
+/// What decides when frames leave, and where.
+enum Forwarding {
+    /// The directions to the hosts, by port, and where addresses are.
+    Path { directions: Vec<Direction<Vec<u8>>>, stations: Stations },
+    /// A hub.
+    Hub(CollisionDomain<Vec<u8>>),
+}
+
+impl Forwarding {
+    /// Returns the next time at which something is to be done, or `None` if no frame is on its way.
+    fn next_due(&self) -> Option<u64> {
+        match self {
+            Self::Path { directions, .. } => directions.iter().filter_map(Direction::next_due).min(),
+            Self::Hub(medium) => medium.next_due(),
+        }
+    }
+}
+
+/// A port and its host.
 struct Port {
     host: HostName,
     link: u32,
-    direction: Direction<Vec<u8>>,
     mtu: u32,
     silent: bool,
     counts: DirectionCounts,
@@ -86,19 +104,26 @@ impl Engine {
             ports.push(Port {
                 host: port.host.clone(),
                 link,
-                direction: Direction::new(port.limits, seed.wrapping_add(number as u64)),
                 mtu: port.limits.mtu.unwrap_or_default(),
                 silent: port.limits.mtu_silent,
                 counts: DirectionCounts::default(),
             });
         }
+        let forwarding = match plan.hub {
+            Some(limits) => Forwarding::Hub(CollisionDomain::new(limits, ports.len(), seed)),
+            None => {
+                let limits = plan.ports.iter().map(|port| port.limits).zip(seed..);
+                let directions = limits.map(|(limits, seed)| Direction::new(limits, seed)).collect();
+                Forwarding::Path { directions, stations: Stations::default() }
+            }
+        };
         let shortest = plan.ports.iter().map(|port| shortest_delay(&port.limits).get()).min().unwrap_or_default();
         Ok(Self {
             ring: PacketRing::open(plan.longest, RING)?,
             sender: FrameSender::open(plan.bypass_queues)?,
             ports,
             port_of,
-            stations: Stations::default(),
+            forwarding,
             spare: Vec::new(),
             begun: clock::now(),
             shortest,
@@ -123,7 +148,7 @@ impl Engine {
             let sent = self.release(&mut leaving);
             let now = clock::now();
             let idle = taken + sent == 0;
-            let next = self.ports.iter().filter_map(|port| port.direction.next_due()).min();
+            let next = self.forwarding.next_due();
             if self.published.asked.load(Ordering::Relaxed) {
                 self.publish();
             }
@@ -188,12 +213,21 @@ impl Engine {
         TAKEN
     }
 
-    /// Gives a frame that came by port `from` to the directions it goes.
+    /// Gives a frame that came by port `from` to the directions it goes, or to the medium of the hub.
     fn forward(&mut self, from: usize, at: u64, frame: Vec<u8>) {
         let Some((&to, rest)) = frame.split_first_chunk::<6>() else { return };
         let Some(&source) = rest.first_chunk::<6>() else { return };
+        let stations = match &mut self.forwarding {
+            Forwarding::Path { stations, .. } => stations,
+            Forwarding::Hub(medium) => {
+                if let Err(frame) = medium.arrive(from, at, frame.len() as u64, frame) {
+                    self.recycle(frame);
+                }
+                return;
+            }
+        };
         let contents = Contents::of(&frame);
-        match self.stations.find(source, to, from) {
+        match stations.find(source, to, from) {
             Some(port) if port == from => self.recycle(frame),
             Some(port) => self.arrive(from, port, at, &contents, frame),
             None => {
@@ -206,8 +240,10 @@ impl Engine {
         }
     }
 
+    /// Gives a frame to the direction to port `to` of a path.
     fn arrive(&mut self, from: usize, to: usize, at: u64, contents: &Contents, frame: Vec<u8>) {
-        let Port { direction, counts, mtu, silent, .. } = &mut self.ports[to];
+        let Forwarding::Path { directions, .. } = &mut self.forwarding else { return self.recycle(frame) };
+        let Port { counts, mtu, silent, .. } = &mut self.ports[to];
         counts.arrived += 1;
         let arrival = Arrival {
             at,
@@ -216,7 +252,7 @@ impl Engine {
             is_control: contents.is_control,
             allows_marking: contents.allows_marking,
         };
-        let Err((why, frame)) = direction.arrive(arrival, frame) else { return };
+        let Err((why, frame)) = directions[to].arrive(arrival, frame) else { return };
         let mut answer = None;
         match why {
             Dropped::Lost => counts.lost += 1,
@@ -237,29 +273,7 @@ impl Engine {
     /// Sends what is due; returns how many frames.
     fn release(&mut self, leaving: &mut Vec<(usize, u64, Vec<u8>)>) -> usize {
         let begun = clock::now();
-        let due = begun + self.way_out - self.begun;
-        for (number, port) in self.ports.iter_mut().enumerate() {
-            while let Some(departure) = (leaving.len() < SENT).then(|| port.direction.depart(due)).flatten() {
-                let Departure { due, mut frame, marked, corrupted, twice, overtaken, .. } = departure;
-                let counts = &mut port.counts;
-                if marked || corrupted.is_some() {
-                    let packet = Contents::of(&frame).packet;
-                    if let Some(packet) = packet.filter(|_| marked) {
-                        packet.mark(&mut frame);
-                        counts.marked += 1;
-                    }
-                    if let (Some(random), Some(packet)) = (corrupted, packet) {
-                        counts.corrupted += u64::from(packet.corrupt(&mut frame, random));
-                    }
-                }
-                counts.reordered += u64::from(overtaken);
-                if twice {
-                    counts.duplicated += 1;
-                    leaving.push((number, due, frame.clone()));
-                }
-                leaving.push((number, due, frame));
-            }
-        }
+        self.collect(begun + self.way_out - self.begun, leaving);
         if leaving.is_empty() {
             return 0;
         }
@@ -285,10 +299,38 @@ impl Engine {
         sent
     }
 
+    /// Collects the frames that are due at `now`, each with the port that it leaves by.
+    fn collect(&mut self, now: u64, leaving: &mut Vec<(usize, u64, Vec<u8>)>) {
+        match &mut self.forwarding {
+            Forwarding::Path { directions, .. } => {
+                for (number, (direction, port)) in directions.iter_mut().zip(&mut self.ports).enumerate() {
+                    while let Some(departure) = (leaving.len() < SENT).then(|| direction.depart(now)).flatten() {
+                        prepare(number, departure, &mut port.counts, leaving);
+                    }
+                }
+            }
+            Forwarding::Hub(medium) => {
+                while let Some(repeated) = (leaving.len() < SENT).then(|| medium.depart(now)).flatten() {
+                    for (number, port) in self.ports.iter_mut().enumerate().filter(|(to, _)| *to != repeated.from) {
+                        port.counts.arrived += 1;
+                        leaving.push((number, repeated.due, repeated.frame.clone()));
+                    }
+                }
+            }
+        }
+    }
+
     fn publish(&mut self) {
         self.missed += self.ring.missed().unwrap_or_default();
         let to = self.ports.iter().map(|port| (port.host.clone(), port.counts)).collect();
-        let counts = PathCounts { to, missed: self.missed, latest: Nanos::new(self.latest) };
+        let from = match &self.forwarding {
+            Forwarding::Path { .. } => BTreeMap::new(),
+            Forwarding::Hub(medium) => {
+                let ports = self.ports.iter().enumerate();
+                ports.map(|(number, port)| (port.host.clone(), medium.counts(number))).collect()
+            }
+        };
+        let counts = PathCounts { to, from, missed: self.missed, latest: Nanos::new(self.latest) };
         if let Ok(mut published) = self.published.counts.lock() {
             *published = counts;
         }
@@ -307,6 +349,32 @@ impl Engine {
             self.spare.push(frame);
         }
     }
+}
+
+/// Changes a frame that leaves a path by port `number` as planned, and counts what was done.
+fn prepare(
+    number: usize,
+    departure: Departure<Vec<u8>>,
+    counts: &mut DirectionCounts,
+    leaving: &mut Vec<(usize, u64, Vec<u8>)>,
+) {
+    let Departure { due, mut frame, marked, corrupted, twice, overtaken, .. } = departure;
+    if marked || corrupted.is_some() {
+        let packet = Contents::of(&frame).packet;
+        if let Some(packet) = packet.filter(|_| marked) {
+            packet.mark(&mut frame);
+            counts.marked += 1;
+        }
+        if let (Some(random), Some(packet)) = (corrupted, packet) {
+            counts.corrupted += u64::from(packet.corrupt(&mut frame, random));
+        }
+    }
+    counts.reordered += u64::from(overtaken);
+    if twice {
+        counts.duplicated += 1;
+        leaving.push((number, due, frame.clone()));
+    }
+    leaving.push((number, due, frame));
 }
 
 /// Copies the frame, with the VLAN tag that the kernel took out. Returns `None` if it was cut off.

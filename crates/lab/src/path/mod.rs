@@ -8,6 +8,7 @@
 //! The path is a program and not a queueing discipline: many kernels have no netem.
 
 mod chance;
+mod collision_domain;
 mod counts;
 mod frame;
 mod io;
@@ -17,11 +18,13 @@ mod model;
 mod stations;
 mod watch;
 
+pub use collision_domain::HubPortCounts;
 pub(crate) use counts::both;
 pub use counts::{DirectionCounts, PathCounts};
 pub use limits::{Alternation, PathLimits};
 pub use watch::PathWatch;
 
+use crate::hub_limits::HubLimits;
 use crate::lifeline::wait_for_end;
 use io::Engine;
 use linerate_model::HostName;
@@ -75,6 +78,9 @@ pub struct PathPlan {
     pub(crate) longest: usize,
     /// Frames leave past the queueing disciplines of the ports.
     pub(crate) bypass_queues: bool,
+    /// Limits of the hub that repeats frames, instead of the limits of the ports.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "hub")]
+    pub(crate) hub: Option<HubLimits>,
 }
 
 /// A port of a path.
@@ -95,6 +101,23 @@ fn written<S: Serializer>(limits: &PathLimits, serializer: S) -> Result<S::Ok, S
 
 fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathLimits, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+}
+
+/// The limits of a hub as text.
+mod hub {
+    use super::HubLimits;
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(limits: &Option<HubLimits>, serializer: S) -> Result<S::Ok, S::Error> {
+        match limits {
+            Some(limits) => serializer.collect_str(limits),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HubLimits>, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Some).map_err(de::Error::custom)
+    }
 }
 
 impl FromStr for PathPlan {

@@ -4,6 +4,7 @@ mod benches;
 mod delay;
 mod endings;
 mod faults;
+mod hub;
 mod path;
 mod rates;
 mod reference;

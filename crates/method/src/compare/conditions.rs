@@ -198,6 +198,7 @@ mod tests {
             name: name.into(),
             driver: "virtio_net".into(),
             speed: None,
+            duplex: None,
             mtu: 1500,
             up: true,
             mac: String::new(),

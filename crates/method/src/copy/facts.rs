@@ -24,8 +24,14 @@ impl CopyFacts {
         let used = |name: &HostName, of: fn(&InterfaceCounters) -> (u64, u64)| {
             let nics = &hosts.iter().find(|host| host.name == *name)?.nics;
             let shares = seen(name).carried.iter().filter_map(|counted| {
-                let speed = nics.iter().find(|nic| nic.name == counted.name)?.speed?;
-                let (bytes, packets) = of(counted);
+                let nic = nics.iter().find(|nic| nic.name == counted.name)?;
+                let speed = nic.speed?;
+                let (mut bytes, mut packets) = of(counted);
+                // Both directions share a half-duplex line.
+                if nic.is_half_duplex() {
+                    bytes = counted.tx_bytes + counted.rx_bytes;
+                    packets = counted.tx_packets + counted.rx_packets;
+                }
                 let bits = (bytes + packets * UNCOUNTED) as f64 * 8.0;
                 Some((speed, bits / seconds.max(f64::MIN_POSITIVE) / speed.get().max(1) as f64))
             });

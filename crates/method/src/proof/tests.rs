@@ -292,7 +292,7 @@ fn more_calls_at_a_time_are_inconclusive_on_a_line_that_is_nearly_full() {
     let at = |share| {
         let line_bps = BitRate::per_second(100_000_000);
         let payload_bps = PathLimit::payload_of(line_bps, Transport::Tcp, IpVersion::V4, 8_192, 1500);
-        let line = PathLimit { line_bps, mtu: 1500, payload_bps, share };
+        let line = PathLimit { line_bps, mtu: 1500, payload_bps, share, half_duplex: false };
         task::rpc::proof::test(&calls, Limit::Latency, Some(&line))
     };
     let more = at(0.5).expect("there is room");

@@ -133,6 +133,7 @@ impl Network {
                 name: INTERFACE.into(),
                 driver: "simulated".into(),
                 speed: Some(self.line),
+                duplex: None,
                 mtu: self.mtu,
                 up: true,
                 mac: String::new(),

@@ -4,6 +4,7 @@ use super::facts::{
     CopyFacts, End, FAR, FlowFacts, HELD_BACK, INTERRUPTED, InterfaceFacts, LossPattern, MOSTLY_FULL, NEARLY_OCCUPIED,
     NOTABLE_LOSS, OCCUPIED, Pace, RETURN_LOSS, Tcp, TcpCourse, USUAL_LOSS, Work, bits, percent, time,
 };
+use super::wire::collisions_may_fill;
 use super::{Opinion, support};
 use crate::terms;
 use linerate_model::{CopyStage, LimitPlace, Message, MessageValue, Steadiness, Support, Text, message};
@@ -74,7 +75,8 @@ pub(super) fn weigh(facts: &FlowFacts) -> Option<Opinion> {
         (None, Work::Transact) => of_requests(facts)?,
     };
     let nearly_met = facts.offer.is_some_and(|offer| offer.is_nearly_met());
-    let support = if nearly_met { opinion.support.min(Support::Hint) } else { opinion.support };
+    let support =
+        if nearly_met || collisions_may_fill(facts) { opinion.support.min(Support::Hint) } else { opinion.support };
     let opinion = Opinion { support, ..opinion }.despite_steal_if(facts.idle_despite_steal());
     // A line whose speed is not what it is said to be may be what is full.
     Some(if facts.declared_too_slow.is_some() { Opinion { place: None, ..opinion.by_elimination() } } else { opinion })

@@ -9,6 +9,9 @@ use linerate_model::{LimitPlace, Message, MessageValue, PathLimit, Support, mess
 const FULL: f64 = 0.98;
 /// A line this full leaves little to be gained elsewhere.
 const NEARLY_FULL: f64 = 0.95;
+/// Share of a half-duplex line that collisions of two busy ports leave: TCP and its acknowledgements carried 85 % in the
+/// lab (`--device hub,collisions=true`).
+const COLLISIONS: f64 = 0.7;
 /// Less traffic of others has no part in filling a line: a line counts as full without it.
 const SHARED: f64 = 0.02;
 /// Loss after the sender's full line that is within the error of its share.
@@ -107,12 +110,29 @@ fn of_flows(facts: &FlowFacts) -> Option<Opinion> {
             ));
             Opinion::new(Support::For, text).used(line.share)
         }
+        share if collisions_may_fill(facts) => {
+            let text = carried(facts, line).and(message!(
+                "wire-collisions",
+                "A queue stood on the path: collisions may have taken the rest of the line."
+            ));
+            let next = message!(
+                "wire-next-collisions",
+                "Look at the collision counters of the ports (`ip -s -s link`, SNMP EtherLike-MIB), or use a switch."
+            );
+            Opinion::new(Support::For, text).used(share).then(next)
+        }
         NEARLY_FULL.. => Opinion::new(Support::Hint, carried(facts, line)),
         _ => Opinion::new(
             Support::Against,
             message!("wire-used", "{share} of what the wire can carry was used.", share = percent(line.share)),
         ),
     })
+}
+
+/// Returns whether a half-duplex line may be full although not all of it carried frames: collisions take a part.
+pub(super) fn collisions_may_fill(facts: &FlowFacts) -> bool {
+    let shared = facts.line.as_ref().is_some_and(|line| line.half_duplex && line.share >= COLLISIONS);
+    shared && facts.work == Work::Tcp && facts.queue_on_path()
 }
 
 fn advice() -> Message {
@@ -187,7 +207,7 @@ fn carried(facts: &FlowFacts, line: &PathLimit) -> Message {
         Work::Tcp => message!("wire-segments", "full segments"),
         Work::Transact => message!("wire-calls", "calls of {bytes} bytes", bytes = facts.message_bytes),
     };
-    message!(
+    let carried = message!(
         "wire-payload",
         "The receiver got {share} of the {payload} payload that a line of {line} can carry in {carriers} at MTU \
          {mtu}.",
@@ -196,5 +216,13 @@ fn carried(facts: &FlowFacts, line: &PathLimit) -> Message {
         line = line.line_bps,
         carriers,
         mtu = line.mtu
-    )
+    );
+    match facts.work {
+        _ if !line.half_duplex => carried,
+        Work::Udp => carried.and(message!("wire-half-duplex", "The line is half duplex: both directions share it.")),
+        Work::Tcp | Work::Transact => carried.and(message!(
+            "wire-half-duplex-acknowledged",
+            "The line is half duplex: an acknowledgement for every two segments is part of this limit."
+        )),
+    }
 }

@@ -377,7 +377,14 @@ fn interface(lang: Language, record: &Record, result: &str, spot: Spot, hosts: &
     };
     let name = name.or(nic.map(|nic| &nic.name));
     let name = name.map_or_else(|| said!(lang, "path-interface", "interface"), |name| plain(name));
-    let speed = nic.and_then(|nic| nic.speed).map(|speed| speed.to_string());
+    let speed = nic.and_then(|nic| {
+        let speed = nic.speed?.to_string();
+        Some(if nic.is_half_duplex() {
+            said!(lang, "nic-half-duplex", "{speed}, half duplex", speed = speed)
+        } else {
+            speed
+        })
+    });
     let mtu = nic.map(|nic| said!(lang, "path-mtu", "MTU {mtu}", mtu = nic.mtu.to_string()));
     let facts: Vec<String> = speed.into_iter().chain(mtu).collect();
     Stop::new(spot, name, [Some(facts.join(", ")).filter(|facts| !facts.is_empty())])

@@ -97,7 +97,7 @@ fn streamed(transport: Transport, message_bytes: u64, share: f64) -> StreamFigur
             ip: IpVersion::V4,
             flows: 1,
             message_bytes,
-            limit: Some(PathLimit { line_bps: GIGABIT, mtu: MTU, payload_bps: most, share }),
+            limit: Some(PathLimit { line_bps: GIGABIT, mtu: MTU, payload_bps: most, share, half_duplex: false }),
             shares: vec![],
             cpu: CpuCosts { sender: cost(0.91, 0.112), receiver: cost(0.54, 0.087) },
             tcp: (!udp).then(|| TcpSummary {
@@ -205,6 +205,7 @@ pub(crate) fn host(name: &str, speed: Option<BitRate>) -> Host {
             name: "eth0".to_owned(),
             driver: "veth".to_owned(),
             speed,
+            duplex: None,
             mtu: MTU,
             up: true,
             mac: "02:00:00:00:00:01".to_owned(),

@@ -190,7 +190,7 @@ pub(crate) fn of_link(mut record: Record, line_bps: u64) -> Record {
         let reached = result.main.median;
         let Detail::Stream(stream) = &mut result.detail else { panic!("a stream") };
         let (line_bps, share) = (BitRate::per_second(line_bps), reached / line_bps as f64);
-        stream.flow.limit = Some(PathLimit { line_bps, mtu: 1500, payload_bps: line_bps, share });
+        stream.flow.limit = Some(PathLimit { line_bps, mtu: 1500, payload_bps: line_bps, share, half_duplex: false });
         result.verdict.limit = if share > 0.9 { Limit::Wire } else { Limit::Shaper };
         result.verdict.confidence = Confidence::High;
     }

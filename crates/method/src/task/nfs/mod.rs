@@ -15,7 +15,7 @@ const NS_PER_MS: f64 = 1e6;
 /// Returns the figures of the runs of `nfs`.
 pub(super) fn figures(nfs: &NfsTask, path: &PathFacts<'_>, runs: &[&TrialResult]) -> NfsFigures {
     let mut flow = flow_figures(&nfs.net, nfs.transfer_bytes, transactions_per_s, path, runs);
-    flow.limit = path.line.and_then(|line_bps| line_use::limit(nfs, runs, line_bps, path.mtu));
+    flow.limit = path.line.and_then(|line_bps| line_use::limit(nfs, runs, line_bps, path));
     let (operations, classes) = operations(runs);
     NfsFigures {
         flow,

@@ -17,7 +17,7 @@ pub(super) fn figures(calls: &RpcTask, path: &PathFacts<'_>, runs: &[&TrialResul
     flow.limit = received
         .as_ref()
         .zip(path.line)
-        .map(|(received, line_bps)| limit(calls, received, flow.tcp.as_ref(), line_bps, path.mtu));
+        .map(|(received, line_bps)| limit(calls, received, flow.tcp.as_ref(), line_bps, path));
     RpcFigures {
         flow,
         requests: request_figures(runs),
@@ -88,13 +88,20 @@ fn sent(spec: &RpcTask, runs: &[&TrialResult]) -> Option<SentRates> {
 }
 
 /// What a line carries of such units: of the transport's payload, the unit's share of its message.
-fn limit(spec: &RpcTask, received: &ReceivedRates, tcp: Option<&TcpSummary>, line_bps: BitRate, mtu: u32) -> PathLimit {
+fn limit(
+    spec: &RpcTask,
+    received: &ReceivedRates,
+    tcp: Option<&TcpSummary>,
+    line_bps: BitRate,
+    path: &PathFacts<'_>,
+) -> PathLimit {
     let message = spec.message_bytes();
+    let mtu = path.mtu;
     let packet = tcp.map_or(mtu, |tcp| tcp_packet(spec.net.ip, tcp.mss).min(mtu));
-    let whole = PathLimit::payload_of(line_bps, spec.net.transport, spec.net.ip, message, packet);
+    let whole = path.payload_of(line_bps, spec.net.transport, spec.net.ip, message, packet);
     let payload_bps = whole.scaled(spec.unit_bytes.get(), message);
     let share = received.payload_bps.median / (payload_bps.get().max(1) as f64);
-    PathLimit { line_bps, mtu, payload_bps, share }
+    PathLimit { line_bps, mtu, payload_bps, share, half_duplex: path.half_duplex }
 }
 
 #[cfg(test)]

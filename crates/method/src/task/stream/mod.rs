@@ -27,9 +27,9 @@ pub(super) fn figures(
         let (transport, ip, mtu) = (flow.transport, flow.ip, path.mtu);
         // Segments may be smaller than the path allows (--mss).
         let packet = flow.tcp.as_ref().map_or(mtu, |tcp| tcp_packet(ip, tcp.mss).min(mtu));
-        let payload_bps = PathLimit::payload_of(line_bps, transport, ip, flow.message_bytes, packet);
+        let payload_bps = path.payload_of(line_bps, transport, ip, flow.message_bytes, packet);
         let share = received.payload_bps.median / (payload_bps.get().max(1) as f64);
-        PathLimit { line_bps, mtu, payload_bps, share }
+        PathLimit { line_bps, mtu, payload_bps, share, half_duplex: path.half_duplex }
     });
     let probe = cell.loads.get(1).and_then(|probe| probe.task.net());
     StreamFigures {

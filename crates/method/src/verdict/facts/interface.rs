@@ -45,7 +45,8 @@ pub(crate) struct InterfaceFacts {
     pub(crate) filtered: f64,
     /// Of the bytes that it carried in the direction of the data, the share that was not of the measured load.
     pub(crate) others: f64,
-    /// Share of its declared speed that its frames took in the direction of the data. `None` without a declared speed.
+    /// Share of its declared speed that its frames took in the direction of the data, or in both directions if the line is
+    /// half duplex. `None` without a declared speed.
     pub(crate) line_share: Option<f64>,
     /// The same in the other direction: that of answers and acknowledgements.
     pub(crate) return_share: Option<f64>,
@@ -102,7 +103,10 @@ impl InterfaceFacts {
         let nic = nics.clone().find(|nic| nic.name == name && nic.speed.is_some());
         let line_share = |transmits| {
             let (counted, nic) = carried.zip(nic)?;
-            Some(on_wire(counted, nic, transmits, seen.window) / nic.speed?.get().max(1) as f64)
+            let one_way = on_wire(counted, nic, transmits, seen.window);
+            // Both directions share a half-duplex line.
+            let other_way = if nic.is_half_duplex() { on_wire(counted, nic, !transmits, seen.window) } else { 0.0 };
+            Some((one_way + other_way) / nic.speed?.get().max(1) as f64)
         };
         Some(Self {
             line_share: line_share(sends),
@@ -252,6 +256,27 @@ mod tests {
         // 100 bytes of UDP take 166 on the wire.
         assert_eq!((taken("veth"), taken("e1000e")), (166.0 * 8_000.0, 152.0 * 8_000.0));
         assert_eq!(on_wire(&counted, &nic("veth"), false, Nanos::from_secs(1)), 0.0);
+    }
+
+    #[test]
+    fn both_directions_fill_a_half_duplex_line() {
+        let mut run = run(vec![0; 10], 0);
+        let carried = &mut run.hosts.get_mut(&"a".into()).expect("host a").carried[0];
+        // 600 frames there and 300 back, of 1,538 and 90 bytes on the wire.
+        (carried.tx_packets, carried.tx_bytes) = (600, 600 * 1_500);
+        (carried.rx_packets, carried.rx_bytes) = (300, 300 * 52);
+        let mut hosts = [crate::measure::tests::host("a", Some(10_000_000))];
+        let shares = |hosts: &[Host]| {
+            let facts = InterfaceFacts::of(&[&run], true, hosts);
+            [facts.line_share, facts.return_share].map(|share| share.expect("the speed is known"))
+        };
+        let near = |shares: [f64; 2], bytes: [f64; 2]| {
+            shares.iter().zip(bytes).all(|(share, bytes)| (share - bytes * 8.0 / 1e7).abs() < 1e-9)
+        };
+        let (there, back) = (600.0 * 1_538.0, 300.0 * 90.0);
+        assert!(near(shares(&hosts), [there, back]), "{:?}", shares(&hosts));
+        hosts[0].nics[0].duplex = Some(linerate_model::Duplex::Half);
+        assert!(near(shares(&hosts), [there + back; 2]), "{:?}", shares(&hosts));
     }
 
     #[test]

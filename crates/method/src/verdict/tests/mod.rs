@@ -69,7 +69,7 @@ fn tcp() -> Tcp {
 
 fn with_line(share: f64) -> FlowFacts {
     let (line_bps, payload_bps) = (BitRate::per_second(1_000_000_000), BitRate::per_second(941_000_000));
-    FlowFacts { line: Some(PathLimit { line_bps, mtu: 1500, payload_bps, share }), ..facts() }
+    FlowFacts { line: Some(PathLimit { line_bps, mtu: 1500, payload_bps, share, half_duplex: false }), ..facts() }
 }
 
 fn udp(udp: Udp) -> FlowFacts {

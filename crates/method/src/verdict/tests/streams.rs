@@ -280,9 +280,40 @@ fn a_queue_of_a_host_is_told_from_one_of_the_path() {
 }
 
 #[test]
+fn a_full_half_duplex_line_names_what_shares_it() {
+    let (line_bps, payload_bps) = (BitRate::per_second(10_000_000), BitRate::per_second(9_147_188));
+    let half = |share| PathLimit { line_bps, mtu: 1500, payload_bps, share, half_duplex: true };
+    let of_work = |work| FlowFacts { work, line: Some(half(0.998)), ..facts() };
+    for (work, part) in [(Work::Tcp, "acknowledgement for every two segments"), (Work::Udp, "both directions share it")]
+    {
+        let verdict = of_flows(&of_work(work));
+        assert_eq!(verdict.limit, Limit::Wire, "{verdict:#?}");
+        let wire = verdict.weighed.iter().find(|one| one.limit == Limit::Wire).expect("weighed");
+        assert!(wire.text.contains("half duplex") && wire.text.contains(part), "{}", wire.text);
+    }
+}
+
+#[test]
+fn collisions_may_take_the_rest_of_a_half_duplex_line() {
+    let (line_bps, payload_bps) = (BitRate::per_second(10_000_000), BitRate::per_second(9_147_188));
+    // A standing queue of 75 ms, as a shaper has.
+    let queue = Tcp { rtt: 0.075, min_rtt: 0.00023, flow_bps: 7.77e6, retransmits: 0.0, ..tcp() };
+    let with = |share, half_duplex| {
+        let line = PathLimit { line_bps, mtu: 1500, payload_bps, share, half_duplex };
+        of_flows(&FlowFacts { work: Work::Tcp, tcp: Some(queue.clone()), line: Some(line), ..facts() })
+    };
+    let hub = with(0.85, true);
+    assert_eq!((hub.limit, hub.confidence), (Limit::Wire, Confidence::Medium), "{hub:#?}");
+    let wire = hub.weighed.iter().find(|one| one.limit == Limit::Wire).expect("weighed");
+    assert!(wire.text.contains("collisions may have taken the rest"), "{}", wire.text);
+    assert_eq!(with(0.85, false).limit, Limit::Shaper);
+    assert_eq!(with(0.5, true).limit, Limit::Shaper, "collisions leave more than that");
+}
+
+#[test]
 fn a_line_that_carries_more_than_it_can_has_another_speed() {
     let (line_bps, payload_bps) = (BitRate::per_second(10_000_000), BitRate::per_second(9_410_000));
-    let declared = PathLimit { line_bps, mtu: 1500, payload_bps, share: 50.96 };
+    let declared = PathLimit { line_bps, mtu: 1500, payload_bps, share: 50.96, half_duplex: false };
     let said = of_flows(&FlowFacts { declared_too_slow: Some(declared), ..facts() });
     assert_ne!(said.limit, Limit::Wire, "{said:#?}");
     let wire = said.weighed.iter().find(|one| one.limit == Limit::Wire).expect("weighed");
