@@ -420,4 +420,5 @@ fn documented_examples_are_read() {
     let example = page.split("```toml\n").nth(2).and_then(|rest| rest.split("```").next()).expect("an example");
     assert_eq!(runs(example).len(), 2 * 2 * 2 * 2 * 5);
     assert_eq!(runs(include_str!("../../../../../studies/lab-devices.toml")).len(), 2 * 2 * 4 * 3);
+    assert_eq!(runs(include_str!("../../../../../studies/lab-hirosaki.toml")).len(), 2 * 3 * 3 * 2);
 }
