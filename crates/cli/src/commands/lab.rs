@@ -27,7 +27,6 @@ use tokio::sync::watch;
 Examples:
   linerate lab                          the demonstration, with report.html
   linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472
-  linerate lab --device router -- transact a b
   linerate lab --police 300Mbit/s -- stream a b --prove
   linerate lab --device path,delay=20ms,rate=50Mbit/s,loss=0.1% -- stream a b
   linerate lab --device hub -- stream a b
@@ -49,7 +48,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
 
-    /// switch, cable, router, hub, tester, testers, or a TOML file
+    /// switch, cable, router, hub, tester, testers, or a file
     ///
     /// Bench of the lab (docs/bench-files.md). The default is switch.
     #[arg(long, value_name = "BENCH")]
