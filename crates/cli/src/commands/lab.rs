@@ -38,7 +38,7 @@ leaves nothing behind.",
 More examples:
   linerate lab --device reference,max-frames=200000 -- device throughput --ports tester:p0,tester:p1 --sizes 64
   linerate lab --hosts 2 --device path,delay=20ms,queue=128KiB -- stream a b
-  linerate lab --device hub,collisions=true,seed=1 -- stream a,c b,d --udp
+  linerate lab --device hub,collisions=true,seed=1 -- stream a,c b --udp
   linerate lab shell a -- ip address
 
 The demonstration measures two hosts and a switch, with raw frames too. An unprivileged user's lab uses a user namespace of its \
