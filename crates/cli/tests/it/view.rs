@@ -41,7 +41,7 @@ fn a_running_trial_is_drawn_until_its_record_is_there() {
     let url = view.line();
     // The browser takes its time to start, which the trial does not wait for.
     let mut page = OpenPage::open(place.directory.path(), &url, (1280, 1024));
-    let mut run = place.start(&words("lab --hosts 2 --link 10Mbit/s -- stream a b -t 30s -r 1"));
+    let mut run = place.start(&words("lab --hosts 2 --link 10Mbit/s -- stream a b -t 60s -r 1"));
     let id = wait_until("the run is listed", || {
         let list = get(&url);
         let (_, rest) = list.split_once("Runs under way")?.1.split_once("record?id=")?;
