@@ -103,9 +103,10 @@ impl CalibrationOption {
         let (hosts, interfaces) = (agents.control.hosts(), interfaces(plan, agents));
         let now_unix_ns = u64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or_default();
         let run = Uncalibrated { plan, hosts: &hosts, interfaces: &interfaces, now_unix_ns };
-        match named {
-            Some(record) => of_named(record, &run),
-            None => asked.store.as_ref().map_or_else(|| Ok(Vec::new()), |store| found(store, run)),
+        match (named, &asked.store) {
+            (Some(record), _) => of_named(record, &run),
+            (None, Some(store)) => found(store, run),
+            (None, None) => Ok(Vec::new()),
         }
     }
 }

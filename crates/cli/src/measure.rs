@@ -244,8 +244,8 @@ pub(crate) fn conclude(ended: &Ended, results: &Results) -> Result<(), Failure> 
     show(records, results, ended.kept, failed).and(judged)
 }
 
-/// Shows records that one command made, and writes their report. `kept` says whether they are in the store. Why a run ended early matters more than a report that could not be
-/// written.
+/// Shows records that one command made, and writes their report. `kept` says whether they are in the store. The reason for an early end
+/// matters more than a report that could not be written.
 pub(crate) fn show(
     records: &[Record],
     results: &Results,

@@ -42,11 +42,11 @@ fn values<'a>(text: &'a str, open: &str) -> BTreeSet<&'a str> {
 
 #[test]
 fn a_key_has_one_english_text() {
-    let mut known: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut texts: BTreeMap<&str, &str> = BTreeMap::new();
     for text in TEXTS {
-        assert_eq!(*known.entry(text.key).or_insert(text.english), text.english, "{}", text.key);
+        assert_eq!(*texts.entry(text.key).or_insert(text.english), text.english, "{}", text.key);
     }
-    assert!(known.len() > 1_500, "{}", known.len());
+    assert!(texts.len() > 1_500, "{}", texts.len());
 }
 
 #[test]

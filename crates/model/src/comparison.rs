@@ -116,7 +116,7 @@ named! {
         OtherMeanNs = "other_mean_ns", "mean of other operations";
         /// How long frames go on being lost after an overload, nanoseconds.
         RecoveryNs = "recovery_ns", "recovery";
-        /// How long a device's buffer lasts, nanoseconds.
+        /// Time for which a device's buffer lasts, nanoseconds.
         BufferNs = "buffer_ns", "buffer";
         /// How many frames, addresses or neighbours a device holds.
         Held = "held", "held";

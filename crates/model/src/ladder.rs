@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 named! {
     /// A layer of a path, from the lowest up. Each stands on the one before it.
     pub enum LayerName as "ladder-layer" {
-        /// What the line can carry, by calculation.
+        /// Capacity of the line, by calculation.
         Limit = "limit", "line";
         /// Raw frames from port to port.
         Frames = "frames", "raw frames";

@@ -54,7 +54,7 @@ named! {
         MessageSize = "message-size", "message size";
         /// Levels without comparable pairs of cells, one of which has all the higher results.
         Unpaired = "unpaired", "groups without pairs";
-        /// Levels whose results are equal, within the study's tolerance.
+        /// Levels with equal results, within the study's tolerance.
         NoDifference = "no-difference", "no difference";
         /// Several clients at the same time against one.
         Clients = "clients", "several clients";

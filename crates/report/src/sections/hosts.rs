@@ -50,9 +50,12 @@ fn interfaces(lang: Language, hosts: &[Host]) -> Table {
         let on: Vec<String> = on.map(|(name, _)| plain(name)).collect();
         vec![
             Some(format!("{} {}", plain(&host.name.0), plain(&nic.name))),
-            nic.speed.map(|speed| match nic.is_half_duplex() {
-                true => said!(lang, "nic-half-duplex", "{speed}, half duplex", speed = speed),
-                false => speed.to_string(),
+            nic.speed.map(|speed| {
+                if nic.is_half_duplex() {
+                    said!(lang, "nic-half-duplex", "{speed}, half duplex", speed = speed)
+                } else {
+                    speed.to_string()
+                }
             }),
             Some(nic.mtu.to_string()),
             Some(plain(&nic.driver)).filter(|driver| !driver.is_empty()),

@@ -126,7 +126,7 @@ fn several_records_are_one_document() {
     assert_eq!(caveats(&twice), caveats(&of(streams)), "the same doubt of two records stands once");
 }
 
-/// What a terminal shows when a run ends: the answer, the doubts in a few words, the path, and a table.
+/// A terminal shows at the end of a run: the answer, the doubts in a few words, the path, and a table.
 #[test]
 fn the_short_answer_fits_a_terminal() {
     let few = sample::udp_sweep();

@@ -63,7 +63,8 @@ impl Block {
     /// Returns the probability of each number of [`Block::wins`].
     fn distribution(&self) -> Vec<f64> {
         let most = 2 * self.couples();
-        let (count_a, count_b) = (self.a.len(), self.b.len());
+        let count_a = self.a.len();
+        let count_b = self.b.len();
         // By the number of values that `a` has so far, and its wins over the values of `b` so far.
         let mut ways = vec![vec![0.0; most + 1]; count_a + 1];
         ways[0][0] = 1.0;

@@ -9,15 +9,16 @@ use linerate_units::BitRate;
 /// What a frame takes on an Ethernet wire beside the bytes that an interface counts: FCS 4, preamble 8, gap 12.
 const UNCOUNTED: u64 = 24;
 
-/// The line, and the share of it that the busier direction of the busiest interface used, of a half-duplex line both
-/// directions; what it can carry is of transfers.
+/// Returns the line with its capacity in transfers, and the share of it that the busiest interface used: the busier direction, on a
+/// half-duplex line both together.
 pub(super) fn limit(
     spec: &NfsTask,
     runs: &[&TrialResult],
     line_bps: BitRate,
     path: &PathFacts<'_>,
 ) -> Option<PathLimit> {
-    let (mtu, half_duplex) = (path.mtu, path.half_duplex);
+    let mtu = path.mtu;
+    let half_duplex = path.half_duplex;
     let used = runs.iter().filter_map(|run| {
         let ends = transfers(run).into_iter().flat_map(|transfer| {
             let Transfer { from, to, sender, receiver, .. } = transfer;
