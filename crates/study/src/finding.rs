@@ -16,50 +16,51 @@ pub struct Finding {
 }
 
 named! {
-    /// The kinds of finding.
+    /// The kinds of finding, in the order in which a reader needs them: first whether the numbers can be what they seem, then
+    /// what limits, then what to choose.
     pub enum FindingKind as "finding" {
-        /// At every level of a factor the medium is full: more of the factor cannot help.
-        Saturated = "saturated", "saturated";
-        /// Results grow with a factor.
-        Growth = "growth", "growth";
+        /// A rate above the limit of its layer, so that it must count another one.
+        AboveLimit = "above-limit", "above the limit";
+        /// Results at the tester's own limit, which show nothing about the device.
+        TesterLimit = "tester-limit", "at the tester limit";
         /// The wire, or the hosts, limit a group of results; or something other than the wire does.
         Limiter = "limiter", "what limits";
-        /// A faster medium that brings little.
-        Upgrade = "upgrade", "a faster medium";
         /// Levels of a factor in order.
         Ranking = "ranking", "ranking";
+        /// Price of speed, and whether the dearer option pays.
+        Price = "price", "price";
         /// Different levels are ahead under different conditions.
         Crossover = "crossover", "crossover";
         /// TCP against UDP.
         Transport = "transport", "TCP and UDP";
-        /// Result as a share of the limit of its medium.
-        LimitShare = "limit-share", "share of the limit";
-        /// The only option that exceeds what the others can carry.
-        Alone = "alone", "reached by one only";
-        /// Price of speed, and whether the dearer option pays.
-        Price = "price", "price";
-        /// Results at the tester's own limit, which show nothing about the device.
-        TesterLimit = "tester-limit", "at the tester limit";
-        /// Results below the tester's limit, which measure the device.
-        BelowTesterLimit = "below-tester-limit", "below the tester limit";
-        /// A rate above the limit of its layer, so that it must count another one.
-        AboveLimit = "above-limit", "above the limit";
-        /// Rates within the limit of their layer.
-        WithinLimit = "within-limit", "within the limit";
-        /// Two equal measures: one part limits both.
-        SamePart = "same-part", "one part";
-        /// Two measures far apart: different parts limit them.
-        DifferentParts = "different-parts", "different parts";
+        /// A faster medium that brings little.
+        Upgrade = "upgrade", "a faster medium";
+        /// Results grow with a factor.
+        Growth = "growth", "growth";
+        /// At every level of a factor the medium is full: more of the factor cannot help.
+        Saturated = "saturated", "saturated";
         /// Effect of the message size, and the part of it that headers explain.
         MessageSize = "message-size", "message size";
+        /// The only option that exceeds what the others can carry.
+        Alone = "alone", "reached by one only";
         /// Levels without comparable pairs of cells, one of which has all the higher results.
         Unpaired = "unpaired", "groups without pairs";
-        /// Levels with equal results, within the study's tolerance.
-        NoDifference = "no-difference", "no difference";
-        /// Several clients at the same time against one.
-        Clients = "clients", "several clients";
         /// Conclusion from ranges and bounds that the author states.
         Stated = "stated", "as stated";
+        /// Two measures far apart: different parts limit them.
+        DifferentParts = "different-parts", "different parts";
+        /// Two equal measures: one part limits both.
+        SamePart = "same-part", "one part";
+        /// Several clients at the same time against one.
+        Clients = "clients", "several clients";
+        /// Result as a share of the limit of its medium.
+        LimitShare = "limit-share", "share of the limit";
+        /// Levels with equal results, within the study's tolerance.
+        NoDifference = "no-difference", "no difference";
+        /// Results below the tester's limit, which measure the device.
+        BelowTesterLimit = "below-tester-limit", "below the tester limit";
+        /// Rates within the limit of their layer.
+        WithinLimit = "within-limit", "within the limit";
     }
 }
 

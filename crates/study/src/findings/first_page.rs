@@ -7,44 +7,17 @@ use linerate_method::statistics::SIGNIFICANT;
 /// Maximum number of findings on the first page of a report; the others are folded.
 pub(crate) const FIRST_PAGE: usize = 7;
 
-/// The kinds in the order of their weight: first whether the numbers can be what they seem, then what limits, then
-/// what to choose.
-const WEIGHTS: [FindingKind; 21] = [
-    FindingKind::AboveLimit,
-    FindingKind::TesterLimit,
-    FindingKind::Limiter,
-    FindingKind::Ranking,
-    FindingKind::Price,
-    FindingKind::Crossover,
-    FindingKind::Transport,
-    FindingKind::Upgrade,
-    FindingKind::Growth,
-    FindingKind::Saturated,
-    FindingKind::MessageSize,
-    FindingKind::Alone,
-    FindingKind::Unpaired,
-    FindingKind::Stated,
-    FindingKind::DifferentParts,
-    FindingKind::SamePart,
-    FindingKind::Clients,
-    FindingKind::LimitShare,
-    FindingKind::NoDifference,
-    FindingKind::BelowTesterLimit,
-    FindingKind::WithinLimit,
-];
-
 /// Sorts the findings of a study. The answer to its question comes first.
 pub(super) fn sorted(study: &Study, findings: Vec<Finding>) -> Vec<Finding> {
     let answer = study.question.as_ref().and_then(|question| question.answer(&findings)).cloned();
     let mut seen: Vec<FindingKind> = Vec::new();
-    let mut ranked: Vec<((bool, usize, usize), Finding)> = Vec::new();
+    let mut ranked: Vec<((bool, usize, FindingKind), Finding)> = Vec::new();
     for finding in findings {
         let round = seen.iter().filter(|kind| **kind == finding.kind).count();
         seen.push(finding.kind);
-        let weight = WEIGHTS.iter().position(|kind| *kind == finding.kind).unwrap_or(WEIGHTS.len());
         // A test that showed nothing leaves a finding about these results only.
         let round = round + usize::from(is_of_these_only(&finding));
-        ranked.push(((answer.as_ref() != Some(&finding), round, weight), finding));
+        ranked.push(((answer.as_ref() != Some(&finding), round, finding.kind), finding));
     }
     ranked.sort_by_key(|(rank, _)| *rank);
     ranked.into_iter().map(|(_, finding)| finding).collect()
