@@ -14,11 +14,10 @@ use std::ops::Deref;
 ///
 /// [`crate::message!`] makes one. Messages are equal if they say the same in English.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "Stored")]
 pub struct Message {
     /// The message in English.
     pub text: String,
-    /// What it consists of, in order; empty if it is known in English only, as in records of older versions.
+    /// What it consists of, in order; empty if it is known in English only, as the text of an error from elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<MessagePart>,
 }
@@ -69,27 +68,6 @@ pub enum MessageValue {
     Message(Message),
 }
 
-/// As a record holds a message: older versions wrote the English text alone.
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum Stored {
-    Text(String),
-    Whole {
-        text: String,
-        #[serde(default)]
-        parts: Vec<MessagePart>,
-    },
-}
-
-impl From<Stored> for Message {
-    fn from(stored: Stored) -> Self {
-        match stored {
-            Stored::Text(text) => Self::untranslated(text),
-            Stored::Whole { text, parts } => Self { text, parts },
-        }
-    }
-}
-
 /// Makes a [`Message`] from its key, its English text and the values that the text holds:
 /// `message!("path-loss-lost", "{share} of the datagrams were lost.", share = MessageValue::Share(0.02))`. A value that stands
 /// in a variable of its name is given by that alone.
@@ -120,7 +98,7 @@ impl Message {
         Self { text: english, parts: vec![MessagePart { key: text.key.to_owned(), values }] }
     }
 
-    /// A text that is known in English only: of an older version, or an error from elsewhere.
+    /// A text that is known in English only, as an error from elsewhere.
     pub fn untranslated(text: impl Into<String>) -> Self {
         Self { text: text.into(), parts: Vec::new() }
     }
@@ -302,14 +280,6 @@ mod tests {
         let read: Caveat = serde_json::from_str(&json).expect("it is read");
         assert_eq!(read.text.parts, caveat.text.parts);
         assert_eq!(read, caveat);
-    }
-
-    #[test]
-    fn text_alone_of_an_older_version_is_read_as_english() {
-        let read: Vec<Message> = serde_json::from_str(r#"["It was full.", {"text": "So it was."}]"#).expect("both");
-        assert_eq!(read, ["It was full.", "So it was."].map(Message::untranslated));
-        let read: Caveat = serde_json::from_str(r#"{"kind": "few-runs", "text": "one run only"}"#).expect("a caveat");
-        assert_eq!((&*read.text, read.text.parts.len()), ("one run only", 0));
     }
 
     #[test]

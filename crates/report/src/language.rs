@@ -114,7 +114,7 @@ impl Language {
         parts
     }
 
-    /// Returns a record's message. A text that this language lacks, as of a record that an older version wrote, is
+    /// Returns a record's message. A text that this language lacks, as an error from elsewhere, is
     /// given in English and marked as such.
     pub fn message(self, message: &Message) -> String {
         let told: Option<Vec<String>> = message.parts.iter().map(|part| self.part(part)).collect();

@@ -177,12 +177,12 @@ fn what_a_comparison_says_is_told_in_japanese() {
     }
 }
 
-/// Records of older versions hold sentences, and those of later ones may hold keys that are not known here.
+/// Records of later versions may hold keys that are not known here.
 #[test]
 fn what_is_known_in_english_only_is_shown_so_and_marked() {
     let unknown = r#"{"text": "It was so.", "parts": [{"key": "of-a-later-version"}]}"#;
     let lacking = r#"{"text": "It was so.", "parts": [{"key": "verdict-also"}]}"#;
-    for json in [r#""It was so.""#, unknown, lacking] {
+    for json in [r#"{"text": "It was so."}"#, unknown, lacking] {
         let message: Message = serde_json::from_str(json).expect("a message");
         assert_eq!(Language::English.message(&message), "It was so.", "{json}");
         assert_eq!(Language::Japanese.message(&message), "（英語）It was so.", "{json}");
