@@ -139,6 +139,28 @@ pub(crate) fn off_window(result: &TrialResult) -> Option<Caveat> {
     })
 }
 
+/// Datagrams that arrived with another DSCP than they were sent with.
+pub(crate) fn dscp_changed(result: &TrialResult) -> Option<Caveat> {
+    let Task::Stream(stream) = result.trial.task() else { return None };
+    let sent = stream.net.socket.dscp?;
+    transfers(result).iter().find_map(|transfer| {
+        let dscp = transfer.receiver.received.as_ref()?.dscp?;
+        let other = dscp.changed_to?;
+        let text = message!(
+            "caveat-dscp-changed",
+            "{share} of the datagrams that {from} sent with DSCP {sent} arrived at {to} with another, the last with {other}: \
+             a device on the path changes it, and queues after that device see the new one; ask the path's operator which \
+             DSCPs it keeps",
+            share = MessageValue::percent(dscp.changed as f64 / (dscp.kept + dscp.changed) as f64, 1),
+            from = transfer.from,
+            sent = sent.to_string(),
+            to = transfer.to,
+            other = other.to_string()
+        );
+        Some(Caveat::new(CaveatKind::DscpChanged, text))
+    })
+}
+
 /// A window of a stream that held few packets, with the range of its rate, in words. Of TCP, segments that came out of order are in
 /// none of the receiver's bytes yet.
 pub(crate) fn few_packets(result: &TrialResult) -> Option<Caveat> {
@@ -272,7 +294,9 @@ fn unasked(result: &TrialResult) -> Option<Caveat> {
 mod tests {
     use super::*;
     use crate::transfer::tests::{paths_of, stream_of, trial};
-    use linerate_model::{CoreUse, FlowCounts, Histogram, TcpFlow, TransactTask, Transactions, Transport};
+    use linerate_model::{
+        CoreUse, FlowCounts, Histogram, ReceivedDscp, TcpFlow, TransactTask, Transactions, Transport,
+    };
     use linerate_units::{BitRate, Nanos, OpRate};
 
     #[test]
@@ -324,6 +348,23 @@ mod tests {
         paths_of(&mut result)[0].client.transactions = Some(Transactions { latency, ..Transactions::default() });
         let told = few_round_trips(&result).expect("25 responses in a second");
         assert!(told.text.contains("responses") && told.text.ends_with("(--time 2s)"), "{}", told.text);
+    }
+
+    #[test]
+    fn datagrams_with_another_dscp_than_sent_are_reported() {
+        let mut result = trial(100, 0);
+        let arrived = |result: &mut TrialResult, dscp| {
+            paths_of(result)[0].server.received.as_mut().expect("it received").dscp = Some(dscp);
+        };
+        arrived(&mut result, ReceivedDscp { kept: 75, changed: 25, changed_to: Some(0) });
+        assert_eq!(dscp_changed(&result), None, "none was set");
+        stream_of(&mut result.trial).net.socket.dscp = Some(46);
+        let caveat = dscp_changed(&result).expect("a quarter was changed");
+        assert_eq!(caveat.kind, CaveatKind::DscpChanged);
+        let begin = "25.0 % of the datagrams that a sent with DSCP 46 arrived at b with another, the last with 0: ";
+        assert!(caveat.text.starts_with(begin), "{}", caveat.text);
+        arrived(&mut result, ReceivedDscp { kept: 100, ..ReceivedDscp::default() });
+        assert_eq!(dscp_changed(&result), None);
     }
 
     #[test]

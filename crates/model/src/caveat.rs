@@ -59,6 +59,8 @@ named! {
         ProbeShare = "probe-share", "latency probes took a share";
         /// Datagrams were larger than the path's MTU and left in fragments.
         Fragments = "fragments", "datagrams in fragments";
+        /// Datagrams arrived with another DSCP than they were sent with.
+        DscpChanged = "dscp-changed", "DSCP changed on the path";
         /// The rate went up or down within the window.
         NotSteady = "not-steady", "rate not steady";
         /// The lab's path or reference device did not keep its limits: frames left late, or were lost for want of time.

@@ -70,8 +70,8 @@ pub use clock::{ClockExchange, ClockOffset};
 pub use comparison::{Change, ComparedFigure, Comparison, Quantity, Samples};
 pub use counts::{
     CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, Counts, EndCounts, FlowCounts, FrameCounts,
-    FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent, PathCounts, Received, Sent,
-    SizeClassTimes, StageTime, TcpFlow, Transactions, WorkTime,
+    FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent, PathCounts, Received, ReceivedDscp,
+    Sent, SizeClassTimes, StageTime, TcpFlow, Transactions, WorkTime,
 };
 pub use curve::{ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint};
 pub use device::{

@@ -327,6 +327,7 @@ impl Arrivals {
                 socket_drops: self.drops_after.unwrap_or(drops).saturating_sub(self.drops_before).into(),
                 joined: self.joined,
                 jitter: self.jitter.mean_ns().map(Nanos::new),
+                dscp: None,
                 io_method: io_method.to_owned(),
             }),
             flow: FlowCounts { received_bytes: payload_bytes, ..FlowCounts::default() },
@@ -403,7 +404,7 @@ mod tests {
 
     /// Counts a batch of one buffer.
     fn take(arrivals: &mut Arrivals, payload: &[u8], now: u64, emptied: bool, drops: u32) {
-        let buffer = Arrived { payload, datagram_bytes: BYTES, truncated: false, drops };
+        let buffer = Arrived { payload, datagram_bytes: BYTES, truncated: false, drops, traffic_class: None };
         arrivals.take(std::iter::once(buffer), now, emptied);
     }
 

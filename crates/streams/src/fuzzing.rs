@@ -49,7 +49,7 @@ pub fn timestamped_datagrams(bytes: &[u8]) {
             Phase::CoolDown
         };
         arrivals.enter(phase, Some(WINDOW_NS / 2));
-        let buffer = Arrived { payload, datagram_bytes, truncated: flags & 2 != 0, drops: 0 };
+        let buffer = Arrived { payload, datagram_bytes, truncated: flags & 2 != 0, drops: 0, traffic_class: None };
         arrivals.take(std::iter::once(buffer), now, flags & 4 == 0);
         arrivals.nothing(now);
     }
@@ -77,7 +77,8 @@ pub fn datagrams(bytes: &[u8]) {
             }
         }
         let drops = u32::from(payload[0]);
-        let buffer = Arrived { payload: &payload, datagram_bytes, truncated: flags & 2 != 0, drops };
+        let buffer =
+            Arrived { payload: &payload, datagram_bytes, truncated: flags & 2 != 0, drops, traffic_class: None };
         arrivals.take(std::iter::once(buffer), now, flags & 4 == 0);
         now += u64::from(step) << (flags >> 3);
         arrivals.nothing(now);

@@ -28,6 +28,17 @@ pub fn tell_drops(socket: &UdpSocket) -> Result<(), Error> {
     write_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &1i32, "setsockopt(SO_RXQ_OVFL)")
 }
 
+/// The kernel reports the type of service or traffic class of each datagram (IP_RECVTOS of ip(7), IPV6_RECVTCLASS of ipv6(7)): see
+/// [`Arrived::traffic_class`]. It joins only datagrams of one class.
+pub fn report_traffic_class(socket: &UdpSocket) -> Result<(), Error> {
+    if matches!(socket.local_addr(), Ok(address) if address.is_ipv6()) {
+        let name = "setsockopt(IPV6_RECVTCLASS)";
+        write_option(socket.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, &1i32, name)?;
+    }
+    // An IPv6 socket may receive IPv4 too.
+    write_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_RECVTOS, &1i32, "setsockopt(IP_RECVTOS)")
+}
+
 /// Takes one datagram; with `wait`, waits for it as long as the socket's read timeout says. Returns its length, which is
 /// above that of `into` if it did not fit.
 pub fn receive_one(socket: &UdpSocket, into: &mut [u8], wait: bool) -> io::Result<usize> {
@@ -102,10 +113,21 @@ pub struct Incoming {
     taken: usize,
 }
 
-/// Room for the two messages of ancillary data that may come with a buffer, UDP_GRO and SO_RXQ_OVFL, aligned as the kernel demands.
+/// Room for the three messages of ancillary data that may come with a buffer, UDP_GRO, SO_RXQ_OVFL and IP_TOS or IPV6_TCLASS, aligned as
+/// the kernel demands.
 #[repr(C, align(8))]
 #[derive(Debug, Clone, Copy)]
-struct Control([u8; 2 * CONTROL_MESSAGE]);
+struct Control([u8; 3 * CONTROL_MESSAGE]);
+
+/// Ancillary data of a buffer.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ancillary {
+    /// Size of the joined datagrams, if the kernel joined any.
+    joined: Option<usize>,
+    /// Drops of the socket so far.
+    drops: u32,
+    traffic_class: Option<u8>,
+}
 
 /// A message of one int: its header, the int, and padding.
 const CONTROL_MESSAGE: usize = mem::size_of::<libc::cmsghdr>() + mem::size_of::<usize>();
@@ -121,13 +143,15 @@ pub struct Arrived<'a> {
     pub truncated: bool,
     /// What the socket had dropped before this came to its queue, as [`crate::socket::drops`] counts; zero without [`tell_drops`].
     pub drops: u32,
+    /// Type of service or traffic class, with [`report_traffic_class`].
+    pub traffic_class: Option<u8>,
 }
 
 impl Incoming {
     /// Room for `buffers` buffers of `buffer_bytes` each.
     pub fn new(buffers: usize, buffer_bytes: usize) -> Self {
         let mut payload = vec![0u8; buffers * buffer_bytes];
-        let mut control = vec![Control([0; 2 * CONTROL_MESSAGE]); buffers];
+        let mut control = vec![Control([0; 3 * CONTROL_MESSAGE]); buffers];
         let mut pieces: Vec<libc::iovec> = payload
             .chunks_exact_mut(buffer_bytes)
             .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer_bytes })
@@ -160,12 +184,13 @@ impl Incoming {
         self.payload.chunks_exact(self.buffer_bytes).zip(&self.headers).zip(&self.control).take(self.taken).map(
             |((buffer, header), control)| {
                 let length = (header.msg_len as usize).min(buffer.len());
-                let (joined, drops) = control.read(header.msg_hdr.msg_controllen as usize);
+                let ancillary = control.read(header.msg_hdr.msg_controllen as usize);
                 Arrived {
                     payload: &buffer[..length],
-                    datagram_bytes: joined.unwrap_or(length),
+                    datagram_bytes: ancillary.joined.unwrap_or(length),
                     truncated: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
-                    drops,
+                    drops: ancillary.drops,
+                    traffic_class: ancillary.traffic_class,
                 }
             },
         )
@@ -173,24 +198,27 @@ impl Incoming {
 }
 
 impl Control {
-    /// The size of the joined datagrams, if the kernel joined any, and the socket's drops so far.
+    /// Reads the messages in the first `length` bytes.
     #[inline]
-    fn read(&self, length: usize) -> (Option<usize>, u32) {
+    fn read(&self, length: usize) -> Ancillary {
         const HEADER: usize = mem::size_of::<libc::cmsghdr>();
-        let (mut joined, mut drops) = (None, 0);
+        let mut ancillary = Ancillary::default();
         for message in self.0[..length.min(self.0.len())].chunks_exact(CONTROL_MESSAGE) {
             let word = |at: usize| i32::from_ne_bytes(message[at..at + 4].try_into().expect("four bytes"));
-            let (level, kind) =
-                (word(mem::offset_of!(libc::cmsghdr, cmsg_level)), word(mem::offset_of!(libc::cmsghdr, cmsg_type)));
+            let level = word(mem::offset_of!(libc::cmsghdr, cmsg_level));
+            let kind = word(mem::offset_of!(libc::cmsghdr, cmsg_type));
             match (level, kind) {
                 (libc::SOL_UDP, libc::UDP_GRO) => {
-                    joined = usize::try_from(word(HEADER)).ok().filter(|bytes| *bytes > 0)
+                    ancillary.joined = usize::try_from(word(HEADER)).ok().filter(|bytes| *bytes > 0)
                 }
-                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => drops = word(HEADER) as u32,
+                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => ancillary.drops = word(HEADER) as u32,
+                // One byte of IPv4, an int of IPv6.
+                (libc::IPPROTO_IP, libc::IP_TOS) => ancillary.traffic_class = Some(message[HEADER]),
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => ancillary.traffic_class = Some(word(HEADER) as u8),
                 _ => (),
             }
         }
-        (joined, drops)
+        ancillary
     }
 }
 
@@ -237,6 +265,32 @@ mod tests {
             }
         }
         assert_eq!(seen, (0..13).map(|n| (n, 100)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_traffic_class_is_reported_in_both_families() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let sender = UdpSocket::bind(address).expect("binds");
+            let receiver = UdpSocket::bind(address).expect("binds");
+            receiver.set_read_timeout(Some(Duration::from_secs(60))).expect("sets");
+            join(&receiver).expect("Linux 5.0 and later join");
+            tell_drops(&receiver).expect("sets");
+            let mut incoming = Incoming::new(1, 100);
+            let mut received = |class: i32| {
+                let (level, name) = match sender.local_addr() {
+                    Ok(address) if address.is_ipv4() => (libc::IPPROTO_IP, libc::IP_TOS),
+                    _ => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+                };
+                write_option(sender.as_fd(), level, name, &class, "setsockopt(IP_TOS)").expect("sets");
+                sender.send_to(b"x", receiver.local_addr().expect("bound")).expect("sends");
+                incoming.receive(&receiver, false).expect("receives");
+                incoming.arrived().map(|buffer| buffer.traffic_class).collect::<Vec<_>>()
+            };
+            assert_eq!(received(0xb8), [None], "{address}: not asked for");
+            report_traffic_class(&receiver).expect("sets");
+            assert_eq!(received(0xb8), [Some(0xb8)], "{address}");
+            assert_eq!(received(0), [Some(0)], "{address}");
+        }
     }
 
     #[test]

@@ -5,7 +5,9 @@ use crate::context::Context;
 use crate::loaded_latency::{doubts, probe_share, probes_beside};
 use crate::repeat::{Need, need};
 use crate::transfer::transfers;
-use crate::validity::{few_packets, few_round_trips, not_all_sent, off_window, shortfall, smaller_segments, stolen};
+use crate::validity::{
+    dscp_changed, few_packets, few_round_trips, not_all_sent, off_window, shortfall, smaller_segments, stolen,
+};
 use crate::within_window::unsteady;
 use linerate_model::{
     Caveat, CaveatKind, Direction, Measurement, Message, MessageValue, Nic, ReceiveBy, Task, TaskKind, Transport,
@@ -36,6 +38,7 @@ pub(super) fn caveats(
     found.extend(runs.iter().find_map(|run| not_all_sent(run)));
     found.extend(runs.iter().find_map(|run| few_round_trips(run)));
     found.extend(runs.iter().find_map(|run| few_packets(run)));
+    found.extend(runs.iter().find_map(|run| dscp_changed(run)));
     found.extend(in_fragments(cell, path.mtu, runs));
     found.extend(runs.iter().find_map(|run| unsteady(run)));
     found.extend(result.loaded_latency().into_iter().flat_map(|probed| doubts(probed, runs, with.idle)));

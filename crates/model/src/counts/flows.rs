@@ -97,8 +97,35 @@ pub struct Received {
     pub joined: u64,
     /// UDP: mean deviation of transit times, RFC 3550 section 6.4.1; none for TCP.
     pub jitter: Option<Nanos>,
+    /// UDP with a DSCP: that of the datagrams as they arrived, in all phases. `None` if no DSCP was set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<ReceivedDscp>,
     /// The means of receiving, as in `recv` or `recvmmsg + UDP_GRO`.
     pub io_method: String,
+}
+
+/// DSCP of received datagrams.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceivedDscp {
+    /// Datagrams with the DSCP that the sender set.
+    pub kept: u64,
+    /// Datagrams with another DSCP.
+    pub changed: u64,
+    /// DSCP of the last of these.
+    pub changed_to: Option<u8>,
+}
+
+impl ReceivedDscp {
+    /// Counts `datagrams` that arrived with `dscp` and were sent with `sent`.
+    #[inline]
+    pub fn count(&mut self, datagrams: u64, dscp: u8, sent: u8) {
+        if dscp == sent {
+            self.kept += datagrams;
+        } else {
+            self.changed += datagrams;
+            self.changed_to = Some(dscp);
+        }
+    }
 }
 
 /// Adds the counts of another flow of the same end. The window stays that of `self`.
@@ -121,6 +148,12 @@ impl AddAssign<&Self> for Received {
         self.reordered += other.reordered;
         self.socket_drops += other.socket_drops;
         self.joined += other.joined;
+        if let Some(other) = other.dscp {
+            let dscp = self.dscp.get_or_insert_default();
+            dscp.kept += other.kept;
+            dscp.changed += other.changed;
+            dscp.changed_to = other.changed_to.or(dscp.changed_to);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ mod flows;
 mod frames;
 
 pub use copy::{CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, SizeClassTimes, StageTime, WorkTime};
-pub use flows::{EndCounts, FlowCounts, PathCounts, Received, Sent, TcpFlow, Transactions};
+pub use flows::{EndCounts, FlowCounts, PathCounts, Received, ReceivedDscp, Sent, TcpFlow, Transactions};
 pub use frames::{FrameCounts, FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent};
 
 use schemars::JsonSchema;

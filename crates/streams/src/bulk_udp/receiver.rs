@@ -9,7 +9,7 @@ use crate::error::StreamError;
 use crate::flow::{Outcome, Shared};
 use crate::spread::{Next, Served, serve};
 use linerate_engine::{Pace, Stopped, failed};
-use linerate_model::StreamTask;
+use linerate_model::{ReceivedDscp, StreamTask};
 use linerate_sys::epoll::Interest;
 use linerate_sys::udp::Incoming;
 use linerate_sys::{clock, socket, udp};
@@ -121,6 +121,8 @@ struct Receiver<'a> {
     last_call: u64,
     /// Volume of the stream, or `None` if the window ends by time.
     volume: Option<PendingVolume<'a>>,
+    /// DSCP that the sender sets, and that of what arrived.
+    dscp: Option<(u8, ReceivedDscp)>,
 }
 
 /// Volume that is being received. It ends with the sender's marks or, if the sender makes none, with its last datagram.
@@ -164,6 +166,7 @@ impl<'a> Receiver<'a> {
         // Joining needs Linux 5.0.
         let joins = spec.offload && udp::join(socket).is_ok();
         udp::tell_drops(socket)?;
+        let dscp = spec.net.socket.dscp.filter(|_| udp::report_traffic_class(socket).is_ok());
         let numbering = shared.numbering(index);
         let measure = shared.timeline.measure().get();
         let volume = shared.job.volume().map(|_| PendingVolume::new(shared, index, spec));
@@ -185,6 +188,7 @@ impl<'a> Receiver<'a> {
             awaits_mark: shared.wire.marks_end() && is_fast,
             last_call: 0,
             volume,
+            dscp: dscp.map(|sent| (sent, ReceivedDscp::default())),
         })
     }
 
@@ -207,6 +211,15 @@ impl<'a> Receiver<'a> {
                     && filled < buffers
                 {
                     batching.emptied(filled, now);
+                }
+                if let Some((sent, received)) = &mut self.dscp {
+                    for buffer in incoming.arrived() {
+                        if let Some(class) = buffer.traffic_class {
+                            // The upper six bits: RFC 2474 section 3.
+                            let datagrams = buffer.payload.len().div_ceil(buffer.datagram_bytes.max(1));
+                            received.count(datagrams as u64, class >> 2, *sent);
+                        }
+                    }
                 }
                 arrivals.take(incoming.arrived(), now, filled < buffers);
                 let total = arrivals.total();
@@ -245,7 +258,11 @@ impl<'a> Receiver<'a> {
         let drops = socket::drops(self.socket.as_fd())?;
         let open = self.shared.timeline.open();
         let io_method = if self.joins { "recvmmsg + UDP_GRO" } else { "recvmmsg" };
-        Ok(self.arrivals.outcome(open, clock::now(), drops, io_method))
+        let mut outcome = self.arrivals.outcome(open, clock::now(), drops, io_method);
+        if let Some(received) = &mut outcome.received {
+            received.dscp = self.dscp.map(|(_, dscp)| dscp);
+        }
+        Ok(outcome)
     }
 }
 

@@ -82,6 +82,23 @@ fn tcp_by_write_and_discard_with_options_over_ipv6() {
 }
 
 #[test]
+fn the_dscp_of_datagrams_is_checked_at_their_receiver() {
+    for version in [IpVersion::V4, IpVersion::V6] {
+        for (direction, dscp) in [(Direction::Send, Some(46)), (Direction::Receive, Some(46)), (Direction::Send, None)]
+        {
+            let socket = SocketOptions { dscp, ..SocketOptions::default() };
+            let net = Net { socket, ..over_ip(Transport::Udp, version) };
+            let offered = Some(Offered::PayloadBps(BitRate::per_second(10_000_000)));
+            let spec = StreamTask { net, direction, offered, ..stream(Transport::Udp) };
+            let (client, server) = run(&Task::Stream(spec));
+            let received = client.received.or(server.received).expect("one end receives");
+            let counted = received.dscp.map(|dscp| (dscp.kept >= received.arrived, dscp.changed, dscp.changed_to));
+            assert_eq!(counted, dscp.map(|_| (true, 0, None)), "{version:?} {direction:?}: {received:?}");
+        }
+    }
+}
+
+#[test]
 fn a_set_rate_is_not_exceeded_and_each_datagram_is_counted() {
     for (transport, offload) in [(Transport::Udp, true), (Transport::Udp, false), (Transport::Tcp, true)] {
         let rate = BitRate::per_second(100_000_000);
