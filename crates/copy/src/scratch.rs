@@ -70,10 +70,11 @@ impl Scratch {
         self.removed = true;
         removal::empty(&self.folder)?;
         unlinkat(&self.home, self.name.as_os_str(), UnlinkatFlags::RemoveDir)?;
-        // Another folder may have had its name.
-        match fstat(&self.folder)?.st_nlink {
-            0 => Ok(()),
-            _ => Err(io::Error::other("it was moved, and is empty now")),
+        // Another folder may have had its name. File systems in user space and NFS no longer find a removed folder.
+        match fstat(&self.folder).map(|about| about.st_nlink) {
+            Ok(0) | Err(nix::Error::ENOENT | nix::Error::ESTALE) => Ok(()),
+            Ok(_) => Err(io::Error::other("it was moved, and is empty now")),
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -13,7 +13,10 @@ fn mounts() -> String {
 
 fn copy(disk: &str, copy: &str) -> Value {
     let line = format!("lab --hosts 2 --slow-disk {disk} -- copy {copy} a b --repeats 1 --sync none --json");
-    TestFolder::new().measure(&words(&line))
+    let record = TestFolder::new().measure(&words(&line));
+    let caveats = record["results"][0]["caveats"].to_string();
+    assert!(!caveats.contains("left-behind"), "the temporary folder is removed: {caveats}");
+    record
 }
 
 /// A disk is no faster than planted, and a busy machine may make it slower.
