@@ -33,17 +33,23 @@ impl LimitField {
 /// Calls `set` with each name and value of a list separated by commas.
 ///
 /// # Errors
-/// Refuses an item without a value, with `expected` and `example` as the remedy, and what `set` refuses.
+/// Refuses an item without a value, with `expected` and `example` as the remedy, a name that is given twice, and what `set` refuses.
 pub(crate) fn each_field(
     text: &str,
     expected: &'static str,
     example: &'static str,
     mut set: impl FnMut(&str, &str) -> Result<(), ParseError>,
 ) -> Result<(), ParseError> {
+    let mut names = Vec::new();
     for item in text.split(',').filter(|item| !item.is_empty()) {
         let (name, value) =
             item.split_once('=').ok_or_else(|| ParseError { text: item.to_owned(), expected, example })?;
-        set(name.trim(), value.trim())?;
+        let name = name.trim();
+        if names.contains(&name) {
+            return Err(ParseError { text: item.to_owned(), expected: "each field once", example });
+        }
+        names.push(name);
+        set(name, value.trim())?;
     }
     Ok(())
 }
@@ -57,4 +63,25 @@ pub(crate) fn join_fields<const N: usize>(fields: [(&LimitField, Option<String>)
         }
     }
     items.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_given_once() {
+        let read = |text: &str| {
+            let mut values = Vec::new();
+            let read = each_field(text, "a field", "rate=1Mbit/s", |name, value| {
+                values.push((name.to_owned(), value.to_owned()));
+                Ok(())
+            });
+            read.map(|()| values)
+        };
+        let value = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(read("rate=1, queue=2"), Ok(vec![value("rate", "1"), value("queue", "2")]));
+        let error = read("rate=1,queue=2,rate=3").expect_err("the rate is given twice").to_string();
+        assert!(error.contains("rate=3") && error.contains("each field once"), "{error}");
+    }
 }

@@ -244,6 +244,12 @@ impl<F> CollisionDomain<F> {
         if self.limits.collisions { self.time_of(UNHEARD) } else { 0 }
     }
 
+    /// Returns the time of the longest untagged frame with its preamble, nanoseconds.
+    pub(super) fn longest_frame(&self) -> u64 {
+        const BYTES: u64 = 1_518;
+        self.time_of(PREAMBLE + 8 * BYTES)
+    }
+
     /// Returns the time of `bits` bits, nanoseconds.
     fn time_of(&self, bits: u64) -> u64 {
         (bits * 1_000_000_000).div_ceil(self.rate)

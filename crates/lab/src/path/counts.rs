@@ -34,7 +34,7 @@ pub struct DirectionCounts {
     pub reordered: u64,
     /// Left with the mark "congestion experienced".
     pub marked: u64,
-    /// Left more than 100 us after they were due: the path did not keep up.
+    /// Left too long after they were due: see [`PathCounts::late_after`].
     pub late: u64,
     /// Dropped because this program had no more memory for frames, or the kernel did not take them.
     pub unplanned: u64,
@@ -52,6 +52,8 @@ pub struct PathCounts {
     pub missed: u64,
     /// The longest that a frame left after it was due.
     pub latest: Nanos,
+    /// Delay after which a frame that leaves is late.
+    pub late_after: Nanos,
 }
 
 impl DirectionCounts {
@@ -94,14 +96,16 @@ impl PathCounts {
         let late = often.then(|| {
             message!(
                 "bench-late",
-                "{late} of {sent} frames left more than 100 us late, up to {latest}",
+                "{late} of {sent} frames left more than {late_after} late, up to {latest}",
                 late,
                 sent,
+                late_after = self.late_after,
                 latest = self.latest
             )
         });
-        let lost = (unplanned > 0)
-            .then(|| message!("bench-lost", "{frames} frames were lost that no limit of it loses", frames = unplanned));
+        let lost = (unplanned > 0).then(|| {
+            message!("bench-lost", "{frames} frames were lost outside the planted limits", frames = unplanned)
+        });
         let problems = both(late.into_iter().chain(lost))?;
         Some(message!(
             "bench-path",
@@ -126,6 +130,7 @@ mod tests {
             to: [(HostName::from("b"), to)].into(),
             missed,
             latest: Nanos::from_millis(3),
+            late_after: Nanos::new(LATE),
             ..PathCounts::default()
         }
     }

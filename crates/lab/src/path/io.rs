@@ -61,6 +61,8 @@ pub(super) struct Engine {
     overslept: u64,
     missed: u64,
     latest: u64,
+    /// Delay after which a frame that leaves is late, nanoseconds.
+    late_after: u64,
     published: Arc<Published>,
 }
 
@@ -117,6 +119,11 @@ impl Engine {
                 Forwarding::Path { directions, stations: Stations::default() }
             }
         };
+        let late_after = match &forwarding {
+            Forwarding::Path { .. } => LATE,
+            // Frames of a hub leave when they have crossed the medium, by a schedule to which one late frame does not matter.
+            Forwarding::Hub(medium) => medium.longest_frame().max(LATE),
+        };
         let shortest = plan.ports.iter().map(|port| shortest_delay(&port.limits).get()).min().unwrap_or_default();
         Ok(Self {
             ring: PacketRing::open(plan.longest, RING)?,
@@ -131,6 +138,7 @@ impl Engine {
             overslept: 0,
             missed: 0,
             latest: 0,
+            late_after,
             published,
         })
     }
@@ -286,7 +294,7 @@ impl Engine {
             let counts = &mut self.ports[port].counts;
             counts.sent += 1;
             let late = ended.saturating_sub(self.begun + due);
-            counts.late += u64::from(late > LATE);
+            counts.late += u64::from(late > self.late_after);
             self.latest = self.latest.max(late);
             if self.spare.len() < SPARE {
                 self.spare.push(frame);
@@ -330,7 +338,13 @@ impl Engine {
                 ports.map(|(number, port)| (port.host.clone(), medium.counts(number))).collect()
             }
         };
-        let counts = PathCounts { to, from, missed: self.missed, latest: Nanos::new(self.latest) };
+        let counts = PathCounts {
+            to,
+            from,
+            missed: self.missed,
+            latest: Nanos::new(self.latest),
+            late_after: Nanos::new(self.late_after),
+        };
         if let Ok(mut published) = self.published.counts.lock() {
             *published = counts;
         }
