@@ -185,6 +185,7 @@ mod tests {
             (Query::text("host udp").expect("few words"), "run_by_start"),
             (Query { from_unix_ns: Some(1), until_unix_ns: Some(2), ..Query::default() }, "run_by_start"),
             (Query { kind: Some("stream".into()), ..Query::default() }, "run_by_kind"),
+            (Query { limit: Some(linerate_model::Limit::Wire), ..Query::default() }, "run_by_limit"),
             (Query { study: Some("lab".into()), ..Query::default() }, "run_by_study"),
             (Query { changed: true, ..Query::default() }, "run_changed"),
             (Query { changed: true, kind: Some("stream".into()), ..Query::default() }, "run_changed_by_kind"),

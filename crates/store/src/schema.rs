@@ -38,6 +38,7 @@ const TABLES: &str = r#"
     ) STRICT;
     CREATE INDEX run_by_start ON run (started_unix_ns, id);
     CREATE INDEX run_by_kind ON run (kind, started_unix_ns, id);
+    CREATE INDEX run_by_limit ON run (verdict ->> '$.limit', started_unix_ns, id);
     CREATE INDEX run_by_command ON run (json_remove(command, '$[0]'), started_unix_ns, id);
     CREATE INDEX run_by_study ON run (study, started_unix_ns, id) WHERE study IS NOT NULL;
     CREATE INDEX run_under_way ON run (number) WHERE state = 'running';
