@@ -353,6 +353,7 @@ impl LabTask {
         match self.device() {
             // A run that goes on has those that it began with.
             Some(test) if test.wants_tester_limit() && !test.resumes() && bench.device.kind != DeviceKind::None => {
+                say("linerate: first the tester limit, with a cable in the device's place");
                 tester_limits(test, bench.clone(), &self.testers(), cancel).await
             }
             _ => Ok(Vec::new()),
@@ -425,7 +426,6 @@ pub(super) async fn tester_limits(
     testers: &[HostName],
     cancel: &watch::Receiver<bool>,
 ) -> Result<Vec<Calibrated>, Failure> {
-    say("linerate: first the tester limit, with a cable in the device's place");
     let mut cable = bench.with_device(DeviceKind::None).without_faults();
     if cable.tester_ports == 0 {
         cable = cable.with_testers(testers);
