@@ -1,7 +1,8 @@
 //! What was not the same when two sides were measured: another cause that a difference may have.
 
 use linerate_model::{
-    Host, Measurement, Message, MessageValue, Net, Nic, Record, Repeats, Trial, Warmup, from_command_name, message,
+    Duplex, Host, Measurement, Message, MessageValue, Net, Nic, Record, Repeats, Trial, Warmup, from_command_name,
+    message,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -118,6 +119,12 @@ impl Conditions {
         self.add(message!("compared-qdisc", "queueing discipline of {place}", place = at()), value(&nic.qdisc));
         let speed = nic.speed.map_or_else(|| message!("compared-unknown", "unknown"), value);
         self.add(message!("compared-speed", "speed of {place}", place = at()), speed);
+        let duplex = match nic.duplex {
+            Some(Duplex::Half) => message!("compared-half-duplex", "half"),
+            Some(Duplex::Full) => message!("compared-full-duplex", "full"),
+            None => message!("compared-unknown", "unknown"),
+        };
+        self.add(message!("compared-duplex", "duplex of {place}", place = at()), duplex);
         for (offload, on) in &nic.offloads {
             let state = if *on { message!("compared-on", "on") } else { message!("compared-off", "off") };
             self.add(message!("compared-offload", "{offload} of {place}", offload, place = at()), state);
@@ -232,12 +239,14 @@ mod tests {
         let before = record("linerate lab --link 1Gbit/s -- stream a b", slow, host("Linux 6.1", true), 3);
         let mut after = record("linerate stream a b", quick, host("Linux 6.18", false), 5);
         after.version = "1.1.0".into();
+        after.hosts[0].nics[0].duplex = Some(Duplex::Half);
         let found = warnings(std::slice::from_ref(&before), &[after]);
         assert_eq!(
             found,
             [
                 "bench: a lab with `--link 1Gbit/s` before, no lab after",
                 "congestion control: cubic before, bbr after",
+                "duplex of interface eth0 of host b: unknown before, half after",
                 "kernel of host b: Linux 6.1 before, Linux 6.18 after",
                 "measured window: 10 s before, 3 s after",
                 "repeats: 3 before, 5 after",

@@ -100,7 +100,7 @@ fn comparisons() -> Vec<Comparison> {
     let mut third = after.hosts[0].clone();
     third.name = "third".into();
     after.hosts.push(third);
-    for host in &mut after.hosts {
+    for (host, duplex) in after.hosts.iter_mut().zip([Duplex::Half, Duplex::Full, Duplex::Full]) {
         for text in [&mut host.system, &mut host.cpu_model, &mut host.version] {
             text.push('x');
         }
@@ -112,6 +112,7 @@ fn comparisons() -> Vec<Comparison> {
                 qdisc,
                 mtu: nic.mtu + 1,
                 speed: nic.speed.xor(Some(BitRate::per_second(1))),
+                duplex: Some(duplex),
                 offloads,
                 ..nic.clone()
             };
