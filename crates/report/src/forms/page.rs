@@ -5,7 +5,7 @@ use crate::blocks::table::{Column, Table};
 use crate::figures::MISSING;
 use crate::language::Language;
 use crate::wording::sparkline::{ASCII_MARKS, MARKS};
-use crate::wording::wrap::{cut, spaces, wrapped};
+use crate::wording::wrap::{spaces, wrapped};
 use crate::wording::{self, doubts};
 use linerate_model::Caveat;
 use std::borrow::Cow;
@@ -33,8 +33,14 @@ impl Default for Style {
 /// Space between columns.
 const GAP: usize = 2;
 
-/// Names at the head of a row are cut to no less.
+/// Least width of the column of names.
 const SHORTEST_NAME: usize = 8;
+
+/// Lines that a name takes in its column; a longer one has lines of its own.
+const NAME_LINES: usize = 2;
+
+/// Indent of the further lines of a name.
+const INDENT: usize = 2;
 
 /// A piece of a bar, and how many there are in the longest.
 const BLOCK: char = '\u{2588}';
@@ -183,7 +189,7 @@ impl Page {
         }
     }
 
-    /// A table that fits: columns of the highest rank are left out first, then names are cut; what still has no room goes below, under
+    /// A table that fits: columns of the highest rank are left out first, then names are wrapped; what still has no room goes below, under
     /// the same names.
     pub fn table(&mut self, table: &Table) {
         let widths: Vec<usize> = (0..table.columns.len())
@@ -213,31 +219,49 @@ impl Page {
         }
     }
 
-    /// Appends columns of a table with these widths.
+    /// Appends columns of a table with these widths. Names that are wider than their column take a second line or, if that does not
+    /// suffice, lines of their own above the figures.
     fn columns(&mut self, table: &Table, kept: &[usize], widths: &[usize]) {
-        let aligned = |cells: Vec<String>| {
-            let mut line = String::new();
-            for (column, text) in kept.iter().zip(cells) {
-                let width = widths[*column];
-                if *column == 0 {
-                    let name = cut(&text, width);
-                    line.push_str(&name);
-                    line.extend(spaces(width, &name));
-                } else {
-                    line.extend(spaces(width + GAP, &text));
-                    line.push_str(&text);
-                }
+        let name_width = widths[0];
+        let figures = |name: &str, cells: &[String]| {
+            let mut line = name.to_owned();
+            line.extend(spaces(name_width, name));
+            for (column, text) in kept[1..].iter().zip(cells) {
+                line.extend(spaces(widths[*column] + GAP, text));
+                line.push_str(text);
             }
             line.trim_end().to_owned()
         };
-        let head = aligned(kept.iter().map(|column| table.columns[*column].title(self.language)).collect());
-        self.dim(&head);
+        let titles: Vec<String> = kept.iter().map(|column| table.columns[*column].title(self.language)).collect();
+        let mut title = wrapped(&titles[0], name_width);
+        let last = title.pop().unwrap_or_default();
+        title.iter().for_each(|line| self.dim(line));
+        self.dim(&figures(&last, &titles[1..]));
+
+        let is_tall = table.rows.iter().any(|row| name_lines(&shown(row, kept[0]), name_width).len() > NAME_LINES);
         for row in &table.rows {
-            let line = aligned(kept.iter().map(|column| shown(row, *column)).collect());
-            self.text.push_str(&line);
-            self.blank();
+            let name = shown(row, kept[0]);
+            let cells: Vec<String> = kept[1..].iter().map(|column| shown(row, *column)).collect();
+            let mut lines = Vec::new();
+            if is_tall {
+                lines.extend(wrapped(&name, self.width));
+                lines.push(figures("", &cells));
+            } else {
+                let mut names = name_lines(&name, name_width).into_iter();
+                lines.push(figures(&names.next().unwrap_or_default(), &cells));
+                lines.extend(names.map(|name| format!("{:INDENT$}{name}", "")));
+            }
+            for line in lines {
+                self.text.push_str(&line);
+                self.blank();
+            }
         }
     }
+}
+
+/// Splits the name of a row into the lines of its column. The further ones are indented.
+fn name_lines(name: &str, width: usize) -> Vec<String> {
+    if name.width() <= width { vec![name.to_owned()] } else { wrapped(name, width.saturating_sub(INDENT).max(1)) }
 }
 
 /// Whether `text` has the number of `figure`, with its unit or, of a rate of events, with words for it.
@@ -274,7 +298,7 @@ fn shown(row: &[Option<String>], column: usize) -> String {
     row[column].clone().unwrap_or_else(|| MISSING.to_owned())
 }
 
-/// Splits columns into blocks that fit, each with the first column. It is one block if names need only be cut for it.
+/// Splits columns into blocks that fit, each with the first column. It is one block if names need only be wrapped for it.
 fn blocks(kept: &[usize], widths: &[usize], width: usize) -> Vec<Vec<usize>> {
     let [first, others @ ..] = kept else { return Vec::new() };
     let of = |columns: &[usize]| columns.iter().map(|column| widths[*column] + GAP).sum::<usize>();
@@ -290,4 +314,41 @@ fn blocks(kept: &[usize], widths: &[usize], width: usize) -> Vec<Vec<usize>> {
         }
     }
     blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(width: usize, columns: usize, names: &[&str]) -> String {
+        let column = |title: String| Column::named(title, String::new());
+        let row = |name: &&str| {
+            let figures = (0..columns).map(|_| Some("100.25 Mbit/s".to_owned()));
+            std::iter::once(Some((*name).to_owned())).chain(figures).collect()
+        };
+        let table = Table {
+            caption: String::new(),
+            columns: std::iter::once(column("all other factors".to_owned()))
+                .chain((0..columns).map(|at| column(format!("host {at}"))))
+                .collect(),
+            rows: names.iter().map(row).collect(),
+        };
+        let mut page = Page::new(&Style { width, ..Style::default() });
+        page.table(&table);
+        page.finish(true)
+    }
+
+    #[test]
+    fn names_too_wide_for_their_column_are_wrapped_and_never_cut() {
+        let names = ["a to b, Windows 95, TCP", "a to b, Windows NT 4.0, UDP"];
+        for (columns, expected) in [
+            (3, "a to b, Windows 95, TCP      100.25 Mbit/s"),
+            (4, "a to b, Windows 95,  100.25 Mbit/s  100.25 Mbit/s  100.25 Mbit/s  100.25 Mbit/s\n  TCP\n"),
+            (5, "a to b, Windows 95, TCP\n         100.25 Mbit/s  100.25 Mbit/s"),
+        ] {
+            let drawn = page(if columns == 5 { 84 } else { 80 }, columns, &names);
+            assert!(drawn.contains(expected), "{columns}:\n{drawn}");
+            assert!(drawn.lines().all(|line| line.width() <= 84) && !drawn.contains('\u{2026}'), "{drawn}");
+        }
+    }
 }
