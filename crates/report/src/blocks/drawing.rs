@@ -27,12 +27,28 @@ pub(crate) enum Drawing {
 }
 
 impl Drawing {
-    /// Style sheet class of the line that stands for a colour in a legend.
-    pub(crate) fn key(&self, class: &str) -> &'static str {
-        let over_time = matches!(self, Self::Steps(_) | Self::Stacks(_));
-        // Runs differ by colour alone: dashes would be taken for gaps.
-        if over_time && class != "limit" { "run" } else { "line" }
+    /// Returns the sign of a class in a legend.
+    pub(crate) fn key(&self, class: &str) -> Key {
+        let series: Vec<&Series> = match self {
+            Self::Lines { series, .. } => series.iter().collect(),
+            Self::Panels(panels) => panels.panels.iter().flat_map(|panel| &panel.series).collect(),
+            // Runs differ by colour alone: dashes would be taken for gaps.
+            Self::Steps(_) | Self::Stacks(_) if class != "limit" => return Key::Line("run"),
+            _ => Vec::new(),
+        };
+        let is_line = ["limit", "tester", "solid", "around", "spoilt"].contains(&class)
+            || series.iter().any(|series| series.class == class && !series.line.is_empty());
+        if is_line { Key::Line("line") } else { Key::Area }
     }
+}
+
+/// Sign of a class in a legend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// A line of this style sheet class.
+    Line(&'static str),
+    /// An area: of bars, points and fields.
+    Area,
 }
 
 /// A point that a reader can reach.

@@ -4,7 +4,9 @@ use crate::language::Language;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// The style sheet of all pages.
-pub(crate) const STYLE: &str = include_str!("../../html/style.css");
+pub(crate) const STYLE: &str = concat!(include_str!("../../html/style.css"), include_str!("../../html/drawing.css"));
+/// The part of it for drawings.
+pub(crate) const DRAWING_STYLE: &str = include_str!("../../html/drawing.css");
 const SCRIPT: &str = include_str!("../../html/chart.js");
 /// Script that pages with charts over time have in addition.
 const SCRIPT_OVER_TIME: &str = include_str!("../../html/time.js");

@@ -236,10 +236,18 @@ fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
         if !cells.is_empty() && cells.len() + facet.cells.len() > MOST_BARS {
             break;
         }
+        let group = plain(&named(data, &facet.levels, split.as_slice()));
         let mut members = Vec::new();
         for cell in facet.cells.iter().take(MOST_BARS) {
             let (level, name) = colour(data, shape, *cell);
             let class = class(data, shape, level);
+            if shape.series.is_none() {
+                // All bars have one colour, which the title names.
+                let name = if group.is_empty() { name } else { group.clone() };
+                members.push(member(lang, data, shape.measure, *cell, class, name));
+                cells.push(*cell);
+                continue;
+            }
             if !legend.iter().any(|(known, text)| *known == class && *text == name) {
                 legend.push((class, plain(&name)));
             }
@@ -248,10 +256,17 @@ fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
         }
         let others: Vec<usize> = (0..facet.levels.len()).filter(|factor| Some(*factor) != split).collect();
         let panel = plain(&named(data, &facet.levels, &others));
-        let bars = Bars { name: plain(&named(data, &facet.levels, split.as_slice())), members };
-        match panels.iter_mut().find(|known| known.name == panel) {
-            Some(known) => known.groups.push(bars),
-            None => panels.push(GroupPanel { name: panel, groups: vec![bars] }),
+        let known = match panels.iter().position(|known| known.name == panel) {
+            Some(known) => known,
+            None => {
+                panels.push(GroupPanel { name: panel, groups: Vec::new() });
+                panels.len() - 1
+            }
+        };
+        match panels[known].groups.as_mut_slice() {
+            [all, ..] if shape.series.is_none() => all.members.append(&mut members),
+            _ if shape.series.is_none() => panels[known].groups.push(Bars { name: String::new(), members }),
+            _ => panels[known].groups.push(Bars { name: group, members }),
         }
     }
     let named = &data.study.measures[shape.measure];

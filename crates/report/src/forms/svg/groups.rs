@@ -12,6 +12,11 @@ use maud::{Markup, html};
 /// Height of a bar with its space, and of a group's name.
 const BAR: f64 = 22.0;
 const NAME: f64 = 24.0;
+/// Returns the height of a group's name; a group without one takes none.
+fn name_height(name: &str) -> f64 {
+    if name.is_empty() { 0.0 } else { NAME }
+}
+
 /// Space between panels, and between a bar and its figure.
 const BESIDE: f64 = 14.0;
 const FIGURE: f64 = 8.0;
@@ -67,23 +72,25 @@ fn below(title: &str, layout: Layout, x: &Axis, panels: &[GroupPanel]) -> Markup
     let width = layout.width();
     let px = |value: f64| left + x.scale.place(value) * (right - left);
     let row = BAR + rows.head();
-    let height_of = |bars: &Bars| NAME + row * bars.members.len() as f64;
-    let bottom = BARS_TOP + all().map(|(_, bars)| height_of(bars)).sum::<f64>() + 6.0;
+    let height_of =
+        |(panel, bars): (&GroupPanel, &Bars)| name_height(&group_name(panel, bars)) + row * bars.members.len() as f64;
+    let bottom = BARS_TOP + all().map(height_of).sum::<f64>() + 6.0;
     let height = bottom + BELOW + layout.further_lines(&x.title);
-    let tops = all().scan(BARS_TOP, |top, (_, bars)| {
+    let tops = all().scan(BARS_TOP, |top, group| {
         let mine = *top;
-        *top += height_of(bars);
+        *top += height_of(group);
         Some(mine)
     });
     html! {
         svg viewBox=(format!("0 0 {width} {height}")) role="group" aria-label=(title) {
             (axis_below(layout, x, left, right, bottom))
             @for ((panel, bars), top) in all().zip(tops) {
-                @let name = if panel.name.is_empty() { bars.name.clone() } else { format!("{}, {}", panel.name, bars.name) };
+                @let name = group_name(panel, bars);
+                @let first = top + name_height(&name);
                 text.name.group x="0" y=(at(top + 17.0)) { (cut(&name, columns_in(0.8 * width))) }
-                line.axis x1=(at(left)) x2=(at(left)) y1=(at(top + NAME - 2.0)) y2=(at(top + height_of(bars) - 2.0)) {}
+                line.axis x1=(at(left)) x2=(at(left)) y1=(at(first - 2.0)) y2=(at(top + height_of((panel, bars)) - 2.0)) {}
                 @for (index, member) in bars.members.iter().enumerate() {
-                    @let head = top + NAME + row * index as f64;
+                    @let head = first + row * index as f64;
                     @let top = head + rows.head();
                     @let middle = top + BAR / 2.0 - 2.0;
                     (rows.name("tick", &member.name, &member.figure, (head, middle)))
@@ -93,6 +100,12 @@ fn below(title: &str, layout: Layout, x: &Axis, panels: &[GroupPanel]) -> Markup
             }
         }
     }
+}
+
+/// Returns the name above a group where the panels stand below each other.
+fn group_name(panel: &GroupPanel, bars: &Bars) -> String {
+    let names = [panel.name.as_str(), bars.name.as_str()];
+    names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// The names of groups and their members as rows, and the panels next to each other: each has the bars of those names.
@@ -160,14 +173,14 @@ impl<'a> Names<'a> {
     }
 
     fn height(&self) -> f64 {
-        self.0.iter().map(|(_, members)| NAME + BAR * members.len() as f64).sum()
+        self.0.iter().map(|(name, members)| name_height(name) + BAR * members.len() as f64).sum()
     }
 
     /// Each group's name and its top.
     fn groups(&self, first: f64) -> impl Iterator<Item = (&'a str, f64)> {
         self.0.iter().scan(first, |next, (name, members)| {
             let top = *next;
-            *next += NAME + BAR * members.len() as f64;
+            *next += name_height(name) + BAR * members.len() as f64;
             Some((*name, top))
         })
     }
@@ -175,8 +188,9 @@ impl<'a> Names<'a> {
     /// Each member's name and its top.
     fn members(&self, first: f64) -> impl Iterator<Item = (&'a str, f64)> {
         let rows = self.groups(first).zip(&self.0);
-        rows.flat_map(|((_, top), (_, members))| {
-            members.iter().enumerate().map(move |(index, name)| (*name, top + NAME + BAR * index as f64))
+        rows.flat_map(|((group, top), (_, members))| {
+            let first = top + name_height(group);
+            members.iter().enumerate().map(move |(index, name)| (*name, first + BAR * index as f64))
         })
     }
 
@@ -184,6 +198,6 @@ impl<'a> Names<'a> {
     fn top(&self, bars: &Bars, member: &Member, first: f64) -> f64 {
         let group = self.groups(first).zip(&self.0).find(|((name, _), _)| *name == bars.name);
         let index = group.and_then(|(_, (_, members))| members.iter().position(|name| *name == member.name));
-        group.map_or(first, |((_, top), _)| top) + NAME + BAR * index.unwrap_or_default() as f64
+        group.map_or(first, |((_, top), _)| top) + name_height(&bars.name) + BAR * index.unwrap_or_default() as f64
     }
 }

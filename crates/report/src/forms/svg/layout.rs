@@ -93,7 +93,7 @@ pub(super) fn apart(axis: &Axis, px: impl Fn(f64) -> f64) -> Vec<(f64, &str)> {
     let is_apart = |every: usize| {
         let mut last = f64::NEG_INFINITY;
         all.iter().step_by(every).all(|(place, text)| {
-            let reach = width_of(text) / 2.0;
+            let reach = (width_of(text) + COLUMN) / 2.0;
             let begins = place - reach;
             std::mem::replace(&mut last, place + reach) < begins
         })
