@@ -2,7 +2,9 @@
 
 use crate::{recorded, sample};
 use linerate_method::{Demands, compare, compare_pairs, compare_searches};
-use linerate_model::{Comparison, Duplex, Message, MessageValue, Nic, Plan, Record, Repeats, TEXTS, Timing, Trial, message};
+use linerate_model::{
+    Comparison, Duplex, Message, MessageValue, Nic, Plan, Record, Repeats, TEXTS, Timing, Trial, message,
+};
 use linerate_report::{Language, Style};
 use linerate_units::{BitRate, Nanos};
 use std::collections::BTreeSet;

@@ -229,6 +229,9 @@ fn limit_lines(
 fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
     let facets = shape.facets(data, true);
     let split = multiples::split(&facets.iter().map(|facet| facet.levels.as_slice()).collect::<Vec<_>>());
+    // Bars of one colour are named by what else differs; the title says what they show.
+    let has_level = |cell: &usize| shape.series.is_some_and(|factor| data.study.cells[*cell].levels[factor].is_some());
+    let is_one_colour = !facets.iter().flat_map(|facet| &facet.cells).any(has_level);
     let mut legend: Legend = Vec::new();
     let mut cells = Vec::new();
     let mut panels: Vec<GroupPanel> = Vec::new();
@@ -241,8 +244,7 @@ fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
         for cell in facet.cells.iter().take(MOST_BARS) {
             let (level, name) = colour(data, shape, *cell);
             let class = class(data, shape, level);
-            if shape.series.is_none() {
-                // All bars have one colour, which the title names.
+            if is_one_colour {
                 let name = if group.is_empty() { name } else { group.clone() };
                 members.push(member(lang, data, shape.measure, *cell, class, name));
                 cells.push(*cell);
@@ -264,8 +266,8 @@ fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
             }
         };
         match panels[known].groups.as_mut_slice() {
-            [all, ..] if shape.series.is_none() => all.members.append(&mut members),
-            _ if shape.series.is_none() => panels[known].groups.push(Bars { name: String::new(), members }),
+            [all, ..] if is_one_colour => all.members.append(&mut members),
+            _ if is_one_colour => panels[known].groups.push(Bars { name: String::new(), members }),
             _ => panels[known].groups.push(Bars { name: group, members }),
         }
     }
