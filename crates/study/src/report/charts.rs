@@ -239,36 +239,28 @@ fn bars(lang: Language, data: &Data<'_>, shape: &Shape) -> Option<Chart> {
         if !cells.is_empty() && cells.len() + facet.cells.len() > MOST_BARS {
             break;
         }
-        let group = plain(&named(data, &facet.levels, split.as_slice()));
+        let differing = plain(&named(data, &facet.levels, split.as_slice()));
         let mut members = Vec::new();
         for cell in facet.cells.iter().take(MOST_BARS) {
             let (level, name) = colour(data, shape, *cell);
             let class = class(data, shape, level);
-            if is_one_colour {
-                let name = if group.is_empty() { name } else { group.clone() };
-                members.push(member(lang, data, shape.measure, *cell, class, name));
-                cells.push(*cell);
-                continue;
-            }
-            if !legend.iter().any(|(known, text)| *known == class && *text == name) {
+            if !is_one_colour && !legend.iter().any(|(known, text)| *known == class && *text == name) {
                 legend.push((class, plain(&name)));
             }
+            let name = if is_one_colour && !differing.is_empty() { differing.clone() } else { name };
             members.push(member(lang, data, shape.measure, *cell, class, name));
             cells.push(*cell);
         }
+        let group = if is_one_colour { String::new() } else { differing };
         let others: Vec<usize> = (0..facet.levels.len()).filter(|factor| Some(*factor) != split).collect();
         let panel = plain(&named(data, &facet.levels, &others));
-        let known = match panels.iter().position(|known| known.name == panel) {
-            Some(known) => known,
-            None => {
-                panels.push(GroupPanel { name: panel, groups: Vec::new() });
-                panels.len() - 1
-            }
+        let panel = match panels.iter().position(|known| known.name == panel) {
+            Some(known) => &mut panels[known],
+            None => panels.push_mut(GroupPanel { name: panel, groups: Vec::new() }),
         };
-        match panels[known].groups.as_mut_slice() {
-            [all, ..] if is_one_colour => all.members.append(&mut members),
-            _ if is_one_colour => panels[known].groups.push(Bars { name: String::new(), members }),
-            _ => panels[known].groups.push(Bars { name: group, members }),
+        match panel.groups.iter_mut().find(|bars| bars.name == group) {
+            Some(bars) => bars.members.append(&mut members),
+            None => panel.groups.push(Bars { name: group, members }),
         }
     }
     let named = &data.study.measures[shape.measure];
