@@ -14,6 +14,7 @@ pub fn tcp_flow(stream: &TcpStream, before: &Info, after: &Info) -> TcpFlow {
         congestion: String::from_utf8_lossy(&name).into_owned(),
         retransmits: count(after.total_retrans, before.total_retrans),
         timeouts: u64::from(after.total_rto.wrapping_sub(before.total_rto)),
+        unanswered: after.retransmits.into(),
         dsacks: count(after.dsack_dups, before.dsack_dups),
         reorderings: count(after.reord_seen, before.reord_seen),
         segments_out: count(after.data_segs_out, before.data_segs_out),

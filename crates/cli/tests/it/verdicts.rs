@@ -70,3 +70,15 @@ fn loss_on_the_path_is_put_to_the_test() {
 fn a_shaper_is_put_to_the_test() {
     check_proof("--device router --shape 1Mbit/s", "3Mbit/s", "shaper");
 }
+
+/// After 3.5 s TCP has sent the first segments again four times, and not again until 6.2 s: nothing of it is in the window.
+#[lab_test]
+fn tcp_that_waits_in_a_black_hole_of_large_packets_names_it() {
+    for options in ["", "-R", "-6"] {
+        let record = TestFolder::new().measure(&words(&format!(
+            "lab --hosts 2 --device path,mtu=1280,mtu-silent=true -- stream a b {options} --warmup 3500ms -t 1s -r 1 --json"
+        )));
+        let verdict = &record["results"][0]["verdict"];
+        assert_eq!(verdict["limit"], "mtu-black-hole", "{options}: {verdict}");
+    }
+}

@@ -208,6 +208,9 @@ pub struct TcpFlow {
     /// count them (before Linux 6.7).
     #[serde(default)]
     pub timeouts: u64,
+    /// Retransmissions in a row, at the window's end, that nothing has acknowledged (`tcpi_retransmits`).
+    #[serde(default)]
+    pub unanswered: u64,
     /// Segments that the receiver reported as duplicates (D-SACK, RFC 2883): sent again in vain, or doubled on the path.
     #[serde(default)]
     pub dsacks: u64,

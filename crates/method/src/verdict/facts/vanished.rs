@@ -69,8 +69,9 @@ fn sent_in_vain(stream: &StreamTask, transfer: &Transfer<'_>) -> Option<u64> {
         }
         Transport::Tcp => {
             let flows = || transfer.sender.flows.iter().filter_map(|flow| flow.tcp.as_ref());
-            let again: u64 = flows().map(|tcp| tcp.retransmits).sum();
-            (again >= FEWEST_SENT_AGAIN).then(|| flows().map(|tcp| tcp.segments_out).sum())
+            // Time-outs double: the retransmissions may all have been before the window, and still be unanswered in it.
+            let again: u64 = flows().map(|tcp| tcp.retransmits.max(tcp.unanswered)).sum();
+            (again >= FEWEST_SENT_AGAIN).then(|| flows().map(|tcp| tcp.segments_out.max(tcp.unanswered)).sum())
         }
     }
 }
@@ -143,14 +144,15 @@ mod tests {
 
     #[test]
     fn tcp_that_only_sends_again_has_vanished() {
-        let of = |retransmits| {
+        let of = |segments_out, retransmits, unanswered| {
             let mut run = trial(0, 0);
             stream_of(&mut run.trial).net.transport = Transport::Tcp;
-            let tcp = TcpFlow { segments_out: 14, retransmits, mss: 1_448, ..TcpFlow::default() };
+            let tcp = TcpFlow { segments_out, retransmits, unanswered, mss: 1_448, ..TcpFlow::default() };
             paths_of(&mut run)[0].client.flows = vec![FlowCounts { tcp: Some(tcp), ..FlowCounts::default() }];
             Vanished::of(&[&run], &[])
         };
-        assert_eq!(of(4), Some(Vanished { packet_bytes: 1_500, sent: 14 }));
-        assert_eq!(of(0), None);
+        assert_eq!(of(14, 4, 3), Some(Vanished { packet_bytes: 1_500, sent: 14 }));
+        assert_eq!(of(0, 0, 6), Some(Vanished { packet_bytes: 1_500, sent: 6 }), "all before the window");
+        assert_eq!(of(0, 0, 0), None);
     }
 }
