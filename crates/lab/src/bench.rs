@@ -10,8 +10,8 @@ pub use cross_traffic::CrossTraffic;
 pub use device::{Device, DeviceKind};
 pub(crate) use fault::HostInterface;
 pub use fault::{
-    BusyCore, Congestion, CpuQuota, DropFilter, Fault, FaultPlace, FilterKind, HostQueue, Loss, NoOffload, OneCore,
-    SoftirqLoad, TcpMemory, WrongSpeed,
+    BusyCore, ChainWay, Congestion, CpuQuota, DropFilter, Fault, FaultPlace, FilterKind, HostQueue, LinkPath, Loss,
+    NoOffload, OneCore, SoftirqLoad, TcpMemory, WrongSpeed,
 };
 
 use crate::hub_limits::HubLimits;
@@ -232,7 +232,7 @@ impl Bench {
                 let count = self.hosts.len();
                 self.with_hosts(count)
             }
-            DeviceKind::None => self.with_hosts(2),
+            DeviceKind::None | DeviceKind::Chain { .. } => self.with_hosts(2),
             _ => self,
         }
     }
@@ -261,7 +261,7 @@ impl Bench {
         self.hosts.extend(more);
         self.links.retain(|host, _| self.hosts.contains(host));
         self.testers.retain(|host| self.hosts.contains(host));
-        self.faults.retain(|fault| self.hosts.contains(fault.host()));
+        self.faults.retain(|fault| fault.host().is_none_or(|host| self.hosts.contains(host)));
         self.cross_traffic.retain(|cross| self.hosts.contains(&cross.from) && self.hosts.contains(&cross.to));
         self.slow_servers.retain(|server| self.hosts.contains(&server.host));
         self.slow_disks.retain(|disk| self.hosts.contains(&disk.host));
@@ -283,7 +283,9 @@ impl Bench {
 
     /// Returns the largest IP packet of the link of `host`, in bytes.
     pub(crate) fn mtu_of(&self, host: &HostName) -> u32 {
-        self.link_of(host).mtu.unwrap_or(MTU)
+        let links = self.chain().map(|chain| chain.links()).unwrap_or_default();
+        let of_chain = links.into_iter().find(|link| self.host_at(*link) == Some(host));
+        of_chain.map_or_else(|| self.link_of(host).mtu.unwrap_or(MTU), |link| self.chain_mtu(link))
     }
 
     /// Returns the limits of the path to `host`, or `None` if the device is no path.
@@ -301,7 +303,11 @@ impl Bench {
 
     /// Whether a path loses or spoils frames by chance.
     pub(crate) fn path_loses(&self) -> bool {
-        let limits = self.hosts.iter().filter_map(|host| self.path_to(host));
+        let of_chain = self.faults.iter().filter_map(|fault| match fault {
+            Fault::Path(path) => Some(path.limits),
+            _ => None,
+        });
+        let limits = self.hosts.iter().filter_map(|host| self.path_to(host)).chain(of_chain);
         limits.into_iter().any(|limits| limits.loss.is_some() || limits.corrupt.is_some())
     }
 

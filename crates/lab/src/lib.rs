@@ -10,6 +10,7 @@
 mod address;
 mod agent;
 mod bench;
+mod chain;
 pub mod child_processes;
 pub mod cross;
 mod error;
@@ -33,9 +34,11 @@ mod wiring;
 mod written;
 
 pub use bench::{
-    Bench, BusyCore, Congestion, CpuQuota, CrossTraffic, DEVICE, Device, DeviceKind, DropFilter, Fault, FaultPlace,
-    FilterKind, HostQueue, Link, Loss, NoOffload, OneCore, SoftirqLoad, TESTER, TcpMemory, WrongSpeed,
+    Bench, BusyCore, ChainWay, Congestion, CpuQuota, CrossTraffic, DEVICE, Device, DeviceKind, DropFilter, Fault,
+    FaultPlace, FilterKind, HostQueue, Link, LinkPath, Loss, NoOffload, OneCore, SoftirqLoad, TESTER, TcpMemory,
+    WrongSpeed,
 };
+pub use chain::{ChainLink, ChainNode};
 pub use error::LabError;
 pub use hub_limits::HubLimits;
 pub use kept::{Kept, kept};

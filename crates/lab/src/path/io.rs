@@ -86,6 +86,7 @@ impl Forwarding {
 struct Port {
     host: HostName,
     link: u32,
+    network: usize,
     mtu: u32,
     silent: bool,
     counts: DirectionCounts,
@@ -104,6 +105,7 @@ impl Engine {
             ports.push(Port {
                 host: port.host.clone(),
                 link,
+                network: port.network,
                 mtu: port.limits.mtu.unwrap_or_default(),
                 silent: port.limits.mtu_silent,
                 counts: DirectionCounts::default(),
@@ -227,11 +229,15 @@ impl Engine {
             }
         };
         let contents = Contents::of(&frame);
+        let network = self.ports[from].network;
         match stations.find(source, to, from) {
-            Some(port) if port == from => self.recycle(frame),
+            Some(port) if port == from || self.ports[port].network != network => self.recycle(frame),
             Some(port) => self.arrive(from, port, at, &contents, frame),
             None => {
-                for port in (0..self.ports.len()).filter(|port| *port != from) {
+                for port in 0..self.ports.len() {
+                    if port == from || self.ports[port].network != network {
+                        continue;
+                    }
                     let copy = self.copy_of(&frame);
                     self.arrive(from, port, at, &contents, copy);
                 }

@@ -90,6 +90,9 @@ pub(crate) struct PlannedPort {
     pub(crate) host: HostName,
     /// Its interface.
     pub(crate) interface: String,
+    /// Number of the network that the port belongs to: frames stay in it.
+    #[serde(default)]
+    pub(crate) network: usize,
     /// Limits of the frames to this host.
     #[serde(serialize_with = "written", deserialize_with = "read")]
     pub(crate) limits: PathLimits,
