@@ -13,6 +13,9 @@ use std::str::FromStr;
 pub(crate) const ROUTERS: std::ops::RangeInclusive<u8> = 1..=12;
 /// Offset of the networks of a parallel router's links.
 const PARALLEL: u8 = 100;
+/// Offset of the networks of routers' own addresses, which are on no link, and of those of parallel routers.
+const ODD: u8 = 200;
+const ODD_PARALLEL: u8 = 220;
 
 /// A node of a chain, as in `2`, or `2b` for the second of two parallel routers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +94,20 @@ impl Chain {
         routes
     }
 
+    /// Returns the routes of a router to the two hosts themselves.
+    pub(crate) fn routes_to_hosts(&self, router: ChainNode) -> Vec<ChainRoute> {
+        let links = self.links();
+        let mut routes = Vec::new();
+        for (link, end, to_first) in [(links.first(), 0, true), (links.last(), 1, false)] {
+            for (family, prefix) in [(0, 32), (1, 128)] {
+                let Some(link) = link else { continue };
+                let destination = link.addresses()[end][family];
+                routes.push(ChainRoute { destination, prefix, gateways: self.gateways(router, to_first, family) });
+            }
+        }
+        routes
+    }
+
     /// Returns the addresses of a router's neighbours on the side of the first host, or on the other.
     fn gateways(&self, router: ChainNode, to_first: bool, family: usize) -> Vec<IpAddr> {
         let mut gateways = Vec::new();
@@ -111,6 +128,13 @@ impl Chain {
             nodes.push(ChainNode { position, is_second: true });
         }
         nodes
+    }
+}
+
+impl ChainNode {
+    /// Returns an address of a router that is on none of its links; IPv4 first.
+    pub(crate) fn odd_addresses(self) -> [IpAddr; 2] {
+        address::on_network(self.position + if self.is_second { ODD_PARALLEL } else { ODD }, 1)
     }
 }
 
@@ -220,6 +244,23 @@ mod tests {
         );
         // The only router of a chain is connected to every network.
         assert_eq!(routes(&Chain::new(1, Vec::new()), "1"), [""; 0]);
+    }
+
+    #[test]
+    fn a_neighbour_reaches_its_host_directly() {
+        let chain = Chain::new(2, Vec::new());
+        let routes = chain.routes_to_hosts("1".parse().expect("a node")).into_iter();
+        let texts: Vec<_> =
+            routes.map(|route| format!("{}/{} via {:?}", route.destination, route.prefix, route.gateways)).collect();
+        assert_eq!(
+            texts,
+            [
+                "198.18.1.1/32 via [198.18.1.1]",
+                "2001:2:0:1::1/128 via [2001:2:0:1::1]",
+                "198.18.3.2/32 via [198.18.2.2]",
+                "2001:2:0:3::2/128 via [2001:2:0:2::2]",
+            ]
+        );
     }
 
     #[test]

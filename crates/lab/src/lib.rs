@@ -34,9 +34,9 @@ mod wiring;
 mod written;
 
 pub use bench::{
-    Bench, BusyCore, ChainWay, Congestion, CpuQuota, CrossTraffic, DEVICE, Device, DeviceKind, DropFilter, Fault,
-    FaultPlace, FilterKind, HostQueue, Link, LinkPath, Loss, NoOffload, OneCore, SoftirqLoad, TESTER, TcpMemory,
-    WrongSpeed,
+    AnswerAddress, Bench, BusyCore, ChainWay, Congestion, CpuQuota, CrossTraffic, DEVICE, Device, DeviceKind,
+    DropFilter, Fault, FaultPlace, FilterKind, HostQueue, IcmpRate, Link, LinkPath, Loss, NoOffload, OneCore,
+    RouterAnswers, SoftirqLoad, TESTER, TcpMemory, WrongSpeed,
 };
 pub use chain::{ChainLink, ChainNode};
 pub use error::LabError;

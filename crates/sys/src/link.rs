@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
+const RTM_NEWRULE: u16 = 32;
 const CREATE: u16 = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
 
 impl Route {
@@ -154,6 +155,21 @@ impl Route {
         }
         let object = format!("{destination}/{prefix} via {gateways:?}");
         self.ask("RTM_NEWROUTE", object, RTM_NEWROUTE, CREATE, &body, |_| Some(()))
+    }
+
+    /// Drops ICMP packets that this host itself sends, in one family. Packets that it forwards pass, and so does neighbour
+    /// discovery, which looks up no route.
+    pub fn drop_own_icmp(&mut self, v6: bool) -> Result<(), Error> {
+        const FRA_IIFNAME: u16 = 3;
+        const FRA_IP_PROTO: u16 = 22;
+        const FR_ACT_BLACKHOLE: u8 = 6;
+        let family = if v6 { libc::AF_INET6 } else { libc::AF_INET };
+        let protocol = if v6 { libc::IPPROTO_ICMPV6 } else { libc::IPPROTO_ICMP };
+        let mut body = vec![family as u8, 0, 0, 0, 0, 0, 0, FR_ACT_BLACKHOLE, 0, 0, 0, 0];
+        // The kernel counts its own packets as coming from the loopback interface.
+        append(&mut body, FRA_IIFNAME, &zero_ended("lo"));
+        append(&mut body, FRA_IP_PROTO, &[protocol as u8]);
+        self.ask("RTM_NEWRULE", String::from("iif lo ipproto icmp blackhole"), RTM_NEWRULE, CREATE, &body, |_| Some(()))
     }
 }
 

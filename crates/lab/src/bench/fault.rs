@@ -11,6 +11,7 @@ mod loss;
 mod no_offload;
 mod one_core;
 mod place;
+mod router;
 mod softirq_load;
 mod tcp_memory;
 mod wrong_speed;
@@ -26,6 +27,7 @@ pub(crate) use loss::check_loss;
 pub use no_offload::NoOffload;
 pub use one_core::OneCore;
 pub use place::FaultPlace;
+pub use router::{AnswerAddress, IcmpRate, RouterAnswers};
 pub use softirq_load::SoftirqLoad;
 pub use tcp_memory::TcpMemory;
 pub use wrong_speed::WrongSpeed;
@@ -71,6 +73,8 @@ pub enum Fault {
     NoOffload(NoOffload),
     /// A link of a chain of routers has limits.
     Path(LinkPath),
+    /// A router of a chain sends ICMP errors otherwise than an ordinary router.
+    Router(RouterAnswers),
 }
 
 /// Behaviour of a kind of fault.
@@ -159,6 +163,7 @@ impl Fault {
             Self::WrongSpeed(fault) => fault,
             Self::NoOffload(fault) => fault,
             Self::Path(fault) => fault,
+            Self::Router(fault) => fault,
         }
     }
 
@@ -307,6 +312,11 @@ mod tests {
             (
                 "path,at=2-3,way=return,mtu=1400,mtu-silent=true",
                 "kind = 'path'\nat = '2-3'\nway = 'return'\nmtu = 1400\nmtu-silent = true",
+            ),
+            ("router,at=2,silent=true", "kind = 'router'\nat = '2'\nsilent = true"),
+            (
+                "router,at=2b,address=odd,icmp-rate=5/s",
+                "kind = 'router'\nat = '2b'\naddress = 'odd'\nicmp-rate = '5/s'",
             ),
         ] {
             let parsed_fault: Fault = line.parse().expect(line);

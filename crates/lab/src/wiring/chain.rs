@@ -3,7 +3,7 @@
 use super::{DropPoint, HEADERS, INTERFACE, LinkEnd, WiredHost, Wiring, give, inside, prepare_device};
 use crate::LabError;
 use crate::address::Addresses;
-use crate::bench::{Bench, ChainWay, DEVICE, DeviceKind, HostInterface};
+use crate::bench::{AnswerAddress, Bench, ChainWay, DEVICE, DeviceKind, HostInterface, IcmpRate, RouterAnswers};
 use crate::chain::{Chain, ChainLink, ChainNode};
 use crate::ethernet::End;
 use crate::path::{PathLimits, PathPlan, PlannedPort};
@@ -24,6 +24,9 @@ const ROUTER_SETTINGS: [(&str, &str); 6] = [
     ("ipv4/conf/default/rp_filter", "0"),
 ];
 
+/// ICMP errors per second that no lab sends.
+const ICMP_UNLIMITED: u32 = 1_000_000;
+
 impl Wiring {
     /// Joins the two hosts by a chain of routers.
     pub(super) fn join_by_chain(&mut self, bench: &Bench) -> Result<(), LabError> {
@@ -42,7 +45,8 @@ impl Wiring {
             self.make_link(bench, &chain, *link).map_err(LabError::at(format!("make the link {link} of the chain")))?;
         }
         for (node, router) in chain.routers().into_iter().zip(&self.routers) {
-            set_up_router(&chain, node, router).map_err(LabError::at(format!("set up router {node}")))?;
+            set_up_router(&chain, node, router, &bench.router_answers(node))
+                .map_err(LabError::at(format!("set up router {node}")))?;
         }
         if let [first, .., last] = links[..] {
             let [address, gateway] = first.addresses();
@@ -147,8 +151,8 @@ fn new_router(node: ChainNode) -> Result<WiredHost, LabError> {
     Ok(router)
 }
 
-/// Gives a router the addresses of its links, and routes to all other networks.
-fn set_up_router(chain: &Chain, node: ChainNode, router: &WiredHost) -> Result<(), Error> {
+/// Gives a router the addresses of its links, routes to all other networks, and its way to send ICMP errors.
+fn set_up_router(chain: &Chain, node: ChainNode, router: &WiredHost, answers: &RouterAnswers) -> Result<(), Error> {
     let mut route = inside(&router.namespace, Route::open)?;
     let mut has_v6 = false;
     for link in chain.links().into_iter().filter(|link| link.joins(node)) {
@@ -164,6 +168,45 @@ fn set_up_router(chain: &Chain, node: ChainNode, router: &WiredHost) -> Result<(
     for way in chain.routes(node) {
         if has_v6 || way.destination.is_ipv4() {
             route.add_route(way.destination, way.prefix, &way.gateways, None)?;
+        }
+    }
+    if answers.address == AnswerAddress::Odd {
+        let loopback = route.index_of("lo")?;
+        let sources = node.odd_addresses();
+        for source in sources {
+            give(&mut route, loopback, source)?;
+        }
+        for way in chain.routes_to_hosts(node) {
+            let [v4, v6] = sources;
+            let source = if way.destination.is_ipv4() { v4 } else { v6 };
+            if has_v6 || source.is_ipv4() {
+                route.add_route(way.destination, way.prefix, &way.gateways, Some(source))?;
+            }
+        }
+    }
+    if answers.silent {
+        route.drop_own_icmp(false)?;
+        if has_v6 {
+            route.drop_own_icmp(true)?;
+        }
+    }
+    inside(&router.namespace, || limit_icmp(answers.icmp_rate))
+}
+
+/// Limits the ICMP errors of the calling thread's namespace.
+fn limit_icmp(rate: IcmpRate) -> Result<(), Error> {
+    // Milliseconds between two errors to one host.
+    let interval = match rate {
+        IcmpRate::Kernel => return Ok(()),
+        IcmpRate::Unlimited => 0,
+        IcmpRate::PerSecond(rate) => 1_000 / rate,
+    };
+    set_network_setting("ipv4/icmp_ratelimit", &interval.to_string())?;
+    set_network_setting("ipv6/icmp/ratelimit", &interval.to_string())?;
+    if rate == IcmpRate::Unlimited {
+        // Limits of all hosts together. Some kernels have them for the whole machine, and refuse.
+        for setting in ["ipv4/icmp_msgs_per_sec", "ipv4/icmp_msgs_burst"] {
+            let _ = set_network_setting(setting, &ICMP_UNLIMITED.to_string());
         }
     }
     Ok(())

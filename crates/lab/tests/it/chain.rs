@@ -265,6 +265,61 @@ fn a_router_limits_its_answers_as_its_kernel_does() {
 }
 
 #[lab_test]
+fn a_router_limits_its_answers_as_planted() {
+    let _alone = alone();
+    let lab = chain(3, &["router,at=1,icmp-rate=none", "router,at=2,icmp-rate=20/s"]);
+    for v6 in [false, true] {
+        let [near, _far] = ends(&lab, 3, v6);
+        let (answers, took) = flood(&near, 2, v6);
+        let most = BURST + took.as_millis() as u64 / 50 + 1;
+        assert!((1..=most).contains(&answers), "{answers} answers in {took:?}");
+        // Every probe is answered: more than the ordinary router does in this time.
+        let (answers, took) = flood(&near, 1, v6);
+        let ordinary = BURST + took.as_millis() as u64 / if v6 { 100 } else { 1_000 } + 1;
+        assert!(answers > ordinary, "{answers} answers in {took:?}");
+    }
+    wait_for(lab.down());
+}
+
+#[lab_test]
+fn a_silent_router_answers_nothing_and_forwards_all() {
+    let _alone = alone();
+    let lab = chain(3, &["router,at=2,silent=true", "path,at=2-3,mtu=1400"]);
+    for v6 in [false, true] {
+        let [near, far] = ends(&lab, 3, v6);
+        // What the second router would answer to comes before what the third answers.
+        for ttl in [2, 2, 3] {
+            set_ttl(&near, ttl, v6);
+            send(&near, 16);
+        }
+        set_ttl(&near, 4, v6);
+        send(&near, 1_401 - if v6 { 48 } else { 28 });
+        let answer = probe(&near, 3, v6);
+        assert_eq!(answer.from.to_string(), address(3, 2, v6));
+        set_ttl(&near, 4, v6);
+        arrives(&near, &far, 100);
+        while let Some(answer) = next_answer(&near) {
+            assert_eq!(answer.from.to_string(), address(3, 2, v6));
+        }
+        assert_eq!(path_mtu(near.as_fd(), v6).expect("an MTU"), 1_500, "nobody told the host");
+    }
+    wait_for(lab.down());
+}
+
+#[lab_test]
+fn an_odd_router_answers_from_no_link() {
+    let _alone = alone();
+    let lab = chain(3, &["router,at=1,address=odd", "router,at=2,address=odd"]);
+    for v6 in [false, true] {
+        let [near, _far] = ends(&lab, 3, v6);
+        let odd = if v6 { ["2001:2:0:c9::1", "2001:2:0:ca::1"] } else { ["198.18.201.1", "198.18.202.1"] };
+        assert_eq!([1, 2].map(|ttl| probe(&near, ttl, v6).from.to_string()), odd);
+        assert_eq!(probe(&near, 3, v6).from.to_string(), address(3, 2, v6));
+    }
+    wait_for(lab.down());
+}
+
+#[lab_test]
 fn its_links_have_a_rate_and_an_mtu() {
     let _alone = alone();
     let lab = up("name = 'x'\nhosts = ['a', 'b']\ndevice = { kind = 'chain', routers = 2 }\n\
@@ -286,6 +341,12 @@ fn a_chain_that_cannot_be_had_is_refused() {
         ("chain,routers=4", "path,at=2-3,jitter=1ms", ["fault path at `2-3`", "jitter"]),
         ("chain,routers=4", "path,at=2-3,mtu=1400,way=return", ["mtu", "mtu-silent=true"]),
         ("chain,routers=4", "loss,at=a,ratio=1%", ["loss at `a`", "path,at=0-1,loss=1%"]),
+        ("chain,routers=4", "router,at=5,silent=true", ["fault router at `5`", "routers: 1, 2, 3, 4"]),
+        ("chain,routers=4", "router,at=0,silent=true", ["fault router at `0`", "no such router"]),
+        ("chain,routers=4", "router,at=2b,silent=true", ["fault router at `2b`", "no such router"]),
+        ("chain,routers=4", "router,at=2", ["it changes nothing", "silent=true"]),
+        ("chain,routers=4", "router,at=2,silent=true,address=odd", ["silent:", "leave address and icmp-rate out"]),
+        ("router", "router,at=2,silent=true", ["no chain of routers", "--routers 4"]),
         ("router", "path,at=2-3,delay=1ms", ["no chain of routers", "--routers 4"]),
     ] {
         let bench = Bench::named("switch").expect("built in").with_device(device.parse().expect(device));
@@ -295,7 +356,17 @@ fn a_chain_that_cannot_be_had_is_refused() {
     let three = Bench::named("switch").expect("built in").with_device("chain".parse().expect("a chain")).with_hosts(3);
     let error = three.check().expect_err("three hosts").to_string();
     assert!(error.contains("exactly 2 hosts, not 3"), "{error}");
-    for fault in ["path,at=2,delay=1ms", "path,at=2-3,way=up", "path,at=2-3,speed=1", "path,delay=1ms"] {
+    for fault in [
+        "path,at=2,delay=1ms",
+        "path,at=2-3,way=up",
+        "path,at=2-3,speed=1",
+        "path,delay=1ms",
+        "router,at=x,silent=true",
+        "router,at=2,silent=maybe",
+        "router,at=2,address=none",
+        "router,at=2,icmp-rate=0/s",
+        "router,at=2,icmp-rate=5",
+    ] {
         fault.parse::<linerate_lab::Fault>().expect_err(fault);
     }
     let twice = ["path,at=2-3,delay=1ms", "path,at=2-3,delay=1ms,way=return"];
