@@ -10,8 +10,8 @@ pub use cross_traffic::CrossTraffic;
 pub use device::{Device, DeviceKind};
 pub(crate) use fault::HostInterface;
 pub use fault::{
-    AnswerAddress, BusyCore, ChainWay, Congestion, CpuQuota, DropFilter, Fault, FaultPlace, FilterKind, HostQueue,
-    IcmpRate, LinkPath, Loss, NoOffload, OneCore, RouterAnswers, SoftirqLoad, TcpMemory, WrongSpeed,
+    AnswerAddress, BusyCore, ChainWay, Congestion, CpuQuota, DropFilter, Ecmp, Fault, FaultPlace, FilterKind,
+    HostQueue, IcmpRate, LinkPath, Loss, NoOffload, OneCore, RouterAnswers, SoftirqLoad, TcpMemory, WrongSpeed,
 };
 
 use crate::hub_limits::HubLimits;

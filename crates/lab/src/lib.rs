@@ -35,7 +35,7 @@ mod written;
 
 pub use bench::{
     AnswerAddress, Bench, BusyCore, ChainWay, Congestion, CpuQuota, CrossTraffic, DEVICE, Device, DeviceKind,
-    DropFilter, Fault, FaultPlace, FilterKind, HostQueue, IcmpRate, Link, LinkPath, Loss, NoOffload, OneCore,
+    DropFilter, Ecmp, Fault, FaultPlace, FilterKind, HostQueue, IcmpRate, Link, LinkPath, Loss, NoOffload, OneCore,
     RouterAnswers, SoftirqLoad, TESTER, TcpMemory, WrongSpeed,
 };
 pub use chain::{ChainLink, ChainNode};

@@ -5,6 +5,7 @@ mod busy_core;
 mod congestion;
 mod cpu_quota;
 mod drop_filter;
+mod ecmp;
 mod host_queue;
 mod link_path;
 mod loss;
@@ -20,6 +21,7 @@ pub use busy_core::BusyCore;
 pub use congestion::Congestion;
 pub use cpu_quota::CpuQuota;
 pub use drop_filter::{DropFilter, FilterKind};
+pub use ecmp::Ecmp;
 pub use host_queue::HostQueue;
 pub use link_path::{ChainWay, LinkPath};
 pub use loss::Loss;
@@ -75,6 +77,8 @@ pub enum Fault {
     Path(LinkPath),
     /// A router of a chain sends ICMP errors otherwise than an ordinary router.
     Router(RouterAnswers),
+    /// A router of a chain has a second one in parallel.
+    Ecmp(Ecmp),
 }
 
 /// Behaviour of a kind of fault.
@@ -164,6 +168,7 @@ impl Fault {
             Self::NoOffload(fault) => fault,
             Self::Path(fault) => fault,
             Self::Router(fault) => fault,
+            Self::Ecmp(fault) => fault,
         }
     }
 
@@ -313,6 +318,7 @@ mod tests {
                 "path,at=2-3,way=return,mtu=1400,mtu-silent=true",
                 "kind = 'path'\nat = '2-3'\nway = 'return'\nmtu = 1400\nmtu-silent = true",
             ),
+            ("ecmp,at=2", "kind = 'ecmp'\nat = 2"),
             ("router,at=2,silent=true", "kind = 'router'\nat = '2'\nsilent = true"),
             (
                 "router,at=2b,address=odd,icmp-rate=5/s",

@@ -11,6 +11,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::sockopt::{Ipv4RecvErr, Ipv4Ttl, Ipv6RecvErr, Ipv6Ttl};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt};
+use std::collections::BTreeSet;
 use std::io::IoSliceMut;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -320,6 +321,31 @@ fn an_odd_router_answers_from_no_link() {
 }
 
 #[lab_test]
+fn flows_share_parallel_routers() {
+    let _alone = alone();
+    let lab =
+        chain(3, &["ecmp,at=2", "router,at=2,icmp-rate=none", "router,at=2b,icmp-rate=none", "path,at=1-2b,delay=1ms"]);
+    for v6 in [false, true] {
+        let branches = if v6 { ["2001:2:0:2::2", "2001:2:0:66::2"] } else { ["198.18.2.2", "198.18.102.2"] };
+        let mut routers = BTreeSet::new();
+        // By chance all go the same way once in half a million runs.
+        for _ in 0..20 {
+            let [near, far] = ends(&lab, 3, v6);
+            let router = probe(&near, 2, v6).from.to_string();
+            assert!(branches.contains(&router.as_str()), "{router}");
+            assert_eq!(probe(&near, 2, v6).from.to_string(), router, "a flow stays on its way");
+            set_ttl(&near, 4, v6);
+            arrives(&near, &far, 1_000);
+            routers.insert(router);
+        }
+        assert_eq!(routers.len(), 2, "{routers:?}");
+    }
+    let counts = lab.path_counts().expect("a path").expect("counts");
+    assert!(counts.to[&host("1-2b")].sent > 0, "{counts:?}");
+    wait_for(lab.down());
+}
+
+#[lab_test]
 fn its_links_have_a_rate_and_an_mtu() {
     let _alone = alone();
     let lab = up("name = 'x'\nhosts = ['a', 'b']\ndevice = { kind = 'chain', routers = 2 }\n\
@@ -347,6 +373,10 @@ fn a_chain_that_cannot_be_had_is_refused() {
         ("chain,routers=4", "router,at=2", ["it changes nothing", "silent=true"]),
         ("chain,routers=4", "router,at=2,silent=true,address=odd", ["silent:", "leave address and icmp-rate out"]),
         ("router", "router,at=2,silent=true", ["no chain of routers", "--routers 4"]),
+        ("chain,routers=4", "path,at=1-2b,delay=1ms", ["fault path at `1-2b`", "no such link"]),
+        ("chain,routers=4", "ecmp,at=1", ["fault ecmp at `1`", "at is 2 to 3"]),
+        ("chain,routers=4", "ecmp,at=4", ["fault ecmp at `4`", "at is 2 to 3"]),
+        ("chain,routers=2", "ecmp,at=1", ["the chain has 2 in all", "--routers 3"]),
         ("router", "path,at=2-3,delay=1ms", ["no chain of routers", "--routers 4"]),
     ] {
         let bench = Bench::named("switch").expect("built in").with_device(device.parse().expect(device));
@@ -369,11 +399,17 @@ fn a_chain_that_cannot_be_had_is_refused() {
     ] {
         fault.parse::<linerate_lab::Fault>().expect_err(fault);
     }
-    let twice = ["path,at=2-3,delay=1ms", "path,at=2-3,delay=1ms,way=return"];
-    let mut bench = Bench::named("switch").expect("built in").with_device("chain".parse().expect("a chain"));
-    for fault in twice {
-        bench = bench.with_fault(fault.parse().expect(fault));
+    for (faults, part) in [
+        (["path,at=2-3,delay=1ms", "path,at=2-3,delay=1ms,way=return"], "a fault of its own"),
+        (["path,at=2-3,delay=1ms", "path,at=2-3,rate=1Mbit/s"], "twice"),
+        (["router,at=2,silent=true", "router,at=2,address=odd"], "twice"),
+        (["ecmp,at=2", "ecmp,at=3"], "leave a single router in between"),
+    ] {
+        let mut bench = Bench::named("switch").expect("built in").with_device("chain".parse().expect("a chain"));
+        for fault in faults {
+            bench = bench.with_fault(fault.parse().expect(fault));
+        }
+        let error = bench.check().expect_err("two faults").to_string();
+        assert!(error.contains(part), "{error}");
     }
-    let error = bench.check().expect_err("both ways and one").to_string();
-    assert!(error.contains("a fault of its own"), "{error}");
 }

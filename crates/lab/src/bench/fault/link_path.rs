@@ -120,7 +120,7 @@ impl Bench {
     /// Returns the chain of routers, or `None` if the device is another.
     pub(crate) fn chain(&self) -> Option<Chain> {
         let DeviceKind::Chain { routers } = self.device.kind else { return None };
-        Some(Chain::new(routers, Vec::new()))
+        Some(Chain::new(routers, self.parallel_routers()))
     }
 
     /// Returns the limits of one direction of a chain's link. The MTU of its interfaces is no part of them.
