@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     /// ports), reference (a switch of known limits), or path (delay, rate, loss and more), for example
     /// reference,max-frames=200000,loss=1/1000 or path,delay=20ms,rate=50Mbit/s. Fields of a path, for each direction: delay,
     /// jitter, rate, queue, burst, loss, loss-burst, corrupt, duplicate, reorder, mark, max-frames, slots, alternate, mtu,
-    /// mtu-silent, cut. Fields of a hub: rate (default 10Mbit/s), queue, collisions, seed (docs/bench-files.md). --routers is
+    /// mtu-silent, cut, fair. Fields of a hub: rate (default 10Mbit/s), queue, collisions, seed (docs/bench-files.md). --routers is
     /// a device of its own.
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceKind>,

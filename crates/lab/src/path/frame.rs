@@ -24,6 +24,9 @@ const CE: u8 = 0b11;
 /// (1,280).
 const QUOTED_V4: usize = 576 - 28;
 const QUOTED_V6: usize = 1_280 - 48;
+/// Constants of the hash FNV-1a.
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0100_0000_01b3;
 /// The path's own addresses, from which only such messages come.
 const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
 const OWN_V4: [u8; 4] = [198, 18, 0, 254];
@@ -100,6 +103,20 @@ impl Packet {
 
     fn ecn(&self, frame: &[u8]) -> u8 {
         if self.v6 { (frame[self.at + 1] >> 4) & CE } else { frame[self.at + 1] & CE }
+    }
+
+    /// Returns a hash of the packet's flow: its addresses and protocol, and the ports of TCP and UDP outside fragments.
+    pub(crate) fn flow(&self, frame: &[u8]) -> u64 {
+        let header = self.header(frame);
+        let (addresses, protocol) = if self.v6 { (8..40, frame[self.at + 6]) } else { (12..20, frame[self.at + 9]) };
+        let is_fragment = !self.v6 && word(frame, self.at + 6).is_some_and(|flags| flags & 0x3fff != 0);
+        let has_ports = [TCP, UDP].contains(&protocol) && !is_fragment && self.length >= header + 4;
+        let ports = if has_ports { &frame[self.at + header..self.at + header + 4] } else { &[] };
+        let mut hash = FNV_OFFSET;
+        for byte in frame[self.at + addresses.start..self.at + addresses.end].iter().chain(&[protocol]).chain(ports) {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME);
+        }
+        hash
     }
 
     /// Marks it "congestion experienced" and mends the header's checksum (RFC 1624).
@@ -272,6 +289,30 @@ mod tests {
         let mut report = datagram(true, false, 0, &[0; 16]);
         (report[20], report[54], report[62]) = (HOP_BY_HOP, ICMPV6, 143);
         assert!(Contents::of(&report).is_control);
+    }
+
+    #[test]
+    fn a_flow_has_addresses_protocol_and_ports() {
+        for v6 in [false, true] {
+            let frame = datagram(v6, false, 0, b"payload");
+            let flow = |frame: &[u8]| Contents::of(frame).packet.expect("a packet").flow(frame);
+            let other_payload = datagram(v6, false, 0, b"another");
+            assert_eq!(flow(&frame), flow(&other_payload));
+            let header = if v6 { 54 } else { 34 };
+            let addresses = if v6 { 22 } else { 26 };
+            for at in [header, header + 3, addresses, header - 1] {
+                let mut other = frame.clone();
+                other[at] ^= 1;
+                assert_ne!(flow(&other), flow(&frame), "byte {at}");
+            }
+        }
+        // The pieces of a datagram stay together.
+        let mut first = datagram(false, false, 0, b"payload");
+        first[20] = 0x20;
+        let mut later = first.clone();
+        (later[20], later[21], later[34]) = (0, 9, 77);
+        let flow = |frame: &[u8]| Contents::of(frame).packet.expect("a packet").flow(frame);
+        assert_eq!(flow(&first), flow(&later));
     }
 
     #[test]

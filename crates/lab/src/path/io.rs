@@ -89,6 +89,7 @@ struct Port {
     network: usize,
     mtu: u32,
     silent: bool,
+    fair: bool,
     counts: DirectionCounts,
 }
 
@@ -108,6 +109,7 @@ impl Engine {
                 network: port.network,
                 mtu: port.limits.mtu.unwrap_or_default(),
                 silent: port.limits.mtu_silent,
+                fair: port.limits.fair,
                 counts: DirectionCounts::default(),
             });
         }
@@ -249,7 +251,7 @@ impl Engine {
     /// Gives a frame to the direction to port `to` of a path.
     fn arrive(&mut self, from: usize, to: usize, at: u64, contents: &Contents, frame: Vec<u8>) {
         let Forwarding::Path { directions, .. } = &mut self.forwarding else { return self.recycle(frame) };
-        let Port { counts, mtu, silent, .. } = &mut self.ports[to];
+        let Port { counts, mtu, silent, fair, .. } = &mut self.ports[to];
         counts.arrived += 1;
         let arrival = Arrival {
             at,
@@ -257,6 +259,7 @@ impl Engine {
             packet: contents.packet.map(|packet| packet.length as u64),
             is_control: contents.is_control,
             allows_marking: contents.allows_marking,
+            flow: contents.packet.filter(|_| *fair).map_or(0, |packet| packet.flow(&frame)),
         };
         let Err((why, frame)) = directions[to].arrive(arrival, frame) else { return };
         let mut answer = None;

@@ -10,6 +10,7 @@
 mod chance;
 mod collision_domain;
 mod counts;
+mod fair_queue;
 mod frame;
 mod io;
 pub(crate) mod limits;

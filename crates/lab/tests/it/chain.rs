@@ -321,6 +321,24 @@ fn an_odd_router_answers_from_no_link() {
 }
 
 #[lab_test]
+fn a_fair_link_serves_a_small_flow_before_the_end_of_a_large_one() {
+    let _alone = alone();
+    let lab = chain(2, &["path,at=1-2,rate=1Mbit/s,queue=1MiB,fair=true,way=forward"]);
+    let [large, far] = ends(&lab, 2, false);
+    let [small, _] = ends(&lab, 2, false);
+    small.connect(far.local_addr().expect("address")).expect("connect");
+    // 1,000 bytes of payload take 8.5 ms on the link, so nearly all wait there when the small flow begins.
+    for _ in 0..300 {
+        send(&large, 1_000);
+    }
+    send(&small, 100);
+    let sizes: Vec<_> = (0..301).map(|_| far.recv(&mut [0; 2_048]).expect("a datagram")).collect();
+    let place = sizes.iter().position(|size| *size == 100).expect("the small datagram");
+    assert!(place < 299, "it came after {place} of 300");
+    wait_for(lab.down());
+}
+
+#[lab_test]
 fn flows_share_parallel_routers() {
     let _alone = alone();
     let lab =
