@@ -28,6 +28,7 @@ mod receiving;
 mod reference;
 mod reference_limits;
 pub mod slow_disk;
+pub mod slow_router;
 mod slow_server;
 mod user;
 mod wiring;
@@ -48,5 +49,6 @@ pub use path::{DirectionCounts, HubPortCounts, PathCounts, PathLimits, PathPlan,
 pub use reference::{ReferenceCounts, ReferenceWatch};
 pub use reference_limits::ReferenceLimits;
 pub use slow_disk::SlowDisk;
+pub use slow_router::SlowRouter;
 pub use slow_server::SlowServer;
 pub use user::enter_user_namespace;

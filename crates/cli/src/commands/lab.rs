@@ -10,8 +10,8 @@ use crate::options::{Results, Typed};
 use crate::output::{self, say};
 use clap::Subcommand;
 use linerate_lab::{
-    Bench, CrossTraffic, DeviceKind, Fault, Lab, LabError, LabOptions, PathPlan, SlowDisk, SlowServer, TESTER,
-    child_processes, cross, path, slow_disk,
+    Bench, CrossTraffic, DeviceKind, Fault, Lab, LabError, LabOptions, PathPlan, SlowDisk, SlowRouter, SlowServer,
+    TESTER, child_processes, cross, path, slow_disk, slow_router,
 };
 use linerate_model::{Calibrated, HostName};
 use linerate_units::{BitRate, Nanos};
@@ -157,6 +157,8 @@ enum Role {
     Keeper { group: PathBuf },
     /// Forward the frames of a path
     Path { plan: PathPlan },
+    /// Answer for a slow router
+    SlowRouter { plan: SlowRouter },
     /// Serve the slow disk of a host
     SlowDisk { disk: SlowDisk, folders: Vec<PathBuf> },
     /// Exchange datagrams by two inherited sockets
@@ -256,6 +258,7 @@ impl Role {
             Self::Neighbour { core, share, first } => child_processes::neighbour(*core, *share, first.is_some()),
             Self::Keeper { group } => child_processes::keeper(group),
             Self::Path { plan } => path::serve(plan),
+            Self::SlowRouter { plan } => slow_router::serve(plan),
             Self::SlowDisk { disk, folders } => slow_disk::serve(disk, folders),
             Self::Cross { interval_ns, size } => cross::exchange(Nanos::new(*interval_ns), *size),
         };

@@ -7,11 +7,11 @@
 //!
 //! The path is a program and not a queueing discipline: many kernels have no netem.
 
-mod chance;
+pub(crate) mod chance;
 mod collision_domain;
 mod counts;
 mod fair_queue;
-mod frame;
+pub(crate) mod frame;
 mod io;
 pub(crate) mod limits;
 mod line;

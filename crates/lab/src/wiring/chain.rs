@@ -7,10 +7,13 @@ use crate::bench::{AnswerAddress, Bench, ChainWay, DEVICE, DeviceKind, HostInter
 use crate::chain::{Chain, ChainLink, ChainNode};
 use crate::ethernet::End;
 use crate::path::{PathLimits, PathPlan, PlannedPort};
+use crate::slow_router::SlowRouter;
 use linerate_model::HostName;
 use linerate_sys::Error;
-use linerate_sys::namespace::set_network_setting;
+use linerate_sys::namespace::{NetNamespace, network_setting, set_network_setting};
 use linerate_sys::netlink::Route;
+use linerate_units::Nanos;
+use std::io;
 
 /// Settings of a router.
 const ROUTER_SETTINGS: [(&str, &str); 6] = [
@@ -24,6 +27,11 @@ const ROUTER_SETTINGS: [(&str, &str); 6] = [
     ("ipv4/conf/default/rp_filter", "0"),
 ];
 
+/// Types of ICMP and ICMPv6 that the kernel limits where a process answers expired packets.
+const TIME_EXCEEDED_MASK: &str = "2048";
+const TIME_EXCEEDED_V6: &str = "3";
+/// Milliseconds between two answers that no lab lasts; six times as much is still a number of 32 bits.
+const NEVER: &str = "300000000";
 /// ICMP errors per second that no lab sends.
 const ICMP_UNLIMITED: u32 = 1_000_000;
 
@@ -74,6 +82,33 @@ impl Wiring {
         }
         self.hosts[index].addresses = configured;
         Ok(())
+    }
+
+    /// Returns the plans of the slow routers, each with its namespace.
+    pub(crate) fn slow_routers(&self, bench: &Bench) -> Result<Vec<(SlowRouter, &NetNamespace)>, LabError> {
+        let nodes = bench.chain().map(|chain| chain.routers()).unwrap_or_default();
+        let mut slow = Vec::new();
+        for (node, router) in nodes.into_iter().zip(&self.routers) {
+            let answers = bench.router_answers(node);
+            let Some(delay) = answers.reply_delay else { continue };
+            let intervals = match answers.icmp_rate {
+                // Every namespace begins with the same limits.
+                IcmpRate::Kernel => inside(&self.hosts[0].namespace, || {
+                    Ok([milliseconds("ipv4/icmp_ratelimit")?, milliseconds("ipv6/icmp/ratelimit")?])
+                })
+                .map_err(LabError::at("read the kernel's limits of ICMP"))?,
+                IcmpRate::Unlimited => [0; 2],
+                IcmpRate::PerSecond(rate) => [u64::from(1_000 / rate); 2],
+            };
+            let plan = SlowRouter {
+                delay: delay.get(),
+                jitter: answers.reply_jitter.unwrap_or_default().get(),
+                intervals: intervals.map(|interval| Nanos::from_millis(interval).get()),
+                odd: answers.address == AnswerAddress::Odd,
+            };
+            slow.push((plan, &router.namespace));
+        }
+        Ok(slow)
     }
 
     /// Makes one link, with the ports of a path in its middle if it has limits.
@@ -190,7 +225,30 @@ fn set_up_router(chain: &Chain, node: ChainNode, router: &WiredHost, answers: &R
             route.drop_own_icmp(true)?;
         }
     }
-    inside(&router.namespace, || limit_icmp(answers.icmp_rate))
+    inside(&router.namespace, || {
+        limit_icmp(answers.icmp_rate)?;
+        if answers.reply_delay.is_some() {
+            // A process answers expired packets instead of the kernel, and the kernel all others.
+            for (setting, value) in [
+                ("ipv4/icmp_ratemask", TIME_EXCEEDED_MASK),
+                ("ipv4/icmp_ratelimit", NEVER),
+                ("ipv6/icmp/ratemask", TIME_EXCEEDED_V6),
+                ("ipv6/icmp/ratelimit", NEVER),
+            ] {
+                set_network_setting(setting, value)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Returns a setting of the calling thread's namespace that is a number of milliseconds. Without IPv6 there is none.
+fn milliseconds(setting: &str) -> Result<u64, Error> {
+    match network_setting(setting) {
+        Ok(text) => Ok(text.trim().parse().unwrap_or_default()),
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
 }
 
 /// Limits the ICMP errors of the calling thread's namespace.

@@ -321,6 +321,44 @@ fn an_odd_router_answers_from_no_link() {
 }
 
 #[lab_test]
+fn a_slow_router_answers_late_and_forwards_at_once() {
+    let _alone = alone();
+    let lab = chain(
+        3,
+        &[
+            "router,at=1,reply-delay=200ms,icmp-rate=none",
+            "router,at=2,reply-delay=300ms,reply-jitter=100ms,address=odd",
+            "path,at=2-3,mtu=1400",
+        ],
+    );
+    for v6 in [false, true] {
+        let [near, far] = ends(&lab, 3, v6);
+        for (ttl, source) in
+            [(1, address(1, 2, v6)), (2, String::from(if v6 { "2001:2:0:ca::1" } else { "198.18.202.1" }))]
+        {
+            set_ttl(&near, ttl, v6);
+            let begun = Instant::now();
+            send(&near, 16);
+            let answer = wait_until("the router answers", || next_answer(&near));
+            assert!(begun.elapsed() >= DELAY, "{:?}", begun.elapsed());
+            assert_eq!(answer, Answer { from: source.parse().expect("an address"), kind: answer.kind, info: 0 });
+            assert_eq!(answer.kind, TIME_EXCEEDED[usize::from(v6)]);
+        }
+        set_ttl(&near, 4, v6);
+        assert!(quickest(&near, &far) < DELAY);
+        // The kernel still sends all other errors.
+        send(&near, 1_401 - if v6 { 48 } else { 28 });
+        let answer = wait_until("the message comes", || next_answer(&near));
+        assert_eq!((answer.kind, answer.info), (TOO_BIG[usize::from(v6)], 1_400));
+    }
+    let [near, _far] = ends(&lab, 3, false);
+    let (answers, took) = flood(&near, 2, false);
+    let most = BURST + took.as_secs() + 1;
+    assert!(answers <= most, "{answers} answers in {took:?}");
+    wait_for(lab.down());
+}
+
+#[lab_test]
 fn a_fair_link_serves_a_small_flow_before_the_end_of_a_large_one() {
     let _alone = alone();
     let lab = chain(2, &["path,at=1-2,rate=1Mbit/s,queue=1MiB,fair=true,way=forward"]);
@@ -389,7 +427,9 @@ fn a_chain_that_cannot_be_had_is_refused() {
         ("chain,routers=4", "router,at=0,silent=true", ["fault router at `0`", "no such router"]),
         ("chain,routers=4", "router,at=2b,silent=true", ["fault router at `2b`", "no such router"]),
         ("chain,routers=4", "router,at=2", ["it changes nothing", "silent=true"]),
-        ("chain,routers=4", "router,at=2,silent=true,address=odd", ["silent:", "leave address and icmp-rate out"]),
+        ("chain,routers=4", "router,at=2,silent=true,address=odd", ["silent:", "leave the other fields out"]),
+        ("chain,routers=4", "router,at=2,reply-delay=3s", ["reply-delay", "at most 2 s"]),
+        ("chain,routers=4", "router,at=2,reply-jitter=3ms", ["reply-jitter", "reply-delay=20ms"]),
         ("router", "router,at=2,silent=true", ["no chain of routers", "--routers 4"]),
         ("chain,routers=4", "path,at=1-2b,delay=1ms", ["fault path at `1-2b`", "no such link"]),
         ("chain,routers=4", "ecmp,at=1", ["fault ecmp at `1`", "at is 2 to 3"]),

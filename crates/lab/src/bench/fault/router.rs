@@ -6,13 +6,16 @@ use crate::bench::Bench;
 use crate::chain::ChainNode;
 use crate::written;
 use linerate_model::HostName;
-use linerate_units::ParseError;
+use linerate_units::{Nanos, ParseError};
 use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
 
 /// Answers per second that the kernel's setting in milliseconds can express well.
 const RATE: std::ops::RangeInclusive<u32> = 1..=100;
+
+/// A sender of probes waits no longer for an answer.
+const DELAY_MAXIMUM: Nanos = Nanos::from_secs(2);
 
 /// Answers of a router.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -30,6 +33,12 @@ pub struct RouterAnswers {
     /// Limit of its ICMP errors to each host.
     #[serde(default, deserialize_with = "written::text")]
     pub icmp_rate: IcmpRate,
+    /// Delay of its answers to expired packets, as of a busy CPU.
+    #[serde(default, deserialize_with = "written::optional")]
+    pub reply_delay: Option<Nanos>,
+    /// Largest change of this delay, up and down.
+    #[serde(default, deserialize_with = "written::optional")]
+    pub reply_jitter: Option<Nanos>,
 }
 
 /// Source address of a router's ICMP errors.
@@ -99,10 +108,20 @@ impl Kind for RouterAnswers {
         check_router(bench, self.at)?;
         let plain = Self { silent: self.silent, ..Self::plain(self.at) };
         if self.silent && *self != plain {
-            return Err(String::from("silent: a silent router sends no ICMP; leave address and icmp-rate out"));
+            return Err(String::from("silent: a silent router sends no ICMP; leave the other fields out"));
         }
         if *self == Self::plain(self.at) {
-            return Err(String::from("it changes nothing; give silent=true, address=odd or icmp-rate=none"));
+            return Err(String::from(
+                "it changes nothing; give silent=true, address=odd, icmp-rate=none or reply-delay=20ms",
+            ));
+        }
+        if self.reply_delay.is_some_and(|delay| delay > DELAY_MAXIMUM) {
+            return Err(format!("reply-delay: it is at most {DELAY_MAXIMUM}"));
+        }
+        if self.reply_jitter.is_some_and(|jitter| jitter > self.reply_delay.unwrap_or_default()) {
+            return Err(String::from(
+                "reply-jitter: it is at most reply-delay, as in reply-delay=20ms,reply-jitter=5ms",
+            ));
         }
         Ok(())
     }
@@ -111,7 +130,14 @@ impl Kind for RouterAnswers {
 impl RouterAnswers {
     /// Returns the answers of an ordinary router.
     fn plain(at: ChainNode) -> Self {
-        Self { at, silent: false, address: AnswerAddress::Link, icmp_rate: IcmpRate::Kernel }
+        Self {
+            at,
+            silent: false,
+            address: AnswerAddress::Link,
+            icmp_rate: IcmpRate::Kernel,
+            reply_delay: None,
+            reply_jitter: None,
+        }
     }
 }
 
