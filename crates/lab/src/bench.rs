@@ -48,7 +48,8 @@ pub const DEVICE: &str = "device";
 pub struct Bench {
     /// Its name.
     pub name: String,
-    /// Names of the hosts, in the order of their addresses; by default `a` to `d`, or no hosts if there is a tester.
+    /// Names of the hosts, in the order of their addresses; by default `a` to `d`, `a` and `b` in a chain of routers, or no
+    /// hosts if there is a tester.
     #[serde(default = "four_hosts")]
     pub hosts: Vec<HostName>,
     /// Device between the hosts.
@@ -133,6 +134,8 @@ impl Bench {
         let has_hosts = toml::from_str::<toml::Table>(text).is_ok_and(|fields| fields.contains_key("hosts"));
         if bench.tester_ports > 0 && !has_hosts {
             bench.hosts.clear();
+        } else if bench.chain().is_some() && !has_hosts {
+            bench.hosts.truncate(2);
         }
         bench.check().map_err(|error| match error {
             LabError::Impossible { problem, .. } => LabError::Malformed { origin: origin.to_owned(), problem },
@@ -395,6 +398,16 @@ mod tests {
         assert_eq!(bench.link_of(&"b".into()).rate, Some(BitRate::per_second(100_000_000)));
         assert_eq!(bench.link_of(&"b".into()).mtu, Some(1500));
         assert_eq!(bench.losses(), [(FaultPlace::To("c".into()), Ratio::new(1, 100))]);
+    }
+
+    #[test]
+    fn the_chain_of_the_documentation_is_good() {
+        let page = include_str!("../../../docs/bench-files.md");
+        let chapter = page.split("\n## Chain\n").nth(1).expect("a chapter");
+        let example = chapter.split("```").nth(1).expect("an example");
+        let bench = Bench::parse(&format!("name = 'x'\n{example}"), "docs/bench-files.md").expect("the example");
+        assert_eq!((bench.hosts.len(), bench.faults.len()), (2, 2));
+        assert_eq!(bench.device.kind, DeviceKind::Chain { routers: 4 });
     }
 
     #[test]

@@ -115,8 +115,8 @@ impl Route {
         self.add_route(unspecified, 0, &[gateway], None)
     }
 
-    /// Sends what goes to the network of `destination` to one of `gateways`, which share the flows. Packets of this host
-    /// itself have the address `source`, unless their socket names another.
+    /// Adds a route to a network. Several gateways share the flows. `source` becomes the address of packets that this host
+    /// sends on the route, unless their socket has another.
     pub fn add_route(
         &mut self,
         destination: IpAddr,

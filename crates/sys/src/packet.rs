@@ -112,8 +112,7 @@ impl PacketSocket {
         )
     }
 
-    /// Only frames with an IPv4 or IPv6 packet that may not be forwarded again (TTL 0 or 1) arrive from here on, without VLAN
-    /// tags.
+    /// Limits the socket to IPv4 and IPv6 packets with a TTL of 0 or 1, without VLAN tags.
     pub fn hear_expiring_only(&self) -> Result<(), Error> {
         // As above.
         const HALF_WORD: u16 = 0x28;

@@ -251,7 +251,10 @@ mod tests {
                 "name = 'x'\n[device]\nkind = 'chain'\nrouters = 0",
                 ["lab.toml", "line 2", "`0` is not routers of a chain: 1 to 12"],
             ),
-            ("name = 'x'\n[device]\nkind = 'chain'", ["lab.toml", "hosts", "exactly 2 hosts, not 4"]),
+            (
+                "name = 'x'\nhosts = ['a', 'b', 'c']\n[device]\nkind = 'chain'",
+                ["lab.toml", "hosts", "exactly 2 hosts, not 3"],
+            ),
             (
                 "name = 'x'\ntesters = ['a']\nhosts = ['a', 'b']\ndevice = { kind = 'chain' }",
                 ["lab.toml", "testers", "--device router"],

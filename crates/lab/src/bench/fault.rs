@@ -319,7 +319,7 @@ mod tests {
                 "kind = 'path'\nat = '2-3'\nway = 'return'\nmtu = 1400\nmtu-silent = true",
             ),
             ("ecmp,at=2", "kind = 'ecmp'\nat = 2"),
-            ("router,at=2,silent=true", "kind = 'router'\nat = '2'\nsilent = true"),
+            ("router,at=2,silent=true", "kind = 'router'\nat = 2\nsilent = true"),
             (
                 "router,at=2b,address=odd,icmp-rate=5/s",
                 "kind = 'router'\nat = '2b'\naddress = 'odd'\nicmp-rate = '5/s'",

@@ -22,7 +22,7 @@ const DELAY_MAXIMUM: Nanos = Nanos::from_secs(2);
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RouterAnswers {
     /// The router.
-    #[serde(deserialize_with = "written::text")]
+    #[serde(deserialize_with = "written::number")]
     pub at: ChainNode,
     /// Whether it sends no ICMP at all.
     #[serde(default, deserialize_with = "written::flag")]
