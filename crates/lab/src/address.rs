@@ -44,6 +44,11 @@ pub(crate) fn port_behind_router(index: usize, port: usize) -> Addresses {
     Addresses { host: [wide(2), host], gateway: gateway.map(|[_, v6]| [wide(1), v6]) }
 }
 
+/// Returns the addresses with this number in a network of a chain, IPv4 first.
+pub(crate) fn on_network(network: u8, number: u8) -> [IpAddr; 2] {
+    [v4(network, number), v6(network, number)]
+}
+
 fn v4(network: u8, host: u8) -> IpAddr {
     Ipv4Addr::new(198, 18, network, host).into()
 }

@@ -10,8 +10,8 @@ pub use cross_traffic::CrossTraffic;
 pub use device::{Device, DeviceKind};
 pub(crate) use fault::HostInterface;
 pub use fault::{
-    BusyCore, Congestion, CpuQuota, DropFilter, Fault, FaultPlace, FilterKind, HostQueue, Loss, NoOffload, OneCore,
-    SoftirqLoad, TcpMemory, WrongSpeed,
+    AnswerAddress, BusyCore, ChainWay, Congestion, CpuQuota, DropFilter, Ecmp, Fault, FaultPlace, FilterKind,
+    HostQueue, IcmpRate, LinkPath, Loss, NoOffload, OneCore, RouterAnswers, SoftirqLoad, TcpMemory, WrongSpeed,
 };
 
 use crate::hub_limits::HubLimits;
@@ -48,7 +48,8 @@ pub const DEVICE: &str = "device";
 pub struct Bench {
     /// Its name.
     pub name: String,
-    /// Names of the hosts, in the order of their addresses; by default `a` to `d`, or no hosts if there is a tester.
+    /// Names of the hosts, in the order of their addresses; by default `a` to `d`, `a` and `b` in a chain of routers, or no
+    /// hosts if there is a tester.
     #[serde(default = "four_hosts")]
     pub hosts: Vec<HostName>,
     /// Device between the hosts.
@@ -133,6 +134,8 @@ impl Bench {
         let has_hosts = toml::from_str::<toml::Table>(text).is_ok_and(|fields| fields.contains_key("hosts"));
         if bench.tester_ports > 0 && !has_hosts {
             bench.hosts.clear();
+        } else if bench.chain().is_some() && !has_hosts {
+            bench.hosts.truncate(2);
         }
         bench.check().map_err(|error| match error {
             LabError::Impossible { problem, .. } => LabError::Malformed { origin: origin.to_owned(), problem },
@@ -232,7 +235,7 @@ impl Bench {
                 let count = self.hosts.len();
                 self.with_hosts(count)
             }
-            DeviceKind::None => self.with_hosts(2),
+            DeviceKind::None | DeviceKind::Chain { .. } => self.with_hosts(2),
             _ => self,
         }
     }
@@ -261,7 +264,7 @@ impl Bench {
         self.hosts.extend(more);
         self.links.retain(|host, _| self.hosts.contains(host));
         self.testers.retain(|host| self.hosts.contains(host));
-        self.faults.retain(|fault| self.hosts.contains(fault.host()));
+        self.faults.retain(|fault| fault.host().is_none_or(|host| self.hosts.contains(host)));
         self.cross_traffic.retain(|cross| self.hosts.contains(&cross.from) && self.hosts.contains(&cross.to));
         self.slow_servers.retain(|server| self.hosts.contains(&server.host));
         self.slow_disks.retain(|disk| self.hosts.contains(&disk.host));
@@ -283,7 +286,9 @@ impl Bench {
 
     /// Returns the largest IP packet of the link of `host`, in bytes.
     pub(crate) fn mtu_of(&self, host: &HostName) -> u32 {
-        self.link_of(host).mtu.unwrap_or(MTU)
+        let links = self.chain().map(|chain| chain.links()).unwrap_or_default();
+        let of_chain = links.into_iter().find(|link| self.host_at(*link) == Some(host));
+        of_chain.map_or_else(|| self.link_of(host).mtu.unwrap_or(MTU), |link| self.chain_mtu(link))
     }
 
     /// Returns the limits of the path to `host`, or `None` if the device is no path.
@@ -301,7 +306,11 @@ impl Bench {
 
     /// Whether a path loses or spoils frames by chance.
     pub(crate) fn path_loses(&self) -> bool {
-        let limits = self.hosts.iter().filter_map(|host| self.path_to(host));
+        let of_chain = self.faults.iter().filter_map(|fault| match fault {
+            Fault::Path(path) => Some(path.limits),
+            _ => None,
+        });
+        let limits = self.hosts.iter().filter_map(|host| self.path_to(host)).chain(of_chain);
         limits.into_iter().any(|limits| limits.loss.is_some() || limits.corrupt.is_some())
     }
 
@@ -389,6 +398,16 @@ mod tests {
         assert_eq!(bench.link_of(&"b".into()).rate, Some(BitRate::per_second(100_000_000)));
         assert_eq!(bench.link_of(&"b".into()).mtu, Some(1500));
         assert_eq!(bench.losses(), [(FaultPlace::To("c".into()), Ratio::new(1, 100))]);
+    }
+
+    #[test]
+    fn the_chain_of_the_documentation_is_good() {
+        let page = include_str!("../../../docs/bench-files.md");
+        let chapter = page.split("\n## Chain\n").nth(1).expect("a chapter");
+        let example = chapter.split("```").nth(1).expect("an example");
+        let bench = Bench::parse(&format!("name = 'x'\n{example}"), "docs/bench-files.md").expect("the example");
+        assert_eq!((bench.hosts.len(), bench.faults.len()), (2, 2));
+        assert_eq!(bench.device.kind, DeviceKind::Chain { routers: 4 });
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Child processes of a lab, for planted limits and faults: a neighbour that takes a core's time, a slow disk, a path,
-//! cross traffic, and a keeper that removes a control group when its agent is gone.
+//! cross traffic, a slow router, and a keeper that removes a control group when its agent is gone.
 //!
 //! Each lives until its standard input ends. The other end of that pipe is the lab's, and the agents' of a lab that is
 //! kept, so that they end with it however it ends, and the keeper still does its work after a kill -9.
@@ -7,7 +7,7 @@
 use crate::lifeline::wait_for_end;
 use crate::path::{self, PathPlan, PathWatch};
 use crate::slow_disk::READY;
-use crate::{LabError, SlowDisk};
+use crate::{LabError, SlowDisk, SlowRouter};
 use linerate_sys::affinity;
 use linerate_sys::cgroup;
 use linerate_sys::namespace::{MountNamespace, NetNamespace};
@@ -93,17 +93,16 @@ impl ChildProcesses {
     /// Puts `folders` on a slow disk, for who enters the mount namespace.
     pub(crate) fn slow_disk(&mut self, disk: &SlowDisk, folders: &[PathBuf]) -> Result<MountNamespace, LabError> {
         let step = format!("plant the slow disk of host {}", disk.host);
-        let failed = |error: io::Error| LabError::at(&step)(linerate_sys::Error::new("spawn", "the slow disk", error));
-        let (says, said) = io::pipe().map_err(failed)?;
         let mut command = self.command(&[String::from("slow-disk"), disk.to_string()])?;
-        command.arg("--").args(folders).stdout(said.try_clone().map_err(failed)?).stderr(said);
-        let process = self.spawn(command, None)?;
-        let mut words = String::new();
-        BufReader::new(says).read_line(&mut words).map_err(failed)?;
-        match words.trim_end() {
-            READY => MountNamespace::of_process(process).map_err(LabError::at(step)),
-            words => Err(failed(io::Error::other(words.to_owned()))),
-        }
+        command.arg("--").args(folders);
+        let process = self.spawn_until_ready(command, None, &step)?;
+        MountNamespace::of_process(process).map_err(LabError::at(step))
+    }
+
+    /// Starts the process that answers for a slow router, in the router's namespace.
+    pub(crate) fn slow_router(&mut self, plan: &SlowRouter, router: &NetNamespace) -> Result<(), LabError> {
+        let command = self.command(&[String::from("slow-router"), plan.to_string()])?;
+        self.spawn_until_ready(command, Some(router), "plant the slow router").map(drop)
     }
 
     /// Starts what sends datagrams of `size` bytes by the first socket, one each `interval`, and receives by the
@@ -168,6 +167,25 @@ impl ChildProcesses {
         let mut command = Command::new(&self.program);
         command.args(["lab", "beside"]).args(words).stdin(ends);
         Ok(command)
+    }
+
+    /// Starts it, waits until it is ready, and returns its number. `step` is for errors.
+    fn spawn_until_ready(
+        &mut self,
+        mut command: Command,
+        net: Option<&NetNamespace>,
+        step: &str,
+    ) -> Result<u32, LabError> {
+        let failed = |error: io::Error| LabError::at(step)(linerate_sys::Error::new("spawn", "its process", error));
+        let (reader, writer) = io::pipe().map_err(failed)?;
+        command.stdout(writer.try_clone().map_err(failed)?).stderr(writer);
+        let process = self.spawn(command, net)?;
+        let mut words = String::new();
+        BufReader::new(reader).read_line(&mut words).map_err(failed)?;
+        match words.trim_end() {
+            READY => Ok(process),
+            words => Err(failed(io::Error::other(words.to_owned()))),
+        }
     }
 
     /// Starts it, in a network if one is said, and gives its number.

@@ -188,6 +188,9 @@ fn build(
     // The device of a kept lab, and its child processes live as long as the agents hold them.
     let life = children.life()?;
     let path = wiring.path(bench).map(|(plan, device)| children.path(&plan, device)).transpose()?;
+    for (plan, router) in wiring.slow_routers(bench)? {
+        children.slow_router(&plan, router)?;
+    }
     let held: Vec<_> =
         if options.keep { wiring.held().into_iter().chain([life.as_fd()]).collect() } else { Vec::new() };
     let folders: Vec<PathBuf> = options.folders.iter().cloned().chain([scratch()]).collect();

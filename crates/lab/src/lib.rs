@@ -10,6 +10,7 @@
 mod address;
 mod agent;
 mod bench;
+mod chain;
 pub mod child_processes;
 pub mod cross;
 mod error;
@@ -27,15 +28,18 @@ mod receiving;
 mod reference;
 mod reference_limits;
 pub mod slow_disk;
+pub mod slow_router;
 mod slow_server;
 mod user;
 mod wiring;
 mod written;
 
 pub use bench::{
-    Bench, BusyCore, Congestion, CpuQuota, CrossTraffic, DEVICE, Device, DeviceKind, DropFilter, Fault, FaultPlace,
-    FilterKind, HostQueue, Link, Loss, NoOffload, OneCore, SoftirqLoad, TESTER, TcpMemory, WrongSpeed,
+    AnswerAddress, Bench, BusyCore, ChainWay, Congestion, CpuQuota, CrossTraffic, DEVICE, Device, DeviceKind,
+    DropFilter, Ecmp, Fault, FaultPlace, FilterKind, HostQueue, IcmpRate, Link, LinkPath, Loss, NoOffload, OneCore,
+    RouterAnswers, SoftirqLoad, TESTER, TcpMemory, WrongSpeed,
 };
+pub use chain::{ChainLink, ChainNode};
 pub use error::LabError;
 pub use hub_limits::HubLimits;
 pub use kept::{Kept, kept};
@@ -45,5 +49,6 @@ pub use path::{DirectionCounts, HubPortCounts, PathCounts, PathLimits, PathPlan,
 pub use reference::{ReferenceCounts, ReferenceWatch};
 pub use reference_limits::ReferenceLimits;
 pub use slow_disk::SlowDisk;
+pub use slow_router::SlowRouter;
 pub use slow_server::SlowServer;
 pub use user::enter_user_namespace;

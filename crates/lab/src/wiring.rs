@@ -1,5 +1,7 @@
 //! Namespaces and the links between them.
 
+mod chain;
+
 use crate::LabError;
 use crate::address::{self, Addresses};
 use crate::bench::{Bench, DEVICE, DeviceKind, FaultPlace, HostInterface, Link, MTU, TESTER};
@@ -43,6 +45,8 @@ pub(crate) struct Wiring {
     pub(crate) hosts: Vec<WiredHost>,
     /// The device, if there is one: a host with an agent where there is a tester, which may ask for its load.
     device: Option<WiredHost>,
+    /// Routers of a chain. The device is then the namespace of the links that have limits.
+    routers: Vec<WiredHost>,
     /// Somebody tests the device with raw frames.
     tested: bool,
     /// Interfaces at which planted faults drop frames.
@@ -109,11 +113,18 @@ impl Wiring {
                 host.duplex = Some(Duplex::Half);
             }
         }
-        let mut wiring =
-            Self { hosts, device: None, tested: bench.has_testers(), drop_points: Vec::new(), reference: None };
+        let mut wiring = Self {
+            hosts,
+            device: None,
+            routers: Vec::new(),
+            tested: bench.has_testers(),
+            drop_points: Vec::new(),
+            reference: None,
+        };
         match bench.device.kind {
             DeviceKind::None if bench.tester_ports > 0 => wiring.join_ports(bench)?,
             DeviceKind::None => wiring.join_back_to_back(bench)?,
+            DeviceKind::Chain { .. } => wiring.join_by_chain(bench)?,
             kind => wiring.join_by_device(bench, kind)?,
         }
         wiring.until_links_run()?;
@@ -124,7 +135,7 @@ impl Wiring {
     /// be lost.
     fn until_links_run(&self) -> Result<(), LabError> {
         let deadline = Instant::now() + CARRIER;
-        for host in self.hosts.iter().chain(&self.device) {
+        for host in self.hosts.iter().chain(&self.device).chain(&self.routers) {
             let waiting = || format!("wait for the links of {} to run", host.name);
             let mut route = inside(&host.namespace, Route::open).map_err(LabError::at(waiting()))?;
             loop {
@@ -148,13 +159,16 @@ impl Wiring {
     /// The path or hub that a bench has, and the namespace of its ports.
     pub(crate) fn path(&self, bench: &Bench) -> Option<(PathPlan, &NetNamespace)> {
         let device = self.device.as_ref()?;
+        if bench.chain().is_some() {
+            return Some((bench.chain_plan(), &device.namespace));
+        }
         let hub = bench.hub();
         let planned = |port: Port| {
             let host = &self.hosts[port.host];
             // The tester's ports go by the names of its commands.
             let to = if host.tests { HostName(format!("{TESTER}:{}", port.interface)) } else { host.name.clone() };
             let limits = bench.path_to(&host.name).or(hub.map(|_| PathLimits::default()))?;
-            Some(PlannedPort { limits, host: to, interface: port.far })
+            Some(PlannedPort { limits, host: to, interface: port.far, network: 0 })
         };
         let ports = self.ports(bench).into_iter().map(planned).collect::<Option<Vec<_>>>()?;
         let longest = self.hosts.iter().map(|host| bench.mtu_of(&host.name)).max().unwrap_or(MTU);
@@ -171,7 +185,7 @@ impl Wiring {
 
     /// Returns the descriptors that must stay open for the device to live.
     pub(crate) fn held(&self) -> Vec<BorrowedFd<'_>> {
-        self.device.iter().map(|device| device.namespace.as_fd()).collect()
+        self.device.iter().chain(&self.routers).map(|device| device.namespace.as_fd()).collect()
     }
 
     /// The host of that name.

@@ -32,6 +32,20 @@ pub(crate) fn optional<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>
     text(deserializer).map(Some)
 }
 
+/// True or false: a boolean in a bench file, or text.
+pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "true or false")]
+    enum Flag {
+        Value(bool),
+        Text(String),
+    }
+    match Flag::deserialize(deserializer)? {
+        Flag::Value(value) => Ok(value),
+        Flag::Text(text) => text.parse().map_err(|_| de::Error::custom(format!("`{text}` is not true or false"))),
+    }
+}
+
 /// A count or a rate: a number in a bench file, or text.
 pub(crate) fn number<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(deserializer: D) -> Result<T, D::Error> {
     #[derive(Deserialize)]

@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
+const RTM_NEWRULE: u16 = 32;
 const CREATE: u16 = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
 
 impl Route {
@@ -97,7 +98,7 @@ impl Route {
         const IFA_ADDRESS: u16 = 1;
         const IFA_LOCAL: u16 = 2;
         const IFA_F_NODAD: u8 = 2;
-        let (family, octets) = family(address);
+        let (family, octets) = family_and_octets(address);
         let mut body = vec![family, prefix, IFA_F_NODAD, 0];
         body.extend_from_slice(&link.to_ne_bytes());
         append(&mut body, IFA_LOCAL, &octets);
@@ -107,14 +108,68 @@ impl Route {
 
     /// Sends what has no better route to `gateway`.
     pub fn add_default_route(&mut self, gateway: IpAddr) -> Result<(), Error> {
+        let unspecified = match gateway {
+            IpAddr::V4(_) => IpAddr::from([0; 4]),
+            IpAddr::V6(_) => IpAddr::from([0; 16]),
+        };
+        self.add_route(unspecified, 0, &[gateway], None)
+    }
+
+    /// Adds a route to a network. Several gateways share the flows. `source` becomes the address of packets that this host
+    /// sends on the route, unless their socket has another.
+    pub fn add_route(
+        &mut self,
+        destination: IpAddr,
+        prefix: u8,
+        gateways: &[IpAddr],
+        source: Option<IpAddr>,
+    ) -> Result<(), Error> {
+        const RTA_DST: u16 = 1;
         const RTA_GATEWAY: u16 = 5;
+        const RTA_PREFSRC: u16 = 7;
+        const RTA_MULTIPATH: u16 = 9;
         const RT_TABLE_MAIN: u8 = 254;
         const RTPROT_STATIC: u8 = 4;
         const RTN_UNICAST: u8 = 1;
-        let (family, octets) = family(gateway);
-        let mut body = vec![family, 0, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, 0, RTN_UNICAST, 0, 0, 0, 0];
-        append(&mut body, RTA_GATEWAY, &octets);
-        self.ask("RTM_NEWROUTE", format!("default via {gateway}"), RTM_NEWROUTE, CREATE, &body, |_| Some(()))
+        let (family, octets) = family_and_octets(destination);
+        let mut body = vec![family, prefix, 0, 0, RT_TABLE_MAIN, RTPROT_STATIC, 0, RTN_UNICAST, 0, 0, 0, 0];
+        if prefix > 0 {
+            append(&mut body, RTA_DST, &octets);
+        }
+        if let Some(source) = source {
+            append(&mut body, RTA_PREFSRC, &family_and_octets(source).1);
+        }
+        if let [gateway] = gateways {
+            append(&mut body, RTA_GATEWAY, &family_and_octets(*gateway).1);
+        } else {
+            let mut hops = Vec::new();
+            for gateway in gateways {
+                let mut attribute = Vec::new();
+                append(&mut attribute, RTA_GATEWAY, &family_and_octets(*gateway).1);
+                // struct rtnexthop: length, flags, weight less 1, interface (the kernel finds it by the gateway).
+                hops.extend((8 + attribute.len() as u16).to_ne_bytes());
+                hops.extend([0; 6]);
+                hops.extend(attribute);
+            }
+            append(&mut body, RTA_MULTIPATH, &hops);
+        }
+        let object = format!("{destination}/{prefix} via {gateways:?}");
+        self.ask("RTM_NEWROUTE", object, RTM_NEWROUTE, CREATE, &body, |_| Some(()))
+    }
+
+    /// Drops ICMP packets that this host itself sends, in one family. Packets that it forwards pass, and so does neighbour
+    /// discovery, which looks up no route.
+    pub fn drop_own_icmp(&mut self, v6: bool) -> Result<(), Error> {
+        const FRA_IIFNAME: u16 = 3;
+        const FRA_IP_PROTO: u16 = 22;
+        const FR_ACT_BLACKHOLE: u8 = 6;
+        let family = if v6 { libc::AF_INET6 } else { libc::AF_INET };
+        let protocol = if v6 { libc::IPPROTO_ICMPV6 } else { libc::IPPROTO_ICMP };
+        let mut body = vec![family as u8, 0, 0, 0, 0, 0, 0, FR_ACT_BLACKHOLE, 0, 0, 0, 0];
+        // The kernel counts its own packets as coming from the loopback interface.
+        append(&mut body, FRA_IIFNAME, &zero_ended("lo"));
+        append(&mut body, FRA_IP_PROTO, &[protocol as u8]);
+        self.ask("RTM_NEWRULE", String::from("iif lo ipproto icmp blackhole"), RTM_NEWRULE, CREATE, &body, |_| Some(()))
     }
 }
 
@@ -125,7 +180,8 @@ fn interface(link: u32) -> Vec<u8> {
     body
 }
 
-fn family(address: IpAddr) -> (u8, Vec<u8>) {
+/// Returns the family of an address and its bytes.
+fn family_and_octets(address: IpAddr) -> (u8, Vec<u8>) {
     match address {
         IpAddr::V4(v4) => (libc::AF_INET as u8, v4.octets().to_vec()),
         IpAddr::V6(v6) => (libc::AF_INET6 as u8, v6.octets().to_vec()),

@@ -112,6 +112,38 @@ impl PacketSocket {
         )
     }
 
+    /// Limits the socket to IPv4 and IPv6 packets with a TTL of 0 or 1, without VLAN tags.
+    pub fn hear_expiring_only(&self) -> Result<(), Error> {
+        // As above.
+        const HALF_WORD: u16 = 0x28;
+        const BYTE: u16 = 0x30;
+        const IF_EQUAL: u16 = 0x15;
+        const IF_GREATER: u16 = 0x25;
+        const RETURN: u16 = 0x06;
+        let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+        let mut steps = [
+            step(HALF_WORD, 0, 0, 12),
+            step(IF_EQUAL, 0, 2, 0x0800),
+            step(BYTE, 0, 0, 22),
+            step(IF_GREATER, 4, 3, 1),
+            step(IF_EQUAL, 0, 3, 0x86dd),
+            step(BYTE, 0, 0, 21),
+            step(IF_GREATER, 1, 0, 1),
+            // The whole frame.
+            step(RETURN, 0, 0, u32::MAX),
+            // Nothing.
+            step(RETURN, 0, 0, 0),
+        ];
+        let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+        write_option(
+            self.fd.as_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            &program,
+            "setsockopt(SO_ATTACH_FILTER)",
+        )
+    }
+
     /// Frames received carry the time (since 1970) at which the kernel had them, and up to `bytes` of them wait.
     pub fn stamp_and_hold(&self, bytes: i32) -> Result<(), Error> {
         let socket = self.fd.as_fd();

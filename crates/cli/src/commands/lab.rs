@@ -10,8 +10,8 @@ use crate::options::{Results, Typed};
 use crate::output::{self, say};
 use clap::Subcommand;
 use linerate_lab::{
-    Bench, CrossTraffic, DeviceKind, Fault, Lab, LabError, LabOptions, PathPlan, SlowDisk, SlowServer, TESTER,
-    child_processes, cross, path, slow_disk,
+    Bench, CrossTraffic, DeviceKind, Fault, Lab, LabError, LabOptions, PathPlan, SlowDisk, SlowRouter, SlowServer,
+    TESTER, child_processes, cross, path, slow_disk, slow_router,
 };
 use linerate_model::{Calibrated, HostName};
 use linerate_units::{BitRate, Nanos};
@@ -29,7 +29,7 @@ Examples:
   linerate lab --link 100Mbit/s -- stream a b --udp --sizes 64,1472
   linerate lab --police 300Mbit/s -- stream a b --prove
   linerate lab --device path,delay=20ms,rate=50Mbit/s,loss=0.1% -- stream a b
-  linerate lab --device hub -- stream a b
+  linerate lab --routers 4 --fault path,at=2-3,rate=20Mbit/s -- stream a b
   linerate lab --keep && linerate stream a b && linerate lab down
 
 Hosts are called a, b, c and so on. The lab changes nothing outside itself, and
@@ -66,9 +66,17 @@ pub(crate) struct Arguments {
     /// ports), reference (a switch of known limits), or path (delay, rate, loss and more), for example
     /// reference,max-frames=200000,loss=1/1000 or path,delay=20ms,rate=50Mbit/s. Fields of a path, for each direction: delay,
     /// jitter, rate, queue, burst, loss, loss-burst, corrupt, duplicate, reorder, mark, max-frames, slots, alternate, mtu,
-    /// mtu-silent, cut. Fields of a hub: rate (default 10Mbit/s), queue, collisions, seed (docs/bench-files.md).
+    /// mtu-silent, cut, fair. Fields of a hub: rate (default 10Mbit/s), queue, collisions, seed (docs/bench-files.md). --routers is
+    /// a device of its own.
     #[arg(long, value_name = "DEVICE")]
     device: Option<DeviceKind>,
+
+    /// Number of routers in a row between hosts a and b
+    ///
+    /// At most 12. Each link is a network of its own, and has limits by --fault path,at=2-3,rate=20Mbit/s: link 0-1 is that
+    /// of host a, 2-3 joins the second router and the third (docs/bench-files.md).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=12), conflicts_with = "device")]
+    routers: Option<u8>,
 
     /// Rate to which the device shapes traffic to every host
     ///
@@ -92,9 +100,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOST,LIMITS", hide_short_help = true)]
     slow_disk: Vec<SlowDisk>,
 
-    /// Plant a fault at a host, for example softirq-load,at=b,cost=5us or tcp-memory,at=a,send=64KiB
-    /// (docs/bench-files.md lists the kinds); may be repeated
-    #[arg(long, value_name = "KIND,at=HOST", hide_short_help = true)]
+    /// Plant a fault at a host or in a chain of routers, for example softirq-load,at=b,cost=5us or
+    /// path,at=2-3,delay=5ms,loss=1% (docs/bench-files.md lists the kinds); may be repeated
+    #[arg(long, value_name = "KIND,at=PLACE", hide_short_help = true)]
     fault: Vec<Fault>,
 
     /// Send datagrams between two hosts for as long as the lab runs, for example from=c,to=b,rate=50Mbit/s,size=1400;
@@ -149,6 +157,8 @@ enum Role {
     Keeper { group: PathBuf },
     /// Forward the frames of a path
     Path { plan: PathPlan },
+    /// Answer for a slow router
+    SlowRouter { plan: SlowRouter },
     /// Serve the slow disk of a host
     SlowDisk { disk: SlowDisk, folders: Vec<PathBuf> },
     /// Exchange datagrams by two inherited sockets
@@ -206,7 +216,8 @@ impl Arguments {
             false => "tester",
         };
         let mut bench = Bench::find(self.bench.as_deref().unwrap_or(usual)).map_err(failure)?;
-        if let Some(device) = self.device {
+        let chain = self.routers.map(|routers| DeviceKind::Chain { routers });
+        if let Some(device) = self.device.or(chain) {
             bench = bench.with_device(device);
         }
         if let Some(hosts) = self.hosts {
@@ -247,6 +258,7 @@ impl Role {
             Self::Neighbour { core, share, first } => child_processes::neighbour(*core, *share, first.is_some()),
             Self::Keeper { group } => child_processes::keeper(group),
             Self::Path { plan } => path::serve(plan),
+            Self::SlowRouter { plan } => slow_router::serve(plan),
             Self::SlowDisk { disk, folders } => slow_disk::serve(disk, folders),
             Self::Cross { interval_ns, size } => cross::exchange(Nanos::new(*interval_ns), *size),
         };

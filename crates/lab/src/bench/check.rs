@@ -84,6 +84,10 @@ impl Bench {
                         "a hub keeps to the rate of its medium only, as in \
                                            `[device] kind = \"hub\", rate = \"100Mbit/s\"`"
                     }
+                    DeviceKind::Chain { .. } => {
+                        "a link of a chain has the limits of a path only, as in \
+                                                `--fault path,at=0-1,rate=100Mbit/s`"
+                    }
                     _ => continue,
                 };
                 if rate.is_some() {
@@ -107,6 +111,20 @@ impl Bench {
         self.cross_traffic.iter().try_for_each(|cross| cross.check(self)).or_else(fail)?;
         self.check_path().or_else(fail)?;
         self.check_hub().or_else(fail)?;
+        self.check_chain().or_else(fail)?;
+        Ok(())
+    }
+
+    /// Checks the links of the hosts of a chain. Errors name the field.
+    fn check_chain(&self) -> Result<(), String> {
+        let DeviceKind::Chain { routers } = self.device.kind else { return Ok(()) };
+        if let Some((place, _)) = self.losses().first() {
+            return Err(format!(
+                "loss at `{place}`: a link of a chain loses by a path only, as in --fault path,at=0-1,loss=1% (links 0-1 to \
+                 {routers}-{})",
+                routers + 1
+            ));
+        }
         Ok(())
     }
 
@@ -177,6 +195,13 @@ impl Bench {
                  hosts = [\"a\", \"b\"]",
                 hosts + ports
             )),
+            DeviceKind::Chain { .. } if ports > 0 || !self.testers.is_empty() => Err(String::from(
+                "testers: a chain of routers carries what hosts send, not raw frames; use --device router to test a router \
+                 with raw frames",
+            )),
+            DeviceKind::Chain { .. } if hosts != 2 => Err(format!(
+                "hosts: a chain of routers joins exactly 2 hosts, not {hosts}; leave --hosts out, or give 2 in hosts"
+            )),
             DeviceKind::None if ports > 0 && (hosts, ports) != (0, 2) => Err(format!(
                 "tester.ports: device kind none joins exactly 2 ports and no hosts, not {ports} and {hosts}"
             )),
@@ -222,6 +247,26 @@ mod tests {
                 ],
             ),
             ("name = 'x'\n[device]\nkind = 'hub'\nrate = '1Gbit/s'", ["lab.toml", "line 2", "rate=10Mbit/s"]),
+            (
+                "name = 'x'\n[device]\nkind = 'chain'\nrouters = 0",
+                ["lab.toml", "line 2", "`0` is not routers of a chain: 1 to 12"],
+            ),
+            (
+                "name = 'x'\nhosts = ['a', 'b', 'c']\n[device]\nkind = 'chain'",
+                ["lab.toml", "hosts", "exactly 2 hosts, not 3"],
+            ),
+            (
+                "name = 'x'\ntesters = ['a']\nhosts = ['a', 'b']\ndevice = { kind = 'chain' }",
+                ["lab.toml", "testers", "--device router"],
+            ),
+            (
+                "name = 'x'\nhosts = ['a', 'b']\ndevice = { kind = 'chain' }\nlink = { loss = '1%' }",
+                ["lab.toml", "loss at `a`", "--fault path,at=0-1,loss=1% (links 0-1 to 4-5)"],
+            ),
+            (
+                "name = 'x'\nhosts = ['a', 'b']\ndevice = { kind = 'chain' }\nlink = { shape = '1M' }",
+                ["lab.toml", "shape of the link of a", "--fault path,at=0-1,rate=100Mbit/s"],
+            ),
             ("name = 'x'\n[device]\nkind = 'hub'\nseed = 1", ["lab.toml", "device.seed", "collisions=true"]),
             ("name = 'x'\n[device]\nkind = 'hub'\n[link]\nloss = '1%'", ["lab.toml", "fault at", "path,loss=1%"]),
             (

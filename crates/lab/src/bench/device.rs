@@ -1,7 +1,9 @@
 //! Device between the hosts of a bench, as the command line and bench files write it.
 
 use super::required_text;
+use crate::chain::ROUTERS;
 use crate::hub_limits::HubLimits;
+use crate::limit_field::{LimitField, each_field, field};
 use crate::path::PathLimits;
 use crate::reference_limits::ReferenceLimits;
 use linerate_units::ParseError;
@@ -9,6 +11,11 @@ use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+
+/// Number of routers of a chain without one.
+const ROUTERS_DEFAULT: u8 = 4;
+const ROUTERS_FIELD: LimitField =
+    field("routers", "routers of a chain: 1 to 12", "--routers 4, or routers = 4 in a file");
 
 /// The device between the hosts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -33,6 +40,11 @@ pub enum DeviceKind {
     Path(PathLimits),
     /// A hub: all ports share one half-duplex medium.
     Hub(HubLimits),
+    /// Linux routers in a row between two hosts; each link is a network of its own.
+    Chain {
+        /// Number of the routers.
+        routers: u8,
+    },
     /// Nothing: two hosts, or two ports of the tester, back to back.
     None,
 }
@@ -49,11 +61,11 @@ struct WrittenDevice {
 /// Limits in a table of a bench file.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
-struct WrittenLimits(BTreeMap<String, toml::Value>);
+pub(super) struct WrittenLimits(BTreeMap<String, toml::Value>);
 
 impl WrittenLimits {
     /// The limits as the command line writes them: one reader for both.
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let items = self.0.iter().map(|(name, value)| match value {
             toml::Value::String(text) => format!("{name}={text}"),
             other => format!("{name}={other}"),
@@ -98,6 +110,7 @@ impl fmt::Display for DeviceKind {
             Self::Path(limits) => f.pad(&format!("path,{limits}")),
             Self::Hub(limits) if *limits == HubLimits::default() => f.pad("hub"),
             Self::Hub(limits) => f.pad(&format!("hub,{limits}")),
+            Self::Chain { routers } => f.pad(&format!("chain,routers={routers}")),
             Self::None => f.pad("none"),
         }
     }
@@ -115,18 +128,36 @@ impl FromStr for DeviceKind {
             ("reference", limits) => limits.unwrap_or_default().parse().map(Self::Reference),
             ("path", limits) => limits.unwrap_or_default().parse().map(Self::Path),
             ("hub", limits) => limits.unwrap_or_default().parse().map(Self::Hub),
+            ("chain", limits) => chain(limits.unwrap_or_default()),
             ("bridge" | "router" | "none", Some(limits)) => Err(ParseError {
                 text: limits.to_owned(),
-                expected: "for this kind of device: only a reference device, a path and a hub have limits",
+                expected: "for this kind of device: only a reference device, a path, a hub and a chain have fields",
                 example: "reference,max-frames=200000 or path,delay=20ms",
             }),
             _ => Err(ParseError {
                 text: text.to_owned(),
                 expected: "a device",
-                example: "bridge, router, none, reference,max-frames=200000, path,delay=20ms or hub,rate=10Mbit/s",
+                example: "bridge, router, none, reference,max-frames=200000, path,delay=20ms, hub,rate=10Mbit/s or chain,routers=4",
             }),
         }
     }
+}
+
+/// Reads the fields of a chain.
+fn chain(fields: &str) -> Result<DeviceKind, ParseError> {
+    let mut routers = ROUTERS_DEFAULT;
+    each_field(fields, "a field of a chain with its value", "chain,routers=4", |name, value| {
+        if name != ROUTERS_FIELD.name {
+            return Err(ParseError {
+                text: name.to_owned(),
+                expected: "a field of a chain: it has routers",
+                example: "chain,routers=4",
+            });
+        }
+        routers = ROUTERS_FIELD.read(value, |routers| ROUTERS.contains(routers))?;
+        Ok(())
+    })?;
+    Ok(DeviceKind::Chain { routers })
 }
 
 #[cfg(test)]
@@ -151,6 +182,8 @@ mod tests {
                 "hub,rate=100Mbit/s,collisions=true,seed=3",
             ),
             ("kind = 'router'", "router"),
+            ("kind = 'chain'", "chain,routers=4"),
+            ("kind = 'chain'\nrouters = 12", "chain,routers=12"),
         ] {
             let given: DeviceKind = line.parse().expect(line);
             assert_eq!(device(file).kind, given);
@@ -162,6 +195,15 @@ mod tests {
     fn a_device_without_limits_takes_none() {
         let error = "bridge,rate=1M".parse::<DeviceKind>().expect_err("no limits").to_string();
         assert!(error.contains("`rate=1M`") && error.contains("path,delay=20ms"), "{error}");
+        for (text, part) in [
+            ("chain,routers=0", "`0` is not routers of a chain: 1 to 12"),
+            ("chain,routers=99", "--routers 4"),
+            ("chain,delay=1ms", "`delay`"),
+            ("chain,routers", "chain,routers=4"),
+        ] {
+            let error = text.parse::<DeviceKind>().expect_err(text).to_string();
+            assert!(error.contains(part), "{error}");
+        }
         let error = "ring".parse::<DeviceKind>().expect_err("no device").to_string();
         assert!(error.contains("`ring`") && error.contains("bridge, router"), "{error}");
     }

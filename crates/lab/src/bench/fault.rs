@@ -5,11 +5,14 @@ mod busy_core;
 mod congestion;
 mod cpu_quota;
 mod drop_filter;
+mod ecmp;
 mod host_queue;
+mod link_path;
 mod loss;
 mod no_offload;
 mod one_core;
 mod place;
+mod router;
 mod softirq_load;
 mod tcp_memory;
 mod wrong_speed;
@@ -18,12 +21,15 @@ pub use busy_core::BusyCore;
 pub use congestion::Congestion;
 pub use cpu_quota::CpuQuota;
 pub use drop_filter::{DropFilter, FilterKind};
+pub use ecmp::Ecmp;
 pub use host_queue::HostQueue;
+pub use link_path::{ChainWay, LinkPath};
 pub use loss::Loss;
 pub(crate) use loss::check_loss;
 pub use no_offload::NoOffload;
 pub use one_core::OneCore;
 pub use place::FaultPlace;
+pub use router::{AnswerAddress, IcmpRate, RouterAnswers};
 pub use softirq_load::SoftirqLoad;
 pub use tcp_memory::TcpMemory;
 pub use wrong_speed::WrongSpeed;
@@ -43,6 +49,7 @@ use std::str::FromStr;
 /// A planted fault, as a `[[fault]]` table of a bench file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "a bench has few")]
 pub enum Fault {
     /// Frames vanish on the wire, each by chance.
     Loss(Loss),
@@ -66,6 +73,12 @@ pub enum Fault {
     WrongSpeed(WrongSpeed),
     /// The host's interface neither cuts nor joins packets.
     NoOffload(NoOffload),
+    /// A link of a chain of routers has limits.
+    Path(LinkPath),
+    /// A router of a chain sends ICMP errors otherwise than an ordinary router.
+    Router(RouterAnswers),
+    /// A router of a chain has a second one in parallel.
+    Ecmp(Ecmp),
 }
 
 /// Behaviour of a kind of fault.
@@ -73,12 +86,13 @@ trait Kind {
     /// Its name in bench files.
     fn name(&self) -> &'static str;
 
-    /// Returns the host in which it is planted, or with the link that has it.
-    fn host(&self) -> &HostName;
+    /// Returns the host in which it is planted, or with the link that has it. Returns `None` if it is planted in a chain of
+    /// routers.
+    fn host(&self) -> Option<&HostName>;
 
     /// Returns the place where it is planted, as a bench file writes it.
     fn at(&self) -> String {
-        self.host().to_string()
+        self.host().map(ToString::to_string).unwrap_or_default()
     }
 
     /// The variant of its kind: two variants can be planted at the same place.
@@ -152,6 +166,9 @@ impl Fault {
             Self::HostQueue(fault) => fault,
             Self::WrongSpeed(fault) => fault,
             Self::NoOffload(fault) => fault,
+            Self::Path(fault) => fault,
+            Self::Router(fault) => fault,
+            Self::Ecmp(fault) => fault,
         }
     }
 
@@ -160,8 +177,9 @@ impl Fault {
         self.kind().name()
     }
 
-    /// Returns the host in which it is planted, or with the link that has it.
-    pub fn host(&self) -> &HostName {
+    /// Returns the host in which it is planted, or with the link that has it. Returns `None` if it is planted in a chain of
+    /// routers.
+    pub fn host(&self) -> Option<&HostName> {
         self.kind().host()
     }
 
@@ -169,13 +187,14 @@ impl Fault {
     fn check(&self, bench: &Bench, before: &[Self]) -> Result<(), String> {
         let kind = self.kind();
         let fail = |problem: &str| Err(format!("fault {} at `{}`: {problem}", kind.name(), kind.at()));
-        let host = kind.host();
-        let in_tester = kind.in_tester() && bench.tester_ports > 0 && host.0 == TESTER;
-        if !bench.hosts.contains(host) && !in_tester {
-            return fail(&format!("there is no such host (hosts: {})", host_list(&bench.hosts)));
-        }
-        if kind.in_stack() && bench.testers.contains(host) {
-            return fail("this host tests the device with raw frames, which pass none of its filters and queues");
+        if let Some(host) = kind.host() {
+            let in_tester = kind.in_tester() && bench.tester_ports > 0 && host.0 == TESTER;
+            if !bench.hosts.contains(host) && !in_tester {
+                return fail(&format!("there is no such host (hosts: {})", host_list(&bench.hosts)));
+            }
+            if kind.in_stack() && bench.testers.contains(host) {
+                return fail("this host tests the device with raw frames, which pass none of its filters and queues");
+            }
         }
         let same = |other: &&Self| {
             let other = other.kind();
@@ -208,7 +227,7 @@ impl Bench {
 
     /// The faults planted in a host.
     fn faults_of<'a>(&'a self, host: &'a HostName) -> impl Iterator<Item = &'a dyn Kind> {
-        self.faults.iter().map(Fault::kind).filter(move |fault| fault.host() == host)
+        self.faults.iter().map(Fault::kind).filter(move |fault| fault.host() == Some(host))
     }
 
     /// Whether faults of a host need every frame to pass its link by itself.
@@ -295,6 +314,16 @@ mod tests {
             ("host-queue,at=a,rate=9M,queue=1K", "kind = 'host-queue'\nat = 'a'\nrate = '9M'\nqueue = '1K'"),
             ("wrong-speed,at=a,declared=1G", "kind = 'wrong-speed'\nat = 'a'\ndeclared = '1G'"),
             ("no-offload,at=a", "kind = 'no-offload'\nat = 'a'"),
+            (
+                "path,at=2-3,way=return,mtu=1400,mtu-silent=true",
+                "kind = 'path'\nat = '2-3'\nway = 'return'\nmtu = 1400\nmtu-silent = true",
+            ),
+            ("ecmp,at=2", "kind = 'ecmp'\nat = 2"),
+            ("router,at=2,silent=true", "kind = 'router'\nat = 2\nsilent = true"),
+            (
+                "router,at=2b,address=odd,icmp-rate=5/s",
+                "kind = 'router'\nat = '2b'\naddress = 'odd'\nicmp-rate = '5/s'",
+            ),
         ] {
             let parsed_fault: Fault = line.parse().expect(line);
             assert_eq!(toml::from_str::<Fault>(file).as_ref(), Ok(&parsed_fault), "{line}");

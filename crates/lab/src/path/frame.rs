@@ -1,6 +1,7 @@
 //! Fields that a path reads in a frame and changes in it: ECN, one byte of payload, and the answer to a packet that is
 //! too large.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
 /// EtherTypes (IEEE 802).
@@ -24,10 +25,17 @@ const CE: u8 = 0b11;
 /// (1,280).
 const QUOTED_V4: usize = 576 - 28;
 const QUOTED_V6: usize = 1_280 - 48;
+/// Constants of the hash FNV-1a.
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0100_0000_01b3;
 /// The path's own addresses, from which only such messages come.
 const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
-const OWN_V4: [u8; 4] = [198, 18, 0, 254];
-const OWN_V6: [u8; 16] = [0x20, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xfe];
+const OWN_V4: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 254);
+const OWN_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0xfe);
+/// ICMP errors by type: source quench, redirect and others (RFC 792), and the types of ICMPv6 below the first query (RFC
+/// 4443).
+const ERRORS_V4: [u8; 5] = [3, 4, 5, 11, 12];
+const QUERIES_V6: u8 = 128;
 
 /// The IP packet in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +110,20 @@ impl Packet {
         if self.v6 { (frame[self.at + 1] >> 4) & CE } else { frame[self.at + 1] & CE }
     }
 
+    /// Returns a hash of the packet's flow: its addresses and protocol, and the ports of TCP and UDP outside fragments.
+    pub(crate) fn flow(&self, frame: &[u8]) -> u64 {
+        let header = self.header(frame);
+        let (addresses, protocol) = if self.v6 { (8..40, frame[self.at + 6]) } else { (12..20, frame[self.at + 9]) };
+        let is_fragment = !self.v6 && word(frame, self.at + 6).is_some_and(|flags| flags & 0x3fff != 0);
+        let has_ports = [TCP, UDP].contains(&protocol) && !is_fragment && self.length >= header + 4;
+        let ports = if has_ports { &frame[self.at + header..self.at + header + 4] } else { &[] };
+        let mut hash = FNV_OFFSET;
+        for byte in frame[self.at + addresses.start..self.at + addresses.end].iter().chain(&[protocol]).chain(ports) {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME);
+        }
+        hash
+    }
+
     /// Marks it "congestion experienced" and mends the header's checksum (RFC 1624).
     pub(crate) fn mark(&self, frame: &mut [u8]) {
         if self.v6 {
@@ -143,42 +165,88 @@ impl Packet {
     /// Returns the frame with the ICMP message that reports the path's MTU to the sender of this packet (RFC 1191, RFC
     /// 8201), or `None` if the packet must not be answered (RFC 1812 section 4.3.2.7).
     pub(crate) fn too_large(&self, frame: &[u8], mtu: u32) -> Option<Vec<u8>> {
+        if self.v6 {
+            self.icmp_error(frame, OWN_MAC, OWN_V6.into(), [2, 0], mtu)
+        } else {
+            // Destination unreachable, fragmentation needed.
+            self.icmp_error(frame, OWN_MAC, OWN_V4.into(), [3, 4], mtu & 0xffff)
+        }
+    }
+
+    /// Returns the frame with the ICMP message "time exceeded" of the router that received this frame and has the address
+    /// `source`, or `None` if the packet must not be answered.
+    pub(crate) fn time_exceeded(&self, frame: &[u8], source: IpAddr) -> Option<Vec<u8>> {
+        let mac = *frame.first_chunk::<6>()?;
+        let protocol = frame[self.at + if self.v6 { 6 } else { 9 }];
+        let kind = frame.get(self.at + self.header(frame));
+        let is_error = match (protocol, kind) {
+            (ICMP, Some(kind)) => ERRORS_V4.contains(kind),
+            (ICMPV6, Some(kind)) => *kind < QUERIES_V6,
+            _ => false,
+        };
+        if is_error {
+            return None;
+        }
+        self.icmp_error(frame, mac, source, if self.v6 { [3, 0] } else { [11, 0] }, 0)
+    }
+
+    /// Returns the source and the destination of the packet.
+    pub(crate) fn addresses(&self, frame: &[u8]) -> [IpAddr; 2] {
+        let mut v6 = [[0; 16]; 2];
+        let mut v4 = [[0; 4]; 2];
+        for end in 0..2 {
+            if self.v6 {
+                v6[end].copy_from_slice(&frame[self.at + 8 + 16 * end..][..16]);
+            } else {
+                v4[end].copy_from_slice(&frame[self.at + 12 + 4 * end..][..4]);
+            }
+        }
+        if self.v6 { v6.map(IpAddr::from) } else { v4.map(IpAddr::from) }
+    }
+
+    /// Returns the TTL, or the hop limit.
+    pub(crate) fn ttl(&self, frame: &[u8]) -> u8 {
+        frame[self.at + if self.v6 { 7 } else { 8 }]
+    }
+
+    /// Returns the frame with an ICMP error about this packet, `kind` being its type and code, and `word` what follows the
+    /// checksum. Returns `None` if the packet must not be answered (RFC 1812 section 4.3.2.7).
+    fn icmp_error(&self, frame: &[u8], mac: [u8; 6], source: IpAddr, kind: [u8; 2], word: u32) -> Option<Vec<u8>> {
         let to_group = frame[0] & 1 != 0;
-        let later_fragment = !self.v6 && word(frame, self.at + 6)? & 0x1fff != 0;
+        let later_fragment = !self.v6 && self::word(frame, self.at + 6)? & 0x1fff != 0;
         if to_group || later_fragment {
             return None;
         }
         let packet = frame.get(self.at..self.at + self.length)?;
-        let mut answer = [&frame[6..12], &OWN_MAC, &frame[12..self.at]].concat();
-        if self.v6 {
-            let quoted = &packet[..packet.len().min(QUOTED_V6)];
-            let mut message = [&[2, 0, 0, 0][..], &mtu.to_be_bytes(), quoted].concat();
-            let to = &packet[8..24];
-            let length = message.len() as u16;
-            let pseudo = [&OWN_V6[..], to, &u32::from(length).to_be_bytes(), &[0, 0, 0, ICMPV6]].concat();
-            let sum = checksum(&[&pseudo[..], &message].concat());
-            message[2..4].copy_from_slice(&sum.to_be_bytes());
-            answer.extend([0x60, 0, 0, 0]);
-            answer.extend(length.to_be_bytes());
-            answer.extend([ICMPV6, 64]);
-            answer.extend(OWN_V6);
-            answer.extend(to);
-            answer.extend(message);
-        } else {
-            let quoted = &packet[..packet.len().min(QUOTED_V4)];
-            // Destination unreachable, fragmentation needed.
-            let mut message = [&[3, 4, 0, 0, 0, 0][..], &(mtu as u16).to_be_bytes(), quoted].concat();
-            let sum = checksum(&message);
-            message[2..4].copy_from_slice(&sum.to_be_bytes());
-            let length = (20 + message.len()) as u16;
-            let to = &packet[12..16];
-            let mut header =
-                [&[0x45, 0][..], &length.to_be_bytes(), &[0, 0, 0, 0, 64, ICMP, 0, 0], &OWN_V4, to].concat();
-            let sum = checksum(&header);
-            header[10..12].copy_from_slice(&sum.to_be_bytes());
-            answer.extend(header);
-            answer.extend(message);
+        let mut answer = [&frame[6..12], &mac, &frame[12..self.at]].concat();
+        let quoted = &packet[..packet.len().min(if self.v6 { QUOTED_V6 } else { QUOTED_V4 })];
+        let mut message = [&[kind[0], kind[1], 0, 0], &word.to_be_bytes()[..], quoted].concat();
+        match source {
+            IpAddr::V6(source) => {
+                let to = &packet[8..24];
+                let length = message.len() as u16;
+                let pseudo = [&source.octets(), to, &u32::from(length).to_be_bytes(), &[0, 0, 0, ICMPV6]].concat();
+                let sum = checksum(&[&pseudo[..], &message].concat());
+                message[2..4].copy_from_slice(&sum.to_be_bytes());
+                answer.extend([0x60, 0, 0, 0]);
+                answer.extend(length.to_be_bytes());
+                answer.extend([ICMPV6, 64]);
+                answer.extend(source.octets());
+                answer.extend(to);
+            }
+            IpAddr::V4(source) => {
+                let sum = checksum(&message);
+                message[2..4].copy_from_slice(&sum.to_be_bytes());
+                let length = (20 + message.len()) as u16;
+                let to = &packet[12..16];
+                let fixed = [0, 0, 0, 0, 64, ICMP, 0, 0];
+                let mut header = [&[0x45, 0][..], &length.to_be_bytes(), &fixed, &source.octets(), to].concat();
+                let sum = checksum(&header);
+                header[10..12].copy_from_slice(&sum.to_be_bytes());
+                answer.extend(header);
+            }
         }
+        answer.extend(message);
         Some(answer)
     }
 }
@@ -272,6 +340,49 @@ mod tests {
         let mut report = datagram(true, false, 0, &[0; 16]);
         (report[20], report[54], report[62]) = (HOP_BY_HOP, ICMPV6, 143);
         assert!(Contents::of(&report).is_control);
+    }
+
+    #[test]
+    fn an_expired_packet_is_answered_by_the_router_that_has_it() {
+        for v6 in [false, true] {
+            let source: IpAddr = if v6 { "2001:2:0:2::2" } else { "198.18.2.2" }.parse().expect("an address");
+            let frame = datagram(v6, false, 0, b"probe");
+            let packet = Contents::of(&frame).packet.expect("a packet");
+            let answer = packet.time_exceeded(&frame, source).expect("an answer");
+            assert_eq!(answer[..12], [&frame[6..12], &frame[..6]].concat());
+            let answered = Contents::of(&answer).packet.expect("a packet");
+            assert_eq!(answered.addresses(&answer), [source, packet.addresses(&frame)[0]]);
+            let message = if v6 { 54 } else { 34 };
+            assert_eq!(answer[message..message + 2], if v6 { [3, 0] } else { [11, 0] });
+            assert_eq!(&answer[message + 8..], &frame[14..]);
+            assert!(sums(&answer).0);
+            // An ICMP error is not answered.
+            assert_eq!(answered.time_exceeded(&answer, source), None);
+        }
+    }
+
+    #[test]
+    fn a_flow_has_addresses_protocol_and_ports() {
+        for v6 in [false, true] {
+            let frame = datagram(v6, false, 0, b"payload");
+            let flow = |frame: &[u8]| Contents::of(frame).packet.expect("a packet").flow(frame);
+            let other_payload = datagram(v6, false, 0, b"another");
+            assert_eq!(flow(&frame), flow(&other_payload));
+            let header = if v6 { 54 } else { 34 };
+            let addresses = if v6 { 22 } else { 26 };
+            for at in [header, header + 3, addresses, header - 1] {
+                let mut other = frame.clone();
+                other[at] ^= 1;
+                assert_ne!(flow(&other), flow(&frame), "byte {at}");
+            }
+        }
+        // The pieces of a datagram stay together.
+        let mut first = datagram(false, false, 0, b"payload");
+        first[20] = 0x20;
+        let mut later = first.clone();
+        (later[20], later[21], later[34]) = (0, 9, 77);
+        let flow = |frame: &[u8]| Contents::of(frame).packet.expect("a packet").flow(frame);
+        assert_eq!(flow(&first), flow(&later));
     }
 
     #[test]

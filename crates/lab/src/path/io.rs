@@ -88,8 +88,10 @@ impl Forwarding {
 struct Port {
     host: HostName,
     link: u32,
+    network: usize,
     mtu: u32,
     silent: bool,
+    fair: bool,
     counts: DirectionCounts,
 }
 
@@ -106,8 +108,10 @@ impl Engine {
             ports.push(Port {
                 host: port.host.clone(),
                 link,
+                network: port.network,
                 mtu: port.limits.mtu.unwrap_or_default(),
                 silent: port.limits.mtu_silent,
+                fair: port.limits.fair,
                 counts: DirectionCounts::default(),
             });
         }
@@ -235,11 +239,15 @@ impl Engine {
             }
         };
         let contents = Contents::of(&frame);
+        let network = self.ports[from].network;
         match stations.find(source, to, from) {
-            Some(port) if port == from => self.recycle(frame),
+            Some(port) if port == from || self.ports[port].network != network => self.recycle(frame),
             Some(port) => self.arrive(from, port, at, &contents, frame),
             None => {
-                for port in (0..self.ports.len()).filter(|port| *port != from) {
+                for port in 0..self.ports.len() {
+                    if port == from || self.ports[port].network != network {
+                        continue;
+                    }
                     let copy = self.copy_of(&frame);
                     self.arrive(from, port, at, &contents, copy);
                 }
@@ -251,7 +259,7 @@ impl Engine {
     /// Gives a frame to the direction to port `to` of a path.
     fn arrive(&mut self, from: usize, to: usize, at: u64, contents: &Contents, frame: Vec<u8>) {
         let Forwarding::Path { directions, .. } = &mut self.forwarding else { return self.recycle(frame) };
-        let Port { counts, mtu, silent, .. } = &mut self.ports[to];
+        let Port { counts, mtu, silent, fair, .. } = &mut self.ports[to];
         counts.arrived += 1;
         let arrival = Arrival {
             at,
@@ -259,6 +267,7 @@ impl Engine {
             packet: contents.packet.map(|packet| packet.length as u64),
             is_control: contents.is_control,
             allows_marking: contents.allows_marking,
+            flow: contents.packet.filter(|_| *fair).map_or(0, |packet| packet.flow(&frame)),
         };
         let Err((why, frame)) = directions[to].arrive(arrival, frame) else { return };
         let mut answer = None;

@@ -69,6 +69,8 @@ pub struct PathLimits {
     pub mtu_silent: bool,
     /// A time in which nothing passes.
     pub cut: Option<Cut>,
+    /// Whether each flow has a queue of its own, and the queues take turns.
+    pub fair: bool,
 }
 
 /// A time in which nothing passes.
@@ -154,6 +156,7 @@ const CUT: LimitField = field(
     "cut of a path: time from the first packet to its beginning, at most 1h, and its length, 1ms to 60s",
     "cut=6s:4s",
 );
+const FAIR: LimitField = field("fair", "fair of a path: true or false", "fair=true");
 const MTU_SILENT: LimitField = field("mtu-silent", "mtu-silent of a path: true or false", "mtu-silent=true");
 
 impl PathLimits {
@@ -192,6 +195,7 @@ impl PathLimits {
             mtu: self.mtu.or(base.mtu),
             mtu_silent: self.mtu_silent || base.mtu_silent,
             cut: self.cut.or(base.cut),
+            fair: self.fair || base.fair,
         }
     }
 
@@ -261,12 +265,13 @@ impl PathLimits {
                     cut.after <= CUT_LATEST && (PERIOD_MINIMUM..=PERIOD_MAXIMUM).contains(&cut.length)
                 })?);
             }
+            "fair" => self.fair = FAIR.read(value, |_: &bool| true)?,
             "mtu-silent" => self.mtu_silent = MTU_SILENT.read(value, |_: &bool| true)?,
             _ => {
                 return Err(ParseError {
                     text: name.to_owned(),
                     expected: "a field of a path (delay, jitter, rate, queue, burst, loss, loss-burst, corrupt, duplicate, \
-                               reorder, mark, max-frames, slots, alternate, mtu, mtu-silent, cut)",
+                               reorder, mark, max-frames, slots, alternate, mtu, mtu-silent, cut, fair)",
                     example: "path,delay=20ms,rate=50Mbit/s,queue=128KiB",
                 });
             }
@@ -310,6 +315,7 @@ impl fmt::Display for PathLimits {
             (&MTU, self.mtu.map(|mtu| mtu.to_string())),
             (&MTU_SILENT, self.mtu_silent.then(|| true.to_string())),
             (&CUT, self.cut.map(|cut| cut.to_string())),
+            (&FAIR, self.fair.then(|| true.to_string())),
         ];
         f.write_str(&join_fields(items))
     }
@@ -327,7 +333,7 @@ mod tests {
     fn limits_are_read_and_written_alike() {
         let text = "delay=20000000ns,jitter=2000000ns,rate=50000000bit/s,queue=131072,burst=16384,loss=1/100,\
                     loss-burst=8,corrupt=1/1000,duplicate=1/1000,reorder=1/100,mark=30720,max-frames=20000,\
-                    slots=20000000ns,mtu=1400,mtu-silent=true,cut=6000000000ns:4000000000ns";
+                    slots=20000000ns,mtu=1400,mtu-silent=true,cut=6000000000ns:4000000000ns,fair=true";
         assert_eq!(limits(text).to_string(), text);
         let short = "delay=20ms,jitter=2ms,rate=50Mbit/s,queue=128KiB,burst=16KiB,loss=1%,loss-burst=8,corrupt=0.1%,\
                      duplicate=0.1%,reorder=1%,mark=30KiB,max-frames=20000,slots=20ms,mtu=1400,mtu-silent=true,cut=6s:4s";
@@ -363,6 +369,7 @@ mod tests {
             ("alternate=20Mbit/s:2Gbit/s:1s", "alternate=20Mbit/s:200Mbit/s:500ms"),
             ("mtu=100", "mtu=1400"),
             ("mtu-silent=yes", "mtu-silent=true"),
+            ("fair=1", "fair=true"),
             ("cut=4s", "cut=6s:4s"),
             ("cut=0s:61s", "1ms to 60s"),
             ("speed=1", "path,delay=20ms"),

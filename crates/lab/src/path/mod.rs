@@ -7,10 +7,11 @@
 //!
 //! The path is a program and not a queueing discipline: many kernels have no netem.
 
-mod chance;
+pub(crate) mod chance;
 mod collision_domain;
 mod counts;
-mod frame;
+mod fair_queue;
+pub(crate) mod frame;
 mod io;
 pub(crate) mod limits;
 mod line;
@@ -90,6 +91,9 @@ pub(crate) struct PlannedPort {
     pub(crate) host: HostName,
     /// Its interface.
     pub(crate) interface: String,
+    /// Number of the network that the port belongs to: frames stay in it.
+    #[serde(default)]
+    pub(crate) network: usize,
     /// Limits of the frames to this host.
     #[serde(serialize_with = "written", deserialize_with = "read")]
     pub(crate) limits: PathLimits,

@@ -1,6 +1,7 @@
 //! One direction of a path: the departure and the changes of each frame. The model knows time only as a number.
 
 use super::chance::{Chance, Likelihood, Loss};
+use super::fair_queue::FairQueue;
 use super::limits::{FRAMES_MAXIMUM, PathLimits, RATE_MAXIMUM};
 use super::line::Line;
 use linerate_units::Nanos;
@@ -34,6 +35,8 @@ pub(crate) struct Arrival {
     pub(crate) is_control: bool,
     /// Whether it may be marked.
     pub(crate) allows_marking: bool,
+    /// Hash of its flow, for a fair queue.
+    pub(crate) flow: u64,
 }
 
 /// Why a frame does not leave.
@@ -82,6 +85,10 @@ pub(crate) struct Direction<F> {
     /// When each frame in the queue leaves it, and its bytes.
     queue: VecDeque<(u64, u64)>,
     queued: u64,
+    /// Frames that wait for their turn; `None` if the queue serves in the order of arrival.
+    fair: Option<FairQueue<(u64, Departure<F>)>>,
+    /// When the line is free for the next turn.
+    free: u64,
     wander: u64,
     /// When the first IP packet came.
     first: Option<u64>,
@@ -114,6 +121,8 @@ impl<F> Direction<F> {
             queue_bytes: limits.queue_bytes(),
             queue: VecDeque::new(),
             queued: 0,
+            fair: limits.fair.then(FairQueue::new),
+            free: 0,
             wander,
             first: None,
             last: 0,
@@ -158,22 +167,60 @@ impl<F> Direction<F> {
         if self.loss.takes(&mut self.chance) {
             return Err((Dropped::Lost, departure.frame));
         }
+        if self.fair.is_some() {
+            return self.arrive_in_flow(at, arrival, departure);
+        }
         let waits = self.waiting(at);
         // A frame that finds the line idle passes, however small the queue.
         if waits > 0 && waits + bytes > self.queue_bytes {
             return Err((Dropped::QueueFull, departure.frame));
         }
         departure.marked = arrival.allows_marking && self.limits.mark.is_some_and(|mark| waits > mark.get());
+        self.held += bytes;
+        self.serve(at, departure);
+        Ok(())
+    }
+
+    /// Queues a frame in its flow. A full queue drops the last frame of the flow with the most bytes.
+    fn arrive_in_flow(&mut self, at: u64, arrival: Arrival, mut departure: Departure<F>) -> Result<(), (Dropped, F)> {
+        self.serve_flows(at);
+        let waits = self.waiting(at);
+        let Some(fair) = &mut self.fair else { return Err((Dropped::NoRoom, departure.frame)) };
+        let of_flow = fair.bytes_of(arrival.flow);
+        departure.marked = arrival.allows_marking && self.limits.mark.is_some_and(|mark| of_flow > mark.get());
+        let waits = waits + fair.bytes();
+        let is_full = waits > 0 && waits + arrival.bytes > self.queue_bytes;
+        fair.push(arrival.flow, arrival.bytes, (at, departure));
+        self.held += arrival.bytes;
+        if is_full && let Some((_, last)) = fair.longest().and_then(|flow| fair.pop_last(flow)) {
+            self.held -= last.bytes;
+            return Err((Dropped::QueueFull, last.frame));
+        }
+        self.serve_flows(at);
+        Ok(())
+    }
+
+    /// Serves the flows in turn until the line is busy at `until`.
+    fn serve_flows(&mut self, until: u64) {
+        while self.free <= until {
+            let Some((at, departure)) = self.fair.as_mut().and_then(FairQueue::pop) else { return };
+            self.serve(self.free.max(at), departure);
+        }
+    }
+
+    /// Sends a frame through the line, which takes it at `at`.
+    fn serve(&mut self, at: u64, mut departure: Departure<F>) {
+        let bytes = departure.bytes;
         let bits = (bytes.max(SHORTEST) + AROUND) * 8;
         // Both serve it at the same time; it leaves when the slower is done.
         let served = self.line.serve(at, bits).max(self.frames.serve(at, 1));
+        self.free = served;
         let slot = self.limits.slots.map_or(served, |slot| served.next_multiple_of(slot.get()));
         // What leaves together leaves as fast as the fastest line carries it: a bit a nanosecond.
         let leaves = slot.max(self.left + bits * 1_000_000_000 / RATE_MAXIMUM.get());
         self.left = leaves;
         self.queue.push_back((leaves, bytes));
         self.queued += bytes;
-        self.held += bytes;
         departure.due = leaves + self.delay(leaves);
         departure.corrupted = self.chance.happens(self.corrupt).then(|| self.chance.number());
         departure.twice = self.chance.happens(self.duplicate);
@@ -182,7 +229,6 @@ impl<F> Direction<F> {
         } else {
             self.send_on(departure);
         }
-        Ok(())
     }
 
     /// Returns whether nothing passes at `at`.
@@ -192,15 +238,17 @@ impl<F> Direction<F> {
         (begin..begin + cut.length.get()).contains(&at)
     }
 
-    /// Returns the next departure, or `None` if no frame is on its way.
+    /// Returns when the next frame leaves or has its turn, or `None` if no frame is on its way.
     pub(crate) fn next_due(&self) -> Option<u64> {
         let heads = [self.under_way.front(), self.beside.front()].into_iter().flatten().map(|head| head.due);
         let latest = self.held_back.iter().map(|(departure, _)| departure.due + HELD_BACK);
-        heads.chain(latest).min()
+        let turn = self.fair.as_ref().filter(|fair| fair.bytes() > 0).map(|_| self.free);
+        heads.chain(latest).chain(turn).min()
     }
 
     /// The next frame that is to leave until `now`.
     pub(crate) fn depart(&mut self, now: u64) -> Option<Departure<F>> {
+        self.serve_flows(now);
         let due = self.next_due().filter(|due| *due <= now)?;
         let is_due = |head: &mut Departure<F>| head.due == due;
         let departure =

@@ -1,6 +1,7 @@
 //! Tests of the crate from outside.
 
 mod benches;
+mod chain;
 mod delay;
 mod endings;
 mod faults;

@@ -26,8 +26,8 @@ impl Kind for BusyCore {
         "busy-core"
     }
 
-    fn host(&self) -> &HostName {
-        &self.at
+    fn host(&self) -> Option<&HostName> {
+        Some(&self.at)
     }
 
     fn check(&self, _bench: &Bench) -> Result<(), String> {

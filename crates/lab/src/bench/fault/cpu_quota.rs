@@ -24,8 +24,8 @@ impl Kind for CpuQuota {
         "cpu-quota"
     }
 
-    fn host(&self) -> &HostName {
-        &self.at
+    fn host(&self) -> Option<&HostName> {
+        Some(&self.at)
     }
 
     fn check(&self, _bench: &Bench) -> Result<(), String> {

@@ -53,8 +53,8 @@ impl Kind for DropFilter {
         "drop-filter"
     }
 
-    fn host(&self) -> &HostName {
-        &self.at
+    fn host(&self) -> Option<&HostName> {
+        Some(&self.at)
     }
 
     fn variant(&self) -> &'static str {

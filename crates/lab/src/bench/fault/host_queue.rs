@@ -33,8 +33,8 @@ impl Kind for HostQueue {
         "host-queue"
     }
 
-    fn host(&self) -> &HostName {
-        &self.at
+    fn host(&self) -> Option<&HostName> {
+        Some(&self.at)
     }
 
     fn check(&self, bench: &Bench) -> Result<(), String> {

@@ -24,8 +24,8 @@ impl Kind for Loss {
         "loss"
     }
 
-    fn host(&self) -> &HostName {
-        self.at.host()
+    fn host(&self) -> Option<&HostName> {
+        Some(self.at.host())
     }
 
     fn at(&self) -> String {

@@ -20,15 +20,15 @@ impl Kind for NoOffload {
         "no-offload"
     }
 
-    fn host(&self) -> &HostName {
-        &self.at
+    fn host(&self) -> Option<&HostName> {
+        Some(&self.at)
     }
 
     fn check(&self, bench: &Bench) -> Result<(), String> {
         // Joining is what gives a veth interface its receive queue, and the thread of that queue has to be on the busy
         // core.
         let has_busy_core =
-            bench.faults.iter().any(|fault| matches!(fault, Fault::BusyCore(_)) && *fault.host() == self.at);
+            bench.faults.iter().any(|fault| matches!(fault, Fault::BusyCore(_)) && fault.host() == Some(&self.at));
         if has_busy_core {
             return Err(String::from("busy-core at the same host needs offloads; leave one of the two out"));
         }

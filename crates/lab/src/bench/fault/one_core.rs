@@ -20,8 +20,8 @@ impl Kind for OneCore {
         "one-core"
     }
 
-    fn host(&self) -> &HostName {
-        &self.at
+    fn host(&self) -> Option<&HostName> {
+        Some(&self.at)
     }
 
     fn check(&self, _bench: &Bench) -> Result<(), String> {

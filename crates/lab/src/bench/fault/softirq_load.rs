@@ -39,8 +39,8 @@ impl Kind for SoftirqLoad {
         "softirq-load"
     }
 
-    fn host(&self) -> &HostName {
-        &self.at
+    fn host(&self) -> Option<&HostName> {
+        Some(&self.at)
     }
 
     fn check(&self, _bench: &Bench) -> Result<(), String> {

@@ -40,8 +40,8 @@ impl Kind for TcpMemory {
         "tcp-memory"
     }
 
-    fn host(&self) -> &HostName {
-        &self.at
+    fn host(&self) -> Option<&HostName> {
+        Some(&self.at)
     }
 
     fn check(&self, _bench: &Bench) -> Result<(), String> {

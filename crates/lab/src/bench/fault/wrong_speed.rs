@@ -23,8 +23,8 @@ impl Kind for WrongSpeed {
         "wrong-speed"
     }
 
-    fn host(&self) -> &HostName {
-        &self.at
+    fn host(&self) -> Option<&HostName> {
+        Some(&self.at)
     }
 
     fn check(&self, bench: &Bench) -> Result<(), String> {

@@ -284,3 +284,65 @@ fn memory_is_bounded() {
     assert!(dropped.iter().any(|(why, _)| matches!(why, Dropped::NoRoom | Dropped::QueueFull)));
     assert!(path.held <= ROOM);
 }
+
+/// Sends full frames of several flows at once, `counts` of each, and returns the flows of those that leave and of those
+/// that are dropped.
+fn run_flows(path: &mut Direction<u64>, counts: &[(u64, usize)]) -> (Vec<Departure<u64>>, Vec<u64>) {
+    let mut dropped = Vec::new();
+    for (flow, count) in counts {
+        for _ in 0..*count {
+            let arrival = Arrival { flow: *flow, allows_marking: true, ..full(0) };
+            if let Err((why, flow)) = path.arrive(arrival, *flow) {
+                assert_eq!(why, Dropped::QueueFull);
+                dropped.push(flow);
+            }
+        }
+    }
+    let left = std::iter::from_fn(|| path.depart(u64::MAX)).collect();
+    assert_eq!((path.held, path.next_due()), (0, None), "nothing stays");
+    (left, dropped)
+}
+
+#[test]
+fn a_fair_queue_serves_flows_in_turn_at_the_same_rate() {
+    let mut path = direction("rate=10Mbit/s,queue=1MiB,fair=true");
+    let (left, dropped) = run_flows(&mut path, &[(1, 100), (2, 10)]);
+    assert_eq!((left.len(), dropped.len()), (110, 0));
+    // The first frame found the line idle. After it the flows alternate, as long as both have frames.
+    let flows: Vec<u64> = left.iter().map(|departure| departure.frame).collect();
+    assert!(flows[1..21].chunks(2).all(|pair| pair[0] != pair[1]), "{flows:?}");
+    assert!(flows[21..].iter().all(|flow| *flow == 1), "{flows:?}");
+    // 1,538 bytes on the wire at 10 Mbit/s.
+    for (number, departure) in left.iter().enumerate() {
+        assert_eq!(departure.due, (number as u64 + 1) * 1_230_400);
+    }
+}
+
+#[test]
+fn a_full_fair_queue_drops_from_the_flow_with_the_most_bytes() {
+    let mut path = direction("rate=10Mbit/s,queue=20KiB,fair=true");
+    let (left, dropped) = run_flows(&mut path, &[(1, 100), (2, 4)]);
+    assert!(dropped.iter().all(|flow| *flow == 1), "{dropped:?}");
+    assert_eq!(left.iter().filter(|departure| departure.frame == 2).count(), 4);
+    assert_eq!(left.len(), 20 * 1_024 / FULL as usize);
+}
+
+#[test]
+fn a_fair_queue_marks_by_the_bytes_of_the_flow() {
+    let mut path = direction("rate=10Mbit/s,queue=1MiB,mark=15KiB,fair=true");
+    let (left, _) = run_flows(&mut path, &[(1, 30), (2, 5)]);
+    let marked = |flow| left.iter().filter(|departure| departure.frame == flow && departure.marked).count();
+    assert_eq!((marked(1), marked(2)), (18, 0));
+}
+
+#[test]
+fn a_fair_queue_of_one_flow_is_as_any_queue() {
+    for limits in ["rate=10Mbit/s", "rate=10Mbit/s,burst=30KiB", "rate=10Mbit/s,slots=20ms", "max-frames=1000", ""] {
+        let mut plain = direction(limits);
+        let mut fair = direction(&format!("{limits},fair=true"));
+        let dues = |path: &mut Direction<u64>| {
+            run(path, 200, MS / 2).0.iter().map(|departure| departure.due).collect::<Vec<_>>()
+        };
+        assert_eq!(dues(&mut fair), dues(&mut plain), "{limits}");
+    }
+}
