@@ -3,6 +3,8 @@
 use crate::commands::run::runs;
 use crate::exit::Failure;
 use crate::options::StorePath;
+use crate::output::language;
+use linerate_report::Language;
 use linerate_store::Store;
 use linerate_study::{Measured, PlannedRun, Study, StudyFile, StudyReport};
 use std::path::{Path, PathBuf};
@@ -45,7 +47,22 @@ pub(crate) fn read(path: &Path, store: &StorePath) -> Result<StudyReport, Failur
             gathered
         }
     };
-    Ok(linerate_study::studied(study))
+    reported(path, study)
+}
+
+/// Returns the report of the study in the file `path`, with its texts in the program's language.
+pub(crate) fn reported(path: &Path, study: Study) -> Result<StudyReport, Failure> {
+    Ok(linerate_study::studied(translated(path, study, language())?))
+}
+
+/// Adds the texts in a language, from the file next to that of the study, if there is one: `links.ja.toml`.
+fn translated(path: &Path, study: Study, language: Language) -> Result<Study, Failure> {
+    let texts = path.with_extension(format!("{}.toml", language.tag()));
+    if language == Language::English || !texts.is_file() {
+        return Ok(study);
+    }
+    let texts_of_study = text(&texts, "the texts of the study")?;
+    study.translated(language, &texts, &texts_of_study).map_err(Failure::usage)
 }
 
 /// Returns the path of the data of the study in the file `study`. Data outside its folder are refused: the report, which may be
@@ -84,6 +101,33 @@ fn text(path: &Path, what: &str) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_of_a_study_are_in_the_file_next_to_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("links.toml");
+        let study = || {
+            let toml = "title = 'Links'\nabout = 'x'\nmethod = 'x'\ndata = 'x.csv'\n\
+                        [[factors]]\ncolumn = 'link'\n[[measures]]\ncolumn = 'mbps'\nunit = 'Mbit/s'\n";
+            match StudyFile::parse(&path, toml).expect("a study") {
+                StudyFile::Imported(file) => file.with_data("x.csv", "link,mbps\na,1\n").expect("its data"),
+                StudyFile::Measured(_) => panic!("it has data"),
+            }
+        };
+        let title = |language| {
+            let study = translated(&path, study(), language).expect("good texts");
+            study.translation.and_then(|(_, texts)| texts.title)
+        };
+        assert_eq!(title(Language::Japanese), None, "there is no such file");
+        let texts = folder.path().join("links.ja.toml");
+        std::fs::write(&texts, "title = 'リンク'\n").expect("written");
+        assert_eq!(title(Language::Japanese).as_deref(), Some("リンク"));
+        assert_eq!(title(Language::English), None);
+        std::fs::write(&texts, "titel = 'リンク'\n").expect("written");
+        let error = translated(&path, study(), Language::Japanese).expect_err("no such text").to_string();
+        assert!(error.contains("links.ja.toml") && error.contains("`titel`"), "{error}");
+        assert!(translated(&path, study(), Language::English).is_ok(), "English readers do not need it");
+    }
 
     #[test]
     fn data_outside_the_folder_of_a_study_are_refused() {

@@ -94,13 +94,17 @@ impl Language {
         (self != Self::English).then(|| Self::English.tag())
     }
 
+    /// Returns whether a text is written in this language, by its characters. English has none of its own.
+    pub fn wrote(self, text: &str) -> bool {
+        self == Self::Japanese && text.contains(is_japanese)
+    }
+
     /// A text in parts, in their order, each with the tag of its language where that is not this one: English that stands in a Japanese
     /// text, three words of it at least. Names of fewer words are read well enough.
     pub(crate) fn parts(self, text: &str) -> Vec<(Option<&'static str>, &str)> {
         if self == Self::English {
             return vec![(None, text)];
         }
-        let is_japanese = |c: char| c >= '\u{2e80}';
         let is_word = |word: &&str| word.chars().filter(char::is_ascii_alphabetic).nth(1).is_some();
         let mut parts = Vec::new();
         let mut rest = text;
@@ -156,16 +160,50 @@ impl Language {
         };
         let args: FluentArgs<'_> = values.iter().map(|(name, value)| (*name, value.fluent())).collect();
         let mut errors = Vec::new();
-        let text = bundle.format_pattern(pattern, Some(&args), &mut errors).into_owned();
-        Some((text, errors.is_empty()))
+        let text = bundle.format_pattern(pattern, Some(&args), &mut errors);
+        Some((closed_up(&text), errors.is_empty()))
     }
+}
+
+fn is_japanese(c: char) -> bool {
+    c >= '\u{2e80}'
+}
+
+/// Marks around each value of a text (Unicode's isolates), as Fluent sets them.
+const AROUND_VALUE: [char; 2] = ['\u{2068}', '\u{2069}'];
+
+/// Removes the marks around values, and a space next to one that separates Japanese from Japanese: `スループット は`. A
+/// value of Latin letters or digits keeps its spaces.
+fn closed_up(text: &str) -> String {
+    let is_closed = |c: char| is_japanese(c) && !matches!(c, '\u{3000}' | '\u{ff5e}');
+    let mut closed = String::with_capacity(text.len());
+    let mut ends_value = false;
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if AROUND_VALUE.contains(&c) {
+            ends_value = c == AROUND_VALUE[1];
+            continue;
+        }
+        let mut next = rest.clone().peekable();
+        let starts_value = next.next_if_eq(&AROUND_VALUE[0]).is_some();
+        if c == ' '
+            && (ends_value || starts_value)
+            && closed.ends_with(is_closed)
+            && next.find(|c| !AROUND_VALUE.contains(c)).is_some_and(is_closed)
+        {
+            continue;
+        }
+        ends_value = false;
+        closed.push(c);
+    }
+    closed
 }
 
 /// The words of one language.
 fn bundle(language: Language, source: &str) -> FluentBundle<FluentResource> {
     let tag: LanguageIdentifier = language.tag().parse().expect("a tag of BCP 47");
     let mut bundle = FluentBundle::new_concurrent(vec![tag]);
-    bundle.set_use_isolating(false);
+    bundle.set_use_isolating(true);
     bundle.set_formatter(Some(|value, _| match value {
         FluentValue::Number(number) => Some(grouped(number.value as u64)),
         _ => None,
@@ -276,4 +314,25 @@ macro_rules! said {
     ($language:expr, $text:expr $(, $name:ident = $value:expr)* $(,)?) => {{
         $crate::Language::filled($language, $text, &[$((stringify!($name), $crate::Argument::held(&$value))),*])
     }};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Marks stand around values, as Fluent writes them.
+    #[test]
+    fn japanese_values_stand_without_spaces_in_japanese_text() {
+        for (written, shown) in [
+            ("\u{2068}スループット\u{2069} は", "スループットは"),
+            ("が \u{2068}高い\u{2069} です", "が高いです"),
+            ("\u{2068}TCP\u{2069} は \u{2068}UDP\u{2069} より", "TCP は UDP より"),
+            ("\u{2068}コピー\u{2069} \u{2068}速度\u{2069}", "コピー速度"),
+            ("\u{2068}下限\u{2069} ～ \u{2068}上限\u{2069}", "下限 ～ 上限"),
+            ("ファイル \u{2068}東京 大阪.csv\u{2069} を", "ファイル東京 大阪.csv を"),
+            ("文の中 の空白", "文の中 の空白"),
+        ] {
+            assert_eq!(closed_up(written), shown);
+        }
+    }
 }

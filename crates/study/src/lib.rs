@@ -4,17 +4,20 @@
 //! its report ([`StudyReport`]) holds what the numbers support: each finding with a test or a bound.
 #![forbid(unsafe_code)]
 
+mod design;
 mod file;
 mod finding;
 mod findings;
 mod report;
 mod study;
+mod translation;
 
 pub use file::{HostCommand, Imported, Kept, Measured, NoValue, PlannedRun, StudyError, StudyFile};
 pub use finding::{Evidence, Finding, FindingKind};
 pub use findings::studied;
 pub use report::{BadPivot, Pivot, csv, html, json, markdown, pictures, text};
 pub use study::{
-    ABOUT, Answer, CellLimit, Claim, Conclusion, Conditions, Expected, Factor, FactorOf, Level, Measure, MeasurePair,
-    Price, STUDY_SCHEMA, StatedAs, StatedValue, Study, StudyCell, StudyQuestion, StudyReport, Verdict,
+    ABOUT, Answer, CellLimit, Claim, Conclusion, Conditions, Design, Expected, Factor, FactorOf, Level, Measure,
+    MeasurePair, Price, STUDY_SCHEMA, StatedAs, StatedValue, Study, StudyCell, StudyQuestion, StudyReport, Verdict,
 };
+pub use translation::{ConclusionTranslation, FactorTranslation, Translation};

@@ -1,9 +1,11 @@
 //! A study: one quantity or a few, measured in every cell that factors and levels make.
 
 use crate::finding::{Finding, FindingKind};
+use crate::translation::Translation;
 use linerate_model::{
-    BadStack, Carried, Encapsulation, Firmness, IpVersion, Layer, MeasureUnit, Medium, Stack, Transport, named,
+    BadStack, Carried, Encapsulation, Firmness, IpVersion, Layer, MeasureUnit, Medium, Message, Stack, Transport, named,
 };
+use linerate_report::Language;
 use linerate_units::FrameSize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -147,6 +149,28 @@ pub struct Study {
     pub conclusions: Vec<Conclusion>,
     /// Results, cell by cell.
     pub cells: Vec<StudyCell>,
+    /// Order of the runs of a measured study. `method` ends with its English text.
+    #[serde(skip)]
+    pub design: Option<Design>,
+    /// Caveats that linerate found. `caveats` ends with their English texts.
+    #[serde(skip)]
+    pub notes: Vec<Message>,
+    /// The study's own texts in the reader's language.
+    #[serde(skip)]
+    pub translation: Option<(Language, Translation)>,
+}
+
+/// Order in which the runs of a study were measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Design {
+    /// Number of runs of each cell.
+    pub repeats: u32,
+    /// Seed of the random order; `None` if the runs follow the order of the levels.
+    pub seed: Option<u64>,
+    /// Indices of the factors whose levels need a lab of their own.
+    pub built: Vec<usize>,
+    /// Indices of the factors that a person sets.
+    pub set_by_person: Vec<usize>,
 }
 
 /// The question of a study. A finding answers it.

@@ -7,14 +7,16 @@ use super::help;
 use crate::exit::Failure;
 use crate::hosts::{HostBook, LOCAL};
 use crate::options::{Results, Typed};
-use crate::output::{self, say};
+use crate::output::{self, language, say};
 use clap::Subcommand;
 use linerate_lab::{
-    Bench, CrossTraffic, DeviceKind, Fault, Lab, LabError, LabOptions, PathPlan, SlowDisk, SlowRouter, SlowServer,
-    TESTER, child_processes, cross, path, slow_disk, slow_router,
+    Bench, CrossTraffic, DeviceKind, Fault, HubPortCounts, Lab, LabError, LabOptions, PathPlan, SlowDisk, SlowRouter,
+    SlowServer, TESTER, child_processes, cross, path, slow_disk, slow_router,
 };
 use linerate_model::{Calibrated, HostName};
+use linerate_report::{Language, said};
 use linerate_units::{BitRate, Nanos};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command as Program;
 use tokio::sync::watch;
@@ -294,12 +296,18 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     }
     let book = HostBook::of_lab(&lab);
     let result = command.run(book, calibrated, cancel).await;
-    if let Some(line) = of_hub(&lab) {
+    let counts = lab.path_counts().ok().flatten();
+    if let Some(line) = counts.and_then(|counts| of_hub(language(), &counts.from)) {
         say(&line);
     }
     if arguments.keep {
         let names: Vec<&str> = lab.hosts().keys().map(|host| host.0.as_str()).collect();
-        say(&format!("linerate: the lab stays up with hosts {}; `linerate lab down` removes it", names.join(", ")));
+        say(&said!(
+            language(),
+            "lab-stays-up",
+            "linerate: the lab stays up with hosts {hosts}; `linerate lab down` removes it",
+            hosts = names.join(", ")
+        ));
         lab.keep().map_err(failure)?;
     } else {
         lab.down().await;
@@ -307,24 +315,39 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
     result
 }
 
-/// Returns what the ports of a hub have counted, or `None` if the device is no hub.
-fn of_hub(lab: &Lab) -> Option<String> {
-    let counts = lab.path_counts().ok().flatten()?.from;
+/// Formats the counts of a hub's ports; `None` if nothing arrived at one, as at other devices.
+fn of_hub(lang: Language, counts: &BTreeMap<HostName, HubPortCounts>) -> Option<String> {
     let mut ports = Vec::new();
     for (host, port) in counts.iter().filter(|(_, port)| port.arrived > 0) {
-        let mut text = format!("{host} sent {} frames", port.sent);
-        for (count, what) in [
-            (port.collisions, "collisions"),
-            (port.excessive_collisions, "dropped after 16 collisions"),
-            (port.queue_full, "dropped as the queue was full"),
-        ] {
-            if count > 0 {
-                text += &format!(", {count} {what}");
-            }
+        let mut parts = vec![said!(
+            lang,
+            "lab-hub-sent",
+            "{host} sent {frames} frames",
+            host = &host.0,
+            frames = port.sent.to_string()
+        )];
+        if port.collisions > 0 {
+            parts.push(said!(lang, "lab-hub-collisions", "{count} collisions", count = port.collisions.to_string()));
         }
-        ports.push(text);
+        if port.excessive_collisions > 0 {
+            parts.push(said!(
+                lang,
+                "lab-hub-excessive-collisions",
+                "{count} dropped after 16 collisions",
+                count = port.excessive_collisions.to_string()
+            ));
+        }
+        if port.queue_full > 0 {
+            parts.push(said!(
+                lang,
+                "lab-hub-queue-full",
+                "{count} dropped as the queue was full",
+                count = port.queue_full.to_string()
+            ));
+        }
+        ports.push(parts.join(&said!(lang, "list-comma", ", ")));
     }
-    (!ports.is_empty()).then(|| format!("linerate: on the hub {}", ports.join("; ")))
+    (!ports.is_empty()).then(|| said!(lang, "lab-hub", "linerate: on the hub {ports}", ports = ports.join("; ")))
 }
 
 /// What is to be done in the lab.
@@ -365,7 +388,11 @@ impl LabTask {
         match self.device() {
             // A run that goes on has those that it began with.
             Some(test) if test.wants_tester_limit() && !test.resumes() && bench.device.kind != DeviceKind::None => {
-                say("linerate: first the tester limit, with a cable in the device's place");
+                say(&said!(
+                    language(),
+                    "lab-tester-limit-first",
+                    "linerate: first the tester limit, with a cable in the device's place"
+                ));
                 tester_limits(test, bench.clone(), &self.testers(), cancel).await
             }
             _ => Ok(Vec::new()),
@@ -479,9 +506,9 @@ fn down() -> Result<(), Failure> {
     match linerate_lab::kept().map_err(failure)? {
         Some(kept) => {
             kept.down().map_err(failure)?;
-            say("linerate: the lab is down");
+            say(&said!(language(), "lab-is-down", "linerate: the lab is down"));
         }
-        None => say("linerate: no lab is up"),
+        None => say(&said!(language(), "lab-none-up", "linerate: no lab is up")),
     }
     Ok(())
 }
@@ -513,5 +540,25 @@ pub(super) fn failure(error: LabError) -> Failure {
         | LabError::UnknownHost { .. }
         | LabError::AlreadyKept { .. } => Failure::usage(error),
         _ => Failure::measure(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_of_a_hub_are_listed_with_their_counts() {
+        let sent = HubPortCounts { arrived: 12, sent: 9, collisions: 4, excessive_collisions: 1, ..Default::default() };
+        let counts = BTreeMap::from([("a".into(), sent), ("b".into(), HubPortCounts::default())]);
+        assert_eq!(
+            of_hub(Language::English, &counts).as_deref(),
+            Some("linerate: on the hub a sent 9 frames, 4 collisions, 1 dropped after 16 collisions")
+        );
+        assert_eq!(
+            of_hub(Language::Japanese, &counts).as_deref(),
+            Some("linerate: ハブの計数: a の送信 9 フレーム、衝突 4 回、16 回の衝突による廃棄 1 フレーム")
+        );
+        assert_eq!(of_hub(Language::English, &BTreeMap::new()), None);
     }
 }

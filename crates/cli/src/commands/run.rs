@@ -145,7 +145,7 @@ pub(crate) async fn run(arguments: Arguments, cancel: watch::Receiver<bool>) -> 
         failure.and(&format!("; `linerate run {}{then}` goes on after the runs that are kept", path.display()))
     })?;
     let study = study_file::gathered(&study, &runs, &store)?;
-    show_study(linerate_study::studied(study), arguments.json, arguments.out.as_deref())
+    show_study(study_file::reported(&path, study)?, arguments.json, arguments.out.as_deref())
 }
 
 /// Returns the commands of the file that these runs need, each once, and the commands that undo them.

@@ -6,7 +6,7 @@ mod iperf3;
 use crate::exit::Failure;
 use crate::nfs_service::NfsOptions;
 use crate::options::StorePath;
-use crate::output::{print, say};
+use crate::output::{language, print, say};
 use etcetera::{BaseStrategy as _, base_strategy};
 use linerate_agent::{
     Agent, AgentOptions, AllowedFolders, AllowedInterfaces, AllowedServer, AllowedServers, AllowedUser, Budget,
@@ -22,6 +22,7 @@ use linerate_iperf3::ServiceLimits;
 use linerate_model::{AgentUrl, Duplex, HostName};
 use linerate_observe::{UsableMemory, usable_memory};
 use linerate_oncrpc::RpcService;
+use linerate_report::{Language, said};
 use linerate_store::Store;
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::collections::BTreeMap;
@@ -267,10 +268,12 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     let exposed = !address.is_loopback();
     let name = arguments.name.clone().map_or_else(system_name, HostName);
     if arguments.max_memory.is_none() && usable_memory() == UsableMemory::Unknown {
-        say(&format!(
+        say(&said!(
+            language(),
+            "serve-memory-unknown",
             "linerate: the memory limit of this process cannot be read (is /sys/fs/cgroup missing in a container?): all trials together \
-             may take {}; set it with --max-memory",
-            Budget::MEMORY_OF_UNKNOWN
+             may take {memory}; set it with --max-memory",
+            memory = Budget::MEMORY_OF_UNKNOWN
         ));
     }
     let memory = arguments.max_memory.unwrap_or_else(|| Budget::default().memory);
@@ -338,28 +341,37 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     let announced = arguments.announce.then(|| linerate_discovery::announce(announced_agent)).transpose();
     let announced = announced.map_err(Failure::usage)?;
     if !exposed {
-        say(&loopback_only(address));
+        say(&loopback_only(language(), address));
     } else if stdout().is_terminal() {
-        say("linerate: on the other machine, type:");
+        say(&said!(language(), "serve-type", "linerate: on the other machine, type:"));
     }
     print(&shown(agent.url(), stdout().is_terminal()));
     if let Some(code) = pairing {
-        say(&format!(
-            "linerate: to pair, type there: linerate hosts add NAME --pair {}; the pairing code is {code} (once, within {} minutes)",
-            agent.url().address(),
-            PAIRING_TIME.as_secs() / 60
+        say(&said!(
+            language(),
+            "serve-pair",
+            "linerate: to pair, type there: linerate hosts add NAME --pair {address}; the pairing code is {code} (once, within {minutes} minutes)",
+            address = agent.url().address().to_string(),
+            code = code.to_string(),
+            minutes = PAIRING_TIME.as_secs() / 60
         ));
     }
     if let Some(confined) = agent.confined() {
-        say(&format!("linerate: confined: {confined}"));
+        say(&said!(language(), "serve-confined", "linerate: confined: {confined}", confined = confined.to_string()));
     }
     if iperf3.is_some() && exposed && arguments.allow_peer.is_empty() {
-        say(
-            "linerate: any host that reaches iperf3's port may send traffic from and to this machine; --allow-peer NETWORK narrows it",
-        );
+        say(&said!(
+            language(),
+            "serve-any-iperf3",
+            "linerate: any host that reaches iperf3's port may send traffic from and to this machine; --allow-peer NETWORK narrows it"
+        ));
     }
     if exposed && arguments.allow_peer.is_empty() {
-        say("linerate: any host that has this URL may use the agent; --allow-peer NETWORK narrows it");
+        say(&said!(
+            language(),
+            "serve-any-host",
+            "linerate: any host that has this URL may use the agent; --allow-peer NETWORK narrows it"
+        ));
     }
     // An error here means the sender is gone, and with it the program.
     let _ = cancel.wait_for(|asked| *asked).await;
@@ -454,10 +466,13 @@ fn shown(url: &AgentUrl, is_terminal: bool) -> String {
 }
 
 /// That nobody else can come, and what to do.
-fn loopback_only(address: IpAddr) -> String {
-    format!(
+fn loopback_only(lang: Language, address: IpAddr) -> String {
+    said!(
+        lang,
+        "serve-loopback-only",
         "linerate: ONLY THIS MACHINE can reach this agent: it listens on {address}. Leave --listen out for all addresses, or name one \
-         of the network's"
+         of the network's",
+        address = address.to_string()
     )
 }
 
@@ -485,7 +500,14 @@ fn rpc_service(address: SocketAddr, registered: bool, replies: &Arc<StrangerRepl
         service.register().map_err(Failure::measure)?;
     }
     let (program, address) = (linerate_oncrpc::PROGRAM, service.address());
-    say(&format!("linerate: RPC program {program}, version {} at {address}, TCP and UDP", linerate_oncrpc::VERSION));
+    say(&said!(
+        language(),
+        "serve-rpc",
+        "linerate: RPC program {program}, version {version} at {address}, TCP and UDP",
+        program = program.to_string(),
+        version = linerate_oncrpc::VERSION.to_string(),
+        address = address.to_string()
+    ));
     Ok(service)
 }
 
@@ -569,11 +591,13 @@ mod tests {
 
     #[test]
     fn an_agent_on_loopback_says_so_loudly() {
-        let said = loopback_only(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let said = loopback_only(Language::English, IpAddr::V4(Ipv4Addr::LOCALHOST));
         assert!(
             said.contains("ONLY THIS MACHINE") && said.contains("127.0.0.1") && said.contains("--listen"),
             "{said}"
         );
+        let said = loopback_only(Language::Japanese, IpAddr::V4(Ipv4Addr::LOCALHOST));
+        assert!(said.contains("このマシン") && said.contains("127.0.0.1") && said.contains("--listen"), "{said}");
     }
 
     #[test]

@@ -2,14 +2,13 @@
 
 use super::state::{Point, State, TrialSoFar};
 use linerate_model::{HostName, TaskKind, Transport};
-use linerate_report::{Style as TextStyle, live};
+use linerate_report::{Style as TextStyle, live, said};
 use linerate_units::{BitRate, Nanos, OpRate, Ratio, grouped};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph, Sparkline, SparklineBar};
-use std::borrow::Cow;
 
 /// Below this many columns or rows there is no room for frames.
 const NARROWEST: u16 = 40;
@@ -44,9 +43,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, running: Nanos, text: &
     if heights.latency > 0 {
         frame.render_widget(latency_panel(state, latency), latency);
     }
+    let cpu_title = said!(state.language, "tui-cpu", "CPU, busiest thread");
+    let loss_title = said!(state.language, "tui-loss", "Loss and retransmits");
     let [cpu, loss] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(hosts);
-    frame.render_widget(Paragraph::new(cpu_lines(state, cpu)).block(panel(" CPU, busiest thread ")), cpu);
-    frame.render_widget(Paragraph::new(loss_lines(state)).block(panel(" Loss and retransmits ")), loss);
+    frame.render_widget(Paragraph::new(cpu_lines(state, cpu)).block(panel(&cpu_title)), cpu);
+    frame.render_widget(Paragraph::new(loss_lines(state)).block(panel(&loss_title)), loss);
     frame.render_widget(results_panel(state, results, text), results);
     frame.render_widget(Paragraph::new(foot_line(state)), foot);
 }
@@ -91,12 +92,16 @@ fn small(frame: &mut Frame<'_>, state: &State, running: Nanos) {
 
 /// The trial that runs, and which run of it.
 fn title(state: &State) -> String {
-    let Some(trial) = &state.trial else { return "preparing the first trial".to_owned() };
-    let repeats = match state.repeats() {
-        Some(repeats) => format!("  run {} of {repeats}", trial.repeat),
-        None => format!("  run {}", trial.repeat),
+    let Some(trial) = &state.trial else {
+        return said!(state.language, "tui-preparing", "preparing the first trial");
     };
-    format!("{}{repeats}", trial.name)
+    let repeats = match state.repeats() {
+        Some(repeats) => {
+            said!(state.language, "tui-run-of", "run {run} of {runs}", run = trial.repeat, runs = repeats)
+        }
+        None => said!(state.language, "tui-run", "run {run}", run = trial.repeat),
+    };
+    format!("{}  {repeats}", trial.name)
 }
 
 fn progress_line(state: &State, running: Nanos) -> String {
@@ -113,7 +118,7 @@ fn progress_line_in(state: &State, running: Nanos, columns: usize) -> String {
         parts.push(format!("{:>3.0} %", share * 100.0));
     }
     parts.push(clock(running));
-    parts.extend(state.progress.known.as_ref().map(|known| known.text.clone()));
+    parts.extend(state.progress.known.as_ref().map(|known| state.language.message(known)));
     parts.join("  ")
 }
 
@@ -130,14 +135,20 @@ fn bar(share: f64, columns: usize) -> String {
     format!("{}{}", "\u{2588}".repeat(filled), "\u{2591}".repeat(columns - filled))
 }
 
-fn panel<'a>(title: impl Into<Cow<'a, str>>) -> Block<'a> {
-    Block::bordered().border_style(DIM).title(Span::styled(title, STRONG))
+fn panel(title: &str) -> Block<'static> {
+    Block::bordered().border_style(DIM).title(Span::styled(format!(" {title} "), STRONG))
+}
+
+/// Formats the highest visible value of a panel.
+fn highest(state: &State, value: &str) -> Line<'static> {
+    let text = said!(state.language, "tui-highest", "highest {value}", value = value);
+    Line::from(format!(" {text} ")).right_aligned()
 }
 
 fn rate_panel(state: &State, area: Rect) -> Sparkline<'_> {
-    let mut block = panel(rate_title(state));
+    let mut block = panel(&rate_title(state));
     if let Some(highest) = visible(state, area.width).filter_map(|point| point.rate).reduce(f64::max) {
-        block = block.title(Line::from(format!(" highest {} ", rate_text(state, highest))).right_aligned());
+        block = block.title(self::highest(state, &rate_text(state, highest)));
     }
     course(state, area.width.saturating_sub(BORDER), |point| point.rate.map(|rate| rate as u64))
         .block(block)
@@ -145,14 +156,19 @@ fn rate_panel(state: &State, area: Rect) -> Sparkline<'_> {
 }
 
 fn rate_title(state: &State) -> String {
-    let Some(trial) = &state.trial else { return " Rate ".to_owned() };
-    let Some(latest) = &trial.latest else { return format!(" {} ", live(trial.task).panel) };
-    let mean = match trial.mean() {
-        Some(mean) => format!("  window so far {}", rate_text(state, mean)),
-        None if latest.warmup => "  warm-up".to_owned(),
-        None => String::new(),
-    };
-    format!(" {} {}{mean} ", live(trial.task).panel, current_rate(state, trial))
+    let lang = state.language;
+    let Some(trial) = &state.trial else { return said!(lang, "tui-rate", "Rate") };
+    let title = lang.text(live(trial.task).panel);
+    let Some(latest) = &trial.latest else { return title };
+    let rate = format!("{title} {}", current_rate(state, trial));
+    match trial.mean() {
+        Some(mean) => {
+            let mean = said!(lang, "tui-window-so-far", "window so far {mean}", mean = rate_text(state, mean));
+            format!("{rate}  {mean}")
+        }
+        None if latest.warmup => format!("{rate}  {}", said!(lang, "tui-warm-up", "warm-up")),
+        None => rate,
+    }
 }
 
 fn current_rate(state: &State, trial: &TrialSoFar) -> String {
@@ -171,9 +187,10 @@ fn rate_text(state: &State, rate: f64) -> String {
 
 fn latency_panel(state: &State, area: Rect) -> Sparkline<'_> {
     let now = state.trial.as_ref().and_then(current_latency).unwrap_or_default();
-    let mut block = panel(format!(" Latency {now} "));
+    let title = said!(state.language, "tui-latency", "Latency");
+    let mut block = panel(&format!("{title} {now}"));
     if let Some(highest) = visible(state, area.width).filter_map(|point| point.latency).max() {
-        block = block.title(Line::from(format!(" highest {highest} ")).right_aligned());
+        block = block.title(self::highest(state, &highest.to_string()));
     }
     course(state, area.width.saturating_sub(BORDER), |point| point.latency.map(Nanos::get)).block(block).style(LATENCY)
 }
@@ -226,6 +243,7 @@ fn cpu_lines(state: &State, area: Rect) -> Vec<Line<'static>> {
 
 /// What was lost or retransmitted in this attempt, and by place in the runs before it.
 fn loss_lines(state: &State) -> Vec<Line<'static>> {
+    let lang = state.language;
     let Some(trial) = &state.trial else { return Vec::new() };
     let line = |name: &str, count: u64| {
         let style = if count > 0 { ALARM } else { Style::new() };
@@ -233,17 +251,28 @@ fn loss_lines(state: &State) -> Vec<Line<'static>> {
     };
     let mut lines = Vec::new();
     match (trial.task, trial.transport) {
-        (TaskKind::Stream, Some(Transport::Udp)) => lines.push(line("datagrams lost in this run", trial.lost)),
+        (TaskKind::Stream, Some(Transport::Udp)) => {
+            let name = said!(lang, "tui-lost", "datagrams lost in this run");
+            lines.push(line(&name, trial.lost));
+        }
         (TaskKind::Stream | TaskKind::Transact, Some(Transport::Tcp)) | (TaskKind::Rpc | TaskKind::Nfs, Some(_)) => {
-            lines.push(line("retransmits in this run", trial.retransmits))
+            let name = said!(lang, "tui-retransmits", "retransmits in this run");
+            lines.push(line(&name, trial.retransmits));
         }
         _ => lines.push(Line::raw(UNKNOWN)),
     }
     if let Some(loss) = state.loss_before() {
         let share = Ratio { part: loss.lost, of: loss.of };
-        lines.push(Line::raw(format!("runs before: {} of {} ({share})", grouped(loss.lost), grouped(loss.of))));
+        lines.push(Line::raw(said!(
+            lang,
+            "tui-lost-before",
+            "runs before: {lost} of {sent} ({share})",
+            lost = loss.lost,
+            sent = loss.of,
+            share = share.to_string()
+        )));
         let places = loss.places.named().into_iter().filter(|(_, count)| *count > 0);
-        lines.extend(places.map(|(place, count)| line(&format!("  {}", place.english), count)));
+        lines.extend(places.map(|(place, count)| line(&format!("  {}", lang.text(place)), count)));
     }
     lines
 }
@@ -255,20 +284,26 @@ fn results_panel(state: &State, area: Rect, text: &TextStyle) -> Paragraph<'stat
     // The results of trials that run now stand last.
     let shown: Vec<Line<'_>> =
         state.results.iter().skip(all.saturating_sub(rows)).map(|line| Line::raw(line.text(&look))).collect();
-    let title =
-        if all > rows { format!(" Results so far: last {rows} of {all} ") } else { " Results so far ".to_owned() };
-    let block = panel(title);
+    let title = if all > rows {
+        said!(state.language, "tui-last-results", "Results so far: last {shown} of {all}", shown = rows, all = all)
+    } else {
+        said!(state.language, "tui-results", "Results so far")
+    };
+    let block = panel(&title);
     if shown.is_empty() {
-        return Paragraph::new("  known when the first run has ended").style(DIM).block(block);
+        let text = said!(state.language, "tui-no-result", "known when the first run has ended");
+        return Paragraph::new(format!("  {text}")).style(DIM).block(block);
     }
     Paragraph::new(shown).block(block)
 }
 
 fn foot_line(state: &State) -> Line<'static> {
     if state.stopping {
-        Line::styled("stopping: what was measured is kept; Ctrl-C stops at once", ALARM)
+        let text = said!(state.language, "tui-stopping", "stopping: what was measured is kept; Ctrl-C stops at once");
+        Line::styled(text, ALARM)
     } else if state.notice.is_empty() {
-        Line::styled("q, Esc or Ctrl-C: stop, and print what was measured", DIM)
+        let text = said!(state.language, "tui-keys", "q, Esc or Ctrl-C: stop, and print what was measured");
+        Line::styled(text, DIM)
     } else {
         Line::raw(state.notice.clone())
     }

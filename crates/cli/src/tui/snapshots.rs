@@ -26,9 +26,20 @@ fn record(name: &str, ended: usize) -> (Record, Trial) {
 
 /// The run called `name` when `ended` attempts have been made and the next has gone on for `intervals` of 200 ms.
 fn running(name: &str, ended: usize, intervals: u64, report: impl Fn(u64) -> IntervalReport) -> State {
+    running_in(Language::English, name, ended, intervals, report)
+}
+
+/// The same, in a language.
+fn running_in(
+    language: Language,
+    name: &str,
+    ended: usize,
+    intervals: u64,
+    report: impl Fn(u64) -> IntervalReport,
+) -> State {
     let (mut record, trial) = record(name, ended);
     let attempts = std::mem::take(&mut record.trials);
-    let mut state = State::new(record, Language::English);
+    let mut state = State::new(record, language);
     let at_most = Some(attempts.len().max(2) * 2);
     for (done, attempt) in attempts.into_iter().enumerate() {
         begin(&mut state, &attempt.trial, Progress { done, at_most, known: None });
@@ -87,7 +98,7 @@ fn transactions(at: u64) -> IntervalReport {
 /// The display of `state` on a terminal of that size, a minute and five seconds after the run began.
 fn shown(state: &State, columns: u16, rows: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a terminal in memory");
-    let style = Style { width: 100, colour: false, unicode: true, language: Language::English };
+    let style = Style { width: 100, colour: false, unicode: true, language: state.language };
     terminal.draw(|frame| draw(frame, state, Nanos::from_secs(65), &style)).expect("drawn in memory");
     terminal.backend().to_string()
 }
@@ -134,6 +145,37 @@ fn a_run_that_is_stopped_says_so_and_one_that_is_repeated_why() {
     assert!(shown(&state, 80, 24).contains("udp 512 is measured again: another program took 50 % of a core"));
     state.stopping = true;
     assert!(shown(&state, 80, 24).contains("stopping: what was measured is kept"));
+}
+
+/// Returns the display in Japanese, without the remarks about wide characters that the terminal in memory adds.
+fn shown_in_japanese(state: &State) -> String {
+    let display = shown(state, 80, 24);
+    display.lines().filter_map(|line| line.split('"').nth(1)).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the words of letters in a display, without those of names and units.
+fn english_words(shown: &str) -> Vec<&str> {
+    let is_letter = |c: char| c.is_ascii_alphabetic();
+    let words = shown.split(|c: char| !is_letter(c)).filter(|word| word.len() > 1);
+    words
+        .filter(|word| !["CPU", "Mbit", "ms", "us", "srtt", "tcp", "udp", "Esc", "Ctrl", "NIC"].contains(word))
+        .collect()
+}
+
+#[test]
+fn the_display_is_in_the_readers_language() {
+    let state = running_in(Language::Japanese, "stream-udp", 4, 8, udp);
+    let display = shown_in_japanese(&state);
+    check("tui", "udp-ja-80x24", &display);
+    assert_eq!(english_words(&display), Vec::<&str>::new(), "{display}");
+    let (record, _) = record("stream-tcp", 0);
+    let mut state = State::new(record, Language::Japanese);
+    state.preparing(&"b".into(), Some(Preparation::MakingFiles));
+    let display = shown_in_japanese(&state);
+    assert!(display.contains("b: "), "{display}");
+    assert_eq!(english_words(&display), Vec::<&str>::new(), "{display}");
+    state.stopping = true;
+    assert_eq!(english_words(&shown_in_japanese(&state)), Vec::<&str>::new());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use linerate_model::{
     TrialResult, TrialState,
 };
 use linerate_report::overview::{Line, lines};
-use linerate_report::{Language, LiveRate, live};
+use linerate_report::{Language, LiveRate, live, said};
 use linerate_units::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,7 +18,7 @@ const POINTS: usize = 1_000;
 pub(super) struct State {
     /// The hosts, the plan, and the attempts that have ended.
     record: Record,
-    language: Language,
+    pub(super) language: Language,
     /// The attempt that runs, or that ran last.
     pub(super) trial: Option<TrialSoFar>,
     /// How far the run was when that attempt began.
@@ -107,14 +107,27 @@ impl State {
             StreamEvent::Trial { name, state, reason, .. } => {
                 let reason = reason.as_deref().unwrap_or_default();
                 match state {
-                    TrialState::Spoilt => self.notice = format!("{name} is measured again: {reason}"),
-                    TrialState::Failed => self.notice = format!("{name} failed: {reason}"),
+                    TrialState::Spoilt => {
+                        self.notice = said!(
+                            self.language,
+                            "tui-spoilt",
+                            "{name} is measured again: {reason}",
+                            name = name,
+                            reason = reason
+                        );
+                    }
+                    TrialState::Failed => {
+                        self.notice =
+                            said!(self.language, "tui-failed", "{name} failed: {reason}", name = name, reason = reason);
+                    }
                     TrialState::Begins | TrialState::Counted => {}
                 }
             }
             StreamEvent::Interval(report) => self.interval(report),
-            StreamEvent::End { state: EndState::Finished, .. } => "the run has ended".clone_into(&mut self.notice),
-            StreamEvent::End { .. } => "the run ended early".clone_into(&mut self.notice),
+            StreamEvent::End { state: EndState::Finished, .. } => {
+                self.notice = said!(self.language, "tui-ended", "the run has ended");
+            }
+            StreamEvent::End { .. } => self.notice = said!(self.language, "tui-ended-early", "the run ended early"),
             // The record has the hosts, and its results are summed up after each attempt.
             StreamEvent::Start { .. }
             | StreamEvent::Host { .. }
@@ -132,7 +145,7 @@ impl State {
 
     /// Says what a host makes before the load begins.
     pub(super) fn preparing(&mut self, host: &HostName, doing: Option<Preparation>) {
-        self.notice = doing.map(|doing| format!("{host}: {doing}")).unwrap_or_default();
+        self.notice = doing.map(|doing| format!("{host}: {}", self.language.text(doing.text()))).unwrap_or_default();
     }
 
     /// The share of the run that is done, from 0 to 1; none where its length is not known.

@@ -66,17 +66,37 @@ pub fn linked_html<'a>(
             @for one in &document.sections { (section(lang, one)) }
         },
         footer: html! {
-            (said!(lang, "html-written-by", "Written by linerate {version}.", version = version)) " "
-            @if abridged {
-                (said!(lang, "html-figures-embedded", "The figures are embedded in this file; nothing is fetched from elsewhere.")) " " (said!(lang, "html-trials-left-out", "Its trials are not in this file: `linerate report {id} --format json` has them.", id = shell_word(&name)))
-            } @else {
-                (said!(lang, "html-record-embedded", "The record is embedded in this file; nothing is fetched from elsewhere."))
-            }
+            (wording::in_a_row(&footer(lang, &version, &name, abridged)))
         },
         downloads: None,
         carried,
     }
     .page()
+}
+
+/// Returns the sentences at the end of the page.
+fn footer(lang: Language, version: &str, name: &str, abridged: bool) -> Vec<String> {
+    let mut sentences = vec![said!(lang, "html-written-by", "Written by linerate {version}.", version = version)];
+    if abridged {
+        sentences.push(said!(
+            lang,
+            "html-figures-embedded",
+            "The figures are embedded in this file; nothing is fetched from elsewhere."
+        ));
+        sentences.push(said!(
+            lang,
+            "html-trials-left-out",
+            "Its trials are not in this file: `linerate report {id} --format json` has them.",
+            id = shell_word(name)
+        ));
+    } else {
+        sentences.push(said!(
+            lang,
+            "html-record-embedded",
+            "The record is embedded in this file; nothing is fetched from elsewhere."
+        ));
+    }
+    sentences
 }
 
 /// The style sheet of the page.

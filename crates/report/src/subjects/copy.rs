@@ -32,7 +32,7 @@ const COPIED: LiveChart = LiveChart {
 
 const LIVE: Live = Live::new(
     LiveRate::Files,
-    "Copied",
+    text!("live-panel-copied", "Copied"),
     &[LiveColumn::Files, LiveColumn::Copied, LiveColumn::Rate, LiveColumn::AllFiles],
     &[COPIED, live::RETRANSMITS],
 );

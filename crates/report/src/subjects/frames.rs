@@ -23,7 +23,7 @@ pub(crate) struct Frames;
 /// Display of running trials of frames, device tests included.
 pub(crate) const LIVE: Live = Live::new(
     LiveRate::Frames,
-    "Frames sent",
+    text!("live-panel-frames", "Frames sent"),
     &[LiveColumn::Frames, LiveColumn::FrameRate, LiveColumn::SentRate, LiveColumn::ReceivedRate],
     &[FRAMES],
 );

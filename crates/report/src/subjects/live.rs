@@ -80,7 +80,7 @@ pub struct Live {
     /// Quantity of its rate.
     pub rate: LiveRate,
     /// Title of the panel of its rate.
-    pub panel: &'static str,
+    pub panel: &'static Text,
     /// Columns of its lines, without the interval and the busiest thread.
     columns: &'static [LiveColumn],
     /// Columns over UDP.
@@ -97,7 +97,7 @@ impl Live {
     /// Returns what a task shows over every transport.
     pub(crate) const fn new(
         rate: LiveRate,
-        panel: &'static str,
+        panel: &'static Text,
         columns: &'static [LiveColumn],
         charts: &'static [LiveChart],
     ) -> Self {

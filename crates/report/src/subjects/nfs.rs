@@ -24,8 +24,13 @@ use linerate_model::{
 /// Operations of NFS.
 pub(crate) struct Nfs;
 
-const LIVE: Live = Live::new(LiveRate::Requests, "Operations", COLUMNS_WHILE_RUNNING, &[OPERATIONS, live::RETRANSMITS])
-    .over_udp(COLUMNS_WHILE_RUNNING, &[OPERATIONS, live::SENT_AGAIN]);
+const LIVE: Live = Live::new(
+    LiveRate::Requests,
+    text!("live-panel-operations", "Operations"),
+    COLUMNS_WHILE_RUNNING,
+    &[OPERATIONS, live::RETRANSMITS],
+)
+.over_udp(COLUMNS_WHILE_RUNNING, &[OPERATIONS, live::SENT_AGAIN]);
 
 const OPERATIONS: LiveChart = live::operations(text!("over-time-operations", "operations"));
 

@@ -18,7 +18,7 @@ pub(crate) struct Transact;
 
 const LIVE: Live = Live::new(
     LiveRate::Requests,
-    "Transactions",
+    text!("live-panel-transactions", "Transactions"),
     &[LiveColumn::Transactions, LiveColumn::P50, LiveColumn::P99, LiveColumn::Retransmits],
     CHARTS,
 )

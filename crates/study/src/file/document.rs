@@ -66,7 +66,7 @@ impl Imported {
 /// The text that errors refer to.
 pub(super) struct Source<'a> {
     pub(super) file: &'a str,
-    text: &'a str,
+    pub(super) text: &'a str,
 }
 
 impl Source<'_> {
@@ -230,6 +230,9 @@ impl Document {
             comparisons,
             conclusions,
             cells: Vec::new(),
+            design: None,
+            notes: Vec::new(),
+            translation: None,
         };
         Ok(match reading {
             Reading::Data(data) => {

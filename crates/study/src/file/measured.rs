@@ -5,9 +5,10 @@ use super::document::Source;
 use super::order::Slot;
 use super::run::Template;
 use super::tests_of::Tests;
-use crate::study::{Study, StudyCell};
+use crate::study::{Design, Study, StudyCell};
 use linerate_method::{Metric, NoOneValue};
-use linerate_model::{CaveatKind, Firmness, Record, RecordId, StudyRun};
+use linerate_model::{CaveatKind, Firmness, Message, MessageValue, Record, RecordId, StudyRun, message};
+use linerate_report::Language;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
@@ -22,8 +23,7 @@ pub struct Measured {
     pub(super) tests: Vec<NamedTest>,
     /// Runs, in their order.
     pub(super) order: Vec<Slot>,
-    /// The order as sentences.
-    pub(super) design: String,
+    pub(super) design: Design,
 }
 
 /// The metric of a measure, and the test that gives it.
@@ -230,12 +230,20 @@ impl Measured {
             measured.extend(tests.into_iter().flatten().map(|(_, record)| record));
         }
         if measured.len() < runs.len() {
-            let caveat = format!("{} of {} runs are measured; `linerate run` goes on", measured.len(), runs.len());
-            study.caveats.push(caveat);
+            study.notes.push(message!(
+                "study-note-missing",
+                "{done} of {runs} runs are measured; `linerate run` goes on.",
+                done = MessageValue::Count(measured.len() as u64),
+                runs = MessageValue::Count(runs.len() as u64)
+            ));
         }
-        study.caveats.extend(firmness_caveat(&study));
-        study.caveats.extend(caveats(&measured));
-        study.method = format!("{} {}", study.method.trim_end(), self.design);
+        let not_firm = firmness_caveat(&study);
+        study.notes.extend(not_firm);
+        study.notes.extend(caveats(&measured));
+        let notes: Vec<String> = study.notes.iter().map(|note| note.text.clone()).collect();
+        study.caveats.extend(notes);
+        study.method = format!("{} {}", study.method.trim_end(), self.design.text(Language::English, &study.factors));
+        study.design = Some(self.design.clone());
         Ok(study)
     }
 
@@ -343,26 +351,29 @@ impl<'a> Kept<'a> {
 type Repeats<'a> = Vec<(u32, &'a Record)>;
 
 /// Returns a caveat that counts the results that are not firm; `None` if all are firm.
-fn firmness_caveat(study: &Study) -> Option<String> {
+fn firmness_caveat(study: &Study) -> Option<Message> {
     let mut results = 0;
     let mut open = 0;
     for cell in &study.cells {
         for measure in (0..cell.values.len()).filter(|measure| !cell.values[*measure].is_empty()) {
             results += 1;
-            open += usize::from(!cell.firmness_of(measure).is_firm());
+            open += u64::from(!cell.firmness_of(measure).is_firm());
         }
     }
     (open > 0).then(|| {
-        format!(
+        message!(
+            "study-note-not-firm",
             "{open} of {results} results are not firm: the tester did not offer the load that was to decide. Rates among them are lower \
-             bounds. They take part in no finding, but that a lower bound may be ahead of another result."
+             bounds. They take part in no finding, but that a lower bound may be ahead of another result.",
+            open = MessageValue::Count(open),
+            results = MessageValue::Count(results)
         )
     })
 }
 
 /// Returns the caveats of the records and of their results, each kind once: its count, and the text of the first.
-fn caveats(records: &[&Record]) -> Vec<String> {
-    let mut kinds: BTreeMap<CaveatKind, (usize, &str)> = BTreeMap::new();
+fn caveats(records: &[&Record]) -> Vec<Message> {
+    let mut kinds: BTreeMap<CaveatKind, (u64, &Message)> = BTreeMap::new();
     for record in records {
         let of_results = record.results.iter().flat_map(|result| &result.caveats);
         let mut caveats: Vec<_> = record.caveats.iter().chain(of_results).collect();
@@ -374,6 +385,15 @@ fn caveats(records: &[&Record]) -> Vec<String> {
             kinds.entry(caveat.kind).or_insert((0, &caveat.text)).0 += 1;
         }
     }
-    let all = records.len();
-    kinds.into_values().map(|(count, text)| format!("In {count} of {all} runs: {text}")).collect()
+    let mut notes = Vec::new();
+    for (count, text) in kinds.into_values() {
+        notes.push(message!(
+            "study-note-of-runs",
+            "In {count} of {runs} runs: {caveat}",
+            count = MessageValue::Count(count),
+            runs = MessageValue::Count(records.len() as u64),
+            caveat = text.clone()
+        ));
+    }
+    notes
 }

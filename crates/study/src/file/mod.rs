@@ -12,6 +12,7 @@ mod order;
 mod run;
 mod table;
 mod tests_of;
+mod translation;
 mod without;
 
 pub use document::{Imported, StudyFile};

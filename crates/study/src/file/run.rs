@@ -6,7 +6,7 @@ use super::measured::{Gathered, HostCommand, Measured, NamedTest, Set, Setting};
 use super::order::{Order, Uses, order};
 use super::tests_of::{TestOf, Tests};
 use super::without::Without;
-use crate::study::Study;
+use crate::study::{Design, Study};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -149,8 +149,14 @@ impl RunEntry {
             let problem = "leaves no cell to measure; expected some combination of levels to be left".to_owned();
             return Err(source.fault(&last.at, "without", problem));
         }
-        let built = uses.iter().flat_map(|uses| &uses.built).copied().collect();
-        let design = design(&study, &built, &persons, repeats, self.order, self.seed);
+        let built =
+            uses.iter().flat_map(|uses| &uses.built).copied().collect::<BTreeSet<usize>>().into_iter().collect();
+        let design = Design {
+            repeats,
+            seed: matches!(self.order, Order::Random).then_some(self.seed),
+            built,
+            set_by_person: persons.into_iter().collect(),
+        };
         let measured = Measured { study, settings, metrics, tests: named, order, design };
         measured.check(source, tests)?;
         Ok(measured)
@@ -168,40 +174,6 @@ impl NamedTest {
         let varied = &(&varied - persons) - &built;
         Uses { lab, built, varied }
     }
-}
-
-/// Describes the order in sentences.
-fn design(
-    study: &Study,
-    built: &BTreeSet<usize>,
-    persons: &BTreeSet<usize>,
-    repeats: u32,
-    order: Order,
-    seed: u64,
-) -> String {
-    let named = |factors: &BTreeSet<usize>| {
-        let of = factors.iter().map(|factor| &study.factors[*factor]).filter(|factor| factor.levels.len() > 1);
-        of.map(|factor| factor.title.clone()).collect::<Vec<_>>().join(" and ")
-    };
-    let times = if repeats == 1 { "once".to_owned() } else { format!("{repeats} times") };
-    let mut said = match order {
-        Order::Random if repeats == 1 => format!("Each cell was measured once, in an order by chance (seed {seed})."),
-        Order::Random => format!(
-            "Each cell was measured {times}, in blocks that hold each cell once in an order by chance (seed {seed})."
-        ),
-        Order::Listed => format!("Each cell was measured {times}, in the order of the levels."),
-    };
-    let (lab, person) = (named(built), named(persons));
-    if !lab.is_empty() {
-        said.push_str(&format!(" For each state of {lab} the lab was built anew once in a block."));
-    }
-    if !person.is_empty() {
-        said.push_str(&format!(
-            " A person set {person}, each state once for all its repeats (a split-plot design): the spread of the repeats does not \
-             hold what setting it again would change."
-        ));
-    }
-    said
 }
 
 /// Words with places for the levels of factors.

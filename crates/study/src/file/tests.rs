@@ -3,6 +3,7 @@
 use super::{Imported, StudyError, StudyFile};
 use crate::study::Study;
 use linerate_model::{Medium, Transport};
+use linerate_report::Language;
 use linerate_units::BitRate;
 use proptest::prelude::*;
 use std::path::Path;
@@ -245,4 +246,71 @@ proptest! {
             }
         }
     }
+}
+
+const TEXTS: &str = "\
+title = '2 本のリンク'
+method = '1 本のストリーム。'
+currency = '円'
+caveats = []
+
+[factors.link]
+title = 'リンク'
+levels = { slow = '低速', fast = '高速' }
+
+[measures]
+mbps = 'スループット'
+";
+
+fn translated(texts: &str) -> Result<Study, StudyError> {
+    let study = read(STUDY, DATA).expect("a good study");
+    study.translated(Language::Japanese, Path::new("studies/links.ja.toml"), texts)
+}
+
+#[test]
+fn a_translation_is_read_and_used() {
+    let study = translated(TEXTS).expect("good texts");
+    let japanese = study.in_language(Language::Japanese);
+    assert_eq!((japanese.title.as_str(), japanese.currency.as_deref()), ("2 本のリンク", Some("円")));
+    assert_eq!(japanese.about, "（英語）Which is faster?", "a text without a translation is marked");
+    assert_eq!(japanese.factors[0].levels[1].name, "高速");
+    assert_eq!(japanese.factors[1].title, "cpu mhz", "a name without a translation stands as it is");
+    assert_eq!(japanese.measures[0].title, "スループット");
+    assert_eq!(
+        *study.in_language(Language::English),
+        read(STUDY, DATA).map(|plain| Study { translation: study.translation.clone(), ..plain }).expect("a good study")
+    );
+}
+
+#[test]
+fn errors_in_a_translation_name_field_and_line() {
+    for (from, to, parts) in [
+        ("title = '2", "titel = '2", ["line 1", "unknown field `titel`", "expected one of `title`"]),
+        ("method = ", "method = 1 #", ["line 2", "invalid type: integer", "expected a string"]),
+        ("currency = '円'", "question = 'どちらが速いか？'", ["line 3", "`question`", "the study does not have"]),
+        ("caveats = []", "caveats = ['x']", ["line 4", "`caveats`", "has 1 texts; expected 0"]),
+        ("[factors.link]", "[factors.links]", ["line 6", "`links` is no factor", "`link`, `cpu_mhz`"]),
+        ("title = 'リンク'", "unit = 'm'", ["line 7", "`unit`", "the study does not have"]),
+        ("slow = ", "slower = ", ["line 8", "`slower` is no level", "`slow`, `fast`"]),
+        ("'高速'", "'低速'", ["line 8", "`低速` stands twice", "`levels`"]),
+        ("mbps = ", "bps = ", ["line 11", "`bps` is no measure", "`mbps`"]),
+    ] {
+        assert!(TEXTS.contains(from), "{from}");
+        let error = translated(&TEXTS.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(error.starts_with("studies/links.ja.toml"), "{error}");
+        assert!(parts.iter().all(|part| error.contains(part)), "{to}: {error}");
+    }
+}
+
+/// The example of docs/languages.md goes with the example of docs/studies.md.
+#[test]
+fn the_documented_translation_is_read() {
+    let example = |page: &'static str| {
+        page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example")
+    };
+    let toml = example(include_str!("../../../../docs/studies.md"));
+    let study = read(toml, "link,cpu_mhz,mbps\nold,500,90\nnew,,800\n").expect("the example is well-formed");
+    let texts = example(include_str!("../../../../docs/languages.md"));
+    let study = study.translated(Language::Japanese, Path::new("links.ja.toml"), texts).expect("it fits");
+    assert!(study.translation.is_some());
 }

@@ -1,7 +1,7 @@
 //! Rates above what their medium can carry: the layers that they cannot count, and those that they may.
 
 use super::data::Data;
-use super::words::{either, listed, some_of};
+use super::words::{either, listed, some_of, with_semicolons};
 use super::{bound, finding};
 use crate::finding::{Finding, FindingKind};
 use linerate_model::{Layer, MeasureUnit, Transport};
@@ -200,6 +200,6 @@ fn within(data: &Data<'_>, measure: usize, cells: &[usize]) -> Option<Finding> {
         .iter()
         .map(|(bytes, low, high, payload)| at(*bytes, range(data.lang, *low, *high, unit), *payload))
         .collect();
-    let evidence = bound(sentence(&each.join("; ")));
+    let evidence = bound(sentence(&with_semicolons(data.lang, &each)));
     Some(finding(FindingKind::WithinLimit, text, vec![evidence]))
 }

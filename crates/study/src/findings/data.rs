@@ -1,5 +1,6 @@
 //! A study as the rules see it: medians, limits, and cells that agree in all but one factor.
 
+use super::words::with_commas;
 use crate::study::{CellLimit, Conditions, Factor, FactorOf, Level, Measure, StatedAs, StatedValue, Study, StudyCell};
 use linerate_method::statistics::{Holm, Tested};
 use linerate_model::{Firmness, Known, Layer, MeasureUnit, Medium, Transport};
@@ -356,7 +357,7 @@ impl<'a> Data<'a> {
                 names.push(self.name_of(factor, *level));
             }
         }
-        names.join(", ")
+        with_commas(self.lang, &names)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Results that come near what their medium can carry.
 
 use super::data::Data;
-use super::words::{either, share};
+use super::words::{either, share, with_semicolons};
 use super::{bound, finding};
 use crate::finding::{Evidence, Finding, FindingKind};
 use crate::study::CellLimit;
@@ -82,7 +82,7 @@ fn of_limit(data: &Data<'_>, measure: usize, limit: CellLimit, as_good: &[usize]
         }
     };
     let mtu = path.mtu.unwrap_or(medium.mtu());
-    let names = as_good.iter().map(|cell| data.cell_name(*cell, &[])).collect::<Vec<_>>().join("; ");
+    let names = with_semicolons(data.lang, &as_good.iter().map(|cell| data.cell_name(*cell, &[])).collect::<Vec<_>>());
     let text = said!(
         data.lang,
         "findings-limit-share-is-of",

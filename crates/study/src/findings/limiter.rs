@@ -2,7 +2,7 @@
 
 use super::data::{Data, Group};
 use super::growth::{Course, FULL, courses};
-use super::words::{listed, p_value, share, some_of};
+use super::words::{listed, p_value, share, some_of, with_commas};
 use super::{bound, finding, test};
 use crate::finding::{Evidence, Finding, FindingKind};
 use crate::study::{CellLimit, FactorOf};
@@ -330,7 +330,7 @@ fn described(data: &Data<'_>, group: &Group, cells: &[usize]) -> String {
     let is_named = shared.iter().all(|(_, levels)| levels.iter().all(Option::is_some));
     if is_block && is_named && cells.len() > 1 {
         let names: Vec<String> = shared.iter().map(|(factor, levels)| names_of(data, *factor, levels)).collect();
-        return names.join(", ");
+        return with_commas(data.lang, &names);
     }
     if cells.len() <= MOST_NAMED {
         let but: Vec<usize> = by.into_iter().collect();

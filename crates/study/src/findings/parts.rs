@@ -1,7 +1,7 @@
 //! Two measures of the same thing's capacity: near each other, one part limits both; far apart, different parts do.
 
 use super::data::Data;
-use super::words::{p_value, times, times_range};
+use super::words::{p_value, times, times_range, with_semicolons};
 use super::{bound, finding, test};
 use crate::finding::{Evidence, Finding, FindingKind};
 use crate::study::MeasurePair;
@@ -77,7 +77,7 @@ fn of_comparison(data: &Data<'_>, comparison: &MeasurePair) -> Vec<Finding> {
                 times = times(data.lang, *apart)
             )
         });
-        each.collect::<Vec<_>>().join("; ")
+        with_semicolons(data.lang, &each.collect::<Vec<_>>())
     };
     let (one, other) = (&data.study.measures[first].title, &data.study.measures[second].title);
     let of_kind = |kind: &Kind| {

@@ -3,7 +3,7 @@
 use super::data::{Data, Pair};
 use super::rank_sum::RankSum;
 use super::ranking::{Ahead, Match, blocks, rank_sum_test_of, repeats_note, sign_test_of};
-use super::words::{money, p_value, times, times_range};
+use super::words::{money, p_value, times, times_range, with_semicolons};
 use super::{bound, finding, sign_tested, test};
 use crate::finding::{Evidence, Finding, FindingKind};
 use crate::study::Price;
@@ -71,7 +71,7 @@ fn does_not_pay(lang: Language, judged: &[&Judged]) -> Option<String> {
         costs = why.costs,
         cheap = why.cheap
     );
-    Some(in_a_row(&[text, sentence(&each.join("; "))]))
+    Some(in_a_row(&[text, sentence(&with_semicolons(lang, &each))]))
 }
 
 /// What is said of a dear level for one transport.

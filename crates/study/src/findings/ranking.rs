@@ -2,7 +2,7 @@
 
 use super::data::{Data, Group, Pair};
 use super::rank_sum::{Block, RankSum};
-use super::words::{listed, multiple, p_value};
+use super::words::{listed, multiple, p_value, with_semicolons};
 use super::{bound, finding, sign_tested, test};
 use crate::finding::{Evidence, Finding, FindingKind};
 use linerate_method::statistics::{Holm, SIGNIFICANT, Tested, median};
@@ -671,5 +671,5 @@ fn some_ahead(data: &Data<'_>, measure: usize, factor: usize, matches: &[&Match]
             "{title} by {factor}, where one is surely lower: {clauses}. No order of all of them is shown."
         ),
     );
-    Some(said!(data.lang, key, title = title, factor = named, clauses = clauses.join("; ")))
+    Some(said!(data.lang, key, title = title, factor = named, clauses = with_semicolons(data.lang, &clauses)))
 }

@@ -3,7 +3,7 @@
 use super::data::{Data, Group};
 use super::growth::FULL;
 use super::limiter::{IDLE, on};
-use super::words::{listed, share};
+use super::words::{listed, share, with_semicolons};
 use super::{bound, finding};
 use crate::finding::{Finding, FindingKind};
 use crate::study::{StatedAs, StatedValue};
@@ -103,7 +103,7 @@ fn near_the_limit(data: &Data<'_>, measure: usize, group: &Group) -> Option<Find
         "Near is {near} of the limit or more, far below is less than {far} of it. {each}.",
         near = share(NEAR),
         far = share(IDLE),
-        each = limits.join("; ")
+        each = with_semicolons(data.lang, &limits)
     );
     Some(finding(FindingKind::Stated, sentence(&text), vec![bound(evidence)]))
 }
@@ -142,7 +142,7 @@ fn ratios(data: &Data<'_>, measure: usize) -> Option<Finding> {
     };
     let clauses: Vec<String> = (0..data.study.cells.len()).filter_map(clause).collect();
     let (first, title) = (clauses.first()?, &data.study.measures[measure].title);
-    let each = if clauses.len() == 1 { first.clone() } else { clauses.join("; ") };
+    let each = if clauses.len() == 1 { first.clone() } else { with_semicolons(data.lang, &clauses) };
     let text = said!(data.lang, "findings-stated-ratios", "{title}: {each}.", title = title, each = each);
     let evidence =
         bound(said!(data.lang, "findings-stated-only-the-ratio", "The source states the ratio and not its parts."));
@@ -179,7 +179,7 @@ fn above(
     }
     let (high, low) = (data.name_of(factor, high), data.name_of(factor, low));
     let title = &data.study.measures[measure].title;
-    let clauses = clauses.join("; ");
+    let clauses = with_semicolons(data.lang, &clauses);
     let mut text = if others.is_empty() {
         said!(
             data.lang,
@@ -268,7 +268,7 @@ fn far_below_the_limit(data: &Data<'_>, measure: usize) -> Option<Finding> {
         "findings-stated-not-the-wire",
         "Something other than the wire limits {title} with {names}: at most {most} of what it can carry.",
         title = data.study.measures[measure].title,
-        names = names.join("; "),
+        names = with_semicolons(data.lang, &names),
         most = share(most)
     );
     let each = cells.iter().filter_map(|(cell, _, limit)| {

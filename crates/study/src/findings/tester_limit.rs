@@ -1,7 +1,7 @@
 //! Results compared with the tester limit: a result that reaches it does not measure the device.
 
 use super::data::Data;
-use super::words::{listed, p_value, share};
+use super::words::{listed, p_value, share, with_semicolons};
 use super::{bound, finding, sign_tested, test};
 use crate::finding::{Finding, FindingKind};
 use linerate_method::statistics::{SIGNIFICANT, Tested};
@@ -88,7 +88,7 @@ impl Compared {
             below,
             all: pairs.len(),
             p: sign_tested(above, below).p,
-            said: said.join("; "),
+            said: with_semicolons(data.lang, &said),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! A faster medium that brings little.
 
 use super::data::{Data, Pair};
-use super::words::{listed, times, times_range};
+use super::words::{listed, times, times_range, with_semicolons};
 use super::{bound, finding};
 use crate::finding::{Finding, FindingKind};
 use linerate_report::parts::values::{extremes, value};
@@ -88,7 +88,7 @@ impl Upgrade {
                     name = name
                 )
             };
-            pairs.iter().map(clause).collect::<Vec<_>>().join("; ")
+            with_semicolons(data.lang, &pairs.iter().map(clause).collect::<Vec<_>>())
         } else {
             times_range(data.lang, least, most)
         };
@@ -124,7 +124,7 @@ impl Upgrade {
                 )
             })
             .collect();
-        let each = each.join("; ");
+        let each = with_semicolons(data.lang, &each);
         let evidence = match pairs.len() {
             1 => said!(
                 data.lang,

@@ -11,6 +11,16 @@ pub(super) fn listed(lang: Language, names: &[String]) -> String {
     wording::listed(lang, names)
 }
 
+/// Joins names that stand for one thing, such as the levels of a cell: `a, b`.
+pub(crate) fn with_commas(lang: Language, names: &[String]) -> String {
+    names.join(&said!(lang, "list-comma", ", "))
+}
+
+/// Joins clauses that may hold commas: `a, b: 1; c, d: 2`.
+pub(crate) fn with_semicolons(lang: Language, clauses: &[String]) -> String {
+    clauses.join(&said!(lang, "list-semicolon", "; "))
+}
+
 /// Formats alternatives: `a or b`.
 pub(super) fn either(lang: Language, names: &[String]) -> String {
     names.join(&said!(lang, "findings-words-or", " or "))
@@ -18,7 +28,7 @@ pub(super) fn either(lang: Language, names: &[String]) -> String {
 
 /// Formats the first `most` items and the number of the others.
 pub(super) fn some_of(lang: Language, most: usize, all: &[String]) -> String {
-    let some = all[..most.min(all.len())].join("; ");
+    let some = with_semicolons(lang, &all[..most.min(all.len())]);
     match all.len().saturating_sub(most) {
         0 => said!(lang, "findings-words-all", "{each}.", each = some),
         more => said!(lang, "findings-words-and-more", "{each}; and {more} more.", each = some, more = more),

@@ -5,6 +5,7 @@ use super::charts::{self, Line, colour};
 use super::multiples::{self, Over, Plot};
 use super::shape::Shape;
 use crate::findings::data::Data;
+use crate::findings::words::with_commas;
 use linerate_report::parts::wording::listed;
 use linerate_report::{Chart, Language};
 
@@ -66,7 +67,8 @@ pub(super) fn charts(lang: Language, data: &Data<'_>, shapes: &[&Shape]) -> Vec<
             for cell in facet.cells {
                 let (level, of_level) = colour(data, shape, cell);
                 let class = styles[level];
-                let name = if shape.series.is_some() { format!("{title}, {of_level}") } else { title.clone() };
+                let name =
+                    if shape.series.is_some() { with_commas(lang, &[title.clone(), of_level]) } else { title.clone() };
                 match lines.iter_mut().find(|line| line.class == class) {
                     Some(line) => line.cells.push(cell),
                     None => lines.push(Line { class, name, measure: shape.measure, cells: vec![cell], joined: true }),

@@ -7,6 +7,7 @@ use super::pivot::Pivot;
 use super::shape::{Facet, Shape, named};
 use super::{by_class, heat, multiples, repeats};
 use crate::findings::data::Data;
+use crate::findings::words::with_semicolons;
 use crate::study::FactorOf;
 use linerate_model::MeasureUnit;
 use linerate_report::parts::values::value;
@@ -219,7 +220,12 @@ fn limit_lines(
     } else {
         vec![(
             "limit",
-            said!(lang, "study-charts-legend-limit-of", "what the medium can carry: {most}", most = most.join("; ")),
+            said!(
+                lang,
+                "study-charts-legend-limit-of",
+                "what the medium can carry: {most}",
+                most = with_semicolons(lang, &most)
+            ),
         )]
     };
     (series, legend)
@@ -367,5 +373,5 @@ fn table(lang: Language, data: &Data<'_>, caption: &str, measure: usize, cells: 
 }
 
 pub(super) fn capital(text: &str) -> String {
-    sentence(text).trim_end_matches('.').to_owned()
+    sentence(text).trim_end_matches(['.', '\u{3002}']).to_owned()
 }

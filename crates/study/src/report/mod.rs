@@ -4,6 +4,7 @@
 mod by_class;
 mod charts;
 mod heat;
+mod in_language;
 mod multiples;
 mod outputs;
 mod page;
@@ -23,5 +24,5 @@ use linerate_report::{Language, Picture};
 
 /// The charts of a study, as its page of the same pivot shows them.
 pub fn pictures(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> Vec<Picture> {
-    numbered(charts::all(lang, &Data::of(lang, &report.study), pivot).into_iter())
+    numbered(charts::all(lang, &Data::of(lang, &report.study.in_language(lang)), pivot).into_iter())
 }

@@ -8,6 +8,7 @@ use crate::findings::claims::EDGES;
 use crate::findings::conclusions;
 use crate::findings::data::Data;
 use crate::findings::first_page::FIRST_PAGE;
+use crate::findings::words::{with_commas, with_semicolons};
 use crate::findings::{self};
 use crate::study::{Answer, CellLimit, Study, StudyReport};
 use linerate_model::MeasureUnit;
@@ -40,7 +41,7 @@ pub(super) fn question(lang: Language, study: &Study, findings: &[Finding]) -> O
 /// Formats the study for a terminal of this style, all cells or by a pivot; ends with a newline.
 pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> String {
     let lang = style.language;
-    let study = &report.study;
+    let study = &report.study.in_language(lang);
     let data = Data::of(lang, study);
     let findings = findings::in_the_language_of(&data, report);
     let mut page = Page::new(style);
@@ -66,7 +67,7 @@ pub fn text(report: &StudyReport, style: &Style, pivot: Option<&Pivot>) -> Strin
             page.paragraph("    ", &plain(evidence.text()));
         }
     }
-    let answers = answers(lang, report, &findings);
+    let answers = answers(lang, report, study, &findings);
     if !answers.is_empty() {
         page.blank();
         page.heading(&conclusions_heading(lang));
@@ -149,10 +150,15 @@ fn kinds(lang: Language, findings: &[Finding]) -> String {
 }
 
 /// Returns the answers to the author's conclusions in the reader's language.
-pub(super) fn answers<'a>(lang: Language, report: &'a StudyReport, findings: &[Finding]) -> Cow<'a, [Answer]> {
+pub(super) fn answers<'a>(
+    lang: Language,
+    report: &'a StudyReport,
+    study: &Study,
+    findings: &[Finding],
+) -> Cow<'a, [Answer]> {
     match lang {
         Language::English => Cow::Borrowed(&report.answers),
-        _ => Cow::Owned(conclusions::answers(lang, &report.study, findings)),
+        _ => Cow::Owned(conclusions::answers(lang, study, findings)),
     }
 }
 
@@ -163,7 +169,6 @@ pub(super) fn conclusions_heading(lang: Language) -> String {
 /// Formats a conclusion with its verdict.
 pub(super) fn answered(lang: Language, answer: &Answer) -> String {
     let verdict = capital(&lang.text(answer.verdict.text()));
-    let verdict = verdict.trim_end_matches('\u{3002}');
     said!(lang, "study-conclusion", "{verdict}: {conclusion}", verdict = verdict, conclusion = sentence(&answer.text))
 }
 
@@ -178,7 +183,7 @@ fn push_findings(text: &mut String, findings: &[Finding]) {
 
 /// Formats title, findings with their evidence, tables by each factor or by a pivot, and caveats in GitHub's Markdown.
 pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> String {
-    let study = &report.study;
+    let study = &report.study.in_language(lang);
     let data = Data::of(lang, study);
     let findings = findings::in_the_language_of(&data, report);
     let mut text = format!("# {}\n\n", escaped(&study.title));
@@ -191,7 +196,7 @@ pub fn markdown(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> 
     }
     let (first, further) = on_first_page(&findings);
     push_findings(&mut text, first);
-    let answers = answers(lang, report, &findings);
+    let answers = answers(lang, report, study, &findings);
     if !answers.is_empty() {
         push_heading(&mut text, &conclusions_heading(lang));
     }
@@ -299,8 +304,11 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
         let named = &data.study.measures[measure];
         data.groups_with_stated(data.gathered_by(), measure).into_iter().filter_map(move |mut group| {
             let but: Vec<usize> = data.gathered_by().into_iter().collect();
-            let title =
-                if several { plain(&format!("{}, {}", capital(&named.title), group.name)) } else { plain(&group.name) };
+            let title = if several {
+                plain(&with_commas(lang, &[capital(&named.title), group.name.clone()]))
+            } else {
+                plain(&group.name)
+            };
             let known = |cell: &usize| data.value(*cell, measure).is_some();
             let (numbers, bounds): (Vec<usize>, Vec<usize>) = group.cells.iter().partition(|cell| known(cell));
             group.cells = numbers;
@@ -316,7 +324,7 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
                     lang,
                     "study-only-bounds",
                     " Only a bound or a range is stated for {each}.",
-                    each = each.join("; ")
+                    each = with_semicolons(lang, &each)
                 )
             };
             let reached = |cell: &usize| data.value(*cell, measure).unwrap_or(0.0);
@@ -382,7 +390,7 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
                 }
             };
             let names: Vec<String> = alike.iter().map(|cell| data.cell_name(*cell, &but)).collect();
-            let name = names.join("; ");
+            let name = with_semicolons(lang, &names);
             let count = if name.is_empty() { sentence(&count) } else { sentence(&format!("{name}: {count}")) };
             let limit = data.limit(best, measure);
             let share = limit

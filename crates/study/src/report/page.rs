@@ -14,13 +14,13 @@ use maud::{Markup, html};
 
 /// Returns the page, with tables by each factor or by a pivot.
 pub fn html(lang: Language, report: &StudyReport, pivot: Option<&Pivot>) -> String {
-    let study = &report.study;
+    let study = &report.study.in_language(lang);
     let data = Data::of(lang, study);
     let findings = findings::in_the_language_of(&data, report);
     let charts = charts::all(lang, &data, pivot);
     let pivots = tables::pivots(lang, &data, pivot);
     let (first, further) = outputs::on_first_page(&findings);
-    let answers = outputs::answers(lang, report, &findings);
+    let answers = outputs::answers(lang, report, study, &findings);
     let costs = tables::costs(lang, &data);
     let asked = outputs::question(lang, study, &findings);
     let summary = html! {

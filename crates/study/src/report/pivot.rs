@@ -1,7 +1,8 @@
 //! Pivots: factors in the rows and in the columns of a table, and the cells of each field.
 
 use crate::findings::data::Data;
-use crate::study::Study;
+use crate::findings::words::with_commas;
+use crate::study::{Factor, Study};
 use linerate_report::columns;
 use linerate_report::{Language, plain};
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,7 +128,7 @@ impl Pivot {
             let name = |levels: &Vec<Option<usize>>| {
                 let named =
                     factors.iter().zip(levels).filter_map(|(factor, level)| Some(data.name_of(*factor, (*level)?)));
-                let name = named.collect::<Vec<_>>().join(", ");
+                let name = with_commas(data.lang, &named.collect::<Vec<_>>());
                 (!name.is_empty()).then(|| plain(&name))
             };
             of.keys().map(name).collect()
@@ -139,8 +140,8 @@ impl Pivot {
     /// Returns the headings of rows and columns.
     pub(super) fn heads(&self, lang: Language, study: &Study) -> [String; 2] {
         let titles = |factors: &[usize]| {
-            let titles: Vec<&str> = factors.iter().map(|factor| study.factors[*factor].title.as_str()).collect();
-            plain(&titles.join(", "))
+            let titles: Vec<String> = factors.iter().map(|factor| study.factors[*factor].title.clone()).collect();
+            plain(&with_commas(lang, &titles))
         };
         let rows = if self.rows_implied { columns::ALL_ELSE.title(lang) } else { titles(&self.rows) };
         [rows, titles(&self.columns)]
@@ -184,7 +185,12 @@ fn index_of(study: &Study, name: &str) -> Result<usize, BadPivot> {
     let name = name.trim();
     let by_column = study.factors.iter().position(|factor| factor.column == name);
     let by_title = || study.factors.iter().position(|factor| factor.title.eq_ignore_ascii_case(name));
-    by_column.or_else(by_title).ok_or_else(|| BadPivot::Unknown {
+    let translated = |factor: &Factor| {
+        let (_, texts) = study.translation.as_ref()?;
+        texts.factors.get(&factor.column)?.title.as_deref()
+    };
+    let by_translation = || study.factors.iter().position(|factor| translated(factor) == Some(name));
+    by_column.or_else(by_title).or_else(by_translation).ok_or_else(|| BadPivot::Unknown {
         name: name.to_owned(),
         known: study.factors.iter().map(|factor| format!("`{}`", plain(&factor.column))).collect(),
     })

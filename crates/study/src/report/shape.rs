@@ -1,6 +1,7 @@
 //! The factor along the axis of a chart, the factor shown by colours, and the facets made of all others.
 
 use crate::findings::data::Data;
+use crate::findings::words::with_commas;
 use crate::study::FactorOf;
 
 /// Minimum number of levels for a line.
@@ -91,5 +92,5 @@ pub(super) fn named(data: &Data<'_>, levels: &[Option<usize>], but: &[usize]) ->
         let numeric = factors[factor].unit.is_some();
         names.push(if numeric { format!("{} {name}", factors[factor].title) } else { name });
     }
-    names.join(", ")
+    with_commas(data.lang, &names)
 }

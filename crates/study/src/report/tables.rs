@@ -4,6 +4,7 @@ use super::charts::capital;
 use super::pivot::Pivot;
 use crate::findings::data::{Data, Group};
 use crate::findings::price::cost_range;
+use crate::findings::words::{with_commas, with_semicolons};
 use crate::study::{Level, Price};
 use linerate_method::statistics::median;
 use linerate_model::{Firmness, MeasureUnit};
@@ -176,7 +177,7 @@ fn field(lang: Language, data: &Data<'_>, measure: usize, cells: &[usize]) -> Op
         for cell in cells {
             each.extend(data.shown(*cell, measure).filter(|text| !each.contains(text)));
         }
-        return Some(each.join("; "));
+        return Some(with_semicolons(lang, &each));
     }
     let unit = data.study.measures[measure].unit;
     let reached: Vec<f64> = cells.iter().filter_map(|cell| data.value(*cell, measure)).collect();
@@ -342,7 +343,7 @@ fn cost_table(lang: Language, data: &Data<'_>, measure: usize, factor: usize, un
                 cost_range(lang, (price.low / each, price.high / each), currency)
             });
             let name = data.name_of(factor, *level);
-            let name = if by.is_some() { format!("{name}, {}", group.name) } else { name };
+            let name = if by.is_some() { with_commas(lang, &[name, group.name.clone()]) } else { name };
             let price = cost_range(lang, (price.low, price.high), currency);
             let results = (!cells.is_empty()).then(|| cells.len().to_string());
             rows.push(vec![Some(plain(&name)), Some(price), field(lang, data, measure, &cells), results, cost]);

@@ -30,7 +30,7 @@ fn two_factors_are_a_heat_map() {
         "{markdown}"
     );
     let page = linerate_study::html(Language::Japanese, &mesh, None);
-    assert!(page.contains("a, b: mbps 941 Mbit/s") && page.contains("色が濃いほど"), "{page}");
+    assert!(page.contains("a、b: mbps 941 Mbit/s") && page.contains("色が濃いほど"), "{page}");
 }
 
 #[test]

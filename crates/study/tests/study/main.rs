@@ -10,3 +10,4 @@ mod repeats;
 mod schema;
 mod snapshots;
 mod sources;
+mod translations;

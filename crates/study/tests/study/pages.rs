@@ -1,6 +1,6 @@
 //! Pages of studies: in a real browser, by the rules of axe-core, on a phone, and their charts as files.
 
-use crate::published::{PUBLISHED, published};
+use crate::published::{PUBLISHED, published, published_in_japanese};
 use linerate_report::Language;
 use linerate_study::{html, pictures};
 use linerate_testsuite::report_page::{
@@ -16,7 +16,7 @@ fn pages() -> Vec<(String, String)> {
 
 /// The Japanese page of a study, by name.
 fn japanese(name: &str) -> (String, String) {
-    (format!("{name}, Japanese"), html(Language::Japanese, &published(name), None))
+    (format!("{name}, Japanese"), html(Language::Japanese, &published_in_japanese(name), None))
 }
 
 #[server_test(Program("chromium|chromium-browser|google-chrome"), Program("npm"))]
@@ -40,7 +40,7 @@ fn a_study_is_drawn_and_nothing_complains() {
         ("filecopy-2003", english, 2),
         ("l3switch-2008", english, 1),
     ] {
-        let (document, console) = opened(&html(lang, &published(name), None));
+        let (document, console) = opened(&html(lang, &published_in_japanese(name), None));
         assert!(document.contains("data-ready=\"yes\""), "{name}: the script did not reach its end: {console:?}");
         let downloads = match lang {
             Language::English => ["Download the study (JSON)", "Download the data (CSV)"],
@@ -69,7 +69,7 @@ fn charts_fit_a_phone_and_can_be_read() {
 #[test]
 fn every_chart_of_a_study_is_a_file_of_its_own() {
     for name in PUBLISHED {
-        let report = published(name);
+        let report = published_in_japanese(name);
         for lang in Language::ALL {
             let pictures = pictures(lang, &report, None).into_iter().map(|picture| (picture.name, picture.svg));
             assert_pictures_of_page(name, &html(lang, &report, None), &pictures.collect::<Vec<_>>());

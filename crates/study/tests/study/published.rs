@@ -22,9 +22,10 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The two files of a published study.
+/// The two files of a published study; a measured study has no data.
 pub(crate) fn files(name: &str) -> (String, String) {
-    (read(&tree(&format!("studies/{name}.toml"))), read(&tree(&format!("studies/data/{name}.csv"))))
+    let data = tree(&format!("studies/data/{name}.csv"));
+    (read(&tree(&format!("studies/{name}.toml"))), if data.exists() { read(&data) } else { String::new() })
 }
 
 pub(crate) fn reported(name: &str, toml: &str, csv: &str) -> StudyReport {
@@ -32,6 +33,19 @@ pub(crate) fn reported(name: &str, toml: &str, csv: &str) -> StudyReport {
         panic!("{name} is no well-formed study that names its data");
     };
     linerate_study::studied(file.with_data(name, csv).expect("the data are well-formed"))
+}
+
+/// The Japanese texts of a study in the tree.
+pub(crate) fn texts(name: &str) -> String {
+    read(&tree(&format!("studies/{name}.ja.toml")))
+}
+
+/// The study of that name in the tree, with its Japanese texts.
+pub(crate) fn published_in_japanese(name: &str) -> StudyReport {
+    let report = published(name);
+    let path = format!("studies/{name}.ja.toml");
+    let study = report.study.translated(Language::Japanese, Path::new(&path), &texts(name));
+    linerate_study::studied(study.expect("its texts are well-formed"))
 }
 
 /// The study of that name in the tree.

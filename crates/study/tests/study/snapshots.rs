@@ -3,7 +3,7 @@
 //! `cargo xtask snapshots` writes the files anew. Each study has a folder of `tests/snapshots`, each form of output a
 //! file in it. docs/studies has the pages.
 
-use crate::published::published;
+use crate::published::{published, published_in_japanese};
 use linerate_report::{Language, Style};
 use linerate_study::{markdown, text};
 
@@ -27,5 +27,5 @@ fn studies() {
     }
     let report = published("filecopy-2003");
     check("filecopy-2003", "markdown", &markdown(Language::English, &report, None));
-    check("filecopy-2003", "terminal-ja", &text(&report, &JAPANESE, None));
+    check("filecopy-2003", "terminal-ja", &text(&published_in_japanese("filecopy-2003"), &JAPANESE, None));
 }

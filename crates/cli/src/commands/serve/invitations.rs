@@ -2,11 +2,13 @@
 
 use super::{identity_directory, network};
 use crate::exit::Failure;
-use crate::output::{print, say};
+use crate::output::{language, print, say};
 use linerate_agent::{Allowance, Identity, Invitation, InvitationState, Invitations, IpNet};
 use linerate_model::{AgentUrl, Powers};
+use linerate_report::{Language, said};
 use linerate_units::{BitRate, Nanos};
 use std::path::PathBuf;
+use unicode_width::UnicodeWidthStr as _;
 
 /// What is done with invitations.
 #[derive(Debug, clap::Subcommand)]
@@ -123,7 +125,13 @@ impl Invite {
         let allows = Allowance { powers: self.can, max_rate: self.max_rate, peers: self.peer };
         let (invitation, token) = invitations.invite(allows, self.life).map_err(Failure::usage)?;
         print(&url(token.as_str()).map_err(Failure::usage)?.to_string());
-        say(&format!("linerate: invitation {}; `linerate serve revoke {}` ends it", line(&invitation), invitation.id));
+        say(&said!(
+            language(),
+            "serve-invitation",
+            "linerate: invitation {invitation}; `linerate serve revoke {id}` ends it",
+            invitation = line(language(), &invitation),
+            id = &invitation.id
+        ));
         Ok(())
     }
 }
@@ -135,9 +143,13 @@ impl List {
             let rows: Vec<_> = invitations.iter().map(as_json).collect();
             print(&serde_json::Value::from(rows).to_string());
         } else if invitations.is_empty() {
-            say("linerate: no invitations; `linerate serve invite` makes one");
+            say(&said!(
+                language(),
+                "serve-no-invitations",
+                "linerate: no invitations; `linerate serve invite` makes one"
+            ));
         } else {
-            invitations.iter().for_each(|invitation| print(&line(invitation)));
+            invitations.iter().for_each(|invitation| print(&line(language(), invitation)));
         }
         Ok(())
     }
@@ -147,7 +159,7 @@ impl Revoke {
     fn run(self) -> Result<(), Failure> {
         let invitations = Invitations::of(&identity_directory(self.of.identity)?);
         if invitations.revoke(&self.id).map_err(Failure::usage)? {
-            say(&format!("linerate: invitation {} is revoked", self.id));
+            say(&said!(language(), "serve-revoked", "linerate: invitation {id} is revoked", id = &self.id));
             return Ok(());
         }
         Err(Failure::usage(format!(
@@ -158,21 +170,24 @@ impl Revoke {
 }
 
 /// An invitation in a line: its name, how long it can be used, and what it allows.
-fn line(invitation: &Invitation) -> String {
+fn line(lang: Language, invitation: &Invitation) -> String {
     let state = match invitation.state() {
-        InvitationState::Open(left) => format!("{} left", in_words(left)),
-        InvitationState::Expired => String::from("expired"),
-        InvitationState::Revoked => String::from("revoked"),
+        InvitationState::Open(left) => {
+            said!(lang, "serve-invitation-left", "{time} left", time = in_words(left))
+        }
+        InvitationState::Expired => said!(lang, "serve-invitation-expired", "expired"),
+        InvitationState::Revoked => said!(lang, "serve-invitation-revoked", "revoked"),
     };
-    let mut text = format!("{}  {state:<16}  {}", invitation.id, invitation.allows.powers);
+    let columns = 16usize.saturating_sub(state.width());
+    let mut parts = vec![format!("{}  {state}{:columns$}  {}", invitation.id, "", invitation.allows.powers)];
     if let Some(rate) = invitation.allows.max_rate {
-        text += &format!(", at most {rate}");
+        parts.push(said!(lang, "serve-invitation-rate", "at most {rate}", rate = rate));
     }
     if !invitation.allows.peers.is_empty() {
         let networks: Vec<String> = invitation.allows.peers.iter().map(ToString::to_string).collect();
-        text += &format!(", for {}", networks.join(" "));
+        parts.push(said!(lang, "serve-invitation-peers", "for {networks}", networks = networks.join(" ")));
     }
-    text
+    parts.join(&said!(lang, "list-comma", ", "))
 }
 
 fn as_json(invitation: &Invitation) -> serde_json::Value {
@@ -258,9 +273,15 @@ mod tests {
         assert_eq!(kept(), [], "what failed leaves nothing");
         invite(Some("192.0.2.1:4747")).run().expect("made");
         let id = kept()[0].id.clone();
-        assert!(line(&kept()[0]).contains("left") && line(&kept()[0]).contains("stream,transact"));
+        assert!(
+            line(Language::English, &kept()[0]).contains("left")
+                && line(Language::English, &kept()[0]).contains("stream,transact")
+        );
         Revoke { id: id.clone(), of: of() }.run().expect("revoked");
-        assert!(line(&kept()[0]).contains("revoked"));
+        assert!(line(Language::English, &kept()[0]).contains("revoked"));
+        let (english, japanese) = (line(Language::English, &kept()[0]), line(Language::Japanese, &kept()[0]));
+        assert!(japanese.contains("取り消し済み"), "{japanese}");
+        assert_eq!(english.width(), japanese.width(), "columns of both languages begin alike: {japanese}");
         let error = Revoke { id, of: of() }.run().expect_err("it is over").to_string();
         assert!(error.contains("linerate serve list"), "{error}");
     }

@@ -1,8 +1,8 @@
 //! The clients of iperf3 at an agent: a line for each test, and a record.
 
-use super::say;
 use crate::exit::Failure;
 use crate::feed::Feed;
+use crate::output::{language, say};
 use linerate_agent::{Seen, Watching};
 use linerate_engine::{Report, Work};
 use linerate_iperf3::{Iperf3Service, Observer, ServedTest, ServiceLimits, TestWatch};
@@ -12,6 +12,7 @@ use linerate_model::{
     Transport, Trial, Warmup, Window,
 };
 use linerate_observe::{HostOptions, ObserveError};
+use linerate_report::said;
 use linerate_runner::{Event, Origin, ServedRun};
 use linerate_store::Store;
 use linerate_units::Nanos;
@@ -40,7 +41,12 @@ pub(super) fn serve(
     let report = Report::new(|line| say(&format!("linerate: {line}")));
     let tests = Tests { store: store.map(Arc::new), host, kept: Mutex::default(), report };
     let service = Iperf3Service::start(address, limits, Arc::new(tests)).map_err(Failure::measure)?;
-    say(&format!("linerate: serves clients of iperf3 at {}, TCP and UDP", service.address()));
+    say(&said!(
+        language(),
+        "serve-iperf3",
+        "linerate: serves clients of iperf3 at {address}, TCP and UDP",
+        address = service.address().to_string()
+    ));
     Ok(service)
 }
 
@@ -108,9 +114,11 @@ impl Tests {
     fn may_keep(&self) -> bool {
         let allowed = locked(&self.kept).take(Instant::now());
         if allowed == Allowed::NoMore {
-            say(&format!(
-                "linerate: {} tests of iperf3 clients were kept within a day; others are not kept until it is over",
-                locked(&self.kept).records
+            say(&said!(
+                language(),
+                "serve-iperf3-kept",
+                "linerate: {tests} tests of iperf3 clients were kept within a day; others are not kept until it is over",
+                tests = locked(&self.kept).records
             ));
         }
         allowed == Allowed::Yes

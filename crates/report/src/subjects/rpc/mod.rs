@@ -19,8 +19,13 @@ use linerate_model::{Measurement, Record, TaskKind};
 /// Calls of ONC RPC.
 pub(crate) struct Rpc;
 
-const LIVE: Live = Live::new(LiveRate::Requests, "Calls", COLUMNS_WHILE_RUNNING, &[CALLS, live::RETRANSMITS])
-    .over_udp(COLUMNS_WHILE_RUNNING, &[CALLS, live::SENT_AGAIN]);
+const LIVE: Live = Live::new(
+    LiveRate::Requests,
+    text!("live-panel-calls", "Calls"),
+    COLUMNS_WHILE_RUNNING,
+    &[CALLS, live::RETRANSMITS],
+)
+.over_udp(COLUMNS_WHILE_RUNNING, &[CALLS, live::SENT_AGAIN]);
 
 const CALLS: LiveChart = live::operations(text!("over-time-calls", "calls"));
 

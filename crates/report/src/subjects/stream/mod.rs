@@ -37,7 +37,7 @@ const LOST: LiveChart = LiveChart {
 
 const LIVE: Live = Live::new(
     LiveRate::Payload,
-    "Received",
+    text!("live-panel-received", "Received"),
     &[LiveColumn::Received, LiveColumn::Rate, LiveColumn::Retransmits, LiveColumn::Srtt],
     &[PAYLOAD, live::RETRANSMITS],
 )

@@ -7,6 +7,7 @@ use linerate_model::{
     Counts, EndCounts, MeasureUnit, Measurement, Observation, Path, PathCounts, Plan, Received, Record, RecordId,
     Repeats, Sent, Standing, StreamTask, Task, Timing, Transport, Trial, TrialResult,
 };
+use linerate_report::Language;
 use linerate_units::{ByteCount, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -218,6 +219,16 @@ fn cells_are_in_the_order_of_the_levels() {
     assert!(one.method.contains("A person set card") && one.method.contains("state of link"), "{}", one.method);
     let part = study.gathered(&runs, &records[..20]).expect("each has a value");
     assert!(part.caveats[0].contains("20 of 32 runs are measured"), "{:?}", part.caveats);
+    let texts = "method = '1 本のストリーム。'\ncaveats = []\n[factors.link]\ntitle = 'リンク'\n";
+    let part = part.translated(Language::Japanese, std::path::Path::new("studies/cards.ja.toml"), texts);
+    let part = part.expect("texts of the study");
+    let japanese = part.in_language(Language::Japanese);
+    assert!(japanese.caveats[0].starts_with("32 回のうち 20 回の測定が完了しています。"), "{:?}", japanese.caveats);
+    assert!(japanese.caveats[1].starts_with("20 回のうち 20 回: "), "{:?}", japanese.caveats);
+    for text in ["1 本のストリーム。各条件を 2 回ずつ測定しました。", "ラボはリンクの状態ごとに", "card は人が設定し"]
+    {
+        assert!(japanese.method.contains(text), "{text}: {}", japanese.method);
+    }
 }
 
 #[test]
