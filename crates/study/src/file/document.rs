@@ -9,7 +9,7 @@ use super::run::RunEntry;
 use super::tests_of::{TestEntry, Tests};
 use super::without::{Without, WithoutEntry};
 use crate::study::{Conditions, Factor, Measure, MeasurePair, Study, StudyQuestion};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -93,6 +93,7 @@ pub(super) enum Reading {
 #[serde(deny_unknown_fields)]
 struct Document {
     title: String,
+    #[serde(default, deserialize_with = "question")]
     question: Option<StudyQuestion>,
     about: String,
     method: String,
@@ -244,6 +245,14 @@ impl Document {
                 StudyFile::Measured(run.measured(source, study, settings, &tests, metrics, &without)?)
             }
         })
+    }
+}
+
+/// Reads a question: a text, which any finding answers, or a table.
+fn question<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<StudyQuestion>, D::Error> {
+    match toml::Value::deserialize(deserializer)? {
+        toml::Value::String(text) => Ok(Some(StudyQuestion { text, answered_by: Vec::new() })),
+        table => StudyQuestion::deserialize(table).map(Some).map_err(de::Error::custom),
     }
 }
 

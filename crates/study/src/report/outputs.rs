@@ -32,10 +32,27 @@ pub fn json(report: &StudyReport) -> String {
 pub(super) fn question(lang: Language, study: &Study, findings: &[Finding]) -> Option<(String, String)> {
     let question = study.question.as_ref()?;
     let answer = question.answer(findings).map(|finding| plain(&finding.text));
-    Some((
-        plain(&question.text),
-        answer.unwrap_or_else(|| said!(lang, "study-no-answer", "The results support no answer.")),
-    ))
+    Some((plain(&question.text), answer.unwrap_or_else(|| no_answer(lang, study))))
+}
+
+/// Returns the answer of a study whose findings answer nothing, with the reason if the design of the study is one.
+fn no_answer(lang: Language, study: &Study) -> String {
+    if study.cells.len() == 1 {
+        return said!(
+            lang,
+            "study-no-answer-one-cell",
+            "The results support no answer: with one cell there is nothing to compare."
+        );
+    }
+    if study.cells.iter().all(|cell| cell.values.iter().all(|values| values.len() < 2)) {
+        return said!(
+            lang,
+            "study-no-answer-one-value",
+            "The results support no answer. Every cell has one value, which does not show how far repeats differ: measure each cell \
+             several times."
+        );
+    }
+    said!(lang, "study-no-answer", "The results support no answer.")
 }
 
 /// Formats the study for a terminal of this style, all cells or by a pivot; ends with a newline.
@@ -420,6 +437,20 @@ pub(super) fn summary(lang: Language, data: &Data<'_>) -> Vec<Said> {
     data.measures().filter(|(_, named)| named.unit != MeasureUnit::Times).flat_map(|(measure, _)| of(measure)).collect()
 }
 
+/// Returns the names of levels that no cell has.
+fn levels_without_results(data: &Data<'_>) -> Vec<String> {
+    let study = data.study;
+    let mut names = Vec::new();
+    for (factor, described) in study.factors.iter().enumerate() {
+        for level in 0..described.levels.len() {
+            if !study.cells.iter().any(|cell| cell.levels[factor] == Some(level)) {
+                names.push(data.name_of(factor, level));
+            }
+        }
+    }
+    names
+}
+
 /// Returns the method, the source of the numbers, and how limits are counted.
 pub(super) fn method(lang: Language, data: &Data<'_>) -> Vec<String> {
     let study = data.study;
@@ -446,6 +477,15 @@ pub(super) fn method(lang: Language, data: &Data<'_>) -> Vec<String> {
     let cells =
         said!(lang, "study-cells", if cells == 1 { "1 cell" } else { "{cells} cells" }, cells = study.cells.len());
     said.push(sentence(&format!("{cells}{by}")));
+    let missing = levels_without_results(data);
+    if !missing.is_empty() {
+        said.push(said!(
+            lang,
+            "study-levels-without-results",
+            "There is no result with {levels}.",
+            levels = listed(lang, &missing)
+        ));
+    }
     if !data.limits().is_empty() {
         said.push(said!(
             lang,

@@ -1,7 +1,8 @@
 //! Wrong statements planted into copies of the published data are not made into findings.
 
 use crate::published::{files, reported};
-use linerate_study::{FindingKind, StudyReport};
+use linerate_report::Style;
+use linerate_study::{FindingKind, StudyReport, text};
 
 /// A published study with these changes to its two files, each found at least once.
 fn changed(name: &str, toml_changes: &[(&str, &str)], csv_changes: &[(&str, &str)]) -> StudyReport {
@@ -123,4 +124,30 @@ fn low_result_means_the_medium_is_not_full() {
     let low = [("A-B,Windows 95,TCP,10BASE-T,75,8.65", "A-B,Windows 95,TCP,10BASE-T,75,4.65")];
     is_lost("hirosaki-1998", &[], &low, FindingKind::Saturated, &["10BASE-T"]);
     is_lost("hirosaki-1998", &[], &low, FindingKind::Limiter, &["on 10BASE-T comes near"]);
+}
+
+/// A study of one cell, of cells without repeats, and with a level that never ran.
+#[test]
+fn studies_too_small_to_conclude_say_why() {
+    let study = |data: &str| {
+        let toml = r#"
+title = "Devices"
+question = "Which is faster?"
+about = "Made up."
+method = "Made up."
+source = "Nobody"
+data = "data.csv"
+factors = [{ column = "device", levels = [{ name = "one" }, { name = "two" }, { name = "never" }] }]
+measures = [{ column = "mbps", title = "throughput", unit = "Mbit/s" }]
+"#;
+        text(&reported("devices", toml, data), &Style { width: 200, ..Style::default() }, None)
+    };
+    let one = study("device,mbps\none,10\n");
+    assert!(one.contains("no answer: with one cell there is nothing to compare"), "{one}");
+    assert!(one.contains("There is no result with two and never."), "{one}");
+    let single = study("device,mbps\none,10\ntwo,20\n");
+    assert!(single.contains("no answer. Every cell has one value"), "{single}");
+    assert!(single.contains("There is no result with never."), "{single}");
+    let repeated = study("device,mbps\none,10\none,30\ntwo,20\ntwo,21\n");
+    assert!(repeated.contains("The results support no answer.\n"), "{repeated}");
 }
