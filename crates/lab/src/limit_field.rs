@@ -46,7 +46,7 @@ pub(crate) fn each_field(
             item.split_once('=').ok_or_else(|| ParseError { text: item.to_owned(), expected, example })?;
         let name = name.trim();
         if names.contains(&name) {
-            return Err(ParseError { text: item.to_owned(), expected: "each field once", example });
+            return Err(ParseError { text: item.to_owned(), expected: "a field given once", example });
         }
         names.push(name);
         set(name, value.trim())?;
@@ -82,6 +82,6 @@ mod tests {
         let value = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(read("rate=1, queue=2"), Ok(vec![value("rate", "1"), value("queue", "2")]));
         let error = read("rate=1,queue=2,rate=3").expect_err("the rate is given twice").to_string();
-        assert!(error.contains("rate=3") && error.contains("each field once"), "{error}");
+        assert!(error.contains("rate=3") && error.contains("not a field given once"), "{error}");
     }
 }

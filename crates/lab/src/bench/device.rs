@@ -110,6 +110,7 @@ impl fmt::Display for DeviceKind {
             Self::Path(limits) => f.pad(&format!("path,{limits}")),
             Self::Hub(limits) if *limits == HubLimits::default() => f.pad("hub"),
             Self::Hub(limits) => f.pad(&format!("hub,{limits}")),
+            Self::Chain { routers } if *routers == ROUTERS_DEFAULT => f.pad("chain"),
             Self::Chain { routers } => f.pad(&format!("chain,routers={routers}")),
             Self::None => f.pad("none"),
         }

@@ -343,8 +343,8 @@ mod tests {
         let names = ["a to b, Windows 95, TCP", "a to b, Windows NT 4.0, UDP"];
         for (columns, expected) in [
             (3, "a to b, Windows 95, TCP      100.25 Mbit/s"),
-            (4, "a to b, Windows 95,  100.25 Mbit/s  100.25 Mbit/s  100.25 Mbit/s  100.25 Mbit/s\n  TCP\n"),
-            (5, "a to b, Windows 95, TCP\n         100.25 Mbit/s  100.25 Mbit/s"),
+            (4, "a to b, Windows       100.25 Mbit/s  100.25 Mbit/s  100.25 Mbit/s  100.25 Mbit/s\n  95, TCP\n"),
+            (5, "a to b, Windows 95, TCP\n           100.25 Mbit/s  100.25 Mbit/s"),
         ] {
             let drawn = page(if columns == 5 { 84 } else { 80 }, columns, &names);
             assert!(drawn.contains(expected), "{columns}:\n{drawn}");
