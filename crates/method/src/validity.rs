@@ -176,7 +176,8 @@ pub(crate) fn few_packets(result: &TrialResult) -> Option<Caveat> {
             }
         };
         let seconds = received.window.as_secs_f64();
-        let was_sent = transfer.sender.sent.as_ref().is_some_and(|sent| sent.payload_bytes > 0);
+        // A sender with a deep queue ahead of it may hand over nothing within the window.
+        let was_sent = count > 0 || transfer.sender.sent.as_ref().is_some_and(|sent| sent.payload_bytes > 0);
         if count >= FEWEST_PACKETS || seconds == 0.0 || !was_sent {
             return None;
         }
@@ -374,6 +375,13 @@ mod tests {
         assert_eq!(caveat.kind, CaveatKind::FewPackets);
         assert!(caveat.text.contains("held 7 packets at b") && caveat.text.contains("48 kbit/s to 64 kbit/s"));
         assert!(caveat.text.ends_with("(--time 15s)"), "{}", caveat.text);
+
+        let mut queued = trial(7, 0);
+        paths_of(&mut queued)[0].client.sent.as_mut().expect("it sends").payload_bytes = 0;
+        assert!(few_packets(&queued).is_some(), "what arrived had waited in a queue");
+        let mut idle = trial(0, 0);
+        paths_of(&mut idle)[0].client.sent.as_mut().expect("it sends").payload_bytes = 0;
+        assert_eq!(few_packets(&idle), None);
 
         // Seven segments came, all behind one that was lost.
         let mut result = trial(0, 7);
