@@ -73,11 +73,11 @@ mod tests {
     fn a_field_is_given_once() {
         let read = |text: &str| {
             let mut values = Vec::new();
-            let read = each_field(text, "a field", "rate=1Mbit/s", |name, value| {
+            each_field(text, "a field", "rate=1Mbit/s", |name, value| {
                 values.push((name.to_owned(), value.to_owned()));
                 Ok(())
-            });
-            read.map(|()| values)
+            })
+            .map(|()| values)
         };
         let value = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(read("rate=1, queue=2"), Ok(vec![value("rate", "1"), value("queue", "2")]));

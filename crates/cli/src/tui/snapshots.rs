@@ -155,8 +155,7 @@ fn shown_in_japanese(state: &State) -> String {
 
 /// Returns the words of letters in a display, without those of names and units.
 fn english_words(shown: &str) -> Vec<&str> {
-    let is_letter = |c: char| c.is_ascii_alphabetic();
-    let words = shown.split(|c: char| !is_letter(c)).filter(|word| word.len() > 1);
+    let words = shown.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 1);
     words
         .filter(|word| !["CPU", "Mbit", "ms", "us", "srtt", "tcp", "udp", "Esc", "Ctrl", "NIC"].contains(word))
         .collect()

@@ -3,7 +3,7 @@
 use crate::program::{TestFolder, words};
 use linerate_testsuite::lab_test;
 
-/// What a run leaves in the queue counts in no other run.
+/// Datagrams that a run leaves in the queue count in no other run.
 #[lab_test]
 fn datagrams_over_a_slow_link_are_counted_in_their_own_run() {
     for options in ["-u", "-u -R", "-u -6"] {

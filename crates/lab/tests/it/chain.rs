@@ -44,7 +44,7 @@ fn chain(routers: u8, faults: &[&str]) -> Lab {
     try_up(&bench).expect("a lab")
 }
 
-/// Address of a node on the link whose right end is node `to`.
+/// Address of an end of the link to node `to`: 1 is nearer to host a.
 fn address(to: u8, end: u8, v6: bool) -> String {
     if v6 { format!("2001:2:0:{to:x}::{end}") } else { format!("198.18.{to}.{end}") }
 }
@@ -260,8 +260,8 @@ fn a_router_limits_its_answers_as_its_kernel_does() {
     let interval = lab.inside(&host("a"), || network_setting("ipv4/icmp_ratelimit")).expect("inside");
     let interval: u64 = interval.expect("icmp_ratelimit").trim().parse().expect("milliseconds");
     let (answers, took) = flood(&near, 1, false);
-    let most = BURST + took.as_millis() as u64 / interval.max(1) + 1;
-    assert!((1..=most).contains(&answers), "{answers} answers in {took:?}, one each {interval} ms");
+    let limit = BURST + took.as_millis() as u64 / interval.max(1) + 1;
+    assert!((1..=limit).contains(&answers), "{answers} answers in {took:?}, one each {interval} ms");
     wait_for(lab.down());
 }
 
@@ -272,8 +272,8 @@ fn a_router_limits_its_answers_as_planted() {
     for v6 in [false, true] {
         let [near, _far] = ends(&lab, 3, v6);
         let (answers, took) = flood(&near, 2, v6);
-        let most = BURST + took.as_millis() as u64 / 50 + 1;
-        assert!((1..=most).contains(&answers), "{answers} answers in {took:?}");
+        let limit = BURST + took.as_millis() as u64 / 50 + 1;
+        assert!((1..=limit).contains(&answers), "{answers} answers in {took:?}");
         // Every probe is answered: more than the ordinary router does in this time.
         let (answers, took) = flood(&near, 1, v6);
         let ordinary = BURST + took.as_millis() as u64 / if v6 { 100 } else { 1_000 } + 1;
@@ -353,8 +353,8 @@ fn a_slow_router_answers_late_and_forwards_at_once() {
     }
     let [near, _far] = ends(&lab, 3, false);
     let (answers, took) = flood(&near, 2, false);
-    let most = BURST + took.as_secs() + 1;
-    assert!(answers <= most, "{answers} answers in {took:?}");
+    let limit = BURST + took.as_secs() + 1;
+    assert!(answers <= limit, "{answers} answers in {took:?}");
     wait_for(lab.down());
 }
 

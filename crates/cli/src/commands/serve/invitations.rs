@@ -279,7 +279,8 @@ mod tests {
         );
         Revoke { id: id.clone(), of: of() }.run().expect("revoked");
         assert!(line(Language::English, &kept()[0]).contains("revoked"));
-        let (english, japanese) = (line(Language::English, &kept()[0]), line(Language::Japanese, &kept()[0]));
+        let english = line(Language::English, &kept()[0]);
+        let japanese = line(Language::Japanese, &kept()[0]);
         assert!(japanese.contains("取り消し済み"), "{japanese}");
         assert_eq!(english.width(), japanese.width(), "columns of both languages begin alike: {japanese}");
         let error = Revoke { id, of: of() }.run().expect_err("it is over").to_string();

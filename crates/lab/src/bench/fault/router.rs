@@ -147,8 +147,8 @@ pub(super) fn check_router(bench: &Bench, at: ChainNode) -> Result<(), String> {
     if routers.contains(&at) {
         return Ok(());
     }
-    let known: Vec<_> = routers.iter().map(ToString::to_string).collect();
-    Err(format!("there is no such router (routers: {})", known.join(", ")))
+    let names: Vec<_> = routers.iter().map(ToString::to_string).collect();
+    Err(format!("there is no such router (routers: {})", names.join(", ")))
 }
 
 impl Bench {
