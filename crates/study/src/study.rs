@@ -149,10 +149,10 @@ pub struct Study {
     pub conclusions: Vec<Conclusion>,
     /// Results, cell by cell.
     pub cells: Vec<StudyCell>,
-    /// Order of the runs of a measured study. `method` ends with its English text.
+    /// Order of the runs of a measured study, which reports append to the method.
     #[serde(skip)]
     pub design: Option<Design>,
-    /// Caveats that linerate found. `caveats` ends with their English texts.
+    /// Caveats that linerate found, which reports append to those of the author.
     #[serde(skip)]
     pub notes: Vec<Message>,
     /// The study's own texts in the reader's language.

@@ -9,6 +9,7 @@ use crate::language::Language;
 use crate::records::Records;
 use crate::wording::wrap::wrapped;
 use maud::{Markup, PreEscaped, html};
+use std::sync::LazyLock;
 
 /// Width of a chart, and height of a line of its title or legend, pixels.
 const WIDTH: u32 = 720;
@@ -79,7 +80,7 @@ pub(crate) fn svg(chart: &Chart) -> String {
     let picture = html! {
         svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) {
             title { (chart.title) }
-            style { (PreEscaped(style())) }
+            style { (PreEscaped(FILE_STYLE.as_str())) }
             rect width="100%" height="100%" fill="#ffffff" {}
             @for part in markup { (part) }
             svg x=(MARGIN) y=(top + LINE / 2) width=(WIDTH) height=(drawn) { (drawing) }
@@ -100,6 +101,9 @@ fn key(class: &str, key: Key, y: u32) -> Markup {
         }
     }
 }
+
+/// Style sheet of every file.
+static FILE_STYLE: LazyLock<String> = LazyLock::new(style);
 
 /// Returns the style sheet: the rules of drawings with their light colours written out, as most programs that read SVG know no
 /// variables.

@@ -8,7 +8,6 @@ use super::tests_of::Tests;
 use crate::study::{Design, Study, StudyCell};
 use linerate_method::{Metric, NoOneValue};
 use linerate_model::{CaveatKind, Firmness, Message, MessageValue, Record, RecordId, StudyRun, message};
-use linerate_report::Language;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
@@ -240,9 +239,6 @@ impl Measured {
         let not_firm = firmness_caveat(&study);
         study.notes.extend(not_firm);
         study.notes.extend(caveats(&measured));
-        let notes: Vec<String> = study.notes.iter().map(|note| note.text.clone()).collect();
-        study.caveats.extend(notes);
-        study.method = format!("{} {}", study.method.trim_end(), self.design.text(Language::English, &study.factors));
         study.design = Some(self.design.clone());
         Ok(study)
     }

@@ -103,7 +103,7 @@ impl Document {
                 return Err(source.fault(text, "measures", unknown("measure", column, known)));
             }
         }
-        let caveats = as_many(source, "caveats", self.caveats, study.caveats.len() - study.notes.len())?;
+        let caveats = as_many(source, "caveats", self.caveats, study.caveats.len())?;
         let conclusions = as_many(source, "conclusions", self.conclusions, study.conclusions.len())?;
         for (entry, conclusion) in conclusions.iter().zip(&study.conclusions) {
             if let (Some(needs), false) = (&entry.needs, matches!(conclusion.claim, Claim::Needs { .. })) {

@@ -8,25 +8,26 @@ use linerate_report::{Language, said};
 use std::borrow::Cow;
 
 impl Study {
-    /// Returns the study as a reader of this language sees it. Sentences without a translation are marked as English;
-    /// names without one stand as they are.
+    /// Returns the study as a reader of this language sees it, with the order of the runs in its method and all caveats
+    /// in one list. Sentences without a translation are marked as English; names without one stand as they are.
     pub(crate) fn in_language(&self, lang: Language) -> Cow<'_, Self> {
-        if lang == Language::English {
+        if lang == Language::English && self.design.is_none() && self.notes.is_empty() {
             return Cow::Borrowed(self);
         }
-        let none = Translation::default();
+        let empty = Translation::default();
         let texts = match &self.translation {
             Some((language, texts)) if *language == lang => texts,
-            _ => &none,
+            _ => &empty,
         };
         let mut study = self.clone();
-        let said = |translated: &Option<String>, text: &str| translated.clone().unwrap_or_else(|| marked(lang, text));
-        study.title = said(&texts.title, &self.title);
-        study.about = said(&texts.about, &self.about);
+        study.design = None;
+        study.notes.clear();
+        study.title = translated(lang, texts.title.as_deref(), &self.title);
+        study.about = translated(lang, texts.about.as_deref(), &self.about);
         if let Some(question) = &mut study.question {
-            question.text = said(&texts.question, &question.text);
+            question.text = translated(lang, texts.question.as_deref(), &question.text);
         }
-        study.source = self.source.as_ref().map(|source| said(&texts.source, source));
+        study.source = self.source.as_ref().map(|source| translated(lang, texts.source.as_deref(), source));
         study.currency = self.currency.as_ref().map(|currency| texts.currency.as_ref().unwrap_or(currency).clone());
         study.caveats = caveats(lang, self, &texts.caveats);
         for factor in &mut study.factors {
@@ -39,16 +40,18 @@ impl Study {
         }
         study.method = method(lang, self, &study.factors, texts.method.as_deref());
         for (at, conclusion) in study.conclusions.iter_mut().enumerate() {
-            let translated = texts.conclusions.get(at);
-            conclusion.text = match translated {
-                Some(translated) => translated.text.clone(),
-                None => marked(lang, &conclusion.text),
-            };
-            let needs = translated.and_then(|translated| translated.needs.as_deref());
+            let entry = texts.conclusions.get(at);
+            conclusion.text = translated(lang, entry.map(|entry| entry.text.as_str()), &conclusion.text);
+            let needs = entry.and_then(|entry| entry.needs.as_deref());
             translate_claim(lang, conclusion, needs, self, texts);
         }
         Cow::Owned(study)
     }
+}
+
+/// Returns the translation of a text, or else the text itself, marked as English.
+fn translated(lang: Language, translation: Option<&str>, text: &str) -> String {
+    translation.map_or_else(|| marked(lang, text), str::to_owned)
 }
 
 /// Marks a text as English, unless it is written in the reader's language anyway.
@@ -58,9 +61,8 @@ fn marked(lang: Language, text: &str) -> String {
 
 /// Returns the caveats of the author, then those that linerate found.
 fn caveats(lang: Language, study: &Study, translated: &[String]) -> Vec<String> {
-    let own = &study.caveats[..study.caveats.len() - study.notes.len()];
     let mut caveats: Vec<String> = match translated {
-        [] => own.iter().map(|caveat| marked(lang, caveat)).collect(),
+        [] => study.caveats.iter().map(|caveat| marked(lang, caveat)).collect(),
         translated => translated.to_vec(),
     };
     caveats.extend(study.notes.iter().map(|note| lang.message(note)));
@@ -68,10 +70,8 @@ fn caveats(lang: Language, study: &Study, translated: &[String]) -> Vec<String> 
 }
 
 /// Returns the method of the author, then the order of the runs.
-fn method(lang: Language, study: &Study, factors: &[Factor], translated: Option<&str>) -> String {
-    let order = study.design.as_ref().map(|design| design.text(Language::English, &study.factors));
-    let own = order.as_ref().and_then(|order| study.method.strip_suffix(order)).unwrap_or(&study.method).trim();
-    let own = sentence(&translated.map_or_else(|| marked(lang, own), str::to_owned));
+fn method(lang: Language, study: &Study, factors: &[Factor], translation: Option<&str>) -> String {
+    let own = sentence(&translated(lang, translation, &study.method));
     match &study.design {
         Some(design) => in_a_row(&[own, design.text(lang, factors)]),
         None => own,
@@ -128,7 +128,7 @@ fn translate_claim(
             }
         }
         Claim::Needs { needs: text } => {
-            *text = needs.map_or_else(|| marked(lang, text), str::to_owned);
+            *text = translated(lang, needs, text);
         }
         Claim::Share { .. } | Claim::Value { .. } => {}
     }

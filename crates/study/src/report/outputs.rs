@@ -23,7 +23,9 @@ use std::borrow::Cow;
 
 /// Returns one object on one line; docs/studies.md names its fields.
 pub fn json(report: &StudyReport) -> String {
-    let mut text = serde_json::to_string(report).expect("a study holds only text keys and plain data");
+    let study = report.study.in_language(Language::English).into_owned();
+    let mut text = serde_json::to_string(&StudyReport { study, ..report.clone() })
+        .expect("a study holds only text keys and plain data");
     text.push('\n');
     text
 }

@@ -37,7 +37,7 @@ fn untranslated(study: &Study, texts: &Translation) -> Vec<String> {
         ("method", texts.method.is_none()),
         ("source", study.source.is_some() && texts.source.is_none()),
         ("currency", study.currency.is_some() && texts.currency.is_none()),
-        ("caveats", study.caveats.len() - study.notes.len() != texts.caveats.len()),
+        ("caveats", study.caveats.len() != texts.caveats.len()),
         ("conclusions", study.conclusions.len() != texts.conclusions.len()),
     ] {
         if is_missing {
