@@ -58,6 +58,7 @@ const HOUSE: &[CratePlace] = &[
     place("linerate-streams", 4, Kind::World),
     place("linerate-nfs", 4, Kind::World),
     place("linerate-nfsd", 4, Kind::World),
+    place("linerate-probes", 4, Kind::World),
     place("linerate-study", 5, Kind::Pure),
     place("linerate-iperf3", 5, Kind::World),
     place("linerate-copy", 5, Kind::World),

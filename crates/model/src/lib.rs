@@ -69,9 +69,10 @@ pub use checked::OutOfRange;
 pub use clock::{ClockExchange, ClockOffset};
 pub use comparison::{Change, ComparedFigure, Comparison, Quantity, Samples};
 pub use counts::{
-    CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, Counts, EndCounts, FlowCounts, FrameCounts,
-    FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent, PathCounts, Received, ReceivedDscp,
-    Sent, SizeClassTimes, StageTime, TcpFlow, Transactions, WorkTime,
+    BlackHole, CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, Counts, EndCounts, FlowCounts,
+    FrameCounts, FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent, Hop, HopAddress,
+    HopSample, HopsCounts, HopsEnd, MplsLabel, MtuProof, PathCounts, PathMtu, ProbedWay, Received, ReceivedDscp, Sent,
+    SizeClassTimes, StageTime, TcpFlow, TooBig, Transactions, WorkTime,
 };
 pub use curve::{ClassPoint, CurveFound, CurveMiss, CurvePeak, CurvePlan, CurvePoint};
 pub use device::{
@@ -131,13 +132,13 @@ pub use study_run::StudyRun;
 pub use summary::{Interval, Summary};
 pub use task::{
     Arrivals, BadFrame, BadMac, BadMix, BadTree, BadVary, CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks,
-    CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree, CopyVerify, CopyWay, Direction, FileServer, FileSet,
-    FrameBytes, FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameStream, FramesTask, IoSizes,
-    Iperf3Client, Iperf3End, Iperf3Login, Iperf3Server, MIX_PERIOD, MOST_VARIED, Mac, MacRule, MadeTree, MixError,
-    MixPart, Net, NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask, Offered, OperationCounts, Password, Path,
-    PortInfo, RawFrame, ReceiveBy, RpcCall, RpcTask, SIGNATURE_BYTES, SMB_PORT, SendBy, Server, Service,
-    SimulatedHosts, SmbServer, SmbVersion, SocketOptions, StreamTask, Task, TaskKind, TransactStyle, TransactTask,
-    TreeKind, UnknownSmbVersion, Vary, VaryField, VaryOrder,
+    CopyOnError, CopyOptions, CopySync, CopyTask, CopyTree, CopyVerify, CopyWay, Direction, FarEnd, FileServer,
+    FileSet, FrameBytes, FrameEngine, FrameForm, FrameHeaders, FrameMix, FramePayload, FrameStream, FramesTask,
+    HopsTask, IoSizes, Iperf3Client, Iperf3End, Iperf3Login, Iperf3Server, MIX_PERIOD, MOST_VARIED, Mac, MacRule,
+    MadeTree, MixError, MixPart, Net, NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask, Offered, OperationCounts,
+    Password, Path, PortInfo, ProbePacket, RawFrame, ReceiveBy, RpcCall, RpcTask, SIGNATURE_BYTES, SMB_PORT, SendBy,
+    Server, Service, SimulatedHosts, SmbServer, SmbVersion, SocketOptions, StreamTask, Task, TaskKind, TransactStyle,
+    TransactTask, TreeKind, UnknownSmbVersion, Vary, VaryField, VaryOrder,
 };
 pub use timing::{Timing, Warmup, Window};
 pub use transport::{IpVersion, Transport};

@@ -3,10 +3,14 @@
 mod copy;
 mod flows;
 mod frames;
+mod hops;
 
 pub use copy::{CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, SizeClassTimes, StageTime, WorkTime};
 pub use flows::{EndCounts, FlowCounts, PathCounts, Received, ReceivedDscp, Sent, TcpFlow, Transactions};
 pub use frames::{FrameCounts, FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent};
+pub use hops::{
+    BlackHole, Hop, HopAddress, HopSample, HopsCounts, HopsEnd, MplsLabel, MtuProof, PathMtu, ProbedWay, TooBig,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,6 +4,7 @@ mod copy;
 mod file_server;
 mod frame_form;
 mod frames;
+mod hops;
 mod iperf3;
 mod net;
 mod nfs;
@@ -25,6 +26,7 @@ pub use frames::{
     BadMac, FrameEngine, FrameHeaders, FramePayload, FrameStream, FramesTask, Mac, MacRule, PortInfo, SIGNATURE_BYTES,
     SimulatedHosts,
 };
+pub use hops::{FarEnd, HopsTask, ProbePacket};
 pub use iperf3::{Iperf3Client, Iperf3End, Iperf3Login, Iperf3Server};
 pub use net::{Net, Path, Server, SocketOptions};
 pub use nfs::{FileSet, IoSizes, NfsClass, NfsMix, NfsOperation, NfsServer, NfsTask, OperationCounts, Service};
