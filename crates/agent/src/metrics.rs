@@ -145,5 +145,6 @@ pub(crate) fn payload(role: &RoleKind, counts: &RoleCounts) -> (u64, u64) {
             let bytes = part.sides.iter().map(|side| side.bytes).sum();
             if matches!(role, RoleKind::Source | RoleKind::FileServer) { (bytes, 0) } else { (0, bytes) }
         }
+        RoleCounts::Hops(end) => (end.way.as_ref().map_or(0, |way| way.sent_bytes), 0),
     }
 }

@@ -36,7 +36,7 @@ fn moved(assignment: &Assignment, counts: &HostCounts) -> String {
                 time = windows.into_iter().flatten().fold(time, Nanos::max);
             }
             RoleCounts::Copy(part) => time = part.sides.iter().map(|side| side.time).fold(time, Nanos::max),
-            RoleCounts::Frames(_) => {}
+            RoleCounts::Frames(_) | RoleCounts::Hops(_) => {}
         }
     }
     let within = |rate: Option<String>| rate.map(|rate| format!(" in {time}, {rate}")).unwrap_or_default();

@@ -211,6 +211,14 @@ impl HostBook {
         if elsewhere.peek().is_some() && elsewhere.all(by_ipv6) { IpVersion::V6 } else { IpVersion::V4 }
     }
 
+    /// Returns whether a word names a host with an agent, rather than any host by its name or address.
+    pub(crate) fn is_agent(&self, word: &str) -> bool {
+        let name = HostName::from(word);
+        let is_saved = || SavedHosts::read().is_ok_and(|saved| saved.find(&name).is_some());
+        let is_written = AgentUrl::is_meant(word) || word.starts_with('@') || word.starts_with("env:");
+        word == LOCAL || is_written || self.lab.contains_key(&name) || (self.lab.is_empty() && is_saved())
+    }
+
     fn is_reached_by_ipv6(&self, host: &HostArgument) -> bool {
         let saved = || SavedHosts::read().ok()?.find(&host.name).cloned();
         let url = host.url.clone().or_else(|| if self.lab.is_empty() { saved() } else { None });

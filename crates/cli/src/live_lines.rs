@@ -283,6 +283,7 @@ pub(crate) mod tests {
         for task in TaskKind::ALL {
             let transports: &[_] = match task {
                 TaskKind::Stream | TaskKind::Transact => &[Some(Transport::Tcp), Some(Transport::Udp)],
+                TaskKind::Hops => &[Some(Transport::Udp)],
                 TaskKind::Rpc | TaskKind::Nfs => &[Some(Transport::Tcp)],
                 TaskKind::Frames | TaskKind::Copy => &[None],
             };

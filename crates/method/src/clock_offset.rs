@@ -1,7 +1,8 @@
 //! How far a host's clock is from the runner's, by the on-wire protocol of NTP (RFC 5905 section 8).
 
-use linerate_model::{ClockExchange, ClockOffset};
+use linerate_model::{ClockExchange, ClockOffset, HostName};
 use linerate_units::Nanos;
+use std::collections::BTreeMap;
 
 /// Between which offsets the true one is, nanoseconds: no message arrives before it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,16 @@ pub fn clock_offset(before: &[ClockExchange], after: &[ClockExchange]) -> Option
         offset_ns: offset.try_into().ok()?,
         uncertainty: Nanos::new((high - offset).max(offset - low).try_into().ok()?),
         exchanges: (before.len() + after.len()).try_into().ok()?,
+    })
+}
+
+/// Returns the clock of `to` less that of `from`, from their offsets to the runner. `None` if one of them is not known.
+pub(crate) fn between(clocks: &BTreeMap<HostName, ClockOffset>, from: &HostName, to: &HostName) -> Option<ClockOffset> {
+    let (from, to) = (clocks.get(from)?, clocks.get(to)?);
+    Some(ClockOffset {
+        offset_ns: to.offset_ns.checked_sub(from.offset_ns)?,
+        uncertainty: Nanos::new(to.uncertainty.get().saturating_add(from.uncertainty.get())),
+        exchanges: to.exchanges.min(from.exchanges),
     })
 }
 

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod beside;
 pub mod calibration;
 mod clock_offset;
 mod compare;
@@ -17,6 +18,7 @@ pub mod device;
 mod expect;
 pub mod frames;
 mod goals;
+mod hops;
 mod interval_rates;
 pub mod ladder;
 mod latency;
@@ -47,13 +49,13 @@ mod validity;
 mod verdict;
 mod within_window;
 
+pub use beside::with_load;
 pub use calibration::calibrated;
 pub use clock_offset::clock_offset;
 pub use compare::{Demands, compare, compare_pairs, compare_searches};
 pub use contract::{After, Again, Method, Progress, Step};
 pub use expect::{BadExpectation, Expectation, Judgement};
 pub use goals::of;
-pub use loaded_latency::probed;
 pub use merge::merged;
 pub use metric::{Metric, NoOneValue};
 

@@ -1,21 +1,15 @@
-//! Latency under load: how a trial is probed, and what the probes amount to.
+//! Latency under load: the requests that time a path, idle and next to a load.
 
+use crate::beside;
 use crate::latency::latency_of;
 use crate::statistics::summary;
 use crate::transfer::rate;
 use linerate_model::{
-    AddedDelay, Caveat, CaveatKind, Counts, DelayGrade, Histogram, IpVersion, Load, LoadedLatency, MessageValue,
-    PathCounts, RoundTripsPerMinute, Task, Timing, TransactTask, Transactions, Transport, Trial, TrialResult, Window,
-    layer_bytes, message, tcp_overhead,
+    AddedDelay, Caveat, CaveatKind, Counts, DelayGrade, Histogram, IpVersion, LoadedLatency, MessageValue, PathCounts,
+    RoundTripsPerMinute, Task, TaskKind, Transactions, Transport, TrialResult, layer_bytes, message, tcp_overhead,
 };
-use linerate_units::{BitRate, Nanos};
+use linerate_units::BitRate;
 
-/// Probes on the idle path begin to count after this: the first ones find cold caches.
-const IDLE_WARMUP: Nanos = Nanos::from_millis(200);
-/// Probes beside the load count from so long after its warm-up on, ...
-const LATER: Nanos = Nanos::from_millis(150);
-/// ... and until so long before its end: the two loads' windows differ by what a request to an agent takes.
-const EARLIER: Nanos = Nanos::from_millis(50);
 /// Of the round trips of a minute the slowest twentieth is left out: TMP of draft-ietf-ippm-responsiveness-04 section 4.2.
 const TRIMMED: f64 = 0.95;
 const MINUTE_NS: f64 = 60e9;
@@ -25,27 +19,6 @@ const UNSENT_BEARABLE: f64 = 0.005;
 /// Above this share of the stream's rate, probes take a visible part of the path.
 const PROBE_SHARE: f64 = 0.01;
 
-/// Adds `probe` to `trial` as a second load: it begins with the first, and its window lies within that of the first. A trial
-/// without a window is returned as it is.
-pub fn probed(mut trial: Trial, probe: TransactTask) -> Trial {
-    if let Some(Window { warmup, measure }) = trial.window() {
-        let timing = Timing::Window(Window { warmup: warmup.and(LATER), measure: measure - (LATER + EARLIER) });
-        trial.loads.push(Load { task: Task::Transact(probe), timing });
-    }
-    trial
-}
-
-/// The name of the trial that runs the probe of a cell alone.
-pub(crate) fn idle_name(cell: &str) -> String {
-    format!("{cell} idle")
-}
-
-/// The trial that runs the probe of `cell` alone, as long as beside the load; none if the cell has no probe.
-pub(crate) fn idle_trial(cell: &Trial) -> Option<Trial> {
-    let probe = cell.loads.get(1)?;
-    Some(Trial::new(idle_name(&cell.name), probe.task.clone(), Timing::of(IDLE_WARMUP, probe.timing.window()?.measure)))
-}
-
 /// What the probes of one run were answered: alone, and beside the load.
 struct Pair<'a> {
     idle: Vec<&'a Transactions>,
@@ -54,18 +27,17 @@ struct Pair<'a> {
 
 /// The probes of each run: those that ran alone before it, and those beside its load.
 fn pairs<'a>(runs: &[&'a TrialResult], idle: &[&'a TrialResult]) -> Vec<Pair<'a>> {
-    let of =
-        |(idle, run): (&&'a TrialResult, &&'a TrialResult)| Pair { idle: asked(idle.paths()), loaded: beside(run) };
-    idle.iter().zip(runs).map(of).collect()
+    let both = idle.iter().zip(runs);
+    both.map(|(idle, run)| Pair { idle: timing_requests(idle), loaded: timing_requests(run) }).collect()
 }
 
 fn asked(paths: &[PathCounts]) -> Vec<&Transactions> {
     paths.iter().filter_map(|path| path.client.transactions.as_ref()).collect()
 }
 
-/// The probes beside the load of a run.
-fn beside(run: &TrialResult) -> Vec<&Transactions> {
-    match run.counts.get(1) {
+/// Returns the requests that timed the path in a run: next to its load, or alone.
+fn timing_requests(run: &TrialResult) -> Vec<&Transactions> {
+    match beside::counts(run, TaskKind::Transact) {
         Some(Counts::Flows(paths)) => asked(paths),
         _ => Vec::new(),
     }
@@ -73,12 +45,12 @@ fn beside(run: &TrialResult) -> Vec<&Transactions> {
 
 /// Requests beside the load of a run that were answered or failed.
 pub(crate) fn probes_beside(run: &TrialResult) -> u64 {
-    beside(run).iter().map(|asked| asked.completed + asked.failed).sum()
+    timing_requests(run).iter().map(|asked| asked.completed + asked.failed).sum()
 }
 
 /// What the probes beside the load of a run were answered; none where none were timed.
 pub(crate) fn loaded(run: &TrialResult) -> Option<Histogram> {
-    let (all, _) = timed(&beside(run));
+    let (all, _) = timed(&timing_requests(run));
     (all.count() > 0).then_some(all)
 }
 
@@ -139,7 +111,7 @@ fn added(idle: &Histogram, loaded: &Histogram, share: f64) -> i64 {
 /// Returns a caveat if the probes of `runs` took a share of the path that shows in the figure of a stream of `stream` bit/s on the wire.
 pub(crate) fn probe_share(ip: IpVersion, stream: f64, runs: &[&TrialResult]) -> Option<Caveat> {
     let shares = runs.iter().filter_map(|run| {
-        let load = run.trial.loads.get(1)?;
+        let load = beside::load(&run.trial, TaskKind::Transact)?;
         let (Task::Transact(probe), Some(window)) = (&load.task, load.timing.window()) else { return None };
         // Requests and responses have the same size, so each direction carries the same.
         let payload = probe.request_bytes.get();
@@ -193,9 +165,10 @@ pub(crate) fn doubts(result: &LoadedLatency, runs: &[&TrialResult], idle: &[&Tri
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::beside::{idle_trial, with_load};
     use crate::transfer::tests::{spec, trial};
-    use linerate_model::{EndCounts, StreamTask};
-    use linerate_units::ByteCount;
+    use linerate_model::{EndCounts, StreamTask, TransactTask, Window};
+    use linerate_units::{ByteCount, Nanos};
 
     pub(crate) const MS: u64 = 1_000_000;
 
@@ -216,7 +189,7 @@ pub(crate) mod tests {
             let server = EndCounts::default();
             Counts::Flows(vec![PathCounts { client, server, forward_loss: None, backward_loss: None }])
         };
-        let cell = probed(spec(), probe());
+        let cell = with_load(spec(), Task::Transact(probe()));
         let alone = idle_trial(&cell).expect("there is a probe");
         let idle = TrialResult { trial: alone, counts: vec![counts(idle)], ..trial(0, 0) };
         let mut beside = TrialResult { trial: cell, ..trial(1_000, 0) };
@@ -320,7 +293,7 @@ pub(crate) mod tests {
     #[test]
     fn the_probes_window_lies_within_the_loads() {
         assert_eq!(idle_trial(&spec()), None);
-        let cell = probed(spec(), probe());
+        let cell = with_load(spec(), Task::Transact(probe()));
         let load = cell.window().expect("a window");
         let Window { warmup, measure } = cell.loads[1].timing.window().expect("a window");
         // UDP rests for 100 ms between warm-up and window.

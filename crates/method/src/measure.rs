@@ -9,6 +9,7 @@ use doubts::caveats;
 pub(crate) use path::PathFacts;
 
 use crate::context::Context;
+use crate::hops;
 use crate::latency::latency_of;
 use crate::statistics::summary;
 use crate::tcp_summary::tcp_summary;
@@ -35,7 +36,7 @@ pub(crate) fn measurement(
         Detail::Transact(figures) => (Quantity::PerSecond, figures.requests.transactions_per_s.clone()),
         Detail::Rpc(figures) => (Quantity::PerSecond, figures.requests.transactions_per_s.clone()),
         Detail::Nfs(figures) => (Quantity::PerSecond, figures.requests.transactions_per_s.clone()),
-        Detail::Frames { .. } | Detail::Copy(_) => unreachable!("frames and copies have no flows"),
+        Detail::Frames { .. } | Detail::Copy(_) | Detail::Hops { .. } => unreachable!("they have no flows"),
     };
     let mut result = Measurement {
         name: cell.name.clone(),
@@ -48,6 +49,7 @@ pub(crate) fn measurement(
     };
     result.caveats = caveats(&result, cell, path, runs, with);
     result.verdict = verdict::of_flows(&FlowFacts::of(&result, runs, with.hosts));
+    hops::locate(&mut result, cell);
     if result.verdict.limit == Limit::Tester {
         let text = message!(
             "caveat-tester-limit",
@@ -79,6 +81,7 @@ pub(crate) fn flow_figures(
         shares: shares(runs, main),
         cpu: cpu(runs, path.shared_machine),
         tcp: tcp(runs),
+        ways: Vec::new(),
     }
 }
 

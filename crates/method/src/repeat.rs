@@ -64,7 +64,7 @@ pub(crate) fn state_intervals(repeats: &Repeats, result: &mut Measurement) {
             state(&mut figures.requests.transactions_per_s);
             (&mut figures.flow, figures.received.as_mut(), None)
         }
-        Detail::Frames { .. } | Detail::Copy(_) => return,
+        Detail::Frames { .. } | Detail::Copy(_) | Detail::Hops { .. } => return,
     };
     flow.shares.iter_mut().for_each(|share| state(&mut share.main));
     if let Some(sent) = sent {

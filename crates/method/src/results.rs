@@ -1,7 +1,7 @@
 //! Results of a record: the attempts at each cell, measured, and the verdicts that were tested, settled.
 
+use crate::beside::idle_name;
 use crate::context::Context;
-use crate::loaded_latency::idle_name;
 use crate::proof::{PAIRS, Pairs, settle};
 use crate::repeat::state_intervals;
 use crate::task::kind_of;
@@ -29,7 +29,7 @@ pub fn cells(record: &Record) -> Vec<&Trial> {
     if record.plan.device().is_some() {
         return cells;
     }
-    let idle: BTreeSet<String> = cells.iter().map(|cell| idle_name(&cell.name)).collect();
+    let idle: BTreeSet<String> = cells.iter().filter_map(|cell| idle_name(cell)).collect();
     let failed = || record.trials.iter().filter(|result| result.failure().is_some());
     let is_left_out = |trial: &Trial| {
         trial.proves.as_ref().is_some_and(|test| {
@@ -63,7 +63,7 @@ pub(crate) fn measured(
         if runs.is_empty() {
             return None;
         }
-        let idle = runs_of(&idle_name(&cell.name));
+        let idle = idle_name(cell).map_or_else(Vec::new, |name| runs_of(&name));
         // The plan's number of runs is not that of pairs.
         let repeats = if cell.proves.is_some() { Repeats::Times(PAIRS) } else { repeats };
         let with = Context { hosts, repeats, calibrated, idle: &idle };

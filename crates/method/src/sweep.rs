@@ -1,9 +1,9 @@
 //! Each cell of a plan, repeated. Rounds are interleaved (every cell once, then every cell again), so that a machine that
 //! grows slower during the run does not favour the cells that came first.
 
+use crate::beside::idle_trial;
 use crate::contract::{After, Again, Method, Progress, Step};
 use crate::counterproof::changed_name;
-use crate::loaded_latency::idle_trial;
 use crate::proof::{MOST_PAIRS, Pairs, counterproofs};
 use crate::repeat::{Need, at_most, need};
 use crate::results::{measured, measurements};
@@ -206,8 +206,12 @@ impl Method for Sweep {
             let failed = self.cells.iter_mut().find(|cell| cell.is(result)).filter(|_| self.goes_on);
             let Some(failed) = failed else { return After::End };
             failed.given_up = true;
-        } else if result.is_counted() && self.cells.iter_mut().any(|cell| cell.take(result)) {
-            self.taken.push(result.clone());
+        } else if result.is_counted() {
+            // Several cells may share one trial of their probes alone.
+            let takers = self.cells.iter_mut().filter_map(|cell| cell.take(result).then_some(())).count();
+            if takers > 0 {
+                self.taken.push(result.clone());
+            }
         }
         self.choose_proofs();
         After::GoOn
@@ -265,11 +269,11 @@ pub(crate) fn tell(record: &mut Record, caveats: impl IntoIterator<Item = Caveat
 mod tests {
     use super::*;
     use crate::account::tests::placed;
-    use crate::loaded_latency::probed;
+    use crate::beside::with_load;
     use crate::loaded_latency::tests::{MS, asked, run};
     use crate::transfer::tests::{spec, stream_of, trial};
     use linerate_model::{
-        Message, Offered, PairPart, RecordId, Repeats, Standing, StreamTask, TransactTask, Transport,
+        Message, Offered, PairPart, RecordId, Repeats, Standing, StreamTask, Task, TransactTask, Transport,
     };
     use linerate_units::{BitRate, ByteCount};
 
@@ -333,7 +337,7 @@ mod tests {
     #[test]
     fn the_probe_runs_alone_before_each_repeat_and_both_are_paired_in_order() {
         let stream = StreamTask::plain(Transport::Udp, ByteCount::new(1_000));
-        let cell = probed(spec(), TransactTask::beside(&stream, Transport::Udp));
+        let cell = with_load(spec(), Task::Transact(TransactTask::beside(&stream, Transport::Udp)));
         let plan = Plan::sweep(vec![cell.clone()], Repeats::Times(2));
         let mut sweep = Sweep::new(&plan, &[]);
         let mut trials = Vec::new();

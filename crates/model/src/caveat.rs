@@ -61,6 +61,8 @@ named! {
         Fragments = "fragments", "datagrams in fragments";
         /// Datagrams arrived with another DSCP than they were sent with.
         DscpChanged = "dscp-changed", "DSCP changed on the path";
+        /// Routers of the path were replaced by others while it was probed.
+        PathChanged = "path-changed", "path changed";
         /// The rate went up or down within the window.
         NotSteady = "not-steady", "rate not steady";
         /// The lab's path or reference device did not keep its limits: frames left late, or were lost for want of time.

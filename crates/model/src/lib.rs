@@ -83,9 +83,10 @@ pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use encapsulation::{Encapsulation, UnknownEncapsulation};
 pub use figures::{
     AddedDelay, AddressTable, CopyClient, CopyFigures, CpuCost, CpuCosts, DelayGrade, FlowFigures, FlowRate, FrameFlow,
-    Latency, LearningRate, LoadedLatency, NfsFigures, OperationFigures, RateRange, ReceivedRates, RequestFigures,
-    RoundTripsPerMinute, RpcFigures, SentRates, Share, SizeClass, StageShare, StreamFigures, TcpSummary,
-    TransactFigures, WorkShare,
+    HopDelay, HopFigures, HopRef, Latency, LearningRate, LoadedLatency, NfsFigures, OneWayDelay, OneWayFigures,
+    OperationFigures, PathEffect, PathSection, RateRange, ReceivedRates, RequestFigures, RoundTripsPerMinute,
+    RpcFigures, SentRates, Share, SizeClass, StageShare, StreamFigures, TcpSummary, TransactFigures, WayFigures,
+    WorkShare,
 };
 pub use firmness::{Firmness, Known};
 pub use header_field::{HeaderField, Layer, LayerBytes};

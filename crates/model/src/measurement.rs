@@ -3,7 +3,7 @@
 use crate::{
     Bypass, Caveat, CopyFigures, Firmness, FlowFigures, FrameFlow, Latency, LoadedLatency, Loss, NfsFigures, PathLimit,
     Quantity, ReceivedRates, RecordId, RequestFigures, RpcFigures, SentRates, Share, StreamFigures, Summary, TaskKind,
-    TcpSummary, TransactFigures, Verdict,
+    TcpSummary, TransactFigures, Verdict, WayFigures,
 };
 use linerate_units::Nanos;
 use schemars::JsonSchema;
@@ -50,6 +50,11 @@ pub enum Detail {
     },
     /// A copy.
     Copy(Box<CopyFigures>),
+    /// Probes along a path.
+    Hops {
+        /// Figures of each way.
+        ways: Vec<WayFigures>,
+    },
 }
 
 /// The tester's own limit: the same measurement with the device bypassed.
@@ -72,6 +77,19 @@ pub struct TesterLimit {
     pub share: f64,
 }
 
+impl Detail {
+    /// Returns the figures that streams, transactions, RPC and NFS have alike, to be changed. `None` for other tasks.
+    pub fn flow_mut(&mut self) -> Option<&mut FlowFigures> {
+        match self {
+            Self::Stream(figures) => Some(&mut figures.flow),
+            Self::Transact(figures) => Some(&mut figures.flow),
+            Self::Rpc(figures) => Some(&mut figures.flow),
+            Self::Nfs(figures) => Some(&mut figures.flow),
+            Self::Frames { .. } | Self::Copy(_) | Self::Hops { .. } => None,
+        }
+    }
+}
+
 impl Measurement {
     /// Returns the task that the result is of.
     pub fn task(&self) -> TaskKind {
@@ -82,6 +100,7 @@ impl Measurement {
             Detail::Nfs(_) => TaskKind::Nfs,
             Detail::Frames { .. } => TaskKind::Frames,
             Detail::Copy(_) => TaskKind::Copy,
+            Detail::Hops { .. } => TaskKind::Hops,
         }
     }
 
@@ -122,7 +141,7 @@ impl Measurement {
             Detail::Transact(figures) => Some(&figures.flow),
             Detail::Rpc(figures) => Some(&figures.flow),
             Detail::Nfs(figures) => Some(&figures.flow),
-            Detail::Frames { .. } | Detail::Copy(_) => None,
+            Detail::Frames { .. } | Detail::Copy(_) | Detail::Hops { .. } => None,
         }
     }
 
@@ -132,7 +151,15 @@ impl Measurement {
             Detail::Transact(figures) => Some(&figures.requests),
             Detail::Rpc(figures) => Some(&figures.requests),
             Detail::Nfs(figures) => Some(&figures.requests),
-            Detail::Stream(_) | Detail::Frames { .. } | Detail::Copy(_) => None,
+            Detail::Stream(_) | Detail::Frames { .. } | Detail::Copy(_) | Detail::Hops { .. } => None,
+        }
+    }
+
+    /// Returns the figures of the probed ways. Empty if the path was not probed.
+    pub fn ways(&self) -> &[WayFigures] {
+        match &self.detail {
+            Detail::Hops { ways } => ways,
+            _ => self.flows().map_or(&[], |flows| &flows.ways),
         }
     }
 
@@ -157,7 +184,7 @@ impl Measurement {
             Detail::Stream(figures) => Some(&figures.received),
             Detail::Rpc(figures) => figures.received.as_ref(),
             Detail::Nfs(figures) => figures.received.as_ref(),
-            Detail::Transact(_) | Detail::Frames { .. } | Detail::Copy(_) => None,
+            Detail::Transact(_) | Detail::Frames { .. } | Detail::Copy(_) | Detail::Hops { .. } => None,
         }
     }
 

@@ -6,8 +6,8 @@
 use crate::checked::{OutOfRange, check_when_read};
 use crate::named;
 use crate::{
-    Caveat, CopyCounts, EndCounts, FramePartCounts, LatencyBuckets, LinkId, Observation, Password, Sampling, Series,
-    Task, Timing,
+    Caveat, CopyCounts, EndCounts, FramePartCounts, HopsEnd, LatencyBuckets, LinkId, Observation, Password, Sampling,
+    Series, Task, Timing,
 };
 use linerate_units::Nanos;
 use schemars::JsonSchema;
@@ -321,4 +321,6 @@ pub enum RoleCounts {
     Frames(FramePartCounts),
     /// A part in a copy.
     Copy(CopyCounts),
+    /// End of a probed path.
+    Hops(Box<HopsEnd>),
 }

@@ -1,7 +1,7 @@
 //! What limited a result.
 
 use crate::named;
-use crate::{Limit, LimitPlace, Message, Proof};
+use crate::{Limit, LimitPlace, Message, PathSection, Proof};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -14,6 +14,9 @@ pub struct Verdict {
     /// Where on the path that is; none where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<LimitPlace>,
+    /// Section of the path where the limit is, if the path was probed and showed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<PathSection>,
     /// How steady the result was within the measured window; none where no series tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steadiness: Option<Steadiness>,
@@ -44,6 +47,7 @@ impl Verdict {
         Self {
             limit,
             place: None,
+            section: None,
             steadiness: None,
             confidence,
             also: Vec::new(),
@@ -68,6 +72,7 @@ impl Verdict {
         if limit != self.limit {
             // Where it is was known of the other.
             self.place = limit.usual_place();
+            self.section = None;
             self.also.clear();
         }
         (self.limit, self.confidence) = (limit, confidence);

@@ -7,7 +7,7 @@ use crate::blocks::section::{Block, Section};
 use crate::language::Language;
 use crate::sections::over_time::sparks::{self, Spark};
 use crate::sections::{
-    attempts, caveats, charts, hosts, measuring, over_time, parties, path, results, tables, verdicts,
+    attempts, caveats, charts, hops, hosts, measuring, over_time, parties, path, results, tables, verdicts,
 };
 use crate::subjects::{self, ladder};
 use crate::{figures, said};
@@ -18,12 +18,14 @@ type Make = fn(Language, &Record) -> Option<Section>;
 
 /// Sections before those of subjects, in the order of every form: the answer and its caveats, the path, its course over
 /// time and the figures.
-const FIRST: [Make; 7] = [
+const FIRST: [Make; 9] = [
     results::section,
+    hops::section,
     ladder::section,
     caveats::section,
     path::section,
     over_time::section,
+    hops::over_time,
     tables::section,
     tables::loaded_latency,
 ];

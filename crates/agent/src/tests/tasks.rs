@@ -6,8 +6,9 @@ use crate::engines::table;
 use crate::grant::Grant;
 use crate::{AllowedServers, Budget};
 use linerate_model::{
-    CopyCache, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, CopyWay, FileServer, IpVersion, LinkId,
-    NfsMix, NfsServer, NfsTask, Path, RpcCall, RpcTask, SmbServer, SmbVersion, TaskKind, TransactTask,
+    CopyCache, CopyFrom, CopyInto, CopyOptions, CopyTask, CopyTree, CopyVerify, CopyWay, FileServer, HopsTask,
+    IpVersion, LinkId, NfsMix, NfsServer, NfsTask, Path, RpcCall, RpcTask, SmbServer, SmbVersion, TaskKind,
+    TransactTask,
 };
 use linerate_units::BitRate;
 use std::net::{IpAddr, SocketAddr};
@@ -24,6 +25,7 @@ fn unbounded(kind: TaskKind) -> Assignment {
             let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(1_000));
             (Task::Stream(StreamTask { paths, ..plain }), client, window)
         }
+        TaskKind::Hops => (Task::Hops(HopsTask { paths, ..HopsTask::plain() }), client, window),
         TaskKind::Transact => {
             (Task::Transact(TransactTask { paths, ..TransactTask::plain(Transport::Tcp) }), client, window)
         }

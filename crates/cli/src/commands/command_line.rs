@@ -1,7 +1,7 @@
 //! The command line: all commands, and the program's own help.
 
 use super::{
-    calibrate, compare, completions, copy, device, explain, frames, hosts, lab, ladder, limits, man, nfs, probe,
+    calibrate, compare, completions, copy, device, explain, frames, hosts, lab, ladder, limits, man, nfs, path, probe,
     report, results, rpc, run, serve, stream, transact, view,
 };
 use crate::hosts::HostBook;
@@ -22,6 +22,7 @@ Most used:
   linerate URL                the path to it: both ways, latency, the limit
   linerate stream URL         TCP or UDP throughput, counted at the receiver
   linerate transact URL       requests and responses: rate and latency
+  linerate path URL           routers, path MTU, and the link that limits
   linerate report             the latest record; --out report.html for a page
 
 Measure more:  rpc  nfs  copy  ladder  device  frames  calibrate  run (a study)
@@ -46,6 +47,7 @@ Examples:
   linerate rpc A B --sizes 1K,8K                 ONC RPC over UDP and TCP, by size of the data
   linerate nfs A B --mix sfs97-like --curve      NFS response time against load, up to the peak
   linerate copy --tree like:system A B           A folder tree, verified and timed by stage
+  linerate path A B                              Routers, path MTU, and the link that limits
   linerate ladder A B                            All layers of one path, and which loses most
   linerate calibrate A B                         The hosts' own limit, without the device
   linerate device throughput --ports eth1,eth2   A switch or router between two ports, RFC 2544
@@ -81,6 +83,7 @@ pub(crate) enum Command {
     Rpc(rpc::Arguments),
     Nfs(nfs::Arguments),
     Copy(Box<copy::Arguments>),
+    Path(path::Arguments),
     Ladder(ladder::Arguments),
     Calibrate(calibrate::Arguments),
     Device(device::Arguments),
@@ -109,6 +112,7 @@ impl Command {
             Self::Rpc(rpc) => Some(&mut rpc.results),
             Self::Nfs(nfs) => Some(&mut nfs.results),
             Self::Copy(copy) => Some(&mut copy.results),
+            Self::Path(path) => Some(&mut path.results),
             Self::Ladder(ladder) => Some(&mut ladder.results),
             Self::Calibrate(calibrate) => Some(&mut calibrate.results),
             Self::Device(device) => Some(device.results_mut()),
@@ -124,6 +128,7 @@ impl Command {
             Self::Transact(transact) => (&mut transact.sockets.family, vec![&transact.hosts]),
             Self::Rpc(rpc) => (&mut rpc.sockets.family, vec![&rpc.hosts]),
             Self::Nfs(nfs) => (&mut nfs.sockets.family, vec![&nfs.hosts]),
+            Self::Path(path) => (&mut path.sockets.family, vec![&path.hosts]),
             Self::Ladder(ladder) => (&mut ladder.sockets.family, vec![&ladder.hosts]),
             Self::Calibrate(calibrate) => (&mut calibrate.family, vec![&calibrate.hosts]),
             Self::Copy(copy) => {

@@ -19,6 +19,7 @@ pub(crate) mod limits;
 pub(crate) mod man;
 mod measured;
 pub(crate) mod nfs;
+pub(crate) mod path;
 pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod results;
@@ -74,6 +75,7 @@ pub(crate) async fn run_command(
         Command::Rpc(arguments) => rpc::run(arguments, book, cancel).await,
         Command::Nfs(arguments) => Box::pin(nfs::run(arguments, book, cancel)).await,
         Command::Copy(arguments) => Box::pin(copy::run(*arguments, book, cancel)).await,
+        Command::Path(arguments) => path::run(arguments, book, cancel).await,
         Command::Ladder(arguments) => Box::pin(ladder::run(arguments, book, cancel)).await,
         Command::Calibrate(arguments) => Box::pin(calibrate::run(arguments, book, cancel)).await,
         Command::Device(arguments) => Box::pin(device::run(arguments, book, Vec::new(), cancel)).await,

@@ -8,10 +8,10 @@ use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
 use crate::iperf3_server::{Iperf3Target, Iperf3User};
 use crate::measure::{Beside, RunRequest, conclude, reach};
 use crate::options::{Flows, Over, Prove, Repetition, Results, Sockets};
-use linerate_method::probed;
+use linerate_method::with_load;
 use linerate_model::{
-    Direction, IpVersion, Iperf3End, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, SendBy, Server, SocketOptions,
-    StreamTask, Task, TransactTask, Transport, Trial,
+    Direction, HopsTask, IpVersion, Iperf3End, Iperf3Server, Net, Offered, Path, Plan, ReceiveBy, SendBy, Server,
+    SocketOptions, StreamTask, Task, TransactTask, Transport, Trial,
 };
 use linerate_units::{BitRate, ByteCount, FrameRate, Nanos};
 use std::collections::BTreeSet;
@@ -126,6 +126,13 @@ pub(crate) struct Arguments {
     /// OVER is the requests' transport; the default is that of the stream.
     #[arg(long, value_name = "OVER", num_args = 0..=1, require_equals = true, value_parser = choice::<Transport>(TRANSPORTS))]
     loaded_latency: Option<Option<Transport>>,
+
+    /// Probe the routers too: the limit gets a place on the path
+    ///
+    /// Probes with small TTLs on the idle path before the runs and next to the stream, 20 kbit/s in each direction. The verdict names the
+    /// link where a queue stands or loss begins (see `linerate path`).
+    #[arg(long, conflicts_with_all = ["bytes", "messages"])]
+    hops: bool,
 
     /// How a TCP sender passes data to the kernel
     #[arg(long, default_value = "auto", value_parser = choice::<SendBy>(SEND_BY), hide_short_help = true)]
@@ -334,11 +341,10 @@ impl Arguments {
             let stream = self.stream(paths, size, direction, iperf3);
             let over = self.loaded_latency.map(|over| over.unwrap_or(stream.net.transport));
             let probe = over.map(|over| TransactTask::beside(&stream, over));
+            let hops = self.hops.then(|| HopsTask::beside(&stream));
             let trial = Trial::new(self.name(size, direction), Task::Stream(stream), timing);
-            match probe {
-                Some(probe) => probed(trial, probe),
-                None => trial,
-            }
+            let further = probe.map(Task::Transact).into_iter().chain(hops.map(Task::Hops));
+            further.fold(trial, with_load)
         };
         Ok(self.prove.applied_to(self.repetition.sweep(cells.map(cell).collect())?))
     }

@@ -5,14 +5,16 @@ use linerate_model::Task;
 use serde_json::Value;
 
 /// Returns what the tester limit of `task` depends on, as a task of no hosts. None where there is no such limit: requests at a set
-/// rate wait for one another, NFS has a limit of its own, and frames and copies are no flows.
+/// rate wait for one another, NFS has a limit of its own, and frames, copies and probes are no flows.
 pub(super) fn settings(task: &Task) -> Option<Task> {
     let at_set_rate = task.requests_per_s().is_some();
     let mut task = task.clone();
     match &mut task {
         Task::Stream(stream) => stream.offered = None,
         Task::Transact(_) | Task::Rpc(_) if !at_set_rate => {}
-        Task::Transact(_) | Task::Rpc(_) | Task::Nfs(_) | Task::Frames(_) | Task::Copy(_) => return None,
+        Task::Transact(_) | Task::Rpc(_) | Task::Nfs(_) | Task::Frames(_) | Task::Copy(_) | Task::Hops(_) => {
+            return None;
+        }
     }
     task.paths_mut()?.clear();
     let socket = &mut task.net_mut()?.socket;

@@ -267,7 +267,7 @@ fn moved(role: &RoleCounts) -> (u64, u64) {
             let bytes = copied.sides.iter().map(|side| side.bytes).sum();
             (bytes, bytes)
         }
-        RoleCounts::Frames(_) => (0, 0),
+        RoleCounts::Frames(_) | RoleCounts::Hops(_) => (0, 0),
     }
 }
 

@@ -40,7 +40,7 @@ pub fn separation_test(groups: &[usize]) -> f64 {
 }
 
 /// The logarithm of the number of choices of `k` out of `n`.
-fn ln_choose(n: usize, k: usize) -> f64 {
+pub(crate) fn ln_choose(n: usize, k: usize) -> f64 {
     let k = k.min(n - k);
     (0..k).map(|i| ((n - i) as f64 / (i + 1) as f64).ln()).sum()
 }

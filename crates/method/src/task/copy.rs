@@ -135,7 +135,7 @@ impl Kind for Copies {
                 // Roles come in the order in which `assign` gave them.
                 Some(Ok(roles)) if !roles.is_empty() => match roles.remove(0) {
                     RoleCounts::Copy(counted) => counted,
-                    RoleCounts::Flows(_) | RoleCounts::Frames(_) => {
+                    _ => {
                         return Err(format!("{host}: its agent counted no copy: use the same linerate everywhere"));
                     }
                 },

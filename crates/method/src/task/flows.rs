@@ -3,11 +3,12 @@
 use super::{Addresses, Assigned, Joined, Kind, Parts, all_of, nfs, observed, rpc, stream, transact};
 use crate::account::place_losses;
 use crate::context::Context;
+use crate::hops;
 use crate::measure::{PathFacts, measurement};
 use crate::transfer::{Transfer, transactions_per_s, transfers_of};
 use linerate_model::{
-    Caveat, CaveatKind, Counts, Detail, EndCounts, Host, HostName, LinkId, Listen, Load, Measurement, Net, Path,
-    PathCounts, Quantity, Role, RoleCounts, RoleKind, Task, Transport, Trial, TrialResult, message,
+    Caveat, CaveatKind, Counts, Detail, EndCounts, Host, HostCounts, HostName, LinkId, Listen, Load, Measurement, Net,
+    Path, PathCounts, Quantity, Role, RoleCounts, RoleKind, Task, Transport, Trial, TrialResult, message,
 };
 use std::net::IpAddr;
 
@@ -62,7 +63,7 @@ impl Kind for Flows {
 ///
 /// # Errors
 /// A client cannot reach its server.
-fn assign(load: &Load, at: &dyn Addresses) -> Result<Assigned, String> {
+pub(super) fn assign(load: &Load, at: &dyn Addresses) -> Result<Assigned, String> {
     let ip = load.task.net().map(|net: &Net| net.ip).unwrap_or_default();
     let (load, caveats) = limit_segments(load, at);
     let mut parts: Vec<(HostName, Vec<Role>)> = Vec::new();
@@ -112,19 +113,13 @@ fn join(load: &Load, parts: Parts) -> Result<Joined, String> {
     let mut paths = Vec::new();
     for (index, path) in (0u16..).zip(load.task.paths()) {
         // A host that is both ends of one path has the server's role first, as `assign` gives it.
-        let mut take = |host: &HostName| -> Result<EndCounts, String> {
-            let own = parts.iter_mut().find(|(known, _)| known == host).map(|(_, counted)| &mut counted.roles);
-            let end = own.and_then(|roles| taken(roles, |end| end.path == index && end.told.is_none()));
-            end.ok_or_else(|| {
-                format!("{host}: the agent gave no counts for path {index}; use the same linerate everywhere")
-            })
-        };
+        let mut take = |host| end_of(&mut parts, host, index, flows(|end| end.path == index && end.told.is_none()));
         let server = path.server.agent().map(&mut take).transpose()?;
         let client = take(&path.client)?;
         let server = server.unwrap_or_else(|| {
-            let unknown = || EndCounts { path: index, ..EndCounts::default() };
-            let own = parts.iter_mut().find(|(known, _)| *known == path.client).map(|(_, counted)| &mut counted.roles);
-            own.and_then(|roles| taken(roles, |end| end.path == index && end.told.is_some())).unwrap_or_else(unknown)
+            let by_client = flows(|end| end.path == index && end.told.is_some());
+            let server = end_of(&mut parts, &path.client, index, by_client);
+            server.unwrap_or_else(|_| EndCounts { path: index, ..EndCounts::default() })
         });
         paths.push(PathCounts { client, server, forward_loss: None, backward_loss: None });
     }
@@ -135,31 +130,61 @@ fn join(load: &Load, parts: Parts) -> Result<Joined, String> {
     Ok(Joined { counts: Counts::Flows(paths), caveats: unsure.into_iter().collect() })
 }
 
-/// Takes the first end of flows of which `is` holds out of `roles`.
-fn taken(roles: &mut Vec<RoleCounts>, is: impl Fn(&EndCounts) -> bool) -> Option<EndCounts> {
-    let at = roles.iter().position(|role| matches!(role, RoleCounts::Flows(end) if is(end)))?;
-    match roles.remove(at) {
-        RoleCounts::Flows(end) => Some(*end),
-        RoleCounts::Frames(_) | RoleCounts::Copy(_) => None,
+/// Returns a selection of the ends of flows that meet `condition`, for [`end_of`].
+fn flows(condition: impl Fn(&EndCounts) -> bool) -> impl Fn(RoleCounts) -> Result<EndCounts, RoleCounts> {
+    move |role| match role {
+        RoleCounts::Flows(end) if condition(&end) => Ok(*end),
+        other => Err(other),
     }
+}
+
+/// Takes the first counts of `host` that `select` accepts out of `parts`. `select` returns the others.
+///
+/// # Errors
+/// There are none; the text names the host.
+pub(super) fn end_of<T>(
+    parts: &mut [(HostName, HostCounts)],
+    host: &HostName,
+    path: u16,
+    select: impl Fn(RoleCounts) -> Result<T, RoleCounts>,
+) -> Result<T, String> {
+    let roles = parts.iter_mut().find(|(known, _)| known == host).map(|(_, counts)| &mut counts.roles);
+    let mut end = None;
+    if let Some(roles) = roles {
+        let mut others = Vec::with_capacity(roles.len());
+        for role in roles.drain(..) {
+            match end {
+                None => match select(role) {
+                    Ok(selected) => end = Some(selected),
+                    Err(other) => others.push(other),
+                },
+                Some(_) => others.push(role),
+            }
+        }
+        *roles = others;
+    }
+    end.ok_or_else(|| format!("{host}: the agent gave no counts for path {path}; use the same linerate everywhere"))
 }
 
 /// The sum over the transfers.
 fn sum(load: &Load, counts: &Counts, of: impl Fn(&Transfer<'_>) -> f64) -> f64 {
     match counts {
         Counts::Flows(paths) => transfers_of(&load.task, paths).iter().map(of).sum(),
-        Counts::Frames(_) | Counts::Copy(_) => 0.0,
+        Counts::Frames(_) | Counts::Copy(_) | Counts::Hops(_) => 0.0,
     }
 }
 
 fn measure(cell: &Trial, runs: &[&TrialResult], with: &Context<'_>) -> Measurement {
     let path = PathFacts::of(with.hosts, runs);
-    let detail = match cell.task() {
+    let mut detail = match cell.task() {
         Task::Stream(task) => Detail::Stream(Box::new(stream::figures(task, cell, &path, runs, with))),
         Task::Transact(task) => Detail::Transact(Box::new(transact::figures(task, &path, runs))),
         Task::Rpc(task) => Detail::Rpc(Box::new(rpc::figures(task, &path, runs))),
         Task::Nfs(task) => Detail::Nfs(Box::new(nfs::figures(task, &path, runs))),
-        Task::Frames(_) | Task::Copy(_) => unreachable!("frames and copies are of another kind"),
+        Task::Frames(_) | Task::Copy(_) | Task::Hops(_) => unreachable!("they are of another kind"),
     };
+    if let Some(flow) = detail.flow_mut() {
+        flow.ways = hops::ways(cell, runs, with.idle);
+    }
     measurement(cell, detail, &path, runs, with)
 }

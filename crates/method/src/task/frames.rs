@@ -66,7 +66,7 @@ impl Kind for Frames {
         let mut counted: Vec<FramePartCounts> = parts
             .filter_map(|role| match role {
                 RoleCounts::Frames(counted) => Some(counted),
-                RoleCounts::Flows(_) | RoleCounts::Copy(_) => None,
+                _ => None,
             })
             .collect();
         let mut streams = Vec::with_capacity(task.streams.len());

@@ -4,6 +4,7 @@
 mod copy;
 mod flows;
 mod frames;
+mod hops;
 pub(crate) mod nfs;
 mod plausible;
 pub(crate) mod rpc;
@@ -151,6 +152,7 @@ pub(crate) fn kind(of: TaskKind) -> &'static dyn Kind {
         TaskKind::Stream | TaskKind::Transact | TaskKind::Rpc | TaskKind::Nfs => &flows::Flows,
         TaskKind::Frames => &frames::Frames,
         TaskKind::Copy => &copy::Copies,
+        TaskKind::Hops => &hops::Hops,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Counts that no host can have made: those of an agent with a fault, or of something else that answers in its place. Figures
 //! drawn from them would be nonsense, and sums of them would overflow.
 
-use linerate_model::{CopyCounts, EndCounts, FramePartCounts, HostCounts, RoleCounts};
+use linerate_model::{CopyCounts, EndCounts, FramePartCounts, HopsEnd, HostCounts, RoleCounts};
 use linerate_units::Nanos;
 
 /// No trial counts so much of anything: 72 petabytes take a day at 6 Tbit/s.
@@ -14,6 +14,7 @@ pub(super) fn impossible(counts: &HostCounts) -> Option<String> {
             RoleCounts::Flows(end) => flows(end),
             RoleCounts::Frames(part) => frames(part),
             RoleCounts::Copy(part) => copy(part),
+            RoleCounts::Hops(end) => hops(end),
         };
         if largest > MOST {
             return Some(format!(
@@ -50,6 +51,11 @@ fn frames(part: &FramePartCounts) -> Extremes {
         sent.chain(stream.arrived.iter().map(|arrived| arrived.received.max(arrived.bytes)))
     });
     (counted.max().unwrap_or_default(), false)
+}
+
+fn hops(end: &HopsEnd) -> Extremes {
+    let hops = end.way.iter().flat_map(|way| &way.hops).map(|hop| hop.sent.max(hop.answered));
+    (hops.chain([end.reflected]).max().unwrap_or_default(), false)
 }
 
 fn copy(part: &CopyCounts) -> Extremes {

@@ -311,6 +311,7 @@ fn judge(mut opinions: Vec<(Limit, Opinion)>, circumstances: &Circumstances) -> 
     Verdict {
         limit: *limit,
         place: best.place,
+        section: None,
         steadiness: circumstances.steadiness,
         confidence,
         also,

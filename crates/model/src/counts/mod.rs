@@ -25,4 +25,6 @@ pub enum Counts {
     Frames(FrameCounts),
     /// A copy.
     Copy(CopyParts),
+    /// Probes: each path, in the task's order.
+    Hops(Vec<HopsCounts>),
 }

@@ -1,6 +1,6 @@
 //! Figures that every task of flows has: streams, transactions, RPC and NFS.
 
-use crate::{IpVersion, Loss, PathLimit, Summary, Transport};
+use crate::{IpVersion, Loss, PathLimit, Summary, Transport, WayFigures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,9 @@ pub struct FlowFigures {
     pub cpu: CpuCosts,
     /// TCP's counters at the data senders, over all runs. `None` over UDP.
     pub tcp: Option<TcpSummary>,
+    /// Probes along the path, each way. Empty if it was not probed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<WayFigures>,
 }
 
 /// One path and direction's part of the total.

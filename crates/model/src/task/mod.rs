@@ -57,6 +57,8 @@ pub enum Task {
     Frames(FramesTask),
     /// A folder tree that is copied.
     Copy(CopyTask),
+    /// Probes of the routers of a path.
+    Hops(HopsTask),
 }
 
 /// The tasks by name.
@@ -69,11 +71,13 @@ pub enum TaskKind {
     Nfs,
     Frames,
     Copy,
+    Hops,
 }
 
 impl TaskKind {
     /// All of them, in the order of the layers they load.
-    pub const ALL: [Self; 6] = [Self::Frames, Self::Stream, Self::Transact, Self::Rpc, Self::Nfs, Self::Copy];
+    pub const ALL: [Self; 7] =
+        [Self::Hops, Self::Frames, Self::Stream, Self::Transact, Self::Rpc, Self::Nfs, Self::Copy];
 
     /// The name in records, as in `stream`.
     pub fn name(self) -> &'static str {
@@ -84,6 +88,7 @@ impl TaskKind {
             Self::Nfs => "nfs",
             Self::Frames => "frames",
             Self::Copy => "copy",
+            Self::Hops => "hops",
         }
     }
 }
@@ -104,6 +109,7 @@ impl Task {
             Self::Nfs(_) => TaskKind::Nfs,
             Self::Frames(_) => TaskKind::Frames,
             Self::Copy(_) => TaskKind::Copy,
+            Self::Hops(_) => TaskKind::Hops,
         }
     }
 
@@ -114,6 +120,7 @@ impl Task {
             Self::Transact(task) => Some(&task.net),
             Self::Rpc(task) => Some(&task.net),
             Self::Nfs(task) => Some(&task.net),
+            Self::Hops(task) => Some(&task.net),
             Self::Frames(_) | Self::Copy(_) => None,
         }
     }
@@ -130,6 +137,7 @@ impl Task {
             Self::Transact(task) => Some(&mut task.net),
             Self::Rpc(task) => Some(&mut task.net),
             Self::Nfs(task) => Some(&mut task.net),
+            Self::Hops(task) => Some(&mut task.net),
             Self::Frames(_) | Self::Copy(_) => None,
         }
     }
@@ -141,6 +149,7 @@ impl Task {
             Self::Transact(task) => &task.paths,
             Self::Rpc(task) => &task.paths,
             Self::Nfs(task) => &task.paths,
+            Self::Hops(task) => &task.paths,
             Self::Frames(_) | Self::Copy(_) => &[],
         }
     }
@@ -152,6 +161,7 @@ impl Task {
             Self::Transact(task) => Some(&mut task.paths),
             Self::Rpc(task) => Some(&mut task.paths),
             Self::Nfs(task) => Some(&mut task.paths),
+            Self::Hops(task) => Some(&mut task.paths),
             Self::Frames(_) | Self::Copy(_) => None,
         }
     }
@@ -175,7 +185,7 @@ impl Task {
             Self::Transact(task) => Some(task.request_bytes),
             Self::Rpc(task) => Some(task.unit_bytes),
             Self::Nfs(task) => Some(task.transfer_bytes),
-            Self::Frames(_) | Self::Copy(_) => None,
+            Self::Frames(_) | Self::Copy(_) | Self::Hops(_) => None,
         }
     }
 
@@ -185,7 +195,7 @@ impl Task {
             Self::Transact(task) => task.rate,
             Self::Rpc(task) => task.rate,
             Self::Nfs(task) => task.rate,
-            Self::Stream(_) | Self::Frames(_) | Self::Copy(_) => None,
+            Self::Stream(_) | Self::Frames(_) | Self::Copy(_) | Self::Hops(_) => None,
         }
     }
 
@@ -194,7 +204,7 @@ impl Task {
         let (flows, each) = match self {
             Self::Rpc(task) => (task.net.flows, task.outstanding),
             Self::Nfs(task) => (task.net.flows, task.outstanding),
-            Self::Stream(_) | Self::Transact(_) | Self::Frames(_) | Self::Copy(_) => return None,
+            Self::Stream(_) | Self::Transact(_) | Self::Frames(_) | Self::Copy(_) | Self::Hops(_) => return None,
         };
         Some(u32::from(flows) * u32::from(each))
     }
@@ -205,7 +215,7 @@ impl Task {
             Self::Transact(task) => Some(task.arrivals),
             Self::Rpc(task) => Some(task.arrivals),
             Self::Nfs(task) => Some(task.arrivals),
-            Self::Stream(_) | Self::Frames(_) | Self::Copy(_) => None,
+            Self::Stream(_) | Self::Frames(_) | Self::Copy(_) | Self::Hops(_) => None,
         }
     }
 

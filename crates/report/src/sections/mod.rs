@@ -5,6 +5,7 @@ pub(crate) mod attempts;
 pub(crate) mod caveats;
 pub(crate) mod charts;
 pub(crate) mod directions;
+pub(crate) mod hops;
 pub(crate) mod hosts;
 pub(crate) mod measuring;
 pub(crate) mod over_time;

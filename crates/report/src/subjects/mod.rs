@@ -6,6 +6,7 @@ pub(crate) mod device;
 pub(crate) mod flow_sentences;
 pub(crate) mod flow_table;
 pub(crate) mod frames;
+pub(crate) mod hops;
 pub(crate) mod ladder;
 pub(crate) mod lines;
 pub(crate) mod live;
@@ -23,8 +24,16 @@ use contract::Subject;
 use linerate_model::{Record, TaskKind, Verdict};
 
 /// All subjects, in the order of documents.
-pub(crate) const ALL: [&dyn Subject; 7] =
-    [&stream::Stream, &transact::Transact, &rpc::Rpc, &nfs::Nfs, &copy::Copies, &frames::Frames, &device::DeviceTests];
+pub(crate) const ALL: [&dyn Subject; 8] = [
+    &stream::Stream,
+    &transact::Transact,
+    &rpc::Rpc,
+    &nfs::Nfs,
+    &copy::Copies,
+    &hops::Hops,
+    &frames::Frames,
+    &device::DeviceTests,
+];
 
 /// Returns the subject of a task.
 pub(crate) fn subject(task: TaskKind) -> &'static dyn Subject {
@@ -35,6 +44,7 @@ pub(crate) fn subject(task: TaskKind) -> &'static dyn Subject {
         TaskKind::Nfs => &nfs::Nfs,
         TaskKind::Copy => &copy::Copies,
         TaskKind::Frames => &frames::Frames,
+        TaskKind::Hops => &hops::Hops,
     }
 }
 

@@ -1,10 +1,10 @@
 //! Charts over time, of series written by hand.
 
 use crate::{copy, copy_timeline, frames, sample};
-use linerate_method::probed;
+use linerate_method::with_load;
 use linerate_model::{
     Caveat, CaveatKind, ClockOffset, Counts, Goal, HostName, LatencyBuckets, Message, Nic, Record, Series,
-    SeriesQuantity as Quantity, SessionSeries, Standing, Timing, Track, TransactTask, Transport, TrialResult,
+    SeriesQuantity as Quantity, SessionSeries, Standing, Task, Timing, Track, TransactTask, Transport, TrialResult,
 };
 use linerate_report::{Block, Chart, Language, Style, answer, document, html};
 use linerate_testsuite::page_outline::wide;
@@ -151,7 +151,7 @@ pub(crate) fn lossy() -> Record {
     let probes = timed(series(&[]), [90, 95, 90, 900, 1_900, 2_000, 2_100, 1_000, 90, 95, 90, 90], 5_000);
     let Goal::Sweep(plan) = &mut record.plan.goal else { panic!("a sweep") };
     let trial = plan.cells.remove(0);
-    plan.cells.push(probed(trial, TransactTask::plain(Transport::Tcp)));
+    plan.cells.push(with_load(trial, Task::Transact(TransactTask::plain(Transport::Tcp))));
     let series = vec![session(0, "b", receiver), session(1, "a", probes)];
     record.trials = vec![attempt(&record, 0, Standing::Counted, series)];
     record

@@ -113,6 +113,7 @@ fn streamed(transport: Transport, message_bytes: u64, share: f64) -> StreamFigur
                 send_buffer_limited: 0.0,
                 mss: 1448,
             }),
+            ways: Vec::new(),
         },
         direction: Direction::Send,
         received: ReceivedRates {
@@ -247,7 +248,7 @@ fn cell(result: &Measurement, clients: &[&str], server: &str) -> Trial {
             let mix = NfsMix::named("sfs97-like").expect("it is built in");
             Task::Nfs(NfsTask { paths, net, ..NfsTask::plain(transport, mix) })
         }
-        Detail::Frames { .. } | Detail::Copy(_) => panic!("{} has no flows", result.name),
+        Detail::Frames { .. } | Detail::Copy(_) | Detail::Hops { .. } => panic!("{} has no flows", result.name),
     };
     Trial::new(result.name.clone(), task, Timing::of(Nanos::from_millis(500), Nanos::from_secs(2)))
 }

@@ -2,7 +2,7 @@
 
 use linerate_method::ladder::LadderRequest;
 use linerate_method::simulation::{Network, Server};
-use linerate_method::{ladder, probed};
+use linerate_method::{ladder, with_load};
 use linerate_model::{
     CopyCache, CopyExisting, CopyFrom, CopyInto, CopyLinks, CopyOnError, CopyOptions, CopySync, CopyTask, CopyVerify,
     CopyWay, CurvePlan, DevicePlan, DeviceTest, FrameEngine, FrameForm, FrameHeaders, FramePayload, FrameStream,
@@ -78,7 +78,7 @@ pub(super) fn loaded_latency() -> Plan {
     cell.loads[0].timing = Timing::of(Nanos::from_millis(10), Nanos::from_secs(1));
     let Task::Stream(load) = cell.task() else { unreachable!("it is a stream") };
     let probe = TransactTask::beside(load, Transport::Udp);
-    Plan::sweep(vec![probed(cell, probe)], Repeats::Times(2))
+    Plan::sweep(vec![with_load(cell, Task::Transact(probe))], Repeats::Times(2))
 }
 
 pub(super) fn transact() -> Plan {

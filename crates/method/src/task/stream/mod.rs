@@ -2,6 +2,7 @@
 
 pub(crate) mod proof;
 
+use crate::beside;
 use crate::context::Context;
 use crate::loaded_latency::loaded_latency;
 use crate::measure::{PathFacts, flow_figures, over_all, total_loss, with_packets};
@@ -9,8 +10,8 @@ use crate::statistics::summary;
 use crate::transfer::{Transfer, rate, transfers};
 use crate::within_window::rate_range;
 use linerate_model::{
-    EndCounts, PathLimit, ReceivedRates, SentRates, StreamFigures, StreamTask, Summary, TcpFlow, Transport, Trial,
-    TrialResult, ip_packets, layer_bytes, tcp_overhead, tcp_packet,
+    EndCounts, PathLimit, ReceivedRates, SentRates, StreamFigures, StreamTask, Summary, TaskKind, TcpFlow, Transport,
+    Trial, TrialResult, ip_packets, layer_bytes, tcp_overhead, tcp_packet,
 };
 
 /// Returns the figures of the runs of `cell`, whose task is `stream`.
@@ -31,7 +32,7 @@ pub(super) fn figures(
         let share = received.payload_bps.median / (payload_bps.get().max(1) as f64);
         PathLimit { line_bps, mtu, payload_bps, share, half_duplex: path.half_duplex }
     });
-    let probe = cell.loads.get(1).and_then(|probe| probe.task.net());
+    let probe = beside::load(cell, TaskKind::Transact).and_then(|probe| probe.task.net());
     StreamFigures {
         flow,
         direction: stream.direction,

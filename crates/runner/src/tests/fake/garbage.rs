@@ -40,7 +40,7 @@ fn of_another_task(role: &RoleCounts) -> RoleCounts {
         RoleCounts::Flows(_) | RoleCounts::Frames(_) => {
             RoleCounts::Copy(CopyCounts { sides: vec![CopySide::default()], faults: Vec::new(), faults_total: 0 })
         }
-        RoleCounts::Copy(_) => RoleCounts::Flows(Box::default()),
+        RoleCounts::Copy(_) | RoleCounts::Hops(_) => RoleCounts::Flows(Box::default()),
     }
 }
 
@@ -66,6 +66,7 @@ fn count(role: &mut RoleCounts, number: u64) {
         RoleCounts::Copy(part) => {
             part.sides.iter_mut().for_each(|side| (side.files, side.bytes) = (number, number));
         }
+        RoleCounts::Hops(end) => end.reflected = number,
     }
 }
 
@@ -83,5 +84,6 @@ fn take_away(role: &mut RoleCounts) {
             part.streams.iter_mut().for_each(|stream| (stream.sent, stream.arrived) = (None, None));
         }
         RoleCounts::Copy(part) => part.sides.iter_mut().for_each(|side| side.time = none),
+        RoleCounts::Hops(end) => end.way = None,
     }
 }

@@ -1,0 +1,187 @@
+//! `linerate path`: the routers of a path, idle and under load, and the link that limits it.
+
+use crate::choice::{Choices, choice};
+use crate::exit::Failure;
+use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
+use crate::iperf3_server::Iperf3Target;
+use crate::measure::{Beside, RunRequest, conclude, reach};
+use crate::options::{Repetition, Results, Sockets};
+use crate::server_address::resolve;
+use linerate_method::with_load;
+use linerate_model::{
+    Direction, FarEnd, HopsTask, HostName, Iperf3End, Iperf3Server, Net, Path, Plan, ProbePacket, Server, StreamTask,
+    Task, Timing, Transport, Trial,
+};
+use linerate_units::{BitRate, ByteCount, Nanos};
+use tokio::sync::watch;
+
+/// Warm-up of the load: a queue has filled by then.
+const WARMUP: Nanos = Nanos::from_millis(1_500);
+/// Warm-up of probes without a load: routers and their rates are found out.
+const DISCOVERY: Nanos = Nanos::from_millis(2_000);
+/// Bytes of one write to a TCP socket, as in `stream`.
+const TCP_MESSAGE: u64 = 1 << 20;
+/// The same to an iperf3 server.
+const IPERF3_MESSAGE: u64 = 128 << 10;
+/// Rate of the probes: there is a load that they cannot disturb, or none.
+const RATE: BitRate = BitRate::per_second(100_000);
+
+/// Probe the routers of a path, idle and under load, and find the link that limits it
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "\
+Examples:
+  linerate path B                       this machine to B and back
+  linerate path A B --no-load           idle delays, loss and path MTU only
+  linerate path A 192.0.2.7             from A to any host, one direction
+  linerate path iperf3://192.0.2.5      loaded by a server of iperf3",
+    after_long_help = "\
+Probes with small TTLs go to the other host: first on the idle path, then while TCP fills it, in each direction. Delay that begins \
+at one router and stays at all routers after it shows the link where a queue stands; loss and the path MTU are found alike."
+)]
+pub(crate) struct Arguments {
+    /// Probing host and far end, or the far end alone
+    ///
+    /// The first runs an agent. The far end is an agent (agent URL, saved name, lab host), a server of iperf3 (iperf3://HOST), or any
+    /// host by its name or address, which is probed one way and without a load. If you name one host, this machine probes.
+    #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
+    pub(crate) hosts: Vec<String>,
+
+    /// Probe the idle path only
+    #[arg(long)]
+    no_load: bool,
+
+    /// Packets of the probes [default: udp, and the next one if no host answers]
+    #[arg(long, value_name = "PACKET", value_parser = choice::<ProbePacket>(PACKETS))]
+    packet: Option<ProbePacket>,
+
+    /// Port that probes to a host without an agent are sent to
+    #[arg(long, short = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+
+    /// Largest TTL
+    #[arg(long, value_name = "N", default_value_t = HopsTask::MAX_HOPS, value_parser = clap::value_parser!(u8).range(1..))]
+    max_hops: u8,
+
+    /// Highest rate of the probes of each direction
+    #[arg(long, value_name = "RATE", default_value_t = RATE)]
+    rate: BitRate,
+
+    #[command(flatten)]
+    repetition: Repetition,
+
+    #[command(flatten)]
+    pub(crate) sockets: Sockets,
+
+    #[command(flatten)]
+    pub(crate) results: Results,
+}
+
+const PACKETS: Choices = &[
+    ("udp", "UDP datagrams"),
+    ("ping", "ICMP echo requests of an unprivileged socket"),
+    ("raw-icmp", "ICMP echo requests of a raw socket (CAP_NET_RAW)"),
+    ("tcp-syn", "TCP SYN segments to an open port"),
+];
+
+/// Far end of a probed path.
+enum Target {
+    Agent,
+    Iperf3(Iperf3Server),
+    Host(FarEnd),
+}
+
+pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
+    let (hosts, path, target) = arguments.ends(&book).map_err(Failure::usage)?;
+    let plan = arguments.plan(path, &target).map_err(Failure::usage)?;
+    let asked = RunRequest::of_plan(&arguments.results, &plan)?;
+    let agents = reach(&book, &hosts, cancel.clone()).await?;
+    let ended = asked.run(plan, &agents, Beside::default(), cancel).await;
+    agents.close().await;
+    conclude(&ended?, &arguments.results)
+}
+
+impl Arguments {
+    /// Returns the hosts with agents, the probed path and its far end.
+    fn ends(&self, book: &HostBook) -> Result<(HostArguments, Path, Target), String> {
+        let pair = book.pair(&self.hosts);
+        let [client, far_end] = &pair[..] else {
+            return Err(String::from("name a far end, or a probing host and a far end"));
+        };
+        if book.is_agent(far_end) {
+            if let Some(port) = self.port {
+                return Err(format!("-p {port} is for a host without an agent; {far_end} has one"));
+            }
+            let hosts = host_arguments(&pair)?;
+            let path = hosts.paths().pop().ok_or("name a far end")?;
+            return Ok((hosts, path, Target::Agent));
+        }
+        let (hosts, names) = all_listed(client)?;
+        let [client] = &names[..] else {
+            return Err(String::from("one host probes a host without an agent: name one"));
+        };
+        let ip = self.sockets.ip();
+        let (name, target) = match Iperf3Target::read(far_end, self.port)? {
+            Some(target) => (target.name(), Target::Iperf3(target.server(ip, false)?)),
+            None => {
+                let port = self.port.unwrap_or(FarEnd::PORT);
+                (HostName::from(far_end.as_str()), Target::Host(FarEnd::Host { address: resolve(far_end, ip)?, port }))
+            }
+        };
+        Ok((hosts, Path { client: client.clone(), server: Server::Foreign(name) }, target))
+    }
+
+    fn plan(&self, path: Path, target: &Target) -> Result<Plan, String> {
+        if self.rate.get() == 0 {
+            return Err(String::from("--rate 0 sends no probes"));
+        }
+        let probes = self.probes(path.clone(), target);
+        if self.no_load || matches!(target, Target::Host(_)) {
+            let Timing::Window(window) = self.repetition.timing_after(DISCOVERY)? else {
+                unreachable!("it has a window")
+            };
+            let task = Task::Hops(HopsTask { path_mtu: true, ..probes });
+            let cell = Trial::new("path", task, Timing::Window(window));
+            return Ok(Plan::sweep(vec![cell], self.repetition.repeats_or(1)?));
+        }
+        let timing = self.repetition.timing_after(WARMUP)?;
+        let loads = [("forward", Direction::Send), ("return", Direction::Receive)];
+        let cell = |(name, direction)| {
+            let load = Trial::new(name, Task::Stream(self.load(path.clone(), target, direction)), timing);
+            with_load(load, Task::Hops(probes.clone()))
+        };
+        Ok(Plan::sweep(loads.map(cell).into(), self.repetition.repeats_or(1)?))
+    }
+
+    fn probes(&self, path: Path, target: &Target) -> HopsTask {
+        let transport = if self.packet == Some(ProbePacket::TcpSyn) { Transport::Tcp } else { Transport::Udp };
+        let far_end = match target {
+            Target::Agent => FarEnd::Agent,
+            Target::Iperf3(server) => FarEnd::Host { address: server.address, port: server.port },
+            Target::Host(far_end) => far_end.clone(),
+        };
+        HopsTask {
+            paths: vec![path],
+            net: Net { ip: self.sockets.ip(), socket: self.sockets.options(), ..Net::plain(transport) },
+            direction: if far_end == FarEnd::Agent { Direction::Both } else { Direction::Send },
+            packet: self.packet,
+            far_end,
+            rate: self.rate,
+            max_hops: self.max_hops,
+            path_mtu: false,
+        }
+    }
+
+    /// Returns the load: one TCP connection.
+    fn load(&self, path: Path, target: &Target, direction: Direction) -> StreamTask {
+        let iperf3 = if let Target::Iperf3(server) = target { Some(Iperf3End::Server(server.clone())) } else { None };
+        let message = if iperf3.is_some() { IPERF3_MESSAGE } else { TCP_MESSAGE };
+        StreamTask {
+            paths: vec![path],
+            net: Net { ip: self.sockets.ip(), socket: self.sockets.options(), ..Net::plain(Transport::Tcp) },
+            direction,
+            iperf3,
+            ..StreamTask::plain(Transport::Tcp, ByteCount::new(message))
+        }
+    }
+}

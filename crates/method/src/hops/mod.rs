@@ -1,0 +1,179 @@
+//! Probes along a path: delays and losses by hop, and where on the path they begin.
+
+mod one_way;
+mod section;
+mod way;
+
+use crate::beside;
+use crate::clock_offset::between;
+use crate::verdict::percent;
+use linerate_model::{
+    Caveat, CaveatKind, Counts, Direction, HopRef, HopsCounts, HopsTask, HostName, Limit, LimitPlace, Measurement,
+    Message, Path, PathEffect, PathSection, ProbedWay, Task, TaskKind, Transport, Trial, TrialResult, WayFigures,
+    message,
+};
+use linerate_units::Nanos;
+use way::ProbedRuns;
+
+/// Returns the figures of all probed ways of a cell, over its runs. Empty if it has no probes.
+pub(crate) fn ways(cell: &Trial, runs: &[&TrialResult], idle: &[&TrialResult]) -> Vec<WayFigures> {
+    let Some(task) = probes(cell) else { return Vec::new() };
+    // Without a load, the runs themselves are those of the idle path.
+    let (idle, loaded) = if cell.task().kind() == TaskKind::Hops { (runs, &[][..]) } else { (idle, runs) };
+    let mut ways = Vec::new();
+    for (index, path) in task.paths.iter().enumerate() {
+        for end in [End::Client, End::Server] {
+            let probed = ProbedRuns { idle: end.ways(index, idle), loaded: end.ways(index, loaded) };
+            ways.extend(probed.figures(end.from(path), end.to(path), end.is_loaded(cell)));
+        }
+    }
+    ways
+}
+
+/// Gives the verdict on a load of flows its section of the path, if the probes show one that fits the limit.
+pub(crate) fn locate(result: &mut Measurement, cell: &Trial) {
+    let effects: &[PathEffect] = match result.verdict.limit {
+        Limit::Shaper | Limit::Wire | Limit::Device => &[PathEffect::Queue, PathEffect::Loss],
+        Limit::PathLoss => &[PathEffect::Loss],
+        Limit::MtuBlackHole => &[PathEffect::BlackHole],
+        _ => return,
+    };
+    let is_return = result.verdict.place == Some(LimitPlace::ReturnPath);
+    let ways = result.ways();
+    let is_probed = ways.iter().any(|way| way.under_load);
+    let on_way = ways.iter().filter(|way| way.under_load != is_return);
+    let sections: Vec<&PathSection> = on_way.flat_map(|way| &way.sections).collect();
+    let section = effects.iter().find_map(|effect| sections.iter().find(|section| section.effect == *effect));
+    let verdict_changes = match section {
+        Some(section) => Some((Some((*section).clone()), evidence(section))),
+        None if is_probed => Some((None, not_located(cell))),
+        None => None,
+    };
+    if let Some((section, text)) = verdict_changes {
+        result.verdict.section = section;
+        result.verdict.evidence.push(text);
+    }
+}
+
+/// Returns what the probes show of a section, in a sentence.
+pub(crate) fn evidence(section: &PathSection) -> Message {
+    let after = hop_name(&section.after);
+    let before = hop_name(&section.before);
+    match section.effect {
+        PathEffect::Queue => message!(
+            "hops-queue",
+            "Under load, probes took {added} longer from {before} on, and no longer up to {after}.",
+            added = Nanos::new(section.amount as u64),
+            before,
+            after
+        ),
+        PathEffect::Loss => message!(
+            "hops-loss",
+            "{share} of the probes were lost from {before} on, and hardly any up to {after}.",
+            share = percent(section.amount),
+            before,
+            after
+        ),
+        PathEffect::BlackHole => message!(
+            "hops-black-hole",
+            "Packets of {bytes} bytes passed {after}, and did not reach {before}; nothing reported that they were too big.",
+            bytes = section.amount as u64,
+            before,
+            after
+        ),
+    }
+}
+
+/// Returns the name of a hop in a sentence, as in `hop 3 (198.18.4.1)`.
+pub(crate) fn hop_name(hop: &HopRef) -> Message {
+    match hop.address {
+        _ if hop.ttl == 0 => message!("hop-self", "the probing host"),
+        Some(address) => {
+            message!("hop-named", "hop {ttl} ({address})", ttl = u64::from(hop.ttl), address = address.to_string())
+        }
+        None => message!("hop-silent", "hop {ttl}, which does not answer", ttl = u64::from(hop.ttl)),
+    }
+}
+
+fn not_located(cell: &Trial) -> Message {
+    match cell.net().map(|net| net.transport) {
+        Some(Transport::Tcp) => message!(
+            "hops-not-located",
+            "The probes do not show where on the path: they are a flow of their own, which a fair queue or another branch treats \
+             differently, or too few routers answered."
+        ),
+        _ => message!("hops-not-located-udp", "The probes do not show where on the path: too few routers answered."),
+    }
+}
+
+/// Returns the caveats of probed ways: paths that changed, and packets that were not the first choice.
+pub(crate) fn caveats(ways: &[WayFigures]) -> Vec<Caveat> {
+    let changed = ways.iter().filter(|way| way.path_changed);
+    changed
+        .map(|way| {
+            let text = message!(
+                "caveat-path-changed",
+                "the path from {from} to {to} changed while it was probed: both routers of a hop are listed, and delays are those of \
+                 both",
+                from = &way.from,
+                to = &way.to
+            );
+            Caveat::new(CaveatKind::PathChanged, text)
+        })
+        .collect()
+}
+
+/// Returns the probes of a cell, measured or next to its load.
+pub(crate) fn probes(cell: &Trial) -> Option<&HopsTask> {
+    cell.loads.iter().find_map(|load| match &load.task {
+        Task::Hops(task) => Some(task),
+        _ => None,
+    })
+}
+
+/// End of a path that probes the way to the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Client,
+    Server,
+}
+
+impl End {
+    fn from(self, path: &Path) -> &HostName {
+        if self == Self::Client { &path.client } else { path.server.name() }
+    }
+
+    fn to(self, path: &Path) -> &HostName {
+        if self == Self::Client { path.server.name() } else { &path.client }
+    }
+
+    /// Returns whether the measured load of `cell` sends data from this end.
+    fn is_loaded(self, cell: &Trial) -> bool {
+        match cell.task() {
+            Task::Hops(_) => false,
+            Task::Stream(stream) => match stream.direction {
+                Direction::Send => self == Self::Client,
+                Direction::Receive => self == Self::Server,
+                Direction::Both => true,
+            },
+            _ => true,
+        }
+    }
+
+    /// Returns the way from this end of path `index` in each run, with the offset of the clocks of its ends.
+    fn ways<'a>(self, index: usize, runs: &[&'a TrialResult]) -> Vec<way::ProbedRun<'a>> {
+        runs.iter().filter_map(|run| self.way(index, run)).collect()
+    }
+
+    fn way(self, index: usize, run: &TrialResult) -> Option<way::ProbedRun<'_>> {
+        let Some(Counts::Hops(paths)) = beside::counts(run, TaskKind::Hops) else { return None };
+        let counts = paths.get(index)?;
+        let path = probes(&run.trial)?.paths.get(index)?;
+        Some(way::ProbedRun { way: self.probed(counts)?, clock: between(&run.clocks, self.from(path), self.to(path)) })
+    }
+
+    fn probed(self, counts: &HopsCounts) -> Option<&ProbedWay> {
+        let end = if self == Self::Client { Some(&counts.client) } else { counts.server.as_ref() };
+        end?.way.as_ref()
+    }
+}

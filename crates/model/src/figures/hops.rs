@@ -1,0 +1,168 @@
+//! Figures of probes along a path: delays and losses by hop, and the sections of the path that they point to.
+
+use crate::named;
+use crate::{Confidence, HostName, MplsLabel, PathMtu, ProbePacket};
+use linerate_units::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// Figures of one probed way, over all runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WayFigures {
+    /// Probing host.
+    pub from: HostName,
+    /// Far end.
+    pub to: HostName,
+    /// Packets that probed it.
+    pub packet: ProbePacket,
+    /// Whether the measured load used this way.
+    pub under_load: bool,
+    /// Routers and, if it answered, the far end.
+    pub hops: Vec<HopFigures>,
+    /// Sections of the path where delay or loss begins.
+    pub sections: Vec<PathSection>,
+    /// Path MTU. `None` if it was not searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_mtu: Option<PathMtu>,
+    /// One-way delays. `None` without a reflector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<OneWayFigures>,
+    /// Rate of the probes, IP packets with their headers, bit/s.
+    pub probe_bps: f64,
+    /// Whether a hop answered from one address before and from another one later: the path changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub path_changed: bool,
+}
+
+impl WayFigures {
+    /// Returns the section that best explains a limit of this way.
+    pub fn section(&self) -> Option<&PathSection> {
+        self.sections.first()
+    }
+
+    /// Returns the hop of this TTL.
+    pub fn hop(&self, ttl: u8) -> Option<&HopFigures> {
+        self.hops.iter().find(|hop| hop.ttl == ttl)
+    }
+}
+
+/// Figures of one hop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HopFigures {
+    /// TTL of the probes.
+    pub ttl: u8,
+    /// Addresses that answered, the most frequent first. Empty if none did.
+    pub addresses: Vec<IpAddr>,
+    /// Whether it is the far end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_far_end: bool,
+    /// MPLS label stack of its last answer (RFC 4950).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<MplsLabel>,
+    /// Whether the router limits the rate of its answers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rate_limited: bool,
+    /// Round trips on the idle path. `None` if it was not probed idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<HopDelay>,
+    /// Round trips while the load ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded: Option<HopDelay>,
+}
+
+/// Round trips to one hop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HopDelay {
+    /// Probes sent.
+    pub sent: u64,
+    /// Probes answered.
+    pub answered: u64,
+    /// Median round trip. `None` if no probe was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50: Option<Nanos>,
+    /// 99th percentile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99: Option<Nanos>,
+}
+
+impl HopDelay {
+    /// Returns the share of probes without an answer, 0 to 1. `None` if no probe was sent.
+    pub fn loss(&self) -> Option<f64> {
+        (self.sent > 0).then(|| self.sent.saturating_sub(self.answered) as f64 / self.sent as f64)
+    }
+}
+
+/// A section of a path: one link, or several where the routers between do not answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PathSection {
+    /// Effect that begins here.
+    pub effect: PathEffect,
+    /// Last hop that does not show the effect; TTL 0 is the probing host.
+    pub after: HopRef,
+    /// First hop that shows it, as all hops after it do.
+    pub before: HopRef,
+    /// Confidence in the section.
+    pub confidence: Confidence,
+    /// Amount of the effect: the added delay in nanoseconds, the share of packets lost, or the size of the smallest packet lost.
+    pub amount: f64,
+}
+
+impl PathSection {
+    /// Returns whether it is a single link.
+    pub fn is_one_link(&self) -> bool {
+        self.before.ttl == self.after.ttl + 1
+    }
+}
+
+/// Reference to a hop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HopRef {
+    /// TTL; 0 is the probing host.
+    pub ttl: u8,
+    /// Address of the hop. `None` if it did not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+}
+
+named! {
+    /// Effect of a section of a path on the packets that pass it.
+    pub enum PathEffect as "path-effect" {
+        /// Packets wait in a queue while the load runs.
+        Queue = "queue", "queue under load";
+        /// Packets are lost.
+        Loss = "loss", "loss";
+        /// Large packets are lost without an ICMP message.
+        BlackHole = "black-hole", "MTU black hole";
+    }
+}
+
+/// One-way delays between two agents, or an agent and a STAMP reflector.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OneWayFigures {
+    /// Delay on the idle path. `None` if it was not probed idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<OneWayDelay>,
+    /// Delay while the load ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded: Option<OneWayDelay>,
+}
+
+/// One-way delay and its variation.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OneWayDelay {
+    /// Least delay that the median can have, given the uncertainty of the clocks. Never negative.
+    pub p50_low: Nanos,
+    /// Greatest delay that the median can have.
+    pub p50_high: Nanos,
+    /// 99th percentile of the packet delay variation: delay less the smallest delay (RFC 5481 section 4.2). It needs no synchronised
+    /// clocks.
+    pub variation_p99: Nanos,
+    /// Median of the same.
+    pub variation_p50: Nanos,
+    /// Mean magnitude of the difference between successive delays (RFC 3393 section 4.5).
+    pub inter_packet: Nanos,
+    /// Share of packets lost on this way, 0 to 1. `None` if the reflector does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+}

@@ -1,0 +1,137 @@
+//! Probes along a path: round trip to the far end, path MTU and one-way delay.
+
+use crate::figures::{nanos, percent, range};
+use crate::language::Language;
+use crate::said;
+use crate::subjects::contract::Subject;
+use crate::subjects::live::{self, Live, LiveChart, LiveColumn, LiveRate};
+use crate::wording::verdict::hop;
+use linerate_model::{Measurement, MtuProof, OneWayDelay, PathEffect, PathMtu, PathSection, Record, WayFigures, text};
+
+/// Probes along a path.
+pub(crate) struct Hops;
+
+const LIVE: Live =
+    Live::new(LiveRate::Requests, text!("live-panel-probes", "Probes"), &[LiveColumn::Transactions], CHARTS);
+
+const CHARTS: &[LiveChart] = &[live::operations(text!("charts-axis-probes", "probes"))];
+
+impl Subject for Hops {
+    fn live(&self) -> &'static Live {
+        &LIVE
+    }
+
+    fn sentences(&self, lang: Language, _record: &Record, result: &Measurement) -> (Vec<String>, usize) {
+        let answers: Vec<String> = result.ways().iter().map(|way| answer(lang, way)).collect();
+        let lead = answers.len();
+        (answers, lead)
+    }
+}
+
+/// Returns the length of a way and the round trip to its far end.
+fn answer(lang: Language, way: &WayFigures) -> String {
+    let far_end = way.hops.last().filter(|hop| hop.is_far_end);
+    let delay = far_end.and_then(|hop| Some((hop.ttl, hop.idle?.p50?)));
+    match delay {
+        Some((hops, p50)) => said!(
+            lang,
+            "hops-answer",
+            if hops == 1 {
+                "{from} reaches {to} without a router: round trip {p50} at p50."
+            } else {
+                "{from} reaches {to} in {hops} hops: round trip {p50} at p50."
+            },
+            hops = u64::from(hops),
+            from = way.from.to_string(),
+            to = way.to.to_string(),
+            p50 = nanos(p50.get())
+        ),
+        None => said!(
+            lang,
+            "hops-no-far-end",
+            "{to} did not answer {from}; {hops} hops were probed.",
+            to = way.to.to_string(),
+            from = way.from.to_string(),
+            hops = way.hops.len() as u64
+        ),
+    }
+}
+
+/// Returns what the probes of a way show, in sentences: the sections where delay or loss begins, the MTU, and the one-way delay.
+pub(crate) fn findings(lang: Language, way: &WayFigures) -> Vec<String> {
+    let sections = way.sections.iter().map(|section| finding(lang, section));
+    let mtu = way.path_mtu.as_ref().map(|mtu| path_mtu(lang, mtu));
+    let one_way = way.one_way.as_ref();
+    let idle = one_way.and_then(|delays| delays.idle.as_ref()).map(|delay| {
+        let idle = said!(lang, "hops-one-way-idle", "One-way delay, idle");
+        one_way_delay(lang, &idle, delay)
+    });
+    let loaded = one_way.and_then(|delays| delays.loaded.as_ref()).map(|delay| {
+        let loaded = said!(lang, "hops-one-way-loaded", "One-way delay, under load");
+        one_way_delay(lang, &loaded, delay)
+    });
+    sections.chain(mtu).chain(idle).chain(loaded).collect()
+}
+
+fn finding(lang: Language, section: &PathSection) -> String {
+    let after = hop(lang, &section.after);
+    let before = hop(lang, &section.before);
+    match section.effect {
+        PathEffect::Queue => said!(
+            lang,
+            "hops-finding-queue",
+            "A queue between {after} and {before} adds {added} under load.",
+            after = after,
+            before = before,
+            added = nanos(section.amount as u64)
+        ),
+        PathEffect::Loss => said!(
+            lang,
+            "hops-finding-loss",
+            "{share} of the packets are lost between {after} and {before}.",
+            share = percent(section.amount).unwrap_or_default(),
+            after = after,
+            before = before
+        ),
+        PathEffect::BlackHole => said!(
+            lang,
+            "hops-finding-black-hole",
+            "Packets of {bytes} bytes and more are lost between {after} and {before} without an ICMP message: an MTU black hole.",
+            bytes = section.amount as u64,
+            after = after,
+            before = before
+        ),
+    }
+}
+
+fn path_mtu(lang: Language, mtu: &PathMtu) -> String {
+    let proof = lang.text(mtu.found_by.text());
+    match mtu.bytes {
+        Some(bytes) if mtu.found_by != MtuProof::Nothing => said!(
+            lang,
+            "hops-mtu",
+            "Path MTU {bytes} bytes, {proof}; the first link carries {link}.",
+            bytes = u64::from(bytes),
+            proof = proof,
+            link = u64::from(mtu.link_mtu)
+        ),
+        _ => said!(
+            lang,
+            "hops-mtu-unknown",
+            "The path MTU is not known: neither the far end nor a router answered large packets."
+        ),
+    }
+}
+
+/// Returns a one-way delay as a range, and its variation.
+fn one_way_delay(lang: Language, what: &str, delay: &OneWayDelay) -> String {
+    said!(
+        lang,
+        "hops-one-way",
+        "{what}: {range} at p50; delay variation {p50} at p50, {p99} at p99.",
+        what = what,
+        range = range(lang, &nanos(delay.p50_low.get()), &nanos(delay.p50_high.get())),
+        p50 = nanos(delay.variation_p50.get()),
+        p99 = nanos(delay.variation_p99.get())
+    )
+}
