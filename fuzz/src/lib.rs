@@ -73,6 +73,8 @@ pub const TARGETS: &[Target] = &[
     target("snmp-answers", linerate_observe::fuzzing::snmp_answer, 2_000),
     // SQLite files that are opened as a store.
     target("store-files", files::store, 20),
+    // STAMP test packets and their TLVs, from strangers.
+    target("stamp-packets", linerate_probes::stamp::fuzzing::packet, 5_000),
     // Study files: TOML, and the CSV that they name.
     target("studies", texts::study, 1_000),
 ];

@@ -1,0 +1,15 @@
+//! STAMP, the Simple Two-way Active Measurement Protocol (RFC 8762), with its optional extensions (RFC 8972).
+
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
+mod packet;
+mod timestamp;
+mod tlv;
+
+pub use packet::{Key, Mode, PacketError, ReflectedPacket, TestPacket};
+pub use timestamp::{ErrorEstimate, Timestamp, TimestampFormat};
+pub use tlv::{AccessReport, ClassOfService, DirectMeasurement, Tlv, TlvFlags, TlvValue};
+
+/// UDP port that the IANA assigned to the STAMP Session-Reflector (RFC 8762, section 4.1).
+pub const PORT: u16 = 862;
