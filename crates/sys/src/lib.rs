@@ -8,6 +8,7 @@ pub mod byte_lock;
 pub mod capability;
 pub mod cgroup;
 pub mod clock;
+pub mod datagram_details;
 pub mod descriptors;
 pub mod epoll;
 pub mod error;
