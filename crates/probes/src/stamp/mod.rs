@@ -4,10 +4,13 @@
 #[doc(hidden)]
 pub mod fuzzing;
 mod packet;
+mod rate;
+mod reflector;
 mod timestamp;
 mod tlv;
 
 pub use packet::{Key, Mode, PacketError, ReflectedPacket, TestPacket};
+pub use reflector::{Arrival, Reflector, ReflectorOptions, Refusal, Reply, ReplyTime, local_networks};
 pub use timestamp::{ErrorEstimate, Timestamp, TimestampFormat};
 pub use tlv::{AccessReport, ClassOfService, DirectMeasurement, Tlv, TlvFlags, TlvValue};
 
