@@ -4,6 +4,7 @@ use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 use std::hint;
+use std::mem;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Now by CLOCK_MONOTONIC, nanoseconds. About 20 ns a call.
@@ -20,6 +21,17 @@ pub fn unix_now() -> u64 {
 /// When `at` on [`now`]'s clock is or was, nanoseconds since 1970.
 pub fn unix_at(at: u64) -> u64 {
     unix_now().wrapping_add(at).wrapping_sub(now())
+}
+
+/// Largest error of CLOCK_REALTIME against UTC as the kernel estimates it, in nanoseconds (`maxerror` of adjtimex(2)). Returns `None` if no
+/// program synchronises the clock.
+pub fn utc_error() -> Option<u64> {
+    // SAFETY: `timex` is made of integers, for which all zeroes is a value.
+    let mut state: libc::timex = unsafe { mem::zeroed() };
+    // SAFETY: without `modes` the kernel only writes, within the live structure.
+    let clock = unsafe { libc::adjtimex(&raw mut state) };
+    let is_synchronised = clock >= 0 && clock != libc::TIME_ERROR;
+    is_synchronised.then(|| u64::try_from(state.maxerror).unwrap_or(0) * 1_000)
 }
 
 /// CPU time of the calling thread so far, nanoseconds.
