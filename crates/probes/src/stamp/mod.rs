@@ -6,11 +6,15 @@ pub mod fuzzing;
 mod packet;
 mod rate;
 mod reflector;
+mod sender;
+mod service;
 mod timestamp;
 mod tlv;
 
 pub use packet::{Key, Mode, PacketError, ReflectedPacket, TestPacket};
 pub use reflector::{Arrival, Reflector, ReflectorOptions, Refusal, Reply, ReplyTime, local_networks};
+pub use sender::{Answer, Losses, Sender, Unmatched};
+pub use service::{StampCounts, StampService};
 pub use timestamp::{ErrorEstimate, Timestamp, TimestampFormat};
 pub use tlv::{AccessReport, ClassOfService, DirectMeasurement, Tlv, TlvFlags, TlvValue};
 
