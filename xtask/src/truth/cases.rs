@@ -18,6 +18,8 @@ pub(super) struct Case {
     /// The planted limits.
     limits: Vec<String>,
     places: Vec<String>,
+    /// Hops before and after the link where the limit is planted, counted from the sender. `None` if the section is not judged.
+    hops: Option<[u64; 2]>,
     steadiness: Option<String>,
     /// This test cannot distinguish the planted limits from each other, or from no limit.
     pub(super) undecidable: bool,
@@ -69,6 +71,7 @@ impl Case {
             name,
             limits: grid.limits.clone(),
             places: grid.places.clone(),
+            hops: grid.link.as_ref().map(|link| hops(&bindings.fill_text(link)?, &bench, grid.reverse)).transpose()?,
             steadiness: grid.steadiness.clone(),
             undecidable: grid.undecidable,
             witness: grid.witness,
@@ -93,10 +96,17 @@ impl Case {
             verdict.limit == CANNOT_TELL
                 || verdict.confidence == "low" && (planted(&verdict.limit) || verdict.also.iter().any(planted))
         } else {
-            planted(&verdict.limit) && self.place_matches(verdict) && self.steadiness_matches(verdict)
+            planted(&verdict.limit)
+                && self.place_matches(verdict)
+                && self.section_matches(verdict)
+                && self.steadiness_matches(verdict)
         };
         if right {
             Judgement::Right
+        } else if planted(&verdict.limit) && self.place_matches(verdict) && !self.section_matches(verdict) {
+            // The section has a confidence of its own.
+            let is_sure = verdict.section.as_ref().is_some_and(|section| section.confidence == "high");
+            if is_sure { Judgement::SurelyWrong } else { Judgement::Wrong }
         } else if verdict.confidence == "high" && verdict.limit != CANNOT_TELL {
             Judgement::SurelyWrong
         } else {
@@ -109,10 +119,17 @@ impl Case {
         let limit = &verdict.limit;
         if self.undecidable {
             format!("{limit} {}", verdict.confidence)
-        } else if !self.limits.contains(limit) || self.place_matches(verdict) && self.steadiness_matches(verdict) {
+        } else if !self.limits.contains(limit)
+            || self.place_matches(verdict) && self.section_matches(verdict) && self.steadiness_matches(verdict)
+        {
             limit.clone()
         } else if !self.place_matches(verdict) {
             format!("{limit} at {}", verdict.place.as_deref().unwrap_or("no place"))
+        } else if !self.section_matches(verdict) {
+            match &verdict.section {
+                Some(section) => format!("{limit} between {section}"),
+                None => format!("{limit}, not located"),
+            }
         } else {
             format!("{limit}, {}", verdict.steadiness.as_deref().unwrap_or("no course"))
         }
@@ -123,16 +140,41 @@ impl Case {
         let limits = self.limits.join(" or ");
         let places = if self.places.is_empty() { String::new() } else { format!(" at {}", self.places.join(" or ")) };
         let steadiness = self.steadiness.as_ref().map_or(String::new(), |steadiness| format!(", {steadiness}"));
-        format!("{limits}{places}{steadiness}{}", if self.undecidable { ", undecidable" } else { "" })
+        let link = self.hops.map_or(String::new(), |[after, before]| format!(", between hops {after} and {before}"));
+        format!("{limits}{places}{link}{steadiness}{}", if self.undecidable { ", undecidable" } else { "" })
     }
 
     fn place_matches(&self, verdict: &Verdict) -> bool {
         self.places.is_empty() || verdict.place.as_ref().is_some_and(|place| self.places.contains(place))
     }
 
+    /// Returns whether the section holds the link where the limit is planted.
+    fn section_matches(&self, verdict: &Verdict) -> bool {
+        self.hops.is_none_or(|[after, before]| {
+            verdict.section.as_ref().is_some_and(|section| section.after <= after && before <= section.before)
+        })
+    }
+
+    /// Returns whether the section must be judged, and is a single link.
+    pub(super) fn is_one_link(&self, verdict: &Verdict) -> Option<bool> {
+        self.hops?;
+        Some(verdict.section.as_ref().is_some_and(|section| section.before == section.after + 1))
+    }
+
     fn steadiness_matches(&self, verdict: &Verdict) -> bool {
         self.steadiness.is_none() || self.steadiness == verdict.steadiness
     }
+}
+
+/// Returns the hops before and after a link of the bench's chain of routers, as in `2-3` or `1-2b`, counted from the sender.
+fn hops(link: &str, bench: &toml::Table, reverse: bool) -> Result<[u64; 2], String> {
+    let routers = bench.get("device").and_then(|device| device.get("routers")).and_then(toml::Value::as_integer);
+    let routers = routers.and_then(|routers| u64::try_from(routers).ok());
+    let routers = routers.ok_or("`link` needs a bench with a chain of routers")?;
+    let node = |text: &str| text.trim_end_matches('b').parse::<u64>().ok().filter(|node| *node <= routers + 1);
+    let nodes = link.split_once('-').and_then(|(first, second)| Some([node(first)?, node(second)?]));
+    let [first, second] = nodes.ok_or_else(|| format!("`link` has `{link}`; write it like 2-3"))?;
+    Ok(if reverse { [routers + 1 - second, routers + 1 - first] } else { [first, second] })
 }
 
 /// Returns the cases of a class in the order of their rank: for each grid and side the number that the grid asks for.
@@ -174,7 +216,8 @@ fn points(class: &Class, grid: &Grid) -> Result<Vec<Case>, String> {
     let bench = grid.bench.to_string();
     let mut cases: Vec<Case> = Vec::new();
     for (values, bindings) in &points {
-        if let Some(axis) = bindings.unused(&grid.test, &bench) {
+        let uses = format!("{} {}", grid.test, grid.link.as_deref().unwrap_or_default());
+        if let Some(axis) = bindings.unused(&uses, &bench) {
             return Err(format!("nothing uses `{axis}`; write {{{axis}}} in `test` or `bench`"));
         }
         let case = Case::new(&class.name, grid, values, bindings)?;
@@ -189,6 +232,7 @@ fn points(class: &Class, grid: &Grid) -> Result<Vec<Case>, String> {
 #[cfg(test)]
 mod tests {
     use super::super::grid::LIMITS;
+    use super::super::verdict::Section;
     use super::*;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -295,6 +339,30 @@ mod tests {
             (case.judge(&varying), case.judge(&verdict("shaper", "high"))),
             (Judgement::Right, Judgement::SurelyWrong)
         );
+    }
+
+    #[test]
+    fn section_must_hold_the_planted_link() {
+        let grid = "link = '2-3'\ntest = 'stream a b'\n[grid.bench]\ndevice = { kind = 'chain', routers = 4 }";
+        let case = &cases(grid).unwrap()[0];
+        let between = |after, before, confidence: &str| {
+            let section = Some(Section { after, before, confidence: confidence.to_owned() });
+            Verdict { section, ..verdict("shaper", "high") }
+        };
+        for (verdict, judgement, is_one_link) in [
+            (between(2, 3, "high"), Judgement::Right, true),
+            (between(1, 4, "medium"), Judgement::Right, false),
+            (between(3, 4, "medium"), Judgement::Wrong, true),
+            (between(0, 2, "high"), Judgement::SurelyWrong, false),
+            (verdict("shaper", "high"), Judgement::Wrong, false),
+        ] {
+            assert_eq!((case.judge(&verdict), case.is_one_link(&verdict)), (judgement, Some(is_one_link)), "{verdict}");
+        }
+        assert_eq!(case.label(&between(0, 2, "high")), "shaper between 0-2 (high)");
+        let reversed = &cases(&format!("reverse = true\n{grid}")).unwrap()[0];
+        assert_eq!(reversed.judge(&between(2, 3, "high")), Judgement::Right);
+        assert_eq!(hops("0-1", &reversed.bench, true), Ok([4, 5]));
+        assert!(cases(&grid.replace("2-3", "5-6")).unwrap_err().contains("`link` has `5-6`"));
     }
 
     #[test]

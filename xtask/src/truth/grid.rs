@@ -75,6 +75,11 @@ pub(super) struct Grid {
     /// The places that are right; empty if the place is not judged.
     #[serde(default)]
     pub(super) places: Vec<String>,
+    /// The link of a chain of routers where the limit is planted, as in `2-3`, with axes in braces. `None` if the section is not judged.
+    pub(super) link: Option<String>,
+    /// Whether the load goes from the second host to the first, so that hops are counted from the second.
+    #[serde(default)]
+    pub(super) reverse: bool,
     /// Steadiness that the verdict must name. `None` if steadiness is not judged.
     pub(super) steadiness: Option<String>,
     /// This test cannot distinguish the planted limits from each other, or from no limit.

@@ -13,6 +13,9 @@ const RIGHT_IN_CLASS: f64 = 0.85;
 /// Share of the undecidable cases that must be reported as undecidable.
 const UNDECIDABLE_RIGHT: f64 = 0.80;
 
+/// Share of the located limits whose place must be one link.
+const ONE_LINK: f64 = 0.80;
+
 /// Counts of verdicts.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Counts {
@@ -24,6 +27,9 @@ pub(super) struct Counts {
     late_right: u32,
     undecidable: u32,
     undecidable_right: u32,
+    /// Verdicts whose section is judged, and those of them that name one link.
+    sections: u32,
+    links: u32,
     /// Number of verdicts by label ([`Case::label`]).
     labels: BTreeMap<String, u32>,
 }
@@ -53,6 +59,10 @@ impl Counts {
             self.late += 1;
             self.late_right += right;
         }
+        if let Some(is_one_link) = case.is_one_link(verdict) {
+            self.sections += 1;
+            self.links += u32::from(is_one_link);
+        }
         if case.undecidable {
             self.undecidable += 1;
             self.undecidable_right += right;
@@ -74,6 +84,8 @@ impl Counts {
         self.surely_wrong += other.surely_wrong;
         self.late += other.late;
         self.late_right += other.late_right;
+        self.sections += other.sections;
+        self.links += other.links;
         self.undecidable += other.undecidable;
         self.undecidable_right += other.undecidable_right;
     }
@@ -129,6 +141,7 @@ impl Matrix {
             total.undecidable,
             UNDECIDABLE_RIGHT,
         ));
+        goals.push(Goal::new("place is a single link", total.links, total.sections, ONE_LINK));
         goals.retain(|goal| goal.all > 0);
         goals
     }

@@ -9,12 +9,41 @@ pub(super) struct Verdict {
     pub(super) limit: String,
     pub(super) confidence: String,
     pub(super) place: Option<String>,
+    /// Section of the path, if the hops were probed.
+    #[serde(default)]
+    pub(super) section: Option<Section>,
     pub(super) steadiness: Option<String>,
     /// Further limits that were reached. For `cannot-tell`, the limits that the evidence cannot distinguish.
     pub(super) also: Vec<String>,
     /// Whether the lab's path or reference device did not keep its limits, so that the bench had further limits.
     #[serde(default)]
     pub(super) late: bool,
+}
+
+/// Section of a path that a verdict names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Section {
+    /// Last hop without the effect, as its TTL.
+    pub(super) after: u64,
+    /// First hop with the effect.
+    pub(super) before: u64,
+    pub(super) confidence: String,
+}
+
+impl Section {
+    fn of(json: &Value) -> Option<Self> {
+        Some(Self {
+            after: json["after"]["ttl"].as_u64()?,
+            before: json["before"]["ttl"].as_u64()?,
+            confidence: json["confidence"].as_str()?.to_owned(),
+        })
+    }
+}
+
+impl std::fmt::Display for Section {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{} ({})", self.after, self.before, self.confidence)
+    }
 }
 
 impl Verdict {
@@ -28,6 +57,7 @@ impl Verdict {
             limit: text(&verdict["limit"])?,
             confidence: text(&verdict["confidence"])?,
             place: text(&verdict["place"]),
+            section: Section::of(&verdict["section"]),
             steadiness: text(&verdict["steadiness"]["kind"]),
             also: verdict["also"].as_array().map(|also| also.iter().filter_map(text).collect()).unwrap_or_default(),
             late: record["caveats"]
@@ -42,6 +72,9 @@ impl std::fmt::Display for Verdict {
         write!(f, "{}, {}", self.limit, self.confidence)?;
         if let Some(place) = &self.place {
             write!(f, ", at {place}")?;
+        }
+        if let Some(section) = &self.section {
+            write!(f, ", between hops {section}")?;
         }
         if let Some(steadiness) = &self.steadiness {
             write!(f, ", {steadiness}")?;
@@ -69,6 +102,11 @@ mod tests {
         let verdict = Verdict::first_of(&json!({ "results": [{ "verdict": json }] })).unwrap();
         assert_eq!(verdict.to_string(), text);
         assert_eq!(Verdict::first_of(&json!({ "outcome": { "throughput": [{ "verdict": json }] } })), Some(verdict));
+        let section =
+            json!({ "after": { "ttl": 2 }, "before": { "ttl": 3, "address": "198.18.3.2" }, "confidence": "high" });
+        let located = json!({ "limit": "shaper", "confidence": "high", "section": section });
+        let verdict = Verdict::first_of(&json!({ "results": [{ "verdict": located }] })).unwrap();
+        assert_eq!(verdict.to_string(), "shaper, high, between hops 2-3 (high)");
         let late = json!([{ "kind": "bench-limits", "text": "" }]);
         let short = json!({ "results": [{ "verdict": { "limit": "wire", "confidence": "low" } }], "caveats": late });
         assert_eq!(Verdict::first_of(&short).unwrap().to_string(), "wire, low (bench missed its limits)");
