@@ -7,6 +7,7 @@ use linerate_iperf3::Iperf3;
 use linerate_nfs::Nfs;
 use linerate_nfsd::NfsService;
 use linerate_oncrpc::OncRpc;
+use linerate_probes::Probes;
 use linerate_streams::Streams;
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub(crate) fn table(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
         Box::new(OncRpc),
         Box::new(Nfs { server: Arc::new(options.nfs.clone()) }),
         Box::new(Frames),
+        Box::new(Probes),
         Box::new(Copy::new(options.folders.clone())),
     ]
 }

@@ -1,4 +1,13 @@
 //! Probes of a path: routers by packets with small TTLs, path MTU, one-way delay, and STAMP (RFC 8762).
 #![forbid(unsafe_code)]
 
+mod engine;
+mod error;
+mod icmp_extension;
+mod packets;
+mod path_mtu;
+mod prober;
 pub mod stamp;
+mod survey;
+
+pub use engine::Probes;

@@ -12,6 +12,7 @@ pub mod datagram_details;
 pub mod descriptors;
 pub mod epoll;
 pub mod error;
+pub mod error_queue;
 pub mod ethtool;
 pub mod event;
 pub mod held_file;

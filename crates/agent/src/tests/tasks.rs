@@ -25,7 +25,11 @@ fn unbounded(kind: TaskKind) -> Assignment {
             let plain = StreamTask::plain(Transport::Tcp, ByteCount::new(1_000));
             (Task::Stream(StreamTask { paths, ..plain }), client, window)
         }
-        TaskKind::Hops => (Task::Hops(HopsTask { paths, ..HopsTask::plain() }), client, window),
+        TaskKind::Hops => {
+            // No more than an engine of probes takes.
+            let rate = BitRate::per_second(100_000_000);
+            (Task::Hops(HopsTask { paths, rate, ..HopsTask::plain() }), client, window)
+        }
         TaskKind::Transact => {
             (Task::Transact(TransactTask { paths, ..TransactTask::plain(Transport::Tcp) }), client, window)
         }
@@ -166,7 +170,8 @@ fn no_task_escapes_the_limits() {
                 admit(&limits, &Grant::of_owner(&limits), kind, &demand, std::iter::empty(), &[]).expect_err(option);
             assert!(error.message.contains(option), "{kind}: {}", error.message);
         };
-        refused(Limits { max_rate: Some(BitRate::per_second(1 << 40)), ..open.clone() }, "--max-rate");
+        let below = if kind == TaskKind::Hops { 1 << 20 } else { 1 << 40 };
+        refused(Limits { max_rate: Some(BitRate::per_second(below)), ..open.clone() }, "--max-rate");
         refused(Limits { max_trials: 0, ..open.clone() }, "--max-trials");
         match demand.time {
             Some(_) => refused(Limits { max_time: Nanos::from_millis(999), ..open.clone() }, "--max-time"),

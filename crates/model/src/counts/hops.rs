@@ -142,7 +142,7 @@ pub struct PathMtu {
     pub found_by: MtuProof,
     /// MTU of the first link: the largest packet that this host could send.
     pub link_mtu: u32,
-    /// Routers that reported that a packet was too big, in the order of their TTLs.
+    /// Routers that reported that a packet was too big, in the order of their reports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<TooBig>,
     /// Size of a packet that was lost without such a report, repeatedly, while smaller packets arrived.
@@ -169,9 +169,6 @@ pub struct TooBig {
     pub address: IpAddr,
     /// MTU in the report, bytes; zero if the router sent none.
     pub mtu: u32,
-    /// TTL from which on packets of this size are reported. `None` if it was not found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ttl: Option<u8>,
 }
 
 /// Silent loss of large packets.

@@ -1,0 +1,486 @@
+//! One end of a probed path: sends probes with small TTLs, reads the routers' answers, and reflects the probes of the other end.
+//!
+//! Probes are STAMP packets (RFC 8762) in authenticated mode with a key of the session for each way, so that nobody else's packets are
+//! reflected and no forged quote matches. Between agents their timestamps are nanoseconds of each host's monotonic clock. Both ways use
+//! the same pair of ports, which a NAT on the path has opened.
+
+use crate::error::ProbeError;
+use crate::icmp_extension;
+use crate::packets::{Arrived, Packets};
+use crate::path_mtu::{MtuAnswer, MtuProbe, MtuSearch};
+use crate::stamp::{ErrorEstimate, Mode, ReflectedPacket, TestPacket, Timestamp, TimestampFormat, Tlv};
+use crate::survey::{Answer, Edges, FAR_TTL, FarEndAnswer, Matched, Survey, Target};
+use linerate_engine::{Stop, Stopped, Timeline};
+use linerate_model::{HopsEnd, ProbePacket, ProbedWay};
+use linerate_sys::clock;
+use linerate_sys::error_queue::{ErrorOrigin, QueuedError};
+use rand::random;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Time after the window in which late answers are still taken.
+const DRAIN: u64 = 1_000_000_000;
+/// Longest wait, so that a stop and the opening of the window are seen.
+const LOOK: u64 = 20_000_000;
+/// Time between two probes of the path MTU.
+const MTU_SPACING: u64 = 50_000_000;
+/// Errors of sending in a row, without any answer, after which the far end counts as out of reach.
+const MAX_SEND_ERRORS: u32 = 5;
+/// Smallest packet that every path of IPv6 carries (RFC 8200 section 5), and one that paths of IPv4 do.
+const BASE_V6: u32 = 1_280;
+const BASE_V4: u32 = 1_200;
+/// Bytes of a TLV header (RFC 8972 section 4).
+const TLV_HEADER: u32 = 4;
+
+/// Keys of the two ways of a path, and clocks of their timestamps.
+pub(crate) struct Ways {
+    /// Mode of this end's probes.
+    pub(crate) own: Mode,
+    /// Mode of the other end's probes. `None` if this end reflects none.
+    pub(crate) peer: Option<Mode>,
+    /// Clock of the timestamps.
+    pub(crate) clock: StampClock,
+}
+
+/// Clock of the timestamps in probes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StampClock {
+    /// Monotonic clocks of two agents, whose offset their runner estimates.
+    Monotonic,
+    /// UTC, as reflectors of others have it.
+    Utc,
+}
+
+/// Settings of the probes of one end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    /// Least time between two probes, nanoseconds.
+    pub(crate) spacing: u64,
+    pub(crate) max_hops: u8,
+    pub(crate) path_mtu: bool,
+    /// Whether this end probes; otherwise it only reflects.
+    pub(crate) probes: bool,
+}
+
+/// Progress that the agent reads.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) sent: AtomicU64,
+    pub(crate) sent_bytes: AtomicU64,
+    pub(crate) answered: AtomicU64,
+}
+
+/// One end at work.
+pub(crate) struct Prober {
+    packets: Packets,
+    ways: Ways,
+    settings: Settings,
+    timeline: Timeline,
+    counters: Arc<Counters>,
+    survey: Option<Survey>,
+    mtu: Option<MtuSearch>,
+    /// Probe of the path MTU in flight.
+    mtu_probe: Option<MtuProbe>,
+    mtu_due: u64,
+    reflected: u64,
+    /// Probes reflected of each session of the other end.
+    reflected_by_session: [u32; 4],
+    rejected: u64,
+    send_errors: u32,
+    sent: u64,
+    sent_bytes: u64,
+}
+
+impl Prober {
+    pub(crate) fn new(
+        packets: Packets,
+        ways: Ways,
+        settings: Settings,
+        timeline: Timeline,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self {
+            packets,
+            ways,
+            settings,
+            timeline,
+            counters,
+            survey: None,
+            mtu: None,
+            mtu_probe: None,
+            mtu_due: 0,
+            reflected: 0,
+            reflected_by_session: [0; 4],
+            rejected: 0,
+            send_errors: 0,
+            sent: 0,
+            sent_bytes: 0,
+        }
+    }
+
+    /// Probes until the window has closed and late answers have arrived. Returns the counts of the end.
+    ///
+    /// # Errors
+    /// The work was stopped, or no packet leaves the host.
+    pub(crate) fn run(mut self, path: u16, stop: &Stop) -> Result<HopsEnd, ProbeError> {
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            if stop.is_set() {
+                return Err(Stopped.into());
+            }
+            let now = clock::now();
+            let edges = self.edges();
+            if now >= edges.close.saturating_add(DRAIN) {
+                break;
+            }
+            if now < edges.close {
+                self.send_due(now, edges)?;
+            }
+            let due = self.next_due(edges).clamp(now, now + LOOK);
+            self.packets.wait(due.saturating_sub(clock::now()).max(1))?;
+            while let Some(error) = self.packets.error(&mut buffer)? {
+                self.take_error(&error, &buffer[..error.quoted], edges);
+            }
+            while let Some(arrived) = self.packets.receive(&mut buffer)? {
+                let length = arrived.length.min(buffer.len());
+                self.take_packet(&arrived, &buffer[..length], edges);
+            }
+            self.expire(clock::now());
+        }
+        Ok(self.counts(path))
+    }
+
+    fn edges(&self) -> Edges {
+        let timeline = &self.timeline;
+        Edges { open: timeline.open(), close: timeline.close(), measure: timeline.measure().get() }
+    }
+
+    /// Returns the time of the next probe; beyond any clock if there is none.
+    fn next_due(&self, edges: Edges) -> u64 {
+        let Some(survey) = &self.survey else { return u64::MAX };
+        let probe = survey.due(edges).0;
+        if self.mtu.is_some() && self.mtu_probe.is_none() { probe.min(self.mtu_due) } else { probe }
+    }
+
+    fn send_due(&mut self, now: u64, edges: Edges) -> Result<(), ProbeError> {
+        self.begin(now);
+        let Some(survey) = &mut self.survey else { return Ok(()) };
+        if now >= edges.open {
+            survey.opens(edges);
+        }
+        let (at, target) = survey.due(edges);
+        if at <= now {
+            self.send(target, edges)?;
+        }
+        if self.mtu_probe.is_none() && self.mtu_due <= now {
+            self.send_mtu(now, edges)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the survey, once the peer is known and the load has started.
+    fn begin(&mut self, now: u64) {
+        if self.survey.is_some()
+            || !self.settings.probes
+            || now < self.timeline.start()
+            || self.packets.peer().is_none()
+        {
+            return;
+        }
+        self.survey = Some(Survey::new(now, self.settings.spacing, self.settings.max_hops));
+        if self.settings.path_mtu {
+            let base = if self.packets.is_v6() { BASE_V6 } else { BASE_V4 };
+            self.mtu = self.packets.link_mtu().map(|mtu| MtuSearch::new(mtu, base));
+        }
+    }
+
+    fn send_mtu(&mut self, now: u64, edges: Edges) -> Result<(), ProbeError> {
+        let routers = self.survey.as_ref().map_or(0, Survey::routers_before_far_end);
+        let Some(search) = &mut self.mtu else { return Ok(()) };
+        search.set_hops(routers);
+        let Some(probe) = search.next() else { return Ok(()) };
+        self.mtu_due = now + MTU_SPACING;
+        self.mtu_probe = Some(probe);
+        self.send(Target::Mtu { bytes: probe.bytes, ttl: probe.ttl }, edges)
+    }
+
+    fn send(&mut self, target: Target, edges: Edges) -> Result<(), ProbeError> {
+        let Some(survey) = &mut self.survey else { return Ok(()) };
+        let headers = self.packets.headers();
+        let mut payload = Vec::new();
+        let packet = TestPacket {
+            sequence: survey.sequence(),
+            sent: self.ways.clock.timestamp(clock::now()),
+            error: ErrorEstimate::unsynchronised(),
+            ssid: target.session(),
+        };
+        packet.write(&self.ways.own, &padding(target, headers, self.ways.own.packet_bytes()), &mut payload);
+        let sent_at = clock::now();
+        let result = self.packets.send(&payload, target.ttl());
+        survey.sent(target, &payload, sent_at, edges);
+        match result {
+            Ok(()) => {
+                self.send_errors = 0;
+                self.sent += 1;
+                self.sent_bytes += u64::from(headers) + payload.len() as u64;
+                self.counters.sent.store(self.sent, Ordering::Relaxed);
+                self.counters.sent_bytes.store(self.sent_bytes, Ordering::Relaxed);
+            }
+            Err(error) if is_too_big(&error) => {
+                // This host reports it: the first link, or what the kernel knows of the path.
+                if let Target::Mtu { .. } = target {
+                    self.mtu_answer(MtuAnswer::TooBig {
+                        from: self.packets.local(),
+                        mtu: self.packets.link_mtu().unwrap_or(0),
+                    });
+                }
+            }
+            Err(reason) => {
+                self.send_errors += 1;
+                let is_lost = self.send_errors >= MAX_SEND_ERRORS && !survey.has_answers();
+                if let (true, Some(peer)) = (is_lost, self.packets.peer()) {
+                    return Err(ProbeError::NoRoute { address: peer.ip(), reason });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an ICMP message that the kernel matched to the socket.
+    fn take_error(&mut self, error: &QueuedError, quoted: &[u8], edges: Edges) {
+        let Some(from) = error.from.filter(|_| error.origin != ErrorOrigin::Local) else { return };
+        let now = clock::now();
+        let payload = &quoted[..error.extension.unwrap_or(quoted.len())];
+        let payload = self.packets.quoted_payload(payload);
+        let Some(survey) = &mut self.survey else { return };
+        let Some(probe) = survey.quoted(payload, now) else {
+            self.rejected += 1;
+            return;
+        };
+        let kind = IcmpKind::of(error);
+        if let Target::Mtu { bytes, .. } = probe.target {
+            let answer = match kind {
+                IcmpKind::TooBig if error.mtu < bytes => MtuAnswer::TooBig { from, mtu: error.mtu },
+                IcmpKind::TooBig => return,
+                IcmpKind::TimeExceeded => MtuAnswer::TimeExceeded { from },
+                IcmpKind::Unreachable => MtuAnswer::FarEnd,
+            };
+            self.take_mtu_answer(probe, from, now, answer, edges);
+            return;
+        }
+        if kind == IcmpKind::TooBig {
+            return;
+        }
+        let extensions = error.extension.map(|offset| icmp_extension::parse(&quoted[offset..])).unwrap_or_default();
+        let is_far_end = self.packets.peer().is_some_and(|peer| peer.ip().to_canonical() == from);
+        let far_end = (is_far_end && kind == IcmpKind::Unreachable).then(FarEndAnswer::default);
+        let at = error.arrived_unix_ns.map_or(now, |unix| monotonic(unix, now));
+        let answer = Answer { from, at, labels: extensions.labels, far_end };
+        if survey.answered(probe, answer, payload.len() >= 4, edges) {
+            self.counters.answered.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a packet of the peer: a reply to a probe, or a probe to reflect.
+    fn take_packet(&mut self, arrived: &Arrived, bytes: &[u8], edges: Edges) {
+        let now = clock::now();
+        let at = arrived.arrived_unix_ns.map_or(now, |unix| monotonic(unix, now));
+        if let Ok((reply, _)) = ReflectedPacket::read(bytes, &self.ways.own)
+            && self.take_reply(&reply, arrived, at, edges)
+        {
+            return;
+        }
+        if let Some(mode) = &self.ways.peer
+            && let Ok((packet, _)) = TestPacket::read(bytes, mode)
+        {
+            self.reflect(packet, arrived, at);
+        } else if self.packets.is_echo_reply(bytes) {
+            self.take_echo(arrived, bytes, at, edges);
+        }
+    }
+
+    /// Takes a reply of a reflector. Returns false if it answers no probe.
+    fn take_reply(&mut self, reply: &ReflectedPacket, arrived: &Arrived, at: u64, edges: Edges) -> bool {
+        let Some(survey) = &mut self.survey else { return false };
+        let Some(probe) = survey.numbered(reply.sender.sequence) else { return false };
+        let clock = self.ways.clock;
+        let sent = clock.nanos(clock.timestamp(probe.sent_at));
+        let received = clock.nanos(reply.received);
+        let one_way =
+            Some([received.wrapping_sub(sent), clock.nanos(clock.timestamp(at)).wrapping_sub(clock.nanos(reply.sent))]);
+        // A stateless reflector copies the number.
+        let is_stateful = reply.sequence != reply.sender.sequence || reply.sequence == 0;
+        let far_end = FarEndAnswer {
+            one_way,
+            reflected_before: is_stateful.then_some(u64::from(reply.sequence)),
+            received_ttl: Some(reply.sender_ttl).filter(|ttl| *ttl < FAR_TTL || matches!(clock, StampClock::Monotonic)),
+        };
+        if let Target::Mtu { .. } = probe.target {
+            self.take_mtu_answer(probe, arrived.from.ip(), at, MtuAnswer::FarEnd, edges);
+            return true;
+        }
+        let answer = Answer { from: arrived.from.ip().to_canonical(), at, labels: Vec::new(), far_end: Some(far_end) };
+        if survey.answered(probe, answer, true, edges) {
+            self.counters.answered.fetch_add(1, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// Takes an ICMP echo reply, which repeats the payload of the probe.
+    fn take_echo(&mut self, arrived: &Arrived, bytes: &[u8], at: u64, edges: Edges) {
+        let payload = self.packets.quoted_payload(bytes);
+        let Some(survey) = &mut self.survey else { return };
+        let Some(probe) = survey.quoted(payload, at) else {
+            self.rejected += 1;
+            return;
+        };
+        if let Target::Mtu { .. } = probe.target {
+            self.take_mtu_answer(probe, arrived.from.ip(), at, MtuAnswer::FarEnd, edges);
+            return;
+        }
+        let far_end = Some(FarEndAnswer::default());
+        let answer = Answer { from: arrived.from.ip().to_canonical(), at, labels: Vec::new(), far_end };
+        if survey.answered(probe, answer, true, edges) {
+            self.counters.answered.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn take_mtu_answer(&mut self, probe: Matched, from: std::net::IpAddr, at: u64, answer: MtuAnswer, edges: Edges) {
+        let Target::Mtu { bytes, ttl } = probe.target else { return };
+        let far_end = matches!(answer, MtuAnswer::FarEnd).then(FarEndAnswer::default);
+        let taken = Answer { from, at, labels: Vec::new(), far_end };
+        let is_first = self.survey.as_mut().is_some_and(|survey| survey.answered(probe, taken, true, edges));
+        if is_first && self.mtu_probe == Some(MtuProbe { bytes, ttl }) {
+            self.mtu_answer(answer);
+        }
+    }
+
+    fn mtu_answer(&mut self, answer: MtuAnswer) {
+        if let (Some(search), Some(probe)) = (&mut self.mtu, self.mtu_probe.take()) {
+            search.answered(probe, answer);
+        }
+    }
+
+    fn expire(&mut self, now: u64) {
+        let Some(survey) = &mut self.survey else { return };
+        for target in survey.expire(now) {
+            let Target::Mtu { bytes, ttl } = target else { continue };
+            let probe = MtuProbe { bytes, ttl };
+            if self.mtu_probe == Some(probe)
+                && let Some(search) = &mut self.mtu
+            {
+                self.mtu_probe = None;
+                search.lost(probe);
+            }
+        }
+    }
+
+    /// Answers a probe of the other end with a packet of the base length, never longer than the probe.
+    fn reflect(&mut self, packet: TestPacket, arrived: &Arrived, at: u64) {
+        let Some(mode) = &self.ways.peer else { return };
+        if !self.packets.accept(arrived.from) {
+            return;
+        }
+        let count = &mut self.reflected_by_session[usize::from(packet.ssid & 3)];
+        let reply = ReflectedPacket {
+            sequence: *count,
+            sent: self.ways.clock.timestamp(clock::now()),
+            error: ErrorEstimate::unsynchronised(),
+            ssid: packet.ssid,
+            received: self.ways.clock.timestamp(at),
+            sender: packet,
+            sender_ttl: arrived.ttl.unwrap_or(FAR_TTL),
+        };
+        *count = count.wrapping_add(1);
+        let mut bytes = Vec::new();
+        reply.write(mode, &[], &mut bytes);
+        // A reply that cannot be sent is lost: the other end counts it.
+        if self.packets.send(&bytes, FAR_TTL).is_ok() {
+            self.reflected += 1;
+        }
+    }
+
+    fn counts(self, path: u16) -> HopsEnd {
+        let reflected = self.reflected;
+        let destination = self.packets.peer().map(|peer: SocketAddr| peer.ip().to_canonical());
+        let source = self.packets.local();
+        let path_mtu = self.mtu.as_ref().map(MtuSearch::result);
+        let way = self.survey.zip(destination).map(|(survey, destination)| ProbedWay {
+            packet: ProbePacket::Udp,
+            given_up: Vec::new(),
+            source,
+            destination,
+            hops: survey.hops(),
+            path_mtu,
+            sent: self.sent,
+            sent_bytes: self.sent_bytes,
+            rejected: self.rejected,
+        });
+        HopsEnd { path, way, reflected }
+    }
+}
+
+impl StampClock {
+    /// Returns the timestamp of a time of [`clock::now`].
+    fn timestamp(self, at: u64) -> Timestamp {
+        match self {
+            Self::Monotonic => Timestamp(at),
+            Self::Utc => {
+                let unix = i64::try_from(clock::unix_at(at)).unwrap_or(i64::MAX);
+                Timestamp::from_unix_ns(unix, TimestampFormat::Ntp)
+            }
+        }
+    }
+
+    fn nanos(self, timestamp: Timestamp) -> i64 {
+        match self {
+            Self::Monotonic => timestamp.0.cast_signed(),
+            Self::Utc => timestamp.unix_ns(TimestampFormat::Ntp),
+        }
+    }
+}
+
+/// Meaning of an ICMP message for a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IcmpKind {
+    TimeExceeded,
+    TooBig,
+    Unreachable,
+}
+
+impl IcmpKind {
+    /// RFC 792; RFC 1191 section 4; RFC 4443 sections 3.1 to 3.3.
+    fn of(error: &QueuedError) -> Self {
+        match (error.origin, error.icmp) {
+            (ErrorOrigin::Icmp, [11, _]) | (ErrorOrigin::Icmp6, [3, _]) => Self::TimeExceeded,
+            (ErrorOrigin::Icmp, [3, 4]) | (ErrorOrigin::Icmp6, [2, _]) => Self::TooBig,
+            _ => Self::Unreachable,
+        }
+    }
+}
+
+/// Returns the padding that makes a probe of the path MTU as large as it is to be.
+fn padding(target: Target, headers: u32, packet_bytes: usize) -> Vec<Tlv> {
+    let Target::Mtu { bytes, .. } = target else { return Vec::new() };
+    let base = headers + u32::try_from(packet_bytes).unwrap_or(u32::MAX);
+    let rest = bytes.saturating_sub(base.saturating_add(TLV_HEADER));
+    vec![Tlv::padding(u16::try_from(rest).unwrap_or(u16::MAX))]
+}
+
+fn is_too_big(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(linerate_sys::socket::EMSGSIZE)
+}
+
+/// Returns a time of the kernel's clock of arrivals on the monotonic clock, by its age.
+fn monotonic(unix_ns: u64, now: u64) -> u64 {
+    const MAX_AGE: u64 = 1_000_000_000;
+    let age = clock::unix_now().saturating_sub(unix_ns).min(MAX_AGE);
+    now.saturating_sub(age)
+}
+
+/// Returns a key that nobody knows, for probes to hosts that reflect none.
+pub(crate) fn random_key() -> [u8; 32] {
+    random()
+}
