@@ -9,8 +9,8 @@
 # Silent if nothing is missing. Debian and its kin only; elsewhere it says what to install.
 set -eu
 
-# The commands (and headers, by their paths) each purpose needs, each with the Debian package that holds it. Where
-# several commands do, any will.
+# The commands (and headers, by their paths) each purpose needs, each with the Debian package that holds it, or the crate
+# that is built for it. Where several commands do, any will.
 needs() {
     case "$1" in
         build)
@@ -46,6 +46,7 @@ needs() {
             echo "systemd-nspawn systemd-container"
             echo "chromium|chromium-browser|google-chrome chromium"
             echo "npm npm"
+            echo "stamp-suite crate:stamp-suite@1.0.0"
             ;;
         check)
             echo "c++ build-essential"
@@ -131,6 +132,19 @@ LIST
         done
     fi
 done
+
+# Crates are built. A debug build takes half the time, and is fast enough for tests.
+packages=""
+for package in $missing; do
+    case "$package" in
+        crate:*)
+            echo "building ${package#crate:}" >&2
+            cargo install --quiet --locked --debug "${package#crate:}"
+            ;;
+        *) packages="$packages $package" ;;
+    esac
+done
+missing=$packages
 
 [ -n "$missing" ] || exit 0
 

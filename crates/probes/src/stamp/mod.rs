@@ -11,7 +11,7 @@ mod service;
 mod timestamp;
 mod tlv;
 
-pub use packet::{Key, Mode, PacketError, ReflectedPacket, TestPacket};
+pub use packet::{Key, KeyError, Mode, PacketError, ReflectedPacket, TestPacket};
 pub use reflector::{Arrival, Reflector, ReflectorOptions, Refusal, Reply, ReplyTime, local_networks};
 pub use sender::{Answer, Losses, Sender, Unmatched};
 pub use service::{StampCounts, StampService};

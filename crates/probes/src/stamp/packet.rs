@@ -26,6 +26,23 @@ impl Key {
         Self(hmac::Key::new(hmac::HMAC_SHA256, bytes))
     }
 
+    /// Reads a key from hexadecimal digits; white space at both ends is ignored.
+    ///
+    /// # Errors
+    /// The text is not made of pairs of hexadecimal digits, or the key has fewer than 16 bytes.
+    pub fn from_hex(text: &str) -> Result<Self, KeyError> {
+        let digits = text.trim().as_bytes();
+        if !digits.len().is_multiple_of(2) {
+            return Err(KeyError::Digits);
+        }
+        let pairs = digits.chunks_exact(2).map(|pair| Some((hex_digit(pair[0])? << 4) | hex_digit(pair[1])?));
+        let bytes: Vec<u8> = pairs.collect::<Option<_>>().ok_or(KeyError::Digits)?;
+        if bytes.len() < HMAC_BYTES {
+            return Err(KeyError::Short { bytes: bytes.len() });
+        }
+        Ok(Self::new(&bytes))
+    }
+
     /// HMAC-SHA-256 of the concatenated parts, truncated to 128 bits (RFC 8762, section 4.4).
     fn sign(&self, parts: &[&[u8]]) -> [u8; HMAC_BYTES] {
         let mut context = hmac::Context::with_key(&self.0);
@@ -37,6 +54,24 @@ impl Key {
     fn verify(&self, parts: &[&[u8]], hmac: &[u8]) -> bool {
         self.sign(parts).ct_eq(hmac).into()
     }
+}
+
+fn hex_digit(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+/// Text that is not a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// It has other characters than hexadecimal digits, or an odd number of them.
+    #[error("a key is an even number of hexadecimal digits; `openssl rand -hex 32` makes one")]
+    Digits,
+    /// It is too short.
+    #[error("the key has {bytes} bytes, and 16 are the least; `openssl rand -hex 32` makes one of 32")]
+    Short {
+        /// Length of the key.
+        bytes: usize,
+    },
 }
 
 /// Mode of a test session (RFC 8762, section 4.1).
@@ -485,6 +520,17 @@ mod tests {
                 assert_eq!(read(&changed), Err(PacketError::Hmac), "byte {at}");
             }
             assert_eq!(read(&bytes[..111]), Err(PacketError::Short { length: 111, needed: 112 }));
+        }
+    }
+
+    #[test]
+    fn keys_are_read_from_hexadecimal_digits() {
+        let key = Key::from_hex(" 000102030405060708090a0B0C0d0e0f\n").expect("16 bytes");
+        let bytes: Vec<u8> = (0..16).collect();
+        assert_eq!(key.sign(&[b"text"]), Key::new(&bytes).sign(&[b"te", b"xt"]));
+        assert_eq!(Key::from_hex(&"0".repeat(30)).err(), Some(KeyError::Short { bytes: 15 }));
+        for text in ["0".repeat(33), "g".repeat(32), "ä".repeat(16)] {
+            assert_eq!(Key::from_hex(&text).err(), Some(KeyError::Digits), "{text}");
         }
     }
 

@@ -11,6 +11,7 @@ mod open_page;
 mod port;
 mod samba;
 mod snmpd;
+mod stamp_suite;
 mod tmux;
 
 pub use axe::axe;
@@ -19,4 +20,5 @@ pub use iperf3::{Iperf3, KeyPair};
 pub use open_page::OpenPage;
 pub use samba::{PASSWORD, Samba, USER};
 pub use snmpd::Snmpd;
+pub use stamp_suite::StampSuite;
 pub use tmux::Tmux;
