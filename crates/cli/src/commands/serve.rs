@@ -2,6 +2,7 @@
 
 mod invitations;
 mod iperf3;
+mod stamp;
 
 use crate::exit::Failure;
 use crate::nfs_service::NfsOptions;
@@ -211,6 +212,9 @@ pub(crate) struct Arguments {
     iperf3: Option<u16>,
 
     #[command(flatten)]
+    stamp: stamp::StampOptions,
+
+    #[command(flatten)]
     store: StorePath,
 
     /// New certificate and token, this run only
@@ -285,6 +289,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     let rpc = arguments.rpc_port.map(|port| (own_with_zone(SocketAddr::new(address, port)), arguments.portmap));
     let iperf3 =
         arguments.iperf3.map(|port| (own_with_zone(SocketAddr::new(address, port)), arguments.iperf3_limits()));
+    let stamp = arguments.stamp.reflector(address, &arguments.allow_peer)?;
     let pairing = arguments.pair.then(PairingCode::generate);
     let options = AgentOptions {
         // An inherited listener may be of another network namespace, where sessions do not listen.
@@ -331,6 +336,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
         iperf3::serve(address, limits, store, host.clone())
     };
     let iperf3 = iperf3.map(serve_iperf3).transpose()?;
+    let stamp = stamp.map(stamp::serve).transpose()?;
     let announced_agent = AnnouncedAgent {
         name: name.0,
         fingerprint: agent.url().fingerprint.clone(),
@@ -375,7 +381,7 @@ pub(crate) async fn run(mut arguments: Arguments, mut cancel: watch::Receiver<bo
     }
     // An error here means the sender is gone, and with it the program.
     let _ = cancel.wait_for(|asked| *asked).await;
-    drop((service, iperf3, announced));
+    drop((service, iperf3, stamp, announced));
     agent.shutdown().await;
     Ok(())
 }
@@ -392,7 +398,7 @@ impl Arguments {
             // A portmapper and many NFS servers believe who calls from such a port.
             low_ports: self.portmap
                 || !self.allow_server.is_empty()
-                || [self.rpc_port, self.iperf3, own_port]
+                || [self.rpc_port, self.iperf3, self.stamp.port(), own_port]
                     .into_iter()
                     .flatten()
                     .any(|port| (1..PRIVILEGED).contains(&port)),

@@ -35,6 +35,7 @@ mod saved_hosts;
 mod service_unit;
 mod slow_disk;
 mod slow_links;
+mod stamp;
 mod study;
 mod study_run;
 mod truth;
