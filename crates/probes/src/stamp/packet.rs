@@ -1,8 +1,9 @@
 //! Test packets of the Session-Sender and the Session-Reflector (RFC 8762, sections 4.2 and 4.3; RFC 8972, section 3).
 
-use super::timestamp::{ErrorEstimate, Timestamp};
+use super::timestamp::{ErrorEstimate, Timestamp, TimestampFormat};
 use super::tlv::{HEADER_BYTES, HMAC_BYTES, Tlv, TlvValue};
 use ring::hmac;
+use std::mem;
 use subtle::ConstantTimeEq as _;
 
 /// Bytes of a base packet in unauthenticated mode.
@@ -63,10 +64,10 @@ fn hex_digit(digit: u8) -> Option<u8> {
 /// Text that is not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// It has other characters than hexadecimal digits, or an odd number of them.
+    /// Other characters than hexadecimal digits, or an odd number of them.
     #[error("a key is an even number of hexadecimal digits; `openssl rand -hex 32` makes one")]
     Digits,
-    /// It is too short.
+    /// Fewer than 16 bytes.
     #[error("the key has {bytes} bytes, and 16 are the least; `openssl rand -hex 32` makes one of 32")]
     Short {
         /// Length of the key.
@@ -173,7 +174,7 @@ const SEQUENCE_BYTES: usize = 4;
 /// A packet that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
-    /// It is shorter than a packet of the mode.
+    /// Fewer bytes than a packet of the mode has.
     #[error("the STAMP packet has {length} bytes, and {needed} are needed")]
     Short {
         /// Its length.
@@ -181,7 +182,7 @@ pub enum PacketError {
         /// Least length in the mode.
         needed: usize,
     },
-    /// Its HMAC is not that of the key.
+    /// An HMAC that was not made with the key.
     #[error("the HMAC of the STAMP packet is wrong: the keys of both ends differ, or the packet was changed")]
     Hmac,
 }
@@ -324,7 +325,7 @@ impl ReflectedPacket {
         mode.finish(tlvs, into, start);
     }
 
-    /// Reads a packet and its TLVs. The SSID of `sender` is that of the packet. In unauthenticated mode 41 bytes suffice, as TWAMP Light
+    /// Reads a packet and its TLVs. `sender` has the SSID of the packet. In unauthenticated mode 41 bytes suffice, as TWAMP Light
     /// reflectors transmit them (RFC 8762, section 4.6). TLVs with a wrong HMAC, or none, have the I flag.
     ///
     /// # Errors
@@ -349,6 +350,22 @@ impl ReflectedPacket {
         };
         Ok((packet, mode.read_tlvs(bytes)))
     }
+}
+
+/// Whether a packet is the reply of a reflector: it has the time of reception, and shortly after it the time of transmission. A
+/// Session-Sender has zeroes or padding there. Returns `None` if the packet is too short for that time.
+pub(super) fn is_reflected(bytes: &[u8], mode: &Mode) -> Option<bool> {
+    const TURNAROUND_NS: u64 = 10_000_000_000;
+    let layout = mode.layout();
+    if bytes.len() < layout.received + mem::size_of::<u64>() {
+        return None;
+    }
+    let sent = Timestamp(u64_at(bytes, layout.sent));
+    let received = Timestamp(u64_at(bytes, layout.received));
+    let formats = [TimestampFormat::Ntp, TimestampFormat::Ptp];
+    let is_near =
+        formats.iter().any(|format| received.unix_ns(*format).abs_diff(sent.unix_ns(*format)) < TURNAROUND_NS);
+    Some(received != Timestamp(0) && is_near)
 }
 
 fn put(body: &mut [u8], at: usize, field: &[u8]) {
@@ -579,8 +596,15 @@ mod tests {
             tlvs in tlvs(),
         ) {
             let sender = TestPacket { sequence, sent: Timestamp(sent), error: ErrorEstimate(error), ssid };
-            let (sent, received) = (Timestamp(received), Timestamp(sent));
-            let reflected = ReflectedPacket { sequence, sent, error: sender.error, ssid, received, sender, sender_ttl };
+            let reflected = ReflectedPacket {
+                sequence,
+                sent: Timestamp(received),
+                error: sender.error,
+                ssid,
+                received: Timestamp(sent),
+                sender,
+                sender_ttl,
+            };
             for mode in modes() {
                 let mut bytes = Vec::new();
                 sender.write(&mode, &tlvs, &mut bytes);

@@ -3,7 +3,7 @@
 //! Anyone may send a packet, with any source address. A reply is never longer than its packet, and replies have a rate in total and for
 //! each source. Sessions and sources are bounded in number.
 
-use super::packet::{Mode, PacketError, ReflectedPacket, TestPacket};
+use super::packet::{Mode, PacketError, ReflectedPacket, TestPacket, is_reflected};
 use super::rate::TokenBucket;
 use super::timestamp::{ErrorEstimate, Timestamp, TimestampFormat};
 use super::tlv::{Tlv, TlvFlags, TlvValue};
@@ -97,23 +97,21 @@ pub struct Reply {
 /// Reason why a packet gets no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// Its source is not among the allowed ones, or cannot be the source of a sender.
+    /// A source that is not allowed, or that cannot be a sender's.
     Source,
-    /// It is too short.
+    /// Fewer than 24 bytes in unauthenticated mode, or 112 in authenticated mode.
     Short,
-    /// Its HMAC is wrong.
+    /// A wrong HMAC.
     Hmac,
-    /// It is a reply of another reflector: two reflectors would answer each other for ever.
+    /// A reply of another reflector: two reflectors would answer each other for ever.
     Reflected,
-    /// The rate of its source or of all replies is used up.
+    /// The rate of the source or of all replies is used up.
     Rate,
 }
 
 /// Time after which an idle session begins anew: the default of REFWAIT, 900 s (RFC 5357, section 4.2).
 const IDLE_NS: u64 = 900_000_000_000;
-/// A packet that has a timestamp of the last or next day in a reflector's field is a reply.
-const DAY_NS: u64 = 86_400_000_000_000;
-/// DSCPs from CS6 on carry control traffic of the network. Senders get none of them by asking.
+/// DSCPs from CS6 on carry control traffic of the network. No sender gets them by asking.
 const NETWORK_CONTROL: u8 = 48;
 /// Sender TTL of a reflector that cannot read it (RFC 8762, section 4.3.1).
 const UNKNOWN_TTL: u8 = 255;
@@ -167,8 +165,11 @@ impl Reflector {
             PacketError::Short { .. } => Refusal::Short,
             PacketError::Hmac => Refusal::Hmac,
         })?;
-        if is_reflected(datagram, &self.options.mode, now.unix_ns) {
-            return Err(Refusal::Reflected);
+        match is_reflected(datagram, &self.options.mode) {
+            Some(true) => return Err(Refusal::Reflected),
+            Some(false) => {}
+            // Two reflectors would not recognise each other's replies of this length.
+            None => return Err(Refusal::Short),
         }
         self.take_token(address, now.monotonic_ns)?;
         let key = SessionKey { address, port: arrival.from.port(), ssid: packet.ssid };
@@ -264,14 +265,6 @@ fn process(tlv: Tlv, received_class: u8, session: Option<Session>) -> Tlv {
     }
     let malformed = matches!(value, TlvValue::Malformed { .. });
     Tlv { flags: TlvFlags { unrecognised, malformed, integrity_failed: false }, value }
-}
-
-/// Whether a packet is the reply of a reflector. A sender has zeroes or padding at the place of the time of reception.
-fn is_reflected(datagram: &[u8], mode: &Mode, unix_ns: i64) -> bool {
-    let Ok((packet, _)) = ReflectedPacket::read(datagram, mode) else { return false };
-    [TimestampFormat::Ntp, TimestampFormat::Ptp]
-        .into_iter()
-        .any(|format| packet.received.unix_ns(format).abs_diff(unix_ns) < DAY_NS)
 }
 
 /// Whether a host can have this address and send from it.

@@ -70,10 +70,10 @@ pub struct Losses {
 /// Reason why a datagram is not taken as a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unmatched {
-    /// It is not a packet of the mode.
+    /// Not a packet of the mode.
     #[error(transparent)]
     Packet(#[from] PacketError),
-    /// No packet with its number, timestamp and SSID waits for a reply: it is a duplicate, too late, or forged.
+    /// A duplicate, a late or a forged reply: no packet with this number, timestamp and SSID waits.
     #[error("the reply belongs to no packet that waits for one")]
     Unknown,
 }
@@ -129,8 +129,14 @@ impl Sender {
         let Some(LatestReply { reflector, sender }) = self.latest else {
             return Losses { sent, answered, forward: 0, backward: 0 };
         };
-        let (reached, left) = (u64::from(reflector) + 1, u64::from(sender) + 1);
-        Losses { sent, answered, forward: left.saturating_sub(reached), backward: reached.saturating_sub(answered) }
+        let transmitted = u64::from(sender) + 1;
+        let reflected = u64::from(reflector) + 1;
+        Losses {
+            sent,
+            answered,
+            forward: transmitted.saturating_sub(reflected),
+            backward: reflected.saturating_sub(answered),
+        }
     }
 
     /// Number of packets that wait for a reply.

@@ -159,19 +159,7 @@ impl Drop for StampService {
 
 /// Opens the socket of one address.
 fn open(address: SocketAddr) -> Result<UdpSocket, SocketError> {
-    let bound = || {
-        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-        if address.is_ipv6() {
-            socket.set_only_v6(false)?;
-            socket.set_unicast_hops_v6(TTL.into())?;
-        }
-        // An IPv6 socket may send IPv4 too.
-        socket.set_ttl_v4(TTL.into())?;
-        socket.set_nonblocking(true)?;
-        socket.bind(&SockAddr::from(address))?;
-        Ok(UdpSocket::from(socket))
-    };
-    let socket = bound().map_err(|error: io::Error| match error.kind() {
+    let socket = bind(address).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
             SocketError::InvalidRequest(format!("cannot listen on {address} (UDP): {error}; {PRIVILEGED_PORT}"))
         }
@@ -179,6 +167,19 @@ fn open(address: SocketAddr) -> Result<UdpSocket, SocketError> {
     })?;
     report_details(&socket)?;
     Ok(socket)
+}
+
+fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+        socket.set_unicast_hops_v6(TTL.into())?;
+    }
+    // An IPv6 socket may send IPv4 too.
+    socket.set_ttl_v4(TTL.into())?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SockAddr::from(address))?;
+    Ok(socket.into())
 }
 
 fn clock_error() -> ErrorEstimate {
@@ -215,7 +216,7 @@ impl Answering {
     /// Answers the datagrams that wait at a socket.
     fn answer_waiting(&mut self, index: usize) {
         for _ in 0..DATAGRAMS_AT_A_TIME {
-            // The last number is that of the event.
+            // The last number belongs to the event.
             let Some(socket) = self.sockets.get(index) else { return };
             let received = match receive_with_details(socket, &mut self.buffer) {
                 Ok(received) => received,

@@ -99,7 +99,7 @@ pub enum TlvValue {
     },
 }
 
-/// One TLV.
+/// An extension of a test packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tlv {
     /// Its flags.
@@ -169,7 +169,7 @@ impl Tlv {
 }
 
 impl TlvValue {
-    /// Reads a value. Returns `None` if its length is not that of its type.
+    /// Reads a value. Returns `None` if the type has another length.
     fn read(kind: u8, value: &[u8]) -> Option<Self> {
         Some(match kind {
             EXTRA_PADDING => Self::ExtraPadding(value.to_vec()),
@@ -257,11 +257,11 @@ mod tests {
     #[test]
     fn lengths_that_fit_neither_type_nor_packet_are_malformed() {
         for bytes in [&[0x80, 4, 0, 5, 1, 2, 3, 4, 5][..], &[0, 5, 0, 4, 1, 2, 3, 4], &[0x80, 200, 0xff, 0xff, 1]] {
-            let read = Tlv::read(bytes).expect("a header");
-            assert!(read.tlv.flags.malformed, "{bytes:?}");
-            assert_eq!(read.length, bytes.len(), "nothing after it is read");
+            let malformed = Tlv::read(bytes).expect("a header");
+            assert!(malformed.tlv.flags.malformed, "{bytes:?}");
+            assert_eq!(malformed.length, bytes.len(), "nothing after it is read");
             let mut copy = Vec::new();
-            read.tlv.write(&mut copy);
+            malformed.tlv.write(&mut copy);
             assert_eq!((copy[0], &copy[1..]), (bytes[0] | 0x40, &bytes[1..]));
         }
         assert!(Tlv::read(&[0x80, 1, 0]).is_none(), "no header");

@@ -17,7 +17,7 @@ pub(super) struct StampOptions {
     /// Answer STAMP senders too [port: 862]
     ///
     /// Runs a Session-Reflector (RFC 8762, RFC 8972) on this UDP port, at the agent's address unless ADDRESS:PORT names another.
-    /// It answers senders at private, loopback and link-local addresses, or those of --allow-peer; --stamp-allow names others.
+    /// It answers senders at private, loopback and link-local addresses, or in the networks of --allow-peer; --stamp-allow names others.
     #[arg(
         long,
         value_name = "PORT",
@@ -31,7 +31,7 @@ pub(super) struct StampOptions {
     #[arg(long, value_name = "FILE", requires = "stamp", hide_short_help = true)]
     stamp_key_file: Option<PathBuf>,
 
-    /// Network or address whose STAMP senders get replies, or `any`; may be repeated [default: those of --allow-peer, or private,
+    /// Network or address of STAMP senders that get replies, or `any`; may be repeated [default: those of --allow-peer, or private,
     /// loopback and link-local addresses]
     #[arg(long, value_name = "NETWORK", requires = "stamp", value_parser = networks, hide_short_help = true)]
     stamp_allow: Vec<Networks>,
@@ -128,10 +128,12 @@ impl StampOptions {
 
 /// Reads a key from a file that its owner alone can read.
 fn key(file: &Path) -> Result<Key, String> {
-    let named = |why: String| format!("--stamp-key-file {}: {why}", file.display());
-    let text = private_file::read(file).map_err(|error| named(error.to_string()))?;
-    let text = text.ok_or_else(|| named("there is no such file; `openssl rand -hex 32` makes a key".to_owned()))?;
-    Key::from_hex(&text).map_err(|error| named(error.to_string()))
+    let key = match private_file::read(file) {
+        Ok(Some(text)) => Key::from_hex(&text).map_err(|error| error.to_string()),
+        Ok(None) => Err("there is no such file; `openssl rand -hex 32` makes a key".to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    key.map_err(|reason| format!("--stamp-key-file {}: {reason}", file.display()))
 }
 
 /// Starts a reflector, and says where it listens and which senders it answers.

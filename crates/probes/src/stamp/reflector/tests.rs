@@ -58,16 +58,18 @@ fn replies_carry_times_ttl_and_a_copy_of_the_sender() {
 fn sequence_numbers_count_each_session_on_its_own() {
     let mode = Mode::Unauthenticated;
     let mut stateful = reflector(|_| {});
-    let mut number = |from: &str, sequence, now| {
+    for (from, sequence, now, number) in [
+        ("10.0.0.1:5000", 0, 0, 0),
+        // Packets 1 to 4 were lost on their way here.
+        ("10.0.0.1:5000", 5, 1, 1),
+        ("10.0.0.1:5001", 5, 2, 0),
+        ("[::ffff:10.0.0.1]:5000", 6, 3, 2),
+        // A session ends after 900 s.
+        ("10.0.0.1:5000", 7, 4 + IDLE_NS, 0),
+    ] {
         let reply = stateful.answer(&packet(sequence, &mode, &[]), &arrival(from), time(now)).expect("answers");
-        read(&reply, &mode).0.sequence
-    };
-    assert_eq!(number("10.0.0.1:5000", 0, 0), 0);
-    // Packets 1 to 4 were lost on their way here.
-    assert_eq!(number("10.0.0.1:5000", 5, 1), 1);
-    assert_eq!(number("10.0.0.1:5001", 5, 2), 0);
-    assert_eq!(number("[::ffff:10.0.0.1]:5000", 6, 3), 2);
-    assert_eq!(number("10.0.0.1:5000", 7, 4 + IDLE_NS), 0, "a session ends after 900 s");
+        assert_eq!(read(&reply, &mode).0.sequence, number, "{from}, packet {sequence}");
+    }
     let mut stateless = reflector(|options| options.is_stateful = false);
     let reply = stateless.answer(&packet(5, &mode, &[]), &arrival("10.0.0.1:5000"), time(0)).expect("answers");
     assert_eq!(read(&reply, &mode).0.sequence, 5);
@@ -145,13 +147,23 @@ fn packets_without_a_valid_hmac_get_no_reply() {
     assert_eq!(reflector.sessions(), 0);
 }
 
+/// Attack: a packet with the source of one reflector is sent to another, and they answer each other for ever.
 #[test]
 fn two_reflectors_do_not_answer_each_other() {
     for mode in [Mode::Unauthenticated, authenticated()] {
         let mut reflector = reflector(|options| options.mode = mode.clone());
-        let reply = reflector.answer(&packet(0, &mode, &[]), &arrival("127.0.0.1:862"), time(0)).expect("answers");
-        let again = reflector.answer(&reply.bytes, &arrival("127.0.0.2:862"), time(0));
-        assert_eq!(again, Err(Refusal::Reflected));
+        let request = packet(0, &mode, &[]);
+        for length in 0..=request.len() {
+            let first = reflector.answer(&request[..length], &arrival("127.0.0.1:862"), time(0));
+            let Ok(reply) = first else {
+                assert!(length < 24 || length < mode.packet_bytes() && mode.packet_bytes() > 44, "{length}");
+                continue;
+            };
+            // The clock of the other one is years off.
+            let later = ReplyTime { unix_ns: 0, ..time(1_000_000_000) };
+            let again = reflector.answer(&reply.bytes, &arrival("127.0.0.2:862"), later);
+            assert_eq!(again, Err(Refusal::Reflected), "{length} bytes");
+        }
     }
 }
 
@@ -160,14 +172,13 @@ fn rates_bound_each_source_and_all_together() {
     let mode = Mode::Unauthenticated;
     let mut reflector = reflector(|options| options.max_rate = 1_000);
     let request = packet(0, &mode, &[]);
-    let mut answered = |source: &str, count: u64| {
-        let ms = 1_000_000;
-        (0..count).filter(|n| reflector.answer(&request, &arrival(source), time(n * ms)).is_ok()).count()
-    };
     // 1,000 packets in 1 s: 100 and a burst of 10.
-    let one = answered("10.0.0.1:5000", 1_000);
+    let source = arrival("10.0.0.1:5000");
+    let ms = 1_000_000;
+    let one = (0..1_000).filter(|n| reflector.answer(&request, &source, time(n * ms)).is_ok()).count();
     assert!((100..=110).contains(&one), "{one}");
-    assert_eq!(answered("10.0.0.1:6000", 1), 0, "another port of the same source");
+    let other_port = reflector.answer(&request, &arrival("10.0.0.1:6000"), time(999 * ms));
+    assert_eq!(other_port, Err(Refusal::Rate));
     // 100 sources at one time share the burst of the total.
     let now = time(10_000_000_000);
     let sources = (0..100).map(|n| format!("10.0.1.{n}:5000"));
@@ -261,7 +272,7 @@ proptest! {
             if let Ok(reply) = reflector.answer(&request, &arrival("127.0.0.1:5000"), time(0)) {
                 prop_assert_eq!(reply.bytes.len(), request.len());
             } else {
-                prop_assert!(!signed);
+                prop_assert!(!signed, "a packet of full length");
             }
         }
     }
