@@ -75,6 +75,7 @@ pub const TARGETS: &[Target] = &[
     target("store-files", files::store, 20),
     // STAMP test packets and their TLVs, from strangers.
     target("stamp-packets", linerate_probes::stamp::fuzzing::packet, 5_000),
+    target("icmp-extensions", linerate_probes::fuzzing::icmp_extensions, 5_000),
     // Study files: TOML, and the CSV that they name.
     target("studies", texts::study, 1_000),
 ];

@@ -35,7 +35,7 @@ fn add(infos: &[Info], readings: &mut Readings) {
         (Quantity::PacingRate, sum(infos, |info| kilobits(info.pacing_rate))),
         (Quantity::DeliveryRate, sum(infos, |info| kilobits(info.delivery_rate))),
         (Quantity::PeerWindow, mean(infos, |info| info.snd_wnd)),
-        (Quantity::TransmittedBytes, sum(infos, |info| info.bytes_sent.saturating_sub(info.bytes_retrans))),
+        (Quantity::TransmittedBytes, sum(infos, transmitted)),
         (Quantity::Unsent, infos.iter().map(|info| u64::from(info.notsent_bytes)).sum::<u64>() / infos.len() as u64),
         (Quantity::Busy, sum(infos, |info| info.busy_time)),
         (Quantity::ReceiveWindowLimited, sum(infos, |info| info.rwnd_limited)),
@@ -44,6 +44,12 @@ fn add(infos: &[Info], readings: &mut Readings) {
     ] {
         readings.add(quantity, "", value);
     }
+}
+
+/// Returns the bytes that were sent at least once: those acknowledged, and the segments in flight. The kernel's own counts of bytes sent and
+/// sent again differ after failed retransmissions, for the rest of the connection.
+fn transmitted(info: &Info) -> u64 {
+    info.bytes_acked + u64::from(info.unacked) * u64::from(info.snd_mss)
 }
 
 fn sum(infos: &[Info], value: fn(&Info) -> u64) -> u64 {

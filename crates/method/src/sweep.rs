@@ -39,6 +39,8 @@ struct Cell {
     idle: Option<Trial>,
     /// How often that has been run.
     idle_runs: usize,
+    /// An earlier cell has the same probe alone, and counts its runs.
+    shares_idle: bool,
     /// The figure of each run.
     figures: Vec<f64>,
     /// It failed, and is not tried again.
@@ -48,7 +50,7 @@ struct Cell {
 impl Cell {
     fn new(trial: Trial) -> Self {
         let idle = idle_trial(&trial);
-        Self { trial, idle, idle_runs: 0, figures: Vec::new(), given_up: false }
+        Self { trial, idle, idle_runs: 0, shares_idle: false, figures: Vec::new(), given_up: false }
     }
 
     fn wants(&self, repeats: &Repeats) -> bool {
@@ -82,13 +84,13 @@ impl Cell {
 
     /// Runs so far, those of the probe alone too.
     fn runs(&self) -> usize {
-        self.figures.len() + self.idle_runs
+        self.figures.len() + if self.shares_idle { 0 } else { self.idle_runs }
     }
 
     /// Trials done, and those left at the most.
     fn progress(&self, repeats: &Repeats) -> (usize, usize) {
         let done = self.runs();
-        let each = 1 + usize::from(self.idle.is_some());
+        let each = 1 + usize::from(self.idle.is_some() && !self.shares_idle);
         let all = if self.wants(repeats) { at_most(repeats) as usize * each } else { done };
         (done, all.saturating_sub(done))
     }
@@ -125,12 +127,17 @@ impl Sweep {
     pub fn new(plan: &Plan, hosts: &[Host]) -> Self {
         let mut names = BTreeSet::new();
         let cells = plan.cells().iter().filter(|cell| names.insert(cell.name.clone()));
+        let mut cells: Vec<Cell> = cells.cloned().map(Cell::new).collect();
+        let mut idle_names = BTreeSet::new();
+        for cell in &mut cells {
+            cell.shares_idle = cell.idle.as_ref().is_some_and(|idle| !idle_names.insert(idle.name.clone()));
+        }
         Self {
             repeats: plan.repeats().unwrap_or(Repeats::Times(1)),
             prove: plan.prove,
             calibrated: plan.calibrated.clone(),
             hosts: hosts.to_vec(),
-            cells: cells.cloned().map(Cell::new).collect(),
+            cells,
             proofs: None,
             taken: Vec::new(),
             goes_on: false,

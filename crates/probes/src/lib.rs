@@ -3,6 +3,9 @@
 
 mod engine;
 mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod icmp_extension;
 mod packets;
 mod path_mtu;

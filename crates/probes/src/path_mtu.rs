@@ -1,9 +1,9 @@
-//! Search for the path MTU of one way: by packets that the far end answers (RFC 8899), with "packet too big" messages as hints (RFC 1191,
-//! RFC 8201). It does no I/O.
+//! Search for the path MTU of one way: by packets that the far end answers (RFC 8899), with "packet too big" messages as hints
+//! (RFC 1191, RFC 8201). It does no I/O.
 //!
-//! A size that is lost once is searched below at once; the smallest lost size is sent again in the end, each time with a small packet
-//! after it, so that chance is not taken for a limit. A lost size without a message is a black hole, whose place is where routers stop to
-//! answer packets of that size.
+//! A size that is lost once is searched below at once. The smallest such size is sent again in the end, each time with a small packet
+//! after it, so that neither chance nor a wrong message is taken for a limit. A size that is lost without a message is a black hole;
+//! its place is where routers stop to answer packets of that size.
 
 use linerate_model::{BlackHole, MtuProof, PathMtu, TooBig};
 use std::net::IpAddr;
@@ -11,15 +11,17 @@ use std::net::IpAddr;
 /// TTL of packets to the far end.
 pub(crate) const FAR: u8 = 255;
 /// Losses that show that a size does not pass, each with a small packet that does.
-const CONFIRMED: u32 = 3;
+const CONFIRMED: u32 = 4;
 /// Small packets that may be lost in a row before the search is given up.
 const MAX_BASE_LOST: u32 = 6;
 /// Attempts at a router that does not answer small packets either.
 const MAX_SILENT: u32 = 2;
+/// Smallest MTU of a link (RFC 791 section 3.2).
+const LEAST_MTU: u32 = 68;
 /// Most probes of a search.
 const MAX_PROBES: u32 = 200;
 /// Usual MTUs: of jumbo frames, of Ethernet, and of Ethernet less the headers of tunnels.
-const USUAL: [u32; 12] = [9_000, 4_352, 1_500, 1_492, 1_480, 1_476, 1_460, 1_450, 1_440, 1_420, 1_400, 1_280];
+const USUAL: [u32; 13] = [9_000, 4_352, 1_500, 1_492, 1_480, 1_476, 1_460, 1_450, 1_440, 1_420, 1_400, 1_380, 1_280];
 
 /// Packet to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +92,7 @@ pub(crate) struct MtuSearch {
     reports: Vec<TooBig>,
     last_answered: u8,
     first_lost: Option<u8>,
-    in_flight: bool,
+    in_flight: Option<MtuProbe>,
     probes: u32,
 }
 
@@ -109,7 +111,7 @@ impl MtuSearch {
             reports: Vec::new(),
             last_answered: 0,
             first_lost: None,
-            in_flight: false,
+            in_flight: None,
             probes: 0,
         }
     }
@@ -121,7 +123,7 @@ impl MtuSearch {
 
     /// Returns the packet to send now. `None` while one is in flight, and at the end.
     pub(crate) fn next(&mut self) -> Option<MtuProbe> {
-        if self.in_flight || self.phase == Phase::Done || self.probes >= MAX_PROBES {
+        if self.in_flight.is_some() || self.phase == Phase::Done || self.probes >= MAX_PROBES {
             return None;
         }
         let smallest_failed = self.failed.last().map(|(bytes, _)| *bytes);
@@ -133,14 +135,17 @@ impl MtuSearch {
             Phase::Place { ttl, is_small, .. } => (if is_small { self.base } else { large }, ttl),
             Phase::Done => return None,
         };
-        self.in_flight = true;
         self.probes += 1;
-        Some(MtuProbe { bytes, ttl })
+        self.in_flight = Some(MtuProbe { bytes, ttl });
+        self.in_flight
     }
 
-    /// Takes the answer to the packet in flight.
+    /// Takes the answer to the packet in flight. An answer to any other packet changes nothing.
     pub(crate) fn answered(&mut self, probe: MtuProbe, answer: MtuAnswer) {
-        self.in_flight = false;
+        if self.in_flight != Some(probe) {
+            return;
+        }
+        self.in_flight = None;
         if let MtuAnswer::TooBig { from, mtu } = answer {
             self.reported(probe, from, mtu);
             return;
@@ -183,7 +188,10 @@ impl MtuSearch {
 
     /// Counts the packet in flight as lost.
     pub(crate) fn lost(&mut self, probe: MtuProbe) {
-        self.in_flight = false;
+        if self.in_flight != Some(probe) {
+            return;
+        }
+        self.in_flight = None;
         match self.phase {
             Phase::Base | Phase::Confirm { is_small: true, .. } => {
                 self.base_lost += 1;
@@ -211,17 +219,27 @@ impl MtuSearch {
             }
             Phase::Done => {}
         }
-        let _ = probe;
     }
 
     /// Takes a report of a router.
     fn reported(&mut self, probe: MtuProbe, from: IpAddr, mtu: u32) {
-        if !self.reports.iter().any(|report| report.address == from && report.mtu == mtu) {
-            self.reports.push(TooBig { address: from, mtu });
+        // A report of more than the packet contradicts itself.
+        let mtu = if mtu < probe.bytes { mtu } else { 0 };
+        match self.reports.iter_mut().find(|report| report.address == from) {
+            Some(known) if mtu > 0 => known.mtu = mtu,
+            Some(_) => {}
+            None => self.reports.push(TooBig { address: from, mtu }),
         }
         match self.phase {
-            // Not even a small packet passes: the report is all that is known.
-            Phase::Base => self.phase = Phase::Done,
+            Phase::Base => {
+                // Routers before RFC 1191 report no MTU.
+                let smaller = if mtu >= LEAST_MTU { mtu } else { self.base / 2 };
+                self.base = smaller.max(LEAST_MTU);
+                self.base_lost += 1;
+                if self.base_lost >= MAX_BASE_LOST {
+                    self.phase = Phase::Done;
+                }
+            }
             Phase::Search { bytes } => {
                 self.failed.push((bytes, true));
                 let low = self.passed.unwrap_or(self.base);
@@ -234,8 +252,9 @@ impl MtuSearch {
             Phase::Confirm { .. } => {
                 if let Some(last) = self.failed.last_mut().filter(|(bytes, _)| *bytes == probe.bytes) {
                     last.1 = true;
+                    self.is_confirmed = true;
+                    self.phase = Phase::Done;
                 }
-                self.search();
             }
             Phase::Place { ttl, .. } => self.next_place(ttl),
             Phase::Done => {}
@@ -258,11 +277,9 @@ impl MtuSearch {
             let nearest = usual.min_by_key(|bytes| bytes.abs_diff(half));
             let bytes = if is_usual { low + 1 } else { nearest.unwrap_or(half) };
             self.phase = Phase::Search { bytes };
-        } else if is_reported || self.is_confirmed {
-            self.is_confirmed = true;
-            self.phase = Phase::Done;
         } else {
-            self.phase = Phase::Confirm { losses: 1, is_small: true };
+            // The report is to be repeated; a loss, as often as needed.
+            self.phase = Phase::Confirm { losses: u32::from(!is_reported), is_small: !is_reported };
         }
     }
 
@@ -324,15 +341,18 @@ mod tests {
         reports: bool,
         /// Routers that never answer, as bits.
         silent: u32,
-        /// Every so many-th packet is lost.
+        /// Share of packets lost by chance, percent.
         loses: u32,
+        random: u64,
         sent: u32,
     }
 
     impl SimulatedPath {
         fn answer(&mut self, probe: MtuProbe) -> Option<MtuAnswer> {
             self.sent += 1;
-            if self.loses > 0 && (self.sent * 7 + 3).is_multiple_of(self.loses) {
+            // A linear congruential generator (Knuth), seeded by the path.
+            self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            if (self.random >> 33) % 100 < u64::from(self.loses) {
                 return None;
             }
             let address = |hop: u8| IpAddr::V4(Ipv4Addr::new(198, 18, hop, 2));
@@ -367,7 +387,7 @@ mod tests {
     }
 
     fn path(at: u8, mtu: u32, reports: bool) -> SimulatedPath {
-        SimulatedPath { routers: 4, at, mtu, reports, silent: 0, loses: 0, sent: 0 }
+        SimulatedPath { routers: 4, at, mtu, reports, silent: 0, loses: 0, random: 1, sent: 0 }
     }
 
     #[test]
@@ -384,7 +404,7 @@ mod tests {
         let found = reporting.search();
         assert_eq!((found.bytes, found.found_by, found.black_hole), (Some(1_400), MtuProof::FarEnd, None));
         assert_eq!(found.reports, [TooBig { address: Ipv4Addr::new(198, 18, 2, 2).into(), mtu: 1_400 }]);
-        assert!(reporting.sent <= 5, "{} packets", reporting.sent);
+        assert!(reporting.sent <= 6, "{} packets", reporting.sent);
     }
 
     #[test]
@@ -415,6 +435,42 @@ mod tests {
         assert!(search.is_done());
     }
 
+    #[test]
+    fn wrong_report_is_corrected_by_the_far_end() {
+        let from = IpAddr::V4(Ipv4Addr::new(198, 18, 1, 2));
+        for (at_probe, mtu) in [(1, 68), (1, 1_500), (1, 9_000), (0, 0), (0, 576)] {
+            let mut search = MtuSearch::new(1_500, 1_200);
+            let mut count = 0;
+            while let Some(probe) = search.next() {
+                let answer = if count == at_probe { MtuAnswer::TooBig { from, mtu } } else { MtuAnswer::FarEnd };
+                search.answered(probe, answer);
+                count += 1;
+            }
+            let found = search.result();
+            assert_eq!((found.bytes, found.found_by), (Some(1_500), MtuProof::FarEnd), "{mtu} for probe {at_probe}");
+        }
+    }
+
+    /// Of 500 searches over a path that loses one packet in ten, hardly any names a black hole that is not there.
+    #[test]
+    fn chance_rarely_looks_like_a_black_hole() {
+        let searches =
+            (0..500).map(|seed| SimulatedPath { loses: 10, random: seed * 7_919, ..path(3, 1_500, false) }.search());
+        assert!(searches.filter(|found| found.black_hole.is_some()).count() <= 2);
+    }
+
+    #[test]
+    fn late_answer_changes_nothing() {
+        let mut search = MtuSearch::new(1_500, 1_200);
+        let first = search.next().expect("a packet");
+        search.lost(first);
+        let second = search.next().expect("a packet");
+        search.answered(MtuProbe { bytes: 1_300, ttl: FAR }, MtuAnswer::FarEnd);
+        assert_eq!(search.next(), None, "the second is in flight");
+        search.answered(second, MtuAnswer::FarEnd);
+        assert!(search.next().is_some());
+    }
+
     proptest! {
         #[test]
         fn truth_is_found_without_loss(at in 1u8..6, mtu in 1_200u32..=1_500, reports: bool, silent in 0u32..32) {
@@ -431,12 +487,9 @@ mod tests {
 
         /// Loss by chance may leave the search undecided, but never yields an MTU above the truth.
         #[test]
-        fn loss_by_chance_is_no_black_hole_of_another_size(at in 1u8..6, mtu in 1_200u32..=1_500, loses in 8u32..40) {
-            let found = SimulatedPath { loses, ..path(at, mtu, false) }.search();
+        fn loss_by_chance_yields_no_larger_mtu(at in 1u8..6, mtu in 1_200u32..=1_500, loses in 1u32..15, random: u64) {
+            let found = SimulatedPath { loses, random, ..path(at, mtu, false) }.search();
             prop_assert!(found.bytes.is_none_or(|bytes| bytes <= mtu), "{:?}", found);
-            if let Some(hole) = found.black_hole {
-                prop_assert!(hole.lost_bytes > mtu, "{:?}", found);
-            }
         }
     }
 }

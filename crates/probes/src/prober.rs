@@ -22,6 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Time after the window in which late answers are still taken.
 const DRAIN: u64 = 1_000_000_000;
+/// Time after the window in which the other end's last probes are still answered.
+const REPLIES: u64 = 300_000_000;
 /// Longest wait, so that a stop and the opening of the window are seen.
 const LOOK: u64 = 20_000_000;
 /// Time between two probes of the path MTU.
@@ -132,7 +134,8 @@ impl Prober {
             }
             let now = clock::now();
             let edges = self.edges();
-            if now >= edges.close.saturating_add(DRAIN) {
+            let drained = !self.survey.as_ref().is_some_and(Survey::is_waiting);
+            if now >= edges.close.saturating_add(if drained { REPLIES } else { DRAIN }) {
                 break;
             }
             if now < edges.close {
@@ -161,7 +164,8 @@ impl Prober {
     fn next_due(&self, edges: Edges) -> u64 {
         let Some(survey) = &self.survey else { return u64::MAX };
         let probe = survey.due(edges).0;
-        if self.mtu.is_some() && self.mtu_probe.is_none() { probe.min(self.mtu_due) } else { probe }
+        let searches = self.mtu.as_ref().is_some_and(|search| !search.is_done()) && self.mtu_probe.is_none();
+        if searches { probe.min(self.mtu_due) } else { probe }
     }
 
     fn send_due(&mut self, now: u64, edges: Edges) -> Result<(), ProbeError> {
@@ -260,12 +264,13 @@ impl Prober {
             return;
         };
         let kind = IcmpKind::of(error);
-        if let Target::Mtu { bytes, .. } = probe.target {
+        let is_far_end = self.packets.peer().is_some_and(|peer| peer.ip().to_canonical() == from);
+        if let Target::Mtu { .. } = probe.target {
             let answer = match kind {
-                IcmpKind::TooBig if error.mtu < bytes => MtuAnswer::TooBig { from, mtu: error.mtu },
-                IcmpKind::TooBig => return,
+                IcmpKind::TooBig => MtuAnswer::TooBig { from, mtu: error.mtu },
                 IcmpKind::TimeExceeded => MtuAnswer::TimeExceeded { from },
-                IcmpKind::Unreachable => MtuAnswer::FarEnd,
+                IcmpKind::Unreachable if is_far_end => MtuAnswer::FarEnd,
+                IcmpKind::Unreachable => return,
             };
             self.take_mtu_answer(probe, from, now, answer, edges);
             return;
@@ -274,7 +279,6 @@ impl Prober {
             return;
         }
         let extensions = error.extension.map(|offset| icmp_extension::parse(&quoted[offset..])).unwrap_or_default();
-        let is_far_end = self.packets.peer().is_some_and(|peer| peer.ip().to_canonical() == from);
         let far_end = (is_far_end && kind == IcmpKind::Unreachable).then(FarEndAnswer::default);
         let at = error.arrived_unix_ns.map_or(now, |unix| monotonic(unix, now));
         let answer = Answer { from, at, labels: extensions.labels, far_end };

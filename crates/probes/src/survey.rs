@@ -444,6 +444,11 @@ impl Survey {
         (2 * self.far_delay).clamp(TIMEOUT, MAX_TIMEOUT)
     }
 
+    /// Returns whether an answer may still come.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.waiting.iter().any(|waiting| !waiting.is_missed)
+    }
+
     /// Returns the number of routers before the far end, or 0 if the far end is not known.
     pub(crate) fn routers_before_far_end(&self) -> u8 {
         self.far_ttl.map_or(0, |ttl| ttl - 1)

@@ -9,6 +9,10 @@ use linerate_model::{Direction, Limit, Measurement, Record, StreamTask, Task, Ve
 /// Returns what limited the two directions of a stream, `None` for any other record.
 pub(crate) fn joint(lang: Language, record: &Record) -> Option<String> {
     let [sent, received] = &record.results[..] else { return None };
+    // Places on the path have the numbers of each direction's own hops.
+    if sent.verdict.section.is_some() || received.verdict.section.is_some() {
+        return None;
+    }
     if !are_directions(stream(record, sent)?, stream(record, received)?) {
         return None;
     }

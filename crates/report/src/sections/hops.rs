@@ -16,20 +16,25 @@ use linerate_model::{
 /// Columns of a heat map over time.
 const INTERVALS: usize = 10;
 
-/// The hops of each probed way, with the section that limits it.
+/// The hops of the ways that carried a load, or of all ways if there was none, with the sections where delay or loss begins.
 pub(crate) fn section(lang: Language, record: &Record) -> Option<Section> {
-    let probed = || record.results.iter().filter(|result| !result.ways().is_empty());
-    let several = probed().count() > 1;
-    let mut blocks = Vec::new();
-    for result in probed() {
-        for way in result.ways() {
-            let name = several.then_some(result.name.as_str());
-            blocks.extend(table(lang, way, name).map(Block::Table));
-            blocks.push(Block::Sentences(findings(lang, way)));
-        }
+    let mut shown: Vec<ShownWay<'_>> = Vec::new();
+    for result in &record.results {
+        let is_loaded = result.ways().iter().any(|way| way.under_load);
+        let ways = result.ways().iter().filter(|way| way.under_load == is_loaded);
+        shown.extend(ways.map(|way| ShownWay { result, way }));
     }
+    let sentences = shown.iter().flat_map(|shown| findings(lang, shown.result, shown.way)).collect();
+    let mut blocks = vec![Block::Sentences(sentences)];
     blocks.retain(|block| !matches!(block, Block::Sentences(sentences) if sentences.is_empty()));
+    blocks.extend(table(lang, &shown).map(Block::Table));
     Section::answer("hops", said!(lang, "section-hops", "Hops"), blocks)
+}
+
+/// A way in a table.
+struct ShownWay<'a> {
+    result: &'a Measurement,
+    way: &'a WayFigures,
 }
 
 /// Delay by hop over time, of each way under load.
@@ -42,54 +47,58 @@ pub(crate) fn over_time(lang: Language, record: &Record) -> Option<Section> {
     Section::summary("hops-over-time", said!(lang, "section-hops-over-time", "Delay by hop over time"), charts)
 }
 
-fn table(lang: Language, way: &WayFigures, result: Option<&str>) -> Option<Table> {
-    let has_load = way.hops.iter().any(|hop| hop.loaded.is_some());
-    let has_idle = way.hops.iter().any(|hop| hop.idle.is_some());
-    let from = plain(&way.from.0);
-    let to = plain(&way.to.0);
-    let caption = match result {
-        Some(name) => {
-            said!(lang, "hops-caption-of", "{from} to {to}, {name}", from = from, to = to, name = plain(name))
-        }
-        None => said!(lang, "hops-caption", "{from} to {to}", from = from, to = to),
-    };
-    let mut columns = vec![
-        column!("column-hop", "hop", "TTL of the probes"),
-        column!(
-            "column-hop-address",
-            "address",
-            "who answered; several addresses are equal branches or a changed path"
-        )
-        .of_words(),
-    ];
+/// Returns the hops of all ways in rows.
+fn table(lang: Language, shown: &[ShownWay<'_>]) -> Option<Table> {
+    let hops = || shown.iter().flat_map(|shown| &shown.way.hops);
+    let has_load = hops().any(|hop| hop.loaded.is_some());
+    let has_idle = hops().any(|hop| hop.idle.is_some());
+    let several = shown.len() > 1;
+    let mut columns = Vec::new();
+    if several {
+        columns.push(column!("column-hop-way", "way", "result and probing host").of_words());
+    }
+    columns.push(column!("column-hop", "hop", "TTL of the probes"));
+    let address =
+        column!("column-hop-address", "address", "routers that answered: several are branches, or a changed path");
+    columns.push(address.of_words());
     if has_idle {
         columns.push(column!("column-hop-idle-p50", "idle p50", "median round trip on the idle path"));
-        columns.push(column!("column-hop-idle-p99", "p99", "99th percentile on the idle path").ranked(3));
+        columns.push(column!("column-hop-idle-p99", "idle p99", "99th percentile on the idle path").ranked(3));
         columns
             .push(column!("column-hop-idle-lost", "lost", "probes of the idle path that were not answered").ranked(1));
     }
     if has_load {
         columns.push(column!("column-hop-loaded-p50", "loaded p50", "median round trip while the load ran"));
-        columns.push(column!("column-hop-loaded-p99", "p99", "99th percentile while the load ran").ranked(2));
+        columns.push(column!("column-hop-loaded-p99", "loaded p99", "99th percentile while the load ran").ranked(2));
         columns.push(column!("column-hop-loaded-lost", "lost", "probes under load that were not answered"));
     }
-    columns.push(column!("column-hop-begins", "begins here", "what begins on the links before this hop").of_words());
-    let rows = way.hops.iter().map(|hop| row(lang, way, hop, has_idle, has_load)).collect();
-    Table::filled(caption, columns, rows)
+    columns
+        .push(column!("column-hop-begins", "begins here", "effect that begins on the link before this hop").of_words());
+    let mut rows = Vec::new();
+    for ShownWay { result, way } in shown {
+        let name = several.then(|| {
+            said!(lang, "hops-way", "{name}, from {host}", name = plain(&result.name), host = plain(&way.from.0))
+        });
+        for hop in &way.hops {
+            let mut cells: Vec<Option<String>> = name.iter().cloned().map(Some).collect();
+            cells.extend([Some(hop.ttl.to_string()), self::address(lang, way, hop)]);
+            if has_idle {
+                cells.extend(delays(hop.idle));
+            }
+            if has_load {
+                cells.extend(delays(hop.loaded));
+            }
+            cells.push(begins(lang, way, hop));
+            rows.push(cells);
+        }
+    }
+    Table::filled(said!(lang, "section-hops", "Hops"), columns, rows)
 }
 
-fn row(lang: Language, way: &WayFigures, hop: &HopFigures, has_idle: bool, has_load: bool) -> Vec<Option<String>> {
-    let mut cells = vec![Some(hop.ttl.to_string()), address(lang, way, hop)];
-    if has_idle {
-        cells.extend(delays(hop.idle));
-    }
-    if has_load {
-        cells.extend(delays(hop.loaded));
-    }
-    let effects: Vec<String> = way
-        .sections
-        .iter()
-        .filter(|section| section.after.ttl < hop.ttl && hop.ttl <= section.before.ttl)
+/// Returns the effects that begin on the link before a hop.
+fn begins(lang: Language, way: &WayFigures, hop: &HopFigures) -> Option<String> {
+    let here = way.sections.iter().filter(|section| section.after.ttl < hop.ttl && hop.ttl <= section.before.ttl);
+    let effects: Vec<String> = here
         .map(|section| match section.effect {
             PathEffect::Queue => {
                 said!(lang, "hops-begins-queue", "queue {added}", added = signed_nanos(section.amount as i64))
@@ -102,8 +111,7 @@ fn row(lang: Language, way: &WayFigures, hop: &HopFigures, has_idle: bool, has_l
             }
         })
         .collect();
-    cells.push((!effects.is_empty()).then(|| format!("\u{25c0} {}", effects.join(", "))));
-    cells
+    (!effects.is_empty()).then(|| format!("\u{25c0} {}", effects.join(", ")))
 }
 
 /// Returns the addresses of a hop with its name, its labels and the limit of its answers.

@@ -1,6 +1,6 @@
 //! Probes along a path: round trip to the far end, path MTU and one-way delay.
 
-use crate::figures::{nanos, percent, range};
+use crate::figures::{nanos, percent, plain, range};
 use crate::language::Language;
 use crate::said;
 use crate::subjects::contract::Subject;
@@ -57,20 +57,24 @@ fn answer(lang: Language, way: &WayFigures) -> String {
     }
 }
 
-/// Returns what the probes of a way show, in sentences: the sections where delay or loss begins, the MTU, and the one-way delay.
-pub(crate) fn findings(lang: Language, way: &WayFigures) -> Vec<String> {
-    let sections = way.sections.iter().map(|section| finding(lang, section));
-    let mtu = way.path_mtu.as_ref().map(|mtu| path_mtu(lang, mtu));
-    let one_way = way.one_way.as_ref();
-    let idle = one_way.and_then(|delays| delays.idle.as_ref()).map(|delay| {
-        let idle = said!(lang, "hops-one-way-idle", "One-way delay, idle");
-        one_way_delay(lang, &idle, delay)
-    });
-    let loaded = one_way.and_then(|delays| delays.loaded.as_ref()).map(|delay| {
-        let loaded = said!(lang, "hops-one-way-loaded", "One-way delay, under load");
-        one_way_delay(lang, &loaded, delay)
-    });
-    sections.chain(mtu).chain(idle).chain(loaded).collect()
+/// Returns what the probes of a way show beyond the verdict of `result`: further sections where delay or loss begins, the MTU, and the
+/// one-way delay.
+pub(crate) fn findings(lang: Language, result: &Measurement, way: &WayFigures) -> Vec<String> {
+    let further = way.sections.iter().filter(|section| result.verdict.section.as_ref() != Some(section));
+    let mut all: Vec<String> = further.map(|section| finding(lang, section)).collect();
+    let name = said!(lang, "hops-caption", "{from} to {to}", from = plain(&way.from.0), to = plain(&way.to.0));
+    all.extend(way.path_mtu.as_ref().map(|mtu| path_mtu(lang, &name, mtu)));
+    if let Some(delays) = &way.one_way {
+        all.extend(delays.idle.as_ref().map(|delay| {
+            let what = said!(lang, "hops-one-way-idle", "{name}, idle", name = name);
+            one_way_delay(lang, &what, delay)
+        }));
+        all.extend(delays.loaded.as_ref().map(|delay| {
+            let what = said!(lang, "hops-one-way-loaded", "{name}, under load", name = name);
+            one_way_delay(lang, &what, delay)
+        }));
+    }
+    all
 }
 
 fn finding(lang: Language, section: &PathSection) -> String {
@@ -104,13 +108,14 @@ fn finding(lang: Language, section: &PathSection) -> String {
     }
 }
 
-fn path_mtu(lang: Language, mtu: &PathMtu) -> String {
+fn path_mtu(lang: Language, way: &str, mtu: &PathMtu) -> String {
     let proof = lang.text(mtu.found_by.text());
     match mtu.bytes {
         Some(bytes) if mtu.found_by != MtuProof::Nothing => said!(
             lang,
             "hops-mtu",
-            "Path MTU {bytes} bytes, {proof}; the first link carries {link}.",
+            "{way}: path MTU {bytes} bytes, {proof}; the first link carries {link}.",
+            way = way,
             bytes = u64::from(bytes),
             proof = proof,
             link = u64::from(mtu.link_mtu)
@@ -118,7 +123,8 @@ fn path_mtu(lang: Language, mtu: &PathMtu) -> String {
         _ => said!(
             lang,
             "hops-mtu-unknown",
-            "The path MTU is not known: neither the far end nor a router answered large packets."
+            "{way}: the path MTU is not known, as neither the far end nor a router answered large packets.",
+            way = way
         ),
     }
 }
@@ -128,7 +134,7 @@ fn one_way_delay(lang: Language, what: &str, delay: &OneWayDelay) -> String {
     said!(
         lang,
         "hops-one-way",
-        "{what}: {range} at p50; delay variation {p50} at p50, {p99} at p99.",
+        "{what}: one-way delay {range} at p50; delay variation {p50} at p50, {p99} at p99.",
         what = what,
         range = range(lang, &nanos(delay.p50_low.get()), &nanos(delay.p50_high.get())),
         p50 = nanos(delay.variation_p50.get()),
