@@ -50,6 +50,9 @@ pub(crate) fn locate(result: &mut Measurement, cell: &Trial) {
         None => None,
     };
     if let Some((section, text)) = verdict_changes {
+        if section.is_some() && result.verdict.place.is_none() {
+            result.verdict.place = Some(LimitPlace::ForwardPath);
+        }
         result.verdict.section = section;
         result.verdict.evidence.push(text);
     }

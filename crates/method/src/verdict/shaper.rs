@@ -13,6 +13,8 @@ use linerate_model::{CopyStage, LimitPlace, Message, MessageValue, Steadiness, S
 const MOST: f64 = 0.5;
 /// The way back takes so many times as long as the way there where a queue on it is clear.
 const CLEAR_RETURN: f64 = 4.0;
+/// Both ends are sampled within this time of each other, seconds: a shorter queue on the way back cannot be told from one ahead.
+const SAMPLING_SKEW: f64 = 0.01;
 /// With so much of the line used, the line itself may be what is full.
 const NEARLY_FULL: f64 = 0.98;
 /// More of the segments with a congestion mark (RFC 3168) than this say that a queue of the path is full.
@@ -453,7 +455,7 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
     let opinion = Opinion { text: through.and(opinion.text), ..opinion };
     Some(match facts.queues_on_return() {
         Some(_) if opinion.by_elimination => opinion.then(advice()),
-        Some((there, back)) if opinion.support >= Support::For => {
+        Some((there, back)) if opinion.support >= Support::For && back - there >= SAMPLING_SKEW => {
             let text = opinion.text.and(message!(
                 "shaper-return-queue",
                 "Data took {there} to the receiver, and the rest of the round trip {back}: acknowledgements wait \
@@ -470,7 +472,9 @@ fn of_tcp(facts: &FlowFacts) -> Option<Opinion> {
             let support = if is_clear { opinion.support } else { opinion.support.min(Support::For) };
             Opinion { text, support, ..opinion }.at(LimitPlace::ReturnPath).then(next)
         }
-        _ => opinion.at(LimitPlace::ForwardPath).then(advice()),
+        // It may stand on either way.
+        Some(_) => Opinion { support: opinion.support.min(Support::For), ..opinion }.then(advice()),
+        None => opinion.at(LimitPlace::ForwardPath).then(advice()),
     })
 }
 
