@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::prompt;
-use crate::server_address::resolve;
+use crate::server_address::{ServerAddress, resolve};
 use linerate_iperf3::public_key;
 use linerate_model::{HostName, IpVersion, Iperf3Login, Iperf3Server, Password};
 use std::env::{self, VarError};
@@ -89,28 +89,12 @@ impl Iperf3Target {
     /// # Errors
     /// The host or the port is missing or wrong, or there are two ports.
     pub(crate) fn read(text: &str, given: Option<u16>) -> Result<Option<Self>, String> {
-        let Some(rest) = text.trim().strip_prefix(SCHEME) else { return Ok(None) };
-        let rest = rest.strip_suffix('/').unwrap_or(rest);
-        let wrong = || {
-            format!(
-                "`{text}`: write {SCHEME}HOST or {SCHEME}HOST:PORT, and an IPv6 address in brackets, as in {SCHEME}[2001:db8::1]"
-            )
-        };
-        let (host, port) = match rest.strip_prefix('[').map(|rest| rest.split_once(']')) {
-            Some(Some((host, ""))) => (host, None),
-            Some(Some((host, port))) => (host, Some(port.strip_prefix(':').ok_or_else(wrong)?)),
-            Some(None) => return Err(wrong()),
-            None => rest.split_once(':').map_or((rest, None), |(host, port)| (host, Some(port))),
-        };
-        let port = match (port, given) {
+        let Some(address) = ServerAddress::read(SCHEME, text)? else { return Ok(None) };
+        let port = match (address.port, given) {
             (Some(_), Some(given)) => return Err(format!("`{text}` has a port already: leave out -p {given}")),
-            (Some(port), None) => port.parse().map_err(|_| wrong())?,
-            (None, given) => given.unwrap_or(Iperf3Server::PORT),
+            (port, given) => port.or(given).unwrap_or(Iperf3Server::PORT),
         };
-        if host.is_empty() || port == 0 || host.contains(['/', '@', ',', '?', '#']) {
-            return Err(wrong());
-        }
-        Ok(Some(Self { host: host.to_owned(), port }))
+        Ok(Some(Self { host: address.host, port }))
     }
 
     /// The name that it goes by in a record.

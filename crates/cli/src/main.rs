@@ -32,6 +32,7 @@ mod server_address;
 mod session;
 #[cfg(test)]
 mod snapshots;
+mod stamp_key;
 mod study_file;
 mod study_setup;
 #[cfg(test)]

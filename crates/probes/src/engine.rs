@@ -87,6 +87,8 @@ struct Job {
     window: Window,
     ends: Vec<PathEnd>,
     key: SessionKey,
+    /// Key of a STAMP reflector. `None` in unauthenticated mode.
+    stamp_key: Option<Key>,
 }
 
 impl Job {
@@ -97,7 +99,16 @@ impl Job {
         let window = check_assignment(assignment)?;
         check_rate(Some(task.rate.get()), MAX_RATE, "bits", "probe at the usual 20 kbit/s")?;
         let ends = path_ends(assignment)?;
-        Ok(Self { task: task.clone(), window, ends, key: assignment.key })
+        let stamp_key = match (&task.far_end, &assignment.password) {
+            (FarEnd::Stamp { authenticated: true, .. }, Some(digits)) => {
+                Some(Key::from_hex(&digits.0).map_err(|error| invalid(error.to_string()))?)
+            }
+            (FarEnd::Stamp { authenticated: true, .. }, None) => {
+                return Err(invalid("authenticated mode needs a key: give --key-file"));
+            }
+            _ => None,
+        };
+        Ok(Self { task: task.clone(), window, ends, key: assignment.key, stamp_key })
     }
 
     fn v6(&self) -> bool {
@@ -121,7 +132,10 @@ impl Job {
                 let (own, peer) = if end.is_client() { (forward, backward) } else { (backward, forward) };
                 Ways { own, peer: Some(peer), clock: StampClock::Monotonic }
             }
-            FarEnd::Stamp { .. } => Ways { own: Mode::Unauthenticated, peer: None, clock: StampClock::Utc },
+            FarEnd::Stamp { .. } => {
+                let own = self.stamp_key.clone().map_or(Mode::Unauthenticated, Mode::Authenticated);
+                Ways { own, peer: None, clock: StampClock::Utc }
+            }
             FarEnd::Host { .. } => Ways { own: mode(&random_key()), peer: None, clock: StampClock::Utc },
         }
     }

@@ -33,6 +33,8 @@ const MISSED: usize = 4;
 /// Shortest time after which a probe counts as unanswered, and the longest.
 const TIMEOUT: u64 = SECOND;
 const MAX_TIMEOUT: u64 = 3 * SECOND;
+/// Shortest time after which a packet of the search for the path MTU counts as lost.
+const MTU_TIMEOUT: u64 = SECOND * 3 / 10;
 /// Time for which a late answer is still taken.
 const KEPT: u64 = 10 * SECOND;
 /// Most probes that wait for an answer.
@@ -403,11 +405,14 @@ impl Survey {
     /// Counts probes that waited too long as unanswered, and returns those of the path MTU.
     pub(crate) fn expire(&mut self, now: u64) -> Vec<Target> {
         let timeout = self.timeout();
+        // The search for the path MTU sends one packet at a time, and repeats what is lost.
+        let mtu_timeout = (4 * self.far_delay).clamp(MTU_TIMEOUT, MAX_TIMEOUT);
         let mut lost = Vec::new();
         let mut missed = Vec::new();
         for waiting in self.waiting.iter_mut().filter(|waiting| !waiting.is_missed) {
-            if now.saturating_sub(waiting.sent_at) < timeout {
-                break;
+            let is_mtu = matches!(waiting.target, Target::Mtu { .. });
+            if now.saturating_sub(waiting.sent_at) < if is_mtu { mtu_timeout } else { timeout } {
+                continue;
             }
             waiting.is_missed = true;
             match waiting.target {
@@ -424,6 +429,8 @@ impl Survey {
                 let is_fast = state.paced_from > 0 && state.recent.len() <= JUDGED;
                 if is_fast && unanswered >= MISSED && reaches_further {
                     limit(state);
+                    // It has spent its answers.
+                    state.next_at = now + 2 * PATIENT;
                 }
             }
         }
@@ -517,7 +524,7 @@ fn note_sent(state: &mut HopState, sequence: u32, at: u64, edges: Edges) {
             keep = !keep;
             !keep
         });
-        let mut keep = true;
+        keep = true;
         state.sequences.retain(|_| {
             keep = !keep;
             !keep

@@ -6,15 +6,19 @@ use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
 use crate::iperf3_server::Iperf3Target;
 use crate::measure::{Beside, RunRequest, conclude, reach};
 use crate::options::{Repetition, Results, Sockets};
-use crate::server_address::resolve;
+use crate::server_address::{ServerAddress, resolve};
+use crate::stamp_key;
 use linerate_method::with_load;
 use linerate_model::{
-    Direction, FarEnd, HopsTask, HostName, Iperf3End, Iperf3Server, Net, Path, Plan, ProbePacket, Server, StreamTask,
-    Task, Timing, Transport, Trial,
+    Direction, FarEnd, HopsTask, HostName, Iperf3End, Iperf3Server, Net, Password, Path, Plan, ProbePacket, Server,
+    StreamTask, Task, Timing, Transport, Trial,
 };
 use linerate_units::{BitRate, ByteCount, Nanos};
+use std::path::PathBuf;
 use tokio::sync::watch;
 
+/// Beginning of the name of a STAMP reflector.
+const STAMP: &str = "stamp://";
 /// Warm-up of the load: a queue has filled by then.
 const WARMUP: Nanos = Nanos::from_millis(1_500);
 /// Warm-up of probes without a load: routers and their rates are found out.
@@ -34,6 +38,7 @@ Examples:
   linerate path B                       this machine to B and back
   linerate path A B --no-load           idle delays, loss and path MTU only
   linerate path A 192.0.2.7             from A to any host, one direction
+  linerate path stamp://192.0.2.7       to a STAMP reflector (RFC 8762)
   linerate path iperf3://192.0.2.5      loaded by a server of iperf3",
     after_long_help = "\
 Probes with small TTLs go to the other host: first on the idle path, then while TCP fills it, in each direction. Delay that begins \
@@ -42,8 +47,9 @@ at one router and stays at all routers after it shows the link where a queue sta
 pub(crate) struct Arguments {
     /// Probing host and far end, or the far end alone
     ///
-    /// The first runs an agent. The far end is an agent (agent URL, saved name, lab host), a server of iperf3 (iperf3://HOST), or any
-    /// host by its name or address, which is probed one way and without a load. If you name one host, this machine probes.
+    /// The first runs an agent. The far end is an agent (agent URL, saved name, lab host), a server of iperf3 (iperf3://HOST), a STAMP
+    /// reflector (stamp://HOST), or any host by its name or address. The last two are probed one way and without a load. If you name one
+    /// host, this machine probes.
     #[arg(required = true, num_args = 1..=2, value_name = "HOST")]
     pub(crate) hosts: Vec<String>,
 
@@ -58,6 +64,10 @@ pub(crate) struct Arguments {
     /// Port that probes to a host without an agent are sent to
     #[arg(long, short = 'p', value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
+
+    /// Key of a STAMP reflector in authenticated mode: a file of hexadecimal digits
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    key_file: Option<PathBuf>,
 
     /// Largest TTL
     #[arg(long, value_name = "N", default_value_t = HopsTask::MAX_HOPS, value_parser = clap::value_parser!(u8).range(1..))]
@@ -96,7 +106,8 @@ pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Rec
     let plan = arguments.plan(path, &target).map_err(Failure::usage)?;
     let asked = RunRequest::of_plan(&arguments.results, &plan)?;
     let agents = reach(&book, &hosts, cancel.clone()).await?;
-    let ended = asked.run(plan, &agents, Beside::default(), cancel).await;
+    let password = arguments.key().map_err(Failure::usage)?.map(Password);
+    let ended = asked.run(plan, &agents, Beside { password, ..Beside::default() }, cancel).await;
     agents.close().await;
     conclude(&ended?, &arguments.results)
 }
@@ -121,6 +132,17 @@ impl Arguments {
             return Err(String::from("one host probes a host without an agent: name one"));
         };
         let ip = self.sockets.ip();
+        let stamp = ServerAddress::read(STAMP, far_end)?;
+        if self.key_file.is_some() && stamp.is_none() {
+            return Err(format!("--key-file is for a STAMP reflector, given as {STAMP}HOST"));
+        }
+        if let Some(ServerAddress { host, port }) = stamp {
+            let port = port.or(self.port).unwrap_or(FarEnd::STAMP_PORT);
+            let authenticated = self.key_file.is_some();
+            let reflector = FarEnd::Stamp { address: resolve(&host, ip)?, port, authenticated };
+            let path = Path { client: client.clone(), server: Server::Foreign(far_end.as_str().into()) };
+            return Ok((hosts, path, Target::Host(reflector)));
+        }
         let (name, target) = match Iperf3Target::read(far_end, self.port)? {
             Some(target) => (target.name(), Target::Iperf3(target.server(ip, false)?)),
             None => {
@@ -129,6 +151,11 @@ impl Arguments {
             }
         };
         Ok((hosts, Path { client: client.clone(), server: Server::Foreign(name) }, target))
+    }
+
+    /// Returns the digits of the key.
+    fn key(&self) -> Result<Option<String>, String> {
+        self.key_file.as_ref().map(|file| stamp_key::read("--key-file", file)).transpose()
     }
 
     fn plan(&self, path: Path, target: &Target) -> Result<Plan, String> {

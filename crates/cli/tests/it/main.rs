@@ -26,6 +26,7 @@ mod many_flows;
 mod nfs;
 mod nfs_server;
 mod outage;
+mod path;
 mod program;
 mod reach;
 mod record;

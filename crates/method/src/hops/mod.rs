@@ -9,8 +9,8 @@ use crate::clock_offset::between;
 use crate::verdict::percent;
 use linerate_model::{
     Caveat, CaveatKind, Counts, Direction, HopRef, HopsCounts, HopsTask, HostName, Limit, LimitPlace, Measurement,
-    Message, Path, PathEffect, PathSection, ProbedWay, Task, TaskKind, Transport, Trial, TrialResult, WayFigures,
-    message,
+    Message, Path, PathEffect, PathSection, ProbedWay, Task, TaskKind, Transport, Trial, TrialResult, Verdict,
+    WayFigures, message, tcp_packet,
 };
 use linerate_units::Nanos;
 use way::ProbedRuns;
@@ -32,6 +32,17 @@ pub(crate) fn ways(cell: &Trial, runs: &[&TrialResult], idle: &[&TrialResult]) -
 
 /// Gives the verdict on a load of flows its section of the path, if the probes show one that fits the limit.
 pub(crate) fn locate(result: &mut Measurement, cell: &Trial) {
+    if let Some(section) = limiting_black_hole(result) {
+        let verdict = Verdict::new(Limit::MtuBlackHole, section.confidence, vec![evidence(&section)]);
+        let next = message!(
+            "hops-next-black-hole",
+            "Lower the MTU or the segment size (--mss), or let the router ahead of that link send ICMP \"packet too big\"."
+        );
+        let weighed = std::mem::take(&mut result.verdict.weighed);
+        let place = Some(LimitPlace::ForwardPath);
+        result.verdict = Verdict { place, section: Some(section), next: vec![next], weighed, ..verdict };
+        return;
+    }
     let effects: &[PathEffect] = match result.verdict.limit {
         Limit::Shaper | Limit::Wire | Limit::Device => &[PathEffect::Queue, PathEffect::Loss],
         Limit::PathLoss => &[PathEffect::Loss],
@@ -56,6 +67,17 @@ pub(crate) fn locate(result: &mut Measurement, cell: &Trial) {
         result.verdict.section = section;
         result.verdict.evidence.push(text);
     }
+}
+
+/// Returns the black hole of the way that a TCP stream took, if nothing arrived although smaller packets do.
+fn limiting_black_hole(result: &Measurement) -> Option<PathSection> {
+    let flows = result.flows()?;
+    let is_stalled = result.main.median == 0.0 && flows.transport == Transport::Tcp;
+    let loaded = result.ways().iter().filter(|way| way.under_load);
+    let mut sections = loaded.flat_map(|way| &way.sections);
+    let hole = sections.find(|section| section.effect == PathEffect::BlackHole)?;
+    let packet = flows.tcp.as_ref().map(|tcp| tcp_packet(flows.ip, tcp.mss))?;
+    (is_stalled && f64::from(packet) >= hole.amount).then(|| hole.clone())
 }
 
 /// Returns what the probes show of a section, in a sentence.

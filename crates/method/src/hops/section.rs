@@ -109,9 +109,9 @@ fn loss(hops: &[ProbedHop]) -> Option<PathSection> {
     let counts: Vec<Counts> = hops
         .iter()
         .map(|hop| match (uses_loaded, steady) {
-            (true, None) => Counts::of(&hop.loaded),
-            (true, Some(_)) => Counts::of(&hop.idle) + Counts::of(&hop.loaded),
-            (false, _) => Counts::of(&hop.idle),
+            (true, None) => Counts::of(&hop.loaded, hop.rate_limited),
+            (true, Some(_)) => Counts::of(&hop.idle, hop.rate_limited) + Counts::of(&hop.loaded, hop.rate_limited),
+            (false, _) => Counts::of(&hop.idle, hop.rate_limited),
         })
         .collect();
     let likelihoods: Vec<f64> = (0..hops.len()).map(|first| likelihood(&counts, first, lost)).collect();
@@ -145,11 +145,14 @@ fn lost_there(probes: &Probes) -> Option<f64> {
 struct Counts {
     sent: usize,
     unanswered: usize,
+    /// The router limits the rate of its answers.
+    is_limited: bool,
 }
 
 impl Counts {
-    fn of(probes: &Probes) -> Self {
-        Self { sent: probes.sent as usize, unanswered: probes.sent.saturating_sub(probes.answered) as usize }
+    fn of(probes: &Probes, is_limited: bool) -> Self {
+        let unanswered = probes.sent.saturating_sub(probes.answered) as usize;
+        Self { sent: probes.sent as usize, unanswered, is_limited }
     }
 
     /// Returns the logarithm of the likelihood of these counts at this loss, without the constant term.
@@ -168,7 +171,11 @@ impl Add for Counts {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self { sent: self.sent + other.sent, unanswered: self.unanswered + other.unanswered }
+        Self {
+            sent: self.sent + other.sent,
+            unanswered: self.unanswered + other.unanswered,
+            is_limited: self.is_limited || other.is_limited,
+        }
     }
 }
 
@@ -180,7 +187,8 @@ fn likelihood(hops: &[Counts], first: usize, lost: f64) -> f64 {
         let of_path = counts.at_loss(expected);
         // A router may lose more by itself, never less.
         let exceeds = counts.unanswered as f64 > expected * counts.sent as f64;
-        sum += if exceeds { of_path.max(OWN_LOSS.ln() + counts.at_any_loss()) } else { of_path };
+        let own_loss = if counts.is_limited { 1.0 } else { OWN_LOSS };
+        sum += if exceeds { of_path.max(own_loss.ln() + counts.at_any_loss()) } else { of_path };
     }
     sum
 }
@@ -336,6 +344,17 @@ mod tests {
     #[test]
     fn router_that_answers_rarely_is_not_where_loss_begins() {
         assert_eq!(loss_place(&[(60, 0), (60, 40), (60, 0), (60, 12), (100, 20)]), Some((3, 4)));
+    }
+
+    /// Of a router that limits its answers, a few without an answer say nothing.
+    #[test]
+    fn rate_limited_routers_count_less() {
+        let mut hops = lossy(&[(29, 3), (27, 3), (31, 6), (161, 39)]);
+        assert_eq!(loss(&hops).map(|section| section.after.ttl), Some(0));
+        hops[0].rate_limited = true;
+        hops[1].rate_limited = true;
+        let section = loss(&hops).expect("some links are excluded");
+        assert!(section.before.ttl >= 3, "{section:?}");
     }
 
     #[test]

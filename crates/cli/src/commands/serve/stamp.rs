@@ -3,12 +3,13 @@
 use super::network;
 use crate::exit::Failure;
 use crate::output::{language, say};
-use linerate_agent::{IpNet, private_file};
+use crate::stamp_key;
+use linerate_agent::IpNet;
 use linerate_engine::{AllowedPeers, own_with_zone};
 use linerate_probes::stamp::{Key, Mode, ReflectorOptions, StampService, local_networks};
 use linerate_report::said;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Options of the STAMP reflector.
@@ -110,7 +111,10 @@ impl StampOptions {
     pub(super) fn reflector(&self, agent: IpAddr, peers: &[IpNet]) -> Result<Option<StampReflector>, Failure> {
         let Some(ListenAddress { address, port }) = self.stamp else { return Ok(None) };
         let mode = match &self.stamp_key_file {
-            Some(file) => Mode::Authenticated(key(file).map_err(Failure::usage)?),
+            Some(file) => {
+                let digits = stamp_key::read("--stamp-key-file", file).map_err(Failure::usage)?;
+                Mode::Authenticated(Key::from_hex(&digits).map_err(Failure::usage)?)
+            }
             None => Mode::Unauthenticated,
         };
         let allowed: Vec<IpNet> = self.stamp_allow.iter().flat_map(|networks| networks.0.iter().copied()).collect();
@@ -124,16 +128,6 @@ impl StampOptions {
         let address = own_with_zone(SocketAddr::new(address.unwrap_or(agent), port));
         Ok(Some(StampReflector { address, options, sources }))
     }
-}
-
-/// Reads a key from a file that its owner alone can read.
-fn key(file: &Path) -> Result<Key, String> {
-    let key = match private_file::read(file) {
-        Ok(Some(text)) => Key::from_hex(&text).map_err(|error| error.to_string()),
-        Ok(None) => Err("there is no such file; `openssl rand -hex 32` makes a key".to_owned()),
-        Err(error) => Err(error.to_string()),
-    };
-    key.map_err(|reason| format!("--stamp-key-file {}: {reason}", file.display()))
 }
 
 /// Starts a reflector, and says where it listens and which senders it answers.
