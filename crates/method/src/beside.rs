@@ -6,7 +6,7 @@ use linerate_units::Nanos;
 /// Warm-up of requests on the idle path: the first ones find cold caches.
 const IDLE_WARMUP: Nanos = Nanos::from_millis(200);
 /// Warm-up of probes of a path: they find out its routers, and how fast these answer.
-const DISCOVERY: Nanos = Nanos::from_millis(2_000);
+const DISCOVERY: Nanos = Nanos::from_millis(1_200);
 /// Delay of the window after that of the measured load, ...
 const LATER: Nanos = Nanos::from_millis(150);
 /// ... and its end before the end of that window: the windows of two loads differ by the time of a request to an agent.

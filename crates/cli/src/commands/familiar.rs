@@ -71,15 +71,17 @@ pub(crate) fn advised(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Options of `stream` that a host without a command stands for: streams both ways for about 12 s, and the latency that they add.
+/// Options of `stream` that a host without a command stands for: streams both ways for about 15 s, the latency that they add, and the
+/// routers of the path.
 ///
 /// Each is left out if the command line has it, an option that excludes it, or one of the options named last.
-const QUICK: [(&str, &str, &[&str]); 5] = [
+const QUICK: [(&str, &str, &[&str]); 6] = [
     ("direction", "=send,receive", &[]),
     ("time", "=3s", &[]),
     ("warmup", "=1s", &["bytes", "messages"]),
     ("repeats", "=1", &[]),
     (LATENCY, "", &[]),
+    ("hops", "", &[]),
 ];
 const LATENCY: &str = "loaded_latency";
 

@@ -28,9 +28,9 @@ const TCP_MESSAGE: u64 = 1 << 20;
 /// The same to an iperf3 server.
 const IPERF3_MESSAGE: u64 = 128 << 10;
 /// Rate of the probes: there is a load that they cannot disturb, or none.
-const RATE: BitRate = BitRate::per_second(100_000);
+const RATE: &str = "100kbit/s";
 
-/// Probe the routers of a path, idle and under load, and find the link that limits it
+/// Probe the routers of a path, and find the link that limits it
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "\
@@ -57,7 +57,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_load: bool,
 
-    /// Packets of the probes [default: udp, and the next one if no host answers]
+    /// Packets: udp, ping, raw-icmp or tcp-syn
+    ///
+    /// The default is udp, and the next one if neither a router nor the far end answers.
     #[arg(long, value_name = "PACKET", value_parser = choice::<ProbePacket>(PACKETS))]
     packet: Option<ProbePacket>,
 
@@ -74,7 +76,7 @@ pub(crate) struct Arguments {
     max_hops: u8,
 
     /// Highest rate of the probes of each direction
-    #[arg(long, value_name = "RATE", default_value_t = RATE)]
+    #[arg(long, value_name = "RATE", default_value = RATE)]
     rate: BitRate,
 
     #[command(flatten)]

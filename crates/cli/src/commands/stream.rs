@@ -81,12 +81,12 @@ pub(crate) struct Arguments {
     ///
     /// Each sender sends as many in each run and direction, by all its flows together; with UDP in whole datagrams. A run ends with its
     /// last byte, after 10 minutes at the most. It has no warm-up unless --warmup asks for one.
-    #[arg(long, short = 'n', value_name = "BYTES", conflicts_with_all = ["time", "loaded_latency"])]
+    #[arg(long, short = 'n', value_name = "BYTES", conflicts_with_all = ["time", "loaded_latency", "hops"])]
     bytes: Option<ByteCount>,
 
     /// The same in messages of --size, as in 10k
     #[arg(long = "blockcount", short = 'k', value_name = "N", value_parser = messages,
-        conflicts_with_all = ["bytes", "time", "loaded_latency"], hide_short_help = true)]
+        conflicts_with_all = ["bytes", "time", "loaded_latency", "hops"], hide_short_help = true)]
     messages: Option<u64>,
 
     #[command(flatten)]
@@ -106,7 +106,7 @@ pub(crate) struct Arguments {
     /// Both directions at the same time
     ///
     /// The same as --direction both.
-    #[arg(long, conflicts_with = "direction")]
+    #[arg(long, conflicts_with = "direction", hide_short_help = true)]
     bidir: bool,
 
     /// Load to offer, as in 900Mbit/s, 100kpps
@@ -131,7 +131,7 @@ pub(crate) struct Arguments {
     ///
     /// Probes with small TTLs on the idle path before the runs and next to the stream, 20 kbit/s in each direction. The verdict names the
     /// link where a queue stands or loss begins (see `linerate path`).
-    #[arg(long, conflicts_with_all = ["bytes", "messages"])]
+    #[arg(long)]
     hops: bool,
 
     /// How a TCP sender passes data to the kernel
@@ -341,7 +341,7 @@ impl Arguments {
             let stream = self.stream(paths, size, direction, iperf3);
             let over = self.loaded_latency.map(|over| over.unwrap_or(stream.net.transport));
             let probe = over.map(|over| TransactTask::beside(&stream, over));
-            let hops = self.hops.then(|| HopsTask::beside(&stream));
+            let hops = self.hops.then(|| HopsTask::beside(&stream.paths, &stream.net, stream.iperf3.as_ref()));
             let trial = Trial::new(self.name(size, direction), Task::Stream(stream), timing);
             let further = probe.map(Task::Transact).into_iter().chain(hops.map(Task::Hops));
             further.fold(trial, with_load)

@@ -6,7 +6,8 @@ use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, host_arguments};
 use crate::measure::Beside;
 use crate::options::{Over, Prove, Repetition, Requests, Results, Sockets};
-use linerate_model::{Net, Path, Plan, Task, TransactStyle, TransactTask, Transport, Trial};
+use linerate_method::with_load;
+use linerate_model::{HopsTask, Net, Path, Plan, Task, TransactStyle, TransactTask, Transport, Trial};
 use linerate_units::ByteCount;
 use tokio::sync::watch;
 
@@ -44,6 +45,10 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     requests: Requests,
+
+    /// Probe the routers too (see `linerate path`)
+    #[arg(long)]
+    hops: bool,
 
     /// Poll the sockets at both ends instead of blocking
     #[arg(long, hide_short_help = true)]
@@ -102,7 +107,9 @@ impl Arguments {
             arrivals: self.requests.arrivals(),
             busy_poll: self.busy_poll,
         };
+        let hops = self.hops.then(|| HopsTask::beside(&task.paths, &task.net, None));
         let cell = Trial::new(name, Task::Transact(task), self.repetition.timing()?);
+        let cell = hops.map(Task::Hops).into_iter().fold(cell, with_load);
         Ok(self.prove.applied_to(self.repetition.sweep(vec![cell])?))
     }
 }

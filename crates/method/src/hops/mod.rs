@@ -12,8 +12,11 @@ use linerate_model::{
     Message, Path, PathEffect, PathSection, ProbedWay, Task, TaskKind, Transport, Trial, TrialResult, Verdict,
     WayFigures, message, tcp_packet,
 };
-use linerate_units::Nanos;
+use linerate_units::{BitRate, Nanos};
 use way::ProbedRuns;
+
+/// Above this share of the stream's rate, probes take a visible part of the path.
+const PROBE_SHARE: f64 = 0.01;
 
 /// Returns the figures of all probed ways of a cell, over its runs. Empty if it has no probes.
 pub(crate) fn ways(cell: &Trial, runs: &[&TrialResult], idle: &[&TrialResult]) -> Vec<WayFigures> {
@@ -129,6 +132,21 @@ fn not_located(cell: &Trial) -> Message {
         ),
         _ => message!("hops-not-located-udp", "The probes do not show where on the path: too few routers answered."),
     }
+}
+
+/// Returns a caveat if the probes took more than a hundredth of what a stream of `stream` bit/s reached.
+pub(crate) fn probe_share(ways: &[WayFigures], stream: f64) -> Option<Caveat> {
+    let probes = ways.iter().filter(|way| way.under_load).map(|way| way.probe_bps).fold(0.0, f64::max);
+    (probes > stream * PROBE_SHARE).then(|| {
+        let text = message!(
+            "caveat-hops-share",
+            "the probes of the routers took {probes} of the path, {share} as much as the stream, which therefore reached less; measure \
+             without --hops for the throughput alone",
+            probes = BitRate::per_second(probes as u64),
+            share = percent(probes / stream.max(1.0))
+        );
+        Caveat::new(CaveatKind::ProbeShare, text)
+    })
 }
 
 /// Returns the caveats of probed ways: paths that changed, and packets that were not the first choice.

@@ -105,7 +105,7 @@ fn loss(hops: &[ProbedHop]) -> Option<PathSection> {
     let uses_loaded = lost_there(&far_end.loaded).is_some();
     let lost = if uses_loaded { lost_there(&far_end.loaded) } else { lost_there(&far_end.idle) }?;
     // Loss that does not depend on the load is in both.
-    let steady = lost_there(&far_end.idle).filter(|idle| uses_loaded && (0.5..2.0).contains(&(idle / lost)));
+    let steady = lost_there(&far_end.idle).filter(|idle| uses_loaded && (1.0 / 3.0..3.0).contains(&(idle / lost)));
     let counts: Vec<Counts> = hops
         .iter()
         .map(|hop| match (uses_loaded, steady) {

@@ -2,6 +2,7 @@
 
 use super::path::PathFacts;
 use crate::context::Context;
+use crate::hops;
 use crate::loaded_latency::{doubts, probe_share, probes_beside};
 use crate::repeat::{Need, need};
 use crate::transfer::transfers;
@@ -46,6 +47,10 @@ pub(super) fn caveats(
         && let Some(wire_bps) = &received.wire_bps
     {
         found.extend(probe_share(flows.ip, wire_bps.median, runs));
+        found.extend(hops::probe_share(&flows.ways, wire_bps.median));
+    }
+    if let Some(flows) = result.flows() {
+        found.extend(hops::caveats(&flows.ways));
     }
     found.extend(runs.iter().find_map(|run| smaller_segments(run)));
     found.extend(runs.iter().find_map(|run| flow_ended(run)));

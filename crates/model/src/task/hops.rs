@@ -2,7 +2,7 @@
 
 use crate::checked::{OutOfRange, check_when_read, rate, within};
 use crate::named;
-use crate::{Direction, Iperf3End, Net, Path, SocketOptions, StreamTask, Transport};
+use crate::{Direction, Iperf3End, Net, Path, SocketOptions, Transport};
 use linerate_units::{BitRate, ByteCount};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,22 +51,22 @@ impl HopsTask {
         }
     }
 
-    /// Returns probes of the paths of `stream`, with its IP version, DSCP and local address. A server of iperf3 does not probe back.
-    pub fn beside(stream: &StreamTask) -> Self {
+    /// Returns probes of `paths`, with the IP version, DSCP and local address of `net`. An iperf3 end does not probe back.
+    pub fn beside(paths: &[Path], net: &Net, iperf3: Option<&Iperf3End>) -> Self {
         let socket = SocketOptions {
-            dscp: stream.net.socket.dscp,
-            bind_address: stream.net.socket.bind_address,
-            bind_device: stream.net.socket.bind_device.clone(),
+            dscp: net.socket.dscp,
+            bind_address: net.socket.bind_address,
+            bind_device: net.socket.bind_device.clone(),
             ..SocketOptions::default()
         };
-        let far_end = match &stream.iperf3 {
+        let far_end = match iperf3 {
             Some(Iperf3End::Server(server)) => FarEnd::Host { address: server.address, port: server.port },
             Some(Iperf3End::Client(client)) => FarEnd::Host { address: client.address, port: FarEnd::PORT },
             None => FarEnd::Agent,
         };
         Self {
-            paths: stream.paths.clone(),
-            net: Net { ip: stream.net.ip, socket, ..Net::plain(Transport::Udp) },
+            paths: paths.to_vec(),
+            net: Net { ip: net.ip, socket, ..Net::plain(Transport::Udp) },
             direction: if far_end == FarEnd::Agent { Direction::Both } else { Direction::Send },
             far_end,
             ..Self::plain()

@@ -226,16 +226,16 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("key");
         let name = file.to_str().expect("UTF-8").to_owned();
-        let error = key(&file).expect_err("there is none");
+        let error = stamp_key::read("--stamp-key-file", &file).expect_err("there is none");
         assert!(error.contains(&name) && error.contains("openssl rand"), "{error}");
         write(&file, "00".repeat(32)).expect("written");
         set_permissions(&file, Permissions::from_mode(0o644)).expect("set");
-        let error = key(&file).expect_err("others can read it");
+        let error = stamp_key::read("--stamp-key-file", &file).expect_err("others can read it");
         assert!(error.contains(&name) && error.contains("chmod"), "{error}");
         set_permissions(&file, Permissions::from_mode(0o600)).expect("set");
-        assert!(key(&file).is_ok());
+        assert!(stamp_key::read("--stamp-key-file", &file).is_ok());
         write(&file, "00").expect("written");
-        assert!(key(&file).err().is_some_and(|error| error.contains("16")));
+        assert!(stamp_key::read("--stamp-key-file", &file).err().is_some_and(|error| error.contains("16")));
         assert!(parsed(&["--stamp-key-file", &name]).is_err(), "it needs --stamp");
     }
 }
