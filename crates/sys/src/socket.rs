@@ -60,9 +60,12 @@ pub fn wait_readable(sockets: &[BorrowedFd<'_>], timeout_ns: u64) -> Result<bool
 
 /// Waits until one of `sockets` can be read (or has failed), at most `timeout_ns`. Returns the numbers of those that can.
 pub fn wait_for_each(sockets: &[BorrowedFd<'_>], timeout_ns: u64) -> Result<Vec<usize>, Error> {
-    let waits = poll(sockets, PollFlags::POLLIN, timeout_ns)?;
-    let ready = |wait: &PollFd<'_>| wait.revents().is_some_and(|events| !events.is_empty());
-    Ok(waits.iter().enumerate().filter_map(|(number, wait)| ready(wait).then_some(number)).collect())
+    wait_each(sockets, PollFlags::POLLIN, timeout_ns)
+}
+
+/// Waits until one of `sockets` can be read or written (or has failed), at most `timeout_ns`. Returns the numbers of those that can.
+pub fn wait_ready_each(sockets: &[BorrowedFd<'_>], timeout_ns: u64) -> Result<Vec<usize>, Error> {
+    wait_each(sockets, PollFlags::POLLIN | PollFlags::POLLOUT, timeout_ns)
 }
 
 /// Waits until `socket` can be written (or has failed), at most `timeout_ns`; false if it cannot.
@@ -78,6 +81,12 @@ pub fn wait_ready(socket: BorrowedFd<'_>, timeout_ns: u64) -> Result<bool, Error
 fn wait(sockets: &[BorrowedFd<'_>], flags: PollFlags, timeout_ns: u64) -> Result<bool, Error> {
     let waits = poll(sockets, flags, timeout_ns)?;
     Ok(waits.iter().any(|wait| wait.revents().is_some_and(|events| !events.is_empty())))
+}
+
+fn wait_each(sockets: &[BorrowedFd<'_>], flags: PollFlags, timeout_ns: u64) -> Result<Vec<usize>, Error> {
+    let waits = poll(sockets, flags, timeout_ns)?;
+    let ready = |wait: &PollFd<'_>| wait.revents().is_some_and(|events| !events.is_empty());
+    Ok(waits.iter().enumerate().filter_map(|(number, wait)| ready(wait).then_some(number)).collect())
 }
 
 /// The sockets and what they are ready for; nothing after a signal.
