@@ -59,6 +59,8 @@ pub const TARGETS: &[Target] = &[
     target("nfs-answers", linerate_nfs::fuzzing::answer, 5_000),
     // Calls to the embedded NFS and MOUNT server.
     target("nfs-calls", nfs_server::calls, 1_000),
+    // ICMP messages at a raw socket, from anyone.
+    target("raw-icmp", linerate_probes::fuzzing::raw_icmp, 5_000),
     // Exported records, from anybody.
     target("records", records::record, 40),
     // RPC calls and replies.

@@ -1,7 +1,8 @@
 //! The engine of probes along a path.
 
 use crate::error::ProbeError;
-use crate::packets::Packets;
+use crate::fall_back::FallBack;
+use crate::packets::{self, Client, Packets, UdpPackets};
 use crate::prober::{Counters, Prober, Settings, StampClock, Ways, random_key};
 use crate::stamp::{Key, Mode};
 use linerate_engine::proof::proof;
@@ -17,7 +18,7 @@ use linerate_model::{
 use linerate_sys::clock;
 use linerate_units::Nanos;
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -69,7 +70,7 @@ impl Engine for Probes {
             servers,
             memory: ends * (MEMORY + Needs::THREAD),
             threads: ends,
-            descriptors: 3 * ends,
+            descriptors: (3 + packets::MAX_DESCRIPTORS) * ends,
             ..Needs::default()
         };
         let rates = PathRates { forward: rate, backward: rate };
@@ -108,6 +109,14 @@ impl Job {
             }
             _ => None,
         };
+        if let (FarEnd::Agent | FarEnd::Stamp { .. }, Some(packet)) = (&task.far_end, task.packet)
+            && packet != ProbePacket::Udp
+        {
+            return Err(invalid(format!(
+                "agents and STAMP reflectors answer UDP only, not {packet}: leave the packets to linerate, or probe the host \
+                 without its agent"
+            )));
+        }
         Ok(Self { task: task.clone(), window, ends, key: assignment.key, stamp_key })
     }
 
@@ -173,12 +182,13 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, ProbeEr
     let counters = Arc::new(Counters::default());
     let mut workers = Vec::new();
     for (index, end) in job.ends.iter().enumerate() {
-        let packets = match (listeners.remove(&index), end.side) {
+        let (packets, fall_back) = match (listeners.remove(&index), end.side) {
             (Some(packets), _) => packets,
             (None, Side::Client { link }) => connect(&job, link.and_then(|link| servers.get(&link)).copied())?,
             (None, Side::Server { .. }) => unreachable!("every server listens"),
         };
-        let prober = Prober::new(packets, job.ways(*end), job.settings(end), timeline.clone(), Arc::clone(&counters));
+        let prober =
+            Prober::new(packets, fall_back, job.ways(*end), job.settings(end), timeline.clone(), Arc::clone(&counters));
         let stop = Arc::clone(host.stop());
         let path = end.path;
         workers.push(Worker { name: format!("probe {path}"), sends: true, work: move || prober.run(path, &stop) });
@@ -202,23 +212,27 @@ fn run(assignment: &Assignment, host: &dyn Conductor) -> Result<Counted, ProbeEr
     Ok(Counted { roles, started_unix_ns: clock::unix_at(timeline.open()), caveats: Vec::new(), remains: Vec::new() })
 }
 
+/// Packets of an end, and the kinds that it may change to.
+type EndPackets = (Box<dyn Packets>, FallBack);
+
 /// Opens the packets of a server's end, and returns the address that it listens at.
 fn listen(
     job: &Job,
     end: PathEnd,
     address: std::net::IpAddr,
     listening: &ListenOptions,
-) -> Result<(Packets, SocketAddr), ProbeError> {
+) -> Result<(EndPackets, SocketAddr), ProbeError> {
     let peer = job.ways(end).peer;
     let greets =
         move |bytes: &[u8]| peer.as_ref().is_some_and(|mode| crate::stamp::TestPacket::read(bytes, mode).is_ok());
     let listener = listening.datagrams(job.spec(false), address, Box::new(greets))?;
     let local = listener.address();
-    Ok((Packets::of(listener, listening.peers.clone())?, local))
+    let packets = UdpPackets::of(listener, listening.peers.clone())?;
+    Ok(((Box::new(packets), FallBack::only(ProbePacket::Udp)), local))
 }
 
 /// Opens the packets of a client's end.
-fn connect(job: &Job, server: Option<SocketAddr>) -> Result<Packets, ProbeError> {
+fn connect(job: &Job, server: Option<SocketAddr>) -> Result<EndPackets, ProbeError> {
     let peer = match (&job.task.far_end, server) {
         (FarEnd::Agent, Some(server)) => server,
         (FarEnd::Agent, None) => return Err(invalid("no server was given to probe")),
@@ -227,8 +241,12 @@ fn connect(job: &Job, server: Option<SocketAddr>) -> Result<Packets, ProbeError>
     if peer.is_ipv6() != job.v6() {
         return Err(invalid(format!("{} is not of the IP version asked for", peer.ip())));
     }
-    let socket = UdpSocket::from(linerate_engine::socket(job.spec(true))?);
-    Ok(Packets::to(socket, peer)?)
+    let client = Client { peer, options: job.task.net.socket.clone() };
+    let kinds = match (&job.task.far_end, job.task.packet) {
+        (FarEnd::Host { .. }, None) => ProbePacket::ALL.to_vec(),
+        (_, packet) => vec![packet.unwrap_or(ProbePacket::Udp)],
+    };
+    Ok(FallBack::first(&kinds, Box::new(move |packet| packets::open(&client, packet)))?)
 }
 
 /// Progress of the probes of a host.
@@ -251,7 +269,7 @@ mod tests {
     use linerate_engine::testing::{Reached, assignment, scope, sessions};
     use linerate_model::{MtuProof, Net, Role, RoleKind, Timing};
     use linerate_units::BitRate;
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, UdpSocket};
     use std::time::Duration;
 
     fn task(ip: IpVersion) -> Task {

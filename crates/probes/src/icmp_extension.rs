@@ -45,7 +45,7 @@ fn label(entry: &[u8]) -> MplsLabel {
 }
 
 /// Returns the Internet checksum (RFC 1071): zero if `bytes` contain their own.
-fn checksum(bytes: &[u8]) -> u16 {
+pub(crate) fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)])));
     let mut sum: u32 = words.sum();
     while sum > 0xffff {

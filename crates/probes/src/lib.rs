@@ -3,6 +3,7 @@
 
 mod engine;
 mod error;
+mod fall_back;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;

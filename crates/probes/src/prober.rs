@@ -5,13 +5,14 @@
 //! the same pair of ports, which a NAT on the path has opened.
 
 use crate::error::ProbeError;
+use crate::fall_back::FallBack;
 use crate::icmp_extension;
-use crate::packets::{Arrived, Packets};
+use crate::packets::{Arrived, Event, Packets, ProbeId};
 use crate::path_mtu::{MtuAnswer, MtuProbe, MtuSearch};
 use crate::stamp::{ErrorEstimate, Mode, ReflectedPacket, TestPacket, Timestamp, TimestampFormat, Tlv};
 use crate::survey::{Answer, Edges, FAR_TTL, FarEndAnswer, Matched, Survey, Target};
 use linerate_engine::{Stop, Stopped, Timeline};
-use linerate_model::{HopsEnd, ProbePacket, ProbedWay};
+use linerate_model::{HopsEnd, ProbedWay};
 use linerate_sys::clock;
 use linerate_sys::error_queue::{ErrorOrigin, QueuedError};
 use rand::random;
@@ -76,7 +77,8 @@ pub(crate) struct Counters {
 
 /// One end at work.
 pub(crate) struct Prober {
-    packets: Packets,
+    packets: Box<dyn Packets>,
+    fall_back: FallBack,
     ways: Ways,
     settings: Settings,
     timeline: Timeline,
@@ -97,7 +99,8 @@ pub(crate) struct Prober {
 
 impl Prober {
     pub(crate) fn new(
-        packets: Packets,
+        packets: Box<dyn Packets>,
+        fall_back: FallBack,
         ways: Ways,
         settings: Settings,
         timeline: Timeline,
@@ -105,6 +108,7 @@ impl Prober {
     ) -> Self {
         Self {
             packets,
+            fall_back,
             ways,
             settings,
             timeline,
@@ -143,16 +147,58 @@ impl Prober {
             }
             let due = self.next_due(edges).clamp(now, now + LOOK);
             self.packets.wait(due.saturating_sub(clock::now()).max(1))?;
-            while let Some(error) = self.packets.error(&mut buffer)? {
-                self.take_error(&error, &buffer[..error.quoted], edges);
+            while let Some(event) = self.packets.event(&mut buffer)? {
+                self.take_event(&event, &buffer, edges);
             }
-            while let Some(arrived) = self.packets.receive(&mut buffer)? {
-                let length = arrived.length.min(buffer.len());
-                self.take_packet(&arrived, &buffer[..length], edges);
-            }
-            self.expire(clock::now());
+            let now = clock::now();
+            self.expire(now);
+            self.try_next_packet(now, edges);
         }
         Ok(self.counts(path))
+    }
+
+    fn take_event(&mut self, event: &Event, buffer: &[u8], edges: Edges) {
+        match event {
+            Event::Error { error, probe } => self.take_error(error, probe, buffer, edges),
+            Event::Packet(arrived) => {
+                let length = arrived.length.min(buffer.len());
+                self.take_packet(arrived, &buffer[..length], edges);
+            }
+            Event::Reply { arrived, probe } => self.take_far_end(arrived, probe, buffer, edges),
+        }
+    }
+
+    /// Changes to the next kind of packets if nobody has answered the present kind in time.
+    fn try_next_packet(&mut self, now: u64, edges: Edges) {
+        if now >= edges.close || self.fall_back.is_settled() {
+            return;
+        }
+        let Some(survey) = &self.survey else { return };
+        if survey.has_answers() {
+            self.fall_back.settle();
+        } else if let Some(within) = self.fall_back.unanswered_within(now) {
+            self.change_packet(format!("no router and no host answered within {within}"));
+        }
+    }
+
+    /// Changes to the next kind of packets that can be opened, and starts a new survey. Returns false if there is none.
+    fn change_packet(&mut self, reason: String) -> bool {
+        let Some(packets) = self.fall_back.next(reason) else { return false };
+        self.packets = packets;
+        self.survey = None;
+        self.mtu = None;
+        self.mtu_probe = None;
+        self.send_errors = 0;
+        true
+    }
+
+    /// Finds the probe that an answer refers to.
+    fn find(&self, probe: &ProbeId, buffer: &[u8], now: u64) -> Option<Matched> {
+        let survey = self.survey.as_ref()?;
+        match probe {
+            ProbeId::Payload(range) => survey.quoted(&buffer[range.clone()], now),
+            ProbeId::Sequence(sequence) => survey.numbered(*sequence),
+        }
     }
 
     fn edges(&self) -> Edges {
@@ -194,6 +240,7 @@ impl Prober {
             return;
         }
         self.survey = Some(Survey::new(now, self.settings.spacing, self.settings.max_hops));
+        self.fall_back.begin(now, self.timeline.open().saturating_sub(self.timeline.start()));
         if self.settings.path_mtu {
             let base = if self.packets.is_v6() { BASE_V6 } else { BASE_V4 };
             self.mtu = self.packets.link_mtu().map(|mtu| MtuSearch::new(mtu, base));
@@ -214,21 +261,22 @@ impl Prober {
         let Some(survey) = &mut self.survey else { return Ok(()) };
         let headers = self.packets.headers();
         let mut payload = Vec::new();
+        let sequence = survey.sequence();
         let packet = TestPacket {
-            sequence: survey.sequence(),
+            sequence,
             sent: self.ways.clock.timestamp(clock::now()),
             error: ErrorEstimate::unsynchronised(),
             ssid: target.session(),
         };
         packet.write(&self.ways.own, &padding(target, headers, self.ways.own.packet_bytes()), &mut payload);
         let sent_at = clock::now();
-        let result = self.packets.send(&payload, target.ttl());
+        let result = self.packets.send(sequence, &payload, target.ttl());
         survey.sent(target, &payload, sent_at, edges);
         match result {
-            Ok(()) => {
+            Ok(bytes) => {
                 self.send_errors = 0;
                 self.sent += 1;
-                self.sent_bytes += u64::from(headers) + payload.len() as u64;
+                self.sent_bytes += u64::from(bytes);
                 self.counters.sent.store(self.sent, Ordering::Relaxed);
                 self.counters.sent_bytes.store(self.sent_bytes, Ordering::Relaxed);
             }
@@ -244,7 +292,9 @@ impl Prober {
             Err(reason) => {
                 self.send_errors += 1;
                 let is_lost = self.send_errors >= MAX_SEND_ERRORS && !survey.has_answers();
-                if let (true, Some(peer)) = (is_lost, self.packets.peer()) {
+                if let (true, Some(peer)) = (is_lost, self.packets.peer())
+                    && !self.change_packet(format!("no packet leaves: {reason}"))
+                {
                     return Err(ProbeError::NoRoute { address: peer.ip(), reason });
                 }
             }
@@ -253,13 +303,17 @@ impl Prober {
     }
 
     /// Takes an ICMP message that the kernel matched to the socket.
-    fn take_error(&mut self, error: &QueuedError, quoted: &[u8], edges: Edges) {
+    fn take_error(&mut self, error: &QueuedError, probe: &ProbeId, buffer: &[u8], edges: Edges) {
         let Some(from) = error.from.filter(|_| error.origin != ErrorOrigin::Local) else { return };
         let now = clock::now();
-        let payload = &quoted[..error.extension.unwrap_or(quoted.len())];
-        let payload = self.packets.quoted_payload(payload);
-        let Some(survey) = &mut self.survey else { return };
-        let Some(probe) = survey.quoted(payload, now) else {
+        if self.survey.is_none() {
+            return;
+        }
+        let quotes_payload = match probe {
+            ProbeId::Payload(range) => range.len() >= 4,
+            ProbeId::Sequence(_) => true,
+        };
+        let Some(probe) = self.find(probe, buffer, now) else {
             self.rejected += 1;
             return;
         };
@@ -278,11 +332,13 @@ impl Prober {
         if kind == IcmpKind::TooBig {
             return;
         }
-        let extensions = error.extension.map(|offset| icmp_extension::parse(&quoted[offset..])).unwrap_or_default();
+        let quoted = &buffer[..error.quoted.min(buffer.len())];
+        let extensions = error.extension.and_then(|offset| quoted.get(offset..)).map(icmp_extension::parse);
         let far_end = (is_far_end && kind == IcmpKind::Unreachable).then(FarEndAnswer::default);
         let at = error.arrived_unix_ns.map_or(now, |unix| monotonic(unix, now));
-        let answer = Answer { from, at, labels: extensions.labels, far_end };
-        if survey.answered(probe, answer, payload.len() >= 4, edges) {
+        let answer = Answer { from, at, labels: extensions.unwrap_or_default().labels, far_end };
+        let Some(survey) = &mut self.survey else { return };
+        if survey.answered(probe, answer, quotes_payload, edges) {
             self.counters.answered.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -300,8 +356,6 @@ impl Prober {
             && let Ok((packet, _)) = TestPacket::read(bytes, mode)
         {
             self.reflect(packet, arrived, at);
-        } else if self.packets.is_echo_reply(bytes) {
-            self.take_echo(arrived, bytes, at, edges);
         }
     }
 
@@ -332,11 +386,11 @@ impl Prober {
         true
     }
 
-    /// Takes an ICMP echo reply, which repeats the payload of the probe.
-    fn take_echo(&mut self, arrived: &Arrived, bytes: &[u8], at: u64, edges: Edges) {
-        let payload = self.packets.quoted_payload(bytes);
-        let Some(survey) = &mut self.survey else { return };
-        let Some(probe) = survey.quoted(payload, at) else {
+    /// Takes an answer of the far end's operating system: an ICMP echo reply, SYN-ACK or RST.
+    fn take_far_end(&mut self, arrived: &Arrived, probe: &ProbeId, buffer: &[u8], edges: Edges) {
+        let now = clock::now();
+        let at = arrived.arrived_unix_ns.map_or(now, |unix| monotonic(unix, now));
+        let Some(probe) = self.find(probe, buffer, now) else {
             self.rejected += 1;
             return;
         };
@@ -346,6 +400,7 @@ impl Prober {
         }
         let far_end = Some(FarEndAnswer::default());
         let answer = Answer { from: arrived.from.ip().to_canonical(), at, labels: Vec::new(), far_end };
+        let Some(survey) = &mut self.survey else { return };
         if survey.answered(probe, answer, true, edges) {
             self.counters.answered.fetch_add(1, Ordering::Relaxed);
         }
@@ -401,7 +456,7 @@ impl Prober {
         let mut bytes = Vec::new();
         reply.write(mode, &[], &mut bytes);
         // A reply that cannot be sent is lost: the other end counts it.
-        if self.packets.send(&bytes, FAR_TTL).is_ok() {
+        if self.packets.send(0, &bytes, FAR_TTL).is_ok() {
             self.reflected += 1;
         }
     }
@@ -411,9 +466,10 @@ impl Prober {
         let destination = self.packets.peer().map(|peer: SocketAddr| peer.ip().to_canonical());
         let source = self.packets.local();
         let path_mtu = self.mtu.as_ref().map(MtuSearch::result);
+        let (packet, given_up) = self.fall_back.into_packet();
         let way = self.survey.zip(destination).map(|(survey, destination)| ProbedWay {
-            packet: ProbePacket::Udp,
-            given_up: Vec::new(),
+            packet,
+            given_up,
             source,
             destination,
             hops: survey.hops(),

@@ -1,0 +1,173 @@
+//! Interface of the kinds of packets, and what they share.
+
+use linerate_engine::{SocketError, SocketSpec, failed};
+use linerate_model::{SocketOptions, Transport};
+use linerate_sys::error_queue::{QueuedError, probe_path_mtu};
+use linerate_sys::socket::{ECONNREFUSED, path_mtu};
+use socket2::{SockRef, Socket};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::ops::Range;
+use std::os::fd::AsFd;
+
+/// Attempts at a call that fails with an ICMP error of an earlier packet.
+pub(super) const ATTEMPTS: u32 = 4;
+
+/// Packets of one end. Calls do not block, except [`Packets::wait`].
+pub(crate) trait Packets: Send {
+    /// Returns the peer. `None` until the first packet of the peer has arrived.
+    fn peer(&self) -> Option<SocketAddr>;
+
+    /// Returns the local address.
+    fn local(&self) -> IpAddr;
+
+    /// Returns whether packets are IPv6.
+    fn is_v6(&self) -> bool {
+        self.peer().map_or(self.local(), |peer| peer.ip()).to_canonical().is_ipv6()
+    }
+
+    /// Returns the length of the headers before the payload in bytes, IP header included.
+    fn headers(&self) -> u32;
+
+    /// Returns the MTU of the first link. `None` if the kernel does not know it, or packets of this kind cannot search for the path
+    /// MTU.
+    fn link_mtu(&self) -> Option<u32> {
+        link_mtu(self.peer()?)
+    }
+
+    /// Sends the probe `sequence` with this TTL to the peer. Returns the length of the IP packet in bytes.
+    ///
+    /// # Errors
+    /// The packet is larger than the first link's MTU, or cannot be sent.
+    fn send(&mut self, sequence: u32, payload: &[u8], ttl: u8) -> io::Result<u32>;
+
+    /// Waits until something arrives, for `nanos` at the most.
+    ///
+    /// # Errors
+    /// ppoll(2) fails.
+    fn wait(&self, nanos: u64) -> Result<bool, SocketError>;
+
+    /// Takes the next event, ICMP errors first. Writes its packet to `into`. Returns `None` if there is no event.
+    ///
+    /// # Errors
+    /// recvmsg(2) fails.
+    fn event(&mut self, into: &mut [u8]) -> Result<Option<Event>, SocketError>;
+
+    /// Accepts the sender of a packet with the session's key as the peer. Returns whether it is the peer.
+    fn accept(&mut self, from: SocketAddr) -> bool {
+        self.peer() == Some(from)
+    }
+}
+
+/// Something that arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// ICMP error that the kernel matched to the socket.
+    Error {
+        /// The error. Its extensions lie in the buffer.
+        error: QueuedError,
+        /// The probe that caused it.
+        probe: ProbeId,
+    },
+    /// STAMP test packet of the peer.
+    Packet(Arrived),
+    /// Answer of the far end's operating system.
+    Reply {
+        /// Arrival of the answer.
+        arrived: Arrived,
+        /// The probe that it answers.
+        probe: ProbeId,
+    },
+}
+
+/// Reference to a probe in an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ProbeId {
+    /// Range of the buffer with the payload of the probe, from its beginning on.
+    Payload(Range<usize>),
+    /// Number of the probe.
+    Sequence(u32),
+}
+
+/// A packet that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    /// Length of the packet in the buffer, in bytes.
+    pub(crate) length: usize,
+    pub(crate) from: SocketAddr,
+    pub(crate) ttl: Option<u8>,
+    pub(crate) arrived_unix_ns: Option<u64>,
+}
+
+/// Client of a host without an agent.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    /// Address and port of the host.
+    pub(crate) peer: SocketAddr,
+    /// Socket options of the probes.
+    pub(crate) options: SocketOptions,
+}
+
+impl Client {
+    pub(super) fn spec(&self, transport: Transport) -> SocketSpec<'_> {
+        let bind = self.options.bind_address.map(|address| SocketAddr::new(address, 0));
+        SocketSpec { transport, v6: self.peer.is_ipv6(), options: &self.options, bind, device: true }
+    }
+
+    /// Sets the options that ICMP sockets have as well: DSCP, interface and local address.
+    pub(super) fn prepare_icmp(&self, socket: &Socket) -> Result<(), SocketError> {
+        if let Some(dscp) = self.options.dscp {
+            let class = u32::from(dscp) << 2;
+            let result = if self.peer.is_ipv6() { socket.set_tclass_v6(class) } else { socket.set_tos_v4(class) };
+            result.map_err(failed(format!("setting DSCP {dscp}")))?;
+        }
+        if let Some(device) = &self.options.bind_device {
+            let what = format!("binding to interface {device} (is it there? see `ip link`)");
+            socket.bind_device(Some(device.as_bytes())).map_err(failed(what))?;
+        }
+        if let Some(address) = self.options.bind_address {
+            let what = format!("binding to {address} (it must be an address of this host: see `ip address`)");
+            socket.bind(&SocketAddr::new(address, 0).into()).map_err(failed(what))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the MTU of the first link to `peer`. `None` if the kernel does not know it.
+fn link_mtu(peer: SocketAddr) -> Option<u32> {
+    // A new socket that probes sees the MTU of the link, whatever is known of the path.
+    let socket = UdpSocket::bind(SocketAddr::new(unspecified(peer.is_ipv6()), 0)).ok()?;
+    probe_path_mtu(socket.as_fd(), peer.is_ipv6()).ok()?;
+    socket.connect(peer).ok()?;
+    path_mtu(socket.as_fd(), peer.is_ipv6()).ok()
+}
+
+pub(super) fn unspecified(v6: bool) -> IpAddr {
+    if v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() }
+}
+
+/// Sets the TTL or hop limit of the packets that a socket sends. `v6` is the socket's family, `v4_too` whether it sends IPv4.
+pub(super) fn set_ttl(socket: &impl AsFd, ttl: u8, v6: bool, v4_too: bool) -> io::Result<()> {
+    let socket = SockRef::from(socket);
+    if v6 {
+        socket.set_unicast_hops_v6(ttl.into())?;
+    }
+    if v4_too {
+        socket.set_ttl_v4(ttl.into())?;
+    }
+    Ok(())
+}
+
+/// Returns whether an error of a call belongs to an earlier packet: an ICMP message that the error queue has in full.
+pub(super) fn is_of_earlier(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(ECONNREFUSED)
+        || matches!(
+            error.kind(),
+            io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied
+        )
+}
+
+/// Creates the error of connecting to `peer` from its cause.
+pub(super) fn no_route(peer: SocketAddr) -> impl FnOnce(io::Error) -> SocketError {
+    failed(format!("connecting to {peer} (is there a route? see `ip route get {}`)", peer.ip()))
+}
