@@ -10,8 +10,8 @@ use crate::server_address::{ServerAddress, resolve};
 use crate::stamp_key;
 use linerate_method::with_load;
 use linerate_model::{
-    Direction, FarEnd, HopsTask, HostName, Iperf3End, Iperf3Server, Net, Password, Path, Plan, ProbePacket, Server,
-    StreamTask, Task, Timing, Transport, Trial,
+    Direction, FarEnd, HopsTask, HostName, Iperf3End, Iperf3Server, Net, Password, Path, Plan, ProbePacket, Repeats,
+    Server, StreamTask, Task, Timing, Transport, Trial,
 };
 use linerate_units::{BitRate, ByteCount, Nanos};
 use std::path::PathBuf;
@@ -27,6 +27,11 @@ const DISCOVERY: Nanos = Nanos::from_millis(2_000);
 const TCP_MESSAGE: u64 = 1 << 20;
 /// The same to an iperf3 server.
 const IPERF3_MESSAGE: u64 = 128 << 10;
+/// Shortest window of a watched path, and the longest: an agent allows no longer sessions unless it is told to.
+const WATCH_WINDOW: Nanos = Nanos::from_secs(60);
+const LONGEST_WINDOW: Nanos = Nanos::from_secs(590);
+/// Windows of a watched path, up to the longest window.
+const MAX_WINDOWS: u64 = 200;
 /// Rate of the probes: there is a load that they cannot disturb, or none.
 const RATE: &str = "100kbit/s";
 
@@ -37,6 +42,7 @@ const RATE: &str = "100kbit/s";
 Examples:
   linerate path B                       this machine to B and back
   linerate path A B --no-load           idle delays, loss and path MTU only
+  linerate path A B --watch 8h          the same for hours, at 20 kbit/s
   linerate path A 192.0.2.7             from A to any host, one direction
   linerate path stamp://192.0.2.7       to a STAMP reflector (RFC 8762)
   linerate path iperf3://192.0.2.5      loaded by a server of iperf3",
@@ -56,6 +62,13 @@ pub(crate) struct Arguments {
     /// Probe the idle path only
     #[arg(long)]
     no_load: bool,
+
+    /// Probe the idle path for this long, as in 8h
+    ///
+    /// At most 20 kbit/s in each direction, in windows of a minute or more. Ctrl-C ends it; what was measured until then is kept. All
+    /// windows are one record.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["no_load", "time", "repeats", "rate"])]
+    watch: Option<Nanos>,
 
     /// Packets: udp, ping, raw-icmp or tcp-syn
     ///
@@ -95,6 +108,18 @@ const PACKETS: Choices = &[
     ("raw-icmp", "ICMP echo requests of a raw socket (CAP_NET_RAW)"),
     ("tcp-syn", "TCP SYN segments to an open port"),
 ];
+
+/// Returns a plan that probes an idle path for `time`.
+fn watch(time: Nanos, probes: HopsTask) -> Result<Plan, String> {
+    if time < WATCH_WINDOW {
+        return Err(format!("--watch {time} is shorter than a window of {WATCH_WINDOW}: use --no-load --time {time}"));
+    }
+    // Few windows keep the record small, whatever the time.
+    let window = Nanos::new(time.get() / MAX_WINDOWS).clamp(WATCH_WINDOW, LONGEST_WINDOW);
+    let windows = (time.get() / window.get()).min(1_000);
+    let cell = Trial::new("path", Task::Hops(probes), Timing::of(DISCOVERY, window));
+    Ok(Plan::sweep(vec![cell], Repeats::Times(windows as u32)))
+}
 
 /// Far end of a probed path.
 enum Target {
@@ -165,6 +190,9 @@ impl Arguments {
             return Err(String::from("--rate 0 sends no probes"));
         }
         let probes = self.probes(path.clone(), target);
+        if let Some(time) = self.watch {
+            return watch(time, HopsTask { path_mtu: true, rate: HopsTask::RATE, ..probes });
+        }
         if self.no_load || matches!(target, Target::Host(_)) {
             let Timing::Window(window) = self.repetition.timing_after(DISCOVERY)? else {
                 unreachable!("it has a window")

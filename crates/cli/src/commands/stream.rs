@@ -106,7 +106,7 @@ pub(crate) struct Arguments {
     /// Both directions at the same time
     ///
     /// The same as --direction both.
-    #[arg(long, conflicts_with = "direction", hide_short_help = true)]
+    #[arg(long, conflicts_with = "direction")]
     bidir: bool,
 
     /// Load to offer, as in 900Mbit/s, 100kpps
@@ -127,7 +127,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "OVER", num_args = 0..=1, require_equals = true, value_parser = choice::<Transport>(TRANSPORTS))]
     loaded_latency: Option<Option<Transport>>,
 
-    /// Probe the routers too: the limit gets a place on the path
+    /// Probe the routers too: where the limit is
     ///
     /// Probes with small TTLs on the idle path before the runs and next to the stream, 20 kbit/s in each direction. The verdict names the
     /// link where a queue stands or loss begins (see `linerate path`).

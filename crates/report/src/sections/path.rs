@@ -210,7 +210,19 @@ fn between(lang: Language, result: &Measurement) -> Stop {
     let unplaced = result.loss().map_or(0, |loss| loss.lost.saturating_sub(loss.places.sum()));
     let unplaced = (unplaced > 0)
         .then(|| said!(lang, "path-lost-somewhere", "{lost} lost, place unknown", lost = grouped(unplaced)));
-    let facts = line.into_iter().flatten().map(Some).chain([times, again, unplaced]);
+    let hops = result.ways().iter().find(|way| way.under_load).map(|way| {
+        said!(lang, "path-hops", if hops == 1 { "1 hop" } else { "{hops} hops" }, hops = way.hops.len() as u64)
+    });
+    let section = result.verdict.section.as_ref().map(|section| {
+        said!(
+            lang,
+            "path-section",
+            "{after} to {before}",
+            after = verdict::hop(lang, &section.after),
+            before = verdict::hop(lang, &section.before)
+        )
+    });
+    let facts = line.into_iter().flatten().map(Some).chain([hops, section, times, again, unplaced]);
     Stop::new(Spot::Between, said!(lang, "path-between", "path"), facts)
 }
 
