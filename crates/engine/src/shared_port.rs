@@ -53,6 +53,8 @@ const GREETING_MAGIC: [u8; 4] = *b"lnrt";
 const MARK: usize = 4;
 /// Bytes of an RPC call with a greeting.
 const CALL: usize = 72;
+/// Bytes of an authenticated STAMP test packet (RFC 8762 section 4.2.2), the greeting of probes.
+const STAMP: usize = 112;
 /// Bytes of the longest greeting.
 const LONGEST: usize = MARK + CALL;
 
@@ -273,7 +275,7 @@ impl SharedPort {
     /// to their listeners.
     pub(crate) fn connect(&self, socket: &UdpSocket, peer: SocketAddr) -> io::Result<()> {
         socket.connect(peer)?;
-        let mut bytes = [0; LONGEST + 1];
+        let mut bytes = [0; STAMP + 1];
         while let Ok((length, from)) = socket.recv_from(&mut bytes) {
             self.dispatch_datagram(&bytes[..length], canonical(from));
         }
@@ -284,7 +286,7 @@ impl SharedPort {
     fn dispatch_datagram(&self, bytes: &[u8], peer: SocketAddr) {
         let is_greeting = match bytes.len() {
             GREETING => bytes.starts_with(&GREETING_MAGIC),
-            length => length == CALL,
+            length => length == CALL || length == STAMP,
         };
         if let Some(inbox) = is_greeting.then(|| self.0.datagram_inboxes.find(bytes)).flatten() {
             inbox.add(bytes.to_vec(), peer);
@@ -329,7 +331,7 @@ impl SharedPort {
     }
 
     fn take_datagrams(&self) {
-        let mut bytes = [0; LONGEST + 1];
+        let mut bytes = [0; STAMP + 1];
         for _ in 0..ACCEPT_BATCH {
             match self.0.datagrams.recv_from(&mut bytes) {
                 Ok((length, peer)) => self.dispatch_datagram(&bytes[..length], canonical(peer)),

@@ -2,7 +2,7 @@
 
 pub mod one_path;
 
-use crate::{Conductor, Counted, Engine, EngineFailure, Stop, Stopped, Timeline, Work};
+use crate::{Conductor, Counted, Engine, EngineFailure, ListenOptions, Stop, Stopped, Timeline, Work};
 use linerate_model::{
     Assignment, Endpoints, Meter, Preparation, Readings, Ready, Role, Sampling, SessionId, SessionKey, Task, Timing,
 };
@@ -51,6 +51,7 @@ pub struct Session {
     load: Arc<Load>,
     stop: Arc<Stop>,
     rate_limited: bool,
+    listen_options: ListenOptions,
 }
 
 /// State that the sessions of a load share.
@@ -125,7 +126,14 @@ fn session(load: &Arc<Load>, index: usize, assignment: Assignment) -> Session {
         let _state = waiting.state();
         waiting.changed.notify_all();
     });
-    Session { assignment, index, load: Arc::clone(load), stop, rate_limited: false }
+    Session {
+        assignment,
+        index,
+        load: Arc::clone(load),
+        stop,
+        rate_limited: false,
+        listen_options: ListenOptions::default(),
+    }
 }
 
 /// Runs the sessions of one load concurrently. Returns their results, in the order of `assignments`.
@@ -149,6 +157,11 @@ impl Session {
     /// Limits the rate of the session's host.
     pub fn rate_limited(self) -> Self {
         Self { rate_limited: true, ..self }
+    }
+
+    /// Makes the session's host listen with these options.
+    pub fn listening_with(self, listen_options: ListenOptions) -> Self {
+        Self { listen_options, ..self }
     }
 
     /// Runs `engine` on this thread until it returns.
@@ -289,6 +302,10 @@ impl Conductor for Session {
         own.reached = own.reached.max(Reached::Running);
         own.work = Some(work);
         self.load.changed.notify_all();
+    }
+
+    fn listen_options(&self) -> ListenOptions {
+        self.listen_options.clone()
     }
 
     fn sent(&self) -> Result<(), Stopped> {

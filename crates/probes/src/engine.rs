@@ -267,9 +267,10 @@ mod tests {
     use super::*;
     use linerate_engine::testing::one_path::{Ended, client_role, pair, part, parts, was_stopped};
     use linerate_engine::testing::{Reached, assignment, scope, sessions};
-    use linerate_model::{MtuProof, Net, Role, RoleKind, Timing};
+    use linerate_engine::{PortServer, at_one_port};
+    use linerate_model::{MtuProof, Net, ProbedWay, Role, RoleKind, Timing};
     use linerate_units::BitRate;
-    use std::net::{Ipv4Addr, UdpSocket};
+    use std::net::{Ipv4Addr, TcpListener, UdpSocket};
     use std::time::Duration;
 
     fn task(ip: IpVersion) -> Task {
@@ -310,6 +311,29 @@ mod tests {
                 }
                 assert_eq!(far_end.reflected.map(|reflected| reflected <= far_end.sent), Some(true));
             }
+        }
+    }
+
+    /// An agent listens at the port of its API unless it is told other ports.
+    #[test]
+    fn both_ends_probe_each_other_at_the_port_of_the_agent() {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let (listener, reserved) =
+            at_one_port(any, TcpListener::bind, PortServer::keep_datagram_port).expect("a port free for both");
+        let port = PortServer::start(listener, Box::new(drop)).expect("it serves");
+        drop(reserved);
+        let [client, server] = pair(parts(&task(IpVersion::V4), Nanos::from_millis(600)));
+        let server =
+            server.listening_with(ListenOptions { shared: Some(port.port().clone()), ..ListenOptions::default() });
+        let [client, server] = scope(|scope| {
+            let server = scope.spawn(move || server.run(&Probes));
+            let client = client.run(&Probes);
+            [client, server.join().expect("no panic")]
+        })
+        .map(end);
+        for end in [&client, &server] {
+            let far_end = end.way.as_ref().and_then(ProbedWay::far_end).expect("the other end answered");
+            assert!(far_end.ttl == 1 && far_end.answered > 0 && end.reflected > 0, "{end:?}");
         }
     }
 

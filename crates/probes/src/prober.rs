@@ -34,6 +34,9 @@ const MAX_SEND_ERRORS: u32 = 5;
 /// Smallest packet that every path of IPv6 carries (RFC 8200 section 5), and one that paths of IPv4 do.
 const BASE_V6: u32 = 1_280;
 const BASE_V4: u32 = 1_200;
+/// TTL of a probe that arrived at a port that sessions share, which reports none. No packet arrives with it. A reflector of others has 255
+/// there (RFC 8762 section 4.3.1), as probes of the first link do.
+const UNKNOWN_TTL: u8 = 0;
 /// Bytes of a TLV header (RFC 8972 section 4).
 const TLV_HEADER: u32 = 4;
 
@@ -373,7 +376,7 @@ impl Prober {
         let far_end = FarEndAnswer {
             one_way,
             reflected_before: is_stateful.then_some(u64::from(reply.sequence)),
-            received_ttl: Some(reply.sender_ttl).filter(|ttl| *ttl < FAR_TTL || matches!(clock, StampClock::Monotonic)),
+            received_ttl: clock.received_ttl(reply.sender_ttl),
         };
         if let Target::Mtu { .. } = probe.target {
             self.take_mtu_answer(probe, arrived.from.ip(), at, MtuAnswer::FarEnd, edges);
@@ -450,7 +453,7 @@ impl Prober {
             ssid: packet.ssid,
             received: self.ways.clock.timestamp(at),
             sender: packet,
-            sender_ttl: arrived.ttl.unwrap_or(FAR_TTL),
+            sender_ttl: arrived.ttl.unwrap_or(UNKNOWN_TTL),
         };
         *count = count.wrapping_add(1);
         let mut bytes = Vec::new();
@@ -492,6 +495,15 @@ impl StampClock {
                 Timestamp::from_unix_ns(unix, TimestampFormat::Ntp)
             }
         }
+    }
+
+    /// Returns the TTL with which a probe arrived, from the reply of a reflector with this clock. Returns `None` if it does not know.
+    fn received_ttl(self, sender_ttl: u8) -> Option<u8> {
+        let is_known = match self {
+            Self::Monotonic => sender_ttl != UNKNOWN_TTL,
+            Self::Utc => sender_ttl < FAR_TTL,
+        };
+        is_known.then_some(sender_ttl)
     }
 
     fn nanos(self, timestamp: Timestamp) -> i64 {
@@ -543,4 +555,20 @@ fn monotonic(unix_ns: u64, now: u64) -> u64 {
 /// Returns a key that nobody knows, for probes to hosts that reflect none.
 pub(crate) fn random_key() -> [u8; 32] {
     random()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A far end that is taken to be on the first link has no routers before it.
+    #[test]
+    fn unknown_ttl_is_not_that_of_the_first_link() {
+        for (clock, expected) in [
+            (StampClock::Monotonic, [None, Some(252), Some(255)]),
+            (StampClock::Utc, [Some(UNKNOWN_TTL), Some(252), None]),
+        ] {
+            assert_eq!([UNKNOWN_TTL, 252, 255].map(|ttl| clock.received_ttl(ttl)), expected, "{clock:?}");
+        }
+    }
 }

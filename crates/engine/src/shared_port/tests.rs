@@ -227,6 +227,27 @@ fn an_address_that_this_host_does_not_have_is_reached_at_one_of_its_own() {
 }
 
 #[test]
+fn authenticated_stamp_packet_reaches_the_listener_that_accepts_it() {
+    let port = Port::start();
+    let options = SocketOptions::default();
+    let listen = |first: u8| {
+        let accepts = Box::new(move |bytes: &[u8]| bytes[0] == first);
+        port.options().datagrams(spec(Transport::Udp, &options), HERE, accepts).expect("it listens")
+    };
+    let [one, two] = [1, 2].map(listen);
+    let client = port.client();
+    for packet in [&[2; STAMP - 1][..], &[2; STAMP + 1], &[3; STAMP], &[2; STAMP]] {
+        client.send(packet).expect("sent");
+    }
+    assert!(wait_readable(&[two.socket()], 20_000_000_000).expect("polls"), "nothing came");
+    let (length, peer) = two.receive(&mut [0; 200]).expect("a datagram");
+    assert_eq!((length, peer), (STAMP, client.local_addr().expect("bound")));
+    for listener in [one, two] {
+        assert_eq!(listener.receive(&mut [0; 200]).expect_err("no other").kind(), ErrorKind::WouldBlock);
+    }
+}
+
+#[test]
 fn datagrams_without_the_key_are_for_nobody() {
     let port = Port::start();
     let listener = port.hears(1);
