@@ -196,10 +196,10 @@ impl Prober {
     }
 
     /// Finds the probe that an answer refers to.
-    fn find(&self, probe: &ProbeId, buffer: &[u8], now: u64) -> Option<Matched> {
+    fn find(&self, probe: &ProbeId, buffer: &[u8], is_padded: bool, now: u64) -> Option<Matched> {
         let survey = self.survey.as_ref()?;
         match probe {
-            ProbeId::Payload(range) => survey.quoted(&buffer[range.clone()], now),
+            ProbeId::Payload(range) => survey.quoted(&buffer[range.clone()], is_padded, now),
             ProbeId::Sequence(sequence) => survey.numbered(*sequence),
         }
     }
@@ -312,11 +312,7 @@ impl Prober {
         if self.survey.is_none() {
             return;
         }
-        let quotes_payload = match probe {
-            ProbeId::Payload(range) => range.len() >= 4,
-            ProbeId::Sequence(_) => true,
-        };
-        let Some(probe) = self.find(probe, buffer, now) else {
+        let Some(probe) = self.find(probe, buffer, error.extension.is_some(), now) else {
             self.rejected += 1;
             return;
         };
@@ -341,7 +337,7 @@ impl Prober {
         let at = error.arrived_unix_ns.map_or(now, |unix| monotonic(unix, now));
         let answer = Answer { from, at, labels: extensions.unwrap_or_default().labels, far_end };
         let Some(survey) = &mut self.survey else { return };
-        if survey.answered(probe, answer, quotes_payload, edges) {
+        if survey.answered(probe, answer, probe.has_proof, edges) {
             self.counters.answered.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -393,7 +389,7 @@ impl Prober {
     fn take_far_end(&mut self, arrived: &Arrived, probe: &ProbeId, buffer: &[u8], edges: Edges) {
         let now = clock::now();
         let at = arrived.arrived_unix_ns.map_or(now, |unix| monotonic(unix, now));
-        let Some(probe) = self.find(probe, buffer, now) else {
+        let Some(probe) = self.find(probe, buffer, false, now) else {
             self.rejected += 1;
             return;
         };

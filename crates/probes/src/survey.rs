@@ -39,6 +39,8 @@ const MTU_TIMEOUT: u64 = SECOND * 3 / 10;
 const KEPT: u64 = 10 * SECOND;
 /// Most probes that wait for an answer.
 const MAX_WAITING: usize = 4_096;
+/// Bytes of a quote that nobody guesses: the sequence number and the timestamp of a STAMP packet (RFC 8762 section 4.2).
+const PROOF: usize = 24;
 /// Most addresses that are kept of one hop.
 const MAX_ADDRESSES: usize = 16;
 
@@ -124,6 +126,8 @@ pub(crate) struct Matched {
     pub(crate) target: Target,
     /// Time of sending.
     pub(crate) sent_at: u64,
+    /// Whether the answer quotes enough of the probe that nobody can have guessed it.
+    pub(crate) has_proof: bool,
 }
 
 /// Measured window, nanoseconds. The opening lies beyond any clock while it is not known.
@@ -317,16 +321,22 @@ impl Survey {
         (2 * self.spacing).max(SECOND / 20)
     }
 
-    /// Finds the probe that a router quotes, by the payload. `quoted` must be the beginning of what was sent.
+    /// Finds the probe that a router quotes. `quoted` is what the router quotes after the transport header; `is_padded` is whether it fills
+    /// the quote with zeroes, as before extensions (RFC 4884 section 5.1).
     ///
-    /// A router that quotes no payload is believed if only one TTL can be meant, of a router that never quoted any.
-    pub(crate) fn quoted(&self, quoted: &[u8], now: u64) -> Option<Matched> {
+    /// A quote of [`PROOF`] bytes must be the beginning of what was sent with its sequence number. A shorter one can be guessed. It is taken
+    /// if only one TTL can be meant, of a router that never quoted more.
+    pub(crate) fn quoted(&self, quoted: &[u8], is_padded: bool, now: u64) -> Option<Matched> {
         if let Some(number) = quoted.first_chunk::<4>() {
             let sequence = u32::from_be_bytes(*number);
-            let waiting = self.waiting.iter().rev().find(|waiting| waiting.sequence == sequence)?;
-            // What follows the payload are extensions of the message.
-            let same = quoted.len().min(waiting.payload.len());
-            return (quoted[..same] == waiting.payload[..same]).then(|| matched(waiting));
+            let waiting = self.waiting.iter().rev().find(|waiting| waiting.sequence == sequence);
+            let length = waiting.and_then(|waiting| quoted_length(&waiting.payload, quoted, is_padded));
+            if let (Some(waiting), Some(PROOF..)) = (waiting, length) {
+                return Some(matched(waiting, true));
+            }
+        }
+        if !is_padded && quoted.len() >= PROOF {
+            return None;
         }
         let timeout = self.timeout();
         let mut candidates = self.waiting.iter().filter(|waiting| {
@@ -335,15 +345,17 @@ impl Survey {
                 Target::Router(ttl) => self.routers.get(usize::from(ttl) - 1),
                 Target::FarEnd | Target::Mtu { .. } => None,
             };
-            is_open && state.is_some_and(|state| !state.quotes_payload)
+            is_open
+                && quoted_length(&waiting.payload, quoted, is_padded).is_some()
+                && state.is_some_and(|state| !state.quotes_payload)
         });
         let first = candidates.next()?;
-        candidates.all(|other| other.target == first.target).then(|| matched(first))
+        candidates.all(|other| other.target == first.target).then(|| matched(first, false))
     }
 
     /// Finds a probe by its number.
     pub(crate) fn numbered(&self, sequence: u32) -> Option<Matched> {
-        self.waiting.iter().rev().find(|waiting| waiting.sequence == sequence).map(matched)
+        self.waiting.iter().rev().find(|waiting| waiting.sequence == sequence).map(|waiting| matched(waiting, true))
     }
 
     /// Takes the answer to a probe. `quotes_payload` is whether it quoted the probe's payload. Returns whether it is the first answer.
@@ -497,8 +509,17 @@ impl Survey {
     }
 }
 
-fn matched(waiting: &Waiting) -> Matched {
-    Matched { sequence: waiting.sequence, target: waiting.target, sent_at: waiting.sent_at }
+/// Returns how many bytes of `payload` a router quotes. Returns `None` if it quotes something else.
+fn quoted_length(payload: &[u8], quoted: &[u8], is_padded: bool) -> Option<usize> {
+    // What follows the payload are extensions of the message.
+    let quoted = &quoted[..quoted.len().min(payload.len())];
+    let length = payload.iter().zip(quoted).take_while(|(sent, quoted)| sent == quoted).count();
+    let rest = &quoted[length..];
+    (rest.is_empty() || (is_padded && rest.iter().all(|byte| *byte == 0))).then_some(length)
+}
+
+fn matched(waiting: &Waiting, has_proof: bool) -> Matched {
+    Matched { sequence: waiting.sequence, target: waiting.target, sent_at: waiting.sent_at, has_proof }
 }
 
 /// Returns the first pace of a router: as many probes as Linux answers by default, evenly spread over the window.
@@ -744,36 +765,70 @@ mod tests {
         assert!(hops.iter().all(|hop| !hop.rate_limited));
     }
 
+    /// Returns a payload of the length of an authenticated STAMP packet.
+    fn payload(sequence: u32) -> Vec<u8> {
+        let timestamp = [7; 8];
+        [&sequence.to_be_bytes()[..], &[0; 12], &timestamp, &[0; 72], &[9; 16]].concat()
+    }
+
     #[test]
     fn forged_quotes_match_nothing() {
         let edges = Edges { open: 0, close: SECOND, measure: SECOND };
         let mut survey = Survey::new(0, MS, 30);
-        let payload = [0, 0, 0, 0, 7, 7, 7, 7];
-        survey.sent(Target::Router(1), &payload, 0, edges);
-        assert_eq!(survey.quoted(&[0, 0, 0, 0, 7, 7], MS).map(|probe| probe.target), Some(Target::Router(1)));
+        for ttl in [1, 2] {
+            survey.sent(Target::Router(ttl), &payload(u32::from(ttl) - 1), 0, edges);
+        }
+        let whole = payload(1);
+        for length in PROOF..whole.len() {
+            let quoted = survey.quoted(&whole[..length], false, MS).expect("its beginning");
+            assert_eq!((quoted.target, quoted.has_proof), (Target::Router(2), true));
+        }
         // Extensions may follow the payload.
-        let longer = [&payload[..], &[1, 2, 3]].concat();
-        assert!(survey.quoted(&longer, MS).is_some());
-        assert_eq!(survey.quoted(&[0, 0, 0, 0, 7, 8], MS), None);
-        assert_eq!(survey.quoted(&[0, 0, 0, 9], MS), None);
+        assert!(survey.quoted(&[&whole[..], &[1, 2, 3]].concat(), false, MS).is_some());
+        for at in 0..PROOF {
+            let mut forged = whole[..PROOF].to_vec();
+            forged[at] ^= 0x10;
+            assert_eq!(survey.quoted(&forged, false, MS), None, "byte {at}");
+        }
+        assert_eq!(survey.quoted(&payload(9), false, MS), None);
     }
 
     #[test]
-    fn quotes_without_payload_are_taken_where_one_router_can_be_meant() {
+    fn short_quotes_are_taken_where_one_router_can_be_meant() {
         let edges = Edges { open: 0, close: 9 * SECOND, measure: 9 * SECOND };
+        // Without payload, with 4 bytes of it, and with zeroes up to the extensions.
+        for (first, second, is_padded) in
+            [(&[][..], &[][..], false), (&[0, 0, 0, 0], &[0, 0, 0, 1], false), (&[0; 100], &[0; 100], true)]
+        {
+            let mut survey = Survey::new(0, MS, 30);
+            survey.sent(Target::Router(1), &payload(0), 0, edges);
+            let only = survey.quoted(first, is_padded, MS).expect("one router was asked");
+            assert!(!only.has_proof);
+            survey.sent(Target::Router(2), &payload(1), MS, edges);
+            if first == second {
+                assert_eq!(survey.quoted(second, is_padded, 2 * MS), None, "two were asked");
+            }
+            let answer = Answer { from: Ipv4Addr::LOCALHOST.into(), at: 2 * MS, labels: Vec::new(), far_end: None };
+            assert!(survey.answered(only, answer.clone(), true, edges));
+            let second_router = survey.quoted(second, is_padded, 2 * MS).map(|probe| probe.target);
+            assert_eq!(second_router, Some(Target::Router(2)));
+            // The first router quotes payloads, so that a short quote is not its own.
+            survey.sent(Target::Router(1), &payload(2), 3 * MS, edges);
+            assert_eq!(survey.quoted(second, is_padded, 4 * MS).map(|probe| probe.target), Some(Target::Router(2)));
+            assert_eq!(survey.quoted(&[0, 0, 0, 2], false, 4 * MS), None);
+            assert!(!survey.answered(only, answer, true, edges), "a probe has one answer");
+        }
+    }
+
+    #[test]
+    fn padded_quote_with_a_timestamp_is_proof() {
+        let edges = Edges { open: 0, close: SECOND, measure: SECOND };
         let mut survey = Survey::new(0, MS, 30);
-        survey.sent(Target::Router(1), &[0; 8], 0, edges);
-        let only = survey.quoted(&[], MS).expect("one router was asked");
-        survey.sent(Target::Router(2), &[0, 0, 0, 1], MS, edges);
-        assert_eq!(survey.quoted(&[], 2 * MS), None, "two were asked");
-        let answer = Answer { from: Ipv4Addr::LOCALHOST.into(), at: 2 * MS, labels: Vec::new(), far_end: None };
-        assert!(survey.answered(only, answer.clone(), true, edges));
-        assert_eq!(survey.quoted(&[], 2 * MS).map(|probe| probe.target), Some(Target::Router(2)));
-        // The first router quotes payloads, so that a short quote is not its own.
-        survey.sent(Target::Router(1), &[0, 0, 0, 2], 3 * MS, edges);
-        let second = survey.quoted(&[], 4 * MS).expect("the second router");
-        assert_eq!(second.target, Target::Router(2));
-        assert!(!survey.answered(only, answer, true, edges), "a probe has one answer");
+        survey.sent(Target::Router(1), &payload(0), 0, edges);
+        let padded = [&payload(0)[..28], &[0; 72]].concat();
+        assert!(survey.quoted(&padded, true, MS).is_some_and(|probe| probe.has_proof));
+        let longer = [&payload(0)[..100], &[0; 4]].concat();
+        assert_eq!(survey.quoted(&longer, false, MS), None, "zeroes that were not sent");
     }
 
     #[test]
