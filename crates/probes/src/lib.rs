@@ -11,6 +11,7 @@ mod icmp_extension;
 mod packets;
 mod path_mtu;
 mod prober;
+mod replay_window;
 pub mod stamp;
 mod survey;
 

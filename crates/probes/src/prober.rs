@@ -9,6 +9,7 @@ use crate::fall_back::FallBack;
 use crate::icmp_extension;
 use crate::packets::{Arrived, Event, Packets, ProbeId};
 use crate::path_mtu::{MtuAnswer, MtuProbe, MtuSearch};
+use crate::replay_window::ReplayWindow;
 use crate::stamp::{ErrorEstimate, Mode, ReflectedPacket, TestPacket, Timestamp, TimestampFormat, Tlv};
 use crate::survey::{Answer, Edges, FAR_TTL, FarEndAnswer, Matched, Survey, Target};
 use linerate_engine::{Stop, Stopped, Timeline};
@@ -92,6 +93,8 @@ pub(crate) struct Prober {
     mtu_probe: Option<MtuProbe>,
     mtu_due: u64,
     reflected: u64,
+    /// Probes of the other end that were reflected.
+    replays: ReplayWindow,
     /// Probes reflected of each session of the other end.
     reflected_by_session: [u32; 4],
     rejected: u64,
@@ -121,6 +124,7 @@ impl Prober {
             mtu_probe: None,
             mtu_due: 0,
             reflected: 0,
+            replays: ReplayWindow::default(),
             reflected_by_session: [0; 4],
             rejected: 0,
             send_errors: 0,
@@ -438,7 +442,8 @@ impl Prober {
     /// Answers a probe of the other end with a packet of the base length, never longer than the probe.
     fn reflect(&mut self, packet: TestPacket, arrived: &Arrived, at: u64) {
         let Some(mode) = &self.ways.peer else { return };
-        if !self.packets.accept(arrived.from) {
+        // The rate of replies is that of the probes, however often a probe is repeated on the way.
+        if !self.packets.accept(arrived.from) || !self.replays.accept(packet.sequence) {
             return;
         }
         let count = &mut self.reflected_by_session[usize::from(packet.ssid & 3)];
