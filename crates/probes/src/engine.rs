@@ -265,10 +265,11 @@ impl Meters for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stamp::{ReflectorOptions, StampService};
     use linerate_engine::testing::one_path::{Ended, client_role, pair, part, parts, was_stopped};
     use linerate_engine::testing::{Reached, assignment, scope, sessions};
     use linerate_engine::{PortServer, at_one_port};
-    use linerate_model::{MtuProof, Net, ProbedWay, Role, RoleKind, Timing};
+    use linerate_model::{MtuProof, Net, Password, ProbedWay, Role, RoleKind, Timing};
     use linerate_units::BitRate;
     use std::net::{Ipv4Addr, TcpListener, UdpSocket};
     use std::time::Duration;
@@ -352,6 +353,30 @@ mod tests {
         assert_eq!(far_end.samples.iter().filter(|sample| sample.one_way.is_some()).count(), 0);
         let mtu = way.path_mtu.expect("it was searched for");
         assert_eq!((mtu.found_by, mtu.bytes), (MtuProof::FarEnd, Some(mtu.link_mtu)));
+    }
+
+    #[test]
+    fn stamp_reflector_reports_one_way_delays_and_what_it_received() {
+        let digits = "00112233445566778899aabbccddeeff";
+        for (authenticated, is_stateful) in [(false, true), (false, false), (true, true)] {
+            let key = Key::from_hex(digits).expect("hexadecimal digits");
+            let reflector_mode = if authenticated { Mode::Authenticated(key) } else { Mode::Unauthenticated };
+            let options = ReflectorOptions { mode: reflector_mode, is_stateful, ..ReflectorOptions::default() };
+            let service = StampService::start(&[(Ipv4Addr::LOCALHOST, 0).into()], options).expect("it serves");
+            let reflector = service.addresses()[0];
+            let far_end = FarEnd::Stamp { address: reflector.ip(), port: reflector.port(), authenticated };
+            let Task::Hops(probes) = task(IpVersion::V4) else { unreachable!() };
+            let task = Task::Hops(HopsTask { far_end, ..probes });
+            let role = Role { connects: Vec::new(), ..client_role() };
+            let mut part = part(&task, Nanos::from_millis(500), vec![role], 1);
+            part.password = authenticated.then(|| Password(digits.to_owned()));
+            let session = sessions([part]).remove(0);
+            let way = end(scope(|_| session.run(&Probes))).way.expect("it probes");
+            let far_end = way.far_end().expect("the reflector answers");
+            assert!(far_end.ttl == 1 && far_end.answered > 0 && service.counts().answered > 0, "{way:?}");
+            assert!(far_end.samples.iter().any(|sample| sample.one_way.is_some()), "{far_end:?}");
+            assert_eq!(far_end.reflected.is_some(), is_stateful, "a stateless reflector counts nothing");
+        }
     }
 
     #[test]

@@ -366,11 +366,16 @@ impl Prober {
     fn take_reply(&mut self, reply: &ReflectedPacket, arrived: &Arrived, at: u64, edges: Edges) -> bool {
         let Some(survey) = &mut self.survey else { return false };
         let Some(probe) = survey.numbered(reply.sender.sequence) else { return false };
+        if !repeats(reply, survey.payload(reply.sender.sequence), &self.ways.own) {
+            return false;
+        }
         let clock = self.ways.clock;
-        let sent = clock.nanos(clock.timestamp(probe.sent_at));
-        let received = clock.nanos(reply.received);
-        let one_way =
-            Some([received.wrapping_sub(sent), clock.nanos(clock.timestamp(at)).wrapping_sub(clock.nanos(reply.sent))]);
+        let sent = clock.nanos(clock.timestamp(probe.sent_at), TimestampFormat::Ntp);
+        let format = reply.error.format();
+        let received = clock.nanos(reply.received, format);
+        let arrived_at = clock.nanos(clock.timestamp(at), TimestampFormat::Ntp);
+        let there = received.wrapping_sub(sent);
+        let one_way = Some([there, arrived_at.wrapping_sub(clock.nanos(reply.sent, format))]);
         // A stateless reflector copies the number.
         let is_stateful = reply.sequence != reply.sender.sequence || reply.sequence == 0;
         let far_end = FarEndAnswer {
@@ -507,12 +512,20 @@ impl StampClock {
         is_known.then_some(sender_ttl)
     }
 
-    fn nanos(self, timestamp: Timestamp) -> i64 {
+    /// Returns the nanoseconds of a timestamp, which has the format if it is of UTC.
+    fn nanos(self, timestamp: Timestamp, format: TimestampFormat) -> i64 {
         match self {
             Self::Monotonic => timestamp.0.cast_signed(),
-            Self::Utc => timestamp.unix_ns(TimestampFormat::Ntp),
+            Self::Utc => timestamp.unix_ns(format),
         }
     }
+}
+
+/// Returns whether a reply repeats the timestamp of the probe that it names. A host that sends probes back as they came does not, and nobody
+/// guesses it where packets are unauthenticated.
+fn repeats(reply: &ReflectedPacket, payload: Option<&[u8]>, mode: &Mode) -> bool {
+    let probe = payload.and_then(|payload| TestPacket::read(payload, mode).ok());
+    probe.is_some_and(|(probe, _)| probe.sent == reply.sender.sent)
 }
 
 /// Meaning of an ICMP message for a probe.
@@ -561,6 +574,33 @@ pub(crate) fn random_key() -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stamp::Key;
+
+    #[test]
+    fn reply_repeats_the_timestamp_of_its_probe() {
+        let probe = TestPacket { sequence: 0, sent: Timestamp(9), error: ErrorEstimate(1), ssid: 0 };
+        for mode in [Mode::Unauthenticated, Mode::Authenticated(Key::new(b"a key of tests"))] {
+            let mut payload = Vec::new();
+            probe.write(&mode, &[], &mut payload);
+            // A host that echoes the probe.
+            let (echo, _) = ReflectedPacket::read(&payload, &mode).expect("it has the HMAC of the probe");
+            assert!(!repeats(&echo, Some(&payload), &mode));
+            let reply = ReflectedPacket { sender: probe, ..echo };
+            assert!(repeats(&reply, Some(&payload), &mode));
+            let guess = TestPacket { sent: Timestamp(8), ..probe };
+            assert!(!repeats(&ReflectedPacket { sender: guess, ..reply }, Some(&payload), &mode));
+            assert!(!repeats(&reply, None, &mode));
+        }
+    }
+
+    #[test]
+    fn timestamps_of_reflectors_are_read_in_their_format() {
+        let unix_ns = 1_795_910_400_123_456_789;
+        for format in [TimestampFormat::Ntp, TimestampFormat::Ptp] {
+            assert_eq!(StampClock::Utc.nanos(Timestamp::from_unix_ns(unix_ns, format), format), unix_ns);
+        }
+        assert_eq!(StampClock::Monotonic.nanos(Timestamp(7), TimestampFormat::Ptp), 7);
+    }
 
     /// A far end that is taken to be on the first link has no routers before it.
     #[test]

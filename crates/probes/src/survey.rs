@@ -358,6 +358,11 @@ impl Survey {
         self.waiting.iter().rev().find(|waiting| waiting.sequence == sequence).map(|waiting| matched(waiting, true))
     }
 
+    /// Returns the payload of a probe that is kept, by its number.
+    pub(crate) fn payload(&self, sequence: u32) -> Option<&[u8]> {
+        self.waiting.iter().rev().find(|waiting| waiting.sequence == sequence).map(|waiting| &*waiting.payload)
+    }
+
     /// Takes the answer to a probe. `quotes_payload` is whether it quoted the probe's payload. Returns whether it is the first answer.
     pub(crate) fn answered(&mut self, probe: Matched, answer: Answer, quotes_payload: bool, edges: Edges) -> bool {
         let Some(index) = self.waiting.iter().position(|waiting| waiting.sequence == probe.sequence) else {
