@@ -28,6 +28,8 @@ const DRAIN: u64 = 1_000_000_000;
 const REPLIES: u64 = 300_000_000;
 /// Longest wait, so that a stop and the opening of the window are seen.
 const LOOK: u64 = 20_000_000;
+/// Most packets, and most ICMP messages, that are read before the next look at the clock and the stop: a flood does not end.
+const BATCH: usize = 256;
 /// Time between two probes of the path MTU.
 const MTU_SPACING: u64 = 50_000_000;
 /// Errors of sending in a row, without any answer, after which the far end counts as out of reach.
@@ -154,7 +156,8 @@ impl Prober {
             }
             let due = self.next_due(edges).clamp(now, now + LOOK);
             self.packets.wait(due.saturating_sub(clock::now()).max(1))?;
-            while let Some(event) = self.packets.event(&mut buffer)? {
+            for _ in 0..BATCH {
+                let Some(event) = self.packets.event(&mut buffer)? else { break };
                 self.take_event(&event, &buffer, edges);
             }
             let now = clock::now();
