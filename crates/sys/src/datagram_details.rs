@@ -59,7 +59,13 @@ pub fn report_details(socket: &UdpSocket) -> Result<(), Error> {
         (libc::IPPROTO_IP, libc::IP_RECVTOS, "setsockopt(IP_RECVTOS)"),
     ];
     for (level, option, call) in options.into_iter().chain(v6_options.into_iter().filter(|_| is_v6)) {
-        write_option(descriptor, level, option, &1i32, call)?;
+        let result = write_option(descriptor, level, option, &1i32, call);
+        // ICMP sockets of IPv6 receive no IPv4, and lack its options.
+        let is_optional = is_v6 && level == libc::IPPROTO_IP;
+        if is_optional && matches!(&result, Err(error) if error.source.raw_os_error() == Some(libc::ENOPROTOOPT)) {
+            continue;
+        }
+        result?;
     }
     Ok(())
 }
