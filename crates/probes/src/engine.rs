@@ -355,6 +355,42 @@ mod tests {
         assert_eq!((mtu.found_by, mtu.bytes), (MtuProof::FarEnd, Some(mtu.link_mtu)));
     }
 
+    /// Probes a TCP port of this host.
+    fn probe_port(port: u16) -> linerate_model::ProbedWay {
+        let far_end = FarEnd::Host { address: Ipv4Addr::LOCALHOST.into(), port };
+        let Task::Hops(probes) = task(IpVersion::V4) else { unreachable!() };
+        let task = Task::Hops(HopsTask { far_end, packet: Some(ProbePacket::TcpSyn), ..probes });
+        let role = Role { connects: Vec::new(), ..client_role() };
+        let session = sessions([part(&task, Nanos::from_millis(500), vec![role], 1)]).remove(0);
+        end(scope(|_| session.run(&Probes))).way.expect("it probes")
+    }
+
+    #[test]
+    fn tcp_ports_answer_whether_open_or_closed() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
+        let open = listener.local_addr().expect("is bound").port();
+        let way = probe_port(open);
+        drop(listener);
+        for way in [way, probe_port(open)] {
+            let far_end = way.far_end().expect("the kernel answers");
+            assert_eq!((far_end.ttl, way.packet, way.given_up.len()), (1, ProbePacket::TcpSyn, 0));
+            assert!(far_end.answered > 3 && way.path_mtu.is_none(), "{way:?}");
+            assert_eq!(way.sent_bytes, 60 * way.sent);
+        }
+    }
+
+    #[test]
+    fn agents_and_stamp_reflectors_are_probed_by_udp_only() {
+        let Task::Hops(probes) = task(IpVersion::V4) else { unreachable!() };
+        let stamp = FarEnd::Stamp { address: Ipv4Addr::LOCALHOST.into(), port: 862, authenticated: false };
+        for far_end in [FarEnd::Agent, stamp] {
+            let task = HopsTask { far_end, packet: Some(ProbePacket::RawIcmp), ..probes.clone() };
+            let part = part(&Task::Hops(task), Nanos::from_secs(1), vec![client_role()], 1);
+            let error = Probes.demand(&part).expect_err("they answer no echo requests").to_string();
+            assert!(error.contains("not ICMP echo by a raw socket: leave the packets"), "{error}");
+        }
+    }
+
     #[test]
     fn stamp_reflector_reports_one_way_delays_and_what_it_received() {
         let digits = "00112233445566778899aabbccddeeff";

@@ -97,3 +97,96 @@ impl FallBack {
         (self.packet, self.given_up)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packets::Event;
+    use std::io;
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+    /// Packets that nobody answers.
+    struct Unanswered;
+
+    impl Packets for Unanswered {
+        fn peer(&self) -> Option<SocketAddr> {
+            None
+        }
+
+        fn local(&self) -> IpAddr {
+            Ipv4Addr::LOCALHOST.into()
+        }
+
+        fn headers(&self) -> u32 {
+            28
+        }
+
+        fn send(&mut self, _sequence: u32, _payload: &[u8], _ttl: u8) -> io::Result<u32> {
+            Ok(28)
+        }
+
+        fn wait(&self, _nanos: u64) -> Result<bool, SocketError> {
+            Ok(false)
+        }
+
+        fn event(&mut self, _into: &mut [u8]) -> Result<Option<Event>, SocketError> {
+            Ok(None)
+        }
+    }
+
+    /// Returns a function that opens all kinds but these.
+    fn open_except(denied: &'static [ProbePacket]) -> Open {
+        Box::new(|packet| {
+            if denied.contains(&packet) {
+                return Err(SocketError::InvalidRequest("denied".to_owned()));
+            }
+            Ok(Box::new(Unanswered))
+        })
+    }
+
+    #[test]
+    fn kinds_follow_each_other_with_their_reasons() {
+        let (_, mut kinds) = FallBack::first(&ProbePacket::ALL, open_except(&[ProbePacket::Ping])).expect("UDP");
+        assert!(kinds.next("silent".to_owned()).is_some());
+        assert!(kinds.next("silent as well".to_owned()).is_some() && kinds.is_settled());
+        assert!(kinds.next("nothing is left".to_owned()).is_none());
+        let (packet, given_up) = kinds.into_packet();
+        let expected = [
+            (ProbePacket::Udp, "silent".to_owned()),
+            (ProbePacket::Ping, "denied".to_owned()),
+            (ProbePacket::RawIcmp, "silent as well".to_owned()),
+        ];
+        assert_eq!((packet, given_up), (ProbePacket::TcpSyn, expected.to_vec()));
+    }
+
+    #[test]
+    fn present_kind_is_kept_if_no_other_opens() {
+        let denied = &[ProbePacket::RawIcmp, ProbePacket::TcpSyn];
+        let (_, mut kinds) = FallBack::first(&ProbePacket::ALL[1..], open_except(denied)).expect("ping");
+        assert!(kinds.next("silent".to_owned()).is_none() && kinds.is_settled());
+        let (packet, given_up) = kinds.into_packet();
+        let denied: Vec<ProbePacket> = given_up.iter().map(|(packet, _)| *packet).collect();
+        assert_eq!((packet, denied), (ProbePacket::Ping, vec![ProbePacket::RawIcmp, ProbePacket::TcpSyn]));
+    }
+
+    #[test]
+    fn first_kind_that_opens_is_tried() {
+        let udp = &[ProbePacket::Udp];
+        let (_, kinds) = FallBack::first(&ProbePacket::ALL, open_except(udp)).expect("ping");
+        assert_eq!(kinds.into_packet(), (ProbePacket::Ping, vec![(ProbePacket::Udp, "denied".to_owned())]));
+        let error = FallBack::first(udp, open_except(udp)).err().expect("nothing opens");
+        assert_eq!(error.to_string(), "denied");
+    }
+
+    #[test]
+    fn trial_lasts_as_long_as_the_warm_up_within_bounds() {
+        const MS: u64 = 1_000_000;
+        let (_, mut kinds) = FallBack::first(&ProbePacket::ALL, open_except(&[])).expect("UDP");
+        assert_eq!(kinds.unanswered_within(u64::MAX), None, "it has not begun");
+        for (warmup, length) in [(0, 500), (700 * MS, 700), (u64::MAX / 4, 1_500)] {
+            kinds.begin(1_000, warmup);
+            assert_eq!(kinds.unanswered_within(999 + length * MS), None);
+            assert_eq!(kinds.unanswered_within(1_000 + length * MS), Some(Nanos::from_millis(length)));
+        }
+    }
+}
