@@ -335,7 +335,7 @@ const SIOCSPGRP: u32 = 0x8902;
 const F_SETSIG: u32 = 10;
 const F_SETOWN_EX: u32 = 15;
 
-/// The sockets that an agent makes: TCP and UDP, the kernel's tables of links and addresses, and packets with `frames`.
+/// The sockets that an agent makes: TCP and UDP, unprivileged ping sockets, the kernel's tables of links and addresses, and packets with `frames`.
 /// Local sockets (AF_UNIX) lead to services of the host that trust their callers.
 fn sockets(frames: bool) -> Vec<Vec<Condition>> {
     use Condition::{Bits, Is};
@@ -352,6 +352,9 @@ fn sockets(frames: bool) -> Vec<Vec<Condition>> {
                 sockets.push(vec![Is(0, value(family)), Bits(1, TYPE, value(kind)), Is(2, value(protocol))]);
             }
         }
+    }
+    for (family, protocol) in [(number::AF_INET, number::IPPROTO_ICMP), (number::AF_INET6, number::IPPROTO_ICMPV6)] {
+        sockets.push(vec![Is(0, value(family)), Bits(1, TYPE, value(number::SOCK_DGRAM)), Is(2, value(protocol))]);
     }
     sockets.push(vec![Is(0, value(number::AF_NETLINK)), Is(2, value(number::NETLINK_ROUTE))]);
     if frames {

@@ -12,6 +12,7 @@ mod caveat;
 mod checked;
 mod clock;
 mod comparison;
+mod confidence;
 mod counts;
 mod curve;
 mod device;
@@ -68,6 +69,7 @@ pub use caveat::{Caveat, CaveatKind};
 pub use checked::OutOfRange;
 pub use clock::{ClockExchange, ClockOffset};
 pub use comparison::{Change, ComparedFigure, Comparison, Quantity, Samples};
+pub use confidence::Confidence;
 pub use counts::{
     BlackHole, CopyCounts, CopyFault, CopyPart, CopyParts, CopySide, CopyStage, Counts, EndCounts, FlowCounts,
     FrameCounts, FramePartCounts, FrameStreamCounts, FrameStreamPart, FramesArrived, FramesSent, Hop, HopAddress,
@@ -144,4 +146,4 @@ pub use task::{
 pub use timing::{Timing, Warmup, Window};
 pub use transport::{IpVersion, Transport};
 pub use trial::{Load, Trial};
-pub use verdict::{Confidence, ConfidenceCheck, ConfidenceCondition, Steadiness, Support, Verdict, Weighed};
+pub use verdict::{ConfidenceCheck, ConfidenceCondition, Steadiness, Support, Verdict, Weighed};

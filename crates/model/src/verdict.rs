@@ -1,10 +1,9 @@
 //! What limited a result.
 
 use crate::named;
-use crate::{Limit, LimitPlace, Message, PathSection, Proof};
+use crate::{Confidence, Limit, LimitPlace, Message, PathSection, Proof};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The limit named, the confidence in it, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -154,27 +153,5 @@ named! {
         For = "for", "for";
         /// It accounts for the result by itself.
         Strong = "strong", "strong";
-    }
-}
-
-/// Confidence with which a limit is named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Confidence {
-    /// One weak sign.
-    Low,
-    /// Good signs, alternatives not ruled out.
-    Medium,
-    /// Strong signs, alternatives ruled out.
-    High,
-}
-
-impl fmt::Display for Confidence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        })
     }
 }
