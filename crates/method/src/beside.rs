@@ -37,7 +37,7 @@ pub(crate) fn idle_name(cell: &Trial) -> Option<String> {
 pub(crate) fn idle_trial(cell: &Trial) -> Option<Trial> {
     let name = idle_name(cell)?;
     let loads: Vec<Load> = cell.loads.iter().skip(1).filter_map(alone).collect();
-    (!loads.is_empty()).then(|| Trial { name, loads, proves: None })
+    (!loads.is_empty()).then_some(Trial { name, loads, proves: None })
 }
 
 /// Returns a further load as it runs alone.

@@ -40,6 +40,7 @@ mod observation;
 mod outage;
 mod outcome;
 mod path_limit;
+mod path_section;
 mod plan;
 mod port_name;
 mod power;
@@ -85,10 +86,9 @@ pub use device_load::{DeviceInterface, DeviceLoad, HostCounters};
 pub use encapsulation::{Encapsulation, UnknownEncapsulation};
 pub use figures::{
     AddedDelay, AddressTable, CopyClient, CopyFigures, CpuCost, CpuCosts, DelayGrade, FlowFigures, FlowRate, FrameFlow,
-    HopDelay, HopFigures, HopRef, Latency, LearningRate, LoadedLatency, NfsFigures, OneWayDelay, OneWayFigures,
-    OperationFigures, PathEffect, PathSection, RateRange, ReceivedRates, RequestFigures, RoundTripsPerMinute,
-    RpcFigures, SentRates, Share, SizeClass, StageShare, StreamFigures, TcpSummary, TransactFigures, WayFigures,
-    WorkShare,
+    HopDelay, HopFigures, Latency, LearningRate, LoadedLatency, NfsFigures, OneWayDelay, OneWayFigures,
+    OperationFigures, RateRange, ReceivedRates, RequestFigures, RoundTripsPerMinute, RpcFigures, SentRates, Share,
+    SizeClass, StageShare, StreamFigures, TcpSummary, TransactFigures, WayFigures, WorkShare,
 };
 pub use firmness::{Firmness, Known};
 pub use header_field::{HeaderField, Layer, LayerBytes};
@@ -113,6 +113,7 @@ pub use observation::{
 pub use outage::Outage;
 pub use outcome::Outcome;
 pub use path_limit::{PathLimit, ip_packets, layer_bytes, tcp_overhead, tcp_packet};
+pub use path_section::{HopRef, PathEffect, PathSection};
 pub use plan::{Goal, Plan, SweepPlan};
 pub use port_name::PortName;
 pub use power::{Power, Powers, UnknownPower};

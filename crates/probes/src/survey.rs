@@ -666,7 +666,7 @@ mod tests {
                 let count = self.passed.entry(reached).or_default();
                 *count += 1;
                 let _ = from;
-                if *count % each == 0 {
+                if count.is_multiple_of(each) {
                     return None;
                 }
             }

@@ -88,7 +88,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = HopsTask::MAX_HOPS, value_parser = clap::value_parser!(u8).range(1..))]
     max_hops: u8,
 
-    /// Highest rate of the probes, each way
+    /// Highest rate of probes, each way
     #[arg(long, value_name = "RATE", default_value = RATE)]
     rate: BitRate,
 
