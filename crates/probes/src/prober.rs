@@ -1,4 +1,4 @@
-//! One end of a probed path: sends probes with small TTLs, reads the routers' answers, and reflects the probes of the other end.
+//! Prober of one end of a path: sends probes with small TTLs, reads the routers' answers, and reflects the probes of the other end.
 //!
 //! Probes are STAMP packets (RFC 8762) in authenticated mode with a key of the session for each way, so that nobody else's packets are
 //! reflected and no forged quote matches. Between agents their timestamps are nanoseconds of each host's monotonic clock. Both ways use
@@ -18,7 +18,7 @@ use linerate_sys::clock;
 use linerate_sys::error_queue::{ErrorOrigin, QueuedError};
 use rand::random;
 use std::io;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -154,7 +154,8 @@ impl Prober {
             if now < edges.close {
                 self.send_due(now, edges)?;
             }
-            let due = self.next_due(edges).clamp(now, now + LOOK);
+            // Nothing is sent after the window.
+            let due = if now < edges.close { self.next_due(edges).clamp(now, now + LOOK) } else { now + LOOK };
             self.packets.wait(due.saturating_sub(clock::now()).max(1))?;
             for _ in 0..BATCH {
                 let Some(event) = self.packets.event(&mut buffer)? else { break };
@@ -417,7 +418,7 @@ impl Prober {
         }
     }
 
-    fn take_mtu_answer(&mut self, probe: Matched, from: std::net::IpAddr, at: u64, answer: MtuAnswer, edges: Edges) {
+    fn take_mtu_answer(&mut self, probe: Matched, from: IpAddr, at: u64, answer: MtuAnswer, edges: Edges) {
         let Target::Mtu { bytes, ttl } = probe.target else { return };
         let far_end = matches!(answer, MtuAnswer::FarEnd).then(FarEndAnswer::default);
         let taken = Answer { from, at, labels: Vec::new(), far_end };
@@ -475,7 +476,7 @@ impl Prober {
 
     fn counts(self, path: u16) -> HopsEnd {
         let reflected = self.reflected;
-        let destination = self.packets.peer().map(|peer: SocketAddr| peer.ip().to_canonical());
+        let destination = self.packets.peer().map(|peer| peer.ip().to_canonical());
         let source = self.packets.local();
         let path_mtu = self.mtu.as_ref().map(MtuSearch::result);
         let (packet, given_up) = self.fall_back.into_packet();
