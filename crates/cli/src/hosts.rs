@@ -214,9 +214,11 @@ impl HostBook {
     /// Returns whether a word names a host with an agent, rather than any host by its name or address.
     pub(crate) fn is_agent(&self, word: &str) -> bool {
         let name = HostName::from(word);
-        let is_saved = || SavedHosts::read().is_ok_and(|saved| saved.find(&name).is_some());
         let is_written = AgentUrl::is_meant(word) || word.starts_with('@') || word.starts_with("env:");
-        word == LOCAL || is_written || self.lab.contains_key(&name) || (self.lab.is_empty() && is_saved())
+        if word == LOCAL || is_written || self.lab.contains_key(&name) {
+            return true;
+        }
+        self.lab.is_empty() && SavedHosts::read().is_ok_and(|saved| saved.find(&name).is_some())
     }
 
     fn is_reached_by_ipv6(&self, host: &HostArgument) -> bool {

@@ -1,6 +1,6 @@
 //! Sequence numbers that a reflector has answered, so that a copied packet gets no second answer.
 
-/// Numbers below the highest that are still told apart.
+/// Numbers below the highest that the window distinguishes.
 const WIDTH: u32 = 64;
 
 /// Window of sequence numbers, as for IPsec (RFC 4303 section 3.4.3).

@@ -25,7 +25,7 @@ const WARMUP: Nanos = Nanos::from_millis(1_500);
 const DISCOVERY: Nanos = Nanos::from_millis(2_000);
 /// Bytes of one write to a TCP socket, as in `stream`.
 const TCP_MESSAGE: u64 = 1 << 20;
-/// The same to an iperf3 server.
+/// Bytes of one write to an iperf3 server, its own default.
 const IPERF3_MESSAGE: u64 = 128 << 10;
 /// Shortest window of a watched path, and the longest: an agent allows no longer sessions unless it is told to.
 const WATCH_WINDOW: Nanos = Nanos::from_secs(60);

@@ -1,4 +1,4 @@
-//! One-way delay and its variation, from the timestamps of a reflector.
+//! Delay of one way and its variation, from the timestamps of a reflector.
 //!
 //! The clocks of the two ends differ by an offset that is known within bounds only: from the trial's exchanges with the agents, and
 //! from each probe, as no packet arrives before it was sent. Delays are therefore ranges. Their variation needs no offset.
@@ -79,7 +79,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Returns a way whose far end is `offset` ahead, with these delays there and back.
+    /// Returns a way with these delays there and back. The clock of its far end is `offset` ahead.
     fn way(offset: i64, delays: &[(i64, i64)]) -> ProbedWay {
         let sample = |(index, (there, back)): (usize, &(i64, i64))| HopSample {
             at: Nanos::from_millis(index as u64 * 100),

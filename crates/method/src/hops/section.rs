@@ -1,4 +1,4 @@
-//! Where on a path delay or loss begins.
+//! Search for the section of a path where delay or loss begins.
 //!
 //! A queue that stands before hop q adds its delay to the answers of hop q and of every hop after it, and to those of no hop before
 //! it. Loss works alike. What a single router adds, and those after it do not, is its own: routers answer on their CPU, and limit
@@ -80,12 +80,16 @@ fn added(idle: &Probes, loaded: &Probes) -> Option<f64> {
 /// Returns whether the added delay of the far end is one of this way and not of the way back. Without a reflector it is taken to be,
 /// as the load goes this way.
 fn is_on_this_way(far_end: &ProbedHop, added: f64) -> bool {
-    let there = |probes: &Probes| median(probes.one_way.iter().map(|[there, _]| *there).collect());
-    match there(&far_end.idle).zip(there(&far_end.loaded)) {
+    match median_there(&far_end.idle).zip(median_there(&far_end.loaded)) {
         // The offset of the clocks is in both.
         Some((idle, loaded)) => loaded - idle >= added * BOUNDARY,
         None => true,
     }
+}
+
+/// Returns the median difference of the clocks at arrival and at sending.
+fn median_there(probes: &Probes) -> Option<f64> {
+    median(probes.one_way.iter().map(|[there, _]| *there).collect())
 }
 
 fn growth(hop: &ProbedHop, boundary: f64) -> Growth {
@@ -195,14 +199,12 @@ fn likelihood(hops: &[Counts], first: usize, lost: f64) -> f64 {
 
 /// Returns the section where large packets vanish.
 fn lost_large(hops: &[ProbedHop], hole: &BlackHole) -> PathSection {
-    let hop = |ttl: u8| hops.iter().find(|hop| hop.ttl == ttl);
     let last = hops.last().map_or(hole.last_answered.saturating_add(1), |hop| hop.ttl);
     let first_lost = hole.first_lost.unwrap_or(last).max(hole.last_answered.saturating_add(1));
-    let reference = |ttl: u8| HopRef { ttl, address: hop(ttl).and_then(|hop| hop.addresses.first().copied()) };
     PathSection {
         effect: PathEffect::BlackHole,
-        after: reference(hole.last_answered),
-        before: reference(first_lost),
+        after: reference_to(hops, hole.last_answered),
+        before: reference_to(hops, first_lost),
         confidence: if hole.first_lost.is_some() { Confidence::High } else { Confidence::Medium },
         amount: f64::from(hole.lost_bytes),
     }
@@ -222,6 +224,12 @@ fn section(
         confidence,
         amount,
     }
+}
+
+/// Returns a reference to the hop of this TTL, which may not have answered.
+fn reference_to(hops: &[ProbedHop], ttl: u8) -> HopRef {
+    let hop = hops.iter().find(|hop| hop.ttl == ttl);
+    hop.map_or(HopRef { ttl, address: None }, reference)
 }
 
 fn reference(hop: &ProbedHop) -> HopRef {
@@ -359,8 +367,8 @@ mod tests {
 
     #[test]
     fn few_probes_leave_several_links() {
-        let found = loss_place(&[(6, 0), (6, 0), (6, 1), (6, 2), (100, 20)]).expect("the first link is excluded");
-        assert!(found.0 <= 2 && found.1 >= 3, "{found:?}");
+        let place = loss_place(&[(6, 0), (6, 0), (6, 1), (6, 2), (100, 20)]).expect("the first link is excluded");
+        assert!(place.0 <= 2 && place.1 >= 3, "{place:?}");
         assert_eq!(loss_place(&[(4, 0), (4, 1), (100, 5)]), None, "nothing is excluded");
         assert_eq!(loss_place(&[(60, 0), (60, 0), (1_000, 2)]), None, "too few losses");
     }

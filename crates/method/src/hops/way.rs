@@ -141,23 +141,31 @@ impl ProbedRuns<'_> {
 
     /// Returns whether one address of a hop was replaced by another for good, which equal branches are not.
     fn path_changed(&self) -> bool {
-        let replaced = |hop: &Hop| match &hop.addresses[..] {
-            [one, other] => one.last < other.first || other.last < one.first,
-            _ => false,
-        };
-        let within_a_run = self.all().any(|run| run.way.hops.iter().any(replaced));
-        let address = |run: &ProbedRun<'_>, ttl: u8| {
-            let hop = run.way.hops.iter().find(|hop| hop.ttl == ttl)?;
-            if let [only] = &hop.addresses[..] { Some(only.address) } else { None }
-        };
+        let within_a_run = self.all().any(|run| run.way.hops.iter().any(is_replaced));
         let runs: Vec<&ProbedRun<'_>> = self.all().collect();
         let between_runs = runs.windows(2).any(|pair| {
             pair[0].way.hops.iter().any(|hop| {
-                let addresses = address(pair[0], hop.ttl).zip(address(pair[1], hop.ttl));
+                let addresses = pair[0].only_address(hop.ttl).zip(pair[1].only_address(hop.ttl));
                 addresses.is_some_and(|(one, other)| one != other)
             })
         });
         within_a_run || between_runs
+    }
+}
+
+/// Returns whether one of two routers answered only before, and the other only later.
+fn is_replaced(hop: &Hop) -> bool {
+    match &hop.addresses[..] {
+        [one, other] => one.last < other.first || other.last < one.first,
+        _ => false,
+    }
+}
+
+impl ProbedRun<'_> {
+    /// Returns the address of a hop that answered from one address only.
+    fn only_address(&self, ttl: u8) -> Option<IpAddr> {
+        let hop = self.way.hops.iter().find(|hop| hop.ttl == ttl)?;
+        if let [only] = &hop.addresses[..] { Some(only.address) } else { None }
     }
 }
 

@@ -142,7 +142,8 @@ impl Packets for EchoPackets {
             let length = received.length.min(into.len());
             let Some(payload) = reply(self.family, self.has_ip_header, self.id, &into[..length]) else { continue };
             let from = SocketAddr::new(received.from.ip().to_canonical(), 0);
-            let (ttl, arrived_unix_ns) = (received.ttl, received.arrived_unix_ns);
+            let ttl = received.ttl;
+            let arrived_unix_ns = received.arrived_unix_ns;
             let arrived = Arrived { length, from, ttl, arrived_unix_ns };
             return Ok(Some(Event::Reply { arrived, probe: ProbeId::Payload(payload) }));
         }
