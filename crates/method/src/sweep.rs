@@ -215,8 +215,11 @@ impl Method for Sweep {
             failed.given_up = true;
         } else if result.is_counted() {
             // Several cells may share one trial of their probes alone.
-            let takers = self.cells.iter_mut().filter_map(|cell| cell.take(result).then_some(())).count();
-            if takers > 0 {
+            let mut is_taken = false;
+            for cell in &mut self.cells {
+                is_taken |= cell.take(result);
+            }
+            if is_taken {
                 self.taken.push(result.clone());
             }
         }

@@ -1,5 +1,6 @@
 //! `linerate path`: the routers of a path, idle and under load, and the link that limits it.
 
+use super::stream::{IPERF3_MESSAGE, TCP_MESSAGE};
 use crate::choice::{Choices, choice};
 use crate::exit::Failure;
 use crate::hosts::{HostArguments, HostBook, all_listed, host_arguments};
@@ -23,10 +24,6 @@ const STAMP: &str = "stamp://";
 const WARMUP: Nanos = Nanos::from_millis(1_500);
 /// Warm-up of probes without a load: routers and their rates are found out.
 const DISCOVERY: Nanos = Nanos::from_millis(2_000);
-/// Bytes of one write to a TCP socket, as in `stream`.
-const TCP_MESSAGE: u64 = 1 << 20;
-/// Bytes of one write to an iperf3 server, its own default.
-const IPERF3_MESSAGE: u64 = 128 << 10;
 /// Shortest window of a watched path, and the longest: an agent allows no longer sessions unless it is told to.
 const WATCH_WINDOW: Nanos = Nanos::from_secs(60);
 const LONGEST_WINDOW: Nanos = Nanos::from_secs(590);
@@ -131,9 +128,9 @@ enum Target {
 pub(crate) async fn run(arguments: Arguments, book: HostBook, cancel: watch::Receiver<bool>) -> Result<(), Failure> {
     let (hosts, path, target) = arguments.ends(&book).map_err(Failure::usage)?;
     let plan = arguments.plan(path, &target).map_err(Failure::usage)?;
+    let password = arguments.key().map_err(Failure::usage)?.map(Password);
     let asked = RunRequest::of_plan(&arguments.results, &plan)?;
     let agents = reach(&book, &hosts, cancel.clone()).await?;
-    let password = arguments.key().map_err(Failure::usage)?.map(Password);
     let ended = asked.run(plan, &agents, Beside { password, ..Beside::default() }, cancel).await;
     agents.close().await;
     conclude(&ended?, &arguments.results)
@@ -194,11 +191,8 @@ impl Arguments {
             return watch(time, HopsTask { path_mtu: true, rate: HopsTask::RATE, ..probes });
         }
         if self.no_load || matches!(target, Target::Host(_)) {
-            let Timing::Window(window) = self.repetition.timing_after(DISCOVERY)? else {
-                unreachable!("it has a window")
-            };
             let task = Task::Hops(HopsTask { path_mtu: true, ..probes });
-            let cell = Trial::new("path", task, Timing::Window(window));
+            let cell = Trial::new("path", task, self.repetition.timing_after(DISCOVERY)?);
             return Ok(Plan::sweep(vec![cell], self.repetition.repeats_or(1)?));
         }
         let timing = self.repetition.timing_after(WARMUP)?;
@@ -211,34 +205,33 @@ impl Arguments {
     }
 
     fn probes(&self, path: Path, target: &Target) -> HopsTask {
-        let transport = if self.packet == Some(ProbePacket::TcpSyn) { Transport::Tcp } else { Transport::Udp };
-        let far_end = match target {
-            Target::Agent => FarEnd::Agent,
-            Target::Iperf3(server) => FarEnd::Host { address: server.address, port: server.port },
-            Target::Host(far_end) => far_end.clone(),
-        };
-        HopsTask {
-            paths: vec![path],
-            net: Net { ip: self.sockets.ip(), socket: self.sockets.options(), ..Net::plain(transport) },
-            direction: if far_end == FarEnd::Agent { Direction::Both } else { Direction::Send },
-            packet: self.packet,
-            far_end,
-            rate: self.rate,
-            max_hops: self.max_hops,
-            path_mtu: false,
+        let probes = HopsTask::beside(&[path], &self.net(), iperf3_end(target).as_ref());
+        let probes = HopsTask { packet: self.packet, rate: self.rate, max_hops: self.max_hops, ..probes };
+        match target {
+            Target::Host(far_end) => HopsTask { far_end: far_end.clone(), direction: Direction::Send, ..probes },
+            Target::Agent | Target::Iperf3(_) => probes,
         }
+    }
+
+    fn net(&self) -> Net {
+        Net { ip: self.sockets.ip(), socket: self.sockets.options(), ..Net::plain(Transport::Tcp) }
     }
 
     /// Returns the load: one TCP connection.
     fn load(&self, path: Path, target: &Target, direction: Direction) -> StreamTask {
-        let iperf3 = if let Target::Iperf3(server) = target { Some(Iperf3End::Server(server.clone())) } else { None };
+        let iperf3 = iperf3_end(target);
         let message = if iperf3.is_some() { IPERF3_MESSAGE } else { TCP_MESSAGE };
         StreamTask {
             paths: vec![path],
-            net: Net { ip: self.sockets.ip(), socket: self.sockets.options(), ..Net::plain(Transport::Tcp) },
+            net: self.net(),
             direction,
             iperf3,
             ..StreamTask::plain(Transport::Tcp, ByteCount::new(message))
         }
     }
+}
+
+/// Returns the end of the load if an iperf3 server is there.
+fn iperf3_end(target: &Target) -> Option<Iperf3End> {
+    if let Target::Iperf3(server) = target { Some(Iperf3End::Server(server.clone())) } else { None }
 }

@@ -18,12 +18,12 @@ use std::collections::BTreeSet;
 use tokio::sync::watch;
 
 /// What a TCP sender hands over at a time if nothing else is asked.
-const TCP_MESSAGE: u64 = 1 << 20;
+pub(super) const TCP_MESSAGE: u64 = 1 << 20;
 /// The same with more flows than these: each flow has its own message in memory.
 const MANY_FLOWS: u16 = 128;
 const MANY_FLOWS_MESSAGE: u64 = 128 << 10;
 /// The same to an iperf3 server, which receives as much at a time: its own default.
-const IPERF3_MESSAGE: u64 = 128 << 10;
+pub(super) const IPERF3_MESSAGE: u64 = 128 << 10;
 /// Warm-up where the server must know it beforehand, in whole seconds.
 const IPERF3_WARMUP: Nanos = Nanos::from_secs(1);
 /// A run that ends by bytes ends after this in any case. Agents allow no longer ones unless told to (`serve --max-time`).
